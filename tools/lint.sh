@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `make lint`: style, format and types of the Python code, defects that clang-tidy finds in the C code, syntax of the scripts, order
-# of the C code's layers, links of the manual. The compilers' warnings are errors in `make test`.
+# of the C code's layers, unique names of its static functions, links of the manual. The compilers' warnings are errors in `make test`.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
@@ -19,4 +19,5 @@ python_packages lint tools/requirements-lint.txt
 	EOF
 bash -n tools/*.sh tests/gpu/*.sh .ci/run
 tools/check_layers.py
+tools/check_names.py
 tools/docs.sh

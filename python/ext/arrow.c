@@ -177,7 +177,7 @@ static PyObject *dictionary_of(const struct ArrowArray *array)
 }
 
 /* (numpy's name of the type, values, valid bits or None, list of strings or None) */
-static PyObject *column_of(const struct ArrowArray *array, char type)
+static PyObject *arrow_column_of(const struct ArrowArray *array, char type)
 {
 	size_t width = type == 'I' ? 4 : type == 'S' ? 2 : 8;
 	PyObject *valid, *texts, *values;
@@ -213,7 +213,7 @@ PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused)
 	}
 	result = PyDict_New();
 	for (int64_t i = 0; result && i < array.n_children; i++) {
-		PyObject *column = column_of(array.children[i], schema.children[i]->format[0]);
+		PyObject *column = arrow_column_of(array.children[i], schema.children[i]->format[0]);
 
 		if (!column || PyDict_SetItemString(result, schema.children[i]->name, column))
 			Py_CLEAR(result);

@@ -26,7 +26,7 @@ static PyObject *time_text(double us)
 	return text;
 }
 
-static double time_us(const struct ops_average *row, int field)
+static double average_fields_time_us(const struct ops_average *row, int field)
 {
 	switch (field) {
 	case FIELD_CPU_TIME_TOTAL:
@@ -69,7 +69,7 @@ PyObject *ops_ext_average_field(const struct ops_average *row, int field)
 		return PyBool_FromLong(row->is_user_annotation);
 	default:
 		if (field & FIELD_AS_TEXT)
-			return time_text(time_us(row, field & ~FIELD_AS_TEXT));
-		return PyFloat_FromDouble(time_us(row, field));
+			return time_text(average_fields_time_us(row, field & ~FIELD_AS_TEXT));
+		return PyFloat_FromDouble(average_fields_time_us(row, field));
 	}
 }

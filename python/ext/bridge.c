@@ -107,7 +107,7 @@ static PyObject *ticks(PyObject *module, PyObject *ignored)
 	return PyLong_FromUnsignedLongLong(ops_ticks(ops_collector_get()->tsc));
 }
 
-static PyObject *add_range(PyObject *module, PyObject *args)
+static PyObject *bridge_add_range(PyObject *module, PyObject *args)
 {
 	unsigned long long start_ticks, end_ticks;
 	const char *name;
@@ -130,7 +130,7 @@ static PyMethodDef bridge_functions[] = {
 	{"thread_name", thread_name, METH_VARARGS,
 	 "thread_name(tid, name)\n--\n\nNames a thread by its system id in the session that is recording."},
 	{"ticks", ticks, METH_NOARGS, "ticks()\n--\n\nNow, in the clock of records."},
-	{"add_range", add_range, METH_VARARGS,
+	{"add_range", bridge_add_range, METH_VARARGS,
 	 "add_range(name, start_ticks, end_ticks)\n--\n\nRecords a range that is over in the session that is recording."},
 	{0},
 };

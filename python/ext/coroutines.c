@@ -181,7 +181,7 @@ static void write_coroutine(struct ops_thread *thread, uint64_t epoch, const str
 	thread->greenlet = coroutine->greenlet;
 }
 
-static void note_context(struct ops_thread *thread, uint64_t epoch)
+static void coroutines_note_context(struct ops_thread *thread, uint64_t epoch)
 {
 	const PyThreadState *state = PyGILState_GetThisThreadState();
 	const bool joined = thread->epoch == epoch; /* else what it has is of another session */
@@ -203,5 +203,5 @@ static void note_context(struct ops_thread *thread, uint64_t epoch)
 void ops_ext_watch_coroutines(void)
 {
 	modules = PyImport_GetModuleDict();
-	ops_set_note_context(note_context);
+	ops_set_note_context(coroutines_note_context);
 }

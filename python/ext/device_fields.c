@@ -4,7 +4,7 @@
  */
 #include "views.h"
 
-static const struct ops_events *columns(const struct function_event_object *self)
+static const struct ops_events *device_fields_columns(const struct function_event_object *self)
 {
 	return ops_trace_events(self->trace->trace);
 }
@@ -16,7 +16,7 @@ bool ops_ext_event_on_device(const struct function_event_object *self)
 
 bool ops_ext_event_has_id_of_operator(const struct function_event_object *self)
 {
-	uint8_t kind = columns(self)->kind[self->ref];
+	uint8_t kind = device_fields_columns(self)->kind[self->ref];
 
 	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER || ops_ext_event_on_device(self);
 }
@@ -24,7 +24,7 @@ bool ops_ext_event_has_id_of_operator(const struct function_event_object *self)
 PyObject *ops_ext_event_id(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = device_fields_columns(self);
 	uint64_t above = ops_ext_trace_id_max(self->trace) + 1;
 	size_t memory_count;
 
@@ -44,15 +44,15 @@ PyObject *ops_ext_event_linked_id(PyObject *object, void *closure)
 	struct function_event_object *self = (struct function_event_object *)object;
 
 	(void)closure;
-	if ((self->ref & OPS_MEMORY_REF) || !columns(self)->id || !ops_ext_event_has_id_of_operator(self))
+	if ((self->ref & OPS_MEMORY_REF) || !device_fields_columns(self)->id || !ops_ext_event_has_id_of_operator(self))
 		return PyLong_FromLong(0);
-	return PyLong_FromUnsignedLongLong(columns(self)->id[self->ref]);
+	return PyLong_FromUnsignedLongLong(device_fields_columns(self)->id[self->ref]);
 }
 
 /* Kernel(name, device, duration in us) of each piece of work that the operator launched itself. */
 static PyObject *make_kernel(PyObject *type, const struct function_event_object *self, uint32_t row)
 {
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = device_fields_columns(self);
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(self->trace->trace, &count);
 	PyObject *name = ops_ext_trace_name(self->trace, events->name[row]);

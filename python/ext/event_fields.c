@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const struct ops_events *columns(const struct function_event_object *self)
+static const struct ops_events *event_fields_columns(const struct function_event_object *self)
 {
 	return ops_trace_events(self->trace->trace);
 }
@@ -35,7 +35,7 @@ int ops_ext_function_event_row(struct function_event_object *self, struct ops_av
 	return 0;
 }
 
-static PyObject *get_average_field(PyObject *object, void *closure)
+static PyObject *event_fields_get_average(PyObject *object, void *closure)
 {
 	struct ops_average row;
 
@@ -65,7 +65,7 @@ static PyObject *get_python_id(PyObject *object, void *closure)
 	const uint32_t *column = NULL;
 
 	if (!(self->ref & OPS_MEMORY_REF))
-		memcpy(&column, (const char *)columns(self) + (size_t)(uintptr_t)closure, sizeof(column));
+		memcpy(&column, (const char *)event_fields_columns(self) + (size_t)(uintptr_t)closure, sizeof(column));
 	if (!column || column[self->ref] == OPS_NONE)
 		return PyLong_FromLong(-1);
 	return PyLong_FromUnsignedLong(column[self->ref]);
@@ -93,7 +93,7 @@ static int set_percent(PyObject *object, PyObject *value, void *closure)
 	return PyDict_SetItemString(self->dict, closure, value);
 }
 
-static PyObject *get_name(PyObject *object, void *closure)
+static PyObject *event_fields_get_name(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 	bool traced = closure != NULL; /* trace_name: without the wildcard of "ProfilerStep*" */
@@ -106,17 +106,17 @@ static PyObject *get_name(PyObject *object, void *closure)
 		return PyUnicode_FromString(memory_of(self)->out_of_memory ? "[OutOfMemory]" : "[memory]");
 	}
 	row.key = OPS_KEY_NAME;
-	row.name = columns(self)->name[self->ref];
+	row.name = event_fields_columns(self)->name[self->ref];
 	text = ops_average_name(self->trace->trace, &row);
 	if (traced || text.bytes == ops_trace_string(self->trace->trace, row.name).bytes)
 		return ops_ext_trace_name(self->trace, row.name);
 	return ops_ext_text(text.bytes, text.size);
 }
 
-static PyObject *get_overload_name(PyObject *object, void *closure)
+static PyObject *event_fields_get_overload_name(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = event_fields_columns(self);
 
 	(void)closure;
 	if ((self->ref & OPS_MEMORY_REF) || !events->overload || events->overload[self->ref] == OPS_NONE)
@@ -127,7 +127,7 @@ static PyObject *get_overload_name(PyObject *object, void *closure)
 static PyObject *get_external_id(PyObject *object, void *closure)
 {
 	const struct function_event_object *self = (struct function_event_object *)object;
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = event_fields_columns(self);
 
 	(void)closure;
 	if (self->ref & OPS_MEMORY_REF)
@@ -139,8 +139,8 @@ static void span_us(const struct function_event_object *self, double *ret_start_
 {
 	const struct ops_memory_record *memory = memory_of(self);
 	int64_t origin = ops_trace_info(self->trace->trace)->start_ns;
-	int64_t start = memory ? memory->time_ns : columns(self)->start_ns[self->ref];
-	int64_t end = memory ? memory->time_ns : columns(self)->end_ns[self->ref];
+	int64_t start = memory ? memory->time_ns : event_fields_columns(self)->start_ns[self->ref];
+	int64_t end = memory ? memory->time_ns : event_fields_columns(self)->end_ns[self->ref];
 
 	*ret_start_us = (double)(start - origin) / 1000.0;
 	*ret_end_us = (double)(end - origin) / 1000.0;
@@ -164,7 +164,7 @@ static const struct ops_track *track_of(const struct function_event_object *self
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(self->trace->trace, &count);
 
-	return &tracks[memory ? memory->track : columns(self)->track[self->ref]];
+	return &tracks[memory ? memory->track : event_fields_columns(self)->track[self->ref]];
 }
 
 static PyObject *get_thread(PyObject *object, void *closure)
@@ -184,9 +184,9 @@ static PyObject *get_fwd_thread(PyObject *object, void *closure)
 	struct function_event_object *self = (struct function_event_object *)object;
 
 	(void)closure;
-	if ((self->ref & OPS_MEMORY_REF) || columns(self)->sequence_nr[self->ref] < 0)
+	if ((self->ref & OPS_MEMORY_REF) || event_fields_columns(self)->sequence_nr[self->ref] < 0)
 		return PyLong_FromLong(0);
-	return PyLong_FromUnsignedLong(columns(self)->forward_thread[self->ref]);
+	return PyLong_FromUnsignedLong(event_fields_columns(self)->forward_thread[self->ref]);
 }
 
 static PyObject *get_sequence_nr(PyObject *object, void *closure)
@@ -194,7 +194,7 @@ static PyObject *get_sequence_nr(PyObject *object, void *closure)
 	struct function_event_object *self = (struct function_event_object *)object;
 
 	(void)closure;
-	return PyLong_FromLongLong(self->ref & OPS_MEMORY_REF ? -1 : columns(self)->sequence_nr[self->ref]);
+	return PyLong_FromLongLong(self->ref & OPS_MEMORY_REF ? -1 : event_fields_columns(self)->sequence_nr[self->ref]);
 }
 
 PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value)
@@ -216,7 +216,7 @@ PyObject *ops_ext_device_type(struct ops_ext_state *state, uint8_t value)
 	return Py_NewRef(state->device_types[value]);
 }
 
-static PyObject *get_device_type(PyObject *object, void *closure)
+static PyObject *event_fields_get_device_type(PyObject *object, void *closure)
 {
 	struct ops_ext_state *state = ops_ext_state_of(object);
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -240,12 +240,12 @@ static PyObject *get_device_index(PyObject *object, void *closure)
 	return PyLong_FromLong(memory ? memory->device_index : -1);
 }
 
-static PyObject *get_scope(PyObject *object, void *closure)
+static PyObject *event_fields_get_scope(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 
 	(void)closure;
-	return PyLong_FromLong(self->ref & OPS_MEMORY_REF ? 0 : columns(self)->scope[self->ref]);
+	return PyLong_FromLong(self->ref & OPS_MEMORY_REF ? 0 : event_fields_columns(self)->scope[self->ref]);
 }
 
 static PyObject *get_activity_type(PyObject *object, void *closure)
@@ -264,18 +264,18 @@ static PyObject *get_is_kind(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 
-	return PyBool_FromLong(!(self->ref & OPS_MEMORY_REF) && columns(self)->kind[self->ref] == (intptr_t)closure);
+	return PyBool_FromLong(!(self->ref & OPS_MEMORY_REF) && event_fields_columns(self)->kind[self->ref] == (intptr_t)closure);
 }
 
 static PyObject *get_inputs(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
-	uint32_t inputs = self->ref & OPS_MEMORY_REF ? OPS_NONE : columns(self)->inputs[self->ref];
+	uint32_t inputs = self->ref & OPS_MEMORY_REF ? OPS_NONE : event_fields_columns(self)->inputs[self->ref];
 
 	return ops_ext_inputs(self->trace, inputs, (enum inputs_view)(intptr_t)closure);
 }
 
-static PyObject *get_stack(PyObject *object, void *closure)
+static PyObject *event_fields_get_stack(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 
@@ -292,7 +292,7 @@ static PyObject *get_named_values(PyObject *object, void *closure)
 	return ops_ext_named_values(self->trace, self->ref, closure != NULL);
 }
 
-static PyObject *get_use_device(PyObject *object, void *closure)
+static PyObject *event_fields_get_use_device(PyObject *object, void *closure)
 {
 	(void)closure;
 	return Py_NewRef(((struct function_event_object *)object)->use_device);
@@ -302,7 +302,7 @@ static PyObject *get_cpu_parent(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 	struct ops_ext_state *state = ops_ext_state_of(object);
-	uint32_t parent = self->ref & OPS_MEMORY_REF ? OPS_NONE : columns(self)->parent[self->ref];
+	uint32_t parent = self->ref & OPS_MEMORY_REF ? OPS_NONE : event_fields_columns(self)->parent[self->ref];
 
 	(void)closure;
 	if (!state)
@@ -376,7 +376,7 @@ static const char *const plain_names[] = {
 	"input_dtypes", "python_id", "python_parent_id", "python_module_id", NULL,
 };
 
-static PyObject *get_dict(PyObject *object, void *closure)
+static PyObject *event_fields_get_dict(PyObject *object, void *closure)
 {
 	(void)closure;
 	return ops_ext_attributes(object, plain_names, ((struct function_event_object *)object)->dict);
@@ -385,24 +385,24 @@ static PyObject *get_dict(PyObject *object, void *closure)
 PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"id", ops_ext_event_id, NULL, "Number of the event, unique in the trace.", NULL},
 	{"node_id", get_minus_1, NULL, "-1", NULL},
-	{"name", get_name, NULL, "Name; steps of a schedule are all called \"ProfilerStep*\".", NULL},
-	{"key", get_name, NULL, "The same as name.", NULL},
-	{"trace_name", get_name, NULL, "Name as recorded; None for memory events.", (void *)1},
-	{"overload_name", get_overload_name, NULL, "Overload of the operator, \"\" unless captured.", NULL},
+	{"name", event_fields_get_name, NULL, "Name; steps of a schedule are all called \"ProfilerStep*\".", NULL},
+	{"key", event_fields_get_name, NULL, "The same as name.", NULL},
+	{"trace_name", event_fields_get_name, NULL, "Name as recorded; None for memory events.", (void *)1},
+	{"overload_name", event_fields_get_overload_name, NULL, "Overload of the operator, \"\" unless captured.", NULL},
 	{"time_range", get_time_range, NULL, "Interval in us after the session's start.", NULL},
 	{"thread", get_thread, NULL, "Logical number of the thread it began on.", NULL},
 	{"fwd_thread", get_fwd_thread, NULL, "For a backward event, the thread of its forward operator; else 0.", NULL},
 	{"sequence_nr", get_sequence_nr, NULL, "Autograd sequence number, -1 for none.", NULL},
-	{"scope", get_scope, NULL, "RecordScope.", NULL},
-	{"device_type", get_device_type, NULL, "DeviceType.", NULL},
+	{"scope", event_fields_get_scope, NULL, "RecordScope.", NULL},
+	{"device_type", event_fields_get_device_type, NULL, "DeviceType.", NULL},
 	{"device_index", get_device_index, NULL, "Ordinal of the device, -1 for the CPU.", NULL},
 	{"device_resource_id", get_device_resource_id, NULL, "Thread id of the system, or stream.", NULL},
 	{"activity_type", get_activity_type, NULL, "Category in the trace file.", NULL},
-	{"is_user_annotation", get_average_field, NULL, "A range of the user's, or what it covers on a stream.",
+	{"is_user_annotation", event_fields_get_average, NULL, "A range of the user's, or what it covers on a stream.",
 	 (void *)FIELD_IS_USER_ANNOTATION},
 	{"is_python_function", get_is_kind, NULL, "A call of a Python function.", (void *)OPS_EVENT_PYTHON_FUNCTION},
 	{"is_remote", get_false, NULL, "False", NULL},
-	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
+	{"use_device", event_fields_get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"cpu_parent", get_cpu_parent, NULL, "The enclosing event, or None.", NULL},
 	{"cpu_children", get_cpu_children, NULL, "The events directly inside, in order.", NULL},
 	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for arguments that are not tensors.", (void *)INPUT_SHAPES},
@@ -418,7 +418,7 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"kwinputs", get_named_values, NULL, "Keyword arguments.", NULL},
 	{"performance_counters", get_named_values, NULL, "What was counted in it, by the names of performance_events.",
 	 (void *)1},
-	{"stack", get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
+	{"stack", event_fields_get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
 	{"event_metadata", ops_ext_event_details, NULL, "Details of a device event; None for others.", NULL},
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
 	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},
@@ -433,13 +433,13 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	 (void *)"self_cpu_percent"},
 	{"total_cpu_percent", get_percent, set_percent, "Likewise.", (void *)"total_cpu_percent"},
 	{"total_device_percent", get_percent, set_percent, "Likewise.", (void *)"total_device_percent"},
-	OPS_EXT_AVERAGE_GETSETS(get_average_field),
+	OPS_EXT_AVERAGE_GETSETS(event_fields_get_average),
 	OPS_EXT_OTHER_NAMES,
 	{"start", ops_ext_other_name, NULL, "Another name of time_range.start.", (void *)OTHER_START},
 	{"end", ops_ext_other_name, NULL, "Another name of time_range.end.", (void *)OTHER_END},
 	{"metadata", ops_ext_event_metadata, NULL, "Its numbers in the trace file, by their names there; None for memory.",
 	 NULL},
 	{"metadata_json", ops_ext_event_metadata_json, NULL, "Deprecated.", NULL},
-	{"__dict__", get_dict, NULL, NULL, NULL},
+	{"__dict__", event_fields_get_dict, NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };

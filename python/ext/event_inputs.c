@@ -15,7 +15,7 @@ struct cursor {
 	const char *end;
 };
 
-static bool take(struct cursor *cursor, void *out, size_t size)
+static bool event_inputs_take(struct cursor *cursor, void *out, size_t size)
 {
 	if ((size_t)(cursor->end - cursor->next) < size) {
 		PyErr_SetString(PyExc_ValueError, "inputs of an event are cut short");
@@ -35,7 +35,7 @@ static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
 		int64_t value;
 		PyObject *item;
 
-		if (!take(cursor, &value, sizeof(value)))
+		if (!event_inputs_take(cursor, &value, sizeof(value)))
 			Py_CLEAR(list);
 		else if (wanted) {
 			item = PyLong_FromLongLong(value);
@@ -50,7 +50,7 @@ static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
 
 static PyObject *take_item(struct cursor *cursor, enum inputs_view view);
 
-static PyObject *take_tensor(struct cursor *cursor, struct ops_input_head head, enum inputs_view view)
+static PyObject *event_inputs_take_tensor(struct cursor *cursor, struct ops_input_head head, enum inputs_view view)
 {
 	bool want_sizes = view == INPUT_SHAPES || view == INPUT_STRUCTURED_SHAPES;
 	PyObject *sizes = take_ints(cursor, head.n, want_sizes);
@@ -95,13 +95,13 @@ static PyObject *take_scalar(struct cursor *cursor, struct ops_input_head head)
 
 	switch (head.tag) {
 	case OPS_INPUT_INT:
-		return take(cursor, &value, sizeof(value)) ? PyLong_FromLongLong(value) : NULL;
+		return event_inputs_take(cursor, &value, sizeof(value)) ? PyLong_FromLongLong(value) : NULL;
 	case OPS_INPUT_BOOL:
 		return PyBool_FromLong(head.n);
 	case OPS_INPUT_DOUBLE:
-		return take(cursor, parts, sizeof(parts[0])) ? PyFloat_FromDouble(parts[0]) : NULL;
+		return event_inputs_take(cursor, parts, sizeof(parts[0])) ? PyFloat_FromDouble(parts[0]) : NULL;
 	case OPS_INPUT_COMPLEX:
-		return take(cursor, parts, sizeof(parts)) ? PyComplex_FromDoubles(parts[0], parts[1]) : NULL;
+		return event_inputs_take(cursor, parts, sizeof(parts)) ? PyComplex_FromDoubles(parts[0], parts[1]) : NULL;
 	default:
 		PyErr_SetString(PyExc_ValueError, "inputs of an event hold an unknown tag");
 		return NULL;
@@ -109,7 +109,7 @@ static PyObject *take_scalar(struct cursor *cursor, struct ops_input_head head)
 }
 
 /* What stands for a value in one view: the value itself (taken) only where values are shown. */
-static PyObject *show(PyObject *take_value, enum inputs_view view, const char *dtype)
+static PyObject *event_inputs_show(PyObject *take_value, enum inputs_view view, const char *dtype)
 {
 	if (!take_value || view == INPUT_CONCRETE)
 		return take_value;
@@ -122,26 +122,26 @@ static PyObject *take_item(struct cursor *cursor, enum inputs_view view)
 	struct ops_input_head head;
 	PyObject *value;
 
-	if (!take(cursor, &head, sizeof(head)))
+	if (!event_inputs_take(cursor, &head, sizeof(head)))
 		return NULL;
 	switch (head.tag) {
 	case OPS_INPUT_NONE:
-		return show(Py_NewRef(Py_None), view, "");
+		return event_inputs_show(Py_NewRef(Py_None), view, "");
 	case OPS_INPUT_TENSOR:
 	case OPS_INPUT_TENSOR_PLAIN:
-		return take_tensor(cursor, head, view);
+		return event_inputs_take_tensor(cursor, head, view);
 	case OPS_INPUT_TENSOR_LIST:
 		value = take_items(cursor, head.n, view);
 		if (view == INPUT_STRUCTURED_SHAPES || view == INPUT_STRUCTURED_STRIDES || !value)
 			return value;
 		Py_DECREF(value);
-		return show(Py_NewRef(Py_None), view, "TensorList");
+		return event_inputs_show(Py_NewRef(Py_None), view, "TensorList");
 	case OPS_INPUT_SCALAR_LIST:
-		return show(take_items(cursor, head.n, INPUT_CONCRETE), view, "ScalarList");
+		return event_inputs_show(take_items(cursor, head.n, INPUT_CONCRETE), view, "ScalarList");
 	case OPS_INPUT_INT_LIST:
-		return show(take_ints(cursor, head.n, true), view, "ScalarList");
+		return event_inputs_show(take_ints(cursor, head.n, true), view, "ScalarList");
 	default:
-		return show(take_scalar(cursor, head), view, "Scalar");
+		return event_inputs_show(take_scalar(cursor, head), view, "Scalar");
 	}
 }
 
@@ -156,7 +156,7 @@ PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum input
 		return PyList_New(0);
 	bytes = ops_trace_inputs(trace->trace, inputs);
 	cursor = (struct cursor){.next = bytes.bytes, .end = bytes.bytes + bytes.size};
-	if (!take(&cursor, &count, sizeof(count)))
+	if (!event_inputs_take(&cursor, &count, sizeof(count)))
 		return NULL;
 	list = PyList_New(0);
 	for (uint32_t i = 0; list && i < count; i++) {

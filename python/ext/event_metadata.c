@@ -6,7 +6,7 @@
 #include "views.h"
 
 /* What a function of the package makes of the argument. */
-static PyObject *call(const char *name, PyObject *argument)
+static PyObject *event_metadata_call(const char *name, PyObject *argument)
 {
 	PyObject *module = PyImport_ImportModule("opstrobe.results.event_metadata");
 	PyObject *result = module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
@@ -15,7 +15,7 @@ static PyObject *call(const char *name, PyObject *argument)
 	return result;
 }
 
-static int put(PyObject *dict, const char *key, long long number)
+static int event_metadata_put(PyObject *dict, const char *key, long long number)
 {
 	PyObject *value = PyLong_FromLongLong(number);
 	int failed = value ? PyDict_SetItemString(dict, key, value) : -1;
@@ -28,7 +28,7 @@ static int put(PyObject *dict, const char *key, long long number)
 static int add_args(PyObject *dict, struct ops_string extra)
 {
 	PyObject *text = ops_ext_text(extra.bytes, extra.size);
-	PyObject *more = text ? call("parse_args", text) : NULL;
+	PyObject *more = text ? event_metadata_call("parse_args", text) : NULL;
 	int failed = more ? PyDict_Update(dict, more) : -1;
 
 	Py_XDECREF(more);
@@ -47,9 +47,9 @@ static int add_device_args(const struct function_event_object *self, PyObject *d
 	if (!ops_ext_event_has_id_of_operator(self))
 		return 0;
 	if (ops_ext_event_on_device(self))
-		failed |= put(dict, "device", track->pid) | put(dict, "stream", track->tid);
+		failed |= event_metadata_put(dict, "device", track->pid) | event_metadata_put(dict, "stream", track->tid);
 	if (events->correlation && events->correlation[self->ref] >= 0)
-		failed |= put(dict, "correlation", events->correlation[self->ref]);
+		failed |= event_metadata_put(dict, "correlation", events->correlation[self->ref]);
 	if (failed || !events->extra || events->extra[self->ref] == OPS_NONE)
 		return failed;
 	return add_args(dict, ops_trace_string(self->trace->trace, events->extra[self->ref]));
@@ -69,14 +69,14 @@ PyObject *ops_ext_event_metadata(PyObject *object, void *closure)
 	if (!dict)
 		return NULL;
 	if (events->kind[self->ref] != OPS_EVENT_PYTHON_FUNCTION)
-		failed |= put(dict, "External id", events->id ? (long long)events->id[self->ref] : self->ref + 1LL);
+		failed |= event_metadata_put(dict, "External id", events->id ? (long long)events->id[self->ref] : self->ref + 1LL);
 	if (events->sequence_nr[self->ref] >= 0) {
-		failed |= put(dict, "Sequence number", events->sequence_nr[self->ref]);
-		failed |= put(dict, "Fwd thread id", events->forward_thread[self->ref]);
+		failed |= event_metadata_put(dict, "Sequence number", events->sequence_nr[self->ref]);
+		failed |= event_metadata_put(dict, "Fwd thread id", events->forward_thread[self->ref]);
 	}
 	if (events->python_id && events->python_id[self->ref] != OPS_NONE)
-		failed |= put(dict, "Python id", events->python_id[self->ref]);
-	failed |= put(dict, "Ev Idx", self->ref);
+		failed |= event_metadata_put(dict, "Python id", events->python_id[self->ref]);
+	failed |= event_metadata_put(dict, "Ev Idx", self->ref);
 	if (failed || add_device_args(self, dict))
 		Py_CLEAR(dict);
 	return dict;
@@ -89,7 +89,7 @@ PyObject *ops_ext_event_metadata_json(PyObject *object, void *closure)
 	if (PyErr_WarnEx(PyExc_FutureWarning, "`metadata_json` is deprecated. Use `event_metadata` instead.", 1) < 0)
 		return NULL;
 	dict = ops_ext_event_metadata(object, closure);
-	text = dict ? call("members_of", dict) : NULL;
+	text = dict ? event_metadata_call("members_of", dict) : NULL;
 	Py_XDECREF(dict);
 	return text;
 }
@@ -101,7 +101,7 @@ PyObject *ops_ext_event_details(PyObject *object, void *closure)
 	if (!ops_ext_event_on_device((struct function_event_object *)object))
 		Py_RETURN_NONE;
 	dict = ops_ext_event_metadata(object, closure);
-	details = dict ? call("of_args", dict) : NULL;
+	details = dict ? event_metadata_call("of_args", dict) : NULL;
 	Py_XDECREF(dict);
 	return details;
 }

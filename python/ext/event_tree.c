@@ -24,7 +24,7 @@ struct builder {
 	size_t track_count;
 };
 
-static int64_t end_of(const struct builder *builder, uint32_t node)
+static int64_t event_tree_end_of(const struct builder *builder, uint32_t node)
 {
 	uint32_t ref = builder->tree->refs[node];
 
@@ -32,12 +32,12 @@ static int64_t end_of(const struct builder *builder, uint32_t node)
 }
 
 /* Closes what ended before a time on a track, with all that was opened in it. */
-static void close_until(struct builder *builder, uint32_t track, int64_t time_ns)
+static void event_tree_close_until(struct builder *builder, uint32_t track, int64_t time_ns)
 {
 	uint32_t *parent = builder->tree->parent;
 
 	for (uint32_t node = builder->open[track]; node != OPS_NONE && builder->track_of_node[node] == track; node = parent[node])
-		if (end_of(builder, node) < time_ns)
+		if (event_tree_end_of(builder, node) < time_ns)
 			builder->open[track] = parent[node];
 	if (builder->open[track] != OPS_NONE && builder->track_of_node[builder->open[track]] != track)
 		builder->open[track] = OPS_NONE;
@@ -56,17 +56,17 @@ static uint32_t track_of_thread(const struct builder *builder, uint32_t number)
 
 static uint32_t parent_on_track(struct builder *builder, uint32_t track, uint32_t forward_thread, int64_t time_ns)
 {
-	close_until(builder, track, time_ns);
+	event_tree_close_until(builder, track, time_ns);
 	if (builder->open[track] != OPS_NONE || forward_thread == 0)
 		return builder->open[track];
 	track = track_of_thread(builder, forward_thread);
 	if (track == OPS_NONE)
 		return OPS_NONE;
-	close_until(builder, track, time_ns);
+	event_tree_close_until(builder, track, time_ns);
 	return builder->open[track];
 }
 
-static bool on_device(const struct builder *builder, uint32_t row)
+static bool event_tree_on_device(const struct builder *builder, uint32_t row)
 {
 	const struct ops_track *tracks;
 	size_t count;
@@ -75,7 +75,7 @@ static bool on_device(const struct builder *builder, uint32_t row)
 	return tracks[builder->events->track[row]].kind == OPS_TRACK_STREAM;
 }
 
-static void add_row(struct builder *builder, uint32_t row)
+static void event_tree_add_row(struct builder *builder, uint32_t row)
 {
 	struct event_tree_object *tree = builder->tree;
 	const struct ops_events *e = builder->events;
@@ -85,7 +85,7 @@ static void add_row(struct builder *builder, uint32_t row)
 	tree->refs[node] = row;
 	builder->node[row] = node;
 	builder->track_of_node[node] = track;
-	if (on_device(builder, row)) {
+	if (event_tree_on_device(builder, row)) {
 		uint32_t launch = builder->launch[row];
 
 		tree->parent[node] = launch == OPS_NONE ? OPS_NONE : builder->node[launch];
@@ -98,7 +98,7 @@ static void add_row(struct builder *builder, uint32_t row)
 		builder->open[track] = node;
 }
 
-static void add_record(struct builder *builder, uint32_t index)
+static void event_tree_add_record(struct builder *builder, uint32_t index)
 {
 	struct event_tree_object *tree = builder->tree;
 	const struct ops_memory_record *record = &builder->records[index];
@@ -111,7 +111,7 @@ static void add_record(struct builder *builder, uint32_t index)
 	tree->parent[node] = parent_on_track(builder, record->track, 0, record->time_ns);
 }
 
-static void find_launches(struct builder *builder)
+static void event_tree_find_launches(struct builder *builder)
 {
 	size_t count;
 	const struct ops_link *links = ops_trace_links(builder->trace, &count);
@@ -132,9 +132,9 @@ static void add_all(struct builder *builder, size_t record_count)
 		int64_t until_ns = row < e->count ? e->start_ns[row] : INT64_MAX;
 
 		for (; at < record_count && builder->records[at].time_ns < until_ns; at++)
-			add_record(builder, (uint32_t)at);
+			event_tree_add_record(builder, (uint32_t)at);
 		if (row < e->count && ops_ext_raw_row(builder->trace, (uint32_t)row))
-			add_row(builder, (uint32_t)row);
+			event_tree_add_row(builder, (uint32_t)row);
 	}
 }
 
@@ -178,7 +178,7 @@ static bool build(struct event_tree_object *tree)
 	     tree->child_start && tree->children && ops_ext_tensor_blocks_init(&tree->blocks, tree->trace->trace);
 	if (ok) {
 		memset(builder.open, 0xff, builder.track_count * sizeof(*builder.open));
-		find_launches(&builder);
+		event_tree_find_launches(&builder);
 		add_all(&builder, record_count);
 		sort_children(tree);
 	}

@@ -20,7 +20,7 @@ struct execution_trace_object {
 	pid_t pid;
 };
 
-static void take_node(void *context, const struct ops_node *node)
+static void execution_trace_take_node(void *context, const struct ops_node *node)
 {
 	ops_execution_trace_add(context, node);
 }
@@ -32,7 +32,7 @@ static int execution_trace_init(PyObject *object, PyObject *args, PyObject *kwar
 	int ranges = 0;
 	struct execution_trace_object *self = (struct execution_trace_object *)object;
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
-	struct ops_node_sink sink = {.take = take_node};
+	struct ops_node_sink sink = {.take = execution_trace_take_node};
 	const char *refusal;
 	PyObject *path;
 
@@ -97,7 +97,7 @@ static PyObject *execution_trace_stop(PyObject *object, PyObject *ignored)
 }
 
 /* Writes the file if that was not done. The number of nodes lost, or -1 with an exception set. */
-static long long finish(struct execution_trace_object *self)
+static long long execution_trace_finish(struct execution_trace_object *self)
 {
 	PyObject *path = self->path;
 	struct ops_error error;
@@ -120,7 +120,7 @@ static long long finish(struct execution_trace_object *self)
 
 static PyObject *execution_trace_close(PyObject *object, PyObject *ignored)
 {
-	long long lost = finish((struct execution_trace_object *)object);
+	long long lost = execution_trace_finish((struct execution_trace_object *)object);
 
 	(void)ignored;
 	return lost < 0 ? NULL : PyLong_FromLongLong(lost);
@@ -133,7 +133,7 @@ static void execution_trace_dealloc(PyObject *object)
 	PyObject *kind, *value, *traceback;
 
 	PyErr_Fetch(&kind, &value, &traceback);
-	if (finish(self) < 0)
+	if (execution_trace_finish(self) < 0)
 		PyErr_WriteUnraisable((PyObject *)type);
 	PyErr_Restore(kind, value, traceback);
 	close_observer(self);

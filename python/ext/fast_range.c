@@ -31,7 +31,7 @@ struct payload {
 	bool full;
 };
 
-static void put(struct payload *payload, const void *bytes, size_t size)
+static void fast_range_put(struct payload *payload, const void *bytes, size_t size)
 {
 	size_t padded = (size + 3) & ~(size_t)3;
 
@@ -46,18 +46,18 @@ static void put(struct payload *payload, const void *bytes, size_t size)
 
 static void put_u32(struct payload *payload, uint32_t value)
 {
-	put(payload, &value, sizeof(value));
+	fast_range_put(payload, &value, sizeof(value));
 }
 
 /* -1 with an exception set. */
-static int put_text(struct payload *payload, PyObject *text)
+static int fast_range_put_text(struct payload *payload, PyObject *text)
 {
 	PyObject *bytes = ops_ext_text_bytes(text);
 
 	if (!bytes)
 		return -1;
 	put_u32(payload, (uint32_t)PyBytes_GET_SIZE(bytes));
-	put(payload, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+	fast_range_put(payload, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
 	Py_DECREF(bytes);
 	return 0;
 }
@@ -74,7 +74,7 @@ static bool is_text_list(PyObject *value)
 	return true;
 }
 
-static int put_int(struct payload *payload, PyObject *value)
+static int fast_range_put_int(struct payload *payload, PyObject *value)
 {
 	int overflow;
 	int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -82,16 +82,16 @@ static int put_int(struct payload *payload, PyObject *value)
 	if (overflow)
 		number = overflow > 0 ? INT64_MAX : INT64_MIN;
 	put_u32(payload, OPS_VALUE_INT);
-	put(payload, &number, sizeof(number));
+	fast_range_put(payload, &number, sizeof(number));
 	return 0;
 }
 
-static int put_texts(struct payload *payload, PyObject *list)
+static int fast_range_put_texts(struct payload *payload, PyObject *list)
 {
 	put_u32(payload, OPS_VALUE_TEXT_LIST);
 	put_u32(payload, (uint32_t)PyList_GET_SIZE(list));
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
-		if (put_text(payload, PyList_GET_ITEM(list, i)) < 0)
+		if (fast_range_put_text(payload, PyList_GET_ITEM(list, i)) < 0)
 			return -1;
 	return 0;
 }
@@ -106,20 +106,20 @@ static int put_keyword_value(struct payload *payload, PyObject *value)
 		return 0;
 	}
 	if (PyLong_Check(value))
-		return put_int(payload, value);
+		return fast_range_put_int(payload, value);
 	if (PyFloat_Check(value)) {
 		number = PyFloat_AS_DOUBLE(value);
 		put_u32(payload, OPS_VALUE_DOUBLE);
-		put(payload, &number, sizeof(number));
+		fast_range_put(payload, &number, sizeof(number));
 		return 0;
 	}
 	if (is_text_list(value))
-		return put_texts(payload, value);
+		return fast_range_put_texts(payload, value);
 	put_u32(payload, OPS_VALUE_TEXT);
 	if (PyUnicode_Check(value))
-		return put_text(payload, value);
+		return fast_range_put_text(payload, value);
 	put_u32(payload, 4);
-	put(payload, "NULL", 4);
+	fast_range_put(payload, "NULL", 4);
 	return 0;
 }
 
@@ -135,22 +135,22 @@ static int put_keywords(struct payload *payload, PyObject *keywords)
 
 	put_u32(payload, (uint32_t)PyDict_GET_SIZE(keywords));
 	while (PyDict_Next(keywords, &at, &name, &value))
-		if (put_text(payload, name) < 0 || put_keyword_value(payload, value) < 0)
+		if (fast_range_put_text(payload, name) < 0 || put_keyword_value(payload, value) < 0)
 			return -1;
 	return 0;
 }
 
 /* --- inputs ----------------------------------------------------------------------------------------------------- */
 
-static void put_head(struct payload *payload, uint8_t tag, uint8_t dtype, size_t n)
+static void fast_range_put_head(struct payload *payload, uint8_t tag, uint8_t dtype, size_t n)
 {
 	struct ops_input_head head = {tag, dtype, (uint16_t)n};
 
-	put(payload, &head, sizeof(head));
+	fast_range_put(payload, &head, sizeof(head));
 }
 
 /* The number of a torch.dtype, by its name; -1 for what is none. */
-static int dtype_of(PyObject *dtype)
+static int fast_range_dtype_of(PyObject *dtype)
 {
 	static const char *const names[] = {
 		"torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64", "torch.float16", "torch.float32",
@@ -178,26 +178,26 @@ static bool put_numbers(struct payload *payload, PyObject *numbers)
 		int64_t number = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast, i));
 
 		ok = !PyErr_Occurred();
-		put(payload, &number, sizeof(number));
+		fast_range_put(payload, &number, sizeof(number));
 	}
 	Py_XDECREF(fast);
 	return ok;
 }
 
 /* False, and nothing put, when the value is no tensor with plain sizes. */
-static bool put_tensor(struct payload *payload, PyObject *value)
+static bool fast_range_put_tensor(struct payload *payload, PyObject *value)
 {
 	size_t before = payload->size;
 	PyObject *dtype = PyObject_GetAttrString(value, "dtype");
 	PyObject *sizes = dtype ? PyObject_GetAttrString(value, "shape") : NULL;
 	PyObject *strides = sizes ? PyObject_CallMethod(value, "stride", NULL) : NULL;
-	int number = dtype ? dtype_of(dtype) : -1;
+	int number = dtype ? fast_range_dtype_of(dtype) : -1;
 	Py_ssize_t n = sizes ? PySequence_Size(sizes) : -1;
 	bool ok = number >= 0 && n >= 0;
 
 	PyErr_Clear();
 	if (ok) {
-		put_head(payload, strides ? OPS_INPUT_TENSOR : OPS_INPUT_TENSOR_PLAIN, (uint8_t)number, (size_t)n);
+		fast_range_put_head(payload, strides ? OPS_INPUT_TENSOR : OPS_INPUT_TENSOR_PLAIN, (uint8_t)number, (size_t)n);
 		ok = put_numbers(payload, sizes) && (!strides || put_numbers(payload, strides));
 	}
 	PyErr_Clear();
@@ -216,7 +216,7 @@ static bool put_int_list(struct payload *payload, PyObject *value)
 
 	if (!PyList_Check(value) || PyList_GET_SIZE(value) > OPS_INPUT_LIST_MAX)
 		return false;
-	put_head(payload, OPS_INPUT_INT_LIST, 0, (size_t)PyList_GET_SIZE(value));
+	fast_range_put_head(payload, OPS_INPUT_INT_LIST, 0, (size_t)PyList_GET_SIZE(value));
 	if (put_numbers(payload, value))
 		return true;
 	PyErr_Clear();
@@ -229,20 +229,20 @@ static void put_input(struct payload *payload, PyObject *value)
 	double number;
 
 	if (PyBool_Check(value)) {
-		put_head(payload, OPS_INPUT_BOOL, 0, value == Py_True);
+		fast_range_put_head(payload, OPS_INPUT_BOOL, 0, value == Py_True);
 	} else if (PyLong_Check(value)) {
 		int overflow;
 		int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
 
-		put_head(payload, overflow ? OPS_INPUT_NONE : OPS_INPUT_INT, 0, 0);
+		fast_range_put_head(payload, overflow ? OPS_INPUT_NONE : OPS_INPUT_INT, 0, 0);
 		if (!overflow)
-			put(payload, &integer, sizeof(integer));
+			fast_range_put(payload, &integer, sizeof(integer));
 	} else if (PyFloat_Check(value)) {
 		number = PyFloat_AS_DOUBLE(value);
-		put_head(payload, OPS_INPUT_DOUBLE, 0, 0);
-		put(payload, &number, sizeof(number));
-	} else if (!put_int_list(payload, value) && !put_tensor(payload, value)) {
-		put_head(payload, OPS_INPUT_NONE, 0, 0);
+		fast_range_put_head(payload, OPS_INPUT_DOUBLE, 0, 0);
+		fast_range_put(payload, &number, sizeof(number));
+	} else if (!put_int_list(payload, value) && !fast_range_put_tensor(payload, value)) {
+		fast_range_put_head(payload, OPS_INPUT_NONE, 0, 0);
 	}
 }
 
@@ -284,7 +284,7 @@ static int fast_begin(struct fast_object *self, uint64_t epoch)
 
 	payload.size = 0;
 	payload.full = false;
-	if (put_text(&payload, self->name) < 0)
+	if (fast_range_put_text(&payload, self->name) < 0)
 		return -1;
 	name_only = payload.size;
 	if (self->keywords != Py_None && put_keywords(&payload, self->keywords) < 0)

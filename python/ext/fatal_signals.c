@@ -21,7 +21,7 @@ static const struct {
 
 static volatile sig_atomic_t watched_pid; /* 0: nobody; a child of fork is not the program */
 
-static void report(int number)
+static void fatal_signals_report(int number)
 {
 	for (size_t i = 0; i < COUNT && watched_pid == getpid(); i++)
 		if (signals[i].number == number && write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0)
@@ -29,9 +29,9 @@ static void report(int number)
 	raise(number); /* blocked until the handler returns; SA_RESETHAND has restored the default */
 }
 
-static PyObject *watch(PyObject *module, PyObject *on)
+static PyObject *fatal_signals_watch(PyObject *module, PyObject *on)
 {
-	struct sigaction action = {.sa_handler = report, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
+	struct sigaction action = {.sa_handler = fatal_signals_report, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
 	int is_on = PyObject_IsTrue(on);
 
 	(void)module;
@@ -41,7 +41,7 @@ static PyObject *watch(PyObject *module, PyObject *on)
 	for (size_t i = 0; i < COUNT; i++) {
 		struct sigaction present;
 
-		if (sigaction(signals[i].number, NULL, &present) || present.sa_handler != (is_on ? SIG_DFL : report))
+		if (sigaction(signals[i].number, NULL, &present) || present.sa_handler != (is_on ? SIG_DFL : fatal_signals_report))
 			continue; /* the program's own */
 		if (!is_on)
 			action = (struct sigaction){.sa_handler = SIG_DFL};
@@ -51,7 +51,7 @@ static PyObject *watch(PyObject *module, PyObject *on)
 }
 
 static PyMethodDef functions[] = {
-	{"watch_fatal_signals", watch, METH_O,
+	{"watch_fatal_signals", fatal_signals_watch, METH_O,
 	 "watch_fatal_signals(on)\n--\n\nWhether to report on standard error that the process dies of a signal, without a trace."},
 	{NULL, NULL, 0, NULL},
 };

@@ -24,7 +24,7 @@ struct search {
 
 /* Whether an object's own type is one of those sought or made from one. Not by isinstance(): an object's __class__ may be a
  * property that does things. */
-static bool is_wanted(struct search *search, PyTypeObject *type)
+static bool find_objects_is_wanted(struct search *search, PyTypeObject *type)
 {
 	struct known *known = &search->known[module_registry_hash(type) & ((1u << MEMORY_BITS) - 1)];
 
@@ -37,17 +37,17 @@ static bool is_wanted(struct search *search, PyTypeObject *type)
 }
 
 /* 1 to go on, 0 when memory is out. */
-static int look(PyObject *object, void *context)
+static int find_objects_look(PyObject *object, void *context)
 {
 	struct search *search = context;
 
-	if (is_wanted(search, Py_TYPE(object)) && PyList_Append(search->found, object) < 0)
+	if (find_objects_is_wanted(search, Py_TYPE(object)) && PyList_Append(search->found, object) < 0)
 		Py_CLEAR(search->found);
 	return search->found != NULL;
 }
 
 /* False with an exception set. */
-static bool look_at_all(struct search *search)
+static bool find_objects_look_at_all(struct search *search)
 {
 #if PY_VERSION_HEX >= 0x030c0000
 	PyUnstable_GC_VisitObjects(look, search);
@@ -58,7 +58,7 @@ static bool look_at_all(struct search *search)
 	if (!all)
 		Py_CLEAR(search->found);
 	for (Py_ssize_t i = 0; search->found && i < PyList_GET_SIZE(all); i++)
-		look(PyList_GET_ITEM(all, i), search);
+		find_objects_look(PyList_GET_ITEM(all, i), search);
 	Py_XDECREF(all);
 	Py_XDECREF(gc);
 #endif
@@ -74,7 +74,7 @@ static PyObject *find_objects(PyObject *module, PyObject *types)
 		if (!PyType_Check(PyTuple_GET_ITEM(types, i)))
 			return PyErr_SetString(PyExc_TypeError, "find_objects() takes types"), NULL;
 	search.found = PyList_New(0);
-	return search.found && look_at_all(&search) ? search.found : NULL;
+	return search.found && find_objects_look_at_all(&search) ? search.found : NULL;
 }
 
 static PyObject *called_modules(PyObject *module, PyObject *ignored)

@@ -73,7 +73,7 @@ static int event_clear(PyObject *object)
 	return 0;
 }
 
-static void event_dealloc(PyObject *object)
+static void function_event_dealloc(PyObject *object)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 	PyTypeObject *type = Py_TYPE(object);
@@ -153,7 +153,7 @@ static PyObject *event_repr(PyObject *object)
 }
 
 /* Two views of the same event are equal. */
-static PyObject *event_compare(PyObject *a, PyObject *b, int op)
+static PyObject *function_event_compare(PyObject *a, PyObject *b, int op)
 {
 	struct function_event_object *x = (struct function_event_object *)a, *y = (struct function_event_object *)b;
 	bool equal;
@@ -164,7 +164,7 @@ static PyObject *event_compare(PyObject *a, PyObject *b, int op)
 	return PyBool_FromLong(equal == (op == Py_EQ));
 }
 
-static Py_hash_t event_hash(PyObject *object)
+static Py_hash_t function_event_hash(PyObject *object)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 	uint64_t mixed = ((uint64_t)(uintptr_t)self->trace >> 4) * 0x9e3779b97f4a7c15u + self->ref * 0xff51afd7ed558ccdu;
@@ -197,10 +197,10 @@ static PyType_Slot event_slots[] = {
 	{Py_tp_new, ops_ext_hand_made_event},
 	{Py_tp_traverse, event_traverse},
 	{Py_tp_clear, event_clear},
-	{Py_tp_dealloc, event_dealloc},
+	{Py_tp_dealloc, function_event_dealloc},
 	{Py_tp_repr, event_repr},
-	{Py_tp_richcompare, event_compare},
-	{Py_tp_hash, event_hash},
+	{Py_tp_richcompare, function_event_compare},
+	{Py_tp_hash, function_event_hash},
 	{Py_tp_setattro, event_setattr},
 	{Py_tp_getset, ops_ext_function_event_getsets},
 	{Py_tp_methods, event_methods},

@@ -78,7 +78,7 @@ static void avg_dealloc(PyObject *object)
 
 /* --- attributes -------------------------------------------------------------------------------------------------- */
 
-static PyObject *get_average_field(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_average(PyObject *object, void *closure)
 {
 	return ops_ext_average_field(&((struct function_event_avg_object *)object)->row, (int)(intptr_t)closure);
 }
@@ -134,7 +134,7 @@ static PyObject *get_input_shapes(PyObject *object, void *closure)
 	return ops_ext_inputs(self->trace, self->row.inputs, INPUT_STRUCTURED_SHAPES);
 }
 
-static PyObject *get_overload_name(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_overload_name(PyObject *object, void *closure)
 {
 	struct function_event_avg_object *self = (struct function_event_avg_object *)object;
 
@@ -146,7 +146,7 @@ static PyObject *get_overload_name(PyObject *object, void *closure)
 	return ops_ext_trace_name(self->trace, self->row.overload);
 }
 
-static PyObject *get_stack(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_stack(PyObject *object, void *closure)
 {
 	struct function_event_avg_object *self = (struct function_event_avg_object *)object;
 
@@ -158,12 +158,12 @@ static PyObject *get_stack(PyObject *object, void *closure)
 	return ops_ext_trace_stack(self->trace, self->row.first, self->row.stack_frames);
 }
 
-static PyObject *get_scope(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_scope(PyObject *object, void *closure)
 {
 	(void)closure;
 	if (((struct function_event_avg_object *)object)->empty)
 		Py_RETURN_NONE;
-	return get_average_field(object, (void *)FIELD_SCOPE);
+	return function_event_avg_get_average(object, (void *)FIELD_SCOPE);
 }
 
 static PyObject *get_node_id(PyObject *object, void *closure)
@@ -179,7 +179,7 @@ static PyObject *get_is_remote(PyObject *object, void *closure)
 	Py_RETURN_FALSE;
 }
 
-static PyObject *get_device_type(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_device_type(PyObject *object, void *closure)
 {
 	struct ops_ext_state *state = ops_ext_state_of(object);
 
@@ -187,7 +187,7 @@ static PyObject *get_device_type(PyObject *object, void *closure)
 	return state ? ops_ext_device_type(state, ((struct function_event_avg_object *)object)->row.device_type) : NULL;
 }
 
-static PyObject *get_use_device(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_use_device(PyObject *object, void *closure)
 {
 	(void)closure;
 	return Py_NewRef(((struct function_event_avg_object *)object)->use_device);
@@ -200,7 +200,7 @@ static const char *const plain_names[] = {
 	"cpu_parent", "device_type", "is_legacy", "flops", "is_user_annotation", NULL,
 };
 
-static PyObject *get_dict(PyObject *object, void *closure)
+static PyObject *function_event_avg_get_dict(PyObject *object, void *closure)
 {
 	(void)closure;
 	return ops_ext_attributes(object, plain_names, ((struct function_event_avg_object *)object)->dict);
@@ -210,18 +210,18 @@ static PyGetSetDef avg_getsets[] = {
 	{"key", get_key, NULL, "Name that the events have in common; None while there are none.", NULL},
 	{"node_id", get_node_id, NULL, "-1", NULL},
 	{"is_remote", get_is_remote, NULL, "False", NULL},
-	{"use_device", get_use_device, NULL, "Device word of the profile, or None.", NULL},
+	{"use_device", function_event_avg_get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"input_shapes", get_input_shapes, NULL, "Sizes of the arguments when grouped by them, else \"\".", NULL},
-	{"overload_name", get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".", NULL},
-	{"stack", get_stack, NULL, "As many innermost frames as it is grouped by.", NULL},
-	{"scope", get_scope, NULL, "RecordScope of the first event.", NULL},
-	{"device_type", get_device_type, NULL, "DeviceType.", NULL},
-	{"is_user_annotation", get_average_field, NULL, "A range of the user's.", (void *)FIELD_IS_USER_ANNOTATION},
+	{"overload_name", function_event_avg_get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".", NULL},
+	{"stack", function_event_avg_get_stack, NULL, "As many innermost frames as it is grouped by.", NULL},
+	{"scope", function_event_avg_get_scope, NULL, "RecordScope of the first event.", NULL},
+	{"device_type", function_event_avg_get_device_type, NULL, "DeviceType.", NULL},
+	{"is_user_annotation", function_event_avg_get_average, NULL, "A range of the user's.", (void *)FIELD_IS_USER_ANNOTATION},
 	{"cpu_children", get_of_first, NULL, "Children of the first event.", (void *)"cpu_children"},
 	{"cpu_parent", get_of_first, NULL, "Parent of the first event.", (void *)"cpu_parent"},
-	OPS_EXT_AVERAGE_GETSETS(get_average_field),
+	OPS_EXT_AVERAGE_GETSETS(function_event_avg_get_average),
 	OPS_EXT_OTHER_NAMES,
-	{"__dict__", get_dict, NULL, NULL, NULL},
+	{"__dict__", function_event_avg_get_dict, NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -242,7 +242,7 @@ void ops_ext_average_add(struct ops_average *total, const struct ops_average *ro
 }
 
 /* The first thing added to an empty average gives it its key and all that describes it. */
-static void take_over(struct function_event_avg_object *self, struct trace_object *trace,
+static void function_event_avg_take_over(struct function_event_avg_object *self, struct trace_object *trace,
                       const struct ops_average *row, PyObject *use_device, bool by_input_shape, bool by_overload_name,
                       bool with_flops)
 {
@@ -268,14 +268,14 @@ static int check_keys(PyObject *a, PyObject *b)
 	return equal == 1 ? 0 : -1;
 }
 
-static int add_event(struct function_event_avg_object *self, struct function_event_object *event)
+static int function_event_avg_add_event(struct function_event_avg_object *self, struct function_event_object *event)
 {
 	struct ops_average row;
 
 	if (ops_ext_function_event_row(event, &row) < 0)
 		return -1;
 	if (self->empty) {
-		take_over(self, event->trace, &row, event->use_device, true, true, event->with_flops);
+		function_event_avg_take_over(self, event->trace, &row, event->use_device, true, true, event->with_flops);
 		return 0;
 	}
 	if (check_keys((PyObject *)self, (PyObject *)event) < 0)
@@ -295,7 +295,7 @@ static int64_t time_of(PyObject *object, const char *name)
 }
 
 /* An attribute that is a whole number, None counting 0. */
-static int64_t number_of(PyObject *object, const char *name)
+static int64_t function_event_avg_number_of(PyObject *object, const char *name)
 {
 	PyObject *value = ops_ext_attribute(object, name);
 	long long number = value && value != Py_None ? PyLong_AsLongLong(value) : 0;
@@ -315,7 +315,7 @@ static int add_hand_made(struct function_event_avg_object *self, PyObject *other
 		failed = ops_ext_function_event_row(like, &row);
 		memset(&row, 0, offsetof(struct ops_average, name)); /* all that is summed */
 		if (!failed)
-			take_over(self, like->trace, &row, like->use_device, true, true, like->with_flops);
+			function_event_avg_take_over(self, like->trace, &row, like->use_device, true, true, like->with_flops);
 	} else if (!failed) {
 		failed = check_keys((PyObject *)self, other);
 	}
@@ -326,12 +326,12 @@ static int add_hand_made(struct function_event_avg_object *self, PyObject *other
 	row.self_cpu_time_total_ns = time_of(other, "self_cpu_time_total");
 	row.device_time_total_ns = time_of(other, "device_time_total");
 	row.self_device_time_total_ns = time_of(other, "self_device_time_total");
-	row.cpu_memory_usage = number_of(other, "cpu_memory_usage");
-	row.self_cpu_memory_usage = number_of(other, "self_cpu_memory_usage");
-	row.device_memory_usage = number_of(other, "device_memory_usage");
-	row.self_device_memory_usage = number_of(other, "self_device_memory_usage");
-	row.flops = number_of(other, "flops");
-	row.count = (uint64_t)number_of(other, "count");
+	row.cpu_memory_usage = function_event_avg_number_of(other, "cpu_memory_usage");
+	row.self_cpu_memory_usage = function_event_avg_number_of(other, "self_cpu_memory_usage");
+	row.device_memory_usage = function_event_avg_number_of(other, "device_memory_usage");
+	row.self_device_memory_usage = function_event_avg_number_of(other, "self_device_memory_usage");
+	row.flops = function_event_avg_number_of(other, "flops");
+	row.count = (uint64_t)function_event_avg_number_of(other, "count");
 	if (PyErr_Occurred())
 		return -1;
 	ops_ext_average_add(&self->row, &row);
@@ -343,7 +343,7 @@ static int add_average(struct function_event_avg_object *self, struct function_e
 	if (other->empty && self->empty)
 		return 0;
 	if (self->empty) {
-		take_over(self, other->trace, &other->row, other->use_device, other->by_input_shape,
+		function_event_avg_take_over(self, other->trace, &other->row, other->use_device, other->by_input_shape,
 		          other->by_overload_name, other->with_flops);
 		return 0;
 	}
@@ -362,7 +362,7 @@ static PyObject *avg_add(PyObject *object, PyObject *other)
 	if (!state)
 		return NULL;
 	if (Py_TYPE(other) == state->function_event)
-		failed = add_event(self, (struct function_event_object *)other);
+		failed = function_event_avg_add_event(self, (struct function_event_object *)other);
 	else if (Py_TYPE(other) == state->function_event_avg)
 		failed = add_average(self, (struct function_event_avg_object *)other);
 	else if ((failed = ops_ext_is_hand_made(state, other)) != 0)
@@ -396,7 +396,7 @@ static PyObject *avg_copy(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (!copy)
 		return NULL;
-	take_over(copy, self->trace, &self->row, self->use_device, self->by_input_shape, self->by_overload_name,
+	function_event_avg_take_over(copy, self->trace, &self->row, self->use_device, self->by_input_shape, self->by_overload_name,
 	          self->with_flops);
 	copy->empty = self->empty;
 	if (self->dict && !(copy->dict = PyDict_Copy(self->dict)))

@@ -7,7 +7,7 @@
 #include "views.h"
 
 /* What a function of opstrobe.compat.synthetic_events gives; consumes the arguments. */
-static PyObject *call(const char *name, PyObject *take_args, PyObject *kwargs)
+static PyObject *hand_made_call(const char *name, PyObject *take_args, PyObject *kwargs)
 {
 	PyObject *module = take_args ? PyImport_ImportModule("opstrobe.compat.synthetic_events") : NULL;
 	PyObject *function = module ? ops_ext_attribute(module, name) : NULL;
@@ -22,7 +22,7 @@ static PyObject *call(const char *name, PyObject *take_args, PyObject *kwargs)
 PyObject *ops_ext_hand_made_event(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	(void)type;
-	return call("make_event", Py_NewRef(args), kwargs);
+	return hand_made_call("make_event", Py_NewRef(args), kwargs);
 }
 
 int ops_ext_is_hand_made(struct ops_ext_state *state, PyObject *object)
@@ -32,7 +32,7 @@ int ops_ext_is_hand_made(struct ops_ext_state *state, PyObject *object)
 
 	if (Py_TYPE(object) == state->function_event || Py_TYPE(object) == state->function_event_avg)
 		return 0;
-	answer = call("is_event", PyTuple_Pack(1, object), NULL);
+	answer = hand_made_call("is_event", PyTuple_Pack(1, object), NULL);
 	result = answer ? PyObject_IsTrue(answer) : -1;
 	Py_XDECREF(answer);
 	return result;
@@ -41,7 +41,7 @@ int ops_ext_is_hand_made(struct ops_ext_state *state, PyObject *object)
 /* The same name, times and shapes as an event of ours: a new reference, or NULL with an exception set. */
 PyObject *ops_ext_hand_made_as_ours(PyObject *object)
 {
-	return call("as_ours", PyTuple_Pack(1, object), NULL);
+	return hand_made_call("as_ours", PyTuple_Pack(1, object), NULL);
 }
 
 static int holds_hand_made(struct event_list_object *self)
@@ -61,7 +61,7 @@ static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyO
 	PyObject *all = front ? PySequence_Concat(front, args) : NULL;
 
 	Py_XDECREF(front);
-	return call("ask", all, kwargs);
+	return hand_made_call("ask", all, kwargs);
 }
 
 #define REPORT(name)                                                                               \

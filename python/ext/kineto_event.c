@@ -20,14 +20,14 @@ static bool is_memory(const struct kineto_object *self)
 	return self->ref & OPS_MEMORY_REF;
 }
 
-static const struct ops_memory_record *record_of(const struct kineto_object *self)
+static const struct ops_memory_record *kineto_event_record_of(const struct kineto_object *self)
 {
 	size_t count;
 
 	return &ops_trace_memory(self->trace->trace, &count)[self->ref & ~OPS_MEMORY_REF];
 }
 
-static const struct ops_events *columns(const struct kineto_object *self)
+static const struct ops_events *kineto_event_columns(const struct kineto_object *self)
 {
 	return ops_trace_events(self->trace->trace);
 }
@@ -94,7 +94,7 @@ size_t ops_ext_class_bytes(struct ops_string function)
 /* --- methods ---------------------------------------------------------------------------------------------------------- */
 
 /* What a FunctionEvent of the same row shows. */
-static PyObject *shown(PyObject *object, const char *attribute)
+static PyObject *kineto_event_shown(PyObject *object, const char *attribute)
 {
 	struct kineto_object *self = (struct kineto_object *)object;
 	struct ops_ext_state *state = ops_ext_state_of(object);
@@ -138,7 +138,7 @@ static PyObject *shown(PyObject *object, const char *attribute)
 	static PyObject *kineto_##method(PyObject *object, PyObject *unused)                       \
 	{                                                                                          \
 		(void)unused;                                                                      \
-		return shown(object, attribute);                                                   \
+		return kineto_event_shown(object, attribute);                                                   \
 	}
 SHOWN(DEFINE_SHOWN)
 #undef DEFINE_SHOWN
@@ -148,17 +148,17 @@ static PyObject *kineto_name(PyObject *object, PyObject *unused)
 	struct kineto_object *self = (struct kineto_object *)object;
 
 	(void)unused;
-	return is_memory(self) ? shown(object, "name") : ops_ext_raw_name(self->trace, self->ref);
+	return is_memory(self) ? kineto_event_shown(object, "name") : ops_ext_raw_name(self->trace, self->ref);
 }
 
 static int64_t start_ns(const struct kineto_object *self)
 {
-	return is_memory(self) ? record_of(self)->time_ns : columns(self)->start_ns[self->ref];
+	return is_memory(self) ? kineto_event_record_of(self)->time_ns : kineto_event_columns(self)->start_ns[self->ref];
 }
 
 static int64_t end_ns(const struct kineto_object *self)
 {
-	return is_memory(self) ? record_of(self)->time_ns : columns(self)->end_ns[self->ref];
+	return is_memory(self) ? kineto_event_record_of(self)->time_ns : kineto_event_columns(self)->end_ns[self->ref];
 }
 
 static PyObject *kineto_start_ns(PyObject *object, PyObject *unused)
@@ -195,9 +195,9 @@ static PyObject *kineto_external_id(PyObject *object, PyObject *unused)
 	const struct kineto_object *self = (struct kineto_object *)object;
 
 	(void)unused;
-	if (is_memory(self) || columns(self)->kind[self->ref] == OPS_EVENT_PYTHON_FUNCTION)
+	if (is_memory(self) || kineto_event_columns(self)->kind[self->ref] == OPS_EVENT_PYTHON_FUNCTION)
 		return PyLong_FromLong(0);
-	return shown(object, "external_id");
+	return kineto_event_shown(object, "external_id");
 }
 
 /* The process for what ran on the host. */
@@ -209,9 +209,9 @@ static PyObject *kineto_device_index(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	if (is_memory(self))
-		return PyLong_FromLong(record_of(self)->device_index);
+		return PyLong_FromLong(kineto_event_record_of(self)->device_index);
 	tracks = ops_trace_tracks(self->trace->trace, &count);
-	return PyLong_FromLongLong(tracks[columns(self)->track[self->ref]].pid);
+	return PyLong_FromLongLong(tracks[kineto_event_columns(self)->track[self->ref]].pid);
 }
 
 static PyObject *kineto_end_thread_id(PyObject *object, PyObject *unused)
@@ -221,16 +221,16 @@ static PyObject *kineto_end_thread_id(PyObject *object, PyObject *unused)
 	size_t count;
 
 	(void)unused;
-	if (is_memory(self) || !columns(self)->end_track)
-		return shown(object, "thread");
+	if (is_memory(self) || !kineto_event_columns(self)->end_track)
+		return kineto_event_shown(object, "thread");
 	tracks = ops_trace_tracks(self->trace->trace, &count);
-	return PyLong_FromUnsignedLong(tracks[columns(self)->end_track[self->ref]].number);
+	return PyLong_FromUnsignedLong(tracks[kineto_event_columns(self)->end_track[self->ref]].number);
 }
 
 static PyObject *kineto_flops(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	return is_memory((struct kineto_object *)object) ? PyLong_FromLong(0) : shown(object, "flops");
+	return is_memory((struct kineto_object *)object) ? PyLong_FromLong(0) : kineto_event_shown(object, "flops");
 }
 
 static PyObject *kineto_nbytes(PyObject *object, PyObject *unused)
@@ -238,7 +238,7 @@ static PyObject *kineto_nbytes(PyObject *object, PyObject *unused)
 	const struct kineto_object *self = (struct kineto_object *)object;
 
 	(void)unused;
-	return PyLong_FromLongLong(is_memory(self) ? record_of(self)->bytes : 0);
+	return PyLong_FromLongLong(is_memory(self) ? kineto_event_record_of(self)->bytes : 0);
 }
 
 static PyObject *kineto_is_hidden_event(PyObject *object, PyObject *unused)
@@ -256,11 +256,11 @@ static PyObject *kineto_extra_meta(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	texts = PyDict_New();
-	metadata = texts ? shown(object, "event_metadata") : NULL;
+	metadata = texts ? kineto_event_shown(object, "event_metadata") : NULL;
 	if (!metadata)
 		Py_CLEAR(texts);
 	if (metadata && metadata != Py_None)
-		Py_SETREF(metadata, shown(object, "metadata"));
+		Py_SETREF(metadata, kineto_event_shown(object, "metadata"));
 	while (texts && metadata && PyDict_Check(metadata) && PyDict_Next(metadata, &at, &key, &value)) {
 		PyObject *text = PyObject_Str(value);
 
@@ -281,7 +281,7 @@ static PyObject *kineto_metadata_json(PyObject *object, PyObject *unused)
 		return metadata ? PyUnicode_FromString("") : NULL;
 	}
 	json = PyImport_ImportModule("json");
-	Py_SETREF(metadata, shown(object, "metadata"));
+	Py_SETREF(metadata, kineto_event_shown(object, "metadata"));
 	text = json && metadata ? PyObject_CallMethod(json, "dumps", "O", metadata) : NULL;
 	bare = text ? PyUnicode_Substring(text, 1, PyUnicode_GET_LENGTH(text) - 1) : NULL; /* without the braces */
 	Py_XDECREF(text);
@@ -377,7 +377,7 @@ static PyType_Spec kineto_spec = {
 
 /* --- the list ----------------------------------------------------------------------------------------------------------- */
 
-static int append(PyObject *list, const struct kineto_object *like, struct ops_ext_state *state, uint32_t ref)
+static int kineto_event_append(PyObject *list, const struct kineto_object *like, struct ops_ext_state *state, uint32_t ref)
 {
 	struct kineto_object *event = PyObject_New(struct kineto_object, state->kineto_event);
 	int failed;
@@ -411,10 +411,10 @@ PyObject *ops_ext_trace_kineto_events(PyObject *object, PyObject *args)
 		int64_t until_ns = row < events->count ? events->start_ns[row] : INT64_MAX;
 
 		while (list && at < count && records[at].time_ns < until_ns)
-			if (append(list, &like, state, (uint32_t)at++ | OPS_MEMORY_REF) < 0)
+			if (kineto_event_append(list, &like, state, (uint32_t)at++ | OPS_MEMORY_REF) < 0)
 				Py_CLEAR(list);
 		if (list && row < events->count && ops_ext_raw_row(like.trace->trace, (uint32_t)row) &&
-		    append(list, &like, state, (uint32_t)row) < 0)
+		    kineto_event_append(list, &like, state, (uint32_t)row) < 0)
 			Py_CLEAR(list);
 	}
 	return list;

@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void draw(struct display *to, const
 		to->size += (size_t)size;
 }
 
-static void show(struct display *to)
+static void live_show(struct display *to)
 {
 	struct pollfd ready = {.fd = to->fd, .events = POLLOUT};
 
@@ -129,7 +129,7 @@ static uint64_t resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void look(struct display *to, struct ops_live_state *ret_state)
+static void live_read_state(struct display *to, struct ops_live_state *ret_state)
 {
 	struct timespec now;
 
@@ -175,17 +175,17 @@ static void *run(void *context)
 	struct ops_live_state state;
 
 	while (wait_for_next(to)) {
-		look(to, &state);
+		live_read_state(to, &state);
 		if (to->is_terminal && set_lines_apart(to))
 			draw_lines(to, &state);
 		else
 			draw_summary(to, &state);
-		show(to);
+		live_show(to);
 	}
-	look(to, &state);
+	live_read_state(to, &state);
 	give_lines_back(to);
 	draw_summary(to, &state);
-	show(to);
+	live_show(to);
 	return NULL;
 }
 

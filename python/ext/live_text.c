@@ -18,7 +18,7 @@ struct line {
 	size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void live_text_put(struct line *line, const char *format, ...)
 {
 	size_t room = LIVE_LINE_ROOM + 1 - line->size;
 	va_list values;
@@ -56,7 +56,7 @@ static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *
 }
 
 /* A name in at most so many columns; the number of those that it takes. */
-static unsigned put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look, unsigned columns)
+static unsigned live_text_put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look, unsigned columns)
 {
 	const unsigned char *bytes = (const unsigned char *)row->name;
 	unsigned taken = 0;
@@ -66,9 +66,9 @@ static unsigned put_name(struct line *line, const struct ops_live_row *row, cons
 		uint32_t code = take_character(bytes + i, row->name_bytes - i, &size);
 
 		if (!code || (code >= 0x80 && !look->utf8))
-			put(line, "?");
+			live_text_put(line, "?");
 		else
-			put(line, "%.*s", (int)size, (const char *)bytes + i);
+			live_text_put(line, "%.*s", (int)size, (const char *)bytes + i);
 		taken += code >= 0x1100 ? 2 : 1;
 	}
 	return taken;
@@ -76,7 +76,7 @@ static unsigned put_name(struct line *line, const struct ops_live_row *row, cons
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */
 
-static void put_time(struct line *line, double ns, int width)
+static void live_text_put_time(struct line *line, double ns, int width)
 {
 	static const struct {
 		double ns;
@@ -86,10 +86,10 @@ static void put_time(struct line *line, double ns, int width)
 
 	while (ns < units[i].ns)
 		i++;
-	put(line, "%*.*f %s", width, i == 3 ? 0 : 2, i == 3 ? ns : ns / units[i].ns, units[i].name);
+	live_text_put(line, "%*.*f %s", width, i == 3 ? 0 : 2, i == 3 ? ns : ns / units[i].ns, units[i].name);
 }
 
-static void put_bytes(struct line *line, uint64_t bytes)
+static void live_text_put_bytes(struct line *line, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double scaled = (double)bytes;
@@ -97,7 +97,7 @@ static void put_bytes(struct line *line, uint64_t bytes)
 
 	for (; scaled >= 1024 && i < 4; i++)
 		scaled /= 1024;
-	put(line, "%.*f %s", i ? 1 : 0, scaled, units[i]);
+	live_text_put(line, "%.*f %s", i ? 1 : 0, scaled, units[i]);
 }
 
 static void put_bar(struct line *line, double share, const struct live_look *look)
@@ -106,8 +106,8 @@ static void put_bar(struct line *line, double share, const struct live_look *loo
 	unsigned parts = (unsigned)(share * BAR_COLUMNS * 8 + 0.5);
 
 	for (unsigned i = 0; i < parts / 8; i++)
-		put(line, look->utf8 ? "█" : "#");
-	put(line, "%s", look->utf8 ? eighths[parts % 8] : "");
+		live_text_put(line, look->utf8 ? "█" : "#");
+	live_text_put(line, "%s", look->utf8 ? eighths[parts % 8] : "");
 }
 
 /* How long the last steps took, from 0 to the longest. */
@@ -120,30 +120,30 @@ static void put_curve(struct line *line, const struct ops_live_state *state, con
 
 	for (size_t i = first; i < state->step_count; i++)
 		most = state->step_ns[i] > most ? state->step_ns[i] : most;
-	put(line, "  ");
+	live_text_put(line, "  ");
 	for (size_t i = first; i < state->step_count; i++) {
 		unsigned level = (unsigned)((double)state->step_ns[i] / (double)most * 7.99);
 
 		if (look->utf8)
-			put(line, "%s", levels[level]);
+			live_text_put(line, "%s", levels[level]);
 		else
-			put(line, "%c", plain[level]);
+			live_text_put(line, "%c", plain[level]);
 	}
 }
 
-static void put_steps(struct line *line, const struct ops_live_state *state)
+static void live_text_put_steps(struct line *line, const struct ops_live_state *state)
 {
 	double sum = 0;
 
-	put(line, "%" PRIu64 " step%s", state->steps, state->steps == 1 ? "" : "s");
+	live_text_put(line, "%" PRIu64 " step%s", state->steps, state->steps == 1 ? "" : "s");
 	for (size_t i = 0; i < state->step_count; i++)
 		sum += (double)state->step_ns[i];
 	if (state->step_count) {
-		put(line, ", ");
-		put_time(line, sum / (double)state->step_count, 0);
+		live_text_put(line, ", ");
+		live_text_put_time(line, sum / (double)state->step_count, 0);
 		if (line->text[line->size - 1] == ' ')
 			line->text[--line->size] = '\0';
-		put(line, " each");
+		live_text_put(line, " each");
 	}
 }
 
@@ -151,19 +151,19 @@ static void put_steps(struct line *line, const struct ops_live_state *state)
 
 static void put_memory(struct line *line, const struct ops_live_state *state, const struct live_look *look)
 {
-	put_bytes(line, look->resident_bytes);
-	put(line, " resident");
+	live_text_put_bytes(line, look->resident_bytes);
+	live_text_put(line, " resident");
 	for (size_t i = 0; i < state->memory_count; i++) {
 		const struct ops_live_memory *memory = &state->memory[i];
 
 		if (memory->device_index < 0)
-			put(line, ", CPU ");
+			live_text_put(line, ", CPU ");
 		else
-			put(line, ", device %d ", memory->device_index);
-		put_bytes(line, memory->allocated_bytes);
-		put(line, " allocated (at most ");
-		put_bytes(line, memory->peak_bytes);
-		put(line, ")");
+			live_text_put(line, ", device %d ", memory->device_index);
+		live_text_put_bytes(line, memory->allocated_bytes);
+		live_text_put(line, " allocated (at most ");
+		live_text_put_bytes(line, memory->peak_bytes);
+		live_text_put(line, ")");
 	}
 }
 
@@ -172,18 +172,18 @@ static double share_of(const struct ops_live_state *state, const struct ops_live
 	return state->self_ns ? (double)row->self_ns / (double)state->self_ns : 0;
 }
 
-static void put_row(struct line *line, const struct ops_live_state *state, const struct live_look *look,
+static void live_text_put_row(struct line *line, const struct ops_live_state *state, const struct live_look *look,
                     const struct ops_live_row *row)
 {
 	double share = share_of(state, row);
 	unsigned columns = look->columns >= 110 ? NAME_COLUMNS + look->columns - 110 : NAME_COLUMNS;
 
 	columns = columns > 80 ? 80 : columns;
-	for (unsigned taken = put_name(line, row, look, columns); taken < columns; taken++)
-		put(line, " ");
-	put(line, " %10" PRIu64, row->calls);
-	put_time(line, (double)row->self_ns, 9);
-	put(line, " %5.1f %% ", share * 100);
+	for (unsigned taken = live_text_put_name(line, row, look, columns); taken < columns; taken++)
+		live_text_put(line, " ");
+	live_text_put(line, " %10" PRIu64, row->calls);
+	live_text_put_time(line, (double)row->self_ns, 9);
+	live_text_put(line, " %5.1f %% ", share * 100);
 	put_bar(line, share, look);
 }
 
@@ -194,17 +194,17 @@ void live_text_line(const struct ops_live_state *state, const struct live_look *
 
 	*ret_line = '\0';
 	if (index == 0) {
-		put(&line, "opstrobe %.1f s  ", look->elapsed_s);
-		put_steps(&line, state);
+		live_text_put(&line, "opstrobe %.1f s  ", look->elapsed_s);
+		live_text_put_steps(&line, state);
 		put_curve(&line, state, look);
 	} else if (index == 1) {
 		put_memory(&line, state, look);
-		put(&line, ", %" PRIu64 " records, ", state->records);
-		put_bytes(&line, state->recorder_bytes);
+		live_text_put(&line, ", %" PRIu64 " records, ", state->records);
+		live_text_put_bytes(&line, state->recorder_bytes);
 		if (state->lost)
-			put(&line, ", %" PRIu64 " LOST for want of memory", state->lost);
+			live_text_put(&line, ", %" PRIu64 " LOST for want of memory", state->lost);
 	} else if (index - 2 < state->row_count) {
-		put_row(&line, state, look, &state->rows[index - 2]);
+		live_text_put_row(&line, state, look, &state->rows[index - 2]);
 	}
 }
 
@@ -213,15 +213,15 @@ void live_text_summary(const struct ops_live_state *state, const struct live_loo
 	struct line line = {ret_line, 0};
 
 	*ret_line = '\0';
-	put(&line, "opstrobe: %.1f s, ", look->elapsed_s);
-	put_steps(&line, state);
-	put(&line, ", ");
+	live_text_put(&line, "opstrobe: %.1f s, ", look->elapsed_s);
+	live_text_put_steps(&line, state);
+	live_text_put(&line, ", ");
 	put_memory(&line, state, look);
 	if (state->lost)
-		put(&line, ", %" PRIu64 " LOST", state->lost);
+		live_text_put(&line, ", %" PRIu64 " LOST", state->lost);
 	for (size_t i = 0; i < state->row_count && i < 3; i++) {
-		put(&line, "%s", i ? ", " : "; self time: ");
-		put_name(&line, &state->rows[i], look, NAME_COLUMNS);
-		put(&line, " %.0f %%", share_of(state, &state->rows[i]) * 100);
+		live_text_put(&line, "%s", i ? ", " : "; self time: ");
+		live_text_put_name(&line, &state->rows[i], look, NAME_COLUMNS);
+		live_text_put(&line, " %.0f %%", share_of(state, &state->rows[i]) * 100);
 	}
 }

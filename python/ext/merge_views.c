@@ -84,7 +84,7 @@ static size_t sort_refs(uint32_t *refs, size_t count)
 
 /* Merges the origins; `parts` take their refs from `views`, sorted by trace. On success views[i].ref is that in the new
  * trace. A new reference, or NULL with an exception set. */
-static struct trace_object *merge(struct ops_ext_state *state, const struct origins *origins, struct located *views,
+static struct trace_object *merge_views_merge(struct ops_ext_state *state, const struct origins *origins, struct located *views,
                                   size_t count, bool whole)
 {
 	struct ops_trace_part *parts = PyMem_Calloc(origins->trace_count, sizeof(*parts));
@@ -174,7 +174,7 @@ int ops_ext_merge_events(struct ops_ext_state *state, const struct located *view
 	if (origins_init(&origins, views, count) < 0)
 		goto fail;
 	if (origins.trace_count > 1) {
-		trace = merge(state, &origins, merged, count, true);
+		trace = merge_views_merge(state, &origins, merged, count, true);
 		if (!trace || move_attributes(state, views, merged, trace, count) < 0)
 			goto fail;
 	} else if (origins.trace_count) {
@@ -302,7 +302,7 @@ int ops_ext_merge_rows(struct ops_ext_state *state, struct trace_object *const *
 		origins_release(&origins);
 		if (origins_init(&origins, needs, need_count) < 0)
 			goto out;
-		trace = merge(state, &origins, needs, need_count, false);
+		trace = merge_views_merge(state, &origins, needs, need_count, false);
 		if (!trace)
 			goto out;
 		for (size_t i = 0; i < count; i++)

@@ -21,7 +21,7 @@ static PyMethodDef module_methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
-static int module_exec(PyObject *module)
+static int module_module_exec(PyObject *module)
 {
 	static int (*const parts[])(PyObject *module) = {
 		ops_ext_add_interval,        ops_ext_add_function_event,  ops_ext_add_function_event_avg,
@@ -95,7 +95,7 @@ static void module_free(void *module)
 }
 
 static PyModuleDef_Slot module_slots[] = {
-	{Py_mod_exec, module_exec},
+	{Py_mod_exec, module_module_exec},
 	{0, NULL},
 };
 

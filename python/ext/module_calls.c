@@ -122,7 +122,7 @@ static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall
 }
 
 /* Lets calls of the class's function of that name go through `vectorcall`. 0, or -1 with an exception set. */
-static int watch(struct watched *watched, PyObject *type, const char *name, vectorcallfunc vectorcall)
+static int module_calls_watch(struct watched *watched, PyObject *type, const char *name, vectorcallfunc vectorcall)
 {
 	PyObject *function = PyObject_GetAttrString(type, name);
 
@@ -150,10 +150,10 @@ static void unwatch(struct watched *watched, vectorcallfunc vectorcall)
 
 static int watch_all(PyObject *module_type)
 {
-	if (watch(&calls.call, module_type, "_wrapped_call_impl", watched_call) < 0)
+	if (module_calls_watch(&calls.call, module_type, "_wrapped_call_impl", watched_call) < 0)
 		return -1;
 #if WATCH_CALL_IMPL
-	if (watch(&calls.call_impl, module_type, "_call_impl", watched_call_impl) < 0) {
+	if (module_calls_watch(&calls.call_impl, module_type, "_call_impl", watched_call_impl) < 0) {
 		unwatch(&calls.call, watched_call);
 		return -1;
 	}

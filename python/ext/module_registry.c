@@ -51,7 +51,7 @@ void module_registry_release(struct module_registry *registry)
 }
 
 /* Makes room for one more item behind `count`. False when memory is out. */
-static bool make_room(void *items_field, uint32_t count, uint32_t *capacity, size_t bytes_each)
+static bool module_registry_make_room(void *items_field, uint32_t count, uint32_t *capacity, size_t bytes_each)
 {
 	void **items = items_field;
 	uint32_t wanted = *capacity ? *capacity * 2 : 64;
@@ -69,7 +69,7 @@ static bool make_room(void *items_field, uint32_t count, uint32_t *capacity, siz
 	return true;
 }
 
-static void place(struct module_registry *registry, uint32_t index)
+static void module_registry_place(struct module_registry *registry, uint32_t index)
 {
 	uint32_t mask = registry->slot_count - 1;
 	uint32_t at = module_registry_hash(registry->entries[index].address);
@@ -79,7 +79,7 @@ static void place(struct module_registry *registry, uint32_t index)
 	registry->slots[at & mask] = index + 1;
 }
 
-static bool grow_slots(struct module_registry *registry)
+static bool module_registry_grow_slots(struct module_registry *registry)
 {
 	uint32_t *slots, *old = registry->slots;
 
@@ -91,7 +91,7 @@ static bool grow_slots(struct module_registry *registry)
 	registry->slots = slots;
 	registry->slot_count *= 2;
 	for (uint32_t i = 0; i < registry->count; i++)
-		place(registry, i);
+		module_registry_place(registry, i);
 	PyMem_Free(old);
 	return true;
 }
@@ -109,8 +109,8 @@ static uint32_t take_in(struct module_registry *registry, PyObject *module)
 		Py_DECREF(ref);
 		return index;
 	}
-	if (!make_room(&registry->entries, registry->count, &registry->capacity, sizeof(*registry->entries)) ||
-	    !grow_slots(registry)) {
+	if (!module_registry_make_room(&registry->entries, registry->count, &registry->capacity, sizeof(*registry->entries)) ||
+	    !module_registry_grow_slots(registry)) {
 		Py_DECREF(ref);
 		PyErr_NoMemory();
 		return MODULE_NONE;
@@ -124,14 +124,14 @@ static uint32_t take_in(struct module_registry *registry, PyObject *module)
 		.holder = MODULE_NONE,
 		.last_holder = MODULE_NONE,
 	};
-	place(registry, index);
+	module_registry_place(registry, index);
 	return index;
 }
 
 /* --- parameters ----------------------------------------------------------------------------------------------------- */
 
 /* What a method without arguments says, 0 when it says no number. */
-static uint64_t ask(PyObject *tensor, const char *method)
+static uint64_t module_registry_ask(PyObject *tensor, const char *method)
 {
 	PyObject *answer = PyObject_CallMethod(tensor, method, NULL);
 	long long number = answer && PyLong_Check(answer) ? PyLong_AsLongLong(answer) : 0;
@@ -165,10 +165,10 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 
 	for (Py_ssize_t i = 0; parameters && i < size; i++) {
 		PyObject *tensor = PyList_GET_ITEM(list, i);
-		uint64_t numbers = tensor != Py_None ? ask(tensor, "numel") : 0;
+		uint64_t numbers = tensor != Py_None ? module_registry_ask(tensor, "numel") : 0;
 
 		if (numbers)
-			parameters[count++] = (struct module_parameter){tensor, numbers, numbers * ask(tensor, "element_size")};
+			parameters[count++] = (struct module_parameter){tensor, numbers, numbers * module_registry_ask(tensor, "element_size")};
 	}
 	Py_XDECREF(list);
 	PyMem_Free(registry->entries[index].parameters);
@@ -200,13 +200,13 @@ static bool is_held(const struct module_registry *registry, uint32_t parent, uin
 }
 
 /* Notes that `parent` holds `child`; not if it is known, nor if that would close a circle. */
-static void hold(struct module_registry *registry, uint32_t parent, uint32_t child, PyObject *name)
+static void module_registry_hold(struct module_registry *registry, uint32_t parent, uint32_t child, PyObject *name)
 {
 	struct module_entry *entry = &registry->entries[child];
 	uint32_t index = registry->holding_count;
 
 	if (is_above(registry, child, parent) || is_held(registry, parent, child, name) ||
-	    !make_room(&registry->holdings, index, &registry->holding_capacity, sizeof(*registry->holdings)))
+	    !module_registry_make_room(&registry->holdings, index, &registry->holding_capacity, sizeof(*registry->holdings)))
 		return;
 	registry->holding_count++;
 	registry->holdings[index] = (struct module_holding){parent, child, MODULE_NONE, Py_NewRef(name)};
@@ -239,7 +239,7 @@ static void explore(struct module_registry *registry, uint32_t index, PyObject *
 		at = take_in(registry, child);
 		if (at == MODULE_NONE)
 			continue;
-		hold(registry, index, at, name);
+		module_registry_hold(registry, index, at, name);
 		/* Below its first holder each is looked at once. */
 		if (at >= known || (again && registry->entries[at].holder != MODULE_NONE &&
 		                    registry->holdings[registry->entries[at].holder].parent == index))

@@ -48,7 +48,7 @@ static void summary_dealloc(PyObject *object)
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */
 
-static PyObject *text_of(struct summary_object *self, const struct ops_module_text_options *options)
+static PyObject *module_summary_text_of(struct summary_object *self, const struct ops_module_text_options *options)
 {
 	struct ops_error error;
 	PyObject *result;
@@ -66,7 +66,7 @@ static PyObject *text_of(struct summary_object *self, const struct ops_module_te
 
 static PyObject *summary_str(PyObject *self)
 {
-	return text_of((struct summary_object *)self, NULL);
+	return module_summary_text_of((struct summary_object *)self, NULL);
 }
 
 static PyObject *summary_table(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -88,13 +88,13 @@ static PyObject *summary_table(PyObject *self, PyObject *args, PyObject *kwargs)
 			return PyErr_SetString(PyExc_ValueError, "depth must be positive"), NULL;
 		options.max_depth = levels > INT32_MAX ? 0 : (uint32_t)levels;
 	}
-	return text_of((struct summary_object *)self, &options);
+	return module_summary_text_of((struct summary_object *)self, &options);
 }
 
 /* --- data ----------------------------------------------------------------------------------------------------------- */
 
 /* Takes the value, NULL with an exception set. 0, or -1. */
-static int put(PyObject *dict, const char *key, PyObject *take_value)
+static int module_summary_put(PyObject *dict, const char *key, PyObject *take_value)
 {
 	int failed = take_value ? PyDict_SetItemString(dict, key, take_value) : -1;
 
@@ -102,16 +102,16 @@ static int put(PyObject *dict, const char *key, PyObject *take_value)
 	return failed;
 }
 
-static int put_number(PyObject *dict, const char *key, int64_t value)
+static int module_summary_put_number(PyObject *dict, const char *key, int64_t value)
 {
-	return put(dict, key, PyLong_FromLongLong(value));
+	return module_summary_put(dict, key, PyLong_FromLongLong(value));
 }
 
 static int put_metrics(PyObject *dict, const struct ops_module_row *row)
 {
 #define PUT_METRIC(name, text)                                                                     \
-	if (put_number(dict, text, row->total[OPS_MODULE_##name]) < 0 ||                           \
-	    put_number(dict, "self_" text, row->self[OPS_MODULE_##name]) < 0)                      \
+	if (module_summary_put_number(dict, text, row->total[OPS_MODULE_##name]) < 0 ||                           \
+	    module_summary_put_number(dict, "self_" text, row->self[OPS_MODULE_##name]) < 0)                      \
 		return -1;
 	OPS_MODULE_METRICS(PUT_METRIC)
 #undef PUT_METRIC
@@ -153,16 +153,16 @@ static int put_module(PyObject *dict, const struct summary_object *self, const s
 	const struct ops_module *modules = ops_trace_modules(trace, &count);
 	const struct ops_module *module = row->module == OPS_NONE ? NULL : &modules[row->module];
 
-	if (put(dict, "name", ops_ext_text(row->name.bytes, row->name.size)) < 0 ||
-	    put(dict, "path", ops_ext_text(row->path.bytes, row->path.size)) < 0 ||
-	    put(dict, "parent", row->parent == OPS_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(row->parent)) < 0 ||
-	    put_number(dict, "depth", row->depth) < 0 ||
-	    put_number(dict, "parameters", (int64_t)row->parameter_count) < 0 ||
-	    put_number(dict, "parameter_bytes", (int64_t)row->parameter_bytes) < 0 ||
-	    put_number(dict, "own_parameters", module ? (int64_t)module->own_parameter_count : 0) < 0 ||
-	    put_number(dict, "own_parameter_bytes", module ? (int64_t)module->own_parameter_bytes : 0) < 0)
+	if (module_summary_put(dict, "name", ops_ext_text(row->name.bytes, row->name.size)) < 0 ||
+	    module_summary_put(dict, "path", ops_ext_text(row->path.bytes, row->path.size)) < 0 ||
+	    module_summary_put(dict, "parent", row->parent == OPS_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(row->parent)) < 0 ||
+	    module_summary_put_number(dict, "depth", row->depth) < 0 ||
+	    module_summary_put_number(dict, "parameters", (int64_t)row->parameter_count) < 0 ||
+	    module_summary_put_number(dict, "parameter_bytes", (int64_t)row->parameter_bytes) < 0 ||
+	    module_summary_put_number(dict, "own_parameters", module ? (int64_t)module->own_parameter_count : 0) < 0 ||
+	    module_summary_put_number(dict, "own_parameter_bytes", module ? (int64_t)module->own_parameter_bytes : 0) < 0)
 		return -1;
-	return put(dict, "aliases", module ? aliases_of(trace, row->module) : PyList_New(0));
+	return module_summary_put(dict, "aliases", module ? aliases_of(trace, row->module) : PyList_New(0));
 }
 
 static PyObject *row_dict(const struct summary_object *self, const struct ops_module_row *row, bool is_class)
@@ -172,10 +172,10 @@ static PyObject *row_dict(const struct summary_object *self, const struct ops_mo
 	if (!dict)
 		return NULL;
 	if ((!is_class && put_module(dict, self, row) < 0) ||
-	    put(dict, "class", ops_ext_text(row->class_name.bytes, row->class_name.size)) < 0 ||
-	    (is_class && put_number(dict, "modules", row->modules) < 0) || put_number(dict, "calls", (int64_t)row->calls) < 0 ||
-	    put_metrics(dict, row) < 0 || put_number(dict, "cpu_peak_bytes", row->cpu_peak_bytes) < 0 ||
-	    put_number(dict, "device_peak_bytes", row->device_peak_bytes) < 0)
+	    module_summary_put(dict, "class", ops_ext_text(row->class_name.bytes, row->class_name.size)) < 0 ||
+	    (is_class && module_summary_put_number(dict, "modules", row->modules) < 0) || module_summary_put_number(dict, "calls", (int64_t)row->calls) < 0 ||
+	    put_metrics(dict, row) < 0 || module_summary_put_number(dict, "cpu_peak_bytes", row->cpu_peak_bytes) < 0 ||
+	    module_summary_put_number(dict, "device_peak_bytes", row->device_peak_bytes) < 0)
 		Py_CLEAR(dict);
 	return dict;
 }
@@ -205,13 +205,13 @@ static PyObject *summary_rows(PyObject *object, PyObject *args, PyObject *kwargs
 }
 
 /* Puts each row's dict among the "children" of its parent, the roots into `roots`. 0, or -1 with an exception set. */
-static int nest(PyObject *dicts, PyObject *roots, const struct ops_module_row *rows)
+static int module_summary_nest(PyObject *dicts, PyObject *roots, const struct ops_module_row *rows)
 {
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dicts); i++) {
 		PyObject *dict = PyList_GET_ITEM(dicts, i);
 		PyObject *siblings = roots;
 
-		if (put(dict, "children", PyList_New(0)) < 0)
+		if (module_summary_put(dict, "children", PyList_New(0)) < 0)
 			return -1;
 		if (rows[i].parent != OPS_NONE)
 			siblings = PyDict_GetItemString(PyList_GET_ITEM(dicts, rows[i].parent), "children");
@@ -231,7 +231,7 @@ static PyObject *summary_tree(PyObject *object, PyObject *ignored)
 	PyObject *roots = dicts ? PyList_New(0) : NULL;
 
 	(void)ignored;
-	if (roots && nest(dicts, roots, rows) < 0)
+	if (roots && module_summary_nest(dicts, roots, rows) < 0)
 		Py_CLEAR(roots);
 	Py_XDECREF(none);
 	Py_XDECREF(dicts);

@@ -138,7 +138,7 @@ static bool count_parameters(struct table *table)
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
 /* Takes a str and lets `ret_text` be its bytes. 0, or -1 with an exception set. */
-static int keep_text(struct table *table, PyObject *take_text, struct ops_text *ret_text)
+static int module_table_keep_text(struct table *table, PyObject *take_text, struct ops_text *ret_text)
 {
 	PyObject *bytes = take_text ? ops_ext_text_bytes(take_text) : NULL;
 	int failed = bytes ? PyList_Append(table->texts, bytes) : -1;
@@ -151,7 +151,7 @@ static int keep_text(struct table *table, PyObject *take_text, struct ops_text *
 }
 
 /* A class's name as str; `qualified` with its module. */
-static PyObject *class_name(PyTypeObject *type, bool qualified)
+static PyObject *module_table_class_name(PyTypeObject *type, bool qualified)
 {
 	PyObject *name = PyObject_GetAttrString((PyObject *)type, qualified ? "__qualname__" : "__name__");
 	PyObject *module = qualified && name ? PyObject_GetAttrString((PyObject *)type, "__module__") : NULL;
@@ -187,13 +187,13 @@ static PyObject *path_of(const struct table *table, uint32_t entry, uint32_t hol
 	PyObject *prefix, *path;
 
 	if (holding_index == MODULE_NONE)
-		return class_name(registry->entries[entry].type, false);
+		return module_table_class_name(registry->entries[entry].type, false);
 	holding = &registry->holdings[holding_index];
 	prefix = table->prefixes[holding->parent];
 	if (!is_wrapped(&registry->entries[holding->parent], holding->name))
 		return PyUnicode_Concat(prefix, holding->name);
 	if (PyUnicode_GET_LENGTH(prefix) == 0)
-		return class_name(registry->entries[entry].type, false);
+		return module_table_class_name(registry->entries[entry].type, false);
 	path = PyUnicode_Substring(prefix, 0, PyUnicode_GET_LENGTH(prefix) - 1);
 	return path;
 }
@@ -213,7 +213,7 @@ static PyObject *prefix_of(const struct table *table, uint32_t entry, PyObject *
 
 static PyObject *row_name(const struct module_entry *entry)
 {
-	PyObject *name = class_name(entry->type, false);
+	PyObject *name = module_table_class_name(entry->type, false);
 	PyObject *text = NULL;
 
 	if (name && entry->number == MODULE_NONE)
@@ -225,7 +225,7 @@ static PyObject *row_name(const struct module_entry *entry)
 }
 
 /* Names and paths of an entry whose holder has its own. 0, or -1 with an exception set. */
-static int describe(struct table *table, uint32_t index)
+static int module_table_describe(struct table *table, uint32_t index)
 {
 	const struct module_entry *entry = &table->registry->entries[index];
 	struct ops_recorded_module *module = &table->modules[table->places[index]];
@@ -239,9 +239,9 @@ static int describe(struct table *table, uint32_t index)
 	module->number = entry->number;
 	module->address = (uintptr_t)entry->address;
 	module->parent = holder == MODULE_NONE ? MODULE_NONE : table->places[holder];
-	if (!table->prefixes[index] || keep_text(table, path, &module->path) < 0 ||
-	    keep_text(table, row_name(entry), &module->name) < 0 ||
-	    keep_text(table, class_name(entry->type, true), &module->class_name) < 0)
+	if (!table->prefixes[index] || module_table_keep_text(table, path, &module->path) < 0 ||
+	    module_table_keep_text(table, row_name(entry), &module->name) < 0 ||
+	    module_table_keep_text(table, module_table_class_name(entry->type, true), &module->class_name) < 0)
 		return -1;
 	return 0;
 }
@@ -259,7 +259,7 @@ static int add_aliases(struct table *table)
 		module->aliases = next;
 		for (at = at == MODULE_NONE ? at : registry->holdings[at].next; at != MODULE_NONE;
 		     at = registry->holdings[at].next) {
-			if (keep_text(table, path_of(table, i, at), next++) < 0)
+			if (module_table_keep_text(table, path_of(table, i, at), next++) < 0)
 				return -1;
 			module->alias_count++;
 		}
@@ -269,7 +269,7 @@ static int add_aliases(struct table *table)
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
-static bool table_init(struct table *table, const struct module_registry *registry)
+static bool module_table_init(struct table *table, const struct module_registry *registry)
 {
 	size_t room = (size_t)registry->count + 1;
 
@@ -290,7 +290,7 @@ static bool table_init(struct table *table, const struct module_registry *regist
 	       table->aliases && table->prefixes && table->texts;
 }
 
-static void table_release(struct table *table)
+static void module_table_release(struct table *table)
 {
 	for (uint32_t i = 0; table->prefixes && i < table->count; i++)
 		Py_XDECREF(table->prefixes[i]);
@@ -321,13 +321,13 @@ int module_table_give(const struct module_registry *registry, struct ops_recordi
 	struct table table;
 	int failed = -1;
 
-	if (table_init(&table, registry)) {
+	if (module_table_init(&table, registry)) {
 		chain_children(&table);
 		find_order(&table);
 		failed = count_parameters(&table) ? 0 : -1;
 	}
 	for (uint32_t i = 0; !failed && i < table.count; i++)
-		failed = describe(&table, table.order[i]);
+		failed = module_table_describe(&table, table.order[i]);
 	if (!failed)
 		failed = add_aliases(&table);
 	if (!failed && ops_recording_set_modules(recording, table.modules, table.count, NULL))
@@ -336,6 +336,6 @@ int module_table_give(const struct module_registry *registry, struct ops_recordi
 		*ret_refs = list_refs(&table);
 	if (failed && !PyErr_Occurred())
 		PyErr_NoMemory();
-	table_release(&table);
+	module_table_release(&table);
 	return failed;
 }

@@ -36,13 +36,13 @@ static const struct ops_trace *trace_of(const struct profiler_event_object *self
 	return self->tree->trace->trace;
 }
 
-static const struct ops_events *columns(const struct profiler_event_object *self)
+static const struct ops_events *profiler_event_columns(const struct profiler_event_object *self)
 {
 	return ops_trace_events(trace_of(self));
 }
 
 /* The report of an allocator; NULL for other events. */
-static const struct ops_memory_record *record_of(const struct profiler_event_object *self)
+static const struct ops_memory_record *profiler_event_record_of(const struct profiler_event_object *self)
 {
 	uint32_t ref = ref_of(self);
 	size_t count;
@@ -50,7 +50,7 @@ static const struct ops_memory_record *record_of(const struct profiler_event_obj
 	return ref & OPS_MEMORY_REF ? &ops_trace_memory(trace_of(self), &count)[ref & ~OPS_MEMORY_REF] : NULL;
 }
 
-static bool is_python(const struct ops_trace *trace, uint32_t row)
+static bool profiler_event_is_python(const struct ops_trace *trace, uint32_t row)
 {
 	return ops_trace_events(trace)->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 }
@@ -61,17 +61,17 @@ static bool is_c_call(const struct ops_trace *trace, uint32_t row)
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_string name = ops_trace_string(trace, events->name[row]);
 
-	return is_python(trace, row) && name.size > 0 && name.bytes[0] == '<' && memcmp(name.bytes, "<built-in", 9) == 0;
+	return profiler_event_is_python(trace, row) && name.size > 0 && name.bytes[0] == '<' && memcmp(name.bytes, "<built-in", 9) == 0;
 }
 
 static enum raw_tag tag_of(const struct profiler_event_object *self)
 {
-	const struct ops_memory_record *record = record_of(self);
+	const struct ops_memory_record *record = profiler_event_record_of(self);
 	uint32_t row = ref_of(self);
 
 	if (record)
 		return record->out_of_memory ? TAG_OUT_OF_MEMORY : TAG_ALLOCATION;
-	switch ((enum ops_event_kind)columns(self)->kind[row]) {
+	switch ((enum ops_event_kind)profiler_event_columns(self)->kind[row]) {
 	case OPS_EVENT_CPU_OP:
 	case OPS_EVENT_USER_ANNOTATION:
 		return TAG_OPERATOR;
@@ -92,7 +92,7 @@ static struct tensor_view view_of(const struct profiler_event_object *self, stru
 static PyObject *operator_fields(const struct profiler_event_object *self, struct ops_ext_state *state)
 {
 	struct tensor_view view = view_of(self, state);
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = profiler_event_columns(self);
 	uint32_t row = ref_of(self);
 
 	return ops_ext_raw_fields(
@@ -104,7 +104,7 @@ static PyObject *operator_fields(const struct profiler_event_object *self, struc
 
 static PyObject *allocation_fields(const struct profiler_event_object *self, struct ops_ext_state *state)
 {
-	const struct ops_memory_record *record = record_of(self);
+	const struct ops_memory_record *record = profiler_event_record_of(self);
 	const struct tensor_blocks *blocks = &self->tree->blocks;
 	uint32_t block = ops_ext_tensor_block(blocks, record->device_type, record->address, record->time_ns, record->bytes < 0);
 	PyObject *id = block == OPS_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(block);
@@ -138,11 +138,11 @@ static PyObject *frame_state(struct ops_ext_state *state, const struct ops_trace
 static PyObject *caller_state(const struct profiler_event_object *self, struct ops_ext_state *state)
 {
 	const struct ops_trace *trace = trace_of(self);
-	const struct ops_events *events = columns(self);
+	const struct ops_events *events = profiler_event_columns(self);
 	uint32_t row = ref_of(self);
 	uint32_t caller = events->parent[row], line = events->call_line ? events->call_line[row] : 0;
 
-	while (caller != OPS_NONE && (!is_python(trace, caller) || is_c_call(trace, caller)))
+	while (caller != OPS_NONE && (!profiler_event_is_python(trace, caller) || is_c_call(trace, caller)))
 		caller = events->parent[caller];
 	return caller == OPS_NONE ? frame_state(state, trace, row, 0) : frame_state(state, trace, caller, line);
 }
@@ -185,10 +185,10 @@ static PyObject *get_extra_fields(PyObject *object, void *closure)
 
 /* --- what all have ---------------------------------------------------------------------------------------------------------- */
 
-static PyObject *get_name(PyObject *object, void *closure)
+static PyObject *profiler_event_get_name(PyObject *object, void *closure)
 {
 	const struct profiler_event_object *self = (struct profiler_event_object *)object;
-	const struct ops_memory_record *record = record_of(self);
+	const struct ops_memory_record *record = profiler_event_record_of(self);
 
 	(void)closure;
 	if (record)
@@ -196,13 +196,13 @@ static PyObject *get_name(PyObject *object, void *closure)
 	return ops_ext_raw_name(self->tree->trace, ref_of(self));
 }
 
-static PyObject *get_overload_name(PyObject *object, void *closure)
+static PyObject *profiler_event_get_overload_name(PyObject *object, void *closure)
 {
 	const struct profiler_event_object *self = (struct profiler_event_object *)object;
-	const uint32_t *overload = columns(self)->overload;
+	const uint32_t *overload = profiler_event_columns(self)->overload;
 
 	(void)closure;
-	if (record_of(self) || !overload || overload[ref_of(self)] == OPS_NONE)
+	if (profiler_event_record_of(self) || !overload || overload[ref_of(self)] == OPS_NONE)
 		return PyUnicode_FromString("");
 	return ops_ext_trace_name(self->tree->trace, overload[ref_of(self)]);
 }
@@ -225,9 +225,9 @@ static PyObject *get_correlation_id(PyObject *object, void *closure)
 static PyObject *get_time(PyObject *object, void *closure)
 {
 	const struct profiler_event_object *self = (struct profiler_event_object *)object;
-	const struct ops_memory_record *record = record_of(self);
-	int64_t start_ns = record ? record->time_ns : columns(self)->start_ns[ref_of(self)];
-	int64_t end_ns = record ? record->time_ns : columns(self)->end_ns[ref_of(self)];
+	const struct ops_memory_record *record = profiler_event_record_of(self);
+	int64_t start_ns = record ? record->time_ns : profiler_event_columns(self)->start_ns[ref_of(self)];
+	int64_t end_ns = record ? record->time_ns : profiler_event_columns(self)->end_ns[ref_of(self)];
 
 	switch ((intptr_t)closure) {
 	case 's':
@@ -247,7 +247,7 @@ static PyObject *get_start_tid(PyObject *object, void *closure)
 	return PyLong_FromUnsignedLong(self->tree->thread[self->node]);
 }
 
-static PyObject *get_parent(PyObject *object, void *closure)
+static PyObject *profiler_event_get_parent(PyObject *object, void *closure)
 {
 	const struct profiler_event_object *self = (struct profiler_event_object *)object;
 	struct ops_ext_state *state = ops_ext_state_of(object);
@@ -287,15 +287,15 @@ static PyObject *get_class(PyObject *object, void *closure)
 }
 
 static PyGetSetDef event_getsets[] = {
-	{"name", get_name, NULL, "Name as recorded.", NULL},
-	{"overload_name", get_overload_name, NULL, NULL, NULL},
+	{"name", profiler_event_get_name, NULL, "Name as recorded.", NULL},
+	{"overload_name", profiler_event_get_overload_name, NULL, NULL, NULL},
 	{"id", get_id, NULL, "Unique in the tree.", NULL},
 	{"correlation_id", get_correlation_id, NULL, "As _KinetoEvent.correlation_id().", NULL},
 	{"start_time_ns", get_time, NULL, "Since the Unix epoch.", (void *)'s'},
 	{"end_time_ns", get_time, NULL, NULL, (void *)'e'},
 	{"duration_time_ns", get_time, NULL, NULL, (void *)'d'},
 	{"start_tid", get_start_tid, NULL, "torch's number of the thread; of a device's work that of the launch.", NULL},
-	{"parent", get_parent, NULL, NULL, NULL},
+	{"parent", profiler_event_get_parent, NULL, NULL, NULL},
 	{"children", get_children, NULL, NULL, NULL},
 	{"tag", get_tag, NULL, "_EventType.", NULL},
 	{"extra_fields", get_extra_fields, NULL, "The fields of its kind.", NULL},
@@ -306,7 +306,7 @@ static PyGetSetDef event_getsets[] = {
 
 /* --- the type ----------------------------------------------------------------------------------------------------------- */
 
-static PyObject *event_compare(PyObject *a, PyObject *b, int op)
+static PyObject *profiler_event_compare(PyObject *a, PyObject *b, int op)
 {
 	const struct profiler_event_object *x = (struct profiler_event_object *)a, *y = (struct profiler_event_object *)b;
 
@@ -315,12 +315,12 @@ static PyObject *event_compare(PyObject *a, PyObject *b, int op)
 	return PyBool_FromLong((x->tree == y->tree && x->node == y->node) == (op == Py_EQ));
 }
 
-static Py_hash_t event_hash(PyObject *object)
+static Py_hash_t profiler_event_hash(PyObject *object)
 {
 	return (Py_hash_t)((struct profiler_event_object *)object)->node;
 }
 
-static void event_dealloc(PyObject *object)
+static void profiler_event_dealloc(PyObject *object)
 {
 	PyTypeObject *type = Py_TYPE(object);
 
@@ -331,9 +331,9 @@ static void event_dealloc(PyObject *object)
 
 static PyType_Slot event_slots[] = {
 	{Py_tp_doc, "An event of the raw tree, with the attributes of torch's class of this name."},
-	{Py_tp_dealloc, event_dealloc},
-	{Py_tp_richcompare, event_compare},
-	{Py_tp_hash, event_hash},
+	{Py_tp_dealloc, profiler_event_dealloc},
+	{Py_tp_richcompare, profiler_event_compare},
+	{Py_tp_hash, profiler_event_hash},
 	{Py_tp_getset, event_getsets},
 	{0, NULL},
 };

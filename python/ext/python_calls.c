@@ -88,7 +88,7 @@ static inline struct site *find_site(struct calls_thread *thread, const PyCodeOb
 }
 
 /* The place where a frame stands. The code is held by its frame; that of an earlier session is forgotten with it. */
-static struct site *site_of(struct calls_thread *thread, ops_frame *frame)
+static struct site *python_calls_site_of(struct calls_thread *thread, ops_frame *frame)
 {
 	PyCodeObject *code = ops_frame_code(frame);
 	int offset = ops_frame_offset(frame);
@@ -103,10 +103,10 @@ static struct site *site_of(struct calls_thread *thread, ops_frame *frame)
 
 static uint32_t line_of(struct calls_thread *thread, ops_frame *frame)
 {
-	return site_of(thread, frame)->line;
+	return python_calls_site_of(thread, frame)->line;
 }
 
-static ops_frame *frame_of(const struct call *call)
+static ops_frame *python_calls_frame_of(const struct call *call)
 {
 	return (ops_frame *)(call->frame & ~(uintptr_t)(C_CALL | HIDDEN)); /* frames are aligned to words */
 }
@@ -118,7 +118,7 @@ static __attribute__((noinline)) uint32_t running_line(struct calls_thread *thre
 	PyThreadState *state = PyGILState_GetThisThreadState();
 	ops_frame *frame = state ? ops_frame_current(state) : NULL;
 
-	while (frame && frame != frame_of(call))
+	while (frame && frame != python_calls_frame_of(call))
 		frame = ops_frame_caller(frame);
 	return frame ? line_of(thread, frame) : 0;
 }
@@ -147,7 +147,7 @@ static void abandon_calls(struct calls_thread *thread)
 	__atomic_store_n(&thread->session, 0, __ATOMIC_RELAXED);
 }
 
-static void thread_exit(void *argument)
+static void python_calls_thread_exit(void *argument)
 {
 	struct calls_thread *thread = argument;
 
@@ -187,7 +187,7 @@ static struct calls_thread *new_thread(void)
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
 /* Room for one more call; false when memory is out, and then a record is lost. */
-static bool grow(struct calls_thread *thread)
+static bool python_calls_grow(struct calls_thread *thread)
 {
 	uint32_t capacity = thread->capacity ? thread->capacity * 2 : 128;
 	struct call *calls = PyMem_RawRealloc(thread->calls, capacity * sizeof(*calls));
@@ -202,7 +202,7 @@ static bool grow(struct calls_thread *thread)
 }
 
 /* Fills the slot of a call that begins, and publishes it. */
-OPS_ALWAYS_INLINE void begin(struct ops_slot *slot, struct ops_thread *thread, uint32_t function, uint32_t line,
+OPS_ALWAYS_INLINE void python_calls_begin(struct ops_slot *slot, struct ops_thread *thread, uint32_t function, uint32_t line,
                              uint64_t start_ticks)
 {
 	slot->owner = NULL;
@@ -220,14 +220,14 @@ OPS_ALWAYS_INLINE void begin(struct ops_slot *slot, struct ops_thread *thread, u
 }
 
 /* Opens a call; the caller has seen to the calls below it. */
-OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame,
+OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame,
                             uint32_t line, uint64_t start_ticks)
 {
 	const struct ops_collector *collector = recorder.collector;
 	uint64_t epoch = ops_collector_epoch(collector);
 	struct ops_slot *slot = NULL;
 
-	if (OPS_UNLIKELY(thread->count == thread->capacity) && !grow(thread))
+	if (OPS_UNLIKELY(thread->count == thread->capacity) && !python_calls_grow(thread))
 		return;
 	if (OPS_UNLIKELY(function->rule == OPS_PYTHON_HIDE))
 		frame |= HIDDEN;
@@ -237,7 +237,7 @@ OPS_ALWAYS_INLINE void push(struct calls_thread *thread, const struct ops_python
 	}
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
 	if (OPS_LIKELY(slot != NULL))
-		begin(slot, thread->recorder, function->number, line, start_ticks ? start_ticks : ops_ticks(collector->tsc));
+		python_calls_begin(slot, thread->recorder, function->number, line, start_ticks ? start_ticks : ops_ticks(collector->tsc));
 }
 
 /* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
@@ -252,7 +252,7 @@ static void drop(struct ops_thread *thread, struct ops_slot *slot)
 	}
 }
 
-static void pop(struct calls_thread *thread)
+static void python_calls_pop(struct calls_thread *thread)
 {
 	struct ops_slot *slot = thread->calls[--thread->count].slot;
 	uint64_t ticks;
@@ -265,7 +265,7 @@ static void pop(struct calls_thread *thread)
 		drop(thread->recorder, slot);
 }
 
-static struct ops_python_function *function_of(PyCodeObject *code, ops_frame *frame)
+static struct ops_python_function *python_calls_function_of(PyCodeObject *code, ops_frame *frame)
 {
 	struct ops_python_function *function = ops_python_find(&recorder.functions, code, NULL);
 
@@ -279,7 +279,7 @@ static void push_import(struct calls_thread *thread, ops_frame *frame, uint32_t 
 	struct ops_python_function *function = module && PyUnicode_Check(module) ? ops_python_import_of(&recorder.functions, module) : NULL;
 
 	if (function)
-		push(thread, function, (uintptr_t)frame | HIDDEN, line, start_ticks);
+		python_calls_push(thread, function, (uintptr_t)frame | HIDDEN, line, start_ticks);
 }
 
 /* Opens the calls of `frame` and of those that led to it, as of the session's start: these were running before anyone told
@@ -302,14 +302,14 @@ static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
 
 		if (!innermost_frame || (recorder.max_depth && thread->count >= recorder.max_depth))
 			break;
-		function = function_of(ops_frame_code(frames[count]), frames[count]);
-		line = thread->count ? line_of(thread, frame_of(&thread->calls[thread->count - 1])) : 0;
+		function = python_calls_function_of(ops_frame_code(frames[count]), frames[count]);
+		line = thread->count ? line_of(thread, python_calls_frame_of(&thread->calls[thread->count - 1])) : 0;
 		if (function && function->rule == OPS_PYTHON_IMPORT) {
 			push_import(thread, frames[count], line, recorder.start_ticks);
 			break;
 		}
 		if (function && function->rule == OPS_PYTHON_RECORD) /* what hides has what it hides below it already */
-			push(thread, function, (uintptr_t)frames[count], line, recorder.start_ticks);
+			python_calls_push(thread, function, (uintptr_t)frames[count], line, recorder.start_ticks);
 	} while (frames[count++] != innermost_frame);
 	PyMem_RawFree(frames);
 }
@@ -330,7 +330,7 @@ static inline struct calls_thread *current_thread(ops_frame *open)
 	return thread;
 }
 
-static inline struct call *innermost(struct calls_thread *thread)
+static inline struct call *python_calls_innermost(struct calls_thread *thread)
 {
 	return thread->count ? &thread->calls[thread->count - 1] : NULL;
 }
@@ -345,30 +345,30 @@ static bool leads_to(const ops_frame *frame, ops_frame *from)
 
 /* Finds the innermost call whose frame leads to what `caller` does now, and gives the line where it does; ends those above
  * it, of which nobody told the end. */
-static uint32_t settle(struct calls_thread *thread, ops_frame *caller)
+static uint32_t python_calls_settle(struct calls_thread *thread, ops_frame *caller)
 {
 	struct call *call;
 
-	while ((call = innermost(thread)) && !leads_to(frame_of(call), caller))
-		pop(thread);
+	while ((call = python_calls_innermost(thread)) && !leads_to(python_calls_frame_of(call), caller))
+		python_calls_pop(thread);
 	if (!call)
 		return 0;
-	return call->frame & C_CALL ? call->line : line_of(thread, frame_of(call));
+	return call->frame & C_CALL ? call->line : line_of(thread, python_calls_frame_of(call));
 }
 
 /* The line from which `caller` calls now. */
 static inline uint32_t calling_line(struct calls_thread *thread, ops_frame *caller)
 {
-	struct call *call = innermost(thread);
+	struct call *call = python_calls_innermost(thread);
 
-	if (OPS_LIKELY(call && frame_of(call) == caller))
+	if (OPS_LIKELY(call && python_calls_frame_of(call) == caller))
 		return call->frame & C_CALL ? call->line : line_of(thread, caller);
-	return settle(thread, caller);
+	return python_calls_settle(thread, caller);
 }
 
 static inline bool is_too_deep(struct calls_thread *thread)
 {
-	struct call *call = innermost(thread);
+	struct call *call = python_calls_innermost(thread);
 
 	return (call && (call->frame & HIDDEN)) ||
 	       OPS_UNLIKELY(recorder.max_depth != 0 && thread->count >= recorder.max_depth);
@@ -382,13 +382,13 @@ void ops_python_enter(ops_frame *frame, PyCodeObject *code)
 
 	if (OPS_UNLIKELY(!thread || is_too_deep(thread)))
 		return;
-	function = function_of(code, frame);
+	function = python_calls_function_of(code, frame);
 	if (OPS_UNLIKELY(!function || function->rule == OPS_PYTHON_SKIP))
 		return;
 	if (OPS_UNLIKELY(function->rule == OPS_PYTHON_IMPORT))
 		push_import(thread, frame, calling_line(thread, caller), 0);
 	else
-		push(thread, function, (uintptr_t)frame, calling_line(thread, caller), 0);
+		python_calls_push(thread, function, (uintptr_t)frame, calling_line(thread, caller), 0);
 }
 
 /* Ends the call of `frame` and all above it, if it is open. */
@@ -399,16 +399,16 @@ static void leave_any(struct calls_thread *thread, uintptr_t frame)
 	while (at && (thread->calls[at - 1].frame & ~(uintptr_t)HIDDEN) != frame)
 		at--;
 	while (at && thread->count >= at)
-		pop(thread);
+		python_calls_pop(thread);
 }
 
 void ops_python_leave(ops_frame *frame)
 {
 	struct calls_thread *thread = current_thread(frame);
-	struct call *call = thread ? innermost(thread) : NULL;
+	struct call *call = thread ? python_calls_innermost(thread) : NULL;
 
 	if (OPS_LIKELY(call && call->frame == (uintptr_t)frame))
-		pop(thread);
+		python_calls_pop(thread);
 	else if (call)
 		leave_any(thread, (uintptr_t)frame);
 }
@@ -438,7 +438,7 @@ static struct ops_python_function *function_of_method(struct method method)
 /* Whether the calls of a frame's code are not wanted. */
 static bool is_skipped(ops_frame *frame)
 {
-	struct ops_python_function *function = function_of(ops_frame_code(frame), frame);
+	struct ops_python_function *function = python_calls_function_of(ops_frame_code(frame), frame);
 
 	return !function || function->rule != OPS_PYTHON_RECORD;
 }
@@ -455,19 +455,19 @@ static __attribute__((noinline)) void call_any(ops_frame *frame, PyObject *calla
 	function = function_of_method(method);
 	if (!function || function->rule != OPS_PYTHON_RECORD)
 		return;
-	call = innermost(thread);
+	call = python_calls_innermost(thread);
 	if (OPS_LIKELY(call && call->frame == (uintptr_t)frame)) {
-		struct site *site = site_of(thread, frame);
+		struct site *site = python_calls_site_of(thread, frame);
 
 		site->method = method;
 		site->function = function->number;
-		push(thread, function, (uintptr_t)frame | C_CALL, site->line, 0);
+		python_calls_push(thread, function, (uintptr_t)frame | C_CALL, site->line, 0);
 		return;
 	}
 	if (is_skipped(frame))
 		return;
 	leave_any(thread, (uintptr_t)frame | C_CALL); /* one that never came back */
-	push(thread, function, (uintptr_t)frame | C_CALL, calling_line(thread, frame), 0);
+	python_calls_push(thread, function, (uintptr_t)frame | C_CALL, calling_line(thread, frame), 0);
 }
 
 /* The room for one more call, if there is no need to ask for any. */
@@ -497,7 +497,7 @@ static inline bool call_known(struct calls_thread *thread, ops_frame *frame, PyO
 			       site->code == code && site->offset == offset) &&
 		    OPS_LIKELY((slot = reserve_in_place(thread)) != NULL)) {
 			thread->calls[thread->count++] = (struct call){(uintptr_t)frame | C_CALL, slot, site->line};
-			begin(slot, thread->recorder, site->function, site->line, ops_ticks(1));
+			python_calls_begin(slot, thread->recorder, site->function, site->line, ops_ticks(1));
 			return true;
 		}
 	}
@@ -516,10 +516,10 @@ void ops_python_call(ops_frame *frame, PyObject *callable)
 static __attribute__((noinline)) void return_any(ops_frame *frame)
 {
 	struct calls_thread *thread = current_thread(frame);
-	const struct call *call = thread ? innermost(thread) : NULL;
+	const struct call *call = thread ? python_calls_innermost(thread) : NULL;
 
 	if (call && call->frame == ((uintptr_t)frame | C_CALL))
-		pop(thread);
+		python_calls_pop(thread);
 }
 
 void ops_python_return(ops_frame *frame)
@@ -552,7 +552,7 @@ static PyObject *on_collection(PyObject *self, PyObject *const *args, Py_ssize_t
 	if (PyUnicode_CompareWithASCIIString(args[0], "stop") == 0)
 		leave_any(thread, (uintptr_t)frame | C_CALL);
 	else if (recorder.gc_function && !is_too_deep(thread))
-		push(thread, recorder.gc_function, (uintptr_t)frame | C_CALL, current_line(), 0);
+		python_calls_push(thread, recorder.gc_function, (uintptr_t)frame | C_CALL, current_line(), 0);
 	Py_RETURN_NONE;
 }
 
@@ -626,14 +626,14 @@ static PyObject *after_fork(PyObject *self, PyObject *ignored)
 static PyMethodDef fork_method = {"opstrobe_after_fork", after_fork, METH_NOARGS, NULL};
 
 /* Once in a process. */
-static int prepare(void)
+static int python_calls_prepare(void)
 {
 	static bool prepared;
 	PyObject *os, *callback, *keywords, *none, *done = NULL;
 
 	if (prepared)
 		return 0;
-	if (pthread_key_create(&exit_key, thread_exit) != 0) {
+	if (pthread_key_create(&exit_key, python_calls_thread_exit) != 0) {
 		PyErr_SetString(PyExc_RuntimeError, "cannot record Python calls: the process has no thread key left");
 		return -1;
 	}
@@ -667,7 +667,7 @@ int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ti
 		PyErr_SetString(PyExc_RuntimeError, "Python calls can be recorded in the main interpreter alone");
 		goto failed;
 	}
-	if (prepare() < 0)
+	if (python_calls_prepare() < 0)
 		goto failed;
 	recorder.start_ticks = start_ticks;
 	recorder.min_ticks = ticks_of(options->min_duration_ns);

@@ -13,7 +13,7 @@
 
 /* --- the table ------------------------------------------------------------------------------------------------------ */
 
-static void put(struct ops_python_functions *functions, struct ops_python_function *function)
+static void python_functions_put(struct ops_python_functions *functions, struct ops_python_function *function)
 {
 	size_t at = ops_python_hash(function->key, function->key_type);
 
@@ -42,12 +42,12 @@ static bool reserve(struct ops_python_functions *functions)
 	functions->slot_count = capacity * 4;
 	functions->capacity = capacity;
 	for (size_t i = 0; i < functions->count; i++)
-		put(functions, functions->list[i]);
+		python_functions_put(functions, functions->list[i]);
 	return true;
 }
 
 /* Takes the reference to `take_name`, which may be NULL: then memory is out. */
-static struct ops_python_function *add(struct ops_python_functions *functions, struct ops_python_function values,
+static struct ops_python_function *python_functions_add(struct ops_python_functions *functions, struct ops_python_function values,
                                        PyObject *take_name)
 {
 	struct ops_python_function *function = take_name && reserve(functions) ? PyMem_RawMalloc(sizeof(*function)) : NULL;
@@ -61,7 +61,7 @@ static struct ops_python_function *add(struct ops_python_functions *functions, s
 	Py_XINCREF(function->owner);
 	functions->list[functions->count++] = function;
 	function->number = (uint32_t)functions->count;
-	put(functions, function);
+	python_functions_put(functions, function);
 	return function;
 }
 
@@ -87,7 +87,7 @@ void ops_python_forget(struct ops_python_functions *functions)
 /* --- rules ---------------------------------------------------------------------------------------------------------- */
 
 /* A text of ours or the interpreter's; "" when it is none. */
-static const char *text_of(PyObject *text)
+static const char *python_functions_text_of(PyObject *text)
 {
 	const char *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
 
@@ -96,10 +96,10 @@ static const char *text_of(PyObject *text)
 	return bytes ? bytes : "";
 }
 
-static bool matches(PyObject *patterns, const char *path)
+static bool python_functions_matches(PyObject *patterns, const char *path)
 {
 	for (Py_ssize_t i = 0; patterns && i < PyTuple_GET_SIZE(patterns); i++) {
-		const char *pattern = text_of(PyTuple_GET_ITEM(patterns, i));
+		const char *pattern = python_functions_text_of(PyTuple_GET_ITEM(patterns, i));
 
 		if (strpbrk(pattern, "*?[") ? fnmatch(pattern, path, 0) == 0 : strncmp(pattern, path, strlen(pattern)) == 0)
 			return true;
@@ -107,7 +107,7 @@ static bool matches(PyObject *patterns, const char *path)
 	return false;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool python_functions_ends_with(const char *text, const char *end)
 {
 	size_t size = strlen(text), end_size = strlen(end);
 
@@ -117,7 +117,7 @@ static bool ends_with(const char *text, const char *end)
 /* Torch's record_function begins its range within __enter__ and ends it within __exit__: these calls would cut through it. */
 static bool is_range_method(const char *path, const char *name)
 {
-	return ends_with(path, "torch/autograd/profiler.py") && (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
+	return python_functions_ends_with(path, "torch/autograd/profiler.py") && (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
 }
 
 /* The function of importlib that the interpreter calls for a module that is not loaded. */
@@ -128,16 +128,16 @@ static bool is_import(const char *path, const char *name)
 
 static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter, PyCodeObject *code)
 {
-	const char *path = text_of(code->co_filename);
+	const char *path = python_functions_text_of(code->co_filename);
 
-	if (is_range_method(path, text_of(code->co_name)) || matches(filter->hide, path))
+	if (is_range_method(path, python_functions_text_of(code->co_name)) || python_functions_matches(filter->hide, path))
 		return OPS_PYTHON_HIDE;
-	if (filter->fold_imports && is_import(path, text_of(code->co_name)))
+	if (filter->fold_imports && is_import(path, python_functions_text_of(code->co_name)))
 		return OPS_PYTHON_IMPORT;
 	if ((PyObject *)code == ops_ext_module_code())
 		return OPS_PYTHON_SKIP; /* a row of its own stands for it */
-	if (matches(filter->exclude, path) || (filter->include && PyTuple_GET_SIZE(filter->include) &&
-	                                       !matches(filter->include, path)))
+	if (python_functions_matches(filter->exclude, path) || (filter->include && PyTuple_GET_SIZE(filter->include) &&
+	                                       !python_functions_matches(filter->include, path)))
 		return OPS_PYTHON_SKIP;
 	return OPS_PYTHON_RECORD;
 }
@@ -248,7 +248,7 @@ struct ops_python_function *ops_python_add_code(struct ops_python_functions *fun
 		.owner = (PyObject *)code,
 		.rule = rule_of_code(&functions->filter, code),
 	};
-	struct ops_python_function *function = add(functions, values, qualified_name(functions, code, frame));
+	struct ops_python_function *function = python_functions_add(functions, values, qualified_name(functions, code, frame));
 
 	PyErr_Clear();
 	return function;
@@ -272,7 +272,7 @@ struct ops_python_function *ops_python_add_method(struct ops_python_functions *f
 	PyObject *name = type && !is_binding(type)
 		? PyUnicode_FromFormat("<built-in method %s of %s>", method->ml_name, type->tp_name)
 		: PyUnicode_FromFormat("<built-in function %s>", method->ml_name);
-	struct ops_python_function *function = add(functions, values, name);
+	struct ops_python_function *function = python_functions_add(functions, values, name);
 
 	PyErr_Clear();
 	return function;
@@ -282,7 +282,7 @@ struct ops_python_function *ops_python_add_other(struct ops_python_functions *fu
                                                  const char *name)
 {
 	struct ops_python_function values = {.key = key};
-	struct ops_python_function *function = add(functions, values, PyUnicode_FromString(name));
+	struct ops_python_function *function = python_functions_add(functions, values, PyUnicode_FromString(name));
 
 	PyErr_Clear();
 	return function;
@@ -297,7 +297,7 @@ struct ops_python_function *ops_python_import_of(struct ops_python_functions *fu
 		PyUnicode_InternInPlace(&key); /* one object for each name */
 		function = ops_python_find(functions, key, NULL);
 		if (!function)
-			function = add(functions, (struct ops_python_function){.key = key, .owner = key},
+			function = python_functions_add(functions, (struct ops_python_function){.key = key, .owner = key},
 			               PyUnicode_FromFormat("import %U", key));
 		Py_DECREF(key);
 	}

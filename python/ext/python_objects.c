@@ -111,7 +111,7 @@ static PyObject *show_parameters(const struct tensor_view *view, PyObject *descr
 }
 
 /* "Linear" of "nn.Module: Linear_0". */
-static PyObject *class_name(const struct ops_trace *trace, uint32_t row)
+static PyObject *python_objects_class_name(const struct ops_trace *trace, uint32_t row)
 {
 	static const char prefix[] = "nn.Module: ";
 	struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[row]);
@@ -144,7 +144,7 @@ PyObject *ops_ext_module_info(const struct tensor_view *view, uint32_t row)
 	return ops_ext_raw_fields(view->state, "_NNModuleInfo",
 	                          Py_BuildValue("{sKsKsNsN}", "self_ptr",
 	                                        index < count ? (unsigned long long)modules[index].address : 0ULL, "cls_ptr", type,
-	                                        "cls_name", class_name(trace, row), "parameters",
+	                                        "cls_name", python_objects_class_name(trace, row), "parameters",
 	                                        parameters ? show_parameters(view, parameters) : PyList_New(0)));
 }
 
@@ -159,7 +159,7 @@ struct step_roles {
 	size_t end;
 };
 
-static bool is_step(const struct ops_trace *trace, uint32_t row)
+static bool python_objects_is_step(const struct ops_trace *trace, uint32_t row)
 {
 	struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[row]);
 	size_t size = strlen(step_function);
@@ -202,7 +202,7 @@ static bool belongs(struct ops_string state, struct ops_string parameter, struct
 	return true;
 }
 
-static bool has_key(PyObject *states, PyObject *key)
+static bool python_objects_has_key(PyObject *states, PyObject *key)
 {
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(states); i++)
 		if (PyUnicode_Compare(PyTuple_GET_ITEM(PyList_GET_ITEM(states, i), 0), key) == 0)
@@ -226,7 +226,7 @@ static int add_state(const struct tensor_view *view, PyObject *parameters, const
 		if (!belongs(name, ops_trace_string(trace, names[i]), &key))
 			continue;
 		text = ops_ext_text(key.bytes, key.size);
-		if (!text || has_key(states, text)) {
+		if (!text || python_objects_has_key(states, text)) {
 			Py_XDECREF(text);
 			if (!text)
 				return -1;
@@ -283,7 +283,7 @@ PyObject *ops_ext_optimizer_info(const struct tensor_view *view, uint32_t row)
 	const struct ops_trace *trace = view->trace->trace;
 	struct step_roles roles;
 
-	if (!view->blocks->timeline || !is_step(trace, row))
+	if (!view->blocks->timeline || !python_objects_is_step(trace, row))
 		Py_RETURN_NONE;
 	roles = find_roles(trace, row);
 	if (roles.first >= roles.end)

@@ -39,7 +39,7 @@ static PyInterpreterState *interpreter; /* the main one */
 
 static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argument);
 
-static struct hooked *find(const PyThreadState *state)
+static struct hooked *python_profile_find(const PyThreadState *state)
 {
 	for (size_t i = 0; i < profile.count; i++)
 		if (profile.threads[i].state == state && profile.threads[i].id == state->id)
@@ -64,7 +64,7 @@ static int set_profile(PyThreadState *state, Py_tracefunc function, PyObject *ob
  * sys.getprofile() gives what it gave. */
 static int hook_thread(PyThreadState *state)
 {
-	struct hooked *known = find(state);
+	struct hooked *known = python_profile_find(state);
 
 	if (state->c_profilefunc == hook)
 		return 0;
@@ -167,7 +167,7 @@ static __attribute__((noinline)) int tell_and_chain(PyObject *object, PyFrameObj
 	const struct hooked *hooked;
 
 	tell(frame, what, argument);
-	hooked = find(PyThreadState_Get());
+	hooked = python_profile_find(PyThreadState_Get());
 	return hooked && hooked->chained ? hooked->chained(object, frame, what, argument) : 0;
 }
 
@@ -217,7 +217,7 @@ void ops_python_hooks_remove(void)
 	PyThreadState *state = profile.on ? newest_thread() : NULL;
 
 	for (; state; state = PyThreadState_Next(state)) {
-		const struct hooked *hooked = find(state);
+		const struct hooked *hooked = python_profile_find(state);
 
 		if (state->c_profilefunc == hook &&
 		    set_profile(state, hooked ? hooked->chained : NULL,

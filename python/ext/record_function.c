@@ -48,7 +48,7 @@ static int range_set(struct range_object *self, PyObject *name, PyObject *args)
 	return 0;
 }
 
-static int range_init(PyObject *self, PyObject *args, PyObject *kwargs)
+static int record_function_range_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"name", "args", NULL};
 	PyObject *name, *text = Py_None;
@@ -99,7 +99,7 @@ static PyObject *range_vectorcall_keywords(PyTypeObject *type, PyObject *const *
 		if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i), args[count + i]))
 			goto out;
 	self = range_new(type, positional, keywords);
-	if (self && range_init(self, positional, keywords))
+	if (self && record_function_range_init(self, positional, keywords))
 		Py_CLEAR(self);
 out:
 	Py_XDECREF(positional);
@@ -445,7 +445,7 @@ static const char range_doc[] =
 static PyType_Slot range_slots[] = {
 	{Py_tp_doc, (void *)range_doc},
 	{Py_tp_new, range_new},
-	{Py_tp_init, range_init},
+	{Py_tp_init, record_function_range_init},
 	{Py_tp_dealloc, range_dealloc},
 	{Py_tp_call, range_call},
 	{Py_tp_methods, range_methods},

@@ -313,7 +313,7 @@ static PyMethodDef module_methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, PyType_Spec *spec)
+static int serve_add_type(PyObject *module, PyType_Spec *spec)
 {
 	PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
 	int failed = !type || PyModule_AddType(module, type) < 0;
@@ -322,13 +322,13 @@ static int add_type(PyObject *module, PyType_Spec *spec)
 	return failed ? -1 : 0;
 }
 
-static int module_exec(PyObject *module)
+static int serve_module_exec(PyObject *module)
 {
-	return add_type(module, &api_spec) || add_type(module, &server_spec) ? -1 : 0;
+	return serve_add_type(module, &api_spec) || serve_add_type(module, &server_spec) ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {
-	{Py_mod_exec, module_exec},
+	{Py_mod_exec, serve_module_exec},
 	{0, NULL},
 };
 

@@ -136,7 +136,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	return 0;
 }
 
-static bool is_running(const struct session_object *self)
+static bool session_is_running(const struct session_object *self)
 {
 	return self->session && self->pid == getpid();
 }
@@ -147,7 +147,7 @@ static bool is_pending(const struct session_object *self)
 	return self->recording && self->pid == getpid();
 }
 
-static PyObject *text_of(const char *text)
+static PyObject *session_text_of(const char *text)
 {
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
@@ -166,7 +166,7 @@ static void stop_devices(struct session_object *self, struct ops_recording *reco
 	code = ops_device_stop(devices, recording, &error);
 	Py_END_ALLOW_THREADS
 	if (code)
-		Py_XSETREF(self->device_problem, text_of(error.text));
+		Py_XSETREF(self->device_problem, session_text_of(error.text));
 }
 
 /* Borrows the texts of the tuple. */
@@ -212,9 +212,9 @@ static int start_devices(struct session_object *self)
 	if (code == OPS_INVALID)
 		return ops_ext_raise(&error), -1;
 	if (code)
-		self->device_problem = text_of(error.text);
+		self->device_problem = session_text_of(error.text);
 	else if (sampling.problem.code)
-		self->metrics_problem = text_of(sampling.problem.text);
+		self->metrics_problem = session_text_of(sampling.problem.text);
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static void take_device_times(struct session_object *self, struct ops_recording 
 		return;
 	snprintf(text, sizeof(text), "%llu calls of the device's events failed, the first with: %s",
 		 (unsigned long long)times.failures, times.problem);
-	Py_XSETREF(self->device_problem, text_of(text));
+	Py_XSETREF(self->device_problem, session_text_of(text));
 }
 
 static void stop_collecting(struct session_object *self)
@@ -271,7 +271,7 @@ static enum ops_code end_session(struct session_object *self, struct ops_recordi
 }
 
 /* Ends the session, which is running, and drops what it recorded. */
-static void drop_session(struct session_object *self)
+static void session_drop_session(struct session_object *self)
 {
 	stop_collecting(self);
 	ops_session_discard(self->session);
@@ -355,19 +355,19 @@ static PyObject *session_start(PyObject *object, PyObject *ignored)
 	ops_ext_watch_coroutines();
 	if (open_counters(self) < 0 || ops_ext_modules_begin(self->modules, self->torch.profile_memory) < 0 ||
 	    start_devices(self) < 0) {
-		drop_session(self);
+		session_drop_session(self);
 		return NULL;
 	}
 	self->times_operators = bridge && !self->devices && bridge->device_events_available(self->events_of);
 	self->torch.device_events = self->times_operators ? self->events_of : OPS_DEVICE_EVENTS_NONE;
 	refusal = bridge ? bridge->attach(ops_collector_get(), &self->torch) : NULL;
 	if (refusal) {
-		drop_session(self);
+		session_drop_session(self);
 		return PyErr_Format(PyExc_RuntimeError, "cannot start a session: %s", refusal);
 	}
 	self->attached = bridge != NULL;
 	if (self->with_stack && ops_python_calls_start(&self->python, start_ticks) < 0) {
-		drop_session(self);
+		session_drop_session(self);
 		return NULL;
 	}
 	Py_RETURN_NONE;
@@ -378,7 +378,7 @@ static PyObject *session_pause(PyObject *object, PyObject *ignored)
 	struct session_object *self = (struct session_object *)object;
 
 	(void)ignored;
-	if (is_running(self))
+	if (session_is_running(self))
 		ops_session_pause(self->session);
 	Py_RETURN_NONE;
 }
@@ -388,7 +388,7 @@ static PyObject *session_resume(PyObject *object, PyObject *ignored)
 	struct session_object *self = (struct session_object *)object;
 
 	(void)ignored;
-	if (is_running(self))
+	if (session_is_running(self))
 		ops_session_resume(self->session);
 	Py_RETURN_NONE;
 }
@@ -403,7 +403,7 @@ static PyObject *session_toggle_devices(PyObject *object, PyObject *on)
 
 	if (truth < 0)
 		return NULL;
-	if (!is_running(self) || !self->devices)
+	if (!session_is_running(self) || !self->devices)
 		Py_RETURN_NONE;
 	Py_BEGIN_ALLOW_THREADS
 	code = ops_device_toggle(self->devices, truth, &error);
@@ -418,7 +418,7 @@ static PyObject *session_end_window(PyObject *object, PyObject *ignored)
 	struct session_object *self = (struct session_object *)object;
 
 	(void)ignored;
-	if (is_running(self))
+	if (session_is_running(self))
 		ops_session_end_window(self->session);
 	Py_RETURN_NONE;
 }
@@ -432,7 +432,7 @@ static PyObject *raise_kept(const struct ops_error *error)
 }
 
 /* The trace of the recording, NULL with an exception set. Without memory the recording stays, for the next attempt. */
-static PyObject *make_trace(struct session_object *self)
+static PyObject *session_make_trace(struct session_object *self)
 {
 	struct ops_recording *recording = self->recording;
 	struct ops_trace *trace = NULL;
@@ -460,11 +460,11 @@ static PyObject *session_stop(PyObject *object, PyObject *ignored)
 	struct ops_error error = {0};
 
 	(void)ignored;
-	if (!is_running(self) && !is_pending(self))
+	if (!session_is_running(self) && !is_pending(self))
 		return PyErr_SetString(PyExc_RuntimeError, "the session is not running"), NULL;
-	if (is_running(self) && end_session(self, &self->recording, &error))
+	if (session_is_running(self) && end_session(self, &self->recording, &error))
 		return raise_kept(&error);
-	return make_trace(self);
+	return session_make_trace(self);
 }
 
 static PyObject *session_get_pending(PyObject *object, void *ignored)
@@ -476,7 +476,7 @@ static PyObject *session_get_pending(PyObject *object, void *ignored)
 static PyObject *session_get_running(PyObject *object, void *ignored)
 {
 	(void)ignored;
-	return PyBool_FromLong(is_running((struct session_object *)object));
+	return PyBool_FromLong(session_is_running((struct session_object *)object));
 }
 
 static PyObject *session_get_refused(PyObject *object, void *ignored)
@@ -520,8 +520,8 @@ static void session_dealloc(PyObject *object)
 	struct session_object *self = (struct session_object *)object;
 	PyTypeObject *type = Py_TYPE(object);
 
-	if (is_running(self))
-		drop_session(self);
+	if (session_is_running(self))
+		session_drop_session(self);
 	if (is_pending(self))
 		ops_recording_free(self->recording);
 	filter_clear(&self->python.filter);

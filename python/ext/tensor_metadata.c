@@ -26,7 +26,7 @@ struct block_start {
 
 /* --- blocks ------------------------------------------------------------------------------------------------------------- */
 
-static int compare_starts(const void *a, const void *b)
+static int tensor_metadata_compare_starts(const void *a, const void *b)
 {
 	const struct block_start *x = a, *y = b;
 
@@ -58,7 +58,7 @@ bool ops_ext_tensor_blocks_init(struct tensor_blocks *blocks, struct ops_trace *
 
 		blocks->starts[i] = (struct block_start){block->address, block->start_ns, (uint32_t)i, block->device_type};
 	}
-	qsort(blocks->starts, count, sizeof(*blocks->starts), compare_starts);
+	qsort(blocks->starts, count, sizeof(*blocks->starts), tensor_metadata_compare_starts);
 	return true;
 }
 
@@ -79,7 +79,7 @@ uint32_t ops_ext_tensor_block(const struct tensor_blocks *blocks, uint8_t device
 	while (low < high) { /* the first block behind those sought */
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_starts(&blocks->starts[middle], &sought) < 0)
+		if (tensor_metadata_compare_starts(&blocks->starts[middle], &sought) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -111,7 +111,7 @@ static const char *const dtype_names[] = {
 	[45] = "float4_e2m1fn_x2",
 };
 
-static PyObject *dtype_of(uint8_t dtype)
+static PyObject *tensor_metadata_dtype_of(uint8_t dtype)
 {
 	bool known = dtype < sizeof(dtype_names) / sizeof(dtype_names[0]) && dtype_names[dtype];
 
@@ -237,17 +237,17 @@ static PyObject *tensor_of_input(const struct tensor_view *view, const struct op
 	else
 		device = storage || view->on_cpu ? ops_ext_tensor_device(0, -1) : Py_NewRef(Py_None);
 	return make_tensor(view, list_of_ints(item, 0, item->n), list_of_ints(item, item->n, strided ? item->n : 0),
-	                   dtype_of(item->dtype), ops_ext_imported("torch", strided ? "strided" : "sparse_coo"), device, memory);
+	                   tensor_metadata_dtype_of(item->dtype), ops_ext_imported("torch", strided ? "strided" : "sparse_coo"), device, memory);
 }
 
 /* --- the tensors of a row and their storages ------------------------------------------------------------------------------- */
 
-static bool is_tensor(const struct ops_input *item)
+static bool tensor_metadata_is_tensor(const struct ops_input *item)
 {
 	return item->tag == OPS_INPUT_TENSOR || item->tag == OPS_INPUT_TENSOR_PLAIN;
 }
 
-static bool is_empty(const struct ops_input *item)
+static bool tensor_metadata_is_empty(const struct ops_input *item)
 {
 	for (size_t i = 0; i < item->n; i++)
 		if (ops_input_int(item, i) == 0)
@@ -273,8 +273,8 @@ static void count_tensors(struct ops_input_cursor cursor, size_t *tensors, size_
 	while (ops_inputs_next(&cursor, &item)) {
 		if (item.tag == OPS_INPUT_TENSOR_LIST)
 			count_tensors(ops_input_items(&item), tensors, empty);
-		else if (is_tensor(&item))
-			*tensors += 1, *empty += is_empty(&item);
+		else if (tensor_metadata_is_tensor(&item))
+			*tensors += 1, *empty += tensor_metadata_is_empty(&item);
 	}
 }
 
@@ -304,7 +304,7 @@ static struct storage_walk walk_storages(const struct ops_trace *trace, uint32_t
 /* The storage of the next tensor, NULL if it is not known. */
 static const struct ops_storage *next_storage(struct storage_walk *walk, const struct ops_input *item)
 {
-	if (!walk->any || (walk->skip_empty && is_empty(item)))
+	if (!walk->any || (walk->skip_empty && tensor_metadata_is_empty(item)))
 		return NULL;
 	return ops_event_storage(walk->trace, walk->row, walk->next++, &walk->storage) ? &walk->storage : NULL;
 }
@@ -430,7 +430,7 @@ static bool find_item(struct ops_input_cursor cursor, struct storage_walk *walk,
 		if (item.tag == OPS_INPUT_TENSOR_LIST) {
 			if (find_item(ops_input_items(&item), walk, tensor, ret_item))
 				return true;
-		} else if (is_tensor(&item) && next_storage(walk, &item) && walk->next == tensor + 1) {
+		} else if (tensor_metadata_is_tensor(&item) && next_storage(walk, &item) && walk->next == tensor + 1) {
 			*ret_item = item;
 			return true;
 		}
@@ -457,7 +457,7 @@ PyObject *ops_ext_tensor_of_storage(const struct tensor_view *view, const struct
 			return tensor_of_input(view, &item, storage, &memory);
 	}
 	/* No operator used it: bytes are all that is known. */
-	return make_tensor(view, Py_BuildValue("[K]", (unsigned long long)storage->bytes), Py_BuildValue("[i]", 1), dtype_of(0),
+	return make_tensor(view, Py_BuildValue("[K]", (unsigned long long)storage->bytes), Py_BuildValue("[i]", 1), tensor_metadata_dtype_of(0),
 	                   ops_ext_imported("torch", "strided"),
 	                   ops_ext_tensor_device((uint8_t)storage->device_type, (int)storage->device_index - 1), &memory);
 }

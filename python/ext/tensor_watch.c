@@ -46,7 +46,7 @@ struct name {
 	size_t size;
 };
 
-static void append(struct name *name, const char *text, size_t size)
+static void tensor_watch_append(struct name *name, const char *text, size_t size)
 {
 	size_t room = sizeof(name->text) - name->size;
 
@@ -70,14 +70,14 @@ static void append_key(struct name *name, PyObject *key)
 	}
 	PyErr_Clear();
 	if (text) {
-		append(name, ".", 1);
-		append(name, text, (size_t)size);
+		tensor_watch_append(name, ".", 1);
+		tensor_watch_append(name, text, (size_t)size);
 	}
 }
 
 /* --- tensors -------------------------------------------------------------------------------------------------------- */
 
-static bool is_tensor(const struct watch_object *self, PyObject *object)
+static bool tensor_watch_is_tensor(const struct watch_object *self, PyObject *object)
 {
 	return PyType_IsSubtype(Py_TYPE(object), self->tensor_type);
 }
@@ -94,7 +94,7 @@ static void *impl_of(const struct watch_object *self, PyObject *tensor)
 }
 
 /* Holds a storage. Without memory for that it is as if nobody had seen it. */
-static void hold(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role)
+static void tensor_watch_hold(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role)
 {
 	void *storage = ops_ext_bridge()->storage_hold(impl, gradient);
 
@@ -119,44 +119,44 @@ static void hold(struct watch_object *self, const struct name *name, const void 
 	PyErr_Clear();
 }
 
-static void record(const char *name, size_t name_bytes, struct ops_storage *storage, enum ops_role role)
+static void tensor_watch_record(const char *name, size_t name_bytes, struct ops_storage *storage, enum ops_role role)
 {
 	storage->role = role;
 	ops_storage_role(name, name_bytes, storage);
 }
 
 /* What is done with a tensor: hold its storage, or, at a step, tell at once what it is for. */
-static void take(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role,
+static void tensor_watch_take(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role,
                  bool now)
 {
 	struct ops_storage storage;
 
 	if (!now)
-		hold(self, name, impl, gradient, role);
+		tensor_watch_hold(self, name, impl, gradient, role);
 	else if (ops_ext_bridge()->tensor_storage(impl, gradient, &storage))
-		record(name->text, name->size, &storage, role);
+		tensor_watch_record(name->text, name->size, &storage, role);
 }
 
-static void take_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role, bool now)
+static void tensor_watch_take_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role, bool now)
 {
 	const void *impl = impl_of(self, tensor);
 	size_t size = name->size;
 
 	if (!impl)
 		return;
-	take(self, name, impl, false, role, now);
+	tensor_watch_take(self, name, impl, false, role, now);
 	if (role != OPS_ROLE_PARAMETER)
 		return;
 	if (size)
-		append(name, ".grad", strlen(".grad"));
-	take(self, name, impl, true, OPS_ROLE_GRADIENT, now);
+		tensor_watch_append(name, ".grad", strlen(".grad"));
+	tensor_watch_take(self, name, impl, true, OPS_ROLE_GRADIENT, now);
 	name->size = size;
 }
 
 /* --- optimizers ----------------------------------------------------------------------------------------------------- */
 
 /* The name that the module above gave a parameter. False when none did. */
-static bool find_name(const struct watch_object *self, PyObject *tensor, struct name *ret_name)
+static bool tensor_watch_find_name(const struct watch_object *self, PyObject *tensor, struct name *ret_name)
 {
 	PyObject *key = PyLong_FromVoidPtr(tensor);
 	PyObject *known = key ? PyDict_GetItemWithError(self->names, key) : NULL;
@@ -165,32 +165,32 @@ static bool find_name(const struct watch_object *self, PyObject *tensor, struct 
 
 	ret_name->size = 0;
 	if (text)
-		append(ret_name, text, (size_t)size);
+		tensor_watch_append(ret_name, text, (size_t)size);
 	Py_XDECREF(key);
 	PyErr_Clear();
 	return text;
 }
 
 /* The tensors in a value of an optimizer's state. */
-static void take_value(struct watch_object *self, struct name *name, PyObject *value, int depth, bool now)
+static void tensor_watch_take_value(struct watch_object *self, struct name *name, PyObject *value, int depth, bool now)
 {
 	PyObject *key, *item;
 	Py_ssize_t at = 0;
 	size_t size = name->size;
 
-	if (is_tensor(self, value)) {
-		take_tensor(self, name, value, OPS_ROLE_OPTIMIZER_STATE, now);
+	if (tensor_watch_is_tensor(self, value)) {
+		tensor_watch_take_tensor(self, name, value, OPS_ROLE_OPTIMIZER_STATE, now);
 	} else if (PyDict_Check(value) && depth < DEPTH_MAX) {
 		for (; PyDict_Next(value, &at, &key, &item); name->size = size) {
 			append_key(name, key);
-			take_value(self, name, item, depth + 1, now);
+			tensor_watch_take_value(self, name, item, depth + 1, now);
 		}
 	} else if ((PyList_Check(value) || PyTuple_Check(value)) && depth < DEPTH_MAX) {
 		for (; at < PySequence_Fast_GET_SIZE(value); at++, name->size = size) {
 			char digits[24];
 
-			append(name, digits, (size_t)snprintf(digits, sizeof(digits), ".%zd", at));
-			take_value(self, name, PySequence_Fast_GET_ITEM(value, at), depth + 1, now);
+			tensor_watch_append(name, digits, (size_t)snprintf(digits, sizeof(digits), ".%zd", at));
+			tensor_watch_take_value(self, name, PySequence_Fast_GET_ITEM(value, at), depth + 1, now);
 		}
 	}
 }
@@ -203,24 +203,24 @@ static void take_group(struct watch_object *self, PyObject *group, bool now)
 
 	while (PyDict_Check(group) && PyDict_Next(group, &at, &key, &value)) {
 		name.size = 0;
-		if (is_tensor(self, value)) {
+		if (tensor_watch_is_tensor(self, value)) {
 			append_key(&name, key);
-			take_tensor(self, &name, value, OPS_ROLE_OPTIMIZER_STATE, now);
+			tensor_watch_take_tensor(self, &name, value, OPS_ROLE_OPTIMIZER_STATE, now);
 		} else if (PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, "params") == 0 && PyList_Check(value)) {
 			for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
 				PyObject *parameter = PyList_GET_ITEM(value, i);
 
-				if (!is_tensor(self, parameter))
+				if (!tensor_watch_is_tensor(self, parameter))
 					continue;
-				find_name(self, parameter, &name);
-				take_tensor(self, &name, parameter, OPS_ROLE_PARAMETER, now);
+				tensor_watch_find_name(self, parameter, &name);
+				tensor_watch_take_tensor(self, &name, parameter, OPS_ROLE_PARAMETER, now);
 			}
 		}
 	}
 }
 
 /* An attribute, NULL and no exception when there is none. */
-static PyObject *attribute(PyObject *object, const char *name)
+static PyObject *tensor_watch_attribute(PyObject *object, const char *name)
 {
 	PyObject *value = PyObject_GetAttrString(object, name);
 
@@ -232,8 +232,8 @@ static PyObject *attribute(PyObject *object, const char *name)
  * keeps things its own way is left alone. */
 static void take_optimizer(struct watch_object *self, PyObject *optimizer, bool now)
 {
-	PyObject *groups = attribute(optimizer, "param_groups");
-	PyObject *state = attribute(optimizer, "state");
+	PyObject *groups = tensor_watch_attribute(optimizer, "param_groups");
+	PyObject *state = tensor_watch_attribute(optimizer, "state");
 	PyObject *owner, *values;
 	Py_ssize_t at = 0;
 	struct name name;
@@ -241,9 +241,9 @@ static void take_optimizer(struct watch_object *self, PyObject *optimizer, bool 
 	for (Py_ssize_t i = 0; groups && PyList_Check(groups) && i < PyList_GET_SIZE(groups); i++)
 		take_group(self, PyList_GET_ITEM(groups, i), now);
 	while (state && PyDict_Check(state) && PyDict_Next(state, &at, &owner, &values)) {
-		if (!find_name(self, owner, &name))
-			append(&name, Py_TYPE(optimizer)->tp_name, strlen(Py_TYPE(optimizer)->tp_name));
-		take_value(self, &name, values, 0, now);
+		if (!tensor_watch_find_name(self, owner, &name))
+			tensor_watch_append(&name, Py_TYPE(optimizer)->tp_name, strlen(Py_TYPE(optimizer)->tp_name));
+		tensor_watch_take_value(self, &name, values, 0, now);
 	}
 	Py_XDECREF(groups);
 	Py_XDECREF(state);
@@ -310,13 +310,13 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 
 	if (!check_ready(object) || !PyArg_ParseTuple(args, "UOi:hold", &text, &tensor, &role))
 		return NULL;
-	if (!is_tensor(self, tensor))
+	if (!tensor_watch_is_tensor(self, tensor))
 		return PyErr_Format(PyExc_TypeError, "a tensor is wanted, not %.100s", Py_TYPE(tensor)->tp_name);
 	bytes = PyUnicode_AsUTF8AndSize(text, &size);
 	if (!bytes)
 		PyErr_Clear(); /* lone surrogates: a tensor without a name */
 	else
-		append(&name, bytes, (size_t)size);
+		tensor_watch_append(&name, bytes, (size_t)size);
 	if (name.size && role == OPS_ROLE_PARAMETER) {
 		key = PyLong_FromVoidPtr(tensor);
 		failed = key ? PyDict_SetItem(self->names, key, text) : -1;
@@ -324,7 +324,7 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 		if (failed)
 			return NULL;
 	}
-	take_tensor(self, &name, tensor, (enum ops_role)role, false);
+	tensor_watch_take_tensor(self, &name, tensor, (enum ops_role)role, false);
 	Py_RETURN_NONE;
 }
 
@@ -363,7 +363,7 @@ static PyObject *watch_tell(PyObject *object, PyObject *ignored)
 		const struct held *held = &self->held[i];
 
 		if (ops_ext_bridge()->storage_look(held->storage, &storage))
-			record(held->name ? PyBytes_AS_STRING(held->name) : "",
+			tensor_watch_record(held->name ? PyBytes_AS_STRING(held->name) : "",
 			       held->name ? (size_t)PyBytes_GET_SIZE(held->name) : 0, &storage, held->role);
 	}
 	Py_RETURN_NONE;
@@ -377,7 +377,7 @@ static PyObject *watch_mark(PyObject *object, PyObject *all_named)
 	(void)object;
 	if (named < 0)
 		return NULL;
-	record("", 0, &storage, named ? OPS_ROLE_TENSOR : OPS_ROLE_NONE);
+	tensor_watch_record("", 0, &storage, named ? OPS_ROLE_TENSOR : OPS_ROLE_NONE);
 	Py_RETURN_NONE;
 }
 

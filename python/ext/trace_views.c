@@ -8,7 +8,7 @@
 #include <opstrobe/views.h>
 
 /* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
-static PyObject *take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
+static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	PyObject *result;
 
@@ -29,7 +29,7 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, &text, &size, &error));
-	return take_text(code, text, size, &error);
+	return trace_views_take_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
@@ -42,7 +42,7 @@ PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
 
 	(void)unused;
 	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, &error));
-	return take_text(code, text, size, &error);
+	return trace_views_take_text(code, text, size, &error);
 }
 
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
@@ -58,5 +58,5 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
 		return NULL;
 	}
 	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, NULL, &text, &size, NULL, &error));
-	return take_text(code, text, size, &error);
+	return trace_views_take_text(code, text, size, &error);
 }

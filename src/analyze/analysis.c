@@ -327,7 +327,7 @@ static enum ops_code check_option(const struct analysis_run *run, struct ops_str
 	return OPS_OK;
 }
 
-static enum ops_code check_args(struct analysis_run *run, const char *args)
+static enum ops_code analysis_check_args(struct analysis_run *run, const char *args)
 {
 	struct ops_json_walk cursor;
 	struct ops_string key, value;
@@ -360,7 +360,7 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 }
 
 /* Rows of a table beyond those asked for are not shown. */
-static enum ops_code cut(struct analysis_run *run)
+static enum ops_code analysis_cut(struct analysis_run *run)
 {
 	int64_t rows;
 	enum ops_code code = analysis_limit(run, &rows);
@@ -381,7 +381,7 @@ static enum ops_code parse_rules(const struct analysis_run *run, enum event_rule
 	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
 }
 
-static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
+static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
 {
 	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;
@@ -404,7 +404,7 @@ static enum ops_code answer(struct analysis_run *run, const struct ops_analyze_o
 	if (options->format == OPS_FORMAT_TEXT && !run->result.table.failed)
 		result_table_sort(&run->result.table);
 	if (!code)
-		code = cut(run);
+		code = analysis_cut(run);
 	run->result.leaves_out = run->events.leaves_out;
 	if (run->events.leaves_out)
 		run->result.left_out_step = run->events.steps.items[run->events.steps.count - 1];
@@ -430,7 +430,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	*ret_size = 0;
 	if (!run.analysis)
 		return ops_fault(error, OPS_INVALID, "there is no analysis '%s'", id);
-	code = check_args(&run, options->args);
+	code = analysis_check_args(&run, options->args);
 	if (!code)
 		code = check_ranks(&run);
 	result_init(&run.result);
@@ -438,7 +438,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	run.result.room = options->columns;
 	run.result.keeps_parts = options->format != OPS_FORMAT_JSON;
 	if (!code)
-		code = answer(&run, options, &out);
+		code = analysis_answer(&run, options, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);

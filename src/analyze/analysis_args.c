@@ -26,7 +26,7 @@ struct ops_string analysis_arg(const struct analysis_run *run, const char *name)
 	return found;
 }
 
-static enum ops_code fail(const struct analysis_run *run, const char *name, const char *wanted)
+static enum ops_code analysis_args_fail(const struct analysis_run *run, const char *name, const char *wanted)
 {
 	struct ops_string value = analysis_arg(run, name);
 
@@ -39,7 +39,7 @@ enum ops_code analysis_integer(const struct analysis_run *run, const char *name,
 	struct ops_string value = analysis_arg(run, name);
 
 	if (value.bytes[0] == '"' || !ops_json_parse_integer(value, ret_value))
-		return fail(run, name, "a whole number");
+		return analysis_args_fail(run, name, "a whole number");
 	return OPS_OK;
 }
 
@@ -47,7 +47,7 @@ enum ops_code analysis_count(const struct analysis_run *run, const char *name, i
 {
 	enum ops_code code = analysis_integer(run, name, ret_value);
 
-	return code || *ret_value >= 0 ? code : fail(run, name, "a whole number from 0 on");
+	return code || *ret_value >= 0 ? code : analysis_args_fail(run, name, "a whole number from 0 on");
 }
 
 enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit)
@@ -61,7 +61,7 @@ enum ops_code analysis_number(const struct analysis_run *run, const char *name, 
 	struct ops_string value = analysis_arg(run, name);
 
 	if (value.bytes[0] == '"' || !ops_json_parse_number(value, ret_value) || !isfinite(*ret_value))
-		return fail(run, name, "a number");
+		return analysis_args_fail(run, name, "a number");
 	return OPS_OK;
 }
 
@@ -70,7 +70,7 @@ enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bo
 	struct ops_string value = analysis_arg(run, name);
 
 	*ret_value = ops_string_is(value, "true");
-	return *ret_value || ops_string_is(value, "false") ? OPS_OK : fail(run, name, "true or false");
+	return *ret_value || ops_string_is(value, "false") ? OPS_OK : analysis_args_fail(run, name, "true or false");
 }
 
 enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text)
@@ -80,7 +80,7 @@ enum ops_code analysis_text(const struct analysis_run *run, const char *name, st
 	if (value.bytes[0] == '"')
 		ops_json_decode(ret_text, value.bytes + 1, value.size - 2);
 	else if (!ops_string_is(value, "null"))
-		return fail(run, name, "a text");
+		return analysis_args_fail(run, name, "a text");
 	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
 }
 
@@ -93,10 +93,10 @@ enum ops_code analysis_list(const struct analysis_run *run, const char *name)
 	if (list.bytes[0] != '[')
 		return ops_string_is(list, "null") || ops_json_parse_integer(list, &number)
 		               ? OPS_OK
-		               : fail(run, name, "a list of whole numbers");
+		               : analysis_args_fail(run, name, "a list of whole numbers");
 	while (ops_json_next_element(&walk, &item))
 		if (!ops_json_parse_integer(item, &number))
-			return fail(run, name, "a list of whole numbers");
+			return analysis_args_fail(run, name, "a list of whole numbers");
 	return OPS_OK;
 }
 
@@ -106,10 +106,10 @@ enum ops_code analysis_texts(const struct analysis_run *run, const char *name)
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
 
 	if (list.bytes[0] != '[')
-		return ops_string_is(list, "null") ? OPS_OK : fail(run, name, "a list of texts");
+		return ops_string_is(list, "null") ? OPS_OK : analysis_args_fail(run, name, "a list of texts");
 	while (ops_json_next_element(&walk, &item))
 		if (item.bytes[0] != '"')
-			return fail(run, name, "a list of texts");
+			return analysis_args_fail(run, name, "a list of texts");
 	return OPS_OK;
 }
 
@@ -167,10 +167,10 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 	if (ops_string_is(list, "null"))
 		indexes[(*ret_count)++] = lowest_rank(run);
 	else if (list.bytes[0] != '[')
-		code = fail(run, "ranks", "a list of ranks");
+		code = analysis_args_fail(run, "ranks", "a list of ranks");
 	while (!code && list.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
 		if (!ops_json_parse_integer(item, &rank))
-			code = fail(run, "ranks", "a list of ranks");
+			code = analysis_args_fail(run, "ranks", "a list of ranks");
 		else if (!find_rank(run, rank, &indexes[*ret_count]))
 			code = fail_rank(run, rank);
 		else

@@ -22,7 +22,7 @@
 #define STEP_NAME "ProfilerStep#"
 #define STEP_KEY "ProfilerStep*"
 
-static bool is_step(struct ops_string name)
+static bool averages_is_step(struct ops_string name)
 {
 	int64_t number;
 
@@ -46,7 +46,7 @@ struct ops_string ops_average_name(const struct ops_trace *trace, const struct o
 	if (row->key == OPS_KEY_TOTAL)
 		return static_string("Total");
 	name = ops_trace_string(trace, row->name);
-	return is_step(name) ? static_string(STEP_KEY) : name;
+	return averages_is_step(name) ? static_string(STEP_KEY) : name;
 }
 
 static bool is_annotation(uint8_t kind)
@@ -57,7 +57,7 @@ static bool is_annotation(uint8_t kind)
 /* --- one function event ------------------------------------------------------------------------------------------- */
 
 /* What a group takes from its first event. */
-static void describe(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
+static void averages_describe(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
 		     struct ops_average *row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -85,7 +85,7 @@ static void describe(const struct ops_trace *trace, const struct ops_event_costs
 	row->device_type = ops_event_on_device(trace, ref) ? OPS_DEVICE_CUDA : OPS_DEVICE_CPU;
 }
 
-static void add_memory(const struct ops_memory_record *record, struct ops_average *row)
+static void averages_add_memory(const struct ops_memory_record *record, struct ops_average *row)
 {
 	if (record->out_of_memory)
 		return;
@@ -119,22 +119,22 @@ static struct adder adder_of(const struct ops_trace *trace, const struct ops_eve
 			      .costs = costs};
 }
 
-static bool on_device(const struct adder *adder, uint32_t row)
+static bool averages_on_device(const struct adder *adder, uint32_t row)
 {
 	return adder->tracks[adder->events->track[row]].kind == OPS_TRACK_STREAM;
 }
 
-static void add(const struct adder *adder, uint32_t ref, struct ops_average *row)
+static void averages_add(const struct adder *adder, uint32_t ref, struct ops_average *row)
 {
 	const struct ops_events *events = adder->events;
 	const struct ops_event_costs *costs = adder->costs;
 
 	row->count++;
 	if (ref & OPS_MEMORY_REF) {
-		add_memory(&adder->memory[ref & ~OPS_MEMORY_REF], row);
+		averages_add_memory(&adder->memory[ref & ~OPS_MEMORY_REF], row);
 		return;
 	}
-	if (!on_device(adder, ref)) {
+	if (!averages_on_device(adder, ref)) {
 		row->cpu_time_total_ns =
 			ops_sum(row->cpu_time_total_ns, ops_difference(events->end_ns[ref], events->start_ns[ref]));
 		row->self_cpu_time_total_ns = ops_sum(row->self_cpu_time_total_ns, events->self_ns[ref]);
@@ -158,14 +158,14 @@ void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_
 {
 	const struct adder adder = adder_of(trace, costs);
 
-	describe(trace, costs, ref, ret_row);
+	averages_describe(trace, costs, ref, ret_row);
 	ret_row->stack_frames = OPS_ALL_FRAMES;
 	if (!(ref & OPS_MEMORY_REF)) {
 		ret_row->inputs = adder.events->inputs[ref];
 		if (adder.events->overload)
 			ret_row->overload = adder.events->overload[ref];
 	}
-	add(&adder, ref, ret_row);
+	averages_add(&adder, ref, ret_row);
 }
 
 void ops_total_average(const struct ops_trace *trace, const struct ops_event_costs *costs, const uint32_t *refs,
@@ -178,7 +178,7 @@ void ops_total_average(const struct ops_trace *trace, const struct ops_event_cos
 	if (count > 0)
 		total.first = refs[0];
 	for (size_t i = 0; i < count; i++)
-		add(&adder, refs[i], &total);
+		averages_add(&adder, refs[i], &total);
 	*ret_row = total;
 }
 
@@ -278,7 +278,7 @@ static uint32_t number_new_slot(struct grouping *g, size_t slot)
 
 	if (string < g->string_count) {
 		name = ops_trace_string(g->adder.trace, (uint32_t)string);
-		if (is_step(name) || (name.size == strlen(STEP_KEY) && memcmp(name.bytes, STEP_KEY, name.size) == 0))
+		if (averages_is_step(name) || (name.size == strlen(STEP_KEY) && memcmp(name.bytes, STEP_KEY, name.size) == 0))
 			number = &g->step_number[slot % SLOTS_A_NAME];
 	}
 	if (*number == OPS_NONE)
@@ -296,7 +296,7 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 	else
 		slot = (size_t)adder->events->name[ref] * SLOTS_A_NAME +
 		       (is_annotation(adder->events->kind[ref]) ? SLOT_ANNOTATION : 0) +
-		       (on_device(adder, ref) ? SLOT_DEVICE : 0) +
+		       (averages_on_device(adder, ref) ? SLOT_DEVICE : 0) +
 		       (adder->costs->legacy && adder->costs->legacy[ref] ? SLOT_LEGACY : 0);
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
@@ -315,7 +315,7 @@ static uint32_t shown_inputs(const struct grouping *g, uint32_t ref)
 }
 
 /* Where the key's slot is, or the free one that it belongs in. */
-static struct group_slot *find_slot(const struct grouping *g, const struct group_slot *key)
+static struct group_slot *averages_find_slot(const struct grouping *g, const struct group_slot *key)
 {
 	uint64_t hash = ((uint64_t)key->name_number << 32 | key->shape) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t at;
@@ -332,7 +332,7 @@ static struct group_slot *find_slot(const struct grouping *g, const struct group
 }
 
 /* Makes the table twice as large, so that at most half of it is taken. False when memory is out. */
-static bool grow_slots(struct grouping *g)
+static bool averages_grow_slots(struct grouping *g)
 {
 	struct group_slot *old = g->slots, *grown;
 	size_t old_count = g->slot_count, count = old_count ? old_count * 2 : 1024;
@@ -345,14 +345,14 @@ static bool grow_slots(struct grouping *g)
 	g->slot_count = count;
 	for (size_t i = 0; i < old_count; i++)
 		if (old[i].group != OPS_NONE)
-			*find_slot(g, &old[i]) = old[i];
+			*averages_find_slot(g, &old[i]) = old[i];
 	ops_free(old);
 	return true;
 }
 
 /* The group of a function event: the number of its row, that of the next one if there is none yet. OPS_NONE when memory is
  * out. */
-static uint32_t group_of(struct grouping *g, uint32_t ref)
+static uint32_t averages_group_of(struct grouping *g, uint32_t ref)
 {
 	struct group_slot key = {.name_number = name_number(g, ref), .overload = shown_overload(g, ref)};
 	uint32_t inputs = shown_inputs(g, ref);
@@ -360,13 +360,13 @@ static uint32_t group_of(struct grouping *g, uint32_t ref)
 
 	if (!g->options.by_overload_name && !g->options.by_input_shape && !g->options.by_stack_frames)
 		return key.name_number;
-	if (g->rows.count * 2 >= g->slot_count && !grow_slots(g))
+	if (g->rows.count * 2 >= g->slot_count && !averages_grow_slots(g))
 		return OPS_NONE;
 	if (g->options.by_input_shape)
 		key.shape = g->shape_of[inputs == OPS_NONE ? g->inputs_count : inputs];
 	if (g->options.by_stack_frames)
 		key.stack = g->stack_groups[ops_stack_of(g->options.stacks, ref)];
-	slot = find_slot(g, &key);
+	slot = averages_find_slot(g, &key);
 	if (slot->group == OPS_NONE) {
 		key.group = (uint32_t)g->rows.count;
 		*slot = key;
@@ -375,16 +375,16 @@ static uint32_t group_of(struct grouping *g, uint32_t ref)
 }
 
 /* The row of a function event's group, new if need be; NULL when memory is out. */
-static struct ops_average *row_of(struct grouping *g, uint32_t ref)
+static struct ops_average *averages_row_of(struct grouping *g, uint32_t ref)
 {
-	uint32_t group = group_of(g, ref);
+	uint32_t group = averages_group_of(g, ref);
 	struct ops_average *row;
 
 	if (group < g->rows.count)
 		return &g->rows.items[group];
 	row = group != OPS_NONE ? OPS_ARRAY_PUSH(&g->rows) : NULL;
 	if (row) {
-		describe(g->adder.trace, g->adder.costs, ref, row);
+		averages_describe(g->adder.trace, g->adder.costs, ref, row);
 		row->overload = shown_overload(g, ref);
 		row->inputs = shown_inputs(g, ref);
 		row->stack_frames = g->options.by_stack_frames;
@@ -400,11 +400,11 @@ enum ops_code ops_averages(const struct ops_trace *trace, const struct ops_event
 	bool ok = grouping_init(&g);
 
 	for (size_t i = 0; ok && i < count; i++) {
-		struct ops_average *row = row_of(&g, refs[i]);
+		struct ops_average *row = averages_row_of(&g, refs[i]);
 
 		ok = row != NULL;
 		if (ok)
-			add(&g.adder, refs[i], row);
+			averages_add(&g.adder, refs[i], row);
 	}
 	if (ok) {
 		*ret_rows = g.rows.items;

@@ -91,7 +91,7 @@ static size_t first_after(const struct usages *usages, size_t low, size_t end, i
 	return low;
 }
 
-static void attribute(struct ops_event_costs *costs, const struct ops_events *events, struct usages *usages)
+static void costs_attribute(struct ops_event_costs *costs, const struct ops_events *events, struct usages *usages)
 {
 	for (size_t row = 0; row < events->count; row++) {
 		uint32_t track = events->track[row];
@@ -115,7 +115,7 @@ static void attribute(struct ops_event_costs *costs, const struct ops_events *ev
 }
 
 /* Asynchronous events have no usage of their own, as they have no time of their own. */
-static void take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
+static void costs_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = 0; row < events->count; row++) {
 		uint32_t parent = events->parent[row];
@@ -150,8 +150,8 @@ enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct o
 		ok = made.cpu_memory && made.device_memory && made.self_cpu_memory && made.self_device_memory &&
 		     usages_init(&usages, trace);
 		if (ok) {
-			attribute(&made, events, &usages);
-			take_children_off(&made, events);
+			costs_attribute(&made, events, &usages);
+			costs_take_children_off(&made, events);
 		}
 		usages_release(&usages);
 	}

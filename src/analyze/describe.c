@@ -24,7 +24,7 @@ void numbers_release(struct numbers *numbers)
 	OPS_ARRAY_RELEASE(&numbers->items);
 }
 
-static double quantile(const double *sorted, size_t count, double part)
+static double describe_quantile(const double *sorted, size_t count, double part)
 {
 	double position = part * (double)(count - 1);
 	size_t below = (size_t)position;
@@ -51,9 +51,9 @@ struct description describe(struct numbers *numbers)
 		d.deviation = sqrt(squares / (double)(count - 1));
 	d.min = items[0];
 	d.max = items[count - 1];
-	d.quarter = quantile(items, count, 0.25);
-	d.half = quantile(items, count, 0.5);
-	d.three_quarters = quantile(items, count, 0.75);
+	d.quarter = describe_quantile(items, count, 0.25);
+	d.half = describe_quantile(items, count, 0.5);
+	d.three_quarters = describe_quantile(items, count, 0.75);
 	return d;
 }
 

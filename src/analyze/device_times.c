@@ -62,7 +62,7 @@ static bool on_stream(const struct attribution *a, size_t row)
 }
 
 /* A row that tables and lists show: of a folded one that is the row it is folded into. */
-static uint32_t shown(const struct ops_events *events, uint32_t row)
+static uint32_t device_times_shown(const struct ops_events *events, uint32_t row)
 {
 	while (row != OPS_NONE && (events->flags[row] & OPS_EVENT_FOLDED))
 		row = events->parent[row];
@@ -70,7 +70,7 @@ static uint32_t shown(const struct ops_events *events, uint32_t row)
 }
 
 /* The innermost Python function around the call that launched work. */
-static uint32_t function_of(const struct attribution *a, size_t work)
+static uint32_t device_times_function_of(const struct attribution *a, size_t work)
 {
 	const struct ops_events *events = a->events;
 	uint32_t around = OPS_NONE;
@@ -83,7 +83,7 @@ static uint32_t function_of(const struct attribution *a, size_t work)
 }
 
 /* Of files without calls: the operator that the work names by its id. */
-static bool map_operators(const struct ops_events *events, struct ops_map *ids)
+static bool device_times_map_operators(const struct ops_events *events, struct ops_map *ids)
 {
 	bool ok = true;
 
@@ -105,9 +105,9 @@ static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 		if (!ops_kind_is_work(events->kind[row]) || !on_stream(a, row))
 			continue;
 		if (a->launchers[row] != OPS_NONE) {
-			launcher[row] = shown(events, ops_launching_operator(a->launchers, row));
+			launcher[row] = device_times_shown(events, ops_launching_operator(a->launchers, row));
 		} else if (events->id && events->id[row]) {
-			ok = mapped || map_operators(events, &ids);
+			ok = mapped || device_times_map_operators(events, &ids);
 			mapped = true;
 			launcher[row] = ok ? ops_map_find(&ids, events->id[row]) : OPS_NONE;
 		}
@@ -116,7 +116,7 @@ static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 	return ok;
 }
 
-static void add_times(const struct attribution *a, struct ops_event_costs *costs)
+static void device_times_add_times(const struct attribution *a, struct ops_event_costs *costs)
 {
 	const struct ops_events *events = a->events;
 
@@ -128,7 +128,7 @@ static void add_times(const struct attribution *a, struct ops_event_costs *costs
 			continue;
 		costs->self_device_time[row] = duration_ns;
 		if (launcher == OPS_NONE)
-			launcher = function_of(a, row);
+			launcher = device_times_function_of(a, row);
 		if (launcher != OPS_NONE)
 			costs->self_device_time[launcher] = ops_sum(costs->self_device_time[launcher], duration_ns);
 	}
@@ -159,6 +159,6 @@ bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *tra
 	ok = a.launchers && costs->launcher && costs->device_time && costs->self_device_time &&
 	     find_launchers(&a, costs->launcher);
 	if (ok)
-		add_times(&a, costs);
+		device_times_add_times(&a, costs);
 	return ok;
 }

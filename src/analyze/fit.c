@@ -71,7 +71,7 @@ void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t ro
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
 /* The middle left out. */
-static void cut(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, const char *mark)
+static void fit_cut(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, const char *mark)
 {
 	size_t head = width / 2;
 	struct ops_string begin = ops_text_prefix(text, head), skipped = ops_text_prefix(text, length - (width - 1 - head));
@@ -129,12 +129,12 @@ static size_t differs_at(struct ops_string a, struct ops_string b, size_t width)
 	return width >= PIECE_MIN && at >= width / 2 ? at : 0;
 }
 
-static struct ops_string string_of(const struct ops_intern *table, uint32_t id)
+static struct ops_string fit_string_of(const struct ops_intern *table, uint32_t id)
 {
 	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
 }
 
-static uint32_t add_text(struct fit_names *names, struct ops_string text)
+static uint32_t fit_add_text(struct fit_names *names, struct ops_string text)
 {
 	size_t known = names->texts.count;
 	uint32_t id = OPS_INTERN_NONE;
@@ -161,7 +161,7 @@ static uint32_t owner_of(struct fit_names *names, const struct ops_buffer *shown
 	return names->failed ? id : names->owners[*ret_shown];
 }
 
-static const char *mark_of(const struct fit_names *names)
+static const char *fit_mark_of(const struct fit_names *names)
 {
 	return names->ascii ? "~" : "…";
 }
@@ -180,32 +180,32 @@ void fit_names_expect(struct fit_names *names, struct ops_string text, size_t wi
 
 	if (length <= width || !width)
 		return;
-	id = add_text(names, text);
-	cut(&scratch, text, length, width, mark_of(names));
+	id = fit_add_text(names, text);
+	fit_cut(&scratch, text, length, width, fit_mark_of(names));
 	owner = names->failed ? id : owner_of(names, &scratch, id, &shown);
 	if (owner != id) {
-		at = differs_at(text, string_of(&names->texts, owner), width);
+		at = differs_at(text, fit_string_of(&names->texts, owner), width);
 		set_difference(&names->items[id], at);
 		set_difference(&names->items[owner], at);
 	}
 	ops_buffer_release(&scratch);
 }
 
-static uint32_t find_shown(struct fit_names *names, struct ops_buffer *scratch, uint32_t id, size_t length, size_t width)
+static uint32_t fit_find_shown(struct fit_names *names, struct ops_buffer *scratch, uint32_t id, size_t length, size_t width)
 {
-	struct ops_string text = string_of(&names->texts, id);
+	struct ops_string text = fit_string_of(&names->texts, id);
 	size_t differs = names->items[id].differs, at = width >= PIECE_MIN && differs >= width / 2 ? differs : 0;
 	uint32_t owner, shown;
 
 	for (int i = 0; i < PIECES_MAX; i++) {
 		if (at)
-			cut_around(scratch, text, length, width, at, mark_of(names));
+			cut_around(scratch, text, length, width, at, fit_mark_of(names));
 		else
-			cut(scratch, text, length, width, mark_of(names));
+			fit_cut(scratch, text, length, width, fit_mark_of(names));
 		owner = owner_of(names, scratch, id, &shown);
 		if (owner == id)
 			return shown;
-		at = differs_at(text, string_of(&names->texts, owner), width);
+		at = differs_at(text, fit_string_of(&names->texts, owner), width);
 		if (!at)
 			break;
 	}
@@ -213,7 +213,7 @@ static uint32_t find_shown(struct fit_names *names, struct ops_buffer *scratch, 
 		char number[24];
 		size_t size = (size_t)snprintf(number, sizeof(number), "#%zu", ++names->numbered + 1);
 
-		cut(scratch, text, length, size < width ? width - size : 1, mark_of(names));
+		fit_cut(scratch, text, length, size < width ? width - size : 1, fit_mark_of(names));
 		ops_buffer_append(scratch, number, size);
 	} while (owner_of(names, scratch, id, &shown) != id);
 	return shown;
@@ -228,19 +228,19 @@ struct ops_string fit_name(struct fit_names *names, struct ops_string text, size
 
 	if (length <= width || !width)
 		return text;
-	id = add_text(names, text);
+	id = fit_add_text(names, text);
 	if (names->failed)
 		return text;
 	name = &names->items[id];
 	shown = name->shown;
 	if (name->width != width)
-		shown = find_shown(names, &scratch, id, length, width);
+		shown = fit_find_shown(names, &scratch, id, length, width);
 	ops_buffer_release(&scratch);
 	if (names->failed)
 		return text;
 	name->width = width;
 	name->shown = shown;
-	return string_of(&names->shown, shown);
+	return fit_string_of(&names->shown, shown);
 }
 
 void fit_names_release(struct fit_names *names)

@@ -27,7 +27,7 @@ struct placing {
 };
 
 /* Names are shown as in tables: steps have one for them all. */
-static uint32_t label_of(const struct placing *p, uint32_t string)
+static uint32_t flame_label_of(const struct placing *p, uint32_t string)
 {
 	struct ops_average row = {.key = OPS_KEY_NAME, .name = string};
 
@@ -37,7 +37,7 @@ static uint32_t label_of(const struct placing *p, uint32_t string)
 }
 
 /* False when memory is out. */
-static bool place_row(const struct placing *p, uint32_t row)
+static bool flame_place_row(const struct placing *p, uint32_t row)
 {
 	const struct ops_events *events = p->events;
 	uint32_t around = 0, host = events->parent[row];
@@ -58,7 +58,7 @@ static bool place_row(const struct placing *p, uint32_t row)
 	}
 	if (framed)
 		ops_bit_set(p->framed, row);
-	p->chains[row] = ops_frames_add(p->frames, around, label_of(p, events->name[row]));
+	p->chains[row] = ops_frames_add(p->frames, around, flame_label_of(p, events->name[row]));
 	return p->chains[row] != OPS_NONE;
 }
 
@@ -78,7 +78,7 @@ static uint32_t *place_rows(struct ops_frames *frames, bool as_run)
 		memset(p.labels, 0xff, (strings + 1) * sizeof(*p.labels));
 	for (size_t row = 0; ok && row < count; row++)
 		if (ops_event_visible(p.events, row))
-			ok = place_row(&p, (uint32_t)row);
+			ok = flame_place_row(&p, (uint32_t)row);
 	ops_free(p.labels);
 	ops_free(p.framed);
 	if (ok)
@@ -133,7 +133,7 @@ static uint32_t chain_of(struct summing *s, const struct ops_average *row)
 }
 
 /* What runs on a device counts where it was launched: what is on a stream has no stack. */
-static int64_t value_of(const struct summing *s, const struct ops_average *row)
+static int64_t flame_value_of(const struct summing *s, const struct ops_average *row)
 {
 	if (!(row->first & OPS_MEMORY_REF) && ops_event_on_device(s->flame->frames.trace, row->first))
 		return 0;
@@ -152,9 +152,9 @@ static bool grow_sums(struct ops_flame *flame)
 	return true;
 }
 
-static bool add_row(struct summing *s, const struct ops_average *row)
+static bool flame_add_row(struct summing *s, const struct ops_average *row)
 {
-	int64_t value = value_of(s, row);
+	int64_t value = flame_value_of(s, row);
 	uint32_t chain;
 
 	if (value == 0)
@@ -177,7 +177,7 @@ static enum ops_code sum_rows(const struct ops_trace *trace, const struct ops_ro
 
 	for (size_t i = 0; ok && i < rows->count; i++) {
 		rows->get(rows->context, i, &row);
-		ok = add_row(&s, &row);
+		ok = flame_add_row(&s, &row);
 	}
 	ok = ok && grow_sums(flame);
 	ops_free(s.chains);

@@ -21,7 +21,7 @@ struct telling {
 	size_t left_out;
 };
 
-static int64_t self_of(const struct ops_flame *flame, size_t chain)
+static int64_t flame_json_self_of(const struct ops_flame *flame, size_t chain)
 {
 	return flame->self_ns.items[chain] > 0 ? flame->self_ns.items[chain] : 0;
 }
@@ -32,12 +32,12 @@ static void add_up(struct telling *t)
 	for (size_t i = t->flame->frames.frames.count; i-- > 1;) {
 		uint32_t caller = t->flame->frames.frames.items[i].caller;
 
-		t->sums[i] = ops_sum(t->sums[i], self_of(t->flame, i));
+		t->sums[i] = ops_sum(t->sums[i], flame_json_self_of(t->flame, i));
 		t->sums[caller] = ops_sum(t->sums[caller], t->sums[i]);
 	}
 }
 
-static int compare_sums(const void *left, const void *right)
+static int flame_json_compare_sums(const void *left, const void *right)
 {
 	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
 
@@ -58,7 +58,7 @@ static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least
 	if (!sorted)
 		return false;
 	memcpy(sorted, t->sums + 1, (chains - 1) * sizeof(*sorted));
-	qsort(sorted, chains - 1, sizeof(*sorted), compare_sums);
+	qsort(sorted, chains - 1, sizeof(*sorted), flame_json_compare_sums);
 	if (sorted[limit - 1] > 0) {
 		*ret_least = sorted[limit - 1];
 		for (*ret_room = 0; *ret_room < limit && sorted[limit - 1 - *ret_room] == *ret_least;)
@@ -68,7 +68,7 @@ static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least
 	return true;
 }
 
-static void choose(struct telling *t, int64_t least, size_t room)
+static void flame_json_choose(struct telling *t, int64_t least, size_t room)
 {
 	size_t chains = t->flame->frames.frames.count;
 
@@ -100,7 +100,7 @@ static bool telling_init(struct telling *t, size_t limit)
 	add_up(t);
 	if (!find_least(t, limit ? limit : chains, &least, &room))
 		return false;
-	choose(t, least, room);
+	flame_json_choose(t, least, room);
 	return true;
 }
 
@@ -114,12 +114,12 @@ static void telling_release(struct telling *t)
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t name_of(const struct telling *t, size_t i)
+static uint32_t flame_json_name_of(const struct telling *t, size_t i)
 {
 	return t->flame->frames.frames.items[t->chains[i]].name;
 }
 
-static void write_name(const struct telling *t, uint32_t name, struct ops_json_writer *json)
+static void flame_json_write_name(const struct telling *t, uint32_t name, struct ops_json_writer *json)
 {
 	struct ops_string text = ops_frames_text(&t->flame->frames, name);
 	struct ops_function_text function = {.name = text};
@@ -137,19 +137,19 @@ static void write_name(const struct telling *t, uint32_t name, struct ops_json_w
 	ops_json_close(json, '}');
 }
 
-static void write_names(struct telling *t, struct ops_json_writer *json)
+static void flame_json_write_names(struct telling *t, struct ops_json_writer *json)
 {
 	uint32_t count = 0;
 
 	ops_json_key(json, "names");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < t->count; i++) {
-		uint32_t name = name_of(t, i);
+		uint32_t name = flame_json_name_of(t, i);
 
 		if (t->names[name] != OPS_NONE)
 			continue;
 		t->names[name] = count++;
-		write_name(t, name, json);
+		flame_json_write_name(t, name, json);
 	}
 	ops_json_close(json, ']');
 }
@@ -177,10 +177,10 @@ static void write_frames(struct telling *t, const char *metric, struct ops_json_
 	ops_json_text(json, metric, strlen(metric));
 	ops_json_member(json, "total_ns", t->sums[0]);
 	ops_json_member(json, "left_out", (int64_t)t->left_out);
-	write_names(t, json);
+	flame_json_write_names(t, json);
 	WRITE_COLUMN("parent", parent_of(t, i));
-	WRITE_COLUMN("name", t->names[name_of(t, i)]);
-	WRITE_COLUMN("self_ns", self_of(t->flame, t->chains[i]));
+	WRITE_COLUMN("name", t->names[flame_json_name_of(t, i)]);
+	WRITE_COLUMN("self_ns", flame_json_self_of(t->flame, t->chains[i]));
 	WRITE_COLUMN("sum_ns", t->sums[t->chains[i]]);
 	ops_json_close(json, '}');
 }

@@ -34,7 +34,7 @@ struct call {
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-static bool is_tensor(const struct call *call, size_t i, bool with_strides)
+static bool flops_is_tensor(const struct call *call, size_t i, bool with_strides)
 {
 	if (i >= call->count)
 		return false;
@@ -83,7 +83,7 @@ static bool list_number(const struct call *call, size_t argument, size_t i, int6
 }
 
 /* A truth value as a scalar, and the ith of a list of them. */
-static bool truth(const struct call *call, size_t argument)
+static bool flops_truth(const struct call *call, size_t argument)
 {
 	return argument < call->count && call->arguments[argument].tag == OPS_INPUT_BOOL && call->arguments[argument].n;
 }
@@ -112,11 +112,11 @@ static int64_t pointwise(const struct call *call, const uint8_t *where)
 	size_t n;
 
 	(void)where;
-	if (!is_tensor(call, 0, true) || call->count < 2)
+	if (!flops_is_tensor(call, 0, true) || call->count < 2)
 		return UNKNOWN;
-	if (!is_tensor(call, 1, false))
+	if (!flops_is_tensor(call, 1, false))
 		return elements(a, 0, a->n);
-	if (!is_tensor(call, 1, true))
+	if (!flops_is_tensor(call, 1, true))
 		return UNKNOWN;
 	n = a->n > b->n ? a->n : b->n;
 	for (size_t back = 1; back <= n; back++) {
@@ -137,7 +137,7 @@ static int64_t matrix_product(const struct call *call, const uint8_t *where)
 	const struct ops_input *a = &call->arguments[where[0]], *b = a + 1;
 	size_t inner;
 
-	if (!is_tensor(call, where[0], true) || !is_tensor(call, where[0] + 1u, true) || a->n != where[1] ||
+	if (!flops_is_tensor(call, where[0], true) || !flops_is_tensor(call, where[0] + 1u, true) || a->n != where[1] ||
 	    b->n != where[2])
 		return UNKNOWN;
 	inner = b->n == 1 ? 0 : b->n - 2u;
@@ -173,12 +173,12 @@ static int64_t convolution(const struct call *call, const uint8_t *where)
 	size_t dimensions, first;
 	int64_t positions = 1;
 
-	if (!is_tensor(call, where[0], false) || !is_tensor(call, where[1], false) || weight->n < 3 ||
+	if (!flops_is_tensor(call, where[0], false) || !flops_is_tensor(call, where[1], false) || weight->n < 3 ||
 	    (input->n != weight->n && input->n + 1 != weight->n))
 		return UNKNOWN;
 	dimensions = weight->n - 2u;
 	first = input->n - dimensions;
-	if (where[5] && truth(call, where[5])) {
+	if (where[5] && flops_truth(call, where[5])) {
 		positions = elements(input, first, input->n);
 	} else {
 		for (size_t i = 0; i < dimensions; i++) {
@@ -202,7 +202,7 @@ static int64_t transposed_convolution(const struct call *call, const uint8_t *wh
 	int64_t positions;
 
 	(void)where;
-	if (!is_tensor(call, 0, false) || !is_tensor(call, 1, false) || weight->n < 3 ||
+	if (!flops_is_tensor(call, 0, false) || !flops_is_tensor(call, 1, false) || weight->n < 3 ||
 	    (input->n != weight->n && input->n + 1 != weight->n))
 		return UNKNOWN;
 	positions = elements(input, input->n - (weight->n - 2u), input->n);
@@ -227,12 +227,12 @@ static int64_t weight_product(const struct call *call, const uint8_t *where)
 	const struct ops_input *input = &call->arguments[where[0]];
 	int64_t weights = 0;
 
-	if (!is_tensor(call, where[0], false) || input->n == 0)
+	if (!flops_is_tensor(call, where[0], false) || input->n == 0)
 		return UNKNOWN;
 	for (size_t i = 1; i <= 2 && where[i]; i++) {
 		const struct ops_input *weight = &call->arguments[where[i]];
 
-		if (!is_tensor(call, where[i], false))
+		if (!flops_is_tensor(call, where[i], false))
 			return UNKNOWN;
 		weights = ops_sum(weights, elements(weight, 0, weight->n));
 	}
@@ -250,7 +250,7 @@ static int64_t recurrent(const struct call *call, const uint8_t *where)
 	int64_t weights = 0;
 
 	(void)where;
-	if (!is_tensor(call, 0, true) || input->n == 0 || call->count < 2 ||
+	if (!flops_is_tensor(call, 0, true) || input->n == 0 || call->count < 2 ||
 	    call->arguments[1].tag != OPS_INPUT_TENSOR_LIST)
 		return UNKNOWN;
 	cursor = ops_input_items(&call->arguments[1]);
@@ -264,7 +264,7 @@ static int64_t recurrent(const struct call *call, const uint8_t *where)
 }
 
 /* One operation an element of each tensor in a list. */
-static int64_t each(const struct call *call, const uint8_t *where)
+static int64_t flops_each(const struct call *call, const uint8_t *where)
 {
 	struct ops_input_cursor cursor;
 	struct ops_input tensor;
@@ -307,7 +307,7 @@ static int64_t attention(const struct call *call, const uint8_t *where)
 	int64_t pairs, length;
 
 	for (size_t i = 0; i < 3; i++)
-		if (!is_tensor(call, where[0] + i, true) || query[i].n != 4)
+		if (!flops_is_tensor(call, where[0] + i, true) || query[i].n != 4)
 			return UNKNOWN;
 	if (where[5] && !is_none(call, where[5]))
 		return UNKNOWN;
@@ -377,14 +377,14 @@ static const struct formula {
 	{"convolution_backward", convolution_backward, {1, 2, 4, 5, 6, 7}},
 
 	/* Lists of tensors, as the operators for one. */
-	{"_foreach_add", each, {0}},
-	{"_foreach_add_", each, {0}},
-	{"_foreach_sub", each, {0}},
-	{"_foreach_sub_", each, {0}},
-	{"_foreach_mul", each, {0}},
-	{"_foreach_mul_", each, {0}},
-	{"_foreach_div", each, {0}},
-	{"_foreach_div_", each, {0}},
+	{"_foreach_add", flops_each, {0}},
+	{"_foreach_add_", flops_each, {0}},
+	{"_foreach_sub", flops_each, {0}},
+	{"_foreach_sub_", flops_each, {0}},
+	{"_foreach_mul", flops_each, {0}},
+	{"_foreach_mul_", flops_each, {0}},
+	{"_foreach_div", flops_each, {0}},
+	{"_foreach_div_", flops_each, {0}},
 
 	/* Recurrent layers in one operator: their matrix products. */
 	{"_cudnn_rnn", recurrent, {0}},

@@ -58,7 +58,7 @@ struct ops_string ops_frames_text(const struct ops_frames *frames, uint32_t name
 /* --- chains ------------------------------------------------------------------------------------------------------- */
 
 /* The frame's slot, or the free one that it belongs in. */
-static uint32_t *find_slot(const struct ops_frames *frames, struct ops_frame frame)
+static uint32_t *frames_find_slot(const struct ops_frames *frames, struct ops_frame frame)
 {
 	uint64_t hash = ((uint64_t)frame.caller << 32 | frame.name) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -72,7 +72,7 @@ static uint32_t *find_slot(const struct ops_frames *frames, struct ops_frame fra
 }
 
 /* Keeps the table at most half full. */
-static bool grow_slots(struct ops_frames *frames)
+static bool frames_grow_slots(struct ops_frames *frames)
 {
 	uint32_t *old = frames->slots;
 
@@ -85,7 +85,7 @@ static bool grow_slots(struct ops_frames *frames)
 	}
 	frames->slot_count *= 2;
 	for (size_t i = 1; i < frames->frames.count; i++)
-		*find_slot(frames, frames->frames.items[i]) = (uint32_t)i;
+		*frames_find_slot(frames, frames->frames.items[i]) = (uint32_t)i;
 	ops_free(old);
 	return true;
 }
@@ -95,9 +95,9 @@ uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t nam
 	struct ops_frame frame = {caller, name}, *added;
 	uint32_t *slot;
 
-	if (caller == OPS_NONE || name == OPS_NONE || !grow_slots(frames))
+	if (caller == OPS_NONE || name == OPS_NONE || !frames_grow_slots(frames))
 		return OPS_NONE;
-	slot = find_slot(frames, frame);
+	slot = frames_find_slot(frames, frame);
 	if (*slot == 0) {
 		added = OPS_ARRAY_PUSH(&frames->frames);
 		if (!added)

@@ -25,7 +25,7 @@ struct merge {
 /* Rows between two looks at the clock. */
 #define ROWS_A_LOOK 4096
 
-static bool is_over(int64_t deadline_ns)
+static bool function_events_is_over(int64_t deadline_ns)
 {
 	struct timespec now;
 
@@ -42,14 +42,14 @@ static bool stands_alone(const struct merge *merge, const struct ops_memory_reco
 	return record->out_of_memory || merge->covered_until_ns[record->track] < record->time_ns;
 }
 
-static void take_memory(struct merge *merge, size_t i)
+static void function_events_take_memory(struct merge *merge, size_t i)
 {
 	if (stands_alone(merge, &merge->memory[i]))
 		merge->refs[merge->count++] = (uint32_t)i | OPS_MEMORY_REF;
 }
 
 /* False when time was up. */
-static bool take_all(struct merge *merge)
+static bool function_events_take_all(struct merge *merge)
 {
 	const struct ops_events *events = merge->events;
 	size_t at = 0;
@@ -57,20 +57,20 @@ static bool take_all(struct merge *merge)
 	for (size_t row = 0; row < events->count; row++) {
 		int64_t *covered_until_ns = &merge->covered_until_ns[events->track[row]];
 
-		if (row % ROWS_A_LOOK == 0 && is_over(merge->deadline_ns))
+		if (row % ROWS_A_LOOK == 0 && function_events_is_over(merge->deadline_ns))
 			return false;
 		if (!ops_event_visible(events, row))
 			continue;
 		while (at < merge->memory_count && merge->memory[at].time_ns < events->start_ns[row])
-			take_memory(merge, at++);
+			function_events_take_memory(merge, at++);
 		merge->refs[merge->count++] = (uint32_t)row;
 		if (events->end_ns[row] > *covered_until_ns)
 			*covered_until_ns = events->end_ns[row];
 	}
-	if (is_over(merge->deadline_ns))
+	if (function_events_is_over(merge->deadline_ns))
 		return false;
 	while (at < merge->memory_count)
-		take_memory(merge, at++);
+		function_events_take_memory(merge, at++);
 	return true;
 }
 
@@ -100,7 +100,7 @@ enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t d
 	}
 	for (size_t track = 0; track < track_count; track++)
 		merge.covered_until_ns[track] = INT64_MIN;
-	*ret_complete = take_all(&merge);
+	*ret_complete = function_events_take_all(&merge);
 	ops_free(merge.covered_until_ns);
 	/* Most memory records lie in some event; a list that cannot be made smaller is as good. */
 	fitted = ops_realloc_array(merge.refs, merge.count + 1, sizeof(*merge.refs));

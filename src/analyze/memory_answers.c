@@ -14,7 +14,7 @@
 #include "base/fault.h"
 #include "base/json_writer.h"
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void memory_answers_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
@@ -25,12 +25,12 @@ static void write_device(struct ops_json_writer *json, struct ops_memory_device 
 	char name[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(device, name);
-	write_text(json, "device", name);
+	memory_answers_write_text(json, "device", name);
 }
 
 /* --- devices and their peaks ---------------------------------------------------------------------------------------- */
 
-static void write_categories(struct ops_json_writer *json)
+static void memory_answers_write_categories(struct ops_json_writer *json)
 {
 	static const struct {
 		const char *name, *light, *dark;
@@ -44,9 +44,9 @@ static void write_categories(struct ops_json_writer *json)
 	ops_json_open(json, '[');
 	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_json_open(json, '{');
-		write_text(json, "name", categories[i].name);
-		write_text(json, "light", categories[i].light);
-		write_text(json, "dark", categories[i].dark);
+		memory_answers_write_text(json, "name", categories[i].name);
+		memory_answers_write_text(json, "light", categories[i].light);
+		memory_answers_write_text(json, "dark", categories[i].dark);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -65,7 +65,7 @@ static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
 	ops_json_close(json, ']');
 }
 
-static enum ops_code write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
+static enum ops_code memory_answers_write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                 const struct ops_memory_window *window, struct ops_json_writer *json, struct ops_error *error)
 {
 	struct ops_memory_peak peak = {0};
@@ -106,12 +106,12 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const 
 	bool more = ops_memory_next_device(timeline, NULL, &device);
 
 	ops_json_open(&json, '{');
-	write_categories(&json);
+	memory_answers_write_categories(&json);
 	write_gaps(&json, timeline->gaps);
 	ops_json_key(&json, "devices");
 	ops_json_open(&json, '[');
 	for (int i = 0; !code && more && i < 256; i++) {
-		code = write_peak(timeline, device, window, &json, error);
+		code = memory_answers_write_peak(timeline, device, window, &json, error);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}
 	ops_json_close(&json, ']');
@@ -145,7 +145,7 @@ static bool add_point(struct curve *curve, int64_t time_ns, const int64_t *held)
 	return true;
 }
 
-static int64_t sum_of(const int64_t *held)
+static int64_t memory_answers_sum_of(const int64_t *held)
 {
 	int64_t sum = 0;
 
@@ -157,7 +157,7 @@ static int64_t sum_of(const int64_t *held)
 /* A moment in the window: the point of its part, if none of that has more. */
 static bool take_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
 {
-	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = sum_of(held);
+	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = memory_answers_sum_of(held);
 
 	if (part == curve->part && sum <= curve->most)
 		return true;
@@ -266,7 +266,7 @@ static void write_allocator(const struct ops_memory_timeline *timeline, const st
 	ops_json_close(json, ']');
 }
 
-static void write_curve(const struct ops_memory_timeline *timeline, const struct curve *curve, struct ops_json_writer *json)
+static void memory_answers_write_curve(const struct ops_memory_timeline *timeline, const struct curve *curve, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	write_device(json, curve->window->device);
@@ -303,7 +303,7 @@ enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, 
 	curve.part_ns = last_ns > window->from_ns ? (last_ns - window->from_ns) / (int64_t)window->limit + 1 : 1;
 	done = find_points(timeline, &curve);
 	if (done)
-		write_curve(timeline, &curve, &json);
+		memory_answers_write_curve(timeline, &curve, &json);
 	OPS_ARRAY_RELEASE(&curve.points);
 	return ops_buffer_give(&out, done ? OPS_OK : ops_fault_memory(error), ret_text, ret_size, error);
 }
@@ -315,7 +315,7 @@ struct sized_block {
 	uint32_t block;
 };
 
-static int compare_sizes(const void *left, const void *right)
+static int memory_answers_compare_sizes(const void *left, const void *right)
 {
 	const struct sized_block *a = left, *b = right;
 
@@ -354,7 +354,7 @@ static const struct result_column block_columns[] = {
 const struct result_declaration table_block = RESULT_DECLARATION("Block", "A block of memory", block_columns);
 
 /* Empty texts are null. */
-static struct ops_string text_or_null(struct ops_string text)
+static struct ops_string memory_answers_text_or_null(struct ops_string text)
 {
 	return text.size ? text : (struct ops_string){0};
 }
@@ -371,12 +371,12 @@ static void write_block(const struct ops_memory_timeline *timeline, uint32_t num
 		.end_ns = block->end_ns == INT64_MAX ? RESULT_NULL : ops_difference(block->end_ns, origin_ns),
 		.bytes = block->bytes,
 		.category = ops_memory_category_name((enum ops_memory_category)block->category),
-		.name = text_or_null(ops_trace_string(timeline->trace, block->name)),
-		.operator = text_or_null(ops_memory_operator(timeline, number)),
-		.module = text_or_null(ops_memory_module(timeline, number)),
-		.file = text_or_null(file),
+		.name = memory_answers_text_or_null(ops_trace_string(timeline->trace, block->name)),
+		.operator = memory_answers_text_or_null(ops_memory_operator(timeline, number)),
+		.module = memory_answers_text_or_null(ops_memory_module(timeline, number)),
+		.file = memory_answers_text_or_null(file),
 		.line = file.size ? (int64_t)line : RESULT_NULL,
-		.shape = text_or_null(ops_memory_shape(timeline, number)),
+		.shape = memory_answers_text_or_null(ops_memory_shape(timeline, number)),
 		.row = block->row == OPS_NONE ? RESULT_NULL : (int64_t)block->row,
 	}, json);
 }
@@ -394,7 +394,7 @@ enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline,
 	for (size_t i = 0; i < timeline->block_count; i++)
 		if (lives_in(&timeline->blocks[i], window))
 			sorted[count++] = (struct sized_block){timeline->blocks[i].bytes, (uint32_t)i};
-	qsort(sorted, count, sizeof(*sorted), compare_sizes);
+	qsort(sorted, count, sizeof(*sorted), memory_answers_compare_sizes);
 	ops_json_open(&json, '{');
 	write_device(&json, window->device);
 	ops_json_member(&json, "total", (int64_t)count);

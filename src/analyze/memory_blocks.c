@@ -104,7 +104,7 @@ static bool add_value(struct memory_flow *flow, uint32_t block, int64_t time_ns)
 	return true;
 }
 
-static bool add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bool write)
+static bool memory_blocks_add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bool write)
 {
 	struct memory_edge *edge;
 
@@ -116,7 +116,7 @@ static bool add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bo
 	return edge != NULL;
 }
 
-static uint32_t node_of(const struct memory_flow *flow, uint32_t row)
+static uint32_t memory_blocks_node_of(const struct memory_flow *flow, uint32_t row)
 {
 	return row == OPS_NONE ? OPS_NONE : flow->rows.node[row];
 }
@@ -155,16 +155,16 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 	*block = *made;
 	block->end_ns = INT64_MAX;
 	*entry = number + 1;
-	if (!add_value(flow, number, start_ns) || !add_edge(flow, node_of(flow, made->row), life->value, true))
+	if (!add_value(flow, number, start_ns) || !memory_blocks_add_edge(flow, memory_blocks_node_of(flow, made->row), life->value, true))
 		return NULL;
-	life->written_by = node_of(flow, made->row);
+	life->written_by = memory_blocks_node_of(flow, made->row);
 	return block;
 }
 
 /* --- the allocator's reports ---------------------------------------------------------------------------------------- */
 
 /* The innermost event of a track that holds a time which no event before ours is behind. */
-static uint32_t innermost(struct follower *follower, uint32_t track, int64_t time_ns)
+static uint32_t memory_blocks_innermost(struct follower *follower, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *e = follower->flow->events;
 	uint32_t row = follower->open_row[track];
@@ -175,14 +175,14 @@ static uint32_t innermost(struct follower *follower, uint32_t track, int64_t tim
 	return row;
 }
 
-static bool take_record(struct follower *follower, const struct ops_memory_record *record)
+static bool memory_blocks_take_record(struct follower *follower, const struct ops_memory_record *record)
 {
 	struct ops_memory_block *block = block_at(follower, record->address, record->device_type);
 	const struct ops_memory_block made = {
 		.start_ns = record->bytes < 0 ? INT64_MIN : record->time_ns,
 		.address = record->address,
 		.bytes = record->bytes < 0 ? (record->bytes == INT64_MIN ? INT64_MAX : -record->bytes) : record->bytes,
-		.row = record->bytes < 0 ? OPS_NONE : innermost(follower, record->track, record->time_ns),
+		.row = record->bytes < 0 ? OPS_NONE : memory_blocks_innermost(follower, record->track, record->time_ns),
 		.device_type = record->device_type,
 		.device_index = record->device_index,
 	};
@@ -230,13 +230,13 @@ static struct ops_memory_block *block_of(struct follower *follower, const struct
 	return block;
 }
 
-static void touch(struct memory_life *life, int64_t time_ns)
+static void memory_blocks_touch(struct memory_life *life, int64_t time_ns)
 {
 	if (time_ns > life->last_use_ns)
 		life->last_use_ns = time_ns;
 }
 
-static uint8_t rank_of(uint8_t role)
+static uint8_t memory_blocks_rank_of(uint8_t role)
 {
 	static const uint8_t ranks[] = {
 		[OPS_ROLE_TENSOR] = 1,   [OPS_ROLE_BUFFER] = 2,    [OPS_ROLE_GRADIENT] = 3,
@@ -250,7 +250,7 @@ static void set_role(struct memory_flow *flow, uint32_t block, uint8_t role, uin
 {
 	uint8_t *present = &flow->lives.items[block].role;
 
-	if (rank_of(role) > rank_of(*present)) {
+	if (memory_blocks_rank_of(role) > memory_blocks_rank_of(*present)) {
 		*present = role;
 		if (name != 0)
 			flow->blocks.items[block].name = name;
@@ -259,7 +259,7 @@ static void set_role(struct memory_flow *flow, uint32_t block, uint8_t role, uin
 	}
 }
 
-static bool take_role(struct follower *follower, const struct ops_role_record *record)
+static bool memory_blocks_take_role(struct follower *follower, const struct ops_role_record *record)
 {
 	struct memory_flow *flow = follower->flow;
 	struct ops_memory_block *block;
@@ -275,20 +275,20 @@ static bool take_role(struct follower *follower, const struct ops_role_record *r
 		return false;
 	number = (uint32_t)(block - flow->blocks.items);
 	set_role(flow, number, (uint8_t)record->storage.role, record->name);
-	touch(&flow->lives.items[number], record->time_ns);
+	memory_blocks_touch(&flow->lives.items[number], record->time_ns);
 	flow->lives.items[number].last_named_ns = record->time_ns;
 	return true;
 }
 
 /* --- shapes of tensors ------------------------------------------------------------------------------------------------ */
 
-static bool is_tensor(const struct ops_input *input)
+static bool memory_blocks_is_tensor(const struct ops_input *input)
 {
 	return input->tag == OPS_INPUT_TENSOR || input->tag == OPS_INPUT_TENSOR_PLAIN;
 }
 
 /* Of a size that overflows 0, as of an empty tensor: neither has a storage of that size. */
-static int64_t tensor_bytes(const struct ops_input *tensor)
+static int64_t memory_blocks_tensor_bytes(const struct ops_input *tensor)
 {
 	int64_t bytes = (int64_t)ops_dtype_bytes(tensor->dtype);
 
@@ -314,7 +314,7 @@ static bool find_tensor(struct ops_input_cursor cursor, size_t nth, struct ops_i
 	while (ops_inputs_next(&cursor, &input)) {
 		struct ops_input_cursor inner = ops_input_items(&input);
 
-		if (is_tensor(&input) && has_elements(&input) && nth-- == 0) {
+		if (memory_blocks_is_tensor(&input) && has_elements(&input) && nth-- == 0) {
 			*ret_tensor = input;
 			return true;
 		}
@@ -337,7 +337,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 	if (block->shape || inputs == OPS_NONE || storage->bytes == 0)
 		return true;
 	list = ops_trace_inputs(flow->trace, inputs);
-	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) || tensor_bytes(&tensor) != (int64_t)storage->bytes)
+	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) || memory_blocks_tensor_bytes(&tensor) != (int64_t)storage->bytes)
 		return true;
 	ops_buffer_append_text(&text, "[");
 	for (uint16_t i = 0; i < tensor.n; i++)
@@ -363,17 +363,17 @@ static bool take_use(struct follower *follower, uint32_t row, const struct ops_s
 		return false;
 	number = (uint32_t)(block - flow->blocks.items);
 	life = &flow->lives.items[number];
-	touch(life, e->end_ns[row]);
+	memory_blocks_touch(life, e->end_ns[row]);
 	if (!note_shape(flow, block, storage, row, nth))
 		return false;
 	if (node == OPS_NONE || life->written_by == node)
 		return true; /* no node, or one among its own */
-	if (!add_edge(flow, node, life->value, false))
+	if (!memory_blocks_add_edge(flow, node, life->value, false))
 		return false;
 	if (!storage->written)
 		return true;
 	life->written_by = node;
-	return add_value(flow, number, e->start_ns[node]) && add_edge(flow, node, life->value, true);
+	return add_value(flow, number, e->start_ns[node]) && memory_blocks_add_edge(flow, node, life->value, true);
 }
 
 /* Autograd takes a gradient over by detaching it, or adds it to the one there is. */
@@ -389,7 +389,7 @@ static void note_gradient(struct follower *follower, uint32_t row, const struct 
 		         OPS_ROLE_GRADIENT, 0);
 }
 
-static bool take_row(struct follower *follower, uint32_t row)
+static bool memory_blocks_take_row(struct follower *follower, uint32_t row)
 {
 	const struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -486,7 +486,7 @@ static void end_unreported(const struct follower *follower)
 	}
 }
 
-static bool follow(struct follower *follower)
+static bool memory_blocks_follow(struct follower *follower)
 {
 	const struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -502,10 +502,10 @@ static bool follow(struct follower *follower)
 			bool report = at < record_count &&
 			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
 
-			if (report ? !take_record(follower, &records[at++]) : !take_role(follower, &roles[role++]))
+			if (report ? !memory_blocks_take_record(follower, &records[at++]) : !memory_blocks_take_role(follower, &roles[role++]))
 				return false;
 		}
-		if (row < e->count && !take_row(follower, (uint32_t)row))
+		if (row < e->count && !memory_blocks_take_row(follower, (uint32_t)row))
 			return false;
 	}
 	return true;
@@ -528,7 +528,7 @@ bool ops_memory_follow(struct memory_flow *flow)
 	ok = follower.open_row && grow_table(&follower);
 	for (size_t track = 0; ok && track < track_count; track++)
 		follower.open_row[track] = OPS_NONE;
-	ok = ok && follow(&follower);
+	ok = ok && memory_blocks_follow(&follower);
 	if (ok)
 		end_unreported(&follower);
 	ok = ok && add_unknown_of_devices(flow);

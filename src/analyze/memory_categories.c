@@ -229,7 +229,7 @@ static void flow_back(struct memory_flow *flow, const struct edges_by_node *edge
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
-static uint8_t category_of(const struct memory_flow *flow, const struct memory_value *value)
+static uint8_t memory_categories_category_of(const struct memory_flow *flow, const struct memory_value *value)
 {
 	switch (role_of(flow, value)) {
 	case OPS_ROLE_PARAMETER:
@@ -263,7 +263,7 @@ bool ops_memory_categorize(struct memory_flow *flow)
 		flow_forward(flow, &edges);
 		flow_back(flow, &edges);
 		for (size_t i = 0; i < flow->values.count; i++)
-			flow->values.items[i].category = category_of(flow, &flow->values.items[i]);
+			flow->values.items[i].category = memory_categories_category_of(flow, &flow->values.items[i]);
 		for (size_t i = 0; i < flow->blocks.count; i++)
 			flow->blocks.items[i].category = flow->values.items[flow->lives.items[i].value].category;
 	}

@@ -30,7 +30,7 @@ static uint8_t flags_of(struct ops_string name)
 	return memmem(name.bytes, name.size, "::", 2) ? NAME_OPERATOR : 0;
 }
 
-static void place_row(struct memory_rows *rows, const struct ops_events *e, const uint8_t *names, uint32_t row)
+static void memory_context_place_row(struct memory_rows *rows, const struct ops_events *e, const uint8_t *names, uint32_t row)
 {
 	uint32_t parent = e->parent[row];
 	uint8_t name = names[e->name[row]];
@@ -71,7 +71,7 @@ bool ops_memory_rows_init(struct memory_rows *rows, const struct ops_trace *trac
 	for (size_t id = 0; id < name_count; id++)
 		names[id] = flags_of(ops_trace_string(trace, (uint32_t)id));
 	for (size_t row = 0; row < events->count; row++) /* parents stand above their children */
-		place_row(rows, events, names, (uint32_t)row);
+		memory_context_place_row(rows, events, names, (uint32_t)row);
 	ops_free(names);
 	return true;
 }

@@ -93,7 +93,7 @@ static int compare_keys(const void *a, const void *b)
 	return order ? order : (left->line > right->line) - (left->line < right->line);
 }
 
-static int compare_bytes(const void *a, const void *b)
+static int memory_peak_compare_bytes(const void *a, const void *b)
 {
 	const struct ops_memory_share *left = a, *right = b;
 
@@ -103,7 +103,7 @@ static int compare_bytes(const void *a, const void *b)
 }
 
 /* Sums shares of one key up; gives how many there are. */
-static size_t sum_up(struct ops_memory_share *shares, size_t count)
+static size_t memory_peak_sum_up(struct ops_memory_share *shares, size_t count)
 {
 	size_t sums = 0;
 
@@ -116,14 +116,14 @@ static size_t sum_up(struct ops_memory_share *shares, size_t count)
 			shares[sums++] = shares[i];
 		}
 	}
-	qsort(shares, sums, sizeof(*shares), compare_bytes);
+	qsort(shares, sums, sizeof(*shares), memory_peak_compare_bytes);
 	return sums;
 }
 
 enum key { BY_OPERATOR, BY_MODULE, BY_LINE, BY_SHAPE };
 
 /* The live blocks by one key; what has none stands under "", unless nothing has one. False when memory is out. */
-static bool share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
+static bool memory_peak_share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
                       struct ops_memory_share **ret_shares, size_t *ret_count)
 {
 	struct ops_memory_share *shares = ops_realloc_array(NULL, peak->block_count + 1, sizeof(*shares));
@@ -139,7 +139,7 @@ static bool share_out(const struct ops_memory_timeline *timeline, const struct o
 		                 : key == BY_SHAPE  ? ops_memory_shape(timeline, block)
 		                                    : ops_memory_line(timeline, block, &shares[i].line);
 	}
-	*ret_count = sum_up(shares, peak->block_count);
+	*ret_count = memory_peak_sum_up(shares, peak->block_count);
 	if (*ret_count == 1 && shares[0].name.size == 0)
 		*ret_count = 0;
 	*ret_shares = shares;
@@ -148,7 +148,7 @@ static bool share_out(const struct ops_memory_timeline *timeline, const struct o
 
 /* --- the moment -------------------------------------------------------------------------------------------------------- */
 
-static int64_t sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
+static int64_t memory_peak_sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
 {
 	int64_t sum = 0;
 
@@ -180,8 +180,8 @@ static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t fr
 		/* What is held from here on, until the next step: the range may begin in between. */
 		if (next_ns == step->time_ns || (next_ns <= from_ns && i + 1 < timeline->step_count))
 			continue;
-		if (sum_of(held) > peak->bytes) {
-			peak->bytes = sum_of(held);
+		if (memory_peak_sum_of(held) > peak->bytes) {
+			peak->bytes = memory_peak_sum_of(held);
 			peak->time_ns = step->time_ns > from_ns ? step->time_ns : from_ns;
 			peak->row = row;
 			memcpy(peak->by_category, held, sizeof(held));
@@ -196,7 +196,7 @@ struct by_size {
 	uint32_t block;
 };
 
-static int compare_sizes(const void *a, const void *b)
+static int memory_peak_compare_sizes(const void *a, const void *b)
 {
 	const struct by_size *left = a, *right = b;
 
@@ -223,7 +223,7 @@ static bool find_blocks(const struct ops_memory_timeline *timeline, size_t steps
 			*item = (struct by_size){timeline->blocks[i].bytes, (uint32_t)i};
 	}
 	if (ok && found.count)
-		qsort(found.items, found.count, sizeof(*found.items), compare_sizes);
+		qsort(found.items, found.count, sizeof(*found.items), memory_peak_compare_sizes);
 	peak->blocks = ok ? ops_realloc_array(NULL, found.count + 1, sizeof(*peak->blocks)) : NULL;
 	for (size_t i = 0; peak->blocks && i < found.count; i++)
 		peak->blocks[i] = found.items[i].block;
@@ -252,10 +252,10 @@ enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline,
 	size_t steps = find_moment(timeline, from_ns, to_ns, &peak);
 
 	if (!find_blocks(timeline, steps, &peak) ||
-	    !share_out(timeline, &peak, BY_OPERATOR, &peak.operators, &peak.operator_count) ||
-	    !share_out(timeline, &peak, BY_MODULE, &peak.modules, &peak.module_count) ||
-	    !share_out(timeline, &peak, BY_LINE, &peak.lines, &peak.line_count) ||
-	    !share_out(timeline, &peak, BY_SHAPE, &peak.shapes, &peak.shape_count)) {
+	    !memory_peak_share_out(timeline, &peak, BY_OPERATOR, &peak.operators, &peak.operator_count) ||
+	    !memory_peak_share_out(timeline, &peak, BY_MODULE, &peak.modules, &peak.module_count) ||
+	    !memory_peak_share_out(timeline, &peak, BY_LINE, &peak.lines, &peak.line_count) ||
+	    !memory_peak_share_out(timeline, &peak, BY_SHAPE, &peak.shapes, &peak.shape_count)) {
 		ops_memory_peak_release(&peak);
 		return ops_fault_memory(error);
 	}

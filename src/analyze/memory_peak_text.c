@@ -32,12 +32,12 @@ static size_t limited(const struct page *page, size_t count)
 }
 
 /* Empty texts are null. */
-static struct ops_string text_or_null(struct ops_string text)
+static struct ops_string memory_peak_text_or_null(struct ops_string text)
 {
 	return text.size ? text : (struct ops_string){0};
 }
 
-static struct ops_string string_of(const char *text)
+static struct ops_string memory_peak_text_string_of(const char *text)
 {
 	return (struct ops_string){text, strlen(text)};
 }
@@ -49,7 +49,7 @@ static struct ops_string place_text(struct ops_string file, uint32_t line, struc
 	ops_buffer_append(scratch, file.bytes, file.size);
 	if (line)
 		ops_buffer_printf(scratch, ":%" PRIu32, line);
-	return text_or_null((struct ops_string){ops_buffer_text(scratch), scratch->size});
+	return memory_peak_text_or_null((struct ops_string){ops_buffer_text(scratch), scratch->size});
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
@@ -82,13 +82,13 @@ static const struct result_column block_columns[] = {
 	{.name = "line", .type = RESULT_TEXT, .title = "Source line", LINE_FIELD(place)},
 };
 
-static double percent_of(const struct page *page, int64_t bytes)
+static double memory_peak_text_percent_of(const struct page *page, int64_t bytes)
 {
 	return page->peak->bytes ? result_round(100.0 * (double)bytes / (double)page->peak->bytes, 2) : 0;
 }
 
 /* Of `all` rows those that are in the table. */
-static void write_table(struct page *page, struct result_table *table, size_t all)
+static void memory_peak_text_write_table(struct page *page, struct result_table *table, size_t all)
 {
 	table->total_rows = result_table_rows(table) < all ? all : 0;
 	result_table_omit_empty(table);
@@ -109,15 +109,15 @@ static void write_shares(struct page *page, const char *title, const struct ops_
 	for (size_t i = 0; i < limited(page, count); i++) {
 		struct ops_string name = place_text(shares[i].name, shares[i].line, &scratch);
 
-		result_add(&table, &(struct line_row){.bytes = shares[i].bytes, .percent = percent_of(page, shares[i].bytes),
-		                                      .blocks = shares[i].blocks, .name = name.size ? name : string_of("(none)")});
+		result_add(&table, &(struct line_row){.bytes = shares[i].bytes, .percent = memory_peak_text_percent_of(page, shares[i].bytes),
+		                                      .blocks = shares[i].blocks, .name = name.size ? name : memory_peak_text_string_of("(none)")});
 	}
 	table.failed |= scratch.failed;
-	write_table(page, &table, count);
+	memory_peak_text_write_table(page, &table, count);
 	ops_buffer_release(&scratch);
 }
 
-static void write_categories(struct page *page)
+static void memory_peak_text_write_categories(struct page *page)
 {
 	struct ops_memory_share shares[OPS_MEMORY_CATEGORY_COUNT];
 	size_t count = 0;
@@ -126,7 +126,7 @@ static void write_categories(struct page *page)
 		if (page->peak->by_category[i])
 			shares[count++] = (struct ops_memory_share){
 				.bytes = page->peak->by_category[i],
-				.name = string_of(ops_memory_category_name((enum ops_memory_category)i))};
+				.name = memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)i))};
 	write_shares(page, "Category", shares, count);
 }
 
@@ -144,21 +144,21 @@ static void write_blocks(struct page *page)
 
 		result_add(&table, &(struct line_row){
 			.bytes = block->bytes,
-			.percent = percent_of(page, block->bytes),
-			.category = string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
-			.tensor = text_or_null(ops_trace_string(timeline->trace, block->name)),
-			.operator = block->start_ns == INT64_MIN ? string_of("(before the recording)")
-			                                         : text_or_null(ops_memory_operator(timeline, number)),
-			.module = text_or_null(ops_memory_module(timeline, number)),
+			.percent = memory_peak_text_percent_of(page, block->bytes),
+			.category = memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
+			.tensor = memory_peak_text_or_null(ops_trace_string(timeline->trace, block->name)),
+			.operator = block->start_ns == INT64_MIN ? memory_peak_text_string_of("(before the recording)")
+			                                         : memory_peak_text_or_null(ops_memory_operator(timeline, number)),
+			.module = memory_peak_text_or_null(ops_memory_module(timeline, number)),
 			.place = place_text(file, file.size ? line : 0, &scratch),
 		});
 	}
 	table.failed |= scratch.failed;
-	write_table(page, &table, 0);
+	memory_peak_text_write_table(page, &table, 0);
 	ops_buffer_release(&scratch);
 }
 
-static void append_bytes(struct ops_buffer *out, int64_t bytes)
+static void memory_peak_text_append_bytes(struct ops_buffer *out, int64_t bytes)
 {
 	char text[OPS_FORMAT_ROOM];
 
@@ -167,14 +167,14 @@ static void append_bytes(struct ops_buffer *out, int64_t bytes)
 }
 
 /* The line so far, which is emptied. */
-static void flush(struct page *page, struct ops_buffer *line)
+static void memory_peak_text_flush(struct page *page, struct ops_buffer *line)
 {
 	fit_wrap(&page->out, (struct ops_string){ops_buffer_text(line), line->size}, page->columns);
 	page->out.failed |= line->failed;
 	line->size = 0;
 }
 
-static void write_head(struct page *page)
+static void memory_peak_text_write_head(struct page *page)
 {
 	const struct ops_memory_peak *peak = page->peak;
 	const struct ops_trace *trace = page->timeline->trace;
@@ -183,7 +183,7 @@ static void write_head(struct page *page)
 
 	ops_memory_device_name(peak->device, device);
 	ops_buffer_printf(&line, "%s of %s: ", peak->chosen ? "Memory" : "Peak memory", device);
-	append_bytes(&line, peak->bytes);
+	memory_peak_text_append_bytes(&line, peak->bytes);
 	if (peak->time_ns >= 0)
 		ops_buffer_printf(&line, ", %.3f ms after the start",
 		                  (double)ops_difference(peak->time_ns, ops_trace_origin(trace)) / 1e6);
@@ -193,29 +193,29 @@ static void write_head(struct page *page)
 		ops_buffer_append_text(&line, ", in ");
 		ops_plain_append(&line, name.bytes, name.size);
 	}
-	flush(page, &line);
+	memory_peak_text_flush(page, &line);
 	if (peak->before_bytes) {
 		ops_buffer_append_text(&line, "Allocated before the recording: ");
-		append_bytes(&line, peak->before_bytes);
-		flush(page, &line);
+		memory_peak_text_append_bytes(&line, peak->before_bytes);
+		memory_peak_text_flush(page, &line);
 	}
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1) {
 		if (!(page->timeline->gaps & gap))
 			continue;
 		ops_buffer_printf(&line, "Note: %s.", ops_memory_gap_text(gap));
-		flush(page, &line);
+		memory_peak_text_flush(page, &line);
 	}
 	ops_buffer_release(&line);
 }
 
-static void write_text(struct page *page)
+static void memory_peak_text_write_text(struct page *page)
 {
 	const struct ops_memory_peak *peak = page->peak;
 
-	write_head(page);
+	memory_peak_text_write_head(page);
 	if (peak->bytes <= 0)
 		return;
-	write_categories(page);
+	memory_peak_text_write_categories(page);
 	write_shares(page, "Module", peak->modules, peak->module_count);
 	write_shares(page, "Source line", peak->lines, peak->line_count);
 	write_shares(page, "Operator", peak->operators, peak->operator_count);
@@ -249,7 +249,7 @@ static void write_share_list(struct ops_json_writer *json, const struct page *pa
 }
 
 /* The names of the Python calls around a row, innermost first. */
-static void write_stack(struct ops_json_writer *json, const struct ops_trace *trace, uint32_t row)
+static void memory_peak_text_write_stack(struct ops_json_writer *json, const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *e = ops_trace_events(trace);
 	size_t count = 0;
@@ -280,7 +280,7 @@ static void write_allocation(struct ops_json_writer *json, const struct ops_memo
 	file = ops_memory_line(timeline, number, &line);
 	ops_json_open(json, '{');
 	ops_json_member(json, "bytes", block->bytes);
-	write_member(json, "category", string_of(ops_memory_category_name((enum ops_memory_category)block->category)));
+	write_member(json, "category", memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)block->category)));
 	ops_json_key(json, "address");
 	ops_json_raw(json, address, (size_t)snprintf(address, sizeof(address), "%" PRIu64, block->address));
 	ops_json_key(json, "start_ns");
@@ -294,11 +294,11 @@ static void write_allocation(struct ops_json_writer *json, const struct ops_memo
 	write_member(json, "module", ops_memory_module(timeline, number));
 	write_member(json, "file", file);
 	ops_json_member(json, "line", line);
-	write_stack(json, trace, block->row);
+	memory_peak_text_write_stack(json, trace, block->row);
 	ops_json_close(json, '}');
 }
 
-static void write_json(struct page *page)
+static void memory_peak_text_write_json(struct page *page)
 {
 	struct ops_json_writer json = {.out = &page->out};
 	const struct ops_memory_peak *peak = page->peak;
@@ -339,7 +339,7 @@ enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, c
 {
 	struct page page = {timeline, peak, top, columns, {0}};
 
-	write_text(&page);
+	memory_peak_text_write_text(&page);
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }
 
@@ -348,6 +348,6 @@ enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, c
 {
 	struct page page = {timeline, peak, top, 0, {0}};
 
-	write_json(&page);
+	memory_peak_text_write_json(&page);
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }

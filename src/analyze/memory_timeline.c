@@ -113,7 +113,7 @@ static bool make_steps(struct ops_memory_timeline *timeline, const struct memory
 	return sort_steps(timeline);
 }
 
-static uint32_t find_gaps(const struct memory_flow *flow)
+static uint32_t memory_timeline_find_gaps(const struct memory_flow *flow)
 {
 	size_t record_count;
 
@@ -144,7 +144,7 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 	}
 	if (ok) {
 		timeline->trace = ops_trace_ref(trace);
-		timeline->gaps = find_gaps(&flow);
+		timeline->gaps = memory_timeline_find_gaps(&flow);
 		timeline->blocks = flow.blocks.items;
 		timeline->block_count = flow.blocks.count;
 		flow.blocks.items = NULL;

@@ -24,7 +24,7 @@ static const char accumulation[] = "autograd::engine::evaluate_function: torch::
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_call(const struct ops_events *events, size_t event)
+static bool module_costs_is_call(const struct ops_events *events, size_t event)
 {
 	return events->python_module && events->python_module[event] != OPS_NONE &&
 	       events->kind[event] == OPS_EVENT_PYTHON_FUNCTION && !(events->flags[event] & OPS_EVENT_ASYNC);
@@ -87,7 +87,7 @@ static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
 	for (size_t event = 0; event < events->count; event++) {
 		uint32_t parent = events->parent[event];
 		uint32_t unit = parent == OPS_NONE ? OPS_NONE : costs->unit_of[parent];
-		bool call = is_call(events, event);
+		bool call = module_costs_is_call(events, event);
 
 		if (call || is_backward_node(costs, event, wrappers, unit)) {
 			if (!add_unit(costs, event, unit, !call))
@@ -102,7 +102,7 @@ static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
 /* --- whose backward it is ------------------------------------------------------------------------------------------- */
 
 /* Links come by their forward operator, so that of an operator that itself runs in a backward node it is known for whom. */
-static void follow_links(struct module_costs *costs)
+static void module_costs_follow_links(struct module_costs *costs)
 {
 	size_t count;
 	const struct ops_link *links = ops_trace_links(costs->trace, &count);
@@ -142,7 +142,7 @@ static bool assign_accumulations(struct module_costs *costs)
 
 /* --- costs ---------------------------------------------------------------------------------------------------------- */
 
-static void add(struct module_costs *costs, uint32_t unit, enum ops_module_metric forward, enum ops_module_metric backward,
+static void module_costs_add(struct module_costs *costs, uint32_t unit, enum ops_module_metric forward, enum ops_module_metric backward,
                 int64_t value)
 {
 	const struct module_unit *to = unit == OPS_NONE ? NULL : &costs->units.items[unit];
@@ -155,7 +155,7 @@ static void add(struct module_costs *costs, uint32_t unit, enum ops_module_metri
 }
 
 /* A call's time less that of the calls right inside it, and a node's less that of all units right inside it. */
-static void add_times(struct module_costs *costs)
+static void module_costs_add_times(struct module_costs *costs)
 {
 	const struct ops_events *events = costs->events;
 
@@ -164,12 +164,12 @@ static void add_times(struct module_costs *costs)
 		int64_t duration_ns = ops_difference(events->end_ns[unit->event], events->start_ns[unit->event]);
 		uint32_t outer = unit->backward ? OPS_NONE : costs->calls.items[unit->call].outer;
 
-		add(costs, i, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, duration_ns);
+		module_costs_add(costs, i, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, duration_ns);
 		if (outer != OPS_NONE)
 			costs->costs[outer].self[OPS_MODULE_HOST] =
 				ops_difference(costs->costs[outer].self[OPS_MODULE_HOST], duration_ns);
 		if (unit->outer != OPS_NONE && costs->units.items[unit->outer].backward)
-			add(costs, unit->outer, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, -duration_ns);
+			module_costs_add(costs, unit->outer, OPS_MODULE_HOST, OPS_MODULE_BACKWARD, -duration_ns);
 	}
 }
 
@@ -179,7 +179,7 @@ static bool add_flops(struct module_costs *costs)
 
 	for (size_t event = 0; formulas && event < costs->events->count; event++)
 		if (costs->unit_of[event] != OPS_NONE && costs->events->kind[event] == OPS_EVENT_CPU_OP)
-			add(costs, costs->unit_of[event], OPS_MODULE_FLOPS, OPS_MODULE_BACKWARD_FLOPS,
+			module_costs_add(costs, costs->unit_of[event], OPS_MODULE_FLOPS, OPS_MODULE_BACKWARD_FLOPS,
 			    ops_flops_of(costs->trace, (uint32_t)event, formulas));
 	ops_free(formulas);
 	return formulas != NULL;
@@ -192,7 +192,7 @@ static bool add_device_times(struct module_costs *costs)
 
 	for (size_t row = 0; launchers && row < events->count; row++)
 		if (ops_kind_is_work(events->kind[row]) && launchers[row] != OPS_NONE)
-			add(costs, costs->unit_of[launchers[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
+			module_costs_add(costs, costs->unit_of[launchers[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
 			    ops_difference(events->end_ns[row], events->start_ns[row]));
 	return launchers != NULL;
 }
@@ -211,10 +211,10 @@ bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace
 	costs->costs = ops_alloc_zeroed(costs->calls.count + 1, sizeof(*costs->costs));
 	if (!costs->costs)
 		return false;
-	follow_links(costs);
+	module_costs_follow_links(costs);
 	if (!assign_accumulations(costs))
 		return false;
-	add_times(costs);
+	module_costs_add_times(costs);
 	return add_device_times(costs) && add_flops(costs) && module_costs_add_memory(costs);
 }
 

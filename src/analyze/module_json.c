@@ -15,7 +15,7 @@ static const struct result_column cost_columns[] = {OPS_MODULE_METRICS(METRIC)};
 const struct result_declaration table_module_costs =
 	RESULT_DECLARATION("ModuleCosts", "What a module takes: times in nanoseconds, FLOPs, bytes", cost_columns);
 
-static void get_parent(const void *any_row, struct result_cell *cell)
+static void module_json_get_parent(const void *any_row, struct result_cell *cell)
 {
 	const struct ops_module_row *row = any_row;
 
@@ -28,7 +28,7 @@ static const struct result_column module_columns[] = {
 	{.name = "path", .type = RESULT_TEXT, .about = "Names from the root module on, joined by dots", MODULE_FIELD(path)},
 	{.name = "class", .type = RESULT_TEXT, .about = "Name of the class", MODULE_FIELD(class_name)},
 	{.name = "parent", .type = RESULT_INTEGER, .nullable = true, .about = "Position of the module around it in the list",
-	 .get = get_parent},
+	 .get = module_json_get_parent},
 	{.name = "depth", .type = RESULT_INTEGER, .about = "0 for root modules", MODULE_FIELD(depth)},
 	{.name = "modules", .type = RESULT_COUNT, .about = "Number of modules: more than 1 for classes alone", MODULE_FIELD(modules)},
 	{.name = "calls", .type = RESULT_COUNT, .about = "Number of calls", MODULE_FIELD(calls)},
@@ -46,7 +46,7 @@ static const struct result_column module_columns[] = {
 const struct result_declaration table_module =
 	RESULT_DECLARATION("Module", "A module that is called, or holds one that is, or a class of modules", module_columns);
 
-static void write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows, size_t count)
+static void module_json_write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows, size_t count)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
@@ -64,9 +64,9 @@ enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_tex
 
 	ops_json_open(&json, '{');
 	rows = ops_module_tree_rows(tree, &count);
-	write_rows(&json, "modules", rows, count);
+	module_json_write_rows(&json, "modules", rows, count);
 	rows = ops_module_tree_classes(tree, &count);
-	write_rows(&json, "classes", rows, count);
+	module_json_write_rows(&json, "classes", rows, count);
 	ops_json_close(&json, '}');
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

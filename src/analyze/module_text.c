@@ -51,7 +51,7 @@ struct sheet {
 	size_t line_count;
 };
 
-static int compare_rows(const void *a, const void *b, void *context)
+static int module_text_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct sheet *sheet = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -70,7 +70,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 }
 
 /* Walks down the tree and notes the rows that are called or hold such. Roots are the children of row `count`. */
-static void walk(struct sheet *sheet, const uint32_t *first, const uint32_t *next, const uint8_t *called, uint32_t max_depth)
+static void module_text_walk(struct sheet *sheet, const uint32_t *first, const uint32_t *next, const uint8_t *called, uint32_t max_depth)
 {
 	uint32_t at = first[sheet->row_count];
 
@@ -91,7 +91,7 @@ static void walk(struct sheet *sheet, const uint32_t *first, const uint32_t *nex
 }
 
 /* False when memory is out. */
-static bool find_lines(struct sheet *sheet, uint32_t max_depth)
+static bool module_text_find_lines(struct sheet *sheet, uint32_t max_depth)
 {
 	size_t count = sheet->row_count;
 	uint32_t *order = ops_realloc_array(NULL, count + 1, sizeof(*order));
@@ -112,14 +112,14 @@ static bool find_lines(struct sheet *sheet, uint32_t max_depth)
 			called[sheet->rows[i].parent] = 1;
 	}
 	if (ok) {
-		qsort_r(order, count, sizeof(*order), compare_rows, sheet);
+		qsort_r(order, count, sizeof(*order), module_text_compare_rows, sheet);
 		for (size_t i = count; i-- > 0;) {
 			uint32_t parent = sheet->rows[order[i]].parent;
 
 			next[order[i]] = first[parent == OPS_NONE ? count : parent];
 			first[parent == OPS_NONE ? count : parent] = order[i];
 		}
-		walk(sheet, first, next, called, max_depth);
+		module_text_walk(sheet, first, next, called, max_depth);
 	}
 	ops_free(order);
 	ops_free(first);
@@ -140,7 +140,7 @@ static struct ops_string short_class(struct ops_string name)
 }
 
 /* What a path adds to that of the row above: "1.attn" below "layers". What has the same path is wrapped by it. */
-static struct ops_string label_of(const struct sheet *sheet, const struct ops_module_row *row)
+static struct ops_string module_text_label_of(const struct sheet *sheet, const struct ops_module_row *row)
 {
 	const struct ops_module_row *parent = row->parent == OPS_NONE ? NULL : &sheet->rows[row->parent];
 	struct ops_string path = row->path;
@@ -169,7 +169,7 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 	               sizeof(printed_columns) / sizeof(printed_columns[0]) - sheet->by_class);
 	for (size_t i = 0; i < sheet->line_count; i++) {
 		const struct ops_module_row *row = &sheet->rows[sheet->lines[i]];
-		struct ops_string text = label_of(sheet, row);
+		struct ops_string text = module_text_label_of(sheet, row);
 
 		if (!sheet->by_class) {
 			label.size = 0;
@@ -186,7 +186,7 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 }
 
 /* False when memory is out. */
-static bool write_text(const struct sheet *sheet, const struct ops_module_text_options *options, struct ops_buffer *out)
+static bool module_text_write_text(const struct sheet *sheet, const struct ops_module_text_options *options, struct ops_buffer *out)
 {
 	struct result_table table = {.scaled = true, .copies = true};
 	bool done;
@@ -229,7 +229,7 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 	sheet.row_count = sheet.by_class ? tree->classes.count : tree->rows.count;
 	if (options->sort_by && !find_sort(&sheet, options->sort_by))
 		return ops_fault(error, OPS_INVALID, "modules cannot be sorted by '%s'", options->sort_by);
-	if (!find_lines(&sheet, options->max_depth) || !write_text(&sheet, options, &out))
+	if (!module_text_find_lines(&sheet, options->max_depth) || !module_text_write_text(&sheet, options, &out))
 		out.failed = true;
 	ops_free(sheet.lines);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);

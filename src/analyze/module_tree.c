@@ -92,7 +92,7 @@ static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *key
 }
 
 /* False when memory is out. */
-static bool find_rows(struct ops_module_tree *tree)
+static bool module_tree_find_rows(struct ops_module_tree *tree)
 {
 	struct ops_intern keys = {0};
 	size_t known;
@@ -229,7 +229,7 @@ static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
 	if (ok) {
 		tree->calls = costs->calls;
 		costs->calls = (struct module_calls){0};
-		ok = find_rows(tree);
+		ok = module_tree_find_rows(tree);
 	}
 	if (ok) {
 		itself = ops_realloc_array(NULL, tree->rows.count + 1, sizeof(*itself));

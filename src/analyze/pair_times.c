@@ -60,7 +60,7 @@ static void take_measured(struct ops_event_costs *costs, const struct ops_trace 
 }
 
 /* `self_device_time` holds, until its row is reached from below, the sum of the children's times. */
-static void take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
+static void pair_times_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = events->count; row-- > 0;) {
 		int64_t of_children = costs->self_device_time[row];
@@ -89,6 +89,6 @@ bool ops_pair_times(struct ops_event_costs *costs, const struct ops_trace *trace
 	if (!costs->device_time || !costs->self_device_time || !costs->legacy)
 		return false;
 	take_measured(costs, trace);
-	take_children_off(costs, events);
+	pair_times_take_children_off(costs, events);
 	return true;
 }

@@ -47,7 +47,7 @@ void result_declare(struct result_table *table, const struct result_declaration 
 			result_columns(table, &declaration->columns[i], 1);
 }
 
-static void push(struct result_table *table, struct result_cell cell)
+static void result_push(struct result_table *table, struct result_cell cell)
 {
 	struct result_cell *pushed = OPS_ARRAY_PUSH(&table->cells);
 
@@ -59,17 +59,17 @@ static void push(struct result_table *table, struct result_cell cell)
 
 void result_integer(struct result_table *table, int64_t value)
 {
-	push(table, (struct result_cell){.integer = value});
+	result_push(table, (struct result_cell){.integer = value});
 }
 
 void result_number(struct result_table *table, double value)
 {
-	push(table, (struct result_cell){.number = value, .is_null = isnan(value)});
+	result_push(table, (struct result_cell){.number = value, .is_null = isnan(value)});
 }
 
 void result_time(struct result_table *table, int64_t ns)
 {
-	push(table, (struct result_cell){.integer = ns});
+	result_push(table, (struct result_cell){.integer = ns});
 }
 
 void result_text(struct result_table *table, struct ops_string text)
@@ -79,7 +79,7 @@ void result_text(struct result_table *table, struct ops_string text)
 	if (!bytes && table->copies)
 		table->failed = true;
 	else
-		push(table, (struct result_cell){.text = {bytes, text.size}});
+		result_push(table, (struct result_cell){.text = {bytes, text.size}});
 }
 
 void result_text_copy(struct result_table *table, const char *bytes, size_t size)
@@ -94,7 +94,7 @@ void result_text_copy(struct result_table *table, const char *bytes, size_t size
 
 void result_null(struct result_table *table)
 {
-	push(table, (struct result_cell){.is_null = true});
+	result_push(table, (struct result_cell){.is_null = true});
 }
 
 /* The cell of a member of the row. */
@@ -159,11 +159,11 @@ void result_add(struct result_table *table, const void *row)
 		if (column->type >= RESULT_FIGURE && !cell.is_null)
 			result_text(table, cell.text);
 		else
-			push(table, cell);
+			result_push(table, cell);
 	}
 }
 
-static bool is_empty(const struct result_table *table, size_t column)
+static bool result_is_empty(const struct result_table *table, size_t column)
 {
 	enum result_type type = table->columns.items[column].type;
 
@@ -193,7 +193,7 @@ void result_table_omit_empty(struct result_table *table)
 	if (table->failed)
 		return;
 	for (size_t column = table->columns.count; column-- > 0;)
-		if (is_empty(table, column))
+		if (result_is_empty(table, column))
 			remove_column(table, column);
 }
 
@@ -202,7 +202,7 @@ struct sort {
 	size_t column;
 };
 
-static int compare_rows(const void *a, const void *b, void *context)
+static int result_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct sort *sort = context;
 	size_t rows[2] = {*(const size_t *)a, *(const size_t *)b};
@@ -233,7 +233,7 @@ void result_table_sort(struct result_table *table)
 	for (size_t i = 0; order && i < rows; i++)
 		order[i] = i;
 	if (!table->failed) {
-		qsort_r(order, rows, sizeof(*order), compare_rows, &sort);
+		qsort_r(order, rows, sizeof(*order), result_compare_rows, &sort);
 		for (size_t i = 0; i < rows; i++)
 			memcpy(&cells[i * count], &table->cells.items[order[i] * count], count * sizeof(*cells));
 		memcpy(table->cells.items, cells, rows * count * sizeof(*cells));

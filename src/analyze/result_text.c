@@ -151,7 +151,7 @@ static void append_padded(struct ops_buffer *out, struct ops_string text, size_t
 	append_spaces(out, right ? 0 : padding);
 }
 
-static bool is_text(const struct result_table *table, size_t column)
+static bool result_text_is_text(const struct result_table *table, size_t column)
 {
 	return table->columns.items[column].type >= RESULT_TEXT;
 }
@@ -163,17 +163,17 @@ static struct ops_string title_of(const struct terminal *terminal, size_t column
 	return (struct ops_string){title->bytes, title->size};
 }
 
-static unsigned rank_of(const struct result_table *table, size_t column)
+static unsigned result_text_rank_of(const struct result_table *table, size_t column)
 {
 	enum result_priority priority = table->columns.items[column].priority;
 
 	return !column || priority == RESULT_MAJOR ? 0 : priority == RESULT_MINOR ? 2 : 1;
 }
 
-static struct fit_column column_of(const struct terminal *terminal, size_t column)
+static struct fit_column result_text_column_of(const struct terminal *terminal, size_t column)
 {
 	size_t width = ops_text_length(title_of(terminal, column));
-	unsigned rank = rank_of(terminal->table, column);
+	unsigned rank = result_text_rank_of(terminal->table, column);
 	char number[NUMBER_ROOM];
 
 	for (size_t row = 0; row < result_table_rows(terminal->table); row++) {
@@ -181,7 +181,7 @@ static struct fit_column column_of(const struct terminal *terminal, size_t colum
 
 		width = own > width ? own : width;
 	}
-	if (is_text(terminal->table, column) && terminal->room)
+	if (result_text_is_text(terminal->table, column) && terminal->room)
 		return fit_texts(width, rank);
 	width = width < ALIGNED_MAX ? width : ALIGNED_MAX;
 	return (struct fit_column){width, width, rank};
@@ -196,11 +196,11 @@ static bool fit_terminal(struct terminal *terminal)
 	if (!fit)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		fit[i] = column_of(terminal, i);
+		fit[i] = result_text_column_of(terminal, i);
 	fit_columns(fit, count, GAP, terminal->room);
 	for (size_t i = 0; i < count; i++) {
 		terminal->columns[i].fit = fit[i];
-		for (size_t row = 0; terminal->room && is_text(terminal->table, i) && row < result_table_rows(terminal->table); row++)
+		for (size_t row = 0; terminal->room && result_text_is_text(terminal->table, i) && row < result_table_rows(terminal->table); row++)
 			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_FORMAT_TEXT, number),
 			                 fit[i].width);
 	}
@@ -226,7 +226,7 @@ static void append_line(struct terminal *terminal, size_t line)
 		if (terminal->room)
 			text = fit_name(&terminal->columns[i].names, text, width);
 		append_spaces(terminal->out, i ? GAP : 0);
-		append_padded(terminal->out, text, i == last && is_text(table, i) ? 0 : width, !is_text(table, i));
+		append_padded(terminal->out, text, i == last && result_text_is_text(table, i) ? 0 : width, !result_text_is_text(table, i));
 	}
 	ops_buffer_append(terminal->out, "\n", 1);
 }
@@ -282,7 +282,7 @@ static struct ops_string heading(const struct result_table *table, size_t column
 	return (struct ops_string){ops_buffer_text(title), title->size};
 }
 
-static void write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
+static void result_text_write_lines(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
 	enum ops_format format = markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_CSV;
 	size_t count = table->columns.count, rows = result_table_rows(table);
@@ -326,13 +326,13 @@ bool result_table_write(const struct result_table *table, enum ops_format format
 	if (format == OPS_FORMAT_TEXT && !write_terminal(table, columns, out))
 		return false;
 	if (format != OPS_FORMAT_TEXT)
-		write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
+		result_text_write_lines(table, format == OPS_FORMAT_MARKDOWN, out);
 	if (format != OPS_FORMAT_CSV)
 		write_rest(table, format == OPS_FORMAT_MARKDOWN, out);
 	return true;
 }
 
-static void write_json(const struct result *result, struct ops_buffer *out)
+static void result_text_write_json(const struct result *result, struct ops_buffer *out)
 {
 	struct ops_json_writer json = {.out = out};
 	bool is_table = result->table.columns.count;
@@ -390,7 +390,7 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 	if (!done)
 		return false;
 	if (format == OPS_FORMAT_JSON) {
-		write_json(result, out);
+		result_text_write_json(result, out);
 	} else if (result->table.columns.count) {
 		done = result_table_write(&result->table, format, result->room, out);
 	} else {

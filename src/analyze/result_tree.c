@@ -26,7 +26,7 @@ struct walker {
 
 /* --- cells ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_text(struct ops_string value)
+static bool result_tree_is_text(struct ops_string value)
 {
 	return value.size >= 2 && value.bytes[0] == '"';
 }
@@ -37,7 +37,7 @@ static void append_value(const struct walker *walker, struct ops_buffer *out, st
 	char room[NUMBER_ROOM];
 	double number;
 
-	if (is_text(value))
+	if (result_tree_is_text(value))
 		ops_json_decode(out, value.bytes + 1, value.size - 2);
 	else if (!walker->flat && memchr(value.bytes, '.', value.size) && ops_json_parse_number(value, &number))
 		ops_buffer_append(out, room, (size_t)(result_short_number(room, number) - room));
@@ -45,7 +45,7 @@ static void append_value(const struct walker *walker, struct ops_buffer *out, st
 		ops_buffer_append(out, value.bytes, value.size);
 }
 
-static void put_value(struct walker *walker, struct result_table *table, struct ops_string value)
+static void result_tree_put_value(struct walker *walker, struct result_table *table, struct ops_string value)
 {
 	struct ops_buffer *text = &walker->text;
 
@@ -58,7 +58,7 @@ static void put_value(struct walker *walker, struct result_table *table, struct 
 /* --- tables in a tree ------------------------------------------------------------------------------------------------ */
 
 /* The table that is the value; NULL if it is none. */
-static const struct result_table *table_of(const struct walker *walker, struct ops_string value)
+static const struct result_table *result_tree_table_of(const struct walker *walker, struct ops_string value)
 {
 	const struct result *result = walker->result;
 	size_t low = 0, at = result->value.size ? (size_t)(value.bytes - result->value.bytes) : SIZE_MAX;
@@ -77,7 +77,7 @@ static bool same_columns(const struct result_table *a, const struct result_table
 }
 
 /* The rows of a rank's table, behind the rank. */
-static void add_rows(struct result_table *to, int64_t rank, const struct result_table *from)
+static void result_tree_add_rows(struct result_table *to, int64_t rank, const struct result_table *from)
 {
 	size_t width = from->columns.count, rows = result_table_rows(from);
 
@@ -104,7 +104,7 @@ static bool join_ranks(struct walker *walker, struct ops_string tree)
 	int64_t number;
 
 	while (tree.size && tree.bytes[0] == '{' && ops_json_next_member(&cursor, &rank, &value)) {
-		table = table_of(walker, value);
+		table = result_tree_table_of(walker, value);
 		first = first ? first : table;
 		if (!table || !same_columns(first, table) || !ops_json_parse_integer(rank, &number))
 			return false;
@@ -115,13 +115,13 @@ static bool join_ranks(struct walker *walker, struct ops_string tree)
 	result_columns(out, first->columns.items, first->columns.count);
 	for (cursor = ops_json_walk(tree.bytes, tree.size); ops_json_next_member(&cursor, &rank, &value);)
 		if (ops_json_parse_integer(rank, &number))
-			add_rows(out, number, table_of(walker, value));
+			result_tree_add_rows(out, number, result_tree_table_of(walker, value));
 	return true;
 }
 
 /* --- leaves ---------------------------------------------------------------------------------------------------------- */
 
-static void walk(struct walker *walker, struct ops_string value, int depth);
+static void result_tree_walk(struct walker *walker, struct ops_string value, int depth);
 
 static void put_path(struct walker *walker)
 {
@@ -146,11 +146,11 @@ static void walk_into(struct walker *walker, struct ops_string key, struct ops_s
 	if (size)
 		ops_buffer_append(&walker->path, ".", 1);
 	ops_buffer_append(&walker->path, key.bytes, key.size);
-	walk(walker, value, depth + 1);
+	result_tree_walk(walker, value, depth + 1);
 	walker->path.size = size;
 }
 
-static bool is_leaf(struct ops_string value)
+static bool result_tree_is_leaf(struct ops_string value)
 {
 	return !value.size || (value.bytes[0] != '{' && value.bytes[0] != '[');
 }
@@ -163,7 +163,7 @@ static bool add_list(struct walker *walker, struct ops_string value)
 
 	walker->text.size = 0;
 	while (ops_json_next_element(&cursor, &item)) {
-		if (!is_leaf(item))
+		if (!result_tree_is_leaf(item))
 			return false;
 		if (walker->text.size)
 			ops_buffer_append_text(&walker->text, ", ");
@@ -175,7 +175,7 @@ static bool add_list(struct walker *walker, struct ops_string value)
 	return true;
 }
 
-static void walk(struct walker *walker, struct ops_string value, int depth)
+static void result_tree_walk(struct walker *walker, struct ops_string value, int depth)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);
 	struct ops_string key, item;
@@ -185,10 +185,10 @@ static void walk(struct walker *walker, struct ops_string value, int depth)
 
 	if (walker->tree->leaves.failed)
 		return;
-	if (is_leaf(value) || depth == DEPTH_MAX) {
+	if (result_tree_is_leaf(value) || depth == DEPTH_MAX) {
 		put_path(walker);
-		put_value(walker, &walker->tree->leaves, value);
-	} else if (!walker->flat && (table = table_of(walker, value))) {
+		result_tree_put_value(walker, &walker->tree->leaves, value);
+	} else if (!walker->flat && (table = result_tree_table_of(walker, value))) {
 		add_branch(walker, table);
 	} else if (value.bytes[0] == '{') {
 		while (ops_json_next_member(&cursor, &key, &item))
@@ -215,7 +215,7 @@ bool result_tree_make(struct result_tree *tree, const struct result *result, boo
 	*tree = (struct result_tree){0};
 	if (!join_ranks(&walker, root)) {
 		RESULT_DECLARED(&tree->leaves, leaf_columns);
-		walk(&walker, root, 0);
+		result_tree_walk(&walker, root, 0);
 	}
 	ops_buffer_release(&walker.path);
 	ops_buffer_release(&walker.text);

@@ -89,7 +89,7 @@ static uint32_t stack_of_node(const struct walk *walk, uint32_t row, uint32_t ar
 }
 
 /* False when memory is out. */
-static bool take_row(struct walk *walk, uint32_t row)
+static bool stacks_take_row(struct walk *walk, uint32_t row)
 {
 	const struct ops_events *events = walk->events;
 	uint32_t parent = events->parent[row], around = chain_around(walk, row), stack = around;
@@ -109,7 +109,7 @@ static bool take_row(struct walk *walk, uint32_t row)
 	return around != OPS_NONE && stack != OPS_NONE;
 }
 
-static bool take_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
+static bool stacks_take_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
 {
 	struct walk walk = {.stacks = stacks, .trace = trace, .events = ops_trace_events(trace)};
 	size_t count = walk.events->count, names = ops_trace_string_count(trace);
@@ -129,7 +129,7 @@ static bool take_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
 			memset(walk.texts, 0xff, (names + 1) * sizeof(*walk.texts));
 	}
 	for (size_t row = 0; ok && row < count; row++)
-		ok = take_row(&walk, (uint32_t)row);
+		ok = stacks_take_row(&walk, (uint32_t)row);
 	ops_free(walk.callers);
 	ops_free(walk.inside);
 	ops_free(walk.backward);
@@ -145,7 +145,7 @@ enum ops_code ops_stacks_new(const struct ops_trace *trace, struct ops_stacks **
 
 	if (stacks) {
 		stacks->of_row = ops_realloc_array(NULL, ops_trace_events(trace)->count + 1, sizeof(*stacks->of_row));
-		if (ops_frames_init(&stacks->frames, trace) && stacks->of_row && take_rows(stacks, trace)) {
+		if (ops_frames_init(&stacks->frames, trace) && stacks->of_row && stacks_take_rows(stacks, trace)) {
 			*ret_stacks = stacks;
 			return OPS_OK;
 		}
@@ -251,7 +251,7 @@ enum ops_code ops_stack_rows(const struct ops_trace *trace, const uint32_t *refs
 /* --- the innermost frames ----------------------------------------------------------------------------------------- */
 
 /* The names of a chain's innermost frames, at most `most`, innermost first. */
-static size_t collect(const struct ops_stacks *stacks, uint32_t chain, size_t most, uint32_t *ret_names)
+static size_t stacks_collect(const struct ops_stacks *stacks, uint32_t chain, size_t most, uint32_t *ret_names)
 {
 	const struct ops_frame *frames = stacks->frames.frames.items;
 	size_t count = 0;
@@ -289,7 +289,7 @@ uint32_t *ops_stack_groups(const struct ops_stacks *stacks, uint32_t innermost)
 		groups[i] = (uint32_t)i;
 		if (!whole)
 			groups[i] = ops_intern_add(&heads, names,
-			                           collect(stacks, (uint32_t)i, innermost, names) * sizeof(*names));
+			                           stacks_collect(stacks, (uint32_t)i, innermost, names) * sizeof(*names));
 		ok = groups[i] != OPS_NONE;
 	}
 	ops_intern_release(&heads);

@@ -32,7 +32,7 @@ static size_t column_width(const struct ops_table *t, enum ops_table_column colu
 /* --- a terminal --------------------------------------------------------------------------------------------------- */
 
 /* What is left out first has the highest; what the rows are sorted by never is. */
-static unsigned rank_of(const struct ops_table *t, enum ops_table_column column)
+static unsigned table_rank_of(const struct ops_table *t, enum ops_table_column column)
 {
 	static const struct {
 		unsigned rank;
@@ -65,7 +65,7 @@ static unsigned rank_of(const struct ops_table *t, enum ops_table_column column)
 
 static struct fit_column natural_width(const struct ops_table *t, enum ops_table_column column)
 {
-	unsigned rank = rank_of(t, column);
+	unsigned rank = table_rank_of(t, column);
 	size_t width;
 
 	if (!ops_table_has_column(t, column))
@@ -109,7 +109,7 @@ static void append_repeated(struct ops_buffer *out, char c, size_t count)
 }
 
 /* Appends a cell of `length` code points, aligned to the right. */
-static void append_cell(struct ops_table *t, struct ops_string text, size_t length, size_t width)
+static void table_append_cell(struct ops_table *t, struct ops_string text, size_t length, size_t width)
 {
 	if (length < width)
 		append_repeated(&t->out, ' ', width - length);
@@ -129,7 +129,7 @@ static void append_left_cell(struct ops_table *t, struct ops_string text, size_t
 static void append_fitting_cell(struct ops_table *t, struct ops_string text, size_t width)
 {
 	text = fit_name(&t->names, text, width);
-	append_cell(t, text, ops_text_length(text), width);
+	table_append_cell(t, text, ops_text_length(text), width);
 }
 
 /* Python's text[:end] with an end that may be negative. */
@@ -150,7 +150,7 @@ static void append_name_cell(struct ops_table *t, enum ops_table_column column, 
 		return;
 	}
 	if ((int64_t)length < keep) {
-		append_cell(t, name, length, t->name_width);
+		table_append_cell(t, name, length, t->name_width);
 		return;
 	}
 	cell = slice(name, length, keep);
@@ -158,7 +158,7 @@ static void append_name_cell(struct ops_table *t, enum ops_table_column column, 
 	ops_buffer_append(&t->scratch, cell.bytes, cell.size);
 	ops_buffer_append_text(&t->scratch, "...");
 	cell = (struct ops_string){t->scratch.bytes, t->scratch.size};
-	append_cell(t, cell, ops_text_length(cell), t->name_width);
+	table_append_cell(t, cell, ops_text_length(cell), t->name_width);
 }
 
 static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
@@ -171,7 +171,7 @@ static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 	}
 	if (text.size > (uint64_t)t->options->max_shapes_column_width)
 		text.size = (size_t)t->options->max_shapes_column_width;
-	append_cell(t, text, text.size, t->shapes_width);
+	table_append_cell(t, text, text.size, t->shapes_width);
 }
 
 /* A frame, of which the end is kept; chain 0 is an empty cell. */
@@ -218,7 +218,7 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 		} else {
 			ops_table_number(t, column, row, cell);
 			text.size = strlen(cell);
-			append_cell(t, text, text.size, COLUMN_WIDTH);
+			table_append_cell(t, text, text.size, COLUMN_WIDTH);
 		}
 	}
 	ops_buffer_append_text(&t->out, "\n");
@@ -233,13 +233,13 @@ static void append_source_line(struct ops_table *t, uint32_t chain)
 		if (column == OPS_COLUMN_SOURCE)
 			append_source_cell(t, chain);
 		else
-			append_cell(t, (struct ops_string){"", 0}, 0, column_width(t, column));
+			table_append_cell(t, (struct ops_string){"", 0}, 0, column_width(t, column));
 	}
 	ops_buffer_append_text(&t->out, "\n");
 }
 
 /* The frames after the first, a line each, and an empty one. */
-static void append_stack(struct ops_table *t, const struct ops_average *row)
+static void table_append_stack(struct ops_table *t, const struct ops_average *row)
 {
 	uint32_t chain = ops_table_stack(t, row);
 
@@ -276,7 +276,7 @@ static void append_titles(struct ops_table *t)
 		if (column == OPS_COLUMN_SOURCE)
 			append_left_cell(t, title, title.size, column_width(t, column));
 		else
-			append_cell(t, title, title.size, column_width(t, column));
+			table_append_cell(t, title, title.size, column_width(t, column));
 	}
 	ops_buffer_append_text(&t->out, "\n");
 }
@@ -295,7 +295,7 @@ static void append_heading(struct ops_table *t, const char *text, size_t size)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-static void append_head(struct ops_table *t)
+static void table_append_head(struct ops_table *t)
 {
 	static const char top_level[] = "This report only display top-level ops statistics";
 
@@ -309,7 +309,7 @@ static void append_head(struct ops_table *t)
 }
 
 /* Or, where they are not to be written yet, lets the names be seen that will be cut. */
-static void append_rows(struct ops_table *t, const uint32_t *order, bool write)
+static void table_append_rows(struct ops_table *t, const uint32_t *order, bool write)
 {
 	const struct ops_rows *rows = t->rows;
 	int64_t left = t->options->row_limit;
@@ -326,12 +326,12 @@ static void append_rows(struct ops_table *t, const uint32_t *order, bool write)
 		else
 			fit_names_expect(&t->names, ops_average_name(t->trace, &row), t->fit[OPS_COLUMN_NAME].width);
 		if (write && t->has_stacks)
-			append_stack(t, &row);
+			table_append_stack(t, &row);
 		left -= left > 0;
 	}
 }
 
-static void append_foot(struct ops_table *t)
+static void table_append_foot(struct ops_table *t)
 {
 	char time[OPS_FORMAT_ROOM];
 
@@ -344,21 +344,21 @@ static void append_foot(struct ops_table *t)
 	}
 }
 
-static void write_text(struct ops_table *t, const uint32_t *order)
+static void table_write_text(struct ops_table *t, const uint32_t *order)
 {
 	struct ops_buffer note = {0};
 
 	if (t->options->columns)
 		fit(t, &note);
-	append_head(t);
+	table_append_head(t);
 	if (t->options->columns)
-		append_rows(t, order, false);
-	append_rows(t, order, true);
-	append_foot(t);
+		table_append_rows(t, order, false);
+	table_append_rows(t, order, true);
+	table_append_foot(t);
 	fit_note_end(&note, &t->out, t->options->columns);
 }
 
-static enum ops_code make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *), struct ops_error *error)
+static enum ops_code table_make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *), struct ops_error *error)
 {
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;
@@ -389,7 +389,7 @@ enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_row
 
 	t.unit = ops_time_unit_of(options->time_unit);
 	if (rows->count > 0) /* a table of nothing is the empty text */
-		code = make(&t, write, error);
+		code = table_make(&t, write, error);
 	ops_free(t.name_lengths);
 	ops_free(t.shapes_lengths);
 	ops_free(t.frame_lengths);
@@ -402,5 +402,5 @@ enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_row
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error)
 {
-	return ops_table_make(trace, rows, options, write_text, ret_text, ret_size, error);
+	return ops_table_make(trace, rows, options, table_write_text, ret_text, ret_size, error);
 }

@@ -28,14 +28,14 @@ static const char style[] =
 
 /* --- cells ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_text(enum ops_table_column column)
+static bool table_html_is_text(enum ops_table_column column)
 {
 	return column == OPS_COLUMN_NAME || column == OPS_COLUMN_OVERLOAD || column == OPS_COLUMN_SHAPES ||
 	       column == OPS_COLUMN_SOURCE;
 }
 
 /* A text of which so many letters are kept; all of it shows when the mouse rests on it. */
-static void append_text(struct ops_table *t, bool is_head, struct ops_string text, int64_t letters)
+static void table_html_append_text(struct ops_table *t, bool is_head, struct ops_string text, int64_t letters)
 {
 	ops_buffer_append_text(&t->out, is_head ? "<th scope=\"row\" class=\"t\"" : "<td class=\"t\"");
 	if (ops_text_length(text) > (size_t)letters) {
@@ -48,7 +48,7 @@ static void append_text(struct ops_table *t, bool is_head, struct ops_string tex
 	ops_buffer_append_text(&t->out, is_head ? "</th>" : "</td>");
 }
 
-static void append_stack(struct ops_table *t, const struct ops_average *row)
+static void table_html_append_stack(struct ops_table *t, const struct ops_average *row)
 {
 	uint32_t chain = ops_table_stack(t, row);
 
@@ -91,26 +91,26 @@ static void append_number(struct ops_table *t, enum ops_table_column column, con
 	ops_buffer_append_text(&t->out, "</td>");
 }
 
-static void append_cell(struct ops_table *t, enum ops_table_column column, const struct ops_average *row)
+static void table_html_append_cell(struct ops_table *t, enum ops_table_column column, const struct ops_average *row)
 {
 	int64_t letters = t->options->max_name_column_width;
 
 	if (column == OPS_COLUMN_NAME)
-		append_text(t, true, ops_average_name(t->trace, row), letters);
+		table_html_append_text(t, true, ops_average_name(t->trace, row), letters);
 	else if (column == OPS_COLUMN_OVERLOAD)
-		append_text(t, false, row->overload == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(t->trace, row->overload),
+		table_html_append_text(t, false, row->overload == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(t->trace, row->overload),
 		            letters);
 	else if (column == OPS_COLUMN_SHAPES)
-		append_text(t, false, ops_table_shapes_text(t, row->inputs), t->options->max_shapes_column_width);
+		table_html_append_text(t, false, ops_table_shapes_text(t, row->inputs), t->options->max_shapes_column_width);
 	else if (column == OPS_COLUMN_SOURCE)
-		append_stack(t, row);
+		table_html_append_stack(t, row);
 	else
 		append_number(t, column, row);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
-static void append_head(struct ops_table *t)
+static void table_html_append_head(struct ops_table *t)
 {
 	ops_buffer_append_text(&t->out, "<div class=\"opstrobe\">");
 	ops_buffer_append_text(&t->out, style);
@@ -119,7 +119,7 @@ static void append_head(struct ops_table *t)
 		if (!ops_table_has_column(t, column))
 			continue;
 		ops_table_title(t, column);
-		ops_buffer_append_text(&t->out, is_text(column) ? "<th scope=\"col\" class=\"t\">" : "<th scope=\"col\">");
+		ops_buffer_append_text(&t->out, table_html_is_text(column) ? "<th scope=\"col\" class=\"t\">" : "<th scope=\"col\">");
 		ops_markup_append(&t->out, t->scratch.bytes, t->scratch.size, SIZE_MAX);
 		ops_buffer_append_text(&t->out, "</th>");
 	}
@@ -127,7 +127,7 @@ static void append_head(struct ops_table *t)
 }
 
 /* How many. */
-static size_t append_rows(struct ops_table *t, const uint32_t *order)
+static size_t table_html_append_rows(struct ops_table *t, const uint32_t *order)
 {
 	const struct ops_rows *rows = t->rows;
 	uint64_t most = t->options->row_limit < 0 ? UINT64_MAX : (uint64_t)t->options->row_limit;
@@ -143,14 +143,14 @@ static size_t append_rows(struct ops_table *t, const uint32_t *order)
 		ops_buffer_append_text(&t->out, "<tr>");
 		for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++)
 			if (ops_table_has_column(t, column))
-				append_cell(t, column, &row);
+				table_html_append_cell(t, column, &row);
 		ops_buffer_append_text(&t->out, "</tr>\n");
 		shown++;
 	}
 	return shown;
 }
 
-static void append_foot(struct ops_table *t, size_t shown)
+static void table_html_append_foot(struct ops_table *t, size_t shown)
 {
 	char time[OPS_FORMAT_ROOM];
 
@@ -169,8 +169,8 @@ static void append_foot(struct ops_table *t, size_t shown)
 
 static void write_html(struct ops_table *t, const uint32_t *order)
 {
-	append_head(t);
-	append_foot(t, append_rows(t, order));
+	table_html_append_head(t);
+	table_html_append_foot(t, table_html_append_rows(t, order));
 }
 
 enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_rows *rows,

@@ -119,12 +119,12 @@ static uint64_t order_of_double(double value)
 }
 
 /* + 0.0 makes a negative zero the same as zero. */
-static double mean_us(int64_t ns, uint64_t count)
+static double table_sort_mean_us(int64_t ns, uint64_t count)
 {
 	return count > 0 ? (double)ns / 1000.0 / (double)count + 0.0 : 0;
 }
 
-static uint64_t number_of(const struct attribute *attribute, const struct ops_stacks *stacks,
+static uint64_t table_sort_number_of(const struct attribute *attribute, const struct ops_stacks *stacks,
 			  const struct ops_average *row)
 {
 	const char *field = (const char *)row + attribute->offset;
@@ -141,14 +141,14 @@ static uint64_t number_of(const struct attribute *attribute, const struct ops_st
 		return (uint8_t)*field;
 	case KIND_MEAN:
 		memcpy(&integer, field, sizeof(integer));
-		return order_of_double(mean_us(integer, row->count));
+		return order_of_double(table_sort_mean_us(integer, row->count));
 	case KIND_MEAN_TEXT:
 	case KIND_TIME_TEXT: {
 		double us;
 		uint64_t bits;
 
 		memcpy(&integer, field, sizeof(integer));
-		us = mean_us(integer, attribute->kind == KIND_MEAN_TEXT ? row->count : 1);
+		us = table_sort_mean_us(integer, attribute->kind == KIND_MEAN_TEXT ? row->count : 1);
 		memcpy(&bits, &us, sizeof(bits));
 		return bits;
 	}
@@ -171,7 +171,7 @@ struct comparison {
 	enum kind kind;
 };
 
-static int compare_bytes(struct ops_string a, struct ops_string b)
+static int table_sort_compare_bytes(struct ops_string a, struct ops_string b)
 {
 	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
 
@@ -233,13 +233,13 @@ static int compare_stacks(const struct ops_stacks *stacks, uint64_t a, uint64_t 
 
 		if (!x_more || !y_more)
 			return x_more - y_more;
-		order = compare_bytes(ops_stack_text(stacks, frames[x].name), ops_stack_text(stacks, frames[y].name));
+		order = table_sort_compare_bytes(ops_stack_text(stacks, frames[x].name), ops_stack_text(stacks, frames[y].name));
 		if (order != 0)
 			return order;
 	}
 }
 
-static struct ops_string key_of(const struct ops_trace *trace, uint64_t number)
+static struct ops_string table_sort_key_of(const struct ops_trace *trace, uint64_t number)
 {
 	struct ops_average row = {.key = (uint8_t)(number >> 32), .name = (uint32_t)number};
 
@@ -256,7 +256,7 @@ static struct ops_string inputs_of(const struct ops_trace *trace, uint64_t id)
 	return id == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_inputs(trace, (uint32_t)id);
 }
 
-static int compare_items(const void *a, const void *b, void *context)
+static int table_sort_compare_items(const void *a, const void *b, void *context)
 {
 	const struct item *x = a, *y = b;
 	const struct comparison *comparison = context;
@@ -266,9 +266,9 @@ static int compare_items(const void *a, const void *b, void *context)
 	if (x->number == y->number)
 		order = 0;
 	else if (comparison->kind == KIND_KEY)
-		order = compare_bytes(key_of(trace, x->number), key_of(trace, y->number));
+		order = table_sort_compare_bytes(table_sort_key_of(trace, x->number), table_sort_key_of(trace, y->number));
 	else if (comparison->kind == KIND_OVERLOAD)
-		order = compare_bytes(overload_of(trace, x->number), overload_of(trace, y->number));
+		order = table_sort_compare_bytes(overload_of(trace, x->number), overload_of(trace, y->number));
 	else if (comparison->kind == KIND_SHAPES)
 		order = compare_shapes(inputs_of(trace, x->number), inputs_of(trace, y->number));
 	else if (comparison->kind == KIND_STACK)
@@ -306,9 +306,9 @@ enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_sta
 		struct ops_average row;
 
 		rows->get(rows->context, i, &row);
-		items[i] = (struct item){number_of(attribute, stacks, &row), (uint32_t)i};
+		items[i] = (struct item){table_sort_number_of(attribute, stacks, &row), (uint32_t)i};
 	}
-	qsort_r(items, rows->count, sizeof(*items), compare_items, &comparison);
+	qsort_r(items, rows->count, sizeof(*items), table_sort_compare_items, &comparison);
 	for (size_t i = 0; i < rows->count; i++)
 		order[i] = items[i].row;
 	ops_free(items);

@@ -13,7 +13,7 @@ static const char *const types[] = {
 	[RESULT_LIST] = "list",
 };
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void tables_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	if (!text)
 		return;
@@ -24,13 +24,13 @@ static void write_text(struct ops_json_writer *json, const char *key, const char
 static void write_column(struct ops_json_writer *json, const struct result_column *column)
 {
 	ops_json_open(json, '{');
-	write_text(json, "name", column->name);
-	write_text(json, "type", types[column->type]);
-	write_text(json, "title", column->title);
-	write_text(json, "unit", column->unit);
-	write_text(json, "about", column->about);
-	write_text(json, "when", column->when);
-	write_text(json, "object", column->object ? column->object->id : NULL);
+	tables_write_text(json, "name", column->name);
+	tables_write_text(json, "type", types[column->type]);
+	tables_write_text(json, "title", column->title);
+	tables_write_text(json, "unit", column->unit);
+	tables_write_text(json, "about", column->about);
+	tables_write_text(json, "when", column->when);
+	tables_write_text(json, "object", column->object ? column->object->id : NULL);
 	ops_json_key(json, "nullable");
 	ops_json_bool(json, column->nullable);
 	ops_json_close(json, '}');
@@ -43,8 +43,8 @@ static void write_declarations(struct ops_json_writer *json, const char *key,
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < count; i++) {
 		ops_json_open(json, '{');
-		write_text(json, "id", declarations[i]->id);
-		write_text(json, "about", declarations[i]->about);
+		tables_write_text(json, "id", declarations[i]->id);
+		tables_write_text(json, "about", declarations[i]->about);
 		ops_json_key(json, "columns");
 		ops_json_open(json, '[');
 		for (size_t column = 0; column < declarations[i]->count; column++)

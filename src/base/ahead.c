@@ -69,7 +69,7 @@ static char *empty_block(struct ahead_source *source)
 	return block;
 }
 
-static void *work(void *context)
+static void *ahead_work(void *context)
 {
 	struct ahead_source *source = context;
 	bool end = false;
@@ -176,7 +176,7 @@ enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_so
 		ahead_close(&source->base);
 		return ops_fault_memory(error);
 	}
-	source->has_thread = ops_thread_start(&source->thread, work, source);
+	source->has_thread = ops_thread_start(&source->thread, ahead_work, source);
 	if (!source->has_thread) {
 		ahead_close(&source->base);
 		return ops_fault(error, OPS_NO_MEMORY, "cannot start a thread");

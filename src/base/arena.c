@@ -45,7 +45,7 @@ struct ops_arena_chunk {
 _Static_assert(sizeof(struct ops_arena_chunk) % 16 == 0, "what follows the head is aligned");
 
 /* A new chunk with room for `need` bytes, as the current one unless that has more room left. */
-static struct ops_arena_chunk *add_chunk(struct ops_arena *arena, size_t need)
+static struct ops_arena_chunk *arena_add_chunk(struct ops_arena *arena, size_t need)
 {
 	size_t bytes = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
 	struct ops_arena_chunk *chunk;
@@ -69,7 +69,7 @@ static char *aligned(char *at, size_t alignment)
 	return at + (-(uintptr_t)at & (alignment - 1));
 }
 
-static void *allocate(struct ops_arena *arena, size_t bytes, size_t alignment)
+static void *arena_allocate(struct ops_arena *arena, size_t bytes, size_t alignment)
 {
 	struct ops_arena_chunk *chunk;
 	size_t need;
@@ -83,7 +83,7 @@ static void *allocate(struct ops_arena *arena, size_t bytes, size_t alignment)
 	if (at && at <= arena->end && (size_t)(arena->end - at) >= need) {
 		arena->next = at + need;
 	} else {
-		chunk = add_chunk(arena, need);
+		chunk = arena_add_chunk(arena, need);
 		if (!chunk)
 			return NULL;
 		at = (char *)(chunk + 1);
@@ -98,12 +98,12 @@ static void *allocate(struct ops_arena *arena, size_t bytes, size_t alignment)
 
 void *ops_arena_alloc(struct ops_arena *arena, size_t bytes)
 {
-	return allocate(arena, bytes, 16);
+	return arena_allocate(arena, bytes, 16);
 }
 
 char *ops_arena_copy(struct ops_arena *arena, const void *bytes, size_t size)
 {
-	char *copy = size < SIZE_MAX ? allocate(arena, size + 1, 8) : NULL;
+	char *copy = size < SIZE_MAX ? arena_allocate(arena, size + 1, 8) : NULL;
 
 	if (!copy)
 		return NULL;

@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-static uint32_t decode(const char *at, size_t length)
+static uint32_t escape_decode(const char *at, size_t length)
 {
 	const uint8_t *byte = (const uint8_t *)at;
 
@@ -17,7 +17,7 @@ static uint32_t decode(const char *at, size_t length)
 	return length == 3 ? (byte[0] & 0xfu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu) : 0x10000; /* none of those acts */
 }
 
-static bool acts(uint32_t character)
+static bool escape_acts(uint32_t character)
 {
 	return character < ' ' || (character >= 0x7f && character < 0xa0) || character == 0x61c ||
 	       (character >= 0x200e && character <= 0x200f) || (character >= 0x2028 && character <= 0x202e) ||
@@ -29,9 +29,9 @@ size_t ops_escape_next(const char *at, const char *end, bool *ret_shows)
 	size_t length = ops_utf8_step(at, end);
 
 	if (length == 1)
-		*ret_shows = (uint8_t)*at < 0x80 && !acts((uint8_t)*at);
+		*ret_shows = (uint8_t)*at < 0x80 && !escape_acts((uint8_t)*at);
 	else
-		*ret_shows = ops_utf8_length(at, end) && !acts(decode(at, length));
+		*ret_shows = ops_utf8_length(at, end) && !escape_acts(escape_decode(at, length));
 	return length;
 }
 
@@ -128,14 +128,14 @@ void ops_code_append(struct ops_buffer *out, const char *bytes, size_t size)
 	append_fence(out, fence);
 }
 
-static bool is_digit(char byte)
+static bool escape_is_digit(char byte)
 {
 	return byte >= '0' && byte <= '9';
 }
 
-static bool is_word(char byte)
+static bool escape_is_word(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || is_digit(byte);
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || escape_is_digit(byte);
 }
 
 void ops_markdown_append(struct ops_buffer *out, const char *bytes, size_t size)
@@ -144,8 +144,8 @@ void ops_markdown_append(struct ops_buffer *out, const char *bytes, size_t size)
 
 	/* What is between may be markup, or a part of a link, only where no word or number is before it. */
 	for (size_t i = 0; i < size && is_plain; i++)
-		is_plain = is_word(bytes[i]) || (i && i + 1 < size && memchr(" _-,.", bytes[i], 5) && is_word(bytes[i - 1]) &&
-		                                 (bytes[i] != '.' || is_digit(bytes[i - 1]))) ||
+		is_plain = escape_is_word(bytes[i]) || (i && i + 1 < size && memchr(" _-,.", bytes[i], 5) && escape_is_word(bytes[i - 1]) &&
+		                                 (bytes[i] != '.' || escape_is_digit(bytes[i - 1]))) ||
 		           (i && bytes[i] == ' ' && bytes[i - 1] == ',');
 	if (is_plain || is_signed_number(bytes, size))
 		ops_buffer_append(out, bytes, size);

@@ -23,19 +23,19 @@ struct gzip_source {
 	bool inner_ended, ended;
 };
 
-static void *allocate_for_zlib(void *unused, unsigned count, unsigned bytes_each)
+static void *gunzip_allocate_for_zlib(void *unused, unsigned count, unsigned bytes_each)
 {
 	(void)unused;
 	return ops_realloc_array(NULL, count, bytes_each);
 }
 
-static void free_for_zlib(void *unused, void *memory)
+static void gunzip_free_for_zlib(void *unused, void *memory)
 {
 	(void)unused;
 	ops_free(memory);
 }
 
-static enum ops_code fill_input(struct gzip_source *source, struct ops_error *error)
+static enum ops_code gunzip_fill_input(struct gzip_source *source, struct ops_error *error)
 {
 	size_t size = 0;
 	enum ops_code code = ops_source_read(source->inner, (char *)source->input, INPUT_BYTES, &size, error);
@@ -55,7 +55,7 @@ static enum ops_code next_member(struct gzip_source *source, struct ops_error *e
 	z_stream *stream = &source->stream;
 
 	if (stream->avail_in == 0) {
-		enum ops_code code = fill_input(source, error);
+		enum ops_code code = gunzip_fill_input(source, error);
 		if (code)
 			return code;
 	}
@@ -69,7 +69,7 @@ static enum ops_code next_member(struct gzip_source *source, struct ops_error *e
 	return OPS_OK;
 }
 
-static enum ops_code refuse(const struct gzip_source *source, int result, struct ops_error *error)
+static enum ops_code gunzip_refuse(const struct gzip_source *source, int result, struct ops_error *error)
 {
 	uint64_t byte = source->inner->done - source->stream.avail_in;
 
@@ -94,7 +94,7 @@ static enum ops_code gzip_read(struct ops_source *base, char *out, size_t room, 
 		int result;
 
 		if (stream->avail_in == 0 && !source->inner_ended) {
-			code = fill_input(source, error);
+			code = gunzip_fill_input(source, error);
 			continue;
 		}
 		result = inflate(stream, Z_NO_FLUSH);
@@ -104,7 +104,7 @@ static enum ops_code gzip_read(struct ops_source *base, char *out, size_t room, 
 			base->flags |= OPS_SOURCE_TRUNCATED;
 			source->ended = true;
 		} else if (result != Z_OK && result != Z_BUF_ERROR && stream->avail_out == room_now) {
-			code = refuse(source, result, error);
+			code = gunzip_refuse(source, result, error);
 		}
 	}
 	if (!code)
@@ -139,8 +139,8 @@ enum ops_code ops_source_open_gzip(struct ops_source *take_inner, const char *he
 	source->base.total = take_inner->total;
 	source->inner = take_inner;
 	source->input = ops_alloc(head_size > INPUT_BYTES ? head_size : INPUT_BYTES);
-	source->stream.zalloc = allocate_for_zlib;
-	source->stream.zfree = free_for_zlib;
+	source->stream.zalloc = gunzip_allocate_for_zlib;
+	source->stream.zfree = gunzip_free_for_zlib;
 	if (!source->input || inflateInit2(&source->stream, GZIP_WINDOW) != Z_OK) {
 		gzip_close(&source->base);
 		return ops_fault_memory(error);

@@ -31,7 +31,7 @@ static uint64_t load4(const unsigned char *at)
 }
 
 /* Both halves of the product folded into one word: every bit of either factor reaches the middle. */
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t intern_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
 
@@ -46,13 +46,13 @@ static uint64_t mix(uint64_t a, uint64_t b)
 uint64_t ops_hash(const void *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
-	uint64_t hash = mix(size ^ KEY_A, KEY_B);
+	uint64_t hash = intern_mix(size ^ KEY_A, KEY_B);
 	uint64_t first = 0;
 	uint64_t last = 0;
 	size_t left = size;
 
 	for (; left > 16; left -= 16, at += 16)
-		hash = mix(load8(at) ^ KEY_B, load8(at + 8) ^ hash);
+		hash = intern_mix(load8(at) ^ KEY_B, load8(at + 8) ^ hash);
 	/* The rest, at most 16 bytes, as two words that overlap. */
 	if (left >= 8) {
 		first = load8(at);
@@ -63,13 +63,13 @@ uint64_t ops_hash(const void *bytes, size_t size)
 	} else if (left > 0) {
 		first = (uint64_t)at[0] << 16 | (uint64_t)at[left / 2] << 8 | at[left - 1];
 	}
-	return mix(mix(first ^ KEY_C, last ^ hash), KEY_A);
+	return intern_mix(intern_mix(first ^ KEY_C, last ^ hash), KEY_A);
 }
 
 /* --- table --------------------------------------------------------------------------------------------------------- */
 
 /* The slot that holds the string, or the empty one where it would go. */
-static uint32_t *find_slot(const struct ops_intern *table, const void *bytes, size_t size, uint64_t hash)
+static uint32_t *intern_find_slot(const struct ops_intern *table, const void *bytes, size_t size, uint64_t hash)
 {
 	size_t mask = table->slot_count - 1;
 	size_t i = hash & mask;
@@ -112,7 +112,7 @@ static bool make_slot_room(struct ops_intern *table)
 
 uint32_t ops_intern_find(const struct ops_intern *table, const void *bytes, size_t size)
 {
-	uint32_t id = table->slot_count ? *find_slot(table, bytes, size, ops_hash(bytes, size)) : 0;
+	uint32_t id = table->slot_count ? *intern_find_slot(table, bytes, size, ops_hash(bytes, size)) : 0;
 
 	return id ? id - 1 : OPS_INTERN_NONE;
 }
@@ -124,7 +124,7 @@ uint32_t ops_intern_add(struct ops_intern *table, const void *bytes, size_t size
 	uint32_t *slot;
 
 	if (table->slot_count) {
-		slot = find_slot(table, bytes, size, hash);
+		slot = intern_find_slot(table, bytes, size, hash);
 		if (*slot)
 			return *slot - 1;
 	}
@@ -137,7 +137,7 @@ uint32_t ops_intern_add(struct ops_intern *table, const void *bytes, size_t size
 		return OPS_INTERN_NONE;
 	entry->size = size;
 	entry->hash = hash;
-	*find_slot(table, bytes, size, hash) = (uint32_t)++table->count;
+	*intern_find_slot(table, bytes, size, hash) = (uint32_t)++table->count;
 	return (uint32_t)table->count - 1;
 }
 

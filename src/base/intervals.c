@@ -47,7 +47,7 @@ bool ops_intervals_merge(struct ops_intervals *intervals, int64_t start_ns, int6
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int intervals_compare(const void *a, const void *b)
 {
 	const struct ops_interval *left = a, *right = b;
 
@@ -59,7 +59,7 @@ void ops_intervals_sort(struct ops_intervals *intervals)
 	size_t count = intervals->count;
 
 	if (count)
-		qsort(intervals->items, count, sizeof(*intervals->items), compare);
+		qsort(intervals->items, count, sizeof(*intervals->items), intervals_compare);
 	intervals->count = 0;
 	/* The list is read ahead of where it is written, and never grows. */
 	for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ int64_t ops_intervals_length(const struct ops_intervals *merged)
 	return length_ns;
 }
 
-static int64_t later(int64_t a, int64_t b)
+static int64_t intervals_later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -95,7 +95,7 @@ static bool each_common(const struct ops_intervals *a, const struct ops_interval
 	size_t i = 0, j = 0;
 
 	while (i < a->count && j < b->count) {
-		int64_t start_ns = later(a->items[i].start_ns, b->items[j].start_ns);
+		int64_t start_ns = intervals_later(a->items[i].start_ns, b->items[j].start_ns);
 		int64_t end_ns = earlier(a->items[i].end_ns, b->items[j].end_ns);
 
 		if (start_ns < end_ns && !take(context, start_ns, end_ns))
@@ -129,7 +129,7 @@ int64_t ops_intervals_within(const struct ops_intervals *merged, int64_t start_n
 	while (*cursor < merged->count && merged->items[*cursor].end_ns <= start_ns)
 		++*cursor;
 	for (size_t i = *cursor; i < merged->count && merged->items[i].start_ns < end_ns; i++) {
-		int64_t from_ns = later(merged->items[i].start_ns, start_ns);
+		int64_t from_ns = intervals_later(merged->items[i].start_ns, start_ns);
 		int64_t to_ns = earlier(merged->items[i].end_ns, end_ns);
 
 		if (to_ns > from_ns)
@@ -138,7 +138,7 @@ int64_t ops_intervals_within(const struct ops_intervals *merged, int64_t start_n
 	return length_ns;
 }
 
-static bool push(void *context, int64_t start_ns, int64_t end_ns)
+static bool intervals_push(void *context, int64_t start_ns, int64_t end_ns)
 {
 	return ops_intervals_push(context, start_ns, end_ns);
 }
@@ -146,7 +146,7 @@ static bool push(void *context, int64_t start_ns, int64_t end_ns)
 bool ops_intervals_intersect(const struct ops_intervals *merged, const struct ops_intervals *other,
                              struct ops_intervals *ret_both)
 {
-	return each_common(merged, other, push, ret_both);
+	return each_common(merged, other, intervals_push, ret_both);
 }
 
 bool ops_intervals_subtract(const struct ops_intervals *merged, const struct ops_intervals *other,
@@ -163,7 +163,7 @@ bool ops_intervals_subtract(const struct ops_intervals *merged, const struct ops
 		for (size_t k = j; k < other->count && other->items[k].start_ns < end_ns; k++) {
 			if (other->items[k].start_ns > at_ns && !ops_intervals_push(ret_left, at_ns, other->items[k].start_ns))
 				return false;
-			at_ns = later(at_ns, other->items[k].end_ns);
+			at_ns = intervals_later(at_ns, other->items[k].end_ns);
 		}
 		if (at_ns < end_ns && !ops_intervals_push(ret_left, at_ns, end_ns))
 			return false;

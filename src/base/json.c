@@ -95,7 +95,7 @@ static unsigned encoded_surrogate(const uint8_t *at, size_t left)
 }
 
 /* Whether it is one that terminals and readers act on: JSON is printed, too. All of these have two or three bytes. */
-static bool acts(const char *at, const char *end)
+static bool json_acts(const char *at, const char *end)
 {
 	bool shows;
 
@@ -114,7 +114,7 @@ static char *put_character(char *out, const char **at, const char *end)
 		*at += 1;
 		return put_ascii(out, *byte);
 	}
-	if (length > 1 && !acts(*at, end)) {
+	if (length > 1 && !json_acts(*at, end)) {
 		memcpy(out, *at, length);
 		*at += length;
 		return out + length;

@@ -16,13 +16,13 @@ struct list_reader {
 	struct ops_error *error;
 };
 
-static enum ops_code fail(struct list_reader *reader, const char *at, const char *failure)
+static enum ops_code json_list_fail(struct list_reader *reader, const char *at, const char *failure)
 {
 	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_json_offset(&reader->window, at), failure);
 }
 
 /* The next character that is no white space; 0 at the end of the text. */
-static enum ops_code peek(struct list_reader *reader, char *ret_first)
+static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 {
 	struct ops_json_window *window = &reader->window;
 	enum ops_code code = OPS_OK;
@@ -40,7 +40,7 @@ static enum ops_code peek(struct list_reader *reader, char *ret_first)
 }
 
 /* Takes a value, which lives until more is taken. */
-static enum ops_code take_value(struct list_reader *reader, struct ops_json_member *ret_value)
+static enum ops_code json_list_take_value(struct list_reader *reader, struct ops_json_member *ret_value)
 {
 	struct ops_json_window *window = &reader->window;
 
@@ -54,9 +54,9 @@ static enum ops_code take_value(struct list_reader *reader, struct ops_json_memb
 			return OPS_OK;
 		}
 		if (result == OPS_JSON_BAD)
-			return fail(reader, cursor.at, cursor.failure);
+			return json_list_fail(reader, cursor.at, cursor.failure);
 		if (window->last)
-			return fail(reader, window->end, "the text ends early");
+			return json_list_fail(reader, window->end, "the text ends early");
 		code = ops_json_window_more(window, reader->error);
 		if (code)
 			return code;
@@ -67,7 +67,7 @@ static enum ops_code take_value(struct list_reader *reader, struct ops_json_memb
 static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool first, bool *ret_more)
 {
 	char next;
-	enum ops_code code = peek(reader, &next);
+	enum ops_code code = json_list_peek(reader, &next);
 
 	*ret_more = false;
 	if (code)
@@ -77,10 +77,10 @@ static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool f
 		return OPS_OK;
 	}
 	if (!first && next != ',')
-		return fail(reader, reader->window.at, next ? "',' or the end of a list is expected" : "the text ends early");
+		return json_list_fail(reader, reader->window.at, next ? "',' or the end of a list is expected" : "the text ends early");
 	if (!first) {
 		reader->window.at++;
-		code = peek(reader, &next);
+		code = json_list_peek(reader, &next);
 	}
 	*ret_more = true;
 	return code;
@@ -95,7 +95,7 @@ static enum ops_code take_elements(struct list_reader *reader, ops_json_list_tak
 	reader->window.at++;
 	while (!(code = pass_comma(reader, ']', first, &more)) && more) {
 		first = false;
-		code = take_value(reader, &element);
+		code = json_list_take_value(reader, &element);
 		if (!code)
 			code = take(context, &element, reader->error);
 		if (code)
@@ -105,7 +105,7 @@ static enum ops_code take_elements(struct list_reader *reader, ops_json_list_tak
 }
 
 /* Goes on to the value of the member `key`. */
-static enum ops_code find_member(struct list_reader *reader, const char *key)
+static enum ops_code json_list_find_member(struct list_reader *reader, const char *key)
 {
 	struct ops_json_member member;
 	enum ops_code code;
@@ -117,21 +117,21 @@ static enum ops_code find_member(struct list_reader *reader, const char *key)
 		bool found;
 
 		first = false;
-		code = take_value(reader, &member);
+		code = json_list_take_value(reader, &member);
 		if (code)
 			return code;
 		found = member.type == '"' && member.value_size == strlen(key) &&
 		        memcmp(member.value, key, member.value_size) == 0;
-		code = peek(reader, &next);
+		code = json_list_peek(reader, &next);
 		if (code)
 			return code;
 		if (member.type != '"' || next != ':')
-			return fail(reader, reader->window.at, "a name in quotes and ':' are expected");
+			return json_list_fail(reader, reader->window.at, "a name in quotes and ':' are expected");
 		reader->window.at++;
-		code = peek(reader, &next);
+		code = json_list_peek(reader, &next);
 		if (code || found)
 			return code;
-		code = take_value(reader, &member);
+		code = json_list_take_value(reader, &member);
 		if (code)
 			return code;
 	}
@@ -141,16 +141,16 @@ static enum ops_code find_member(struct list_reader *reader, const char *key)
 static enum ops_code read_list(struct list_reader *reader, const char *key, ops_json_list_take *take, void *context)
 {
 	char next;
-	enum ops_code code = peek(reader, &next);
+	enum ops_code code = json_list_peek(reader, &next);
 
 	if (!code && key) {
 		if (next != '{')
-			return fail(reader, reader->window.at, "not an object");
-		code = find_member(reader, key);
+			return json_list_fail(reader, reader->window.at, "not an object");
+		code = json_list_find_member(reader, key);
 		next = *reader->window.at; /* there is padding behind the text */
 	}
 	if (!code && next != '[')
-		code = fail(reader, reader->window.at, "not a list");
+		code = json_list_fail(reader, reader->window.at, "not a list");
 	return code ? code : take_elements(reader, take, context);
 }
 

@@ -165,7 +165,7 @@ static const uint8_t of_token[256] = {
 #define WORD_MAX 16
 
 /* The next character; NUL at the end of the text. */
-static inline char peek(const struct ops_json_cursor *cursor)
+static inline char json_scan_peek(const struct ops_json_cursor *cursor)
 {
 	return cursor->at < cursor->end ? *cursor->at : '\0';
 }
@@ -288,7 +288,7 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 	const char *from = cursor->at, *last;
 
 	value->flags = 0;
-	value->type = (uint8_t)peek(cursor);
+	value->type = (uint8_t)json_scan_peek(cursor);
 	if (value->type == '[' || value->type == '{') {
 		enum ops_json_result result = pass_nested(cursor, &value->flags, true);
 
@@ -310,7 +310,7 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 /* --- objects -------------------------------------------------------------------------------------------------------- */
 
 /* Key, colon, and the white space behind. */
-static enum ops_json_result take_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
+static enum ops_json_result json_scan_take_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
 {
 	uint8_t flags = 0;
 	const char *last = short_string_end(cursor->at + 1, cursor->end, &flags);
@@ -320,7 +320,7 @@ static enum ops_json_result take_key(struct ops_json_cursor *cursor, struct ops_
 	member->key = cursor->at + 1;
 	member->key_size = (uint32_t)(last - member->key);
 	cursor->at = ops_json_space_end(last + 1, cursor->end);
-	if (peek(cursor) != ':')
+	if (json_scan_peek(cursor) != ':')
 		return bad(cursor, "':' is expected");
 	cursor->at = ops_json_space_end(cursor->at + 1, cursor->end);
 	return OPS_JSON_DONE;
@@ -331,7 +331,7 @@ static bool is_args(const struct ops_json_member *member)
 	return member->key_size == 4 && memcmp(member->key, "args", 4) == 0;
 }
 
-static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
+static enum ops_json_result json_scan_take_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
 {
 	struct ops_json_member *members = of_args ? object->args : object->members;
 	uint32_t count = 0;
@@ -344,7 +344,7 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 		char next;
 
 		cursor->at = ops_json_space_end(cursor->at, cursor->end);
-		next = peek(cursor);
+		next = json_scan_peek(cursor);
 		if (next == ',' || (next == '}' && comma && count)) {
 			if (comma && object->commas++ == 0)
 				object->comma = cursor->at;
@@ -360,18 +360,18 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 			return bad(cursor, comma ? "a name in quotes is expected" : "',' or '}' is expected");
 		if (count == OPS_JSON_MEMBERS_MAX)
 			return bad(cursor, "an object of too many members");
-		result = take_key(cursor, member);
+		result = json_scan_take_key(cursor, member);
 		if (result)
 			return result;
-		if (!of_args && peek(cursor) == '{' && is_args(member)) {
-			result = take_members(cursor, object, true);
+		if (!of_args && json_scan_peek(cursor) == '{' && is_args(member)) {
+			result = json_scan_take_members(cursor, object, true);
 		} else {
 			result = ops_json_take_value(cursor, member);
 			count++;
 		}
 		if (result)
 			return result;
-		comma = peek(cursor) == ',';
+		comma = json_scan_peek(cursor) == ',';
 		cursor->at += comma;
 	}
 	cursor->at++;
@@ -382,5 +382,5 @@ static enum ops_json_result take_members(struct ops_json_cursor *cursor, struct 
 enum ops_json_result ops_json_take_object(struct ops_json_cursor *cursor, struct ops_json_object *object)
 {
 	object->count = object->arg_count = object->commas = 0;
-	return take_members(cursor, object, false);
+	return json_scan_take_members(cursor, object, false);
 }

@@ -24,66 +24,66 @@ struct scan {
 };
 
 /* The next byte; NUL at the end, which no rule takes for anything. */
-static char peek(const struct scan *scan)
+static char json_validate_peek(const struct scan *scan)
 {
 	return scan->at < scan->end ? *scan->at : '\0';
 }
 
-static bool refuse(struct scan *scan, const char *wrong)
+static bool json_validate_refuse(struct scan *scan, const char *wrong)
 {
 	scan->wrong = scan->at < scan->end ? wrong : "the text ends too early";
 	return false;
 }
 
-static void skip_space(struct scan *scan)
+static void json_validate_skip_space(struct scan *scan)
 {
 	scan->at = ops_json_space_end(scan->at, scan->end);
 }
 
-static bool take_word(struct scan *scan, const char *word)
+static bool json_validate_take_word(struct scan *scan, const char *word)
 {
 	for (; *word; word++, scan->at++)
-		if (peek(scan) != *word)
-			return refuse(scan, "no JSON value");
+		if (json_validate_peek(scan) != *word)
+			return json_validate_refuse(scan, "no JSON value");
 	return true;
 }
 
-static bool take_number(struct scan *scan)
+static bool json_validate_take_number(struct scan *scan)
 {
 	bool whole;
 
 	scan->at = ops_json_number_end(scan->at, scan->end, &whole);
-	return whole || refuse(scan, "a digit is missing");
+	return whole || json_validate_refuse(scan, "a digit is missing");
 }
 
 /* What follows a backslash. */
 static bool take_escape(struct scan *scan)
 {
-	char kind = peek(scan);
+	char kind = json_validate_peek(scan);
 
 	if (kind == '\0' || !strchr("\"\\/bfnrtu", kind))
-		return refuse(scan, "an unknown escape");
+		return json_validate_refuse(scan, "an unknown escape");
 	scan->at++;
 	if (kind != 'u')
 		return true;
 	for (int i = 0; i < 4; i++, scan->at++)
-		if (peek(scan) == '\0' || !strchr("0123456789abcdefABCDEF", peek(scan)))
-			return refuse(scan, "a hexadecimal digit is missing");
+		if (json_validate_peek(scan) == '\0' || !strchr("0123456789abcdefABCDEF", json_validate_peek(scan)))
+			return json_validate_refuse(scan, "a hexadecimal digit is missing");
 	return true;
 }
 
 static bool take_string(struct scan *scan)
 {
-	if (peek(scan) != '"')
-		return refuse(scan, "a string is missing");
+	if (json_validate_peek(scan) != '"')
+		return json_validate_refuse(scan, "a string is missing");
 	scan->at++;
-	while (peek(scan) != '"') {
+	while (json_validate_peek(scan) != '"') {
 		size_t length = ops_utf8_length(scan->at, scan->end);
 
 		if (length == 0)
-			return refuse(scan, "no UTF-8");
+			return json_validate_refuse(scan, "no UTF-8");
 		if (length == 1 && (unsigned char)*scan->at < 0x20)
-			return refuse(scan, "a control character in a string");
+			return json_validate_refuse(scan, "a control character in a string");
 		scan->at += length;
 		if (scan->at[-1] == '\\' && length == 1 && !take_escape(scan))
 			return false;
@@ -93,46 +93,46 @@ static bool take_string(struct scan *scan)
 }
 
 /* "key": of an object. */
-static bool take_key(struct scan *scan)
+static bool json_validate_take_key(struct scan *scan)
 {
-	skip_space(scan);
+	json_validate_skip_space(scan);
 	if (!take_string(scan))
 		return false;
-	skip_space(scan);
-	if (peek(scan) != ':')
-		return refuse(scan, "a colon is missing");
+	json_validate_skip_space(scan);
+	if (json_validate_peek(scan) != ':')
+		return json_validate_refuse(scan, "a colon is missing");
 	scan->at++;
 	return true;
 }
 
 /* A scalar value, an empty container, or the opening of one up to where its first value stands. Says in `*ret_whole`
  * whether a value is complete. */
-static bool take_value(struct scan *scan, bool *ret_whole)
+static bool json_validate_take_value(struct scan *scan, bool *ret_whole)
 {
 	char first;
 
-	skip_space(scan);
-	first = peek(scan);
+	json_validate_skip_space(scan);
+	first = json_validate_peek(scan);
 	*ret_whole = true;
 	if (first == '"')
 		return take_string(scan);
 	if (first == 't' || first == 'f' || first == 'n')
-		return take_word(scan, first == 't' ? "true" : first == 'f' ? "false" : "null");
+		return json_validate_take_word(scan, first == 't' ? "true" : first == 'f' ? "false" : "null");
 	if (first == '-' || (first >= '0' && first <= '9'))
-		return take_number(scan);
+		return json_validate_take_number(scan);
 	if (first != '{' && first != '[')
-		return refuse(scan, "no JSON value");
+		return json_validate_refuse(scan, "no JSON value");
 	if (scan->depth == DEPTH_MAX)
-		return refuse(scan, "nested too deeply");
+		return json_validate_refuse(scan, "nested too deeply");
 	scan->at++;
-	skip_space(scan);
-	if (peek(scan) == (first == '{' ? '}' : ']')) {
+	json_validate_skip_space(scan);
+	if (json_validate_peek(scan) == (first == '{' ? '}' : ']')) {
 		scan->at++;
 		return true;
 	}
 	scan->open[scan->depth++] = first;
 	*ret_whole = false;
-	return first == '[' || take_key(scan);
+	return first == '[' || json_validate_take_key(scan);
 }
 
 /* After a complete value: closes containers until a comma says that another value comes, or all are closed. */
@@ -141,13 +141,13 @@ static bool take_close(struct scan *scan)
 	while (scan->depth) {
 		bool object = scan->open[scan->depth - 1] == '{';
 
-		skip_space(scan);
-		if (peek(scan) == ',') {
+		json_validate_skip_space(scan);
+		if (json_validate_peek(scan) == ',') {
 			scan->at++;
-			return !object || take_key(scan);
+			return !object || json_validate_take_key(scan);
 		}
-		if (peek(scan) != (object ? '}' : ']'))
-			return refuse(scan, object ? "a comma or a closing brace is missing"
+		if (json_validate_peek(scan) != (object ? '}' : ']'))
+			return json_validate_refuse(scan, object ? "a comma or a closing brace is missing"
 			                           : "a comma or a closing bracket is missing");
 		scan->at++;
 		scan->depth--;
@@ -155,23 +155,23 @@ static bool take_close(struct scan *scan)
 	return true;
 }
 
-static bool take_document(struct scan *scan)
+static bool json_validate_take_document(struct scan *scan)
 {
 	bool whole;
 
 	do
-		if (!take_value(scan, &whole) || (whole && !take_close(scan)))
+		if (!json_validate_take_value(scan, &whole) || (whole && !take_close(scan)))
 			return false;
 	while (scan->depth);
-	skip_space(scan);
-	return scan->at == scan->end || refuse(scan, "more than one value");
+	json_validate_skip_space(scan);
+	return scan->at == scan->end || json_validate_refuse(scan, "more than one value");
 }
 
 enum ops_code ops_json_validate(const char *text, size_t size, struct ops_error *error)
 {
 	struct scan scan = {.start = text, .at = text, .end = text + size};
 
-	if (take_document(&scan))
+	if (json_validate_take_document(&scan))
 		return OPS_OK;
 	return ops_fault(error, OPS_INVALID, "invalid JSON at byte %zu: %s", (size_t)(scan.at - scan.start), scan.wrong);
 }

@@ -115,7 +115,7 @@ struct decimal {
 #define EXPONENT_MAX 10000
 
 /* Digits, of which those that do not fit raise the exponent. Gives how many there were. */
-static size_t take_digits(const char **at, const char *end, struct decimal *number, size_t *taken, bool fraction)
+static size_t json_value_take_digits(const char **at, const char *end, struct decimal *number, size_t *taken, bool fraction)
 {
 	const char *first = *at;
 
@@ -155,10 +155,10 @@ static bool take_decimal(const char *at, const char *end, struct decimal *number
 
 	*number = (struct decimal){.negative = at < end && *at == '-'};
 	at += number->negative;
-	digits = take_digits(&at, end, number, &taken, false);
+	digits = json_value_take_digits(&at, end, number, &taken, false);
 	if (at < end && *at == '.') {
 		at++;
-		digits += take_digits(&at, end, number, &taken, true);
+		digits += json_value_take_digits(&at, end, number, &taken, true);
 	}
 	if (digits == 0 || (at < end && (*at | 0x20) == 'e' && !take_exponent(&at, end, number)))
 		return false;
@@ -195,7 +195,7 @@ struct cleaner {
 	bool words;
 };
 
-static void skip_space(struct cleaner *c)
+static void json_value_skip_space(struct cleaner *c)
 {
 	c->at = ops_json_space_end(c->at, c->end);
 }
@@ -219,13 +219,13 @@ static const char *clean_string(struct cleaner *c)
 	return NULL;
 }
 
-static bool is_word(const char *text, size_t size)
+static bool json_value_is_word(const char *text, size_t size)
 {
 	return (size == 4 && memcmp(text, "true", 4) == 0) || (size == 5 && memcmp(text, "false", 5) == 0) ||
 	       (size == 4 && memcmp(text, "null", 4) == 0);
 }
 
-static bool is_number(const char *at, const char *end)
+static bool json_value_is_number(const char *at, const char *end)
 {
 	bool whole;
 
@@ -240,7 +240,7 @@ static const char *clean_token(struct cleaner *c)
 		c->at++;
 	if (c->at == first)
 		return "a value is expected";
-	if (is_word(first, (size_t)(c->at - first)) || is_number(first, c->at)) {
+	if (json_value_is_word(first, (size_t)(c->at - first)) || json_value_is_number(first, c->at)) {
 		ops_buffer_append(c->out, first, (size_t)(c->at - first));
 		return NULL;
 	}
@@ -260,7 +260,7 @@ static const char *clean_list(struct cleaner *c, char close, bool named, unsigne
 	for (;;) {
 		const char *failure = NULL;
 
-		skip_space(c);
+		json_value_skip_space(c);
 		if (c->at == c->end || *c->at == close)
 			break;
 		if (*c->at == ',') {
@@ -277,11 +277,11 @@ static const char *clean_list(struct cleaner *c, char close, bool named, unsigne
 			if (*c->at != '"')
 				return "a name in quotes is expected";
 			failure = clean_string(c);
-			skip_space(c);
+			json_value_skip_space(c);
 			if (!failure && (c->at == c->end || *c->at++ != ':'))
 				return "':' is expected";
 			ops_buffer_append(c->out, ":", 1);
-			skip_space(c);
+			json_value_skip_space(c);
 		}
 		if (!failure)
 			failure = clean_value(c, depth);
@@ -322,9 +322,9 @@ const char *ops_json_clean(struct ops_buffer *out, const char *text, size_t size
 	if (members) {
 		failure = clean_list(&cleaner, '\0', true, 0);
 	} else {
-		skip_space(&cleaner);
+		json_value_skip_space(&cleaner);
 		failure = clean_value(&cleaner, 0);
-		skip_space(&cleaner);
+		json_value_skip_space(&cleaner);
 		if (!failure && cleaner.at != cleaner.end)
 			failure = "text behind the value";
 	}

@@ -18,7 +18,7 @@ static const char *skip_gap(const char *at, const char *end)
 	return at;
 }
 
-static const char *skip_string(const char *at, const char *end)
+static const char *json_walk_skip_string(const char *at, const char *end)
 {
 	uint8_t flags = 0;
 	const char *last = ops_json_string_end(at + 1, end, &flags);
@@ -26,10 +26,10 @@ static const char *skip_string(const char *at, const char *end)
 	return last ? last + 1 : end;
 }
 
-static const char *skip_value(const char *at, const char *end)
+static const char *json_walk_skip_value(const char *at, const char *end)
 {
 	if (at < end && *at == '"')
-		return skip_string(at, end);
+		return json_walk_skip_string(at, end);
 	if (at < end && (*at == '{' || *at == '['))
 		return ops_json_nested_end(at, end);
 	while (at < end && *at != ',' && *at != '}' && *at != ']')
@@ -50,7 +50,7 @@ struct ops_json_walk ops_json_walk(const char *text, size_t size)
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value)
 {
 	const char *start = skip_gap(cursor->at, cursor->end);
-	const char *end = skip_value(start, cursor->end);
+	const char *end = json_walk_skip_value(start, cursor->end);
 
 	cursor->at = end;
 	while (end > start && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\t' || end[-1] == '\r'))
@@ -68,7 +68,7 @@ bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_k
 
 	if (start == cursor->end || *start != '"')
 		return false;
-	end = skip_string(start, cursor->end);
+	end = json_walk_skip_string(start, cursor->end);
 	cursor->at = skip_gap(end, cursor->end);
 	if (cursor->at == cursor->end || *cursor->at != ':' || end < start + 2)
 		return false;
@@ -112,7 +112,7 @@ bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 }
 
 /* Digits alone, which a double might round: times in nanoseconds have nineteen. */
-static bool take_digits(struct ops_string slice, int64_t *ret_value)
+static bool json_walk_take_digits(struct ops_string slice, int64_t *ret_value)
 {
 	size_t at = slice.size && slice.bytes[0] == '-';
 	int64_t value = 0;
@@ -134,7 +134,7 @@ bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value)
 {
 	double value;
 
-	if (take_digits(slice, ret_value))
+	if (json_walk_take_digits(slice, ret_value))
 		return true;
 	if (!ops_json_parse_number(slice, &value) || !(value > -9e15 && value < 9e15) || value != (double)(int64_t)value)
 		return false;

@@ -13,7 +13,7 @@
 
 /* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
  * those of compressed data. */
-static enum ops_code decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+static enum ops_code json_window_decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
 {
 	struct ops_source *inner;
 	bool compressed;
@@ -46,7 +46,7 @@ enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_so
 		size += got;
 	}
 	window->end += size;
-	return code ? code : decompress(window, source, error);
+	return code ? code : json_window_decompress(window, source, error);
 }
 
 void ops_json_window_release(struct ops_json_window *window)
@@ -56,7 +56,7 @@ void ops_json_window_release(struct ops_json_window *window)
 }
 
 /* Makes the window twice as large when what is left fills more than half of it. */
-static enum ops_code grow(struct ops_json_window *window, struct ops_error *error)
+static enum ops_code json_window_grow(struct ops_json_window *window, struct ops_error *error)
 {
 	size_t left = (size_t)(window->end - window->at);
 	char *grown;
@@ -85,7 +85,7 @@ enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_er
 	memmove(window->bytes, window->at, left);
 	window->at = window->bytes;
 	window->end = window->bytes + left;
-	code = grow(window, error);
+	code = json_window_grow(window, error);
 	while (!code && size && window->end < window->bytes + window->capacity) {
 		code = ops_source_read(window->source, window->end,
 		                       (size_t)(window->bytes + window->capacity - window->end), &size, error);

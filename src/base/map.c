@@ -29,7 +29,7 @@ bool ops_map_expect(struct ops_map *map, const struct ops_map_keys *keys)
 	return map->dense != NULL;
 }
 
-static size_t place(const struct ops_map *map, uint64_t key)
+static size_t map_place(const struct ops_map *map, uint64_t key)
 {
 	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
 	size_t at = (size_t)(hash ^ hash >> 32) & (map->slot_count - 1);
@@ -40,7 +40,7 @@ static size_t place(const struct ops_map *map, uint64_t key)
 }
 
 /* At most half of the slots are taken. */
-static bool grow(struct ops_map *map)
+static bool map_grow(struct ops_map *map)
 {
 	struct ops_map bigger = *map;
 
@@ -50,7 +50,7 @@ static bool grow(struct ops_map *map)
 		return false;
 	for (size_t i = 0; i < map->slot_count; i++)
 		if (map->slots[i].used)
-			bigger.slots[place(&bigger, map->slots[i].key)] = map->slots[i];
+			bigger.slots[map_place(&bigger, map->slots[i].key)] = map->slots[i];
 	ops_free(map->slots);
 	*map = bigger;
 	return true;
@@ -66,9 +66,9 @@ uint32_t *ops_map_slot(struct ops_map *map, uint64_t key, uint32_t value)
 		*dense = *dense == OPS_NONE ? value : *dense;
 		return dense;
 	}
-	if (map->count * 2 >= map->slot_count && !grow(map))
+	if (map->count * 2 >= map->slot_count && !map_grow(map))
 		return NULL;
-	at = place(map, key);
+	at = map_place(map, key);
 	if (!map->slots[at].used) {
 		map->slots[at] = (struct ops_map_slot){key, value, 1};
 		map->count++;
@@ -89,7 +89,7 @@ uint32_t ops_map_find(const struct ops_map *map, uint64_t key)
 		return map->dense[key - map->low];
 	if (!map->slot_count)
 		return OPS_NONE;
-	at = place(map, key);
+	at = map_place(map, key);
 	return map->slots[at].used ? map->slots[at].value : OPS_NONE;
 }
 

@@ -17,7 +17,7 @@ static bool is_control(const char *at, size_t length)
 	return !shows || (length == 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe);
 }
 
-static void append_bytes(struct ops_buffer *out, const char *at, size_t length)
+static void markup_append_bytes(struct ops_buffer *out, const char *at, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		ops_buffer_printf(out, "\\x%02x", (uint8_t)at[i]);
@@ -31,7 +31,7 @@ void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, s
 		size_t length = ops_utf8_length(at, end);
 
 		if (length == 0 || is_control(at, length))
-			append_bytes(out, at, length ? length : 1);
+			markup_append_bytes(out, at, length ? length : 1);
 		else if (*at == '<')
 			ops_buffer_append_text(out, "&lt;");
 		else if (*at == '>')

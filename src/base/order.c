@@ -34,7 +34,7 @@ static size_t run_end(const uint32_t *rows, size_t start, size_t count, ops_befo
 }
 
 /* Merges two neighbouring runs from `rows` into the same place of `out`. */
-static void merge(const uint32_t *rows, uint32_t *out, size_t start, size_t middle, size_t end, ops_before *before,
+static void order_merge(const uint32_t *rows, uint32_t *out, size_t start, size_t middle, size_t end, ops_before *before,
                   const void *context)
 {
 	size_t left = start;
@@ -59,7 +59,7 @@ static size_t merge_pairs(const uint32_t *rows, uint32_t *out, size_t count, ops
 
 		end = middle < count ? run_end(rows, middle, count, before, context) : middle;
 		pairs += end > middle;
-		merge(rows, out, start, middle, end, before, context);
+		order_merge(rows, out, start, middle, end, before, context);
 	}
 	return pairs;
 }

@@ -53,7 +53,7 @@ static bool has_byte(const struct byte_set *set, unsigned char byte)
 	return set->bits[byte / 64] >> byte % 64 & 1;
 }
 
-static void add_bytes(struct byte_set *set, unsigned from, unsigned to)
+static void pattern_add_bytes(struct byte_set *set, unsigned from, unsigned to)
 {
 	for (unsigned byte = from; byte <= to; byte++)
 		set->bits[byte / 64] |= UINT64_C(1) << byte % 64;
@@ -71,7 +71,7 @@ static void join_sets(struct byte_set *set, const struct byte_set *other)
 		set->bits[i] |= other->bits[i];
 }
 
-static bool is_word(unsigned char byte)
+static bool pattern_is_word(unsigned char byte)
 {
 	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
@@ -88,7 +88,7 @@ struct parser {
 
 static void parse_alternatives(struct parser *parser);
 
-static void fail(struct parser *parser, const char *what)
+static void pattern_fail(struct parser *parser, const char *what)
 {
 	if (!parser->code)
 		parser->code = ops_fault(parser->error, OPS_INVALID, "regular expression: %s at character %zu", what,
@@ -113,20 +113,20 @@ static bool insert(struct parser *parser, uint32_t at, uint32_t size)
 	return true;
 }
 
-static void put(struct parser *parser, uint32_t at, enum op op, int32_t to, int32_t or_to)
+static void pattern_put(struct parser *parser, uint32_t at, enum op op, int32_t to, int32_t or_to)
 {
 	if (insert(parser, at, 1))
 		parser->pattern->program[at] = (struct instruction){.op = op, .to = to, .or_to = or_to};
 }
 
-static void append(struct parser *parser, enum op op, int32_t to, int32_t or_to)
+static void pattern_append(struct parser *parser, enum op op, int32_t to, int32_t or_to)
 {
-	put(parser, parser->pattern->count, op, to, or_to);
+	pattern_put(parser, parser->pattern->count, op, to, or_to);
 }
 
 static void append_set(struct parser *parser, const struct byte_set *set)
 {
-	append(parser, SET, 0, 0);
+	pattern_append(parser, SET, 0, 0);
 	if (!parser->code)
 		parser->pattern->program[parser->pattern->count - 1].set = *set;
 }
@@ -141,22 +141,22 @@ static bool has_next(const struct parser *parser, const char *text)
 }
 
 /* The set of \d, \w, \s and their opposites; false for other letters. */
-static bool class_of(char letter, struct byte_set *ret_set)
+static bool pattern_class_of(char letter, struct byte_set *ret_set)
 {
 	struct byte_set set = {0};
 
 	switch (letter) {
 	case 'd': case 'D':
-		add_bytes(&set, '0', '9');
+		pattern_add_bytes(&set, '0', '9');
 		break;
 	case 'w': case 'W':
 		for (unsigned byte = 0; byte < 128; byte++)
-			if (is_word((unsigned char)byte))
-				add_bytes(&set, byte, byte);
+			if (pattern_is_word((unsigned char)byte))
+				pattern_add_bytes(&set, byte, byte);
 		break;
 	case 's': case 'S':
-		add_bytes(&set, '\t', '\r');
-		add_bytes(&set, ' ', ' ');
+		pattern_add_bytes(&set, '\t', '\r');
+		pattern_add_bytes(&set, ' ', ' ');
 		break;
 	default:
 		return false;
@@ -178,9 +178,9 @@ static int escaped_byte(struct parser *parser, char letter)
 		break;
 	}
 	if (letter >= '0' && letter <= '9')
-		fail(parser, "back-references are not supported");
-	else if (is_word((unsigned char)letter) && letter != '_')
-		fail(parser, "unknown escape");
+		pattern_fail(parser, "back-references are not supported");
+	else if (pattern_is_word((unsigned char)letter) && letter != '_')
+		pattern_fail(parser, "unknown escape");
 	return parser->code ? -1 : (unsigned char)letter;
 }
 
@@ -191,18 +191,18 @@ static void parse_escape(struct parser *parser)
 	int byte;
 
 	if (parser->end - parser->at < 2) {
-		fail(parser, "incomplete escape");
+		pattern_fail(parser, "incomplete escape");
 		return;
 	}
 	letter = parser->at[1];
 	if (letter == 'b' || letter == 'B') {
-		append(parser, letter == 'b' ? AT_WORD_EDGE : NOT_AT_WORD_EDGE, 0, 0);
-	} else if (class_of(letter, &set)) {
+		pattern_append(parser, letter == 'b' ? AT_WORD_EDGE : NOT_AT_WORD_EDGE, 0, 0);
+	} else if (pattern_class_of(letter, &set)) {
 		append_set(parser, &set);
 	} else {
 		byte = escaped_byte(parser, letter);
 		if (byte >= 0)
-			add_bytes(&set, (unsigned)byte, (unsigned)byte);
+			pattern_add_bytes(&set, (unsigned)byte, (unsigned)byte);
 		append_set(parser, &set);
 	}
 	parser->at += 2;
@@ -223,11 +223,11 @@ static void parse_named_class(struct parser *parser, struct byte_set *set)
 			continue;
 		for (int byte = 0; byte < 128; byte++)
 			if (classes[i].has(byte))
-				add_bytes(set, (unsigned)byte, (unsigned)byte);
+				pattern_add_bytes(set, (unsigned)byte, (unsigned)byte);
 		parser->at += strlen(classes[i].name);
 		return;
 	}
-	fail(parser, "unknown character class");
+	pattern_fail(parser, "unknown character class");
 }
 
 /* One byte of a bracket, with its escape; -1 for a class, which is added to the set, and after a failure. */
@@ -244,7 +244,7 @@ static int bracket_byte(struct parser *parser, struct byte_set *set)
 		parser->at++;
 		return byte;
 	}
-	if (class_of(parser->at[1], &class_set)) {
+	if (pattern_class_of(parser->at[1], &class_set)) {
 		join_sets(set, &class_set);
 		byte = -1;
 	} else {
@@ -263,7 +263,7 @@ static void parse_bracket(struct parser *parser)
 		int from, to;
 
 		if (parser->at == parser->end) {
-			fail(parser, "missing ']'");
+			pattern_fail(parser, "missing ']'");
 			return;
 		}
 		if (*parser->at == ']' && !is_first)
@@ -273,10 +273,10 @@ static void parse_bracket(struct parser *parser)
 			parser->at++;
 			to = bracket_byte(parser, &set);
 			if (to < from)
-				fail(parser, "reversed range");
+				pattern_fail(parser, "reversed range");
 		}
 		if (from >= 0 && !parser->code)
-			add_bytes(&set, (unsigned)from, (unsigned)to);
+			pattern_add_bytes(&set, (unsigned)from, (unsigned)to);
 	}
 	parser->at++;
 	if (opposite)
@@ -287,12 +287,12 @@ static void parse_bracket(struct parser *parser)
 static void parse_group(struct parser *parser)
 {
 	if (has_next(parser, "(?") && !has_next(parser, "(?:")) {
-		fail(parser, "unsupported group (only '(?:' is)");
+		pattern_fail(parser, "unsupported group (only '(?:' is)");
 		return;
 	}
 	parser->at += has_next(parser, "(?:") ? 3 : 1;
 	if (++parser->depth > DEPTH_MAX) {
-		fail(parser, "groups nested too deeply");
+		pattern_fail(parser, "groups nested too deeply");
 		return;
 	}
 	parse_alternatives(parser);
@@ -300,10 +300,10 @@ static void parse_group(struct parser *parser)
 	if (has_next(parser, ")"))
 		parser->at++;
 	else
-		fail(parser, "missing ')'");
+		pattern_fail(parser, "missing ')'");
 }
 
-static void parse_atom(struct parser *parser)
+static void pattern_parse_atom(struct parser *parser)
 {
 	struct byte_set set = {0};
 
@@ -318,19 +318,19 @@ static void parse_atom(struct parser *parser)
 		parse_escape(parser);
 		return;
 	case '^':
-		append(parser, AT_START, 0, 0);
+		pattern_append(parser, AT_START, 0, 0);
 		break;
 	case '$':
-		append(parser, AT_END, 0, 0);
+		pattern_append(parser, AT_END, 0, 0);
 		break;
 	case '*': case '+': case '?':
-		fail(parser, "nothing to repeat");
+		pattern_fail(parser, "nothing to repeat");
 		return;
 	default:
 		if (*parser->at == '.')
-			add_bytes(&set, 0, 255);
+			pattern_add_bytes(&set, 0, 255);
 		else
-			add_bytes(&set, (unsigned char)*parser->at, (unsigned char)*parser->at);
+			pattern_add_bytes(&set, (unsigned char)*parser->at, (unsigned char)*parser->at);
 		append_set(parser, &set);
 	}
 	parser->at++;
@@ -341,7 +341,7 @@ static void parse_atom(struct parser *parser)
 #define NO_LIMIT UINT32_MAX
 
 /* Digits as a number; false when there are none. */
-static bool take_number(struct parser *parser, uint32_t *ret_number)
+static bool pattern_take_number(struct parser *parser, uint32_t *ret_number)
 {
 	const char *from = parser->at;
 	uint32_t number = 0;
@@ -363,14 +363,14 @@ static bool take_repetition(struct parser *parser, uint32_t *ret_least, uint32_t
 		parser->at++;
 	} else if (*parser->at == '{' && parser->end - parser->at > 1 && parser->at[1] >= '0' && parser->at[1] <= '9') {
 		parser->at++;
-		take_number(parser, ret_least);
+		pattern_take_number(parser, ret_least);
 		*ret_most = *ret_least;
 		if (has_next(parser, ",")) {
 			parser->at++;
-			*ret_most = take_number(parser, ret_most) ? *ret_most : NO_LIMIT;
+			*ret_most = pattern_take_number(parser, ret_most) ? *ret_most : NO_LIMIT;
 		}
 		if (!has_next(parser, "}") || *ret_most < *ret_least) {
-			fail(parser, "malformed repetition (use '{2}', '{2,}' or '{2,5}')");
+			pattern_fail(parser, "malformed repetition (use '{2}', '{2,}' or '{2,5}')");
 			return false;
 		}
 		parser->at++;
@@ -394,12 +394,12 @@ static void repeat(struct parser *parser, uint32_t from, uint32_t least, uint32_
 	for (uint32_t i = 1; i < times && insert(parser, pattern->count, size); i++)
 		memcpy(&pattern->program[from + i * size], &pattern->program[from], size * sizeof(*pattern->program));
 	for (uint32_t i = times; !parser->code && i-- > least;) {
-		put(parser, from + i * size, SPLIT, 1, over + (most == NO_LIMIT));
+		pattern_put(parser, from + i * size, SPLIT, 1, over + (most == NO_LIMIT));
 		if (most == NO_LIMIT)
-			append(parser, JUMP, -over, 0);
+			pattern_append(parser, JUMP, -over, 0);
 	}
 	if (most == NO_LIMIT && least)
-		append(parser, SPLIT, 1 - over, 1);
+		pattern_append(parser, SPLIT, 1 - over, 1);
 	if (!times)
 		pattern->count = from;
 }
@@ -413,7 +413,7 @@ static void parse_sequence(struct parser *parser)
 	while (!parser->code && parser->at < parser->end && *parser->at != '|' && *parser->at != ')') {
 		uint32_t from = parser->pattern->count;
 
-		parse_atom(parser);
+		pattern_parse_atom(parser);
 		while (take_repetition(parser, &least, &most))
 			repeat(parser, from, least, most);
 	}
@@ -428,8 +428,8 @@ static void parse_alternatives(struct parser *parser)
 
 	parse_sequence(parser);
 	while (!parser->code && has_next(parser, "|")) {
-		put(parser, from, SPLIT, 1, (int32_t)(parser->pattern->count - from) + 2);
-		append(parser, JUMP, has_jump ? (int32_t)jump : -1, 0); /* a list of jumps, until their end is known */
+		pattern_put(parser, from, SPLIT, 1, (int32_t)(parser->pattern->count - from) + 2);
+		pattern_append(parser, JUMP, has_jump ? (int32_t)jump : -1, 0); /* a list of jumps, until their end is known */
 		jump = parser->pattern->count - 1;
 		has_jump = true;
 		from = parser->pattern->count;
@@ -454,13 +454,13 @@ struct search {
 
 static bool is_at_edge(const struct search *search, size_t at)
 {
-	bool before = at > 0 && is_word((unsigned char)search->bytes[at - 1]);
-	bool behind = at < search->size && is_word((unsigned char)search->bytes[at]);
+	bool before = at > 0 && pattern_is_word((unsigned char)search->bytes[at - 1]);
+	bool behind = at < search->size && pattern_is_word((unsigned char)search->bytes[at]);
 
 	return before != behind;
 }
 
-static bool holds(const struct search *search, enum op op, size_t at)
+static bool pattern_holds(const struct search *search, enum op op, size_t at)
 {
 	switch (op) {
 	case AT_START: return at == 0;
@@ -471,7 +471,7 @@ static bool holds(const struct search *search, enum op op, size_t at)
 }
 
 /* Adds what waits for a byte behind instruction `from`, where the text is at `at`. True when that is a match. */
-static bool add(struct search *search, struct threads *threads, uint32_t from, size_t at)
+static bool pattern_add(struct search *search, struct threads *threads, uint32_t from, size_t at)
 {
 	struct ops_pattern *pattern = search->pattern;
 	uint32_t *stack = pattern->stack, depth = 0;
@@ -493,7 +493,7 @@ static bool add(struct search *search, struct threads *threads, uint32_t from, s
 			stack[depth++] = number + (uint32_t)instruction->or_to;
 		if (instruction->op == SPLIT || instruction->op == JUMP)
 			stack[depth++] = number + (uint32_t)instruction->to;
-		else if (instruction->op != SET && holds(search, instruction->op, at))
+		else if (instruction->op != SET && pattern_holds(search, instruction->op, at))
 			stack[depth++] = number + 1;
 	}
 	return false;
@@ -511,7 +511,7 @@ static size_t skip(struct search *search, size_t at)
 	return at;
 }
 
-static bool find(struct search *search, bool at_start, uint64_t steps_max)
+static bool pattern_find(struct search *search, bool at_start, uint64_t steps_max)
 {
 	struct ops_pattern *pattern = search->pattern;
 	struct threads *now = &pattern->threads[0], *next = &pattern->threads[1];
@@ -521,7 +521,7 @@ static bool find(struct search *search, bool at_start, uint64_t steps_max)
 	for (size_t at = 0;; at++) {
 		if (!now->count && pattern->skips && !at_start)
 			at = skip(search, at);
-		if ((at == 0 || !at_start) && add(search, now, 0, at))
+		if ((at == 0 || !at_start) && pattern_add(search, now, 0, at))
 			return true;
 		if (at == search->size || (at_start && !now->count) || search->steps >= steps_max)
 			return false;
@@ -530,7 +530,7 @@ static bool find(struct search *search, bool at_start, uint64_t steps_max)
 		for (uint32_t i = 0; i < now->count; i++) {
 			search->steps++;
 			if (has_byte(&pattern->program[now->at[i]].set, (unsigned char)search->bytes[at]) &&
-			    add(search, next, now->at[i] + 1, at + 1))
+			    pattern_add(search, next, now->at[i] + 1, at + 1))
 				return true;
 		}
 		now = next;
@@ -541,7 +541,7 @@ static bool find(struct search *search, bool at_start, uint64_t steps_max)
 bool ops_pattern_find(struct ops_pattern *pattern, const char *bytes, size_t size, bool at_start, uint64_t *steps_left)
 {
 	struct search search = {.pattern = pattern, .bytes = bytes, .size = size};
-	bool found = *steps_left && find(&search, at_start, *steps_left);
+	bool found = *steps_left && pattern_find(&search, at_start, *steps_left);
 
 	*steps_left -= search.steps < *steps_left ? search.steps : *steps_left;
 	return found;
@@ -588,7 +588,7 @@ enum ops_code ops_pattern_new(const char *bytes, size_t size, struct ops_pattern
 		return ops_fault_memory(error);
 	parse_alternatives(&parser);
 	if (!parser.code && parser.at < parser.end)
-		fail(&parser, "unmatched ')'");
+		pattern_fail(&parser, "unmatched ')'");
 	if (parser.code) {
 		ops_pattern_free(parser.pattern);
 		return parser.code;

@@ -83,7 +83,7 @@ static void emit_packed(struct ops_sink *sink, int how)
 	} while (sink->stream.avail_out == 0 && !ops_sink_failed(sink));
 }
 
-static void flush(struct ops_sink *sink)
+static void sink_flush(struct ops_sink *sink)
 {
 	if (!ops_sink_failed(sink)) {
 		if (sink->deflating)
@@ -98,7 +98,7 @@ static void flush(struct ops_sink *sink)
 char *ops_sink_room(struct ops_sink *sink)
 {
 	if (STAGING_BYTES - sink->staged < OPS_SINK_ROOM)
-		flush(sink);
+		sink_flush(sink);
 	return sink->staging + sink->staged;
 }
 
@@ -120,7 +120,7 @@ void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size)
 		from += part;
 		size -= part;
 		if (sink->staged == STAGING_BYTES)
-			flush(sink);
+			sink_flush(sink);
 	}
 }
 
@@ -131,19 +131,19 @@ uint64_t ops_sink_total(const struct ops_sink *sink)
 
 /* --- opening ------------------------------------------------------------------------------------------------------- */
 
-static void *allocate_for_zlib(void *unused, uInt count, uInt bytes_each)
+static void *sink_allocate_for_zlib(void *unused, uInt count, uInt bytes_each)
 {
 	(void)unused;
 	return ops_realloc_array(NULL, count, bytes_each);
 }
 
-static void free_for_zlib(void *unused, void *memory)
+static void sink_free_for_zlib(void *unused, void *memory)
 {
 	(void)unused;
 	ops_free(memory);
 }
 
-static void release(struct ops_sink *sink)
+static void sink_release(struct ops_sink *sink)
 {
 	if (sink->deflating)
 		deflateEnd(&sink->stream);
@@ -160,15 +160,15 @@ static bool start_deflate(struct ops_sink *sink, int level)
 	sink->packed = ops_alloc(PACKED_BYTES);
 	if (!sink->packed)
 		return false;
-	sink->stream.zalloc = allocate_for_zlib;
-	sink->stream.zfree = free_for_zlib;
+	sink->stream.zalloc = sink_allocate_for_zlib;
+	sink->stream.zfree = sink_free_for_zlib;
 	sink->deflating =
 		deflateInit2(&sink->stream, level, Z_DEFLATED, gzip_window, 9, Z_DEFAULT_STRATEGY) == Z_OK;
 	return sink->deflating;
 }
 
 /* `path` with its last component replaced by `name`, or `name` alone where it is absolute. */
-static char *join(const char *path, const char *name)
+static char *sink_join(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
 	size_t folder = slash && name[0] != '/' ? (size_t)(slash - path) + 1 : 0;
@@ -183,9 +183,9 @@ static char *join(const char *path, const char *name)
 }
 
 /* Follows the symbolic links that the last component of `path` may be, also to where nothing stands yet. Gives errno. */
-static int follow_links(const char *path, char **ret_target)
+static int sink_follow_links(const char *path, char **ret_target)
 {
-	char *target = join("", path);
+	char *target = sink_join("", path);
 
 	for (int i = 0; target && i < LINKS_MAX; i++) {
 		char link[PATH_MAX];
@@ -197,7 +197,7 @@ static int follow_links(const char *path, char **ret_target)
 			return 0;
 		}
 		link[length] = '\0';
-		next = join(target, link);
+		next = sink_join(target, link);
 		ops_free(target);
 		target = next;
 	}
@@ -232,7 +232,7 @@ static int name_temporary(struct ops_sink *sink)
 		clock_gettime(CLOCK_REALTIME, &now);
 		snprintf(name, sizeof(name), ".opstrobe-%lx-%lx-%x.tmp", (unsigned long)getpid(), (unsigned long)now.tv_nsec,
 		         (unsigned)__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED));
-		sink->temporary = join(sink->target, name);
+		sink->temporary = sink_join(sink->target, name);
 		if (!sink->temporary)
 			return ENOMEM;
 		os_errno = sink->unnamed ? link_to(sink, sink->temporary) : create_at(sink, sink->temporary);
@@ -247,7 +247,7 @@ static int name_temporary(struct ops_sink *sink)
 /* The new file; without a name if it can be given one later. Gives errno. */
 static int create_new(struct ops_sink *sink, const struct stat *old)
 {
-	char *folder = join(sink->target, ".");
+	char *folder = sink_join(sink->target, ".");
 	int os_errno = 0;
 
 	if (!folder)
@@ -282,7 +282,7 @@ static int put_in_place(struct ops_sink *sink)
 }
 
 /* Opens what the bytes are written to. A device or a pipe cannot be replaced and is written in place. Gives errno. */
-static int open_target(struct ops_sink *sink, const char *path)
+static int sink_open_target(struct ops_sink *sink, const char *path)
 {
 	struct stat old;
 	bool exists = stat(path, &old) == 0;
@@ -294,7 +294,7 @@ static int open_target(struct ops_sink *sink, const char *path)
 		return EISDIR;
 	if (exists && access(path, W_OK) != 0)
 		return errno;
-	os_errno = follow_links(path, &sink->target);
+	os_errno = sink_follow_links(path, &sink->target);
 	if (os_errno)
 		return os_errno;
 	if (!exists || S_ISREG(old.st_mode))
@@ -312,12 +312,12 @@ enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_si
 		return ops_fault_memory(error);
 	sink->fd = -1;
 	if (gzip_level > 0 && !start_deflate(sink, gzip_level)) {
-		release(sink);
+		sink_release(sink);
 		return ops_fault_memory(error);
 	}
-	os_errno = open_target(sink, path);
+	os_errno = sink_open_target(sink, path);
 	if (os_errno) {
-		release(sink);
+		sink_release(sink);
 		return ops_fault_errno(error, os_errno, "cannot create '%s'", path);
 	}
 	*ret_sink = sink;
@@ -342,7 +342,7 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
 
-	flush(sink);
+	sink_flush(sink);
 	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
 	/* After a crash of the machine the name is that of the old file or of all of the new one. Some file systems tell only now
@@ -359,7 +359,7 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 		code = ops_fault_errno(error, sink->os_errno, "cannot write '%s'", sink->target);
 	else if (sink->out_of_memory)
 		code = ops_fault_memory(error);
-	release(sink);
+	sink_release(sink);
 	return code;
 }
 
@@ -371,5 +371,5 @@ void ops_sink_abandon(struct ops_sink *sink)
 		close(sink->fd);
 	if (sink->temporary)
 		unlink(sink->temporary);
-	release(sink);
+	sink_release(sink);
 }

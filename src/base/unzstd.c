@@ -25,7 +25,7 @@ struct zstd_source {
 	bool inner_ended, ended;
 };
 
-static enum ops_code fill_input(struct zstd_source *source, struct ops_error *error)
+static enum ops_code unzstd_fill_input(struct zstd_source *source, struct ops_error *error)
 {
 	size_t size = 0;
 	enum ops_code code = ops_source_read(source->inner, source->bytes, INPUT_BYTES, &size, error);
@@ -39,7 +39,7 @@ static enum ops_code fill_input(struct zstd_source *source, struct ops_error *er
 }
 
 /* What is no frame behind frames is told and left alone. */
-static enum ops_code refuse(struct zstd_source *source, size_t result, struct ops_error *error)
+static enum ops_code unzstd_refuse(struct zstd_source *source, size_t result, struct ops_error *error)
 {
 	uint64_t byte = source->inner->done - (source->input.size - source->input.pos);
 	ZSTD_ErrorCode reason = ZSTD_getErrorCode(result);
@@ -56,13 +56,13 @@ static enum ops_code refuse(struct zstd_source *source, size_t result, struct op
 }
 
 /* Takes what the decompressor has made of the input so far. */
-static enum ops_code decompress(struct zstd_source *source, ZSTD_outBuffer *output, struct ops_error *error)
+static enum ops_code unzstd_decompress(struct zstd_source *source, ZSTD_outBuffer *output, struct ops_error *error)
 {
 	size_t from = source->input.pos, had = output->pos;
 	size_t result = ZSTD_decompressStream(source->stream, output, &source->input);
 
 	if (ZSTD_isError(result))
-		return refuse(source, result, error);
+		return unzstd_refuse(source, result, error);
 	if (result == 0) {
 		source->frames += source->in_frame || source->input.pos > from;
 		source->in_frame = false;
@@ -85,9 +85,9 @@ static enum ops_code zstd_read(struct ops_source *base, char *out, size_t room, 
 
 	while (!code && !source->ended && !output.pos) {
 		if (source->input.pos == source->input.size && !source->inner_ended)
-			code = fill_input(source, error);
+			code = unzstd_fill_input(source, error);
 		if (!code)
-			code = decompress(source, &output, error);
+			code = unzstd_decompress(source, &output, error);
 	}
 	if (!code)
 		code = ops_source_unpacked(base, output.pos, error);

@@ -12,7 +12,7 @@
 #define PATH_BYTES 4096
 
 /* A number of bytes from a file of one line; UINT64_MAX when there is none or it says "max". */
-static uint64_t read_limit(const char *path)
+static uint64_t usable_memory_read_limit(const char *path)
 {
 	FILE *file = fopen(path, "re");
 	unsigned long long bytes = UINT64_MAX;
@@ -39,7 +39,7 @@ static uint64_t group_limit(const char *root, char *path, const char *file)
 
 	for (;;) {
 		if ((size_t)snprintf(whole, sizeof(whole), "%s%s/%s", root, path, file) < sizeof(whole))
-			bytes = least(bytes, read_limit(whole));
+			bytes = least(bytes, usable_memory_read_limit(whole));
 		last = strrchr(path, '/');
 		if (!last)
 			return bytes;

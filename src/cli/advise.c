@@ -29,7 +29,7 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe advise trace.json\n";
 
-static bool add(void *context, const struct ops_rank *worker)
+static bool advise_add(void *context, const struct ops_rank *worker)
 {
 	struct ops_error error;
 
@@ -80,7 +80,7 @@ int cli_advise(char **arguments)
 	adviser = ops_adviser_new();
 	if (!adviser)
 		fputs("opstrobe: out of memory\n", stderr);
-	done = adviser && cli_traces_each(arguments + 1, count, add, adviser);
+	done = adviser && cli_traces_each(arguments + 1, count, advise_add, adviser);
 	if (done) {
 		code = ops_adviser_finish(adviser, (enum ops_format)chosen, &text, &size, &error);
 		done = chosen == OPS_FORMAT_TEXT

@@ -90,7 +90,7 @@ static int print_help(const struct ops_analysis *analysis)
 	return CLI_EXIT_OK;
 }
 
-static int fail(const char *what, const char *argument)
+static int analyze_fail(const char *what, const char *argument)
 {
 	cli_log("opstrobe analyze: %s '%s'; see 'opstrobe analyze --help'\n", what, argument);
 	return CLI_EXIT_USAGE;
@@ -98,7 +98,7 @@ static int fail(const char *what, const char *argument)
 
 #define ANALYSES_MAX 64
 
-static int fail_unknown(const char *id)
+static int analyze_fail_unknown(const char *id)
 {
 	const char *names[ANALYSES_MAX + 1] = {NULL};
 	size_t count;
@@ -125,21 +125,21 @@ static int take_option(struct request *request, const char *name, size_t size, c
 		return take_format(request, value);
 	if (size == 8 && !memcmp(name, "rounding", size)) {
 		request->round_to_us = !strcmp(value, "us");
-		return request->round_to_us || !strcmp(value, "ns") ? CLI_EXIT_OK : fail("unknown rounding", value);
+		return request->round_to_us || !strcmp(value, "ns") ? CLI_EXIT_OK : analyze_fail("unknown rounding", value);
 	}
 	if (size == 4 && !memcmp(name, "args", size))
-		return cli_arguments_merge(&request->args, value) ? CLI_EXIT_OK : fail("not a JSON object:", value);
-	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : fail("out of memory at", value);
+		return cli_arguments_merge(&request->args, value) ? CLI_EXIT_OK : analyze_fail("not a JSON object:", value);
+	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : analyze_fail("out of memory at", value);
 }
 
-static int take_word(struct request *request, char *word)
+static int analyze_take_word(struct request *request, char *word)
 {
 	if (!request->analysis) {
 		request->analysis = ops_analysis_find(word);
-		return request->analysis ? CLI_EXIT_OK : fail_unknown(word);
+		return request->analysis ? CLI_EXIT_OK : analyze_fail_unknown(word);
 	}
 	if (request->path_count == PATHS_MAX)
-		return fail("too many traces:", word);
+		return analyze_fail("too many traces:", word);
 	request->paths[request->path_count++] = word;
 	return CLI_EXIT_OK;
 }
@@ -157,13 +157,13 @@ static int parse(struct request *request, char **arguments)
 		else if (!strcmp(word, "--list"))
 			request->list = true;
 		else if (strncmp(word, "--", 2) != 0)
-			status = take_word(request, word);
+			status = analyze_take_word(request, word);
 		else if (word[size] == '=')
 			status = take_option(request, word + 2, size - 2, word + size + 1);
 		else if (arguments[i + 1])
 			status = take_option(request, word + 2, size - 2, arguments[++i]);
 		else
-			status = fail("no value after", word);
+			status = analyze_fail("no value after", word);
 	}
 	return status;
 }
@@ -206,9 +206,9 @@ int cli_analyze(char **arguments)
 	else if (!status && request.list)
 		status = list_analyses("");
 	else if (!status && !request.analysis)
-		status = fail("no analysis named after", "analyze");
+		status = analyze_fail("no analysis named after", "analyze");
 	else if (!status && !request.path_count)
-		status = fail("no trace given after", request.analysis->id);
+		status = analyze_fail("no trace given after", request.analysis->id);
 	else if (!status)
 		status = analyze(&request);
 	cli_arguments_release(&request.args);

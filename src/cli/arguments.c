@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Puts `members`, text without braces, into the object. */
-static bool add(struct cli_arguments *arguments, const char *members, size_t size)
+static bool arguments_add(struct cli_arguments *arguments, const char *members, size_t size)
 {
 	size_t old = arguments->text ? strlen(arguments->text) - 1 : 0;
 	char *text;
@@ -42,10 +42,10 @@ bool cli_arguments_merge(struct cli_arguments *arguments, const char *object)
 	object += strspn(object, " \t\r\n");
 	for (end--; end > object && strchr(" \t\r\n", end[-1]);)
 		end--;
-	return add(arguments, object, (size_t)(end - object));
+	return arguments_add(arguments, object, (size_t)(end - object));
 }
 
-static bool is_number(const char *value)
+static bool arguments_is_number(const char *value)
 {
 	char *end;
 
@@ -87,11 +87,11 @@ static bool begins_list(const char *value)
 
 static bool is_json(const char *value)
 {
-	return is_number(value) || !strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
+	return arguments_is_number(value) || !strcmp(value, "true") || !strcmp(value, "false") || !strcmp(value, "null") ||
 	       is_quoted(value) || begins_list(value) || *value == '{';
 }
 
-static char *append_text(char *to, const char *value)
+static char *arguments_append_text(char *to, const char *value)
 {
 	*to++ = '"';
 	for (; *value; value++) {
@@ -118,13 +118,13 @@ bool cli_arguments_set(struct cli_arguments *arguments, const char *name, size_t
 		text[1 + i] = name[i] == '-' ? '_' : name[i];
 	end = text + size + 1;
 	end += sprintf(end, "\":");
-	if (is_list(value) || (size == 5 && !memcmp(name, "ranks", 5) && is_number(value)))
+	if (is_list(value) || (size == 5 && !memcmp(name, "ranks", 5) && arguments_is_number(value)))
 		end += sprintf(end, "[%s]", value);
 	else if (*value && is_json(value))
 		end += sprintf(end, "%s", value);
 	else
-		end = append_text(end, value);
-	done = add(arguments, text, (size_t)(end - text));
+		end = arguments_append_text(end, value);
+	done = arguments_add(arguments, text, (size_t)(end - text));
 	free(text);
 	return done;
 }

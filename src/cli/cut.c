@@ -42,7 +42,7 @@ struct request {
 	struct ops_trace_cut cut;
 };
 
-static bool fail(const char *what, const char *value, const char *how)
+static bool cut_fail(const char *what, const char *value, const char *how)
 {
 	cli_log("opstrobe cut: invalid %s '%s': %s\n", what, value, how);
 	return false;
@@ -65,7 +65,7 @@ static bool parse_threads(struct request *request)
 		errno = 0;
 		request->tids[request->cut.tid_count] = strtoll(at, &end, 10);
 		if (end == at || errno || (*end && *end != ',') || ++request->cut.tid_count == THREADS_MAX)
-			return fail("list of threads", request->threads, "not numbers separated by commas");
+			return cut_fail("list of threads", request->threads, "not numbers separated by commas");
 	}
 	request->cut.tids = request->tids;
 	return true;
@@ -82,7 +82,7 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 	if (end != request->steps && *end == ':')
 		last = strtoull(end + 1, &end, 10);
 	if (end == request->steps || *end || last < first)
-		return fail("range of steps", request->steps, "not a number or FIRST:LAST");
+		return cut_fail("range of steps", request->steps, "not a number or FIRST:LAST");
 	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
 		return true;
 	cli_log("opstrobe cut: the trace has no step %s\n", request->steps);
@@ -100,7 +100,7 @@ static int64_t start_of(const struct ops_trace *trace)
 	return ops_trace_info(trace)->start_ns;
 }
 
-static int cut(struct request *request, const struct ops_trace *trace, const char *output)
+static int cut_cut(struct request *request, const struct ops_trace *trace, const char *output)
 {
 	int64_t base_ns = start_of(trace);
 	struct ops_trace *part = NULL;
@@ -147,7 +147,7 @@ int cli_cut(char **arguments)
 		return CLI_EXIT_USAGE;
 	status = CLI_EXIT_FAILED;
 	if (cli_one_trace_read(&traces, path))
-		status = cut(&request, traces.workers[0].trace, output);
+		status = cut_cut(&request, traces.workers[0].trace, output);
 	cli_traces_release(&traces);
 	return status;
 }

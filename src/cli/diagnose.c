@@ -26,7 +26,7 @@ void cli_print_diagnostic(const struct ops_diagnostic *item)
 		cli_log("opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
 }
 
-static void keep(const struct ops_diagnostic *items, size_t count)
+static void diagnose_keep(const struct ops_diagnostic *items, size_t count)
 {
 	struct ops_diagnostic *grown = realloc(kept, (kept_count + count) * sizeof(*kept));
 	char *source = strdup(items[0].source);
@@ -52,7 +52,7 @@ void cli_diagnose(const struct ops_trace *trace, const char *path)
 	for (size_t i = 0; i < count; i++)
 		cli_print_diagnostic(&items[i]);
 	if (count)
-		keep(items, count);
+		diagnose_keep(items, count);
 }
 
 enum ops_code cli_add_diagnostics(char **text, size_t *size, struct ops_error *error)

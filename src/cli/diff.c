@@ -44,7 +44,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	return true;
 }
 
-static int compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression)
+static int diff_compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression)
 {
 	struct cli_traces base, experiment = {0};
 	struct ops_diff_verdict verdict;
@@ -85,5 +85,5 @@ int cli_diff(char **arguments)
 		return CLI_EXIT_USAGE;
 	how.format = (enum ops_format)chosen;
 	how.columns = cli_columns();
-	return compare(paths, &how, exit_on_regression);
+	return diff_compare(paths, &how, exit_on_regression);
 }

@@ -43,7 +43,7 @@ static bool print_device(const struct ops_memory_timeline *timeline, struct ops_
 	return cli_print(code, text, size, &error);
 }
 
-static bool print_text(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns)
+static bool list_memory_print_text(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns)
 {
 	struct ops_memory_timeline *timeline;
 	struct ops_memory_device device;
@@ -69,7 +69,7 @@ static bool print_text(const struct ops_rank *worker, size_t top, bool flag, con
 int cli_memory(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "memory", .usage = usage, .top = "10", .has_at = true, .print_text = print_text, .table = OPS_VIEW_MEMORY};
+		.command = "memory", .usage = usage, .top = "10", .has_at = true, .print_text = list_memory_print_text, .table = OPS_VIEW_MEMORY};
 
 	return cli_show_table(arguments, &table);
 }

@@ -20,7 +20,7 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe modules --by-class worker0.pt.trace.json.gz\n";
 
-static bool print_text(const struct ops_rank *worker, size_t top, bool by_class, const int64_t *at_ns)
+static bool list_modules_print_text(const struct ops_rank *worker, size_t top, bool by_class, const int64_t *at_ns)
 {
 	(void)at_ns;
 	struct ops_module_text_options options = {.by_class = by_class, .rows_max = top, .columns = cli_table_columns()};
@@ -39,7 +39,7 @@ static bool print_text(const struct ops_rank *worker, size_t top, bool by_class,
 int cli_modules(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "modules", .usage = usage, .top = "0", .flag = "--by-class", .print_text = print_text,
+		.command = "modules", .usage = usage, .top = "0", .flag = "--by-class", .print_text = list_modules_print_text,
 		.table = OPS_VIEW_MODULES, .flagged_table = OPS_VIEW_MODULE_CLASSES};
 
 	return cli_show_table(arguments, &table);

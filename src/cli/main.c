@@ -68,7 +68,7 @@ static const struct cli_command *find_command(const char *name)
 	return NULL;
 }
 
-static int fail_unknown(const char *name)
+static int main_fail_unknown(const char *name)
 {
 	const char *names[COMMAND_COUNT + 1] = {NULL};
 
@@ -79,7 +79,7 @@ static int fail_unknown(const char *name)
 }
 
 /* A file, or what is meant to be one: no command has a dot or a slash in its name. */
-static bool looks_like_trace(const char *name)
+static bool main_looks_like_trace(const char *name)
 {
 	return strpbrk(name, "./*?") || !strcmp(name, "-") || !access(name, F_OK);
 }
@@ -138,7 +138,7 @@ static int parse_common(char **arguments, bool *ret_no_pager)
 }
 
 /* A result that did not reach its reader is a failure. */
-static int finish(int status)
+static int main_finish(int status)
 {
 	cli_pager_end();
 	if (fflush(stdout) || ferror(stdout)) {
@@ -165,30 +165,30 @@ int main(int count, char **arguments)
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || (!strcmp(name, "help") && count == 2)) {
 		print_usage(stdout);
-		return finish(CLI_EXIT_OK);
+		return main_finish(CLI_EXIT_OK);
 	}
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		printf("opstrobe %s\n", ops_version());
-		return finish(CLI_EXIT_OK);
+		return main_finish(CLI_EXIT_OK);
 	}
 	if (!strcmp(name, "--complete"))
-		return finish(cli_complete(commands, COMMAND_COUNT, arguments + 2));
+		return main_finish(cli_complete(commands, COMMAND_COUNT, arguments + 2));
 	if (!strcmp(name, "--man"))
-		return finish(cli_man(commands, COMMAND_COUNT));
+		return main_finish(cli_man(commands, COMMAND_COUNT));
 	if (!strcmp(name, "help")) {
 		char *asked[] = {arguments[2], "--help", NULL};
 
 		command = find_command(asked[0]);
-		return command ? finish(command->function(asked)) : fail_unknown(asked[0]);
+		return command ? main_finish(command->function(asked)) : main_fail_unknown(asked[0]);
 	}
 	if (name[0] == '-' && name[1]) {
 		cli_log("opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);
-	if (!no_pager && (command ? command->paged : looks_like_trace(name)))
+	if (!no_pager && (command ? command->paged : main_looks_like_trace(name)))
 		cli_pager_begin();
-	if (!command && looks_like_trace(name))
-		return finish(show_traces(count, arguments));
-	return command ? finish(command->function(arguments + 1)) : fail_unknown(name);
+	if (!command && main_looks_like_trace(name))
+		return main_finish(show_traces(count, arguments));
+	return command ? main_finish(command->function(arguments + 1)) : main_fail_unknown(name);
 }

@@ -13,7 +13,7 @@
 #include "nearest.h"
 
 /* The option of that name, which may have "=value" behind. */
-static const struct cli_option *find(const struct cli_option *options, const char *argument, size_t *ret_size)
+static const struct cli_option *options_find(const struct cli_option *options, const char *argument, size_t *ret_size)
 {
 	*ret_size = strcspn(argument, "=");
 	for (; options->name; options++)
@@ -22,7 +22,7 @@ static const struct cli_option *find(const struct cli_option *options, const cha
 	return NULL;
 }
 
-static int fail(const char *command, const char *what, const char *argument, const char *why)
+static int options_fail(const char *command, const char *what, const char *argument, const char *why)
 {
 	cli_log("opstrobe %s: %s '%s'%s\n", command, what, argument, why);
 	return CLI_EXIT_USAGE;
@@ -30,7 +30,7 @@ static int fail(const char *command, const char *what, const char *argument, con
 
 #define OPTIONS_MAX 32
 
-static int fail_unknown(const char *command, const char *argument, size_t size, const struct cli_option *options)
+static int options_fail_unknown(const char *command, const char *argument, size_t size, const struct cli_option *options)
 {
 	const char *names[OPTIONS_MAX + 1] = {NULL};
 	char name[64], list[64];
@@ -44,17 +44,17 @@ static int fail_unknown(const char *command, const char *argument, size_t size, 
 }
 
 /* Takes the option at arguments[*at], and its value. */
-static int take(char **arguments, size_t *at, const struct cli_option *options)
+static int options_take(char **arguments, size_t *at, const struct cli_option *options)
 {
 	const char *argument = arguments[*at];
 	size_t size;
-	const struct cli_option *option = find(options, argument, &size);
+	const struct cli_option *option = options_find(options, argument, &size);
 
 	if (!option)
-		return fail_unknown(arguments[0], argument, size, options);
+		return options_fail_unknown(arguments[0], argument, size, options);
 	if (option->flag) {
 		if (argument[size])
-			return fail(arguments[0], "option", option->name, " takes no value");
+			return options_fail(arguments[0], "option", option->name, " takes no value");
 		*option->flag = true;
 		return CLI_EXIT_OK;
 	}
@@ -63,12 +63,12 @@ static int take(char **arguments, size_t *at, const struct cli_option *options)
 	else if (arguments[*at + 1])
 		*option->value = arguments[++*at];
 	else
-		return fail(arguments[0], "option", option->name, " requires a value");
+		return options_fail(arguments[0], "option", option->name, " requires a value");
 	return CLI_EXIT_OK;
 }
 
 /* A word of the command line at arguments[*at]: an option, or a path, which is kept behind the others. */
-static int take_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
+static int options_take_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
                      bool *only_paths)
 {
 	char *word = arguments[*at];
@@ -78,9 +78,9 @@ static int take_word(char **arguments, size_t *at, const struct cli_option *opti
 		return CLI_EXIT_OK;
 	}
 	if (!*only_paths && word[0] == '-' && word[1])
-		return take(arguments, at, options);
+		return options_take(arguments, at, options);
 	if (*count == most)
-		return fail(arguments[0], "unexpected argument", word, "");
+		return options_fail(arguments[0], "unexpected argument", word, "");
 	arguments[++*count] = word;
 	return CLI_EXIT_OK;
 }
@@ -99,7 +99,7 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 			*ret_help = true;
 			return CLI_EXIT_OK;
 		}
-		status = take_word(arguments, &i, options, most, &count, &only_paths);
+		status = options_take_word(arguments, &i, options, most, &count, &only_paths);
 	}
 	if (status)
 		return status;
@@ -132,7 +132,7 @@ int cli_parse_output(char **arguments, const struct cli_option *options, const c
 		return status;
 	*ret_trace = arguments[1];
 	if (count == 2 && *ret_output)
-		return fail(arguments[0], "unexpected argument", arguments[2], ": the output is given by --output");
+		return options_fail(arguments[0], "unexpected argument", arguments[2], ": the output is given by --output");
 	if (count == 2)
 		*ret_output = arguments[2];
 	if (*ret_output)

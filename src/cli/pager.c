@@ -43,7 +43,7 @@ void cli_pager_begin(void)
 	stdout = memory;
 }
 
-static bool fits(void)
+static bool pager_fits(void)
 {
 	struct winsize size = {0};
 	size_t lines = 0;
@@ -54,7 +54,7 @@ static bool fits(void)
 }
 
 /* False if there is no such pager. Who leaves it early has seen enough, and Ctrl-C is the pager's. */
-static bool show(const char *command)
+static bool pager_show(const char *command)
 {
 	FILE *pipe;
 	int status;
@@ -77,7 +77,7 @@ void cli_pager_end(void)
 		return;
 	fclose(stdout);
 	stdout = kept.terminal;
-	if (fits() || !show(pager()))
+	if (pager_fits() || !pager_show(pager()))
 		fwrite(kept.text, 1, kept.size, stdout);
 	free(kept.text);
 }

@@ -12,14 +12,14 @@
 
 #include "cli.h"
 
-static bool fail(const char *text)
+static bool ranks_fail(const char *text)
 {
 	cli_log("opstrobe: %s\n", text);
 	return false;
 }
 
 /* Adds what a file of the stream says of itself. `hold`: with its trace, else with the facts. */
-static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
+static bool ranks_ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
 {
 	struct ops_rank *rank = &ranks->items[ranks->count];
 	struct ops_rank_facts *facts = NULL;
@@ -28,7 +28,7 @@ static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file,
 	bool done = true;
 
 	if (cli_stream_take(stream, file, &trace, &error))
-		return fail(error.text);
+		return ranks_fail(error.text);
 	*rank = (struct ops_rank){.rank = -1, .path = stream->files.list.items[file].path};
 	ranks->count++;
 	if (trace)
@@ -40,7 +40,7 @@ static bool ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file,
 		return true;
 	}
 	if (ops_rank_facts_new(trace, round_to_us, &facts, &error))
-		done = fail(error.text);
+		done = ranks_fail(error.text);
 	rank->facts = facts;
 	ops_trace_unref(trace);
 	return done;
@@ -57,13 +57,13 @@ static size_t file_of(const struct cli_stream *stream, const char *path)
 }
 
 /* Numbers and sorts the ranks, tells of those that say the same, and puts the stream in their order. */
-static bool number(struct cli_ranks *ranks, struct cli_stream *stream, size_t from)
+static bool ranks_number(struct cli_ranks *ranks, struct cli_stream *stream, size_t from)
 {
 	size_t count = ranks->count - from;
 	int64_t *said = calloc(stream->count + 1, sizeof(*said));
 
 	if (!said)
-		return fail("out of memory");
+		return ranks_fail("out of memory");
 	for (size_t i = 0; i < count; i++)
 		said[file_of(stream, ranks->items[from + i].path)] = ranks->items[from + i].rank;
 	ops_number_ranks(ranks->items + from, count);
@@ -79,7 +79,7 @@ static bool number(struct cli_ranks *ranks, struct cli_stream *stream, size_t fr
 	return true;
 }
 
-static void release_rank(const struct ops_rank *rank)
+static void ranks_release_rank(const struct ops_rank *rank)
 {
 	ops_trace_unref((struct ops_trace *)rank->trace);
 	ops_rank_facts_free((struct ops_rank_facts *)rank->facts);
@@ -98,14 +98,14 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 		return false;
 	grown = realloc(ranks->items, (from + stream->count) * sizeof(*grown));
 	if (!grown)
-		return fail("out of memory");
+		return ranks_fail("out of memory");
 	ranks->items = grown;
 	done = true;
 	for (size_t i = 0; done && i < stream->count; i++)
-		done = ask(ranks, stream, i, hold, round_to_us);
-	done = done && number(ranks, stream, from);
+		done = ranks_ask(ranks, stream, i, hold, round_to_us);
+	done = done && ranks_number(ranks, stream, from);
 	while (done && inputs == OPS_ANALYSIS_PAIR && ranks->count > from + 1)
-		release_rank(&ranks->items[--ranks->count]);
+		ranks_release_rank(&ranks->items[--ranks->count]);
 	return done;
 }
 
@@ -116,14 +116,14 @@ bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, e
 	if (inputs != OPS_ANALYSIS_PAIR)
 		return read_run(ranks, 0, paths, count, inputs, round_to_us);
 	if (count != 2)
-		return fail("two traces are wanted: control and test");
+		return ranks_fail("two traces are wanted: control and test");
 	return read_run(ranks, 0, paths, 1, inputs, round_to_us) && read_run(ranks, 1, paths + 1, 1, inputs, round_to_us);
 }
 
 void cli_ranks_release(struct cli_ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++)
-		release_rank(&ranks->items[i]);
+		ranks_release_rank(&ranks->items[i]);
 	free(ranks->items);
 	for (size_t side = 0; side < 2; side++)
 		if (ranks->streams[side].slots)

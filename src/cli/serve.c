@@ -53,7 +53,7 @@ static const char usage[] =
 
 /* A page that leads to the address, for this user alone to read: on a command line everybody sees the token. False, after saying
  * why, when it cannot be written. */
-static bool write_page(const char *url, char path[PATH_MAX])
+static bool serve_write_page(const char *url, char path[PATH_MAX])
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
 	FILE *page;
@@ -140,7 +140,7 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	if (open && write_page(ops_server_url(server), page))
+	if (open && serve_write_page(ops_server_url(server), page))
 		open_browser(page);
 	wait_for_end(&ends, with_input);
 	if (*page)
@@ -151,7 +151,7 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 }
 
 /* A number of at least 1; `*ret_number` stays without the option. False after saying what is wrong. */
-static bool read_limit(const char *option, const char *value, size_t *ret_number)
+static bool serve_read_limit(const char *option, const char *value, size_t *ret_number)
 {
 	if (!value)
 		return true;
@@ -180,8 +180,8 @@ int cli_serve(char **arguments)
 
 	if (status || help)
 		return status;
-	if (!cli_number("serve", "port", port, &number) || !read_limit("request-memory", memory, &request_mb) ||
-	    !read_limit("request-time", seconds, &request_seconds))
+	if (!cli_number("serve", "port", port, &number) || !serve_read_limit("request-memory", memory, &request_mb) ||
+	    !serve_read_limit("request-time", seconds, &request_seconds))
 		return CLI_EXIT_USAGE;
 	if (number > UINT16_MAX) {
 		cli_log("opstrobe serve: there is no port %zu\n", number);

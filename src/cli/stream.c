@@ -38,7 +38,7 @@ struct reader {
 	size_t file;
 };
 
-static int64_t now_ns(void)
+static int64_t stream_now_ns(void)
 {
 	struct timespec now;
 
@@ -46,7 +46,7 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void show(struct cli_stream *stream)
+static void stream_show(struct cli_stream *stream)
 {
 	uint64_t done = 0, total = 0;
 	size_t begun = 0;
@@ -66,11 +66,11 @@ static void show(struct cli_stream *stream)
 	stream->shown = true;
 }
 
-static int on_progress(void *context, const struct ops_read_progress *progress)
+static int stream_on_progress(void *context, const struct ops_read_progress *progress)
 {
 	struct reader *reader = context;
 	struct cli_stream *stream = reader->stream;
-	int64_t now = now_ns();
+	int64_t now = stream_now_ns();
 
 	if (!stream->show)
 		return 0;
@@ -79,7 +79,7 @@ static int on_progress(void *context, const struct ops_read_progress *progress)
 	stream->slots[reader->file].total = progress->bytes_total;
 	if (now - stream->shown_ns >= SHOW_EVERY_NS) {
 		stream->shown_ns = now;
-		show(stream);
+		stream_show(stream);
 	}
 	pthread_mutex_unlock(&stream->lock);
 	return 0;
@@ -93,7 +93,7 @@ static void read_slot(struct cli_stream *stream, size_t index)
 	const struct ops_trace_file *file = &stream->files.list.items[index];
 	struct cli_slot *slot = &stream->slots[index];
 	struct reader reader = {stream, index};
-	struct ops_read_options options = {on_progress, &reader};
+	struct ops_read_options options = {stream_on_progress, &reader};
 
 	slot->trace = NULL;
 	slot->code = ops_trace_read(file->path, &options, &slot->trace, &slot->error);
@@ -219,7 +219,7 @@ bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t readers;
 
-	*stream = (struct cli_stream){.ahead = ahead, .flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = now_ns(),
+	*stream = (struct cli_stream){.ahead = ahead, .flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = stream_now_ns(),
 	                              .changed = PTHREAD_COND_INITIALIZER, .show = isatty(STDERR_FILENO)};
 	if (!cli_files_find_all(&stream->files, paths, count, flags & CLI_ANY_FILE))
 		return false;

@@ -39,7 +39,7 @@ struct request {
 	bool with_flops;
 };
 
-static enum ops_code print_text(const struct ops_trace *trace, const struct request *request)
+static enum ops_code table_print_text(const struct ops_trace *trace, const struct request *request)
 {
 	struct ops_table_options options = OPS_TABLE_OPTIONS_DEFAULT;
 	struct ops_averages_options how = {.by_input_shape = request->by_shape};
@@ -122,7 +122,7 @@ int cli_table(char **arguments)
 	}
 	if (cli_one_trace_read(&traces, path))
 		code = choice == OPS_FORMAT_TEXT
-		               ? print_text(traces.workers[0].trace, &request)
+		               ? table_print_text(traces.workers[0].trace, &request)
 		               : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
 	cli_traces_release(&traces);
 	return cli_status(code);

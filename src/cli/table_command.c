@@ -32,7 +32,7 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 	return done;
 }
 
-static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format,
+static bool table_command_print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format,
                         size_t top, bool flag, const int64_t *at_ns)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
@@ -75,7 +75,7 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 	    (at && !cli_time(table->command, "time", at, &at_ns)))
 		return CLI_EXIT_USAGE;
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print_table(&stream, table, (enum ops_format)format, top, flag, at ? &at_ns : NULL);
+	       table_command_print_table(&stream, table, (enum ops_format)format, top, flag, at ? &at_ns : NULL);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -39,7 +39,7 @@ static const char usage[] =
 	"  opstrobe views worker0.pt.trace.json.gz\n";
 
 /* What the terminal can; where there is none, what reads UTF-8. */
-static unsigned look(void)
+static unsigned views_look(void)
 {
 	bool ascii = isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 
@@ -58,7 +58,7 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank 
 	if (!code && stream->count > 1)
 		cli_put_heading(stream->files.list.items[place].path, !place);
 	if (!code)
-		code = ops_views_text(trace, look(), &text, &size, &error);
+		code = ops_views_text(trace, views_look(), &text, &size, &error);
 	if (!code) {
 		worker->trace = trace;
 		code = cli_adviser_add(adviser, worker, &error);
@@ -80,7 +80,7 @@ static bool print_advice(struct ops_adviser *adviser)
 	return cli_print_folded(code, text, size, &error);
 }
 
-static bool print_text(struct cli_stream *stream)
+static bool views_print_text(struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
 	struct ops_rank *workers = cli_stream_ranks(stream);
@@ -133,7 +133,7 @@ static bool print_json(struct cli_stream *stream)
 	return true;
 }
 
-static bool print_table(struct cli_stream *stream, enum ops_format format)
+static bool views_print_table(struct cli_stream *stream, enum ops_format format)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
 	const struct ops_view_table_options options = {
@@ -154,7 +154,7 @@ static bool print(struct cli_stream *stream, enum ops_format format)
 {
 	if (format == OPS_FORMAT_JSON)
 		return print_json(stream);
-	return format == OPS_FORMAT_TEXT ? print_text(stream) : print_table(stream, format);
+	return format == OPS_FORMAT_TEXT ? views_print_text(stream) : views_print_table(stream, format);
 }
 
 int cli_views(char **arguments)

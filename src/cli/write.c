@@ -71,7 +71,7 @@ void cli_report_written(const char *path, size_t events, size_t total)
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
+static enum ops_code write_write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
                                   struct ops_error *error)
 {
 	struct ops_event_list events;
@@ -107,7 +107,7 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, e
 
 	cli_interrupt_begin();
 	if (form == FORM_STACKS)
-		code = write_stacks(trace, path, metric, &error);
+		code = write_write_stacks(trace, path, metric, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

@@ -27,7 +27,7 @@ static bool is_node_by_name(const struct ops_trace *trace, const struct ops_even
 	       memcmp(outer.bytes + strlen(ENGINE), name.bytes, name.size) == 0;
 }
 
-static void derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+static void backward_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t link_count;
@@ -49,5 +49,5 @@ static void derive(const struct ops_trace *trace, struct ops_derived_object *ret
 
 const uint32_t *ops_forward_rows(const struct ops_trace *trace)
 {
-	return ops_trace_derive(trace, OPS_DERIVED_FORWARD_ROWS, derive);
+	return ops_trace_derive(trace, OPS_DERIVED_FORWARD_ROWS, backward_derive);
 }

@@ -82,7 +82,7 @@ static const struct {
 	{"zeFenceHostSynchronize", OPS_CALL_BLOCKS},
 };
 
-static bool ends_with(struct ops_string name, const char *end)
+static bool calls_ends_with(struct ops_string name, const char *end)
 {
 	size_t size = strlen(end);
 
@@ -94,9 +94,9 @@ static struct ops_string without_version(struct ops_string name)
 {
 	size_t digits = 0;
 
-	if (ends_with(name, "_ptsz") || ends_with(name, "_ptds"))
+	if (calls_ends_with(name, "_ptsz") || calls_ends_with(name, "_ptds"))
 		name.size -= 5;
-	else if (ends_with(name, "_spt"))
+	else if (calls_ends_with(name, "_spt"))
 		name.size -= 4;
 	while (digits < name.size && name.bytes[name.size - 1 - digits] >= '0' && name.bytes[name.size - 1 - digits] <= '9')
 		digits++;
@@ -120,7 +120,7 @@ static unsigned memory_call(struct ops_string name)
 	return 0;
 }
 
-static int compare(const void *key, const void *entry)
+static int calls_compare(const void *key, const void *entry)
 {
 	const struct ops_string *name = key;
 	const char *other = *(const char *const *)entry; /* the first member */
@@ -133,7 +133,7 @@ static int compare(const void *key, const void *entry)
 unsigned ops_call_of(struct ops_string name)
 {
 	struct ops_string base = without_version(name);
-	const void *entry = bsearch(&base, calls, sizeof(calls) / sizeof(calls[0]), sizeof(calls[0]), compare);
+	const void *entry = bsearch(&base, calls, sizeof(calls) / sizeof(calls[0]), sizeof(calls[0]), calls_compare);
 
 	if (!entry)
 		return memory_call(base);

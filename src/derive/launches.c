@@ -108,7 +108,7 @@ static uint32_t owner_in_time(const struct ops_trace *trace, const struct ops_ev
 	return is_operator(trace, events, row) ? row : OPS_NONE;
 }
 
-static bool map_operators(const struct ops_trace *trace, struct ops_map *operators)
+static bool launches_map_operators(const struct ops_trace *trace, struct ops_map *operators)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_map_keys keys = {0};
@@ -156,7 +156,7 @@ static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_map operators = {0};
-	bool done = !events->id || map_operators(trace, &operators);
+	bool done = !events->id || launches_map_operators(trace, &operators);
 
 	for (uint32_t row = 0; done && row < events->count; row++)
 		launchers[row] = owner_in_time(trace, events, row);
@@ -173,7 +173,7 @@ static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 	return done;
 }
 
-static void derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+static void launches_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	size_t count = ops_trace_events(trace)->count + 1;
 	uint32_t *launchers = ops_realloc_array(NULL, count, sizeof(*launchers));
@@ -186,5 +186,5 @@ static void derive(const struct ops_trace *trace, struct ops_derived_object *ret
 
 const uint32_t *ops_launchers(const struct ops_trace *trace)
 {
-	return ops_trace_derive(trace, OPS_DERIVED_LAUNCHERS, derive);
+	return ops_trace_derive(trace, OPS_DERIVED_LAUNCHERS, launches_derive);
 }

@@ -24,7 +24,7 @@ int64_t ops_type_bytes(struct ops_string name)
 	return ops_string_starts(name, "Float8_") ? 1 : 0;
 }
 
-static int64_t integer(const struct ops_trace *trace, uint32_t row, const char *key)
+static int64_t messages_integer(const struct ops_trace *trace, uint32_t row, const char *key)
 {
 	struct ops_string json;
 
@@ -33,11 +33,11 @@ static int64_t integer(const struct ops_trace *trace, uint32_t row, const char *
 
 int64_t ops_message_bytes(const struct ops_trace *trace, uint32_t row)
 {
-	int64_t elements = integer(trace, row, "In msg nelems"), bytes = 0;
+	int64_t elements = messages_integer(trace, row, "In msg nelems"), bytes = 0;
 	struct ops_string type;
 
 	if (elements <= 0)
-		elements = integer(trace, row, "Out msg nelems");
+		elements = messages_integer(trace, row, "Out msg nelems");
 	if (elements <= 0 || !ops_event_arg(trace, row, "dtype", &type))
 		return 0;
 	if (type.size > 2 && type.bytes[0] == '"')

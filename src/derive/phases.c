@@ -51,7 +51,7 @@ struct finder {
 	struct ops_intervals sets[OPS_PHASE_COUNT];
 };
 
-static enum mark mark_of(const struct finder *finder, uint32_t row)
+static enum mark phases_mark_of(const struct finder *finder, uint32_t row)
 {
 	const struct ops_events *events = finder->events;
 	uint8_t kind = events->kind[row], *name = &finder->names[events->name[row]];
@@ -172,14 +172,14 @@ static bool add_mark(struct finder *finder, uint32_t row, enum mark mark)
 	return true;
 }
 
-static bool walk(struct finder *finder)
+static bool phases_walk(struct finder *finder)
 {
 	size_t tracks;
 	bool done = true;
 
 	ops_trace_tracks(finder->trace, &tracks);
 	for (uint32_t row = 0; done && row < finder->events->count; row++) {
-		enum mark mark = mark_of(finder, row);
+		enum mark mark = phases_mark_of(finder, row);
 
 		finder->any_mark |= mark != MARK_NONE && mark != MARK_OPERATOR;
 		done = mark == MARK_NONE || add_mark(finder, row, mark);
@@ -206,7 +206,7 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /* Where threads are in several phases at a time, the first of these counts: who calls backward() waits for the engine. */
-static bool merge(struct finder *finder, struct ops_phases *phases)
+static bool phases_merge(struct finder *finder, struct ops_phases *phases)
 {
 	static const enum ops_phase order[] = {OPS_PHASE_BACKWARD, OPS_PHASE_OPTIMIZER, OPS_PHASE_FORWARD, OPS_PHASE_DATA_LOADING};
 	struct ops_intervals taken = {0};
@@ -233,7 +233,7 @@ static bool merge(struct finder *finder, struct ops_phases *phases)
 	return done;
 }
 
-static size_t step_at(const struct ops_steps *steps, int64_t time_ns)
+static size_t phases_step_at(const struct ops_steps *steps, int64_t time_ns)
 {
 	size_t low = 0;
 
@@ -242,7 +242,7 @@ static size_t step_at(const struct ops_steps *steps, int64_t time_ns)
 }
 
 /* What is between two parts of the forward pass, or of the backward pass, belongs to it if no other phase is there. */
-static void join(struct ops_phases *phases, const struct ops_steps *steps)
+static void phases_join(struct ops_phases *phases, const struct ops_steps *steps)
 {
 	struct ops_phase_range *ranges = phases->ranges.items;
 	size_t kept = 0;
@@ -252,7 +252,7 @@ static void join(struct ops_phases *phases, const struct ops_steps *steps)
 
 		if (kept && ranges[kept - 1].phase == ranges[i].phase &&
 		    (ranges[kept - 1].end_ns == ranges[i].start_ns ||
-		     (passes && step_at(steps, ranges[kept - 1].start_ns) == step_at(steps, ranges[i].start_ns))))
+		     (passes && phases_step_at(steps, ranges[kept - 1].start_ns) == phases_step_at(steps, ranges[i].start_ns))))
 			ranges[kept - 1].end_ns = ranges[i].end_ns;
 		else
 			ranges[kept++] = ranges[i];
@@ -260,7 +260,7 @@ static void join(struct ops_phases *phases, const struct ops_steps *steps)
 	phases->ranges.count = kept;
 }
 
-static void release(struct finder *finder)
+static void phases_release(struct finder *finder)
 {
 	size_t tracks;
 
@@ -291,13 +291,13 @@ bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, c
 	if (done) {
 		find_forward(&finder);
 		find_main(&finder, steps);
-		done = walk(&finder);
+		done = phases_walk(&finder);
 		forget_operators(&finder);
 	}
-	done = done && merge(&finder, phases);
+	done = done && phases_merge(&finder, phases);
 	if (done)
-		join(phases, steps);
-	release(&finder);
+		phases_join(phases, steps);
+	phases_release(&finder);
 	return done;
 }
 

@@ -99,7 +99,7 @@ static uint8_t class_of_name(struct ops_string name)
 	return ops_is_batch_name(name) ? BATCH : OTHER;
 }
 
-static uint8_t class_of(struct finder *finder, size_t row)
+static uint8_t steps_class_of(struct finder *finder, size_t row)
 {
 	uint32_t name = finder->events->name[row];
 
@@ -113,7 +113,7 @@ static bool is_range(const struct ops_events *events, size_t row)
 	return events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP;
 }
 
-static bool add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row, uint32_t track)
+static bool steps_add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row, uint32_t track)
 {
 	struct ops_step *step = OPS_ARRAY_PUSH(&finder->steps->list);
 
@@ -130,10 +130,10 @@ static bool find_marked(struct finder *finder)
 	int64_t number;
 
 	for (size_t row = 0; row < events->count; row++) {
-		if (!is_range(events, row) || class_of(finder, row) != STEP)
+		if (!is_range(events, row) || steps_class_of(finder, row) != STEP)
 			continue;
 		ops_step_number(ops_trace_string(finder->trace, events->name[row]), &number);
-		if (!add_step(finder, number, events->start_ns[row], events->end_ns[row], (uint32_t)row, events->track[row]))
+		if (!steps_add_step(finder, number, events->start_ns[row], events->end_ns[row], (uint32_t)row, events->track[row]))
 			return false;
 	}
 	return true;
@@ -168,7 +168,7 @@ static bool find_processes(struct finder *finder)
 		return false;
 	for (size_t row = 0; row < events->count; row++) {
 		struct process *process = &finder->processes[finder->process_of[events->track[row]]];
-		uint8_t class = is_range(events, row) ? class_of(finder, row) : OTHER;
+		uint8_t class = is_range(events, row) ? steps_class_of(finder, row) : OTHER;
 
 		if (class == OPTIMIZER_STEP && process->optimizer == OPS_NONE) {
 			process->optimizer = events->name[row];
@@ -186,7 +186,7 @@ static void note_begin(struct finder *finder, size_t row)
 {
 	const struct ops_events *events = finder->events;
 	uint32_t track = events->track[row];
-	uint8_t class = class_of(finder, row);
+	uint8_t class = steps_class_of(finder, row);
 
 	class = class == BATCH || class == ZERO_GRAD || class == MODULE ? class : OTHER;
 	if (finder->begin_class[track] == UNKNOWN || (finder->begin_class[track] == OTHER && class != OTHER)) {
@@ -204,7 +204,7 @@ static bool end_by_optimizer(struct finder *finder, struct process *process, siz
 	if (process->number && events->end_ns[row] <= process->from_ns)
 		return true;
 	process->from_ns = events->end_ns[row];
-	return add_step(finder, process->number++, from_ns, events->end_ns[row], OPS_NONE, events->track[row]);
+	return steps_add_step(finder, process->number++, from_ns, events->end_ns[row], OPS_NONE, events->track[row]);
 }
 
 /* A step ends at `end_ns` if an operator ran since its batch was there: the last fetch of an epoch gets none. */
@@ -212,7 +212,7 @@ static bool end_by_batch(struct finder *finder, struct process *process, int64_t
 {
 	if (!process->ran)
 		return true;
-	return add_step(finder, process->number++, process->from_ns, end_ns, OPS_NONE, process->batch_track);
+	return steps_add_step(finder, process->number++, process->from_ns, end_ns, OPS_NONE, process->batch_track);
 }
 
 static bool take_batch_row(struct finder *finder, struct process *process, size_t row, bool is_batch)
@@ -234,7 +234,7 @@ static bool take_batch_row(struct finder *finder, struct process *process, size_
 	return true;
 }
 
-static bool derive(struct finder *finder)
+static bool steps_derive(struct finder *finder)
 {
 	const struct ops_events *events = finder->events;
 	bool done = find_processes(finder);
@@ -248,7 +248,7 @@ static bool derive(struct finder *finder)
 			if (is_range(events, row) && events->name[row] == process->optimizer)
 				done = end_by_optimizer(finder, process, row);
 		} else if (process->optimizer == OPS_NONE && process->batch_track == track) {
-			done = take_batch_row(finder, process, row, is_range(events, row) && class_of(finder, row) == BATCH);
+			done = take_batch_row(finder, process, row, is_range(events, row) && steps_class_of(finder, row) == BATCH);
 		}
 	}
 	/* The step of the last batch lasts to the thread's last operator. */
@@ -261,7 +261,7 @@ static bool derive(struct finder *finder)
 	return done;
 }
 
-static int compare_steps(const void *a, const void *b)
+static int steps_compare_steps(const void *a, const void *b)
 {
 	const struct ops_step *left = a, *right = b;
 
@@ -270,7 +270,7 @@ static int compare_steps(const void *a, const void *b)
 	return left->track < right->track ? -1 : left->track > right->track;
 }
 
-static bool find_steps(const struct ops_trace *trace, struct ops_steps *steps)
+static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *steps)
 {
 	struct finder finder = {.trace = trace, .events = ops_trace_events(trace), .steps = steps};
 	bool done;
@@ -280,9 +280,9 @@ static bool find_steps(const struct ops_trace *trace, struct ops_steps *steps)
 	if (done && steps->list.count) {
 		steps->source = OPS_STEPS_MARKED;
 	} else if (done) {
-		done = derive(&finder);
+		done = steps_derive(&finder);
 		if (done && steps->list.count > 1)
-			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), compare_steps);
+			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), steps_compare_steps);
 	}
 	ops_free(finder.names);
 	ops_free(finder.process_of);
@@ -304,7 +304,7 @@ static void derive_steps(const struct ops_trace *trace, struct ops_derived_objec
 {
 	struct ops_steps *steps = ops_alloc_zeroed(1, sizeof(*steps));
 
-	if (steps && find_steps(trace, steps))
+	if (steps && steps_find_steps(trace, steps))
 		*ret_made = (struct ops_derived_object){steps, free_steps, steps->list.count * sizeof(*steps->list.items)};
 	else if (steps)
 		free_steps(steps);

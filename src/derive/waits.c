@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 /* Rows that are no list of five numbers are left out; negative times are 0. */
-static bool add_row(struct ops_step_waits *waits, struct ops_string row)
+static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);
 	int64_t fields[5] = {-1, 0, 0, 0, 0};
@@ -42,7 +42,7 @@ bool ops_step_waits_read(struct ops_step_waits *waits, const struct ops_trace *t
 			continue;
 		steps = ops_json_walk(value.bytes, value.size);
 		while (done && ops_json_next_element(&steps, &row))
-			done = add_row(waits, row);
+			done = waits_add_row(waits, row);
 	}
 	return done;
 }

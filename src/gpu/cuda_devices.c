@@ -48,7 +48,7 @@ static struct {
 } driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void cuda_devices_load(void)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	int count = 0;
@@ -91,7 +91,7 @@ enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error
 {
 	int count = 0;
 
-	pthread_once(&once, load);
+	pthread_once(&once, cuda_devices_load);
 	if (driver.missing)
 		return ops_fault(error, OPS_UNSUPPORTED, "%s", driver.missing);
 	if (driver.pid != getpid()) {
@@ -108,7 +108,7 @@ uint32_t ops_cuda_driver_version(void)
 {
 	int version = 0;
 
-	pthread_once(&once, load);
+	pthread_once(&once, cuda_devices_load);
 	return !driver.missing && driver.version && driver.version(&version) == CUDA_SUCCESS ? (uint32_t)version : 0;
 }
 
@@ -159,7 +159,7 @@ enum ops_code ops_cuda_synchronize(struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
 
-	pthread_once(&once, load);
+	pthread_once(&once, cuda_devices_load);
 	if (driver.missing || driver.pid != getpid() || !driver.context_state || !driver.retain_context ||
 	    !driver.release_context || !driver.push_context || !driver.pop_context || !driver.synchronize)
 		return OPS_OK;
@@ -182,7 +182,7 @@ enum ops_code ops_cuda_synchronize(struct ops_error *error)
 
 /* --- what they are -------------------------------------------------------------------------------------------------- */
 
-static uint32_t attribute(CUdevice device, CUdevice_attribute which)
+static uint32_t cuda_devices_attribute(CUdevice device, CUdevice_attribute which)
 {
 	int value = 0;
 
@@ -203,12 +203,12 @@ static void put_properties(CUdevice device, uint32_t ordinal, const struct ops_m
 	ops_buffer_printf(json, ",\"totalGlobalMem\":%zu,\"computeMajor\":%u,\"computeMinor\":%u", memory, known->compute_major,
 	                  known->compute_minor);
 	ops_buffer_printf(json, ",\"maxThreadsPerBlock\":%u,\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u",
-	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK), known->threads_max,
-	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK));
+	                  cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK), known->threads_max,
+	                  cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK));
 	ops_buffer_printf(json, ",\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u", known->warp_size,
-	                  attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK), known->count);
+	                  cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK), known->count);
 	ops_buffer_printf(json, ",\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,\"sharedMemPerMultiprocessor\":%u}",
-	                  known->registers, attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+	                  known->registers, cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
 	                  known->shared_bytes);
 }
 
@@ -219,15 +219,15 @@ void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, st
 	*ret_device = (struct ops_multiprocessor){0};
 	if (driver.get(&device, (int)ordinal) == CUDA_SUCCESS)
 		*ret_device = (struct ops_multiprocessor){
-			.compute_major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-			.compute_minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-			.count = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-			.warp_size = attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
-			.threads_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
-			.registers = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
-			.shared_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-			.shared_reserved_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
-			.blocks_max = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+			.compute_major = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+			.compute_minor = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+			.count = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+			.warp_size = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+			.threads_max = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+			.registers = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+			.shared_bytes = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+			.shared_reserved_bytes = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+			.blocks_max = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
 		};
 	put_properties(device, ordinal, ret_device, json);
 }
@@ -250,7 +250,7 @@ bool ops_cuda_graph_edges(void *graph, struct ops_cuda_edges *ret_edges)
 	size_t room;
 	bool ok;
 
-	pthread_once(&once, load);
+	pthread_once(&once, cuda_devices_load);
 	if (driver.missing || (!driver.edges && !driver.plain_edges) || ask_edges(graph, &edges, NULL) != CUDA_SUCCESS)
 		return false;
 	room = edges.count;
@@ -290,7 +290,7 @@ void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *told, void *cont
 	CUgraphNode *nodes;
 	size_t room = 0, count;
 
-	pthread_once(&once, load);
+	pthread_once(&once, cuda_devices_load);
 	if (driver.missing || !driver.nodes || !driver.node_type || !driver.host_parameters ||
 	    driver.nodes(graph, NULL, &room) != CUDA_SUCCESS)
 		return;

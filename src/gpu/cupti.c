@@ -104,7 +104,7 @@ static void drain_buffers(struct cupti_session *session)
 	}
 }
 
-static void *drain(void *argument)
+static void *cupti_drain(void *argument)
 {
 	struct cupti_session *session = argument;
 
@@ -144,7 +144,7 @@ static const struct {
 #define VERSION_HOST_NODES 130300u /* from here on CUPTI records nodes of graphs that run on the host */
 
 /* Whether a kind is wanted that the library knows. */
-static bool is_wanted(const struct cupti_session *session, size_t i)
+static bool cupti_is_wanted(const struct cupti_session *session, size_t i)
 {
 	return session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind) &&
 	       (collected[i].kind != OPS_ACTIVITY_HOST_NODE || session->library->version >= VERSION_HOST_NODES);
@@ -153,7 +153,7 @@ static bool is_wanted(const struct cupti_session *session, size_t i)
 static void disable(struct cupti_session *session)
 {
 	for (size_t i = 0; i < COLLECTED; i++)
-		if (is_wanted(session, i))
+		if (cupti_is_wanted(session, i))
 			session->library->cuptiActivityDisable(collected[i].cupti);
 }
 
@@ -162,7 +162,7 @@ static enum ops_code enable(struct cupti_session *session, struct ops_error *err
 	for (size_t i = 0; i < COLLECTED; i++) {
 		CUptiResult result;
 
-		if (!is_wanted(session, i))
+		if (!cupti_is_wanted(session, i))
 			continue;
 		result = session->library->cuptiActivityEnable(collected[i].cupti);
 		if (collected[i].kind == OPS_ACTIVITY_RUNTIME || collected[i].kind == OPS_ACTIVITY_DRIVER)
@@ -221,7 +221,7 @@ static void set_clock(void)
 	ns_per_tick = map.ns_per_tick;
 }
 
-static int64_t now_ns(const struct ops_cupti *library)
+static int64_t cupti_now_ns(const struct ops_cupti *library)
 {
 	uint64_t now = 0;
 
@@ -235,10 +235,10 @@ static int64_t now_ns(const struct ops_cupti *library)
 static void CUPTIAPI take_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-		ops_cupti_graphs_told(library, callback, data, now_ns(library));
+		ops_cupti_graphs_told(library, callback, data, cupti_now_ns(library));
 	} else {
 		ops_cupti_contexts_told(library, domain, callback);
-		ops_cupti_graphs_called(library, domain, callback, data, now_ns(library));
+		ops_cupti_graphs_called(library, domain, callback, data, cupti_now_ns(library));
 	}
 }
 
@@ -271,7 +271,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 
 static enum ops_code start_drain(struct cupti_session *session, struct ops_error *error)
 {
-	return ops_thread_start(&session->drain, drain, session)
+	return ops_thread_start(&session->drain, cupti_drain, session)
 	               ? OPS_OK
 	               : ops_fault(error, OPS_NO_MEMORY, "cannot start a thread for CUPTI's records");
 }
@@ -298,13 +298,13 @@ static enum ops_code open_sampler(struct cupti_session *session, struct ops_cuda
 
 static void start_sampler(struct cupti_session *session, struct ops_cuda_sampling *sampling)
 {
-	if (!session->sampler || !ops_cupti_sampler_run(session->sampler, true, now_ns, &sampling->problem))
+	if (!session->sampler || !ops_cupti_sampler_run(session->sampler, true, cupti_now_ns, &sampling->problem))
 		return;
 	ops_cupti_sampler_free(session->sampler);
 	session->sampler = NULL;
 }
 
-static enum ops_code begin(struct cupti_session *session, struct ops_cuda_sampling *sampling, struct ops_error *error)
+static enum ops_code cupti_begin(struct cupti_session *session, struct ops_cuda_sampling *sampling, struct ops_error *error)
 {
 	enum ops_code code = describe_versions(session, error);
 
@@ -324,14 +324,14 @@ static enum ops_code begin(struct cupti_session *session, struct ops_cuda_sampli
 	return code;
 }
 
-static void free_session(struct cupti_session *session)
+static void cupti_free_session(struct cupti_session *session)
 {
 	ops_cupti_sampler_free(session->sampler);
 	ops_cupti_decoder_release(&session->decoder);
 	ops_free(session);
 }
 
-static enum ops_code start(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
+static enum ops_code cupti_start(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error)
 {
 	struct ops_cuda_sampling *sampling = kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_PM_SAMPLING) ? self : NULL;
 	struct cupti_session *session;
@@ -352,12 +352,12 @@ static enum ops_code start(void *self, uint32_t kinds, struct ops_activities *ac
 		code = ops_fault(error, OPS_STATE, "the process was forked from one that records CUDA's devices");
 	else
 		code = running ? ops_fault(error, OPS_BUSY, "another session records CUDA's devices")
-		               : begin(session, sampling, error);
+		               : cupti_begin(session, sampling, error);
 	if (!code)
 		running = session;
 	pthread_mutex_unlock(&lock);
 	if (code)
-		free_session(session);
+		cupti_free_session(session);
 	return code;
 }
 
@@ -375,7 +375,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	/* A forced flush hands over what still runs, without its end, and never again. */
 	code = ops_cuda_synchronize(error);
 	if (session->sampler) {
-		enum ops_code paused = ops_cupti_sampler_run(session->sampler, false, now_ns, code ? NULL : error);
+		enum ops_code paused = ops_cupti_sampler_run(session->sampler, false, cupti_now_ns, code ? NULL : error);
 
 		code = code ? code : paused;
 	}
@@ -402,7 +402,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	pthread_mutex_lock(&lock);
 	running = NULL; /* not before: another session would meet what this one still has of CUPTI */
 	pthread_mutex_unlock(&lock);
-	free_session(session);
+	cupti_free_session(session);
 	return code;
 }
 
@@ -419,7 +419,7 @@ static enum ops_code toggle(void *unused, bool on, struct ops_error *error)
 	else if (running)
 		disable(running);
 	if (!code && running && running->sampler)
-		code = ops_cupti_sampler_run(running->sampler, on, now_ns, error);
+		code = ops_cupti_sampler_run(running->sampler, on, cupti_now_ns, error);
 	pthread_mutex_unlock(&lock);
 	return code;
 }
@@ -429,21 +429,21 @@ static int64_t clock_ns(void *unused)
 	const struct ops_cupti *library;
 
 	(void)unused;
-	return ops_cupti_load(&library, NULL) ? 0 : now_ns(library);
+	return ops_cupti_load(&library, NULL) ? 0 : cupti_now_ns(library);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void init(void)
+static void cupti_init(void)
 {
 	sem_init(&filled, 0, 0);
 }
 
 const struct ops_device_collector *ops_cupti_collector(void)
 {
-	static const struct ops_device_collector collector = {"CUPTI", NULL, start, stop, clock_ns, toggle};
+	static const struct ops_device_collector collector = {"CUPTI", NULL, cupti_start, stop, clock_ns, toggle};
 
-	pthread_once(&once, init);
+	pthread_once(&once, cupti_init);
 	return &collector;
 }
 

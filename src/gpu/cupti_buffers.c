@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 
 /* Takes a buffer that nobody has. */
-static bool claim(struct ops_cupti_buffer *buffer)
+static bool cupti_buffers_claim(struct ops_cupti_buffer *buffer)
 {
 	return !atomic_load_explicit(&buffer->taken, memory_order_relaxed) &&
 	       !atomic_exchange_explicit(&buffer->taken, true, memory_order_acquire);
@@ -19,7 +19,7 @@ uint8_t *ops_cupti_buffers_take(struct ops_cupti_buffers *buffers)
 		struct ops_cupti_buffer *buffer = &buffers->items[i];
 		uint8_t *bytes;
 
-		if (!claim(buffer))
+		if (!cupti_buffers_claim(buffer))
 			continue;
 		bytes = atomic_load_explicit(&buffer->bytes, memory_order_relaxed);
 		if (!bytes) {
@@ -78,7 +78,7 @@ void ops_cupti_buffers_give(struct ops_cupti_buffer *buffer)
 void ops_cupti_buffers_release(struct ops_cupti_buffers *buffers)
 {
 	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++) {
-		if (!claim(&buffers->items[i]))
+		if (!cupti_buffers_claim(&buffers->items[i]))
 			continue; /* CUPTI holds it still, and may write to it */
 		ops_free(atomic_exchange_explicit(&buffers->items[i].bytes, NULL, memory_order_relaxed));
 		ops_cupti_buffers_give(&buffers->items[i]);

@@ -92,7 +92,7 @@ void ops_cupti_take_name(struct ops_cupti_decoder *decoder, const void *bytes, s
 
 /* --- counters ------------------------------------------------------------------------------------------------------- */
 
-static void add_counter(struct ops_cupti_decoder *decoder, struct ops_activity *activity, const char *name, double value)
+static void cupti_extras_add_counter(struct ops_cupti_decoder *decoder, struct ops_activity *activity, const char *name, double value)
 {
 	activity->name = ops_activities_text(decoder->activities, name, strlen(name));
 	activity->value = value;
@@ -112,17 +112,17 @@ void ops_cupti_take_environment(struct ops_cupti_decoder *decoder, const void *b
 	(void)activity;
 	switch (record->environmentKind) {
 	case CUPTI_ACTIVITY_ENVIRONMENT_SPEED:
-		add_counter(decoder, &counter, "SM Clock (MHz)", record->data.speed.smClock);
-		add_counter(decoder, &counter, "Memory Clock (MHz)", record->data.speed.memoryClock);
+		cupti_extras_add_counter(decoder, &counter, "SM Clock (MHz)", record->data.speed.smClock);
+		cupti_extras_add_counter(decoder, &counter, "Memory Clock (MHz)", record->data.speed.memoryClock);
 		break;
 	case CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE:
-		add_counter(decoder, &counter, "Temperature (C)", record->data.temperature.gpuTemperature);
+		cupti_extras_add_counter(decoder, &counter, "Temperature (C)", record->data.temperature.gpuTemperature);
 		break;
 	case CUPTI_ACTIVITY_ENVIRONMENT_POWER:
-		add_counter(decoder, &counter, "Power (W)", record->data.power.power / 1000.0);
+		cupti_extras_add_counter(decoder, &counter, "Power (W)", record->data.power.power / 1000.0);
 		break;
 	case CUPTI_ACTIVITY_ENVIRONMENT_COOLING:
-		add_counter(decoder, &counter, "Fan Speed (%)", record->data.cooling.fanSpeed);
+		cupti_extras_add_counter(decoder, &counter, "Fan Speed (%)", record->data.cooling.fanSpeed);
 		break;
 	default:
 		break;
@@ -140,6 +140,6 @@ void ops_cupti_take_pool(struct ops_cupti_decoder *decoder, const void *bytes, s
 	(void)activity;
 	if (record->memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL)
 		return;
-	add_counter(decoder, &counter, "Memory Pool Size (B)", (double)record->size);
-	add_counter(decoder, &counter, "Memory Pool Used (B)", (double)record->utilizedSize);
+	cupti_extras_add_counter(decoder, &counter, "Memory Pool Size (B)", (double)record->size);
+	cupti_extras_add_counter(decoder, &counter, "Memory Pool Used (B)", (double)record->utilizedSize);
 }

@@ -64,7 +64,7 @@ void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHa
 }
 
 /* A node that is a copy of another, or waits for it; `other` is 0 for one that does neither. The lock is held. */
-static void add(enum ops_activity_kind kind, uint64_t node, uint64_t other, int64_t now_ns)
+static void cupti_graphs_add(enum ops_activity_kind kind, uint64_t node, uint64_t other, int64_t now_ns)
 {
 	struct ops_activity *added = OPS_ARRAY_PUSH(&made);
 
@@ -90,11 +90,11 @@ void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId cal
 	    library->cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS)
 		return;
 	pthread_mutex_lock(&lock);
-	add(OPS_ACTIVITY_GRAPH_NODE, node, original, now_ns);
+	cupti_graphs_add(OPS_ACTIVITY_GRAPH_NODE, node, original, now_ns);
 	pthread_mutex_unlock(&lock);
 }
 
-static void add_edges(const struct ops_cupti *library, const struct ops_cuda_edges *edges, int64_t now_ns)
+static void cupti_graphs_add_edges(const struct ops_cupti *library, const struct ops_cuda_edges *edges, int64_t now_ns)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < edges->count; i++) {
@@ -102,7 +102,7 @@ static void add_edges(const struct ops_cupti *library, const struct ops_cuda_edg
 
 		if (library->cuptiGetGraphNodeId(edges->from[i], &from) == CUPTI_SUCCESS &&
 		    library->cuptiGetGraphNodeId(edges->to[i], &to) == CUPTI_SUCCESS)
-			add(OPS_ACTIVITY_GRAPH_DEPENDENCY, to, from, now_ns);
+			cupti_graphs_add(OPS_ACTIVITY_GRAPH_DEPENDENCY, to, from, now_ns);
 		else
 			lost++;
 	}
@@ -137,7 +137,7 @@ void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDoma
 	graph = ((const parameters *)data->functionParams)->hGraph;
 	ops_cuda_graph_host_nodes(graph, add_host_node, (void *)(uintptr_t)library);
 	if (ops_cuda_graph_edges(graph, &edges)) {
-		add_edges(library, &edges, now_ns);
+		cupti_graphs_add_edges(library, &edges, now_ns);
 		ops_cuda_edges_release(&edges);
 		return;
 	}

@@ -96,7 +96,7 @@ static void *open_library(void)
 /* --- what is in it -------------------------------------------------------------------------------------------------- */
 
 /* The name of a function that it lacks, NULL when it has them all. */
-static const char *find_functions(void *handle)
+static const char *cupti_library_find_functions(void *handle)
 {
 #define FIND(name) library.name = (__typeof__(&name))(uintptr_t)dlsym(handle, #name);
 #define NEED(name)                                                                                 \
@@ -109,7 +109,7 @@ static const char *find_functions(void *handle)
 	return NULL;
 }
 
-static void load(void)
+static void cupti_library_load(void)
 {
 	void *handle = open_library();
 	const char *missing;
@@ -120,7 +120,7 @@ static void load(void)
 		          "OPSTROBE_CUPTI may name one");
 		return;
 	}
-	missing = find_functions(handle);
+	missing = cupti_library_find_functions(handle);
 	if (missing)
 		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' has no %s", path, missing);
 	else if (library.cuptiGetVersion(&library.version) != CUPTI_SUCCESS)
@@ -139,7 +139,7 @@ enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_er
 	pthread_mutex_lock(&lock);
 	if (!is_loaded) {
 		failure.code = OPS_OK;
-		load();
+		cupti_library_load();
 		is_loaded = failure.code == OPS_OK;
 	}
 	if (is_loaded)

@@ -74,7 +74,7 @@ static uint32_t row_details(struct ops_cupti_decoder *decoder, const struct ops_
 	return ops_cupti_text(decoder);
 }
 
-static void add_row(struct ops_cupti_decoder *decoder, const struct ops_cupti_memory *memory)
+static void cupti_memory_add_row(struct ops_cupti_decoder *decoder, const struct ops_cupti_memory *memory)
 {
 	struct ops_activity row = {.kind = OPS_ACTIVITY_MEMORY, .start_ns = memory->time_ns, .end_ns = memory->time_ns,
 	                           .correlation = memory->correlation, .stream = memory->stream, .device = memory->device};
@@ -189,7 +189,7 @@ void ops_cupti_memory_end(struct ops_cupti_decoder *decoder)
 		qsort(decoder->memories.items, decoder->memories.count, sizeof(*decoder->memories.items), compare_times);
 	for (size_t i = 0; i < decoder->memories.count; i++) {
 		take_block(decoder, &held, &decoder->memories.items[i]);
-		add_row(decoder, &decoder->memories.items[i]);
+		cupti_memory_add_row(decoder, &decoder->memories.items[i]);
 	}
 	decoder->memories.count = 0;
 	ops_intern_release(&held.kinds);

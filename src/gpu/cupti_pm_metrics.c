@@ -205,7 +205,7 @@ static const struct {
 	{"pcie__throughput", "PCIe"},
 };
 
-static uint32_t label_of(struct ops_activities *activities, const char *metric)
+static uint32_t cupti_pm_metrics_label_of(struct ops_activities *activities, const char *metric)
 {
 	size_t base = strcspn(metric, ".");
 	char text[64];
@@ -224,7 +224,7 @@ static uint32_t label_of(struct ops_activities *activities, const char *metric)
 void ops_cupti_metrics_label(struct ops_cupti_metrics *metrics, struct ops_activities *activities, uint32_t *names)
 {
 	for (size_t i = 0; i < metrics->count; i++) {
-		names[i] = label_of(activities, metrics->names[i]);
+		names[i] = cupti_pm_metrics_label_of(activities, metrics->names[i]);
 		for (size_t before = 0; before < i; before++)
 			if (names[before] == names[i])
 				names[i] = ops_activities_text(activities, metrics->names[i], strlen(metrics->names[i]));

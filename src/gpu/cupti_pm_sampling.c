@@ -81,7 +81,7 @@ static CUptiResult clear_counters(struct ops_cupti_sampler *sampler)
 	return sampler->library->cuptiPmSamplingCounterDataImageInitialize(&clear);
 }
 
-static enum ops_code open_target(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device,
+static enum ops_code cupti_pm_sampling_open_target(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device,
                                  struct ops_error *error)
 {
 	PARAMS(CUpti_PmSampling_Enable_Params, enable, .deviceIndex = sampler->metrics.device);
@@ -112,7 +112,7 @@ static void lose(struct ops_cupti_sampler *sampler, const char *why)
 		sampler->why_lost = why;
 }
 
-static void give_up(struct ops_cupti_sampler *sampler, CUptiResult result)
+static void cupti_pm_sampling_give_up(struct ops_cupti_sampler *sampler, CUptiResult result)
 {
 	sampler->lost++; /* of how many more nobody knows */
 	ops_cupti_fault(sampler->library, &sampler->fault, result, "CUPTI samples counters no more");
@@ -126,7 +126,7 @@ static bool is_timely(const struct ops_cupti_sampler *sampler, uint64_t start, u
 	       (int64_t)start >= sampler->begun_ns - CLOCK_SLACK_NS && (int64_t)end <= now_ns + CLOCK_SLACK_NS;
 }
 
-static bool keep(struct ops_cupti_sampler *sampler, int64_t time_ns)
+static bool cupti_pm_sampling_keep(struct ops_cupti_sampler *sampler, int64_t time_ns)
 {
 	if (!OPS_ARRAY_RESERVE(&sampler->times, 1) || !OPS_ARRAY_RESERVE(&sampler->sampled, sampler->metrics.count))
 		return false;
@@ -155,7 +155,7 @@ static CUptiResult take_sample(struct ops_cupti_sampler *sampler, size_t index)
 	}
 	sampler->last_ns = (int64_t)sample.startTimestamp;
 	result = sampler->library->cuptiProfilerHostEvaluateToGpuValues(&evaluate);
-	if (result == CUPTI_SUCCESS && !keep(sampler, sampler->last_ns))
+	if (result == CUPTI_SUCCESS && !cupti_pm_sampling_keep(sampler, sampler->last_ns))
 		lose(sampler, "memory was out");
 	return result;
 }
@@ -174,7 +174,7 @@ static CUptiResult take_samples(struct ops_cupti_sampler *sampler, size_t *ret_c
 
 /* Whether there is more: what came behind a full image; or, once nothing comes any more, what CUPTI stopped before for reasons of its
  * own. */
-static bool decode(struct ops_cupti_sampler *sampler)
+static bool cupti_pm_sampling_decode(struct ops_cupti_sampler *sampler)
 {
 	PARAMS(CUpti_PmSampling_DecodeData_Params, decode, .pPmSamplingObject = sampler->target,
 	       .pCounterDataImage = sampler->counters.bytes, .counterDataImageSize = sampler->counters.size);
@@ -192,16 +192,16 @@ static bool decode(struct ops_cupti_sampler *sampler)
 	if (result == CUPTI_SUCCESS)
 		result = take_samples(sampler, &count);
 	if (result != CUPTI_SUCCESS)
-		give_up(sampler, result);
+		cupti_pm_sampling_give_up(sampler, result);
 	if (result != CUPTI_SUCCESS || !count)
 		return false;
 	return decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL ||
 	       (decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER && !sampler->running);
 }
 
-static void drain(struct ops_cupti_sampler *sampler)
+static void cupti_pm_sampling_drain(struct ops_cupti_sampler *sampler)
 {
-	for (int i = 0; i < PASSES_MAX && !sampler->fault.code && decode(sampler); i++)
+	for (int i = 0; i < PASSES_MAX && !sampler->fault.code && cupti_pm_sampling_decode(sampler); i++)
 		;
 }
 
@@ -230,7 +230,7 @@ static void *decode_regularly(void *argument)
 	while (!sampler->stopping) {
 		wait_a_period(sampler);
 		if (sampler->running)
-			drain(sampler);
+			cupti_pm_sampling_drain(sampler);
 	}
 	pthread_mutex_unlock(&sampler->lock);
 	return NULL;
@@ -282,7 +282,7 @@ enum ops_code ops_cupti_sampler_open(const struct ops_cupti *library, const stru
 		return ops_fault_memory(error);
 	code = ops_cupti_metrics_open(&sampler->metrics, library, wanted, error);
 	if (!code)
-		code = open_target(sampler, device, error);
+		code = cupti_pm_sampling_open_target(sampler, device, error);
 	if (!code && !(sampler->has_thread = ops_thread_start(&sampler->thread, decode_regularly, sampler)))
 		code = ops_fault(error, OPS_NO_MEMORY, "cannot start a thread for samples of counters");
 	if (code)
@@ -292,7 +292,7 @@ enum ops_code ops_cupti_sampler_open(const struct ops_cupti *library, const stru
 	return code;
 }
 
-static CUptiResult start(struct ops_cupti_sampler *sampler)
+static CUptiResult cupti_pm_sampling_start(struct ops_cupti_sampler *sampler)
 {
 	PARAMS(CUpti_PmSampling_Start_Params, start, .pPmSamplingObject = sampler->target);
 	CUptiResult result;
@@ -309,7 +309,7 @@ static CUptiResult pause_sampling(struct ops_cupti_sampler *sampler)
 	CUptiResult result = sampler->library->cuptiPmSamplingStop(&stop);
 
 	sampler->running = false;
-	drain(sampler);
+	cupti_pm_sampling_drain(sampler);
 	return result;
 }
 
@@ -321,13 +321,13 @@ enum ops_code ops_cupti_sampler_run(struct ops_cupti_sampler *sampler, bool on,
 	pthread_mutex_lock(&sampler->lock);
 	sampler->clock_ns = clock_ns;
 	if (on != sampler->running && !(on && sampler->fault.code))
-		result = on ? start(sampler) : pause_sampling(sampler);
+		result = on ? cupti_pm_sampling_start(sampler) : pause_sampling(sampler);
 	pthread_mutex_unlock(&sampler->lock);
 	return result == CUPTI_SUCCESS ? OPS_OK : ops_cupti_metrics_refuse(&sampler->metrics, result, error);
 }
 
 /* What is sampled, for the trace's metadata. */
-static bool describe(struct ops_cupti_sampler *sampler, struct ops_activities *activities, const uint32_t *names)
+static bool cupti_pm_sampling_describe(struct ops_cupti_sampler *sampler, struct ops_activities *activities, const uint32_t *names)
 {
 	struct ops_buffer json = {0};
 	bool kept;
@@ -358,7 +358,7 @@ static bool add_samples(struct ops_cupti_sampler *sampler, struct ops_activities
 
 	if (kept) {
 		ops_cupti_metrics_label(&sampler->metrics, activities, names);
-		kept = describe(sampler, activities, names);
+		kept = cupti_pm_sampling_describe(sampler, activities, names);
 	}
 	for (size_t i = 0; kept && i < sampler->sampled.count; i++) {
 		int64_t time_ns = sampler->times.items[i / sampler->metrics.count];

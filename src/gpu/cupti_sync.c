@@ -96,7 +96,7 @@ void ops_cupti_take_sync(struct ops_cupti_decoder *decoder, const void *bytes, s
 
 /* --- at the end ----------------------------------------------------------------------------------------------------- */
 
-static int compare_events(const void *a, const void *b)
+static int cupti_sync_compare_events(const void *a, const void *b)
 {
 	const struct ops_cupti_event *x = a, *y = b;
 
@@ -108,47 +108,47 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* The last time an event was recorded before it was waited for; NULL when that is not known. */
-static const struct ops_cupti_event *find_event(const struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+static const struct ops_cupti_event *cupti_sync_find_event(const struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
 {
 	const struct ops_cupti_event wanted = {sync->context, sync->event, (uint32_t)sync->activity.correlation, 0};
 	size_t low = 0;
 	const struct ops_cupti_event *found;
 
-	OPS_LOWER_BOUND(low, decoder->events.count, mid, compare_events(&decoder->events.items[mid], &wanted) < 0);
+	OPS_LOWER_BOUND(low, decoder->events.count, mid, cupti_sync_compare_events(&decoder->events.items[mid], &wanted) < 0);
 	found = low ? &decoder->events.items[low - 1] : NULL;
 	return found && found->context == sync->context && found->event == sync->event ? found : NULL;
 }
 
-static uint16_t device_of(const struct ops_cupti_decoder *decoder, uint32_t context)
+static uint16_t cupti_sync_device_of(const struct ops_cupti_decoder *decoder, uint32_t context)
 {
 	uint32_t number = ops_intern_find(&decoder->contexts, &context, sizeof(context));
 
 	return number < decoder->context_devices.count ? decoder->context_devices.items[number] : 0;
 }
 
-static void put_event(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+static void cupti_sync_put_event(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
 {
-	const struct ops_cupti_event *event = find_event(decoder, sync);
+	const struct ops_cupti_event *event = cupti_sync_find_event(decoder, sync);
 
 	ops_buffer_printf(&decoder->text,
 	                  ",\"wait_on_stream\":%lld,\"wait_on_cuda_event_record_corr_id\":%lld,\"wait_on_cuda_event_id\":%u",
 	                  event ? (long long)event->stream : -1, event ? (long long)event->correlation : -1, sync->event);
 }
 
-static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+static void cupti_sync_add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
 {
 	static const char *const names[] = {"Unknown Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
 	uint32_t type = sync->type < sizeof(names) / sizeof(names[0]) ? sync->type : 0;
 	struct ops_activity activity = sync->activity;
 
-	activity.device = device_of(decoder, sync->context);
+	activity.device = cupti_sync_device_of(decoder, sync->context);
 	activity.name = ops_activities_text(decoder->activities, names[type], strlen(names[type]));
 	decoder->text.size = 0;
 	ops_buffer_printf(&decoder->text, "\"cuda_sync_kind\":\"%s\",\"stream\":%d,\"device\":%u,\"context\":%u", names[type],
 	                  activity.stream, activity.device, sync->context);
 	if (type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE ||
 	    type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT)
-		put_event(decoder, sync);
+		cupti_sync_put_event(decoder, sync);
 	activity.details = ops_cupti_text(decoder);
 	ops_activities_add(decoder->activities, &activity);
 }
@@ -156,9 +156,9 @@ static void add_sync(struct ops_cupti_decoder *decoder, const struct ops_cupti_s
 void ops_cupti_decode_end(struct ops_cupti_decoder *decoder)
 {
 	if (decoder->events.count)
-		qsort(decoder->events.items, decoder->events.count, sizeof(*decoder->events.items), compare_events);
+		qsort(decoder->events.items, decoder->events.count, sizeof(*decoder->events.items), cupti_sync_compare_events);
 	for (size_t i = 0; i < decoder->syncs.count; i++)
-		add_sync(decoder, &decoder->syncs.items[i]);
+		cupti_sync_add_sync(decoder, &decoder->syncs.items[i]);
 	ops_cupti_memory_end(decoder);
 	decoder->activities->lost += decoder->open_markers; /* ranges that outlasted the session */
 	decoder->syncs.count = decoder->events.count = decoder->open_markers = 0;

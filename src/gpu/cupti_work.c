@@ -19,7 +19,7 @@ SAME_PLACE(cupti_set, CUpti_ActivityMemset5, channelType);
 
 #define VERSION_PRIORITY 130100u /* from here on kernels have a priority */
 
-static void put_number(struct ops_buffer *text, const char *key, double value)
+static void cupti_work_put_number(struct ops_buffer *text, const char *key, double value)
 {
 	char digits[32];
 
@@ -54,7 +54,7 @@ static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type
 	 (activity)->correlation = (record)->correlationId)
 
 /* Waiting is told by contexts alone. */
-static void note_context(struct ops_cupti_decoder *decoder, uint32_t context, uint32_t device)
+static void cupti_work_note_context(struct ops_cupti_decoder *decoder, uint32_t context, uint32_t device)
 {
 	uint32_t number = ops_intern_add(&decoder->contexts, &context, sizeof(context));
 	uint16_t *known = number == decoder->context_devices.count ? OPS_ARRAY_PUSH(&decoder->context_devices) : NULL;
@@ -65,7 +65,7 @@ static void note_context(struct ops_cupti_decoder *decoder, uint32_t context, ui
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
-static const struct ops_multiprocessor *device_of(const struct ops_cupti_decoder *decoder, uint32_t ordinal)
+static const struct ops_multiprocessor *cupti_work_device_of(const struct ops_cupti_decoder *decoder, uint32_t ordinal)
 {
 	static const struct ops_multiprocessor unknown;
 
@@ -90,8 +90,8 @@ static void put_limits(struct ops_buffer *text, const struct ops_occupancy *occu
 
 static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *occupancy)
 {
-	put_number(text, "blocks per SM", occupancy->blocks_a_multiprocessor);
-	put_number(text, "warps per SM", occupancy->warps_a_multiprocessor);
+	cupti_work_put_number(text, "blocks per SM", occupancy->blocks_a_multiprocessor);
+	cupti_work_put_number(text, "warps per SM", occupancy->warps_a_multiprocessor);
 	ops_buffer_printf(text, ",\"est. achieved occupancy %%\":%d", (int)(occupancy->percent + 0.5));
 	ops_buffer_printf(text, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%u", occupancy->active_blocks);
 	put_limits(text, occupancy);
@@ -105,14 +105,14 @@ static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *o
 
 static uint32_t make_launch_details(struct ops_cupti_decoder *decoder, const struct ops_cupti_launch *launch)
 {
-	const struct ops_multiprocessor *device = device_of(decoder, launch->device);
+	const struct ops_multiprocessor *device = cupti_work_device_of(decoder, launch->device);
 	const uint32_t *grid = launch->shape.grid, *block = launch->shape.block;
 	struct ops_buffer *text = &decoder->text;
 	uint32_t details;
 
 	if (ops_cupti_known(decoder, launch, sizeof(*launch), &details))
 		return details;
-	note_context(decoder, launch->context, launch->device);
+	cupti_work_note_context(decoder, launch->context, launch->device);
 	ops_buffer_printf(text,
 	                  "\"queued\":0,\"device\":%u,\"context\":%u,\"stream\":%u,\"registers per thread\":%u,\"shared memory\":%u",
 	                  launch->device, launch->context, launch->stream, launch->shape.registers,
@@ -209,14 +209,14 @@ struct copy_shape {
 };
 _Static_assert(sizeof(struct copy_shape) == 56, "no padding");
 
-static uint32_t copy_details(struct ops_cupti_decoder *decoder, const struct copy_shape *copy)
+static uint32_t cupti_work_copy_details(struct ops_cupti_decoder *decoder, const struct copy_shape *copy)
 {
 	struct ops_buffer *text = &decoder->text;
 	uint32_t details;
 
 	if (ops_cupti_known(decoder, copy, sizeof(*copy), &details))
 		return details;
-	note_context(decoder, copy->context, copy->device);
+	cupti_work_note_context(decoder, copy->context, copy->device);
 	ops_buffer_printf(text, "\"device\":%u,\"context\":%u,\"stream\":%u", copy->device, copy->context, copy->stream);
 	if (copy->kind == CUPTI_ACTIVITY_KIND_MEMCPY2)
 		ops_buffer_printf(text,
@@ -228,7 +228,7 @@ static uint32_t copy_details(struct ops_cupti_decoder *decoder, const struct cop
 }
 
 /* "Memcpy HtoD (Pageable -> Device)" */
-static uint32_t copy_text(struct ops_cupti_decoder *decoder, uint32_t kind, uint32_t from, uint32_t to)
+static uint32_t cupti_work_copy_text(struct ops_cupti_decoder *decoder, uint32_t kind, uint32_t from, uint32_t to)
 {
 	const uint32_t key[4] = {CUPTI_ACTIVITY_KIND_MEMCPY, kind, from, to};
 	uint32_t name;
@@ -253,8 +253,8 @@ void ops_cupti_take_copy(struct ops_cupti_decoder *decoder, const void *bytes, s
 	activity->kind = OPS_ACTIVITY_MEMCPY;
 	PLACE(activity, record);
 	activity->bytes = record->bytes;
-	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
-	activity->details = copy_details(decoder, &copy);
+	activity->name = cupti_work_copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
+	activity->details = cupti_work_copy_details(decoder, &copy);
 }
 
 void ops_cupti_take_peer_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
@@ -268,8 +268,8 @@ void ops_cupti_take_peer_copy(struct ops_cupti_decoder *decoder, const void *byt
 	activity->kind = OPS_ACTIVITY_MEMCPY;
 	PLACE(activity, record);
 	activity->bytes = record->bytes;
-	activity->name = copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
-	activity->details = copy_details(decoder, &copy);
+	activity->name = cupti_work_copy_text(decoder, record->copyKind, record->srcKind, record->dstKind);
+	activity->details = cupti_work_copy_details(decoder, &copy);
 }
 
 /* "Memset (Device)" */
@@ -294,7 +294,7 @@ void ops_cupti_take_set(struct ops_cupti_decoder *decoder, const void *bytes, si
 	PLACE(activity, record);
 	activity->bytes = record->bytes;
 	activity->name = set_text(decoder, record->memoryKind);
-	activity->details = copy_details(decoder, &set);
+	activity->details = cupti_work_copy_details(decoder, &set);
 }
 
 /* --- nodes of graphs that are no work of a device ------------------------------------------------------------------- */
@@ -313,14 +313,14 @@ struct node_shape {
 };
 _Static_assert(sizeof(struct node_shape) == 40, "no padding");
 
-static uint32_t node_details(struct ops_cupti_decoder *decoder, const struct node_shape *node)
+static uint32_t cupti_work_node_details(struct ops_cupti_decoder *decoder, const struct node_shape *node)
 {
 	struct ops_buffer *text = &decoder->text;
 	uint32_t details;
 
 	if (ops_cupti_known(decoder, node, sizeof(*node), &details))
 		return details;
-	note_context(decoder, node->context, node->device);
+	cupti_work_note_context(decoder, node->context, node->device);
 	ops_buffer_printf(text, "\"device\":%u,\"context\":%u,\"stream\":%u", node->device, node->context, node->stream);
 	put_graph(text, node->graph, node->graph_node);
 	if (node->kind == CUPTI_ACTIVITY_KIND_CUDA_EVENT)
@@ -348,7 +348,7 @@ void ops_cupti_take_host_node(struct ops_cupti_decoder *decoder, const void *byt
 	activity->kind = OPS_ACTIVITY_HOST_NODE;
 	PLACE(activity, record);
 	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
-	activity->details = node_details(decoder, &node);
+	activity->details = cupti_work_node_details(decoder, &node);
 }
 
 void ops_cupti_take_event_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
@@ -367,5 +367,5 @@ void ops_cupti_take_event_node(struct ops_cupti_decoder *decoder, const void *by
 	(void)size;
 	activity->kind = OPS_ACTIVITY_EVENT_NODE;
 	activity->name = ops_activities_text(decoder->activities, name, sizeof(name) - 1);
-	activity->details = node_details(decoder, &node);
+	activity->details = cupti_work_node_details(decoder, &node);
 }

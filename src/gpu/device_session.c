@@ -35,7 +35,7 @@ static struct ops_activity_clock read_clocks(const struct ops_device_collector *
 	return best;
 }
 
-static void free_session(struct ops_device_session *session)
+static void device_session_free_session(struct ops_device_session *session)
 {
 	ops_activities_free(session->activities);
 	ops_free(session);
@@ -52,12 +52,12 @@ enum ops_code ops_device_start(const struct ops_device_collector *collector, uin
 	session->collector = *collector;
 	session->activities = ops_activities_new();
 	if (!session->activities) {
-		free_session(session);
+		device_session_free_session(session);
 		return ops_fault_memory(error);
 	}
 	code = collector->start(collector->self, kinds, session->activities, error);
 	if (code) {
-		free_session(session);
+		device_session_free_session(session);
 		return ops_fault_context(error, code, "cannot record devices with %s", collector->name);
 	}
 	session->activities->start = read_clocks(collector);
@@ -98,6 +98,6 @@ enum ops_code ops_device_stop(struct ops_device_session *take_session, struct op
 		recording->activities = take_session->activities;
 		take_session->activities = NULL;
 	}
-	free_session(take_session);
+	device_session_free_session(take_session);
 	return code ? ops_fault_context(error, code, "%s could not finish recording devices", collector.name) : OPS_OK;
 }

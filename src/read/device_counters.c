@@ -8,7 +8,7 @@
 /* Where torch's viewers expect them: behind all else. */
 #define COUNTERS_SORT_INDEX 100
 
-static uint32_t counter_track(struct recording_devices *devices, uint16_t device)
+static uint32_t device_counters_counter_track(struct recording_devices *devices, uint16_t device)
 {
 	uint32_t number = ops_intern_add(&devices->counter_keys, &device, sizeof(device));
 	struct ops_buffer *text = &devices->text;
@@ -49,7 +49,7 @@ bool recording_devices_take_counters(struct recording_devices *devices)
 		recording_devices_times(devices, activity, &times);
 		counter.time_ns = times.start_ns;
 		counter.name = devices->strings[activity->name];
-		counter.track = counter_track(devices, activity->device);
+		counter.track = device_counters_counter_track(devices, activity->device);
 		if (counter.track == OPS_NONE)
 			return false;
 		ops_builder_counter(devices->builder, &counter);

@@ -19,7 +19,7 @@ void device_graphs_release(struct device_graphs *graphs)
 /* --- nodes and edges ------------------------------------------------------------------------------------------------ */
 
 /* The number of a node, added if new; OPS_NONE when memory is out. */
-static uint32_t number_of(struct device_graphs *graphs, uint64_t id)
+static uint32_t device_graphs_number_of(struct device_graphs *graphs, uint64_t id)
 {
 	uint32_t number = ops_intern_add(&graphs->ids, &id, sizeof(id));
 	struct graph_node *node;
@@ -35,8 +35,8 @@ static uint32_t number_of(struct device_graphs *graphs, uint64_t id)
 
 bool device_graphs_add_node(struct device_graphs *graphs, uint64_t id, uint64_t original, uint32_t operator_name)
 {
-	uint32_t number = number_of(graphs, id);
-	uint32_t from = original ? number_of(graphs, original) : OPS_NONE;
+	uint32_t number = device_graphs_number_of(graphs, id);
+	uint32_t from = original ? device_graphs_number_of(graphs, original) : OPS_NONE;
 
 	if (number == OPS_NONE || (original && from == OPS_NONE))
 		return false;
@@ -58,7 +58,7 @@ static uint32_t latest_copy(const struct device_graphs *graphs, uint32_t node)
 
 bool device_graphs_add_edge(struct device_graphs *graphs, uint64_t from, uint64_t to)
 {
-	uint32_t first = number_of(graphs, from), second = number_of(graphs, to);
+	uint32_t first = device_graphs_number_of(graphs, from), second = device_graphs_number_of(graphs, to);
 	struct graph_edge *edge = first == OPS_NONE || second == OPS_NONE ? NULL : OPS_ARRAY_PUSH(&graphs->edges);
 
 	if (edge)
@@ -68,7 +68,7 @@ bool device_graphs_add_edge(struct device_graphs *graphs, uint64_t from, uint64_
 
 /* --- what each waits for -------------------------------------------------------------------------------------------- */
 
-static bool add_wait(struct device_graphs *graphs, uint32_t node, uint32_t waited_for)
+static bool device_graphs_add_wait(struct device_graphs *graphs, uint32_t node, uint32_t waited_for)
 {
 	struct graph_node *waiting = &graphs->nodes.items[node];
 	struct graph_wait *wait;
@@ -93,9 +93,9 @@ static bool pass_on(struct device_graphs *graphs, uint32_t from, uint32_t to)
 	bool ok = true;
 
 	if (graphs->nodes.items[from].runs)
-		return add_wait(graphs, to, from);
+		return device_graphs_add_wait(graphs, to, from);
 	for (uint32_t w = graphs->nodes.items[from].waits; ok && w != OPS_NONE; w = graphs->waits.items[w].next)
-		ok = add_wait(graphs, to, graphs->waits.items[w].node);
+		ok = device_graphs_add_wait(graphs, to, graphs->waits.items[w].node);
 	return ok;
 }
 
@@ -143,7 +143,7 @@ static bool follow_edges(struct device_graphs *graphs, struct edge_order *order)
 	return ok;
 }
 
-static bool find_waits(struct device_graphs *graphs)
+static bool device_graphs_find_waits(struct device_graphs *graphs)
 {
 	size_t nodes = graphs->nodes.count;
 	struct edge_order order = {
@@ -189,7 +189,7 @@ bool device_graphs_finish(struct device_graphs *graphs, const struct ops_activit
 		if (number != OPS_INTERN_NONE)
 			graphs->nodes.items[number].runs = true;
 	}
-	return graphs->of_text && (!graphs->edges.count || find_waits(graphs));
+	return graphs->of_text && (!graphs->edges.count || device_graphs_find_waits(graphs));
 }
 
 uint32_t device_graphs_function(const struct device_graphs *graphs, uint32_t node)

@@ -91,7 +91,7 @@ static void add_spans(struct recording_devices *devices)
 /* --- work ----------------------------------------------------------------------------------------------------------- */
 
 /* The details of a copy and, behind them, what it moved and how fast. */
-static uint32_t copy_details(struct recording_devices *devices, const struct ops_activity *activity)
+static uint32_t device_work_copy_details(struct recording_devices *devices, const struct ops_activity *activity)
 {
 	struct ops_buffer *text = &devices->text;
 	const struct ops_intern_entry *details = &devices->activities->texts.entries[activity->details];
@@ -111,7 +111,7 @@ static uint32_t copy_details(struct recording_devices *devices, const struct ops
 }
 
 /* What a node of a CUDA graph calls on the host, NULL when that is not known. */
-static const struct ops_host_function *function_of(const struct recording_devices *devices, uint32_t node)
+static const struct ops_host_function *device_work_function_of(const struct recording_devices *devices, uint32_t node)
 {
 	uint32_t function = node == OPS_NONE ? OPS_NONE : device_graphs_function(&devices->graphs, node);
 
@@ -129,11 +129,11 @@ static void put_function(struct ops_buffer *text, const struct ops_host_function
 
 /* The details of a node of a CUDA graph and, behind them, what is known of it: what it calls on the host, and the operator it was
  * captured from. */
-static uint32_t node_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
+static uint32_t device_work_node_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
 {
 	const struct ops_intern_entry *texts = devices->activities->texts.entries;
 	const struct ops_intern_entry *details = &texts[activity->details];
-	const struct ops_host_function *function = function_of(devices, node);
+	const struct ops_host_function *function = device_work_function_of(devices, node);
 	uint32_t captured = devices->graphs.nodes.items[node].operator_name;
 	struct ops_buffer *text = &devices->text;
 
@@ -154,7 +154,7 @@ static uint32_t node_details(struct recording_devices *devices, const struct ops
 static uint32_t host_node_name(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
 {
 	const struct ops_intern_entry *texts = devices->activities->texts.entries;
-	const struct ops_host_function *function = function_of(devices, node);
+	const struct ops_host_function *function = device_work_function_of(devices, node);
 	struct ops_buffer *text = &devices->text;
 
 	if (!function || !texts[function->name].size)
@@ -184,7 +184,7 @@ static uint32_t collective_details(struct recording_devices *devices, uint32_t d
 }
 
 /* That of rows of no kind of their own, else NULL. */
-static const char *category_of(const struct ops_activity *activity)
+static const char *device_work_category_of(const struct ops_activity *activity)
 {
 	if (activity->kind == OPS_ACTIVITY_HOST_NODE)
 		return "graph_host_node";
@@ -208,7 +208,7 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		[OPS_ACTIVITY_HOST_NODE] = OPS_EVENT_OTHER,
 		[OPS_ACTIVITY_EVENT_NODE] = OPS_EVENT_OTHER,
 	};
-	const char *category = category_of(activity);
+	const char *category = device_work_category_of(activity);
 	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
@@ -230,9 +230,9 @@ static bool take_work(struct recording_devices *devices, const struct ops_activi
 		event.name = host_node_name(devices, activity, node);
 	recording_devices_times(devices, activity, &event);
 	if (moves)
-		event.extra = copy_details(devices, activity);
+		event.extra = device_work_copy_details(devices, activity);
 	else if (node != OPS_NONE && (activity->kind == OPS_ACTIVITY_HOST_NODE || devices->graphs.nodes.items[node].operator_name))
-		event.extra = node_details(devices, activity, node);
+		event.extra = device_work_node_details(devices, activity, node);
 	else if (activity->details)
 		event.extra = devices->strings[activity->details];
 	if (call && call->collective != OPS_NONE && activity->kind == OPS_ACTIVITY_KERNEL)
@@ -282,7 +282,7 @@ static uint32_t *order_work(const struct ops_activities *activities, size_t *ret
 }
 
 /* Where several calls have one correlation (a runtime call makes one of the driver), the first to begin counts. */
-static bool join(struct recording_devices *devices, const uint32_t *work, size_t count)
+static bool device_work_join(struct recording_devices *devices, const uint32_t *work, size_t count)
 {
 	const struct recording_call *met = devices->met.items;
 	uint64_t launch = 0;
@@ -397,7 +397,7 @@ bool recording_devices_take_work(struct recording_devices *devices)
 
 	clear_work(devices);
 	work = order_work(devices->activities, &count);
-	ok = work && order_met(devices) && join(devices, work, count) && add_processes(devices) &&
+	ok = work && order_met(devices) && device_work_join(devices, work, count) && add_processes(devices) &&
 	          list_metadata(devices);
 
 	ops_free(work);

@@ -86,7 +86,7 @@ static const struct kind {
 #undef MARK
 };
 
-static bool matches(const struct kind *kind, const char *head, size_t size)
+static bool foreign_file_matches(const struct kind *kind, const char *head, size_t size)
 {
 	if (kind->place == ANYWHERE)
 		return memmem(head, size, kind->mark, kind->mark_size) != NULL;
@@ -98,7 +98,7 @@ static bool matches(const struct kind *kind, const char *head, size_t size)
 const struct ops_foreign_file *ops_find_foreign_file(const char *head, size_t size)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (matches(&kinds[i], head, size))
+		if (foreign_file_matches(&kinds[i], head, size))
 			return &kinds[i].file;
 	return NULL;
 }

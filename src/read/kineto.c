@@ -15,7 +15,7 @@
 
 /* --- the text comes in pieces --------------------------------------------------------------------------------------- */
 
-static bool fail(struct kineto_reader *reader, const char *at, const char *failure)
+static bool kineto_fail(struct kineto_reader *reader, const char *at, const char *failure)
 {
 	reader->code = ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s",
 	                         ops_json_offset(&reader->window, at), failure);
@@ -32,7 +32,7 @@ static bool refuse_foreign(struct kineto_reader *reader, enum ops_foreign_when w
 	return true;
 }
 
-static bool fail_memory(struct kineto_reader *reader)
+static bool kineto_fail_memory(struct kineto_reader *reader)
 {
 	reader->code = ops_fault_memory(reader->error);
 	return false;
@@ -88,7 +88,7 @@ static bool end_early(struct kineto_reader *reader)
 	if (reader->code)
 		return false;
 	if (!reader->has_events)
-		return fail(reader, reader->window.end, "the text ends before its events");
+		return kineto_fail(reader, reader->window.end, "the text ends before its events");
 	note_here(reader, OPS_NOTE_TRUNCATED, reader->window.end);
 	return true;
 }
@@ -111,7 +111,7 @@ static enum step take_element(struct kineto_reader *reader)
 			is_event ? ops_json_take_object(&cursor, object) : ops_json_take_value(&cursor, &other);
 
 		if (result == OPS_JSON_BAD)
-			return fail(reader, cursor.at, cursor.failure), STEP_FAIL;
+			return kineto_fail(reader, cursor.at, cursor.failure), STEP_FAIL;
 		if (result == OPS_JSON_MORE) {
 			if (!more(reader))
 				return end_early(reader) ? STEP_END : STEP_FAIL;
@@ -125,7 +125,7 @@ static enum step take_element(struct kineto_reader *reader)
 				ops_builder_notes(reader->builder, OPS_NOTE_COMMA, object->commas,
 				                  ops_json_offset(window, object->comma));
 			if (!kineto_take_event(reader))
-				return reader->failure ? fail(reader, window->at, reader->failure) : fail_memory(reader),
+				return reader->failure ? kineto_fail(reader, window->at, reader->failure) : kineto_fail_memory(reader),
 				       STEP_FAIL;
 		}
 		window->at = (char *)cursor.at;
@@ -135,7 +135,7 @@ static enum step take_element(struct kineto_reader *reader)
 }
 
 /* The elements up to the closing bracket. False when reading is over, for good or ill. */
-static bool take_events(struct kineto_reader *reader)
+static bool kineto_take_events(struct kineto_reader *reader)
 {
 	bool comma = true;
 
@@ -157,7 +157,7 @@ static bool take_events(struct kineto_reader *reader)
 			continue;
 		}
 		if (!comma)
-			return fail(reader, reader->window.at, "',' or ']' is expected behind an event");
+			return kineto_fail(reader, reader->window.at, "',' or ']' is expected behind an event");
 		comma = false;
 		step = take_element(reader);
 		if (step != STEP_ON)
@@ -235,7 +235,7 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 }
 
 /* Keeps the pair for when there is a trace to set it in. */
-static bool keep_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
+static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	struct ops_json_member key = {.value = member->key, .value_size = member->key_size, .flags = OPS_JSON_ESCAPED};
 	bool quoted = member->type == '"';
@@ -248,17 +248,17 @@ static bool keep_metadata(struct kineto_reader *reader, const struct ops_json_me
 	reader->text.size = 0;
 	failure = ops_json_clean(&reader->text, member->value - quoted, member->value_size + 2 * quoted, false, &words);
 	if (failure)
-		return fail(reader, member->value, failure);
+		return kineto_fail(reader, member->value, failure);
 	if (words)
 		kineto_note(reader, OPS_NOTE_BARE_WORD);
 	if (KINETO_IS(member->key, member->key_size, "deviceProperties") && reader->text.size == 2)
 		return true; /* [], as every file has it that has none */
 	kept = OPS_ARRAY_PUSH(&reader->metadata);
 	if (!kept || reader->text.failed)
-		return fail_memory(reader);
+		return kineto_fail_memory(reader);
 	kept->json = ops_builder_string(reader->builder, reader->text.bytes, reader->text.size);
 	kept->key = kineto_string(reader, &key);
-	return !ops_builder_failed(reader->builder) || fail_memory(reader);
+	return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 }
 
 /* A member of the document other than its events. What tells about the file and not about the trace is not kept. */
@@ -274,16 +274,16 @@ static bool take_metadata(struct kineto_reader *reader, const struct ops_json_me
 	}
 	if (KINETO_IS(key, size, "opstrobe")) {
 		take_own(reader, member);
-		return !ops_builder_failed(reader->builder) || fail_memory(reader);
+		return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 	}
 	if (KINETO_IS(key, size, "host_name") && member->type == '"') {
 		reader->host_name = kineto_string(reader, member);
-		return !ops_builder_failed(reader->builder) || fail_memory(reader);
+		return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 	}
 	if (KINETO_IS(key, size, "schemaVersion") || KINETO_IS(key, size, "displayTimeUnit") ||
 	    KINETO_IS(key, size, "traceName"))
 		return true;
-	return keep_metadata(reader, member);
+	return kineto_keep_metadata(reader, member);
 }
 
 /* Whether the list of events begins here. Where its name is damaged its first event tells: as metadata all of it would have
@@ -307,7 +307,7 @@ static bool begins_events(struct kineto_reader *reader, const struct ops_json_me
 }
 
 /* Key and value; the window is at the quote. False when reading is over. */
-static bool take_member(struct kineto_reader *reader)
+static bool kineto_take_member(struct kineto_reader *reader)
 {
 	struct ops_json_window *window = &reader->window;
 
@@ -318,22 +318,22 @@ static bool take_member(struct kineto_reader *reader)
 
 		ops_json_skip_space(&cursor);
 		if (!result && cursor.at < cursor.end && *cursor.at != ':')
-			return fail(reader, cursor.at, "':' is expected");
+			return kineto_fail(reader, cursor.at, "':' is expected");
 		cursor.at++;
 		ops_json_skip_space(&cursor);
 		if (cursor.at >= cursor.end)
 			result = OPS_JSON_MORE;
 		reader->byte = ops_json_offset(window, window->at);
 		if (!result && *cursor.at == '{' && KINETO_IS(key.value, key.value_size, "traceEvents"))
-			return fail(reader, cursor.at, "traceEvents is not a list");
+			return kineto_fail(reader, cursor.at, "traceEvents is not a list");
 		if (!result && begins_events(reader, &key, cursor)) {
 			window->at = (char *)cursor.at;
-			return take_events(reader);
+			return kineto_take_events(reader);
 		}
 		if (!result)
 			result = ops_json_take_value(&cursor, &member);
 		if (result == OPS_JSON_BAD)
-			return fail(reader, cursor.at, cursor.failure);
+			return kineto_fail(reader, cursor.at, cursor.failure);
 		if (result == OPS_JSON_DONE) {
 			member.key = key.value;
 			member.key_size = key.value_size;
@@ -349,7 +349,7 @@ static bool take_member(struct kineto_reader *reader)
 
 /* --- the document --------------------------------------------------------------------------------------------------- */
 
-static bool take_members(struct kineto_reader *reader)
+static bool kineto_take_members(struct kineto_reader *reader)
 {
 	bool comma = true;
 
@@ -369,16 +369,16 @@ static bool take_members(struct kineto_reader *reader)
 			continue;
 		}
 		if (first != '"' || !comma)
-			return fail(reader, reader->window.at, comma ? "a name in quotes is expected"
+			return kineto_fail(reader, reader->window.at, comma ? "a name in quotes is expected"
 			                                             : "',' or '}' is expected");
 		comma = false;
 		count++;
-		if (!take_member(reader))
+		if (!kineto_take_member(reader))
 			return false;
 	}
 }
 
-static void take_document(struct kineto_reader *reader)
+static void kineto_take_document(struct kineto_reader *reader)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	char first;
@@ -395,16 +395,16 @@ static void take_document(struct kineto_reader *reader)
 	if (reader->code)
 		return;
 	if (first != '{' && first != '[') {
-		fail(reader, reader->window.at, first || reader->window.at < reader->window.end
+		kineto_fail(reader, reader->window.at, first || reader->window.at < reader->window.end
 		                                        ? "not a trace: neither '{' nor '['" : "the file is empty");
 		return;
 	}
-	whole = first == '{' ? take_members(reader) : take_events(reader);
+	whole = first == '{' ? kineto_take_members(reader) : kineto_take_events(reader);
 	if (!whole)
 		return;
 	if (!reader->has_events) {
 		if (!refuse_foreign(reader, OPS_FOREIGN_WITHOUT_EVENTS))
-			fail(reader, reader->window.at, "not a trace: no traceEvents");
+			kineto_fail(reader, reader->window.at, "not a trace: no traceEvents");
 	} else if (next_character(reader) || reader->window.at < reader->window.end) {
 		note_here(reader, OPS_NOTE_TRAILING_TEXT, reader->window.at);
 	}
@@ -444,7 +444,7 @@ static void tell_info(struct kineto_reader *reader)
 	ops_builder_info(reader->builder, &info);
 }
 
-static enum ops_code finish(struct kineto_reader *reader, struct ops_trace **ret_trace)
+static enum ops_code kineto_finish(struct kineto_reader *reader, struct ops_trace **ret_trace)
 {
 	struct ops_trace *trace = NULL;
 	enum ops_code code = reader->code;
@@ -474,7 +474,7 @@ static enum ops_code finish(struct kineto_reader *reader, struct ops_trace **ret
 	return code;
 }
 
-static void release(struct kineto_reader *reader)
+static void kineto_release(struct kineto_reader *reader)
 {
 	ops_builder_free(reader->builder);
 	ops_free(reader->object);
@@ -504,7 +504,7 @@ static void release(struct kineto_reader *reader)
 
 /* --- from where ----------------------------------------------------------------------------------------------------- */
 
-static enum ops_code read_source(struct ops_source *take_source, const struct ops_read_options *options,
+static enum ops_code kineto_read_source(struct ops_source *take_source, const struct ops_read_options *options,
                                  struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct kineto_reader *reader = ops_alloc_zeroed(1, sizeof(*reader));
@@ -523,11 +523,11 @@ static enum ops_code read_source(struct ops_source *take_source, const struct op
 	               ? ops_json_window_open(&reader->window, &reader->source, error)
 	               : ops_fault_memory(error);
 	if (!code) {
-		take_document(reader);
+		kineto_take_document(reader);
 		check_categories(reader);
-		code = finish(reader, ret_trace);
+		code = kineto_finish(reader, ret_trace);
 	}
-	release(reader);
+	kineto_release(reader);
 	return code;
 }
 
@@ -538,7 +538,7 @@ enum ops_code ops_trace_read(const char *path, const struct ops_read_options *op
 	enum ops_code code = ops_source_open_file(path, &source, error);
 
 	if (!code)
-		code = read_source(source, options, ret_trace, error);
+		code = kineto_read_source(source, options, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
 }
 
@@ -549,6 +549,6 @@ enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct
 	enum ops_code code = ops_source_open_memory(bytes, size, &source, error);
 
 	if (!code)
-		code = read_source(source, options, ret_trace, error);
+		code = kineto_read_source(source, options, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
 }

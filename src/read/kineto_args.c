@@ -120,7 +120,7 @@ const struct ops_json_member *kineto_find_arg(const struct kineto_reader *reader
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
 /* A whole number from `low` to `high`. */
-static bool take_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
+static bool kineto_args_take_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
 {
 	int64_t value;
 
@@ -130,11 +130,11 @@ static bool take_number(const struct ops_json_member *member, int64_t low, int64
 	return true;
 }
 
-static bool take_id(const struct ops_json_member *member, uint32_t *ret_id)
+static bool kineto_args_take_id(const struct ops_json_member *member, uint32_t *ret_id)
 {
 	int64_t value;
 
-	if (!take_number(member, 0, (int64_t)OPS_NONE - 1, &value))
+	if (!kineto_args_take_number(member, 0, (int64_t)OPS_NONE - 1, &value))
 		return false;
 	*ret_id = (uint32_t)value;
 	return true;
@@ -145,7 +145,7 @@ static bool is_null(const struct ops_json_member *member)
 	return member->type == OPS_JSON_WORD && KINETO_IS(member->value, member->value_size, "null");
 }
 
-static bool take_text(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_string)
+static bool kineto_args_take_text(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_string)
 {
 	if (member->type != '"')
 		return false;
@@ -184,7 +184,7 @@ static bool take_call_from(const struct kineto_reader *reader, const struct ops_
 		line.value--;
 	line.value_size = (size_t)(end - line.value);
 	if (member->type == '"' && line.value > member->value && line.value[-1] == ':' &&
-	    take_number(&line, 1, UINT32_MAX, &value))
+	    kineto_args_take_number(&line, 1, UINT32_MAX, &value))
 		event->call_line = (uint32_t)value;
 	return reader->recorded && event->call_line;
 }
@@ -202,24 +202,24 @@ static bool take_own_column(struct kineto_reader *reader, enum arg arg, const st
 		own->async = member->value[0] == 't';
 		return member->type == OPS_JSON_WORD;
 	case ARG_TEXT:
-		return take_text(reader, member, &event->args);
+		return kineto_args_take_text(reader, member, &event->args);
 	case ARG_RAW_NAME:
 		return take_raw_name(reader, member, &own->name);
 	case ARG_SCOPE:
-		if (!take_number(member, 0, UINT8_MAX, &value))
+		if (!kineto_args_take_number(member, 0, UINT8_MAX, &value))
 			return false;
 		event->scope = (uint8_t)value;
 		return true;
 	case ARG_MODULE:
-		return take_number(member, 0, (int64_t)reader->module_count - 1, &value) && take_id(member, &event->module);
+		return kineto_args_take_number(member, 0, (int64_t)reader->module_count - 1, &value) && kineto_args_take_id(member, &event->module);
 	case ARG_STORAGES:
 		return kineto_take_storages(reader, member, &event->storages);
 	case ARG_END_TRACK:
-		return take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
-		       take_id(member, &event->end_track);
+		return kineto_args_take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
+		       kineto_args_take_id(member, &event->end_track);
 	case ARG_FUNCTION:
 		if (event->kind != OPS_EVENT_PYTHON_FUNCTION ||
-		    !take_number(member, 0, (int64_t)reader->functions.count - 1, &value))
+		    !kineto_args_take_number(member, 0, (int64_t)reader->functions.count - 1, &value))
 			return false;
 		event->function = reader->functions.items[value];
 		return true;
@@ -236,28 +236,28 @@ static bool take_column(struct kineto_reader *reader, enum arg arg, const struct
 
 	switch (arg) {
 	case ARG_EXTERNAL_ID:
-		if (!take_number(member, 0, INT64_MAX, &value))
+		if (!kineto_args_take_number(member, 0, INT64_MAX, &value))
 			return false;
 		event->id = (uint64_t)value;
 		return true;
 	case ARG_CORRELATION:
-		return take_number(member, 0, INT64_MAX, &event->correlation);
+		return kineto_args_take_number(member, 0, INT64_MAX, &event->correlation);
 	case ARG_SEQUENCE:
-		return take_number(member, 0, INT64_MAX, &event->sequence_nr);
+		return kineto_args_take_number(member, 0, INT64_MAX, &event->sequence_nr);
 	case ARG_FORWARD_THREAD:
-		return take_id(member, &event->forward_thread);
+		return kineto_args_take_id(member, &event->forward_thread);
 	case ARG_PYTHON_ID:
-		return take_id(member, &event->python_id);
+		return kineto_args_take_id(member, &event->python_id);
 	case ARG_PYTHON_PARENT:
-		return is_null(member) || take_id(member, &event->python_parent);
+		return is_null(member) || kineto_args_take_id(member, &event->python_parent);
 	case ARG_PYTHON_MODULE:
-		return take_id(member, &event->python_module);
+		return kineto_args_take_id(member, &event->python_module);
 	case ARG_CALL_STACK:
-		return take_text(reader, member, &event->call_stack);
+		return kineto_args_take_text(reader, member, &event->call_stack);
 	case ARG_OVERLOAD:
-		return take_text(reader, member, &event->overload);
+		return kineto_args_take_text(reader, member, &event->overload);
 	case ARG_RECORD_FUNCTION_ID:
-		return take_number(member, 0, 0, &value);
+		return kineto_args_take_number(member, 0, 0, &value);
 	case ARG_CALL_FROM:
 		return take_call_from(reader, member, event);
 	case ARG_ROW: /* where the writer had the event: every writer numbers its own */
@@ -330,7 +330,7 @@ static bool take_inputs(struct kineto_reader *reader, const struct ops_json_memb
 /* --- the rest ------------------------------------------------------------------------------------------------------- */
 
 /* The string of the members in `text` as they should be written. False when memory is out or they make no sense. */
-static bool keep_text(struct kineto_reader *reader, uint32_t *ret_string)
+static bool kineto_args_keep_text(struct kineto_reader *reader, uint32_t *ret_string)
 {
 	uint32_t text = ops_intern_find(&reader->extra_texts, reader->text.bytes, reader->text.size);
 	struct kineto_extra *extra;
@@ -390,5 +390,5 @@ bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event,
 		append_member(&reader->text, rest[i]);
 	if (reader->text.failed)
 		return false;
-	return reader->text.size == 0 || keep_text(reader, &event->extra);
+	return reader->text.size == 0 || kineto_args_keep_text(reader, &event->extra);
 }

@@ -57,7 +57,7 @@ static bool is_on_device(uint8_t kind, const char *text, size_t size)
 	       kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC || KINETO_IS(text, size, "mtia_ccp_events");
 }
 
-static void classify(struct kineto_reader *reader, const char *text, size_t size, struct kineto_category *category)
+static void kineto_categories_classify(struct kineto_reader *reader, const char *text, size_t size, struct kineto_category *category)
 {
 	const char *own;
 
@@ -95,7 +95,7 @@ struct kineto_category kineto_category_of(struct kineto_reader *reader, const st
 			return *known;
 		}
 	}
-	classify(reader, text, size, &made);
+	kineto_categories_classify(reader, text, size, &made);
 	reader->has_known_category |= made.kind != OPS_EVENT_OTHER && made.kind != OPS_EVENT_MARK;
 	if (size <= sizeof(made.text) && reader->category_count < KINETO_CATEGORIES_MAX) {
 		memcpy(made.text, text, size);

@@ -8,7 +8,7 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-static bool is_instant(uint8_t kind)
+static bool kineto_event_is_instant(uint8_t kind)
 {
 	return kind == OPS_EVENT_CPU_INSTANT || kind == OPS_EVENT_MARK;
 }
@@ -71,7 +71,7 @@ static void cut_overload(struct kineto_reader *reader, const struct kineto_event
 }
 
 /* Fills in the rest. False when the reader cannot go on. */
-static bool describe(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event,
+static bool kineto_event_describe(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event,
                      struct kineto_own_args *own)
 {
 	struct kineto_category category = kineto_category_of(reader, e->cat);
@@ -93,7 +93,7 @@ static bool describe(struct kineto_reader *reader, const struct kineto_event *e,
 	return true;
 }
 
-static uint32_t add_row(struct kineto_reader *reader, struct ops_new_event *event)
+static uint32_t kineto_event_add_row(struct kineto_reader *reader, struct ops_new_event *event)
 {
 	struct kineto_track *track = &reader->tracks.items[event->track];
 
@@ -151,12 +151,12 @@ static bool take_complete(struct kineto_reader *reader, const struct kineto_even
 	if (is_frame(reader, e) || !kineto_take_place(reader, e, &event))
 		return true;
 	event.end_ns += take_duration(reader, e->dur);
-	if (!describe(reader, e, &event, &own))
+	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
-	if (is_instant(event.kind))
+	if (kineto_event_is_instant(event.kind))
 		change_kind(reader, &event, OPS_EVENT_OTHER);
 	see_session(reader, &event);
-	row = add_row(reader, &event);
+	row = kineto_event_add_row(reader, &event);
 	if (!own.unfinished)
 		return true;
 	unfinished = OPS_ARRAY_PUSH(&reader->unfinished);
@@ -175,16 +175,16 @@ static bool take_instant(struct kineto_reader *reader, const struct kineto_event
 		return kineto_take_memory(reader, e);
 	if (is_frame(reader, e) || !kineto_take_place(reader, e, &event))
 		return true;
-	if (!describe(reader, e, &event, &own))
+	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
-	if (!is_instant(event.kind))
+	if (!kineto_event_is_instant(event.kind))
 		change_kind(reader, &event, OPS_EVENT_CPU_INSTANT);
-	add_row(reader, &event);
+	kineto_event_add_row(reader, &event);
 	return true;
 }
 
 /* Begins an event whose end comes later. */
-static bool begin(struct kineto_reader *reader, const struct kineto_event *e, struct kineto_open *ret_open, uint16_t flags,
+static bool kineto_event_begin(struct kineto_reader *reader, const struct kineto_event *e, struct kineto_open *ret_open, uint16_t flags,
                   uint32_t *ret_track)
 {
 	struct ops_new_event event = {OPS_NEW_EVENT, .flags = flags};
@@ -193,13 +193,13 @@ static bool begin(struct kineto_reader *reader, const struct kineto_event *e, st
 	ret_open->row = OPS_NONE;
 	if (!kineto_take_place(reader, e, &event))
 		return true;
-	if (!describe(reader, e, &event, &own))
+	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
 	if (own.async == 0)
 		event.flags &= (uint16_t)~OPS_EVENT_ASYNC;
-	if (is_instant(event.kind))
+	if (kineto_event_is_instant(event.kind))
 		change_kind(reader, &event, OPS_EVENT_OTHER);
-	*ret_open = (struct kineto_open){add_row(reader, &event), 0, event.start_ns};
+	*ret_open = (struct kineto_open){kineto_event_add_row(reader, &event), 0, event.start_ns};
 	*ret_track = event.track;
 	if (own.unfinished) {
 		struct kineto_open *unfinished = OPS_ARRAY_PUSH(&reader->unfinished);
@@ -211,7 +211,7 @@ static bool begin(struct kineto_reader *reader, const struct kineto_event *e, st
 }
 
 /* Ends one that began: not before it did. */
-static void end(struct kineto_reader *reader, const struct kineto_event *e, const struct kineto_open *open)
+static void kineto_event_end(struct kineto_reader *reader, const struct kineto_event *e, const struct kineto_open *open)
 {
 	int64_t end_ns;
 
@@ -232,7 +232,7 @@ static bool take_begin(struct kineto_reader *reader, const struct kineto_event *
 	struct kineto_open *pushed;
 	uint32_t track;
 
-	if (!begin(reader, e, &open, 0, &track))
+	if (!kineto_event_begin(reader, e, &open, 0, &track))
 		return false;
 	if (open.row == OPS_NONE)
 		return true;
@@ -257,14 +257,14 @@ static bool take_end(struct kineto_reader *reader, const struct kineto_event *e)
 		kineto_note(reader, OPS_NOTE_UNMATCHED_END);
 		return true;
 	}
-	end(reader, e, &reader->opens.items[open - 1]);
+	kineto_event_end(reader, e, &reader->opens.items[open - 1]);
 	reader->opens.items[open - 1].row = OPS_NONE;
 	reader->tracks.items[track].open = reader->opens.items[open - 1].below;
 	return true;
 }
 
 /* An asynchronous pair is known by category, id and (as old tools had it) name. */
-static uint32_t pair_of(struct kineto_reader *reader, const struct kineto_event *e)
+static uint32_t kineto_event_pair_of(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	const struct ops_json_member *parts[] = {e->cat, e->id, e->pid};
 
@@ -279,9 +279,9 @@ static uint32_t pair_of(struct kineto_reader *reader, const struct kineto_event 
 	return ops_intern_add(&reader->pair_keys, reader->text.bytes, reader->text.size);
 }
 
-static bool take_pair(struct kineto_reader *reader, const struct kineto_event *e, bool begins)
+static bool kineto_event_take_pair(struct kineto_reader *reader, const struct kineto_event *e, bool begins)
 {
-	uint32_t pair = pair_of(reader, e);
+	uint32_t pair = kineto_event_pair_of(reader, e);
 	struct kineto_open *open;
 	uint32_t track;
 
@@ -295,7 +295,7 @@ static bool take_pair(struct kineto_reader *reader, const struct kineto_event *e
 	}
 	open = &reader->pairs.items[pair];
 	if (!begins && open->row != OPS_NONE) {
-		end(reader, e, open);
+		kineto_event_end(reader, e, open);
 		open->row = OPS_NONE;
 		return true;
 	}
@@ -304,7 +304,7 @@ static bool take_pair(struct kineto_reader *reader, const struct kineto_event *e
 		if (!begins)
 			return true;
 	}
-	return begin(reader, e, open, OPS_EVENT_ASYNC, &track);
+	return kineto_event_begin(reader, e, open, OPS_EVENT_ASYNC, &track);
 }
 
 /* --- one event ------------------------------------------------------------------------------------------------------ */
@@ -353,7 +353,7 @@ static bool take_phase(struct kineto_reader *reader, const struct kineto_event *
 		return take_end(reader, e);
 	case 'b':
 	case 'e':
-		return take_pair(reader, e, e->ph->value[0] == 'b');
+		return kineto_event_take_pair(reader, e, e->ph->value[0] == 'b');
 	case 'C':
 		return kineto_take_counter(reader, e);
 	case 's':

@@ -23,7 +23,7 @@ static struct ops_json_cursor open_array(const struct ops_json_member *array)
 	return (struct ops_json_cursor){array->value + 1, array->value + array->value_size, NULL};
 }
 
-static void put_head(struct ops_buffer *out, uint8_t tag, uint8_t dtype, size_t n)
+static void kineto_inputs_put_head(struct ops_buffer *out, uint8_t tag, uint8_t dtype, size_t n)
 {
 	struct ops_input_head head = {tag, dtype, (uint16_t)n};
 
@@ -33,7 +33,7 @@ static void put_head(struct ops_buffer *out, uint8_t tag, uint8_t dtype, size_t 
 /* --- tensors -------------------------------------------------------------------------------------------------------- */
 
 /* Appends the array's integers; gives how many, or -1 when something else is in it. */
-static int put_ints(struct ops_buffer *out, const struct ops_json_member *array)
+static int kineto_inputs_put_ints(struct ops_buffer *out, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = open_array(array);
 	struct ops_json_member element;
@@ -51,7 +51,7 @@ static int put_ints(struct ops_buffer *out, const struct ops_json_member *array)
 }
 
 /* A tensor of these sizes and, if there are as many, strides. */
-static bool put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_json_member *sizes,
+static bool kineto_inputs_put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_json_member *sizes,
                        const struct ops_json_member *strides)
 {
 	struct ops_input_head head = {OPS_INPUT_TENSOR, dtype, 0};
@@ -59,12 +59,12 @@ static bool put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_j
 	int count, stride_count;
 	size_t end;
 
-	put_head(out, OPS_INPUT_TENSOR, dtype, 0);
-	count = put_ints(out, sizes);
+	kineto_inputs_put_head(out, OPS_INPUT_TENSOR, dtype, 0);
+	count = kineto_inputs_put_ints(out, sizes);
 	if (count < 0)
 		return false;
 	end = out->size;
-	stride_count = strides && strides->type == '[' ? put_ints(out, strides) : -1;
+	stride_count = strides && strides->type == '[' ? kineto_inputs_put_ints(out, strides) : -1;
 	if (stride_count != count) {
 		head.tag = OPS_INPUT_TENSOR_PLAIN;
 		out->size = end;
@@ -83,11 +83,11 @@ static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member
 	size_t start = out->size;
 	size_t count = 0;
 
-	put_head(out, OPS_INPUT_TENSOR_LIST, 0, 0);
+	kineto_inputs_put_head(out, OPS_INPUT_TENSOR_LIST, 0, 0);
 	for (; ops_json_take_element(&size_cursor, &size); count++) {
 		bool has_stride = ops_json_take_element(&stride_cursor, &stride);
 
-		if (count == ITEMS_MAX || size.type != '[' || !put_tensor(out, 0, &size, has_stride ? &stride : NULL))
+		if (count == ITEMS_MAX || size.type != '[' || !kineto_inputs_put_tensor(out, 0, &size, has_stride ? &stride : NULL))
 			return false;
 	}
 	if (!out->failed)
@@ -114,7 +114,7 @@ static bool put_complex(struct ops_buffer *out, const char *text, size_t size)
 	if (!second || !ops_json_double(text, (size_t)(second - text), &parts[0]) ||
 	    !ops_json_double(second, (size_t)(text + size - 1 - second), &parts[1]))
 		return false;
-	put_head(out, OPS_INPUT_COMPLEX, 0, 0);
+	kineto_inputs_put_head(out, OPS_INPUT_COMPLEX, 0, 0);
 	ops_buffer_append(out, parts, sizeof(parts));
 	return true;
 }
@@ -129,14 +129,14 @@ static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
 	if (size == 0)
 		return false;
 	if (KINETO_IS(text, size, "True") || KINETO_IS(text, size, "False")) {
-		put_head(out, OPS_INPUT_BOOL, 0, text[0] == 'T');
+		kineto_inputs_put_head(out, OPS_INPUT_BOOL, 0, text[0] == 'T');
 	} else if (kineto_integer(&number, &whole)) {
-		put_head(out, OPS_INPUT_INT, 0, 0);
+		kineto_inputs_put_head(out, OPS_INPUT_INT, 0, 0);
 		ops_buffer_append(out, &whole, sizeof(whole));
 	} else if (text[size - 1] == 'j') {
 		return put_complex(out, text, size);
 	} else if (ops_json_double(text, size, &value)) {
-		put_head(out, OPS_INPUT_DOUBLE, 0, 0);
+		kineto_inputs_put_head(out, OPS_INPUT_DOUBLE, 0, 0);
 		ops_buffer_append(out, &value, sizeof(value));
 	} else {
 		return false;
@@ -154,7 +154,7 @@ static bool put_scalar_list(struct ops_buffer *out, const char *text, size_t siz
 
 	if (size < 2 || text[0] != '[' || *end != ']')
 		return false;
-	put_head(out, OPS_INPUT_SCALAR_LIST, 0, 0);
+	kineto_inputs_put_head(out, OPS_INPUT_SCALAR_LIST, 0, 0);
 	for (text++; text < end; count++) {
 		const char *comma = memchr(text, ',', (size_t)(end - text));
 		size_t item = out->size;
@@ -194,7 +194,7 @@ static bool find_dtype(const struct ops_json_member *type, uint8_t *ret_dtype)
 }
 
 /* One input; where its words say nothing the list can hold, one without type or value. */
-static void put_item(struct ops_buffer *out, const struct ops_json_member items[ARRAYS])
+static void kineto_inputs_put_item(struct ops_buffer *out, const struct ops_json_member items[ARRAYS])
 {
 	const struct ops_json_member *type = &items[TYPES], *dims = &items[DIMS], *value = &items[CONCRETE];
 	const struct ops_json_member *strides = items[STRIDES].value ? &items[STRIDES] : NULL;
@@ -203,7 +203,7 @@ static void put_item(struct ops_buffer *out, const struct ops_json_member items[
 	bool done = false;
 
 	if (type->value && find_dtype(type, &dtype))
-		done = put_tensor(out, dtype, dims, strides);
+		done = kineto_inputs_put_tensor(out, dtype, dims, strides);
 	else if (type->value && KINETO_IS(type->value, type->value_size, "TensorList"))
 		done = put_tensor_list(out, dims, strides);
 	else if (type->value && value->value && KINETO_IS(type->value, type->value_size, "Scalar"))
@@ -213,10 +213,10 @@ static void put_item(struct ops_buffer *out, const struct ops_json_member items[
 	else if (dims->value && dims->value_size > 2 && dims->value[1] == '[')
 		done = put_tensor_list(out, dims, strides);
 	else if (dims->value && dims->value_size > 2)
-		done = put_tensor(out, dtype, dims, strides);
+		done = kineto_inputs_put_tensor(out, dtype, dims, strides);
 	if (!done) {
 		out->size = start;
-		put_head(out, OPS_INPUT_NONE, 0, 0);
+		kineto_inputs_put_head(out, OPS_INPUT_NONE, 0, 0);
 	}
 }
 
@@ -240,7 +240,7 @@ static bool put_list(struct ops_buffer *out, const struct ops_json_member *const
 			break;
 		if (count == ITEMS_MAX || (items[DIMS].value && items[DIMS].type != '['))
 			return false;
-		put_item(out, items);
+		kineto_inputs_put_item(out, items);
 	}
 	if (!out->failed)
 		memcpy(out->bytes, &count, sizeof(count));

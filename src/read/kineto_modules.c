@@ -9,13 +9,13 @@
 /* In the order of the file. */
 enum { NAME, NUMBER, CLASS, PATH, PARENT, ADDRESS, PARAMETERS, BYTES, OWN_PARAMETERS, OWN_BYTES, ALIASES };
 
-static struct ops_json_cursor elements_of(const struct ops_json_member *array)
+static struct ops_json_cursor kineto_modules_elements_of(const struct ops_json_member *array)
 {
 	return (struct ops_json_cursor){array->value + 1, array->value + array->value_size, NULL};
 }
 
 /* A number below `limit`, or null. */
-static bool take_id(const struct ops_json_member *value, int64_t limit, uint32_t *ret_id)
+static bool kineto_modules_take_id(const struct ops_json_member *value, int64_t limit, uint32_t *ret_id)
 {
 	int64_t number;
 
@@ -40,7 +40,7 @@ static bool take_count(const struct ops_json_member *value, uint64_t *ret_count)
 
 static void take_aliases(struct kineto_reader *reader, const struct ops_json_member *array)
 {
-	struct ops_json_cursor cursor = elements_of(array);
+	struct ops_json_cursor cursor = kineto_modules_elements_of(array);
 	struct ops_json_member path;
 
 	while (ops_json_take_element(&cursor, &path) && path.type == '"')
@@ -52,7 +52,7 @@ static void take_aliases(struct kineto_reader *reader, const struct ops_json_mem
 
 static bool take_module(struct kineto_reader *reader, const struct ops_json_member *row)
 {
-	struct ops_json_cursor cursor = elements_of(row);
+	struct ops_json_cursor cursor = kineto_modules_elements_of(row);
 	struct ops_json_member fields[FIELDS];
 	struct ops_module module = {0};
 
@@ -62,8 +62,8 @@ static bool take_module(struct kineto_reader *reader, const struct ops_json_memb
 		if (!ops_json_take_element(&cursor, &fields[i]))
 			return false;
 	if (fields[NAME].type != '"' || fields[CLASS].type != '"' || fields[PATH].type != '"' || fields[ALIASES].type != '[' ||
-	    !take_id(&fields[NUMBER], OPS_NONE, &module.number) ||
-	    !take_id(&fields[PARENT], reader->module_count, &module.parent) ||
+	    !kineto_modules_take_id(&fields[NUMBER], OPS_NONE, &module.number) ||
+	    !kineto_modules_take_id(&fields[PARENT], reader->module_count, &module.parent) ||
 	    !take_count(&fields[ADDRESS], &module.address) || !take_count(&fields[PARAMETERS], &module.parameter_count) ||
 	    !take_count(&fields[BYTES], &module.parameter_bytes) ||
 	    !take_count(&fields[OWN_PARAMETERS], &module.own_parameter_count) ||
@@ -80,7 +80,7 @@ static bool take_module(struct kineto_reader *reader, const struct ops_json_memb
 
 void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json_member *array)
 {
-	struct ops_json_cursor cursor = elements_of(array);
+	struct ops_json_cursor cursor = kineto_modules_elements_of(array);
 	struct ops_json_member row;
 
 	if (reader->module_count || array->type != '[')

@@ -12,7 +12,7 @@
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
 /* A process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set by "stream 7". */
-static int64_t take_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
+static int64_t kineto_tracks_take_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
                          struct kineto_place *place, bool *ret_stream)
 {
 	struct ops_json_member number;
@@ -68,8 +68,8 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 	bool stream = false;
 	uint32_t track;
 
-	place.pid = take_name(reader, pid, OPS_TRACK_PID_TEXT, &place, &stream);
-	place.tid = take_name(reader, tid, OPS_TRACK_TID_TEXT, &place, &stream);
+	place.pid = kineto_tracks_take_name(reader, pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = kineto_tracks_take_name(reader, tid, OPS_TRACK_TID_TEXT, &place, &stream);
 	if (reader->tracks.count && memcmp(&place, &reader->last_place, sizeof(place)) == 0)
 		track = reader->last_lane;
 	else
@@ -82,7 +82,7 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
 /* "thread 12 (worker)" is called "worker", "thread 12" and "stream 7 " have no name of their own. */
-static void name_track(struct kineto_reader *reader, struct ops_track *track, const struct ops_json_member *value)
+static void kineto_tracks_name_track(struct kineto_reader *reader, struct ops_track *track, const struct ops_json_member *value)
 {
 	struct ops_json_member name = *value;
 	size_t size = name.value_size;
@@ -115,7 +115,7 @@ static struct ops_process *find_process(struct kineto_reader *reader, const stru
 	bool stream = false;
 	uint32_t index;
 
-	key.pid = take_name(reader, pid, OPS_TRACK_PID_TEXT, &key, &stream);
+	key.pid = kineto_tracks_take_name(reader, pid, OPS_TRACK_PID_TEXT, &key, &stream);
 	index = ops_intern_add(&reader->process_keys, &key, sizeof(key));
 	if (index < reader->processes.count)
 		return &reader->processes.items[index];
@@ -159,7 +159,7 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 	} else if (name && KINETO_IS(name->value, name->value_size, "thread_name") && text && text->type == '"') {
 		uint32_t track = kineto_track(reader, pid, tid);
 		if (track != OPS_NONE)
-			name_track(reader, &reader->tracks.items[track].track, text);
+			kineto_tracks_name_track(reader, &reader->tracks.items[track].track, text);
 	} else if (!name || !KINETO_IS(name->value, name->value_size, "thread_sort_index")) {
 		kineto_note(reader, OPS_NOTE_BAD_METADATA);
 	}
@@ -182,8 +182,8 @@ static bool take_own_track(struct kineto_reader *reader, const struct ops_json_m
 	    !ops_json_take_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
 	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
 		return false;
-	place.pid = take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
-	place.tid = take_name(reader, &shown, OPS_TRACK_TID_TEXT, &place, &stream);
+	place.pid = kineto_tracks_take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = kineto_tracks_take_name(reader, &shown, OPS_TRACK_TID_TEXT, &place, &stream);
 	track = OPS_ARRAY_PUSH(&reader->tracks);
 	if (!track)
 		return false;
@@ -258,7 +258,7 @@ static bool is_main(const struct kineto_track *track)
 }
 
 /* Numbers that a file gave stay if they are no one else's; main threads come first, then those with events. */
-static void number_tracks(struct kineto_reader *reader)
+static void kineto_tracks_number_tracks(struct kineto_reader *reader)
 {
 	struct ops_intern taken = {0};
 	uint32_t next = 1;
@@ -288,7 +288,7 @@ static void number_tracks(struct kineto_reader *reader)
 
 void kineto_end_tracks(struct kineto_reader *reader)
 {
-	number_tracks(reader);
+	kineto_tracks_number_tracks(reader);
 	for (size_t i = 0; i < reader->tracks.count; i++)
 		ops_builder_track(reader->builder, &reader->tracks.items[i].track);
 	for (size_t i = 0; i < reader->processes.count && !reader->recorded; i++)

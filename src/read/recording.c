@@ -33,7 +33,7 @@ static int compare_lanes(const void *a, const void *b)
 	return left->number < right->number ? -1 : left->number > right->number;
 }
 
-static int compare_numbers(const void *a, const void *b, void *lanes)
+static int recording_compare_numbers(const void *a, const void *b, void *lanes)
 {
 	uint32_t left = ((const struct recording_lane *)lanes)[*(const uint32_t *)a].share->number;
 	uint32_t right = ((const struct recording_lane *)lanes)[*(const uint32_t *)b].share->number;
@@ -108,13 +108,13 @@ static bool open_lanes(struct recording_reader *reader)
 		if (!open_lane(reader, &reader->lanes[i]))
 			return false;
 	}
-	qsort_r(reader->by_number, count, sizeof(*reader->by_number), compare_numbers, reader->lanes);
+	qsort_r(reader->by_number, count, sizeof(*reader->by_number), recording_compare_numbers, reader->lanes);
 	return true;
 }
 
 /* Threads that torch never ran on are numbered behind all numbers that torch gave, whether or not their threads are part
  * of the recording: a backward operator may name any of them. Returns the last number. */
-static uint32_t number_tracks(struct recording_reader *reader)
+static uint32_t recording_number_tracks(struct recording_reader *reader)
 {
 	uint32_t number = reader->number_max;
 
@@ -159,7 +159,7 @@ static void load_head(const struct recording_reader *reader, struct recording_la
 }
 
 /* Makes the next slot the head; false at the end of the lane. Blocks go back when their last slot is passed. */
-static bool advance(struct recording_reader *reader, struct recording_lane *lane)
+static bool recording_advance(struct recording_reader *reader, struct recording_lane *lane)
 {
 	struct ops_block *block = lane->share->blocks;
 
@@ -213,7 +213,7 @@ static void sink_lane(struct recording_reader *reader, size_t at)
 static void fill_heap(struct recording_reader *reader)
 {
 	for (size_t i = 0; i < reader->lane_count; i++)
-		if (advance(reader, &reader->lanes[i]))
+		if (recording_advance(reader, &reader->lanes[i]))
 			reader->heap[reader->heap_count++] = &reader->lanes[i];
 	for (size_t i = reader->heap_count; i-- > 0;)
 		sink_lane(reader, i);
@@ -229,7 +229,7 @@ static bool merge_lanes(struct recording_reader *reader)
 		recording_take_slot(reader, reader->heap[0]);
 		if (recording_out_of_memory(reader))
 			return false;
-		if (!advance(reader, reader->heap[0]))
+		if (!recording_advance(reader, reader->heap[0]))
 			reader->heap[0] = reader->heap[--reader->heap_count];
 		sink_lane(reader, 0);
 	}
@@ -303,7 +303,7 @@ static void reader_free(void *reading)
 }
 
 /* Everything that precedes the first slot. */
-static bool prepare(struct recording_reader *reader)
+static bool recording_prepare(struct recording_reader *reader)
 {
 	const struct ops_activities *activities = reader->recording->activities;
 
@@ -331,7 +331,7 @@ static struct recording_reader *reader_of(struct ops_recording *recording)
 	reader->clock = ops_clock_map_between(recording->start, recording->stop);
 	reader->stop_ns = ops_clock_to_ns(&reader->clock, recording->stop.ticks);
 	reader->builder = ops_builder_new();
-	if (!prepare(reader)) {
+	if (!recording_prepare(reader)) {
 		reader_free(reader);
 		return NULL;
 	}
@@ -358,7 +358,7 @@ static bool read_all(struct recording_reader *reader)
 	ops_builder_rewind(reader->builder, &reader->mark);
 	if (!recording_devices_finish(&reader->devices))
 		return false;
-	number = number_tracks(reader);
+	number = recording_number_tracks(reader);
 	if (!recording_coroutines_finish(&reader->coroutines, getpid(), &number))
 		return false;
 	set_info(reader);
@@ -370,7 +370,7 @@ static bool read_all(struct recording_reader *reader)
 }
 
 /* Each step is done once. After a step without memory, the next attempt continues with that step. */
-static enum ops_code make_trace(struct recording_reader *reader, struct ops_error *error)
+static enum ops_code recording_make_trace(struct recording_reader *reader, struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
 
@@ -384,7 +384,7 @@ static enum ops_code make_trace(struct recording_reader *reader, struct ops_erro
 enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct recording_reader *reader = reader_of(recording);
-	enum ops_code code = reader ? make_trace(reader, error) : ops_fault_memory(error);
+	enum ops_code code = reader ? recording_make_trace(reader, error) : ops_fault_memory(error);
 
 	if (code)
 		return ops_fault_context(error, code, "cannot make a trace of the recording");

@@ -58,7 +58,7 @@ bool ops_called_functions_describe(const struct ops_called_functions *called, ui
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
 /* The call that is open at a time, NULL for none. */
-static const struct ops_open_call *innermost(struct ops_open_calls *calls, int64_t time_ns)
+static const struct ops_open_call *recording_calls_innermost(struct ops_open_calls *calls, int64_t time_ns)
 {
 	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= time_ns)
 		calls->open.count--;
@@ -72,7 +72,7 @@ bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_function
 
 	if (!OPS_ARRAY_RESERVE(&calls->open, 1))
 		return false;
-	caller = innermost(calls, event->start_ns);
+	caller = recording_calls_innermost(calls, event->start_ns);
 	if (caller)
 		event->python_parent = caller->python_id;
 	event->python_id = called->last_id + 1;
@@ -85,7 +85,7 @@ bool ops_open_calls_add(struct ops_open_calls *calls, struct ops_called_function
 
 uint32_t ops_open_calls_line(struct ops_open_calls *calls, int64_t start_ns, uint32_t call_line)
 {
-	const struct ops_open_call *caller = call_line ? innermost(calls, start_ns) : NULL;
+	const struct ops_open_call *caller = call_line ? recording_calls_innermost(calls, start_ns) : NULL;
 
 	return caller && caller->is_dropped ? caller->line : call_line;
 }
@@ -93,7 +93,7 @@ uint32_t ops_open_calls_line(struct ops_open_calls *calls, int64_t start_ns, uin
 bool ops_open_calls_add_dropped(struct ops_open_calls *calls, int64_t start_ns, int64_t end_ns, uint32_t call_line)
 {
 	uint32_t line = ops_open_calls_line(calls, start_ns, call_line);
-	const struct ops_open_call *caller = innermost(calls, start_ns);
+	const struct ops_open_call *caller = recording_calls_innermost(calls, start_ns);
 	uint32_t python_id = caller ? caller->python_id : OPS_NONE;
 	struct ops_open_call *added = OPS_ARRAY_PUSH(&calls->open);
 

@@ -66,7 +66,7 @@ static uint32_t find_coroutine(struct recording_coroutines *coroutines, struct c
 }
 
 /* Whether what began in `range` still runs, and called what runs now: the contexts of that are `contexts`. */
-static bool is_running(const struct recording_open *range, uint64_t greenlet, struct ops_payload contexts)
+static bool recording_coroutines_is_running(const struct recording_open *range, uint64_t greenlet, struct ops_payload contexts)
 {
 	uint64_t context;
 
@@ -119,7 +119,7 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 	for (size_t i = 0; i < turn->open.count; i++) {
 		struct recording_open *range = &turn->open.items[i];
 
-		if (range->can_move && !range->is_moved && range->end_ns > time_ns && !is_running(range, turn->greenlet, contexts))
+		if (range->can_move && !range->is_moved && range->end_ns > time_ns && !recording_coroutines_is_running(range, turn->greenlet, contexts))
 			move(coroutines, turn, range);
 	}
 	return true;
@@ -127,7 +127,7 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 
 /* --- what is open --------------------------------------------------------------------------------------------------- */
 
-static bool is_step(const struct recording_coroutines *coroutines, const struct ops_new_event *event)
+static bool recording_coroutines_is_step(const struct recording_coroutines *coroutines, const struct ops_new_event *event)
 {
 	struct ops_string name = ops_builder_text(coroutines->builder, event->name);
 
@@ -135,7 +135,7 @@ static bool is_step(const struct recording_coroutines *coroutines, const struct 
 }
 
 /* Drops what has ended. What began later than something that ends later may stay: it is looked at again. */
-static void close_until(struct recording_turn *turn, int64_t time_ns)
+static void recording_coroutines_close_until(struct recording_turn *turn, int64_t time_ns)
 {
 	while (turn->open.count && (turn->open.items[turn->open.count - 1].end_ns <= time_ns ||
 	                            turn->open.items[turn->open.count - 1].is_moved))
@@ -178,10 +178,10 @@ void recording_coroutines_open(struct recording_coroutines *coroutines, struct r
 	struct recording_open range = {
 		.start_ns = event->start_ns, .end_ns = event->end_ns, .row = row,
 		.greenlet = turn->greenlet, .context = turn->context, .coroutine = turn->coroutine,
-		.can_move = is_held || (is_range && !is_step(coroutines, event)),
+		.can_move = is_held || (is_range && !recording_coroutines_is_step(coroutines, event)),
 	};
 
-	close_until(turn, event->start_ns);
+	recording_coroutines_close_until(turn, event->start_ns);
 	if (is_range || is_held)
 		resolve_cuts(coroutines, turn, &range);
 	if (!range.is_moved) {
@@ -206,7 +206,7 @@ static int compare_moved(const void *left, const void *right)
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static uint32_t name_track(struct recording_coroutines *coroutines, uint32_t coroutine)
+static uint32_t recording_coroutines_name_track(struct recording_coroutines *coroutines, uint32_t coroutine)
 {
 	const struct recording_coroutine *item = &coroutines->items.items[coroutine];
 	struct ops_string name = ops_builder_text(coroutines->builder, item->name);
@@ -227,7 +227,7 @@ static uint32_t name_track(struct recording_coroutines *coroutines, uint32_t cor
 	return id;
 }
 
-static struct recording_coroutine_track *add_track(struct recording_coroutines *coroutines, uint32_t coroutine, int64_t pid,
+static struct recording_coroutine_track *recording_coroutines_add_track(struct recording_coroutines *coroutines, uint32_t coroutine, int64_t pid,
                                                    uint32_t *number)
 {
 	struct recording_coroutine *item = &coroutines->items.items[coroutine];
@@ -238,14 +238,14 @@ static struct recording_coroutine_track *add_track(struct recording_coroutines *
 		return NULL;
 	track.number = ++*number;
 	track.tid = OPS_COROUTINE_TIDS + track.number;
-	track.name = name_track(coroutines, coroutine);
+	track.name = recording_coroutines_name_track(coroutines, coroutine);
 	*added = (struct recording_coroutine_track){ops_builder_track(coroutines->builder, &track), item->first_track, {0}};
 	item->first_track = (uint32_t)coroutines->tracks.count;
 	return added->track == OPS_NONE || track.name == OPS_NONE ? NULL : added;
 }
 
 /* The coroutine on whose tracks the range is shown. */
-static uint32_t find_shown(struct recording_coroutines *coroutines, const struct recording_moved *range)
+static uint32_t recording_coroutines_find_shown(struct recording_coroutines *coroutines, const struct recording_moved *range)
 {
 	struct coroutine_key key = {.tid = range->tid, .kind = COROUTINE_NONE};
 
@@ -268,9 +268,9 @@ static bool has_room(struct recording_coroutine_track *track, const struct recor
 	return !count || track->open_ends_ns.items[count - 1] >= range->end_ns;
 }
 
-static bool place(struct recording_coroutines *coroutines, const struct recording_moved *range, int64_t pid, uint32_t *number)
+static bool recording_coroutines_place(struct recording_coroutines *coroutines, const struct recording_moved *range, int64_t pid, uint32_t *number)
 {
-	uint32_t coroutine = find_shown(coroutines, range);
+	uint32_t coroutine = recording_coroutines_find_shown(coroutines, range);
 	struct recording_coroutine_track *track = NULL;
 	int64_t *end_ns;
 
@@ -279,7 +279,7 @@ static bool place(struct recording_coroutines *coroutines, const struct recordin
 	for (uint32_t at = coroutines->items.items[coroutine].first_track; at && !track; at = coroutines->tracks.items[at - 1].next)
 		if (has_room(&coroutines->tracks.items[at - 1], range))
 			track = &coroutines->tracks.items[at - 1];
-	if (!track && !(track = add_track(coroutines, coroutine, pid, number)))
+	if (!track && !(track = recording_coroutines_add_track(coroutines, coroutine, pid, number)))
 		return false;
 	end_ns = OPS_ARRAY_PUSH(&track->open_ends_ns);
 	if (!end_ns)
@@ -295,7 +295,7 @@ bool recording_coroutines_finish(struct recording_coroutines *coroutines, int64_
 	if (coroutines->moved.count)
 		qsort(coroutines->moved.items, coroutines->moved.count, sizeof(*coroutines->moved.items), compare_moved);
 	for (size_t i = 0; i < coroutines->moved.count; i++)
-		if (!place(coroutines, &coroutines->moved.items[i], pid, number))
+		if (!recording_coroutines_place(coroutines, &coroutines->moved.items[i], pid, number))
 			return false;
 	return true;
 }

@@ -49,7 +49,7 @@ static void tie_clocks(struct recording_devices *devices, const struct ops_clock
 		devices->rate = 1;
 }
 
-static bool starts_before(const void *context, uint32_t a, uint32_t b)
+static bool recording_devices_starts_before(const void *context, uint32_t a, uint32_t b)
 {
 	return ops_activity_at(context, a)->start_ns < ops_activity_at(context, b)->start_ns;
 }
@@ -63,7 +63,7 @@ static bool order_calls(struct recording_devices *devices)
 		if (ops_activity_is_call(ops_activity_at(activities, i)))
 			devices->calls[devices->call_count++] = (uint32_t)i;
 	return devices->calls && OPS_ARRAY_RESERVE(&devices->met, devices->call_count) &&
-	       ops_sort_rows(devices->calls, devices->call_count, starts_before, activities);
+	       ops_sort_rows(devices->calls, devices->call_count, recording_devices_starts_before, activities);
 }
 
 bool recording_devices_init(struct recording_devices *devices, const struct ops_recording *recording,
@@ -139,7 +139,7 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 }
 
 /* The innermost range that is open at a time, NULL for none. */
-static const struct recording_range *innermost(struct recording_ranges *ranges, int64_t time_ns)
+static const struct recording_range *recording_devices_innermost(struct recording_ranges *ranges, int64_t time_ns)
 {
 	while (ranges->open.count && ranges->open.items[ranges->open.count - 1].end_ns <= time_ns)
 		ranges->open.count--;
@@ -164,7 +164,7 @@ uint32_t recording_devices_open(struct recording_devices *devices, struct record
 	devices->last_id++;
 	if ((event->flags & OPS_EVENT_ASYNC) || event->end_track != OPS_NONE)
 		return row; /* encloses nothing */
-	around = innermost(ranges, event->start_ns);
+	around = recording_devices_innermost(ranges, event->start_ns);
 	if (around) {
 		range.operator_id = around->operator_id;
 		range.operator_name = around->operator_name;
@@ -207,7 +207,7 @@ void recording_devices_times(const struct recording_devices *devices, const stru
 		event->end_ns = event->start_ns;
 }
 
-static bool take_call(struct recording_devices *devices, const struct ops_activity *activity,
+static bool recording_devices_take_call(struct recording_devices *devices, const struct ops_activity *activity,
                       struct ops_new_event *event)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
@@ -216,7 +216,7 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 
 	if (!thread)
 		return false;
-	around = thread->ranges ? innermost(thread->ranges, event->start_ns) : NULL;
+	around = thread->ranges ? recording_devices_innermost(thread->ranges, event->start_ns) : NULL;
 	if (around) {
 		call.operator_id = around->operator_id;
 		call.annotation = around->annotation;
@@ -233,10 +233,10 @@ static bool take_call(struct recording_devices *devices, const struct ops_activi
 }
 
 /* A node of a CUDA graph stands for the operator in which it was captured, or that of its original. */
-static bool take_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
+static bool recording_devices_take_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
-	const struct recording_range *around = thread && thread->ranges ? innermost(thread->ranges, time_ns) : NULL;
+	const struct recording_range *around = thread && thread->ranges ? recording_devices_innermost(thread->ranges, time_ns) : NULL;
 
 	return thread && device_graphs_add_node(&devices->graphs, activity->correlation, activity->bytes,
 	                                        around ? around->operator_name : 0);
@@ -268,11 +268,11 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 		if (event.start_ns >= time_ns)
 			break;
 		if (activity->kind == OPS_ACTIVITY_GRAPH_NODE)
-			taken = take_node(devices, activity, event.start_ns);
+			taken = recording_devices_take_node(devices, activity, event.start_ns);
 		else if (activity->kind == OPS_ACTIVITY_GRAPH_DEPENDENCY)
 			taken = device_graphs_add_edge(&devices->graphs, activity->bytes, activity->correlation);
 		else
-			taken = take_call(devices, activity, &event);
+			taken = recording_devices_take_call(devices, activity, &event);
 		if (!taken)
 			return false;
 	}

@@ -8,17 +8,17 @@
 
 #include "base/alloc.h"
 
-static uint32_t add_text(struct ops_builder *builder, struct ops_text text)
+static uint32_t recording_modules_add_text(struct ops_builder *builder, struct ops_text text)
 {
 	return ops_builder_string(builder, text.bytes, text.size);
 }
 
-static void add_module(struct ops_builder *builder, const struct ops_recorded_module *recorded)
+static void recording_modules_add_module(struct ops_builder *builder, const struct ops_recorded_module *recorded)
 {
 	const struct ops_module module = {
-		.name = add_text(builder, recorded->name),
-		.class_name = add_text(builder, recorded->class_name),
-		.path = add_text(builder, recorded->path),
+		.name = recording_modules_add_text(builder, recorded->name),
+		.class_name = recording_modules_add_text(builder, recorded->class_name),
+		.path = recording_modules_add_text(builder, recorded->path),
 		.parent = recorded->parent,
 		.number = recorded->number,
 		.address = recorded->address,
@@ -45,15 +45,15 @@ bool ops_called_modules_init(struct ops_called_modules *called, const struct ops
 	for (size_t i = 0; i < recording->module_count; i++) {
 		const struct ops_recorded_module *module = &recording->modules[i];
 
-		add_module(builder, module);
+		recording_modules_add_module(builder, module);
 		for (size_t k = 0; k < module->alias_count; k++)
 			ops_builder_module_alias(builder, &(struct ops_module_alias){
 								  .module = (uint32_t)i,
-								  .path = add_text(builder, module->aliases[k]),
+								  .path = recording_modules_add_text(builder, module->aliases[k]),
 							  });
 		if (module->id >= 0)
 			called->by_id[module->id] = (struct ops_called_module){
-				.module = (uint32_t)i, .number = module->number, .name = add_text(builder, module->name)};
+				.module = (uint32_t)i, .number = module->number, .name = recording_modules_add_text(builder, module->name)};
 	}
 	return !ops_builder_failed(builder);
 }

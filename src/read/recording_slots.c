@@ -133,7 +133,7 @@ static bool add_args_as_inputs(struct recording_reader *reader, struct ops_new_e
 }
 
 /* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
-static bool describe(struct recording_reader *reader, struct recording_lane *lane, struct ops_new_event *event)
+static bool recording_slots_describe(struct recording_reader *reader, struct recording_lane *lane, struct ops_new_event *event)
 {
 	const struct ops_slot *slot = lane->slot;
 	const struct ops_block *block = lane->share->blocks;
@@ -182,7 +182,7 @@ static void complete_wrapper(struct recording_reader *reader, struct recording_l
 		lane->wrapper = row;
 }
 
-static void take_event(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_take_event(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
 	struct ops_new_event event = {
@@ -197,7 +197,7 @@ static void take_event(struct recording_reader *reader, struct recording_lane *l
 	};
 	uint32_t row;
 
-	if (!describe(reader, lane, &event)) {
+	if (!recording_slots_describe(reader, lane, &event)) {
 		skip_slot(reader);
 		return;
 	}
@@ -244,7 +244,7 @@ static void switch_context(struct recording_reader *reader, struct recording_lan
 }
 
 /* A call of Python or of a module, which ends on the thread that began it. */
-static void take_call(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_take_call(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
 	struct ops_new_event event = {
@@ -270,7 +270,7 @@ static void take_call(struct recording_reader *reader, struct recording_lane *la
 		reader->failed = true;
 }
 
-static void take_memory(struct recording_reader *reader, const struct recording_lane *lane)
+static void recording_slots_take_memory(struct recording_reader *reader, const struct recording_lane *lane)
 {
 	const struct ops_memory_slot *slot = (const struct ops_memory_slot *)(const void *)lane->slot;
 	struct ops_memory_record record = {
@@ -293,7 +293,7 @@ static void take_counter(struct recording_reader *reader, struct recording_lane 
 	struct ops_counter_record record = {.time_ns = lane->start_ns, .track = lane->track};
 	struct ops_new_event event = {OPS_NEW_EVENT};
 
-	if (!describe(reader, lane, &event)) {
+	if (!recording_slots_describe(reader, lane, &event)) {
 		skip_slot(reader);
 		return;
 	}
@@ -302,13 +302,13 @@ static void take_counter(struct recording_reader *reader, struct recording_lane 
 	ops_builder_counter(reader->builder, &record);
 }
 
-static void take_role(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_take_role(struct recording_reader *reader, struct recording_lane *lane)
 {
 	struct ops_role_record record = {.time_ns = lane->start_ns, .track = lane->track};
 	struct ops_new_event event = {OPS_NEW_EVENT};
 	struct ops_string storage;
 
-	if (!describe(reader, lane, &event)) {
+	if (!recording_slots_describe(reader, lane, &event)) {
 		skip_slot(reader);
 		return;
 	}
@@ -328,18 +328,18 @@ void recording_take_slot(struct recording_reader *reader, struct recording_lane 
 	case OPS_SLOT_OP:
 	case OPS_SLOT_RANGE:
 	case OPS_SLOT_INSTANT:
-		take_event(reader, lane);
+		recording_slots_take_event(reader, lane);
 		break;
 	case OPS_SLOT_MODULE:
 	case OPS_SLOT_PYTHON:
-		take_call(reader, lane);
+		recording_slots_take_call(reader, lane);
 		break;
 	case OPS_SLOT_MEMORY:
 	case OPS_SLOT_OOM:
-		take_memory(reader, lane);
+		recording_slots_take_memory(reader, lane);
 		break;
 	case OPS_SLOT_ROLE:
-		take_role(reader, lane);
+		recording_slots_take_role(reader, lane);
 		break;
 	case OPS_SLOT_COUNTER:
 		take_counter(reader, lane);

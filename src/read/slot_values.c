@@ -37,7 +37,7 @@ bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text)
 	return true;
 }
 
-static bool put_text(struct ops_payload *payload, struct ops_buffer *out)
+static bool slot_values_put_text(struct ops_payload *payload, struct ops_buffer *out)
 {
 	struct ops_string text;
 
@@ -47,7 +47,7 @@ static bool put_text(struct ops_payload *payload, struct ops_buffer *out)
 	return true;
 }
 
-static bool put_texts(struct ops_payload *payload, struct ops_buffer *out)
+static bool slot_values_put_texts(struct ops_payload *payload, struct ops_buffer *out)
 {
 	uint32_t count;
 
@@ -57,14 +57,14 @@ static bool put_texts(struct ops_payload *payload, struct ops_buffer *out)
 	for (uint32_t i = 0; i < count; i++) {
 		if (i)
 			ops_buffer_append_text(out, ",");
-		if (!put_text(payload, out))
+		if (!slot_values_put_text(payload, out))
 			return false;
 	}
 	ops_buffer_append_text(out, "]");
 	return true;
 }
 
-static bool put_int(struct ops_payload *payload, struct ops_buffer *out)
+static bool slot_values_put_int(struct ops_payload *payload, struct ops_buffer *out)
 {
 	int64_t value;
 
@@ -85,7 +85,7 @@ static bool put_uint(struct ops_payload *payload, struct ops_buffer *out)
 }
 
 /* JSON has no word for what is not finite: null. */
-static bool put_double(struct ops_payload *payload, struct ops_buffer *out)
+static bool slot_values_put_double(struct ops_payload *payload, struct ops_buffer *out)
 {
 	char text[32];
 	double value;
@@ -118,26 +118,26 @@ static bool put_late(struct ops_payload *payload, bool closed, const struct ops_
 	return true;
 }
 
-static bool put_value(struct ops_payload *payload, uint32_t kind, struct ops_buffer *out)
+static bool slot_values_put_value(struct ops_payload *payload, uint32_t kind, struct ops_buffer *out)
 {
 	uint32_t truth;
 
 	switch (kind) {
 	case OPS_VALUE_INT:
-		return put_int(payload, out);
+		return slot_values_put_int(payload, out);
 	case OPS_VALUE_UINT:
 		return put_uint(payload, out);
 	case OPS_VALUE_DOUBLE:
-		return put_double(payload, out);
+		return slot_values_put_double(payload, out);
 	case OPS_VALUE_BOOL:
 		if (!ops_payload_take(payload, &truth, sizeof(truth)))
 			return false;
 		ops_buffer_append_text(out, truth ? "true" : "false");
 		return true;
 	case OPS_VALUE_TEXT:
-		return put_text(payload, out);
+		return slot_values_put_text(payload, out);
 	case OPS_VALUE_TEXT_LIST:
-		return put_texts(payload, out);
+		return slot_values_put_texts(payload, out);
 	default:
 		return false;
 	}
@@ -163,7 +163,7 @@ bool ops_payload_values(struct ops_payload *payload, bool closed, struct ops_pai
 		if (kind == OPS_VALUE_COUNT || kind == OPS_VALUE_PAIR)
 			ok = put_late(payload, closed, kind == OPS_VALUE_PAIR ? &pairs : NULL, out, before);
 		else
-			ok = put_value(payload, kind, out);
+			ok = slot_values_put_value(payload, kind, out);
 		if (!ok)
 			return false;
 	}

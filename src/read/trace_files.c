@@ -17,7 +17,7 @@
 #include "base/fault.h"
 #include "read/trace_head.h"
 
-static bool ends_with(const char *name, size_t size, const char *ending)
+static bool trace_files_ends_with(const char *name, size_t size, const char *ending)
 {
 	size_t ending_size = strlen(ending);
 
@@ -29,16 +29,16 @@ static size_t stem_size(const char *name, bool any_json)
 {
 	size_t size = strlen(name);
 
-	if (ends_with(name, size, ".gz"))
+	if (trace_files_ends_with(name, size, ".gz"))
 		size -= 3;
-	else if (ends_with(name, size, ".zst"))
+	else if (trace_files_ends_with(name, size, ".zst"))
 		size -= 4;
-	if (ends_with(name, size, ".pt.trace.json"))
+	if (trace_files_ends_with(name, size, ".pt.trace.json"))
 		return size - 14;
-	return any_json && ends_with(name, size, ".json") ? size - 5 : 0;
+	return any_json && trace_files_ends_with(name, size, ".json") ? size - 5 : 0;
 }
 
-static char *copy(const char *text, size_t size)
+static char *trace_files_copy(const char *text, size_t size)
 {
 	char *copied = ops_realloc_array(NULL, size + 1, 1);
 
@@ -50,23 +50,23 @@ static char *copy(const char *text, size_t size)
 }
 
 /* "worker0.1623143089861" is the worker "worker0" at some time. */
-static void split(struct ops_trace_file *file, const char *name, size_t size)
+static void trace_files_split(struct ops_trace_file *file, const char *name, size_t size)
 {
 	size_t dot = size;
 
 	while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9')
 		dot--;
 	if (dot < size && dot > 1 && name[dot - 1] == '.') {
-		file->stamp = copy(name + dot, size - dot);
+		file->stamp = trace_files_copy(name + dot, size - dot);
 		size = dot - 1;
 	} else {
-		file->stamp = copy("", 0);
+		file->stamp = trace_files_copy("", 0);
 	}
-	file->worker = copy(name, size);
+	file->worker = trace_files_copy(name, size);
 }
 
 /* Takes the path, which may be NULL for want of memory. */
-static bool push(struct ops_trace_files *files, char *take_path, size_t stem)
+static bool trace_files_push(struct ops_trace_files *files, char *take_path, size_t stem)
 {
 	struct ops_trace_file *file = OPS_ARRAY_PUSH(files);
 	const char *slash;
@@ -78,7 +78,7 @@ static bool push(struct ops_trace_files *files, char *take_path, size_t stem)
 	}
 	slash = strrchr(take_path, '/');
 	*file = (struct ops_trace_file){.path = take_path};
-	split(file, slash ? slash + 1 : take_path, stem);
+	trace_files_split(file, slash ? slash + 1 : take_path, stem);
 	return file->worker && file->stamp;
 }
 
@@ -96,7 +96,7 @@ enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *pat
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	size_t stem = stem_size(name, true);
 
-	if (!push(files, copy(path, strlen(path)), stem ? stem : strlen(name)))
+	if (!trace_files_push(files, trace_files_copy(path, strlen(path)), stem ? stem : strlen(name)))
 		return ops_fault_memory(error);
 	number_span(files, files->count - 1, 0);
 	return OPS_OK;
@@ -110,7 +110,7 @@ static int compare_stamps(const char *a, const char *b)
 	return left != right ? (left > right) - (left < right) : strcmp(a, b);
 }
 
-static int compare_files(const void *a, const void *b)
+static int trace_files_compare_files(const void *a, const void *b)
 {
 	const struct ops_trace_file *left = a, *right = b;
 	int order = strcmp(left->worker, right->worker);
@@ -126,7 +126,7 @@ enum search {
 };
 
 /* A pipe in a folder would wait for somebody to write to it. */
-static bool is_file(const char *path)
+static bool trace_files_is_file(const char *path)
 {
 	struct stat about;
 
@@ -142,11 +142,11 @@ static bool push_entry(struct ops_trace_files *files, const char *folder, const 
 		return true;
 	if (path)
 		snprintf(path, room, "%s/%s", folder, name);
-	if (path && (!is_file(path) || (search == TRACES && !ops_begins_like_trace(path)))) {
+	if (path && (!trace_files_is_file(path) || (search == TRACES && !ops_begins_like_trace(path)))) {
 		ops_free(path);
 		return true;
 	}
-	return push(files, path, stem);
+	return trace_files_push(files, path, stem);
 }
 
 static enum ops_code search_folder(struct ops_trace_files *files, const char *folder, enum search search,
@@ -165,7 +165,7 @@ static enum ops_code search_folder(struct ops_trace_files *files, const char *fo
 	if (!done)
 		return ops_fault_memory(error);
 	if (files->count > from)
-		qsort(files->items + from, files->count - from, sizeof(*files->items), compare_files);
+		qsort(files->items + from, files->count - from, sizeof(*files->items), trace_files_compare_files);
 	for (size_t i = from; i < files->count; i++)
 		number_span(files, i, from);
 	return OPS_OK;

@@ -23,7 +23,7 @@ static size_t read_on(struct ops_source *source, char *out, size_t room)
 	return size;
 }
 
-static bool looks_like_trace(const char *text, size_t size)
+static bool trace_head_looks_like_trace(const char *text, size_t size)
 {
 	static const char *const words[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"ph\""};
 
@@ -49,5 +49,5 @@ bool ops_begins_like_trace(const char *path)
 		return false;
 	size = compressed ? read_on(source, text, sizeof(text)) : size + read_on(source, text + size, sizeof(text) - size);
 	ops_source_close(source);
-	return looks_like_trace(text, size);
+	return trace_head_looks_like_trace(text, size);
 }

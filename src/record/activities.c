@@ -43,7 +43,7 @@ uint32_t ops_activities_text(struct ops_activities *activities, const char *byte
 	return id == OPS_INTERN_NONE ? 0 : id;
 }
 
-static bool add_chunk(struct ops_activities *activities)
+static bool activities_add_chunk(struct ops_activities *activities)
 {
 	struct ops_activity *chunk;
 
@@ -59,7 +59,7 @@ void ops_activities_add(struct ops_activities *activities, const struct ops_acti
 {
 	size_t place = activities->count % OPS_ACTIVITIES_A_CHUNK;
 
-	if (place == 0 && !add_chunk(activities)) {
+	if (place == 0 && !activities_add_chunk(activities)) {
 		activities->lost++;
 		return;
 	}

@@ -23,7 +23,7 @@ static inline size_t inline_bytes(size_t size)
 	return 4 + ((size + 3) & ~(size_t)3);
 }
 
-static inline char *write_text(char *to, struct ops_string text)
+static inline char *api_write_text(char *to, struct ops_string text)
 {
 	uint32_t length = (uint32_t)text.size;
 
@@ -54,17 +54,17 @@ static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epo
 	slot->name = id;
 	slot->flags = (uint16_t)((fits ? OPS_SLOT_NAME_INLINE : 0) | (args ? OPS_SLOT_HAS_ARGS : 0));
 	if (OPS_LIKELY(fits)) {
-		char *next = write_text(ops_slot_payload(thread, slot), name);
+		char *next = api_write_text(ops_slot_payload(thread, slot), name);
 
 		if (args)
-			write_text(next, *args);
+			api_write_text(next, *args);
 	}
 	return slot;
 }
 
 /* Records one slot, of kind OPS_SLOT_RANGE an open one unless it has an end. `start_ticks` 0 is now; the clock is read as late as
  * can be. */
-static inline struct ops_slot *record(uint8_t kind, struct ops_string name, const struct ops_string *args, int64_t sequence_nr,
+static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, const struct ops_string *args, int64_t sequence_nr,
                                       uint64_t start_ticks, uint64_t end_ticks)
 {
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
@@ -94,14 +94,14 @@ static inline struct ops_slot *record(uint8_t kind, struct ops_string name, cons
 
 struct ops_range ops_range_begin(const char *name, size_t name_bytes)
 {
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0)};
+	return (struct ops_range){api_record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0)};
 }
 
 struct ops_range ops_range_begin_args(const char *name, size_t name_bytes, const char *args, size_t args_bytes)
 {
 	const struct ops_string text = {args ? args : "", args ? args_bytes : 0};
 
-	return (struct ops_range){record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0)};
+	return (struct ops_range){api_record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0)};
 }
 
 void ops_range_end(struct ops_range range)
@@ -121,12 +121,12 @@ void ops_range_end(struct ops_range range)
 
 void ops_range_add(const char *name, size_t name_bytes, uint64_t start_ticks, uint64_t end_ticks)
 {
-	record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, start_ticks, end_ticks);
+	api_record(OPS_SLOT_RANGE, (struct ops_string){name, name_bytes}, NULL, -1, start_ticks, end_ticks);
 }
 
 void ops_instant(const char *name, size_t name_bytes)
 {
-	record(OPS_SLOT_INSTANT, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0);
+	api_record(OPS_SLOT_INSTANT, (struct ops_string){name, name_bytes}, NULL, -1, 0, 0);
 }
 
 void ops_counter(const char *name, size_t name_bytes, double value)
@@ -134,14 +134,14 @@ void ops_counter(const char *name, size_t name_bytes, double value)
 	int64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	record(OPS_SLOT_COUNTER, (struct ops_string){name, name_bytes}, NULL, bits, 0, 0);
+	api_record(OPS_SLOT_COUNTER, (struct ops_string){name, name_bytes}, NULL, bits, 0, 0);
 }
 
 void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage)
 {
 	const struct ops_string text = {(const char *)storage, sizeof(*storage)};
 
-	record(OPS_SLOT_ROLE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0);
+	api_record(OPS_SLOT_ROLE, (struct ops_string){name, name_bytes}, &text, -1, 0, 0);
 }
 
 bool ops_recording_active(void)

@@ -73,15 +73,15 @@ static void close_mine(void)
 	mine.generation = 0;
 }
 
-static void thread_exit(void *unused)
+static void counters_thread_exit(void *unused)
 {
 	(void)unused;
 	close_mine();
 }
 
-static void make_key(void)
+static void counters_make_key(void)
 {
-	has_key = pthread_key_create(&exit_key, thread_exit) == 0;
+	has_key = pthread_key_create(&exit_key, counters_thread_exit) == 0;
 }
 
 /* A descriptor, or -1 with errno set. Only user mode, which takes no privilege. */
@@ -108,7 +108,7 @@ static void open_mine(uint64_t wanted)
 {
 	close_mine();
 	mine.generation = wanted;
-	pthread_once(&once, make_key);
+	pthread_once(&once, counters_make_key);
 	if (!has_key || pthread_setspecific(exit_key, &mine) != 0)
 		return;
 	for (uint32_t i = 0; i < counters.count; i++) {
@@ -141,7 +141,7 @@ static bool read_mine(int64_t *ret_values)
 	return true;
 }
 
-static const struct event *find_event(const char *name)
+static const struct event *counters_find_event(const char *name)
 {
 	for (size_t i = 0; i < EVENT_COUNT; i++)
 		if (strcmp(events[i].name, name) == 0)
@@ -188,11 +188,11 @@ enum ops_code ops_counters_open(const char *const *names, size_t count, const st
 		return ops_fault(error, OPS_INVALID, "%zu performance events; at most %d can be counted at once", count,
 				 OPS_COUNTERS_MAX);
 	for (size_t i = 0; i < count; i++)
-		if (!find_event(names[i]))
+		if (!counters_find_event(names[i]))
 			return unknown_event(names[i], error);
 	counters = (struct ops_counters){.read = read_mine};
 	for (size_t i = 0; i < count; i++) {
-		if (try_event(find_event(names[i])))
+		if (try_event(counters_find_event(names[i])))
 			continue;
 		if (!refused)
 			*ret_errno = errno;

@@ -13,7 +13,7 @@
 #include "record/pool.h"
 
 /* No other thread is changing anything of ours at the moment of the fork. */
-static void before(void)
+static void fork_before(void)
 {
 	pthread_mutex_lock(&ops_recorder.lock);
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
@@ -53,7 +53,7 @@ static void drop_thread(struct recorder_thread *thread)
 	ops_free(thread);
 }
 
-static void drop_session(void)
+static void fork_drop_session(void)
 {
 	struct ops_recording *recording = ops_recorder.recording;
 	struct ops_share *share;
@@ -84,10 +84,10 @@ static void in_child(void)
 	}
 	if (self)
 		self->tid = syscall(SYS_gettid);
-	drop_session();
+	fork_drop_session();
 }
 
 int ops_recorder_at_fork(void)
 {
-	return pthread_atfork(before, unlock_all, in_child);
+	return pthread_atfork(fork_before, unlock_all, in_child);
 }

@@ -69,7 +69,7 @@ struct ops_live {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t find_row(struct ops_live *live, const char *bytes, size_t size)
+static uint32_t live_find_row(struct ops_live *live, const char *bytes, size_t size)
 {
 	bool is_step = ops_begins_with(bytes, size, "ProfilerStep#");
 	uint32_t row;
@@ -102,7 +102,7 @@ static uint32_t inline_row(struct ops_live *live, const struct ops_block *block,
 	uint32_t size;
 
 	memcpy(&size, payload, sizeof(size));
-	return find_row(live, payload + sizeof(size), size);
+	return live_find_row(live, payload + sizeof(size), size);
 }
 
 static uint32_t named_row(struct ops_live *live, struct live_thread *thread, const struct ops_share *share, uint32_t id)
@@ -115,7 +115,7 @@ static uint32_t named_row(struct ops_live *live, struct live_thread *thread, con
 	if (id < thread->rows.count && thread->rows.items[id])
 		return thread->rows.items[id] - 1;
 	text = &share->texts.entries[ops_share_name(share, id).first];
-	row = find_row(live, text->bytes, text->size);
+	row = live_find_row(live, text->bytes, text->size);
 	while (thread->rows.count <= id) {
 		uint32_t *known = OPS_ARRAY_PUSH(&thread->rows);
 
@@ -137,7 +137,7 @@ static void count_step(struct ops_live *live, uint64_t end_ticks)
 }
 
 /* Sums up the innermost of the stack, which has ended. */
-static void finish(struct ops_live *live, struct live_thread *thread, const struct ops_slot *slot, uint64_t end_ticks)
+static void live_finish(struct ops_live *live, struct live_thread *thread, const struct ops_slot *slot, uint64_t end_ticks)
 {
 	const struct live_open *open = &thread->open.items[--thread->open.count];
 	uint64_t ticks = end_ticks > slot->start_ticks ? end_ticks - slot->start_ticks : 0;
@@ -162,11 +162,11 @@ static void finish_before(struct ops_live *live, struct live_thread *thread, con
 
 		if (!end_ticks || end_ticks > ticks)
 			return;
-		finish(live, thread, slot, end_ticks);
+		live_finish(live, thread, slot, end_ticks);
 	}
 }
 
-static void take_memory(struct ops_live *live, const struct ops_memory_slot *slot)
+static void live_take_memory(struct ops_live *live, const struct ops_memory_slot *slot)
 {
 	struct ops_live_memory *memory = live->state.memory;
 	size_t i = 0;
@@ -206,7 +206,7 @@ static void take_slots(struct ops_live *live, struct live_thread *thread, const 
 
 		live->state.records++;
 		if (ops_slot_is_memory(slot))
-			take_memory(live, (const struct ops_memory_slot *)slot);
+			live_take_memory(live, (const struct ops_memory_slot *)slot);
 		if ((slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE) || (slot->flags & OPS_SLOT_ASYNC))
 			continue;
 		row = slot->flags & OPS_SLOT_NAME_INLINE ? inline_row(live, block, slot) : named_row(live, thread, share, slot->name);
@@ -242,7 +242,7 @@ static struct live_thread *find_thread(struct ops_live *live, uint32_t number)
 }
 
 /* The block that was being filled has become one of the share. */
-static void settle(struct live_thread *thread, const struct ops_block *block)
+static void live_settle(struct live_thread *thread, const struct ops_block *block)
 {
 	for (size_t i = thread->open.count; i && !thread->open.items[i - 1].block; i--)
 		thread->open.items[i - 1].block = block;
@@ -260,7 +260,7 @@ static bool take_share(struct ops_live *live, const struct ops_share *share, con
 		block = thread->done ? thread->done->next : share->blocks;
 		if (!block)
 			break;
-		settle(thread, block);
+		live_settle(thread, block);
 		take_slots(live, thread, share, block, false, ops_block_count(block));
 		thread->done = block;
 		thread->slot = 0;
@@ -369,7 +369,7 @@ enum ops_code ops_live_new(struct ops_live **ret_live, struct ops_error *error)
 		return ops_fault_memory(error);
 	live->start = ops_clock_pair_now();
 	live->step_row = OPS_INTERN_NONE;
-	if (find_row(live, "(other)", strlen("(other)")) != OTHER_ROW || !live->sums.count) {
+	if (live_find_row(live, "(other)", strlen("(other)")) != OTHER_ROW || !live->sums.count) {
 		ops_live_free(live);
 		return ops_fault_memory(error);
 	}

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "record/recording.h"
 
-static bool copy_text(struct ops_arena *arena, struct ops_text *text)
+static bool modules_copy_text(struct ops_arena *arena, struct ops_text *text)
 {
 	return (text->bytes = ops_arena_copy(arena, text->bytes, text->size)) != NULL;
 }
@@ -20,12 +20,12 @@ static bool copy_texts(struct ops_arena *arena, struct ops_recorded_module *modu
 
 	for (size_t i = 0; aliases && i < module->alias_count; i++) {
 		aliases[i] = module->aliases[i];
-		if (!copy_text(arena, &aliases[i]))
+		if (!modules_copy_text(arena, &aliases[i]))
 			aliases = NULL;
 	}
 	module->aliases = aliases;
-	return aliases && copy_text(arena, &module->name) && copy_text(arena, &module->class_name) &&
-	       copy_text(arena, &module->path);
+	return aliases && modules_copy_text(arena, &module->name) && modules_copy_text(arena, &module->class_name) &&
+	       modules_copy_text(arena, &module->path);
 }
 
 enum ops_code ops_recording_set_modules(struct ops_recording *recording, const struct ops_recorded_module *modules,

@@ -157,7 +157,7 @@ void ops_pool_give(struct ops_block *block)
 }
 
 /* First touch of every page, so that the threads that record find them there. */
-static void touch(struct chunk *chunk)
+static void pool_touch(struct chunk *chunk)
 {
 	UNPOISON(chunk->base, CHUNK_BYTES);
 	for (size_t i = 0; i < CHUNK_BYTES; i += PAGE_BYTES)
@@ -176,7 +176,7 @@ bool ops_pool_prefault(uint64_t bytes)
 		done = map_chunk() != NULL;
 	for (struct chunk *chunk = pool.empty; chunk; chunk = chunk->next) {
 		if (chunk->clean)
-			touch(chunk);
+			pool_touch(chunk);
 	}
 	if (pool.empty_keep < chunks)
 		pool.empty_keep = chunks;

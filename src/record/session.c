@@ -80,7 +80,7 @@ size_t ops_recorder_sweep(void)
 /* --- collecting -------------------------------------------------------------------------------------------------- */
 
 /* Where the name of a thread is linked, or would be. */
-static struct recorder_name **find_name(int64_t tid)
+static struct recorder_name **session_find_name(int64_t tid)
 {
 	struct recorder_name **link = &ops_recorder.names[(uint64_t)tid % OPS_NAME_LISTS];
 
@@ -90,9 +90,9 @@ static struct recorder_name **find_name(int64_t tid)
 }
 
 /* The name given for the share's thread replaces the system's, and is used up. */
-static void take_name(struct ops_share *share)
+static void session_take_name(struct ops_share *share)
 {
-	struct recorder_name **link = find_name(share->tid);
+	struct recorder_name **link = session_find_name(share->tid);
 	struct recorder_name *name = *link;
 	char *copy;
 
@@ -167,7 +167,7 @@ static void hand_over(struct recorder_thread *thread)
 	thread->share = NULL;
 	pthread_mutex_unlock(&thread->names_lock);
 	share->torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
-	take_name(share);
+	session_take_name(share);
 	share->next = recording->shares;
 	recording->shares = share;
 	recording->share_count++;
@@ -233,7 +233,7 @@ static struct ops_recording *close_session(void)
 
 	for (struct ops_share *share = recording->shares; share; share = share->next)
 		if (!share->named) /* it ended before its name came */
-			take_name(share);
+			session_take_name(share);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
 	ops_recorder_forget_names();
 	ops_recorder_sweep();
@@ -348,7 +348,7 @@ void ops_thread_name(int64_t tid, const char *bytes, size_t size)
 		memcpy(name->bytes, bytes, size);
 	pthread_mutex_lock(&ops_recorder.lock);
 	if (ops_recorder.session) {
-		link = find_name(name->tid);
+		link = session_find_name(name->tid);
 		old = *link;
 		name->next = old ? old->next : NULL;
 		*link = name;

@@ -59,7 +59,7 @@ static __thread int exit_rounds;
 
 /* Runs when a thread ends. Other libraries' destructors may still record after this one, so it asks to be called again
  * and acts in the last round but one; the last is that of allocators and sanitizers, which it needs alive. */
-static void thread_exit(void *argument)
+static void thread_thread_exit(void *argument)
 {
 	struct recorder_thread *thread = argument;
 
@@ -78,10 +78,10 @@ static void thread_exit(void *argument)
 
 static bool init_done;
 
-static void init(void)
+static void thread_init(void)
 {
 	ops_recorder_collector.tsc = ops_clock_tsc();
-	if (pthread_key_create(&exit_key, thread_exit) != 0)
+	if (pthread_key_create(&exit_key, thread_thread_exit) != 0)
 		return;
 	init_done = ops_recorder_at_fork() == 0;
 }
@@ -90,7 +90,7 @@ bool ops_recorder_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, init);
+	pthread_once(&once, thread_init);
 	return init_done;
 }
 
@@ -161,7 +161,7 @@ static struct ops_share *new_share(const struct recorder_thread *thread)
 
 /* Makes the thread part of session `epoch`; false when that is not being recorded any more. Without memory for a share
  * it is part of it all the same, so that its losses are counted, and the next record tries again. */
-static bool join(struct recorder_thread *thread, uint64_t epoch)
+static bool thread_join(struct recorder_thread *thread, uint64_t epoch)
 {
 	struct ops_share *share = new_share(thread);
 	bool joined;
@@ -235,7 +235,7 @@ static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, siz
 	struct recorder_thread *thread = (struct recorder_thread *)hot;
 	bool over = false;
 
-	if (!is_member(thread, epoch) && !join(thread, epoch))
+	if (!is_member(thread, epoch) && !thread_join(thread, epoch))
 		return NULL;
 	if (payload_bytes > OPS_PAYLOAD_MAX || __atomic_load_n(&ops_recorder.full, __ATOMIC_RELAXED) == epoch ||
 	    !next_block(thread, epoch, &over)) {
@@ -249,7 +249,7 @@ static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, siz
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
 /* The id of (name, overload) in the share, 0 when it is not there. */
-static uint32_t find_name(const struct ops_share *share, struct ops_string name, struct ops_string overload)
+static uint32_t thread_find_name(const struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
 		.first = ops_intern_find(&share->texts, name.bytes, name.size),
@@ -264,7 +264,7 @@ static uint32_t find_name(const struct ops_share *share, struct ops_string name,
 }
 
 /* The same, added when it is not there; 0 when memory is out. */
-static uint32_t add_name(struct ops_share *share, struct ops_string name, struct ops_string overload)
+static uint32_t thread_add_name(struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
 		.first = ops_intern_add(&share->texts, name.bytes, name.size),
@@ -289,11 +289,11 @@ static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t na
 	bool over, room;
 	uint32_t id = 0;
 
-	if (!epoch || (!is_member(thread, epoch) && !join(thread, epoch)))
+	if (!epoch || (!is_member(thread, epoch) && !thread_join(thread, epoch)))
 		return 0;
 	pthread_mutex_lock(&thread->names_lock);
 	if (thread->share)
-		id = find_name(thread->share, name, overload);
+		id = thread_find_name(thread->share, name, overload);
 	pthread_mutex_unlock(&thread->names_lock);
 	if (id)
 		return id;
@@ -306,7 +306,7 @@ static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t na
 	if (room) {
 		pthread_mutex_lock(&thread->names_lock);
 		if (thread->share) /* else stopped since, or without memory from the beginning */
-			id = add_name(thread->share, name, overload);
+			id = thread_add_name(thread->share, name, overload);
 		pthread_mutex_unlock(&thread->names_lock);
 	}
 	if (!id)

@@ -57,7 +57,7 @@ const struct ops_string *request_need(struct request *request, const char *name,
 /* --- which route ---------------------------------------------------------------------------------------------------- */
 
 /* Whether the segments of a path pattern are those of the request; "{…}" is any. */
-static bool matches(const struct route *route, const struct query *query)
+static bool api_matches(const struct route *route, const struct query *query)
 {
 	const char *at = route->path;
 	size_t segment = FIRST_SEGMENT;
@@ -82,7 +82,7 @@ static const struct route *find_route(const struct query *query)
 		return NULL;
 	for (size_t table = 0; route_tables[table]; table++)
 		for (const struct route *route = route_tables[table]; route->path; route++)
-			if (matches(route, query))
+			if (api_matches(route, query))
 				return route;
 	return NULL;
 }
@@ -155,7 +155,7 @@ static enum ops_code add_traces(struct request *request, struct ops_error *error
 
 /* --- making the reply ----------------------------------------------------------------------------------------------- */
 
-static void finish(struct request *request, struct reply *reply)
+static void api_finish(struct request *request, struct reply *reply)
 {
 	struct ops_api *api = request->api;
 
@@ -245,7 +245,7 @@ static struct reply *make_reply(struct request *request, answer_function *answer
 }
 
 /* What a kept reply is known by: the path, and the parameters unless they only select from it. */
-static enum ops_code make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
+static enum ops_code api_make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
 {
 	for (size_t i = FIRST_SEGMENT; i < request->query.segment_count; i++) {
 		ops_buffer_append(key, request->query.segments[i].bytes, request->query.segments[i].size);
@@ -271,7 +271,7 @@ static bool find_or_make(struct request *request, struct reply **ret_reply)
 	enum cache_found found = CACHE_MAKE;
 
 	*ret_reply = NULL;
-	if (make_key(request, &key, &error)) {
+	if (api_make_key(request, &key, &error)) {
 		ops_buffer_release(&key);
 		return true;
 	}
@@ -294,14 +294,14 @@ static bool is_stopping(struct ops_api *api)
 	return stopping;
 }
 
-static void work(struct job *job)
+static void api_work(struct job *job)
 {
 	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
 	const struct route *route = request->route;
 	struct reply *reply = NULL;
 
 	if (is_stopping(request->api)) {
-		finish(request, reply_busy("the server is stopping"));
+		api_finish(request, reply_busy("the server is stopping"));
 		return;
 	}
 	if (!route->slow)
@@ -313,14 +313,14 @@ static void work(struct job *job)
 
 		request->reply = reply;
 		part = make_reply(request, route->select);
-		finish(request, part);
+		api_finish(request, part);
 		return;
 	}
-	finish(request, reply);
+	api_finish(request, reply);
 }
 
 /* Goes on when all of its traces are read. */
-static void advance(struct job *job)
+static void api_advance(struct job *job)
 {
 	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
 
@@ -333,12 +333,12 @@ static void advance(struct job *job)
 		if (state == SERVED_READING)
 			return;
 		if (state == SERVED_FAILED) {
-			finish(request, reply_error(422, served->error.text));
+			api_finish(request, reply_error(422, served->error.text));
 			return;
 		}
 		request->traces_ready++;
 	}
-	request->job.run = work;
+	request->job.run = api_work;
 	workers_submit(request->api->workers, &request->job, !request->route->slow);
 }
 
@@ -379,7 +379,7 @@ void request_submit(struct request *request, void (*done)(void *context), void *
 
 	request->done = done;
 	request->context = context;
-	request->job.run = advance;
+	request->job.run = api_advance;
 	pthread_mutex_lock(&api->lock);
 	if (api->stopping)
 		refused = "the server is stopping";
@@ -390,7 +390,7 @@ void request_submit(struct request *request, void (*done)(void *context), void *
 		workers_submit(api->workers, &request->job, true);
 	pthread_mutex_unlock(&api->lock);
 	if (refused)
-		finish(request, reply_busy(refused));
+		api_finish(request, reply_busy(refused));
 }
 
 void request_free(struct request *request)
@@ -421,7 +421,7 @@ static double environment_number(const char *name)
 }
 
 /* Rounded down; the largest number for one that is larger. */
-static uint64_t whole(double number)
+static uint64_t api_whole(double number)
 {
 	return number < 0x1p63 ? (uint64_t)number : UINT64_MAX;
 }
@@ -432,9 +432,9 @@ static void set_limits(struct ops_api *api, const struct ops_api_options *option
 
 	if (!(seconds > 0))
 		seconds = environment_number("OPSTROBE_REQUEST_SECONDS");
-	api->request_cpu_ns = whole((seconds > 0 ? seconds : REQUEST_SECONDS) * 1e9);
+	api->request_cpu_ns = api_whole((seconds > 0 ? seconds : REQUEST_SECONDS) * 1e9);
 	api->request_bytes = options->request_memory_bytes ? options->request_memory_bytes
-	                     : mb > 0                      ? whole(mb * 1e6)
+	                     : mb > 0                      ? api_whole(mb * 1e6)
 	                                                   : ops_usable_memory() / 2;
 }
 
@@ -488,7 +488,7 @@ struct waiting {
 	bool done;
 };
 
-static void on_done(void *context)
+static void api_on_done(void *context)
 {
 	struct waiting *waiting = context;
 
@@ -539,7 +539,7 @@ static struct reply *get_answer(struct ops_api *api, const char *target)
 	struct reply *reply;
 
 	if (request && !request->reply) {
-		request_submit(request, on_done, &waiting);
+		request_submit(request, api_on_done, &waiting);
 		pthread_mutex_lock(&waiting.lock);
 		while (!waiting.done)
 			pthread_cond_wait(&waiting.changed, &waiting.lock);

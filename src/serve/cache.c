@@ -53,7 +53,7 @@ void cache_free(struct cache *cache)
 }
 
 /* Takes the entry of a key out of the list, or gives NULL. */
-static struct entry *take(struct cache *cache, const char *key)
+static struct entry *cache_take(struct cache *cache, const char *key)
 {
 	for (struct entry **at = &cache->entries; *at; at = &(*at)->next) {
 		struct entry *entry = *at;
@@ -66,7 +66,7 @@ static struct entry *take(struct cache *cache, const char *key)
 	return NULL;
 }
 
-static void put_first(struct cache *cache, struct entry *entry)
+static void cache_put_first(struct cache *cache, struct entry *entry)
 {
 	entry->next = cache->entries;
 	cache->entries = entry;
@@ -88,7 +88,7 @@ enum cache_found cache_find(struct cache *cache, const char *key, struct job *wa
 	struct entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	entry = take(cache, key);
+	entry = cache_take(cache, key);
 	if (!entry) {
 		entry = new_entry(key);
 	} else if (entry->reply) {
@@ -100,13 +100,13 @@ enum cache_found cache_find(struct cache *cache, const char *key, struct job *wa
 		found = CACHE_WAIT;
 	}
 	if (entry)
-		put_first(cache, entry);
+		cache_put_first(cache, entry);
 	pthread_mutex_unlock(&cache->lock);
 	return found;
 }
 
 /* What is beyond the limits and not being made goes. */
-static void trim(struct cache *cache)
+static void cache_trim(struct cache *cache)
 {
 	uint64_t bytes = 0;
 	size_t count = 0;
@@ -133,7 +133,7 @@ void cache_put(struct cache *cache, const char *key, struct reply *reply)
 	struct entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	entry = take(cache, key);
+	entry = cache_take(cache, key);
 	if (entry) {
 		waiters = entry->waiters;
 		entry->waiters = NULL;
@@ -141,10 +141,10 @@ void cache_put(struct cache *cache, const char *key, struct reply *reply)
 	if (entry && reply && reply->status == 200 && !entry->reply)
 		entry->reply = reply_ref(reply);
 	if (entry && entry->reply)
-		put_first(cache, entry);
+		cache_put_first(cache, entry);
 	else
 		ops_free(entry);
-	trim(cache);
+	cache_trim(cache);
 	pthread_mutex_unlock(&cache->lock);
 	while (waiters) {
 		struct job *waiter = waiters;

@@ -18,7 +18,7 @@
 
 /* --- room ----------------------------------------------------------------------------------------------------------- */
 
-static void give_up(struct catalog *catalog, struct served *served)
+static void catalog_give_up(struct catalog *catalog, struct served *served)
 {
 	ops_memory_timeline_free(served->memory);
 	ops_timeline_free(served->timeline);
@@ -32,7 +32,7 @@ static void give_up(struct catalog *catalog, struct served *served)
 }
 
 /* Those that were last used longest ago go first; those in use stay. */
-static void make_room(struct catalog *catalog)
+static void catalog_make_room(struct catalog *catalog)
 {
 	while (catalog->memory_used > catalog->memory_limit) {
 		struct served *oldest = NULL;
@@ -45,7 +45,7 @@ static void make_room(struct catalog *catalog)
 		}
 		if (!oldest)
 			return;
-		give_up(catalog, oldest);
+		catalog_give_up(catalog, oldest);
 	}
 }
 
@@ -69,7 +69,7 @@ void catalog_drop_unused(struct catalog *catalog)
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static int on_progress(void *context, const struct ops_read_progress *progress)
+static int catalog_on_progress(void *context, const struct ops_read_progress *progress)
 {
 	struct served *served = context;
 	struct catalog *catalog = served->catalog;
@@ -105,7 +105,7 @@ static void diagnose(struct served *served)
 static void read_trace(struct job *job)
 {
 	struct served *served = (struct served *)((char *)job - offsetof(struct served, job));
-	struct ops_read_options options = {on_progress, served};
+	struct ops_read_options options = {catalog_on_progress, served};
 	struct catalog *catalog = served->catalog;
 	struct ops_timeline *timeline = NULL;
 	struct ops_trace *trace = NULL;
@@ -133,7 +133,7 @@ static void read_trace(struct job *job)
 	catalog->generation++;
 	run_waiters(served);
 	catalog_drop_unused(catalog);
-	make_room(catalog);
+	catalog_make_room(catalog);
 	pthread_mutex_unlock(&catalog->lock);
 }
 
@@ -177,7 +177,7 @@ void catalog_read_first(struct catalog *catalog)
 
 /* --- using ---------------------------------------------------------------------------------------------------------- */
 
-static struct served *find(const served_list *list, const char *id)
+static struct served *catalog_find(const served_list *list, const char *id)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (!strcmp(list->items[i]->id, id))
@@ -190,7 +190,7 @@ struct served *catalog_acquire(struct catalog *catalog, const char *id)
 	struct served *served;
 
 	pthread_mutex_lock(&catalog->lock);
-	served = find(&catalog->traces, id);
+	served = catalog_find(&catalog->traces, id);
 	if (served) {
 		served->users++;
 		served->last_use = ++catalog->uses;
@@ -217,7 +217,7 @@ void catalog_release(struct served *served)
 	served->users--;
 	count_derived(catalog, served);
 	catalog_drop_unused(catalog);
-	make_room(catalog);
+	catalog_make_room(catalog);
 	pthread_mutex_unlock(&catalog->lock);
 }
 

@@ -54,7 +54,7 @@ static void unlist_twins(struct served **sorted, size_t count)
 
 /* What is known already takes the place of what was found again; what is known and was not found stands behind. `found` has
  * room for it, and is released by the caller. */
-static void take_over(struct catalog *catalog, served_list *found, struct served **known)
+static void catalog_list_take_over(struct catalog *catalog, served_list *found, struct served **known)
 {
 	size_t known_count = catalog->traces.count, kept = 0;
 	served_list list = *found;
@@ -102,7 +102,7 @@ static enum ops_code list_again(struct catalog *catalog, served_list *found, str
 	if (sorted && OPS_ARRAY_RESERVE(found, catalog->traces.count))
 		known = sort_by_id(&catalog->traces);
 	if (known)
-		take_over(catalog, found, known);
+		catalog_list_take_over(catalog, found, known);
 	else
 		code = ops_fault_memory(error);
 	pthread_mutex_unlock(&catalog->lock);
@@ -205,7 +205,7 @@ void catalog_free(struct catalog *catalog)
 
 /* --- telling -------------------------------------------------------------------------------------------------------- */
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void catalog_list_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
@@ -241,14 +241,14 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	const char *slash = strrchr(served->path, '/');
 
 	ops_json_open(json, '{');
-	write_text(json, "id", served->id);
-	write_text(json, "run", served->run);
-	write_text(json, "worker", served->worker);
+	catalog_list_write_text(json, "id", served->id);
+	catalog_list_write_text(json, "run", served->run);
+	catalog_list_write_text(json, "worker", served->worker);
 	ops_json_member_or_null(json, "span", served->span ? served->span : -1);
-	write_text(json, "name", slash ? slash + 1 : served->path);
-	write_text(json, "path", served->path);
+	catalog_list_write_text(json, "name", slash ? slash + 1 : served->path);
+	catalog_list_write_text(json, "path", served->path);
 	ops_json_member(json, "bytes", (int64_t)served->bytes);
-	write_text(json, "state", states[served->state]);
+	catalog_list_write_text(json, "state", states[served->state]);
 	ops_json_key(json, "progress");
 	if (served->state == SERVED_READING)
 		write_progress(&served->progress, json);

@@ -28,7 +28,7 @@ struct scan {
 	struct ops_error *error;
 };
 
-static char *copy(const char *text)
+static char *catalog_scan_copy(const char *text)
 {
 	size_t size = strlen(text) + 1;
 	char *copied = ops_realloc_array(NULL, size, 1);
@@ -77,9 +77,9 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 	if (!served)
 		return ops_fault_memory(scan->error);
 	pthread_mutex_init(&served->memory_lock, NULL);
-	served->path = copy(file->path);
-	served->run = copy(run);
-	served->worker = copy(file->worker);
+	served->path = catalog_scan_copy(file->path);
+	served->run = catalog_scan_copy(run);
+	served->worker = catalog_scan_copy(file->worker);
 	served->span = file->span;
 	if (S_ISREG(about.st_mode)) { /* others, such as pipes, change by being read */
 		served->bytes = (uint64_t)about.st_size;
@@ -102,7 +102,7 @@ static enum ops_code add_files(struct scan *scan, const struct ops_trace_files *
 
 /* --- directories ---------------------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *left, const void *right)
+static int catalog_scan_compare_names(const void *left, const void *right)
 {
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
@@ -124,13 +124,13 @@ static bool list_folders(const char *path, path_list *names)
 			continue;
 		slot = OPS_ARRAY_PUSH(names);
 		if (slot)
-			*slot = copy(entry->d_name);
+			*slot = catalog_scan_copy(entry->d_name);
 		done = slot && *slot;
 	}
 	if (stream)
 		closedir(stream);
 	if (names->count)
-		qsort(names->items, names->count, sizeof(*names->items), compare_names);
+		qsort(names->items, names->count, sizeof(*names->items), catalog_scan_compare_names);
 	return done;
 }
 
@@ -163,7 +163,7 @@ static enum ops_code scan_folder(struct scan *scan, const char *path, const char
 
 	if (!slot)
 		return OPS_OK;
-	*slot = copy(path);
+	*slot = catalog_scan_copy(path);
 	code = ops_trace_files_add_folder(&files, path, scan->error);
 	if (!code)
 		code = add_files(scan, &files, run);

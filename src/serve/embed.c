@@ -26,7 +26,7 @@ struct file {
 	size_t size;
 };
 
-static void fail(const char *what, const char *name)
+static void embed_fail(const char *what, const char *name)
 {
 	fprintf(stderr, "embed: %s '%s'\n", what, name);
 	exit(1);
@@ -40,7 +40,7 @@ static const char *type_of(const char *name)
 		if (size > suffix_size && !strcmp(name + size - suffix_size, types[i].suffix))
 			return types[i].type;
 	}
-	fail("what kind of file is", name);
+	embed_fail("what kind of file is", name);
 	return NULL;
 }
 
@@ -52,17 +52,17 @@ static struct file read_file(const char *path)
 	long size = 0;
 
 	if (!in || fseek(in, 0, SEEK_END) || (size = ftell(in)) < 0 || fseek(in, 0, SEEK_SET))
-		fail("cannot read", path);
+		embed_fail("cannot read", path);
 	file.type = type_of(file.name);
 	file.size = (size_t)size;
 	file.bytes = malloc(file.size + 1);
 	if (!file.bytes || fread(file.bytes, 1, file.size, in) != file.size)
-		fail("cannot read", path);
+		embed_fail("cannot read", path);
 	fclose(in);
 	return file;
 }
 
-static int compare_files(const void *left, const void *right)
+static int embed_compare_files(const void *left, const void *right)
 {
 	return strcmp(((const struct file *)left)->name, ((const struct file *)right)->name);
 }
@@ -84,13 +84,13 @@ static size_t write_packed(const struct file *file, size_t number)
 	unsigned char *packed = malloc(room);
 
 	if (!packed || deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		fail("cannot compress", file->name);
+		embed_fail("cannot compress", file->name);
 	stream.next_in = file->bytes;
 	stream.avail_in = (uInt)file->size;
 	stream.next_out = packed;
 	stream.avail_out = (uInt)room;
 	if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
-		fail("cannot compress", file->name);
+		embed_fail("cannot compress", file->name);
 	printf("static const unsigned char packed_%zu[] = {", number);
 	for (size_t i = 0; i < stream.total_out; i++)
 		printf("%s%u,", i % 32 ? "" : "\n", packed[i]);
@@ -108,11 +108,11 @@ int main(int count, char **arguments)
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
 	if (!files || !file || !packed)
-		fail("no file", count > 2 ? arguments[2] : "");
+		embed_fail("no file", count > 2 ? arguments[2] : "");
 	hash = add_hash(hash, arguments[1], strlen(arguments[1]) + 1);
 	for (size_t i = 0; i < files; i++)
 		file[i] = read_file(arguments[i + 2]);
-	qsort(file, files, sizeof(*file), compare_files);
+	qsort(file, files, sizeof(*file), embed_compare_files);
 	puts("/* Made by the build. */\n#include \"serve/assets.h\"");
 	for (size_t i = 0; i < files; i++) {
 		hash = add_hash(hash, file[i].name, strlen(file[i].name) + 1);

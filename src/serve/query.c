@@ -19,7 +19,7 @@ static int hexadecimal(char letter)
 }
 
 /* Decodes in place and puts a NUL behind, for which the separator makes room. False for a bad escape or a NUL. */
-static bool decode(char *text, size_t size, bool plus_is_space, struct ops_string *ret_text)
+static bool query_decode(char *text, size_t size, bool plus_is_space, struct ops_string *ret_text)
 {
 	char *out = text;
 
@@ -45,7 +45,7 @@ static bool take_segment(struct query *query, char *text, size_t size)
 {
 	struct ops_string *segment = &query->segments[query->segment_count];
 
-	if (query->segment_count == QUERY_SEGMENTS_MAX || !decode(text, size, false, segment))
+	if (query->segment_count == QUERY_SEGMENTS_MAX || !query_decode(text, size, false, segment))
 		return false;
 	query->segment_count++;
 	return segment->size && strcmp(segment->bytes, ".") != 0 && strcmp(segment->bytes, "..") != 0;
@@ -60,9 +60,9 @@ static bool take_parameter(struct query *query, char *text, size_t size)
 
 	if (query->parameter_count == QUERY_PARAMETERS_MAX)
 		return false;
-	if (sign && !decode(sign + 1, size - name_size - 1, true, &value))
+	if (sign && !query_decode(sign + 1, size - name_size - 1, true, &value))
 		return false;
-	if (!decode(text, name_size, true, &name) || !name.size || query_find(query, name.bytes))
+	if (!query_decode(text, name_size, true, &name) || !name.size || query_find(query, name.bytes))
 		return false;
 	query->parameters[query->parameter_count].name = name;
 	query->parameters[query->parameter_count++].value = value;
@@ -70,7 +70,7 @@ static bool take_parameter(struct query *query, char *text, size_t size)
 }
 
 /* Calls `take` for each piece of [text, end) between separators; an empty text has none. */
-static bool split(struct query *query, char *text, char *end, char separator,
+static bool query_split(struct query *query, char *text, char *end, char separator,
                   bool (*take)(struct query *query, char *text, size_t size))
 {
 	while (text < end) {
@@ -100,9 +100,9 @@ enum ops_code query_parse(struct query *query, const char *target, struct ops_er
 		return ops_fault(error, OPS_INVALID, "a path begins with '/'");
 	mark = memchr(query->text, '?', size);
 	end = mark ? mark : query->text + size;
-	if (!split(query, query->text + 1, end, '/', take_segment))
+	if (!query_split(query, query->text + 1, end, '/', take_segment))
 		return ops_fault(error, OPS_INVALID, "the path is none");
-	if (mark && !split(query, mark + 1, query->text + size, '&', take_parameter))
+	if (mark && !query_split(query, mark + 1, query->text + size, '&', take_parameter))
 		return ops_fault(error, OPS_INVALID, "the parameters are none, or one is there twice");
 	return OPS_OK;
 }

@@ -79,7 +79,7 @@ void reply_unref(struct reply *reply)
 }
 
 /* NULL when memory is out, or nothing is gained. */
-static struct packed_body *pack(const char *bytes, size_t size)
+static struct packed_body *reply_compress(const char *bytes, size_t size)
 {
 	z_stream stream = {0};
 	struct packed_body *packed;
@@ -111,7 +111,7 @@ void reply_pack(struct reply *reply)
 
 	if (reply->size < least || reply->size > PACK_MAX || atomic_load(&reply->packed))
 		return;
-	packed = pack(reply->body, reply->size);
+	packed = reply_compress(reply->body, reply->size);
 	if (packed && !atomic_compare_exchange_strong(&reply->packed, &none, packed))
 		ops_free(packed);
 }

@@ -66,7 +66,7 @@ struct report {
 
 /* --- elements ------------------------------------------------------------------------------------------------------- */
 
-static bool pack(struct ops_buffer *packed, const char *bytes, size_t size)
+static bool report_pack(struct ops_buffer *packed, const char *bytes, size_t size)
 {
 	z_stream stream = {.next_in = (unsigned char *)bytes, .avail_in = (uInt)size};
 	size_t most = compressBound((uLong)size) + 32;
@@ -105,7 +105,7 @@ static enum ops_code write_element(struct report *report, const char *address, c
 {
 	static const char open[] = "<script type=\"application/gzip\" data-reply=\"", close[] = "</script>\n";
 
-	if (!pack(&report->packed, reply->body, reply->size))
+	if (!report_pack(&report->packed, reply->body, reply->size))
 		return ops_fault_memory(error);
 	ops_sink_write(report->sink, open, sizeof(open) - 1);
 	for (const char *at = address; *at; at++)
@@ -119,7 +119,7 @@ static enum ops_code write_element(struct report *report, const char *address, c
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
 /* The reply to "/api/v1/" and an address, which is of plain characters. */
-static enum ops_code ask(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
+static enum ops_code report_ask(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
 {
 	struct ops_buffer *target = &report->target;
 
@@ -133,7 +133,7 @@ static enum ops_code ask(struct report *report, const char *address, struct ops_
 static enum ops_code embed(struct report *report, const char *address, struct ops_error *error)
 {
 	struct ops_reply reply;
-	enum ops_code code = ask(report, address, &reply, error);
+	enum ops_code code = report_ask(report, address, &reply, error);
 
 	if (code)
 		return code;
@@ -143,7 +143,7 @@ static enum ops_code embed(struct report *report, const char *address, struct op
 	return code;
 }
 
-static bool find_member(struct ops_string object, const char *name, struct ops_string *ret_value)
+static bool report_find_member(struct ops_string object, const char *name, struct ops_string *ret_value)
 {
 	struct ops_json_walk members = ops_json_walk(object.bytes, object.size);
 	struct ops_string key;
@@ -159,7 +159,7 @@ static int64_t member_integer(struct ops_string object, const char *name)
 	struct ops_string value;
 	int64_t number = 0;
 
-	if (find_member(object, name, &value))
+	if (report_find_member(object, name, &value))
 		ops_json_parse_integer(value, &number);
 	return number;
 }
@@ -168,14 +168,14 @@ static struct ops_json_walk walk_traces(const struct report *report)
 {
 	struct ops_string traces;
 
-	if (!find_member((struct ops_string){report->list.body, report->list.size}, "traces", &traces))
+	if (!report_find_member((struct ops_string){report->list.body, report->list.size}, "traces", &traces))
 		return (struct ops_json_walk){0};
 	return ops_json_walk(traces.bytes, traces.size);
 }
 
 static enum ops_code list_traces(struct report *report, const char *path, struct ops_error *error)
 {
-	enum ops_code code = ask(report, "traces", &report->list, error);
+	enum ops_code code = report_ask(report, "traces", &report->list, error);
 	struct ops_json_walk list;
 	struct ops_string entry;
 
@@ -192,7 +192,7 @@ static struct ops_string id_of(struct ops_string entry)
 {
 	struct ops_string id = {"\"\"", 2};
 
-	find_member(entry, "id", &id);
+	report_find_member(entry, "id", &id);
 	return (struct ops_string){id.bytes + 1, id.size - 2};
 }
 
@@ -205,11 +205,11 @@ static enum ops_code open_trace(struct report *report, struct ops_string entry, 
 
 	snprintf(report->id, sizeof(report->id), "%.*s", (int)id.size, id.bytes);
 	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
-	code = ask(report, address, &report->timeline, error);
+	code = report_ask(report, address, &report->timeline, error);
 	if (code || report->timeline.status == 200)
 		return code;
-	if (find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
-	    find_member(fault, "message", &message))
+	if (report_find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
+	    report_find_member(fault, "message", &message))
 		return ops_fault(error, OPS_CORRUPT, "%.*s", (int)message.size - 2, message.bytes + 1);
 	return ops_fault(error, OPS_CORRUPT, "trace '%s' cannot be read", report->id);
 }
@@ -264,7 +264,7 @@ static enum ops_code ask_list(struct report *report, struct tile_list *list, str
 	ops_buffer_append(&list->address, "", 1);
 	if (list->address.failed || !OPS_ARRAY_RESERVE(&level->replies, 1) || !OPS_ARRAY_RESERVE(&level->addresses, 1))
 		return ops_fault_memory(error);
-	code = ask(report, list->address.bytes, &reply, error);
+	code = report_ask(report, list->address.bytes, &reply, error);
 	if (code)
 		return code;
 	level->bytes += reply.size;
@@ -296,7 +296,7 @@ static enum ops_code ask_level(struct report *report, const char *member, const 
 	int64_t duration_ns = member_integer(timeline, "duration_ns");
 	enum ops_code code = OPS_OK;
 
-	if (find_member(timeline, member, &list))
+	if (report_find_member(timeline, member, &list))
 		entries = ops_json_walk(list.bytes, list.size);
 	while (!code && entries.at && ops_json_next_element(&entries, &entry)) {
 		bool is_track = member_integer(entry, "depths") > 0;
@@ -427,13 +427,13 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	enum ops_code code;
 
 	snprintf(address, sizeof(address), "traces/%s/memory", report->id);
-	code = ask(report, address, &reply, error);
+	code = report_ask(report, address, &reply, error);
 	if (code)
 		return code;
-	if (reply.status == 200 && find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {
+	if (reply.status == 200 && report_find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {
 		code = write_element(report, address, &reply, error);
 		list = ops_json_walk(devices.bytes, devices.size);
-		while (!code && ops_json_next_element(&list, &entry) && find_member(entry, "device", &name)) {
+		while (!code && ops_json_next_element(&list, &entry) && report_find_member(entry, "device", &name)) {
 			code = embed_device(report, "curve", name, "", error);
 			if (!code)
 				code = embed_device(report, "blocks", name, "&limit=10000", error);
@@ -471,12 +471,12 @@ static bool same_member(struct ops_string left, struct ops_string right, const c
 {
 	struct ops_string a, b;
 
-	return find_member(left, name, &a) && find_member(right, name, &b) && ops_string_equals(a, b);
+	return report_find_member(left, name, &a) && report_find_member(right, name, &b) && ops_string_equals(a, b);
 }
 
 /* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its run and cycle, with
  * itself. Returns how many, or 0 when it is not the first of them. */
-static size_t write_run(const struct report *report, struct ops_string of, struct ops_buffer *ids)
+static size_t report_write_run(const struct report *report, struct ops_string of, struct ops_buffer *ids)
 {
 	struct ops_json_walk list = walk_traces(report);
 	struct ops_string entry;
@@ -504,7 +504,7 @@ static enum ops_code embed_runs(struct report *report, struct ops_error *error)
 		size_t count;
 
 		ids.size = 0;
-		count = write_run(report, entry, &ids);
+		count = report_write_run(report, entry, &ids);
 		for (size_t i = 0; !code && count > 1 && i < sizeof(asked_of_run) / sizeof(asked_of_run[0]); i++) {
 			address.size = 0;
 			ops_buffer_printf(&address, "traces/%.*s/%s", (int)ids.size, ids.bytes, asked_of_run[i]);
@@ -533,7 +533,7 @@ static enum ops_code embed_all(struct report *report, struct ops_error *error)
 }
 
 /* The page of the build has one mark, where the replies go. */
-static enum ops_code write_page(struct report *report, struct ops_error *error)
+static enum ops_code report_write_page(struct report *report, struct ops_error *error)
 {
 	static const char mark[] = "<!--replies-->";
 	const struct asset *asset = assets_find("report.html");
@@ -577,7 +577,7 @@ enum ops_code ops_report_write(const char *traces, const char *path,
 	if (!code)
 		code = ops_sink_open_file(path, 0, &report.sink, error);
 	if (!code) {
-		code = write_page(&report, error);
+		code = report_write_page(&report, error);
 		if (code)
 			ops_sink_abandon(report.sink);
 		else

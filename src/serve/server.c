@@ -300,7 +300,7 @@ static bool may_ask(const struct exchange *exchange, const char *target)
 	       guard_authorization_is(guard, header(exchange->connection, "Authorization"));
 }
 
-static void on_done(void *context)
+static void server_on_done(void *context)
 {
 	struct exchange *exchange = context;
 
@@ -336,7 +336,7 @@ static enum MHD_Result ask_api(struct exchange *exchange, const char *target)
 		return send_unchanged(exchange, etag, "private, no-cache");
 	stop_waiting(exchange->server, client_of(exchange->connection));
 	MHD_suspend_connection(exchange->connection);
-	request_submit(exchange->request, on_done, exchange);
+	request_submit(exchange->request, server_on_done, exchange);
 	return MHD_YES;
 }
 
@@ -365,7 +365,7 @@ static bool repeats_headers(struct MHD_Connection *connection)
 }
 
 /* Headers only, so far. Who is answered now is not heard any further. */
-static enum MHD_Result begin(struct exchange *exchange, const char *method)
+static enum MHD_Result server_begin(struct exchange *exchange, const char *method)
 {
 	const char *length = header(exchange->connection, "Content-Length");
 
@@ -378,7 +378,7 @@ static enum MHD_Result begin(struct exchange *exchange, const char *method)
 	return MHD_YES;
 }
 
-static enum MHD_Result answer(struct exchange *exchange)
+static enum MHD_Result server_answer(struct exchange *exchange)
 {
 	const char *host = header(exchange->connection, "Host");
 	const char *target = without_token(&exchange->server->guard, exchange->target);
@@ -410,9 +410,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	*upload_size = 0; /* of what was refused */
 	switch (exchange->stage++) {
 	case 0:
-		return begin(exchange, method);
+		return server_begin(exchange, method);
 	case 1:
-		return answer(exchange);
+		return server_answer(exchange);
 	default:
 		return send_answer(exchange, without_token(&exchange->server->guard, exchange->target));
 	}
@@ -563,7 +563,7 @@ static enum ops_code check_paths(const struct ops_api_options *options, struct o
 	return OPS_OK;
 }
 
-static enum ops_code start(struct ops_server *server, const struct ops_server_options *options, struct ops_error *error)
+static enum ops_code server_start(struct ops_server *server, const struct ops_server_options *options, struct ops_error *error)
 {
 	const char *address = options->address ? options->address : "127.0.0.1";
 	struct listening listening;
@@ -604,7 +604,7 @@ enum ops_code ops_server_start(const struct ops_server_options *options, struct 
                                struct ops_error *error)
 {
 	struct ops_server *server = ops_alloc_zeroed(1, sizeof(*server));
-	enum ops_code code = server ? start(server, options, error) : ops_fault_memory(error);
+	enum ops_code code = server ? server_start(server, options, error) : ops_fault_memory(error);
 
 	if (code) {
 		ops_server_stop(server);

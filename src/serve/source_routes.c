@@ -30,7 +30,7 @@ static enum ops_code answer_lines(struct request *request, char **ret_text, size
 
 /* --- which file ------------------------------------------------------------------------------------------------------ */
 
-static bool is_python(const char *path, size_t size)
+static bool source_routes_is_python(const char *path, size_t size)
 {
 	static const char *const suffixes[] = {".py", ".pyi", ".pyx"};
 
@@ -57,7 +57,7 @@ static bool stack_names(struct ops_string stack, const struct ops_string *file)
 
 /* Whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
  * like a frame, but name no source. */
-static enum ops_code find_name(const struct ops_trace *trace, const struct ops_string *file, bool *ret_named,
+static enum ops_code source_routes_find_name(const struct ops_trace *trace, const struct ops_string *file, bool *ret_named,
                                struct ops_error *error)
 {
 	const struct ops_events *e = ops_trace_events(trace);
@@ -102,12 +102,12 @@ static bool find_file(const struct served *served, const char *file, char *real)
 	}
 	found = !path.failed && ((path.bytes && realpath(path.bytes, real)) || realpath(file, real));
 	ops_buffer_release(&path);
-	return found && is_python(real, strlen(real));
+	return found && source_routes_is_python(real, strlen(real));
 }
 
 /* --- its text -------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code read_source(struct request *request, const char *path, struct ops_buffer *text, int64_t *ret_changed_ns,
+static enum ops_code source_routes_read_source(struct request *request, const char *path, struct ops_buffer *text, int64_t *ret_changed_ns,
                                  struct ops_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -143,13 +143,13 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 
 	if (!file)
 		return OPS_INVALID;
-	if (is_python(file->bytes, file->size))
-		code = find_name(served->trace, file, &named, error);
+	if (source_routes_is_python(file->bytes, file->size))
+		code = source_routes_find_name(served->trace, file, &named, error);
 	if (code)
 		return code;
 	if (!named || !find_file(served, file->bytes, real))
 		return request_fail(request, 404, error, "the file cannot be read here");
-	code = read_source(request, real, &source, &changed_ns, error);
+	code = source_routes_read_source(request, real, &source, &changed_ns, error);
 	ops_json_open(&json, '{');
 	ops_json_key(&json, "file");
 	ops_json_text(&json, file->bytes, file->size);

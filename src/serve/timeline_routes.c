@@ -153,7 +153,7 @@ static enum ops_code read_window(const struct request *request, uint32_t *tracks
 typedef enum ops_code window_function(const struct request *request, const struct ops_window *window, char **ret_text,
                                       size_t *ret_size, struct ops_error *error);
 
-static enum ops_code answer_window(const struct request *request, window_function *answer, char **ret_text,
+static enum ops_code timeline_routes_answer_window(const struct request *request, window_function *answer, char **ret_text,
                                    size_t *ret_size, struct ops_error *error)
 {
 	uint32_t *tracks = ops_realloc_array(NULL, TRACKS_MAX, sizeof(*tracks));
@@ -174,7 +174,7 @@ static enum ops_code sum_window(const struct request *request, const struct ops_
 
 static enum ops_code answer_range(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return answer_window(request, sum_window, ret_text, ret_size, error);
+	return timeline_routes_answer_window(request, sum_window, ret_text, ret_size, error);
 }
 
 static enum ops_code search_window(const struct request *request, const struct ops_window *window, char **ret_text,
@@ -203,7 +203,7 @@ static enum ops_code search_window(const struct request *request, const struct o
 
 static enum ops_code answer_search(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return answer_window(request, search_window, ret_text, ret_size, error);
+	return timeline_routes_answer_window(request, search_window, ret_text, ret_size, error);
 }
 
 /* --- arrows --------------------------------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static enum ops_code find_flows(const struct request *request, const struct ops_
 
 static enum ops_code answer_flows(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return answer_window(request, find_flows, ret_text, ret_size, error);
+	return timeline_routes_answer_window(request, find_flows, ret_text, ret_size, error);
 }
 
 static enum ops_code answer_critical_path(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)

@@ -16,7 +16,7 @@
 #include "serve/api.h"
 #include "serve/assets.h"
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void trace_routes_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
@@ -29,9 +29,9 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 
 	(void)request;
 	ops_json_open(&json, '{');
-	write_text(&json, "name", "opstrobe");
-	write_text(&json, "version", OPS_VERSION);
-	write_text(&json, "build", assets_build_id());
+	trace_routes_write_text(&json, "name", "opstrobe");
+	trace_routes_write_text(&json, "version", OPS_VERSION);
+	trace_routes_write_text(&json, "build", assets_build_id());
 	ops_json_key(&json, "viewer");
 	ops_json_bool(&json, assets_have_viewer());
 	ops_json_close(&json, '}');
@@ -80,10 +80,10 @@ static void write_options(const struct ops_analysis *analysis, struct ops_json_w
 		if (!strcmp(option->name, OUTPUT_OPTION))
 			continue;
 		ops_json_open(json, '{');
-		write_text(json, "name", option->name);
+		trace_routes_write_text(json, "name", option->name);
 		ops_json_key(json, "default");
 		ops_json_raw(json, option->otherwise, strlen(option->otherwise));
-		write_text(json, "summary", option->summary);
+		trace_routes_write_text(json, "summary", option->summary);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -104,9 +104,9 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 		if (!is_offered(&analyses[i]))
 			continue;
 		ops_json_open(&json, '{');
-		write_text(&json, "id", analyses[i].id);
-		write_text(&json, "summary", analyses[i].summary);
-		write_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
+		trace_routes_write_text(&json, "id", analyses[i].id);
+		trace_routes_write_text(&json, "summary", analyses[i].summary);
+		trace_routes_write_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
 		write_options(&analyses[i], &json);
 		ops_json_close(&json, '}');
 	}
@@ -115,7 +115,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
-static enum ops_code check_args(const char *args, struct ops_error *error)
+static enum ops_code trace_routes_check_args(const char *args, struct ops_error *error)
 {
 	struct ops_json_walk walk;
 	struct ops_string key, value;
@@ -159,7 +159,7 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 		return ops_fault(error, OPS_INVALID, "'rounding' is ns or us");
 	options.round_to_us = rounding && !strcmp(rounding->bytes, "us");
 	if (args)
-		code = check_args(args->bytes, error);
+		code = trace_routes_check_args(args->bytes, error);
 	return code ? code : run_analysis(request, id, &options, ret_text, ret_size, error);
 }
 

@@ -64,7 +64,7 @@ static int64_t origin_of(const struct served *served)
 }
 
 /* The device of that name. */
-static enum ops_code find_device(struct request *request, const struct ops_memory_timeline *memory,
+static enum ops_code tree_routes_find_device(struct request *request, const struct ops_memory_timeline *memory,
                                  struct ops_memory_device *ret_device, struct ops_error *error)
 {
 	const struct ops_string *wanted = request_need(request, "device", error);
@@ -101,7 +101,7 @@ static enum ops_code take_window(struct request *request, struct ops_memory_wind
 	return code;
 }
 
-static enum ops_code answer_window(struct request *request, const char *limit_name, int64_t limit, memory_function *answer,
+static enum ops_code tree_routes_answer_window(struct request *request, const char *limit_name, int64_t limit, memory_function *answer,
                                    char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_memory_window window = {.origin_ns = origin_of(request->traces[0]), .to_ns = INT64_MAX};
@@ -109,7 +109,7 @@ static enum ops_code answer_window(struct request *request, const char *limit_na
 	enum ops_code code = catalog_memory(request->traces[0], &memory, error);
 
 	if (!code)
-		code = find_device(request, memory, &window.device, error);
+		code = tree_routes_find_device(request, memory, &window.device, error);
 	if (!code)
 		code = take_window(request, &window, error);
 	if (!code)
@@ -140,12 +140,12 @@ static enum ops_code answer_memory(struct request *request, char **ret_text, siz
 
 static enum ops_code answer_curve(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return answer_window(request, "points", 1000, ops_memory_curve_json, ret_text, ret_size, error);
+	return tree_routes_answer_window(request, "points", 1000, ops_memory_curve_json, ret_text, ret_size, error);
 }
 
 static enum ops_code answer_blocks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return answer_window(request, "limit", 1000, ops_memory_blocks_json, ret_text, ret_size, error);
+	return tree_routes_answer_window(request, "limit", 1000, ops_memory_blocks_json, ret_text, ret_size, error);
 }
 
 const struct route tree_routes[] = {

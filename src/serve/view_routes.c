@@ -30,7 +30,7 @@ static bool find_part(const struct reply *views, const char *name, size_t size, 
 	return false;
 }
 
-static enum ops_code write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
+static enum ops_code view_routes_write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
                                  struct ops_error *error)
 {
 	struct ops_string value;
@@ -57,7 +57,7 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 		ops_buffer_append(&out, request->reply->body, request->reply->size);
 	} else {
 		ops_json_open(&json, '{');
-		code = write_parts(request->reply, parts->bytes, &json, error);
+		code = view_routes_write_parts(request->reply, parts->bytes, &json, error);
 		ops_json_close(&json, '}');
 	}
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);

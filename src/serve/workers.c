@@ -31,7 +31,7 @@ struct workers {
 	pthread_t thread[QUICK_THREADS + SLOW_THREADS_MAX];
 };
 
-static struct job *take(struct queue *queue)
+static struct job *workers_take(struct queue *queue)
 {
 	struct job *job = queue->first;
 
@@ -44,19 +44,19 @@ static struct job *take(struct queue *queue)
 }
 
 /* Stopping waits for the jobs of both queues, for one may submit to the other. */
-static bool is_over(const struct workers *workers)
+static bool workers_is_over(const struct workers *workers)
 {
 	return workers->stopping && !workers->busy && !workers->quick.first && !workers->slow.first;
 }
 
-static void *work(void *context)
+static void *workers_work(void *context)
 {
 	struct queue *queue = context;
 	struct workers *workers = queue->workers;
 
 	pthread_mutex_lock(&workers->lock);
-	while (!is_over(workers)) {
-		struct job *job = take(queue);
+	while (!workers_is_over(workers)) {
+		struct job *job = workers_take(queue);
 
 		if (!job) {
 			pthread_cond_wait(&queue->filled, &workers->lock);
@@ -74,10 +74,10 @@ static void *work(void *context)
 	return NULL;
 }
 
-static bool start(struct workers *workers, struct queue *queue, long threads)
+static bool workers_start(struct workers *workers, struct queue *queue, long threads)
 {
 	for (long i = 0; i < threads; i++)
-		if (ops_thread_start(&workers->thread[workers->threads], work, queue))
+		if (ops_thread_start(&workers->thread[workers->threads], workers_work, queue))
 			workers->threads++;
 		else
 			threads = i; /* with one of them it goes on */
@@ -97,7 +97,7 @@ struct workers *workers_new(void)
 	workers->slow = (struct queue){.last = &workers->slow.first, .workers = workers};
 	pthread_cond_init(&workers->quick.filled, NULL);
 	pthread_cond_init(&workers->slow.filled, NULL);
-	if (!start(workers, &workers->quick, QUICK_THREADS) || !start(workers, &workers->slow, slow)) {
+	if (!workers_start(workers, &workers->quick, QUICK_THREADS) || !workers_start(workers, &workers->slow, slow)) {
 		workers_free(workers);
 		return NULL;
 	}

@@ -23,7 +23,7 @@ struct end {
 typedef OPS_ARRAY(struct end) end_list;
 
 /* Point to point operations end at different times on either side. */
-static bool is_collective(uint8_t kind, struct ops_string name, bool device)
+static bool align_is_collective(uint8_t kind, struct ops_string name, bool device)
 {
 	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
 
@@ -36,7 +36,7 @@ static bool is_collective(uint8_t kind, struct ops_string name, bool device)
 	return true;
 }
 
-static int compare_ends(const void *a, const void *b)
+static int align_compare_ends(const void *a, const void *b)
 {
 	const struct end *left = a, *right = b;
 	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
@@ -48,22 +48,22 @@ static int compare_ends(const void *a, const void *b)
 }
 
 /* By name, then time. False when memory is out. */
-static bool collect(const struct ops_trace *trace, end_list *ends)
+static bool align_collect(const struct ops_trace *trace, end_list *ends)
 {
 	const struct ops_events *e = ops_trace_events(trace);
 
 	for (int device = 1; device >= 0 && !ends->count; device--)
 		for (uint32_t row = 0; row < e->count; row++) {
 			struct ops_string name = ops_trace_string(trace, e->name[row]);
-			struct end *end = is_collective(e->kind[row], name, device) ? OPS_ARRAY_PUSH(ends) : NULL;
+			struct end *end = align_is_collective(e->kind[row], name, device) ? OPS_ARRAY_PUSH(ends) : NULL;
 
 			if (end)
 				*end = (struct end){name, e->end_ns[row]};
-			else if (is_collective(e->kind[row], name, device))
+			else if (align_is_collective(e->kind[row], name, device))
 				return false;
 		}
 	if (ends->count)
-		qsort(ends->items, ends->count, sizeof(*ends->items), compare_ends);
+		qsort(ends->items, ends->count, sizeof(*ends->items), align_compare_ends);
 	return true;
 }
 
@@ -86,7 +86,7 @@ static bool compare_clocks(const end_list *first, const end_list *other, struct 
 
 	while (done && i < first->count && k < other->count) {
 		size_t ours = run_of(first, i), theirs = run_of(other, k);
-		int order = compare_ends(&(struct end){first->items[i].name, 0}, &(struct end){other->items[k].name, 0});
+		int order = align_compare_ends(&(struct end){first->items[i].name, 0}, &(struct end){other->items[k].name, 0});
 
 		for (size_t n = 0; done && !order && ours == theirs && n < ours; n++) {
 			int64_t *slot = OPS_ARRAY_PUSH(&apart);
@@ -117,7 +117,7 @@ enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t coun
                               struct ops_error *error)
 {
 	end_list first = {0};
-	bool done = !count || collect(traces[0], &first);
+	bool done = !count || align_collect(traces[0], &first);
 
 	for (size_t i = 0; i < count; i++)
 		ret_shifts[i] = (struct ops_clock_shift){0};
@@ -126,7 +126,7 @@ enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t coun
 
 		if (have_one_clock(traces[0], traces[i]))
 			continue;
-		done = collect(traces[i], &other) && compare_clocks(&first, &other, &ret_shifts[i]);
+		done = align_collect(traces[i], &other) && compare_clocks(&first, &other, &ret_shifts[i]);
 		OPS_ARRAY_RELEASE(&other);
 	}
 	OPS_ARRAY_RELEASE(&first);

@@ -518,7 +518,7 @@ static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 }
 
 /* Where the rows are that were added as 0, 1, … Given only when they moved and arrows name them. */
-static bool find_places(const uint32_t *order, size_t count, uint32_t **ret_places)
+static bool builder_find_places(const uint32_t *order, size_t count, uint32_t **ret_places)
 {
 	uint32_t *places = ops_realloc_array(NULL, count, sizeof(*places));
 
@@ -537,7 +537,7 @@ static bool sort_events(struct ops_builder *builder)
 	bool ok = ops_find_order(c->count, event_before, c, &order);
 
 	if (ok && order && (trace->links.count || builder->flows.count))
-		ok = find_places(order, c->count, &places);
+		ok = builder_find_places(order, c->count, &places);
 	ok = ok && (!order || reorder_columns(c, order));
 	for (size_t i = 0; ok && places && i < trace->links.count; i++) {
 		trace->links.items[i].from = places[trace->links.items[i].from];
@@ -594,7 +594,7 @@ static bool sort_records(struct ops_trace *trace)
 }
 
 /* Gives back what was reserved and not used. That cannot go wrong: at worst it stays. */
-static void trim(struct ops_trace *trace)
+static void builder_trim(struct ops_trace *trace)
 {
 	struct ops_columns *c = &trace->columns;
 	size_t rows = c->count ? c->count : 1;
@@ -633,7 +633,7 @@ static struct ops_trace *detach_trace(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;
 
-	trim(trace);
+	builder_trim(trace);
 	ops_trace_seal(trace);
 	builder->trace = NULL;
 	ops_builder_free(builder);

@@ -28,7 +28,7 @@ static bool suits(const struct ops_columns *c, uint32_t row, const struct ops_ne
 }
 
 /* The row the point is on, given the innermost one open at its time. */
-static uint32_t row_at(const struct ops_columns *c, uint32_t innermost, const struct ops_new_flow *flow)
+static uint32_t flows_row_at(const struct ops_columns *c, uint32_t innermost, const struct ops_new_flow *flow)
 {
 	uint32_t row = innermost;
 
@@ -68,12 +68,12 @@ static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows,
 		while (*top != OPS_NONE && c->end_ns[*top] < flow->time_ns)
 			*top = c->parent[*top];
 		if (flow->row == OPS_NONE)
-			flow->row = row_at(c, *top, flow);
+			flow->row = flows_row_at(c, *top, flow);
 	}
 }
 
 /* False when memory is out. */
-static bool find_rows(const struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
+static bool flows_find_rows(const struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
 {
 	uint32_t *open, *order;
 	bool missing = false;
@@ -148,7 +148,7 @@ static bool is_of_recording(struct arrows *arrows, const struct ops_new_flow *fr
 	return true;
 }
 
-static bool add_link(struct arrows *arrows, const struct ops_new_flow *from, const struct ops_new_flow *to)
+static bool flows_add_link(struct arrows *arrows, const struct ops_new_flow *from, const struct ops_new_flow *to)
 {
 	struct ops_trace *trace = arrows->trace;
 	struct ops_link *link;
@@ -168,7 +168,7 @@ static bool add_link(struct arrows *arrows, const struct ops_new_flow *from, con
 
 /* Draws the arrows of the points first … last - 1 of one id: to each finish from the start before it; where device clocks
  * are off and a finish comes first, from the first start. */
-static bool join(struct arrows *arrows, size_t first, size_t last)
+static bool flows_join(struct arrows *arrows, size_t first, size_t last)
 {
 	const struct ops_new_flow *start = NULL;
 
@@ -180,7 +180,7 @@ static bool join(struct arrows *arrows, size_t first, size_t last)
 	for (size_t i = first; i < last; i++) {
 		const struct ops_new_flow *flow = point(arrows, i);
 
-		if (flow->phase != OPS_FLOW_START && !add_link(arrows, start, flow))
+		if (flow->phase != OPS_FLOW_START && !flows_add_link(arrows, start, flow))
 			return false;
 		if (flow->phase != OPS_FLOW_FINISH)
 			start = flow;
@@ -196,7 +196,7 @@ bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t 
 
 	if (count == 0)
 		return true;
-	if (!find_rows(trace, flows, count) || !ops_find_order(count, flow_before, flows, &order))
+	if (!flows_find_rows(trace, flows, count) || !ops_find_order(count, flow_before, flows, &order))
 		return false;
 	arrows.order = order;
 	if (!trace->columns.index)
@@ -205,7 +205,7 @@ bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t 
 		for (last = first + 1; last < count; last++)
 			if (compare_arrows(point(&arrows, first), point(&arrows, last)))
 				break;
-		ok = join(&arrows, first, last);
+		ok = flows_join(&arrows, first, last);
 	}
 	ops_free(arrows.launched);
 	ops_free(order);

@@ -26,7 +26,7 @@ struct links {
 	OPS_ARRAY(uint32_t) rows; /* scratch: those of one chain */
 };
 
-static bool has_key(const struct ops_columns *c, size_t row)
+static bool links_has_key(const struct ops_columns *c, size_t row)
 {
 	return c->sequence_nr[row] >= 0 && c->kind[row] == OPS_EVENT_CPU_OP;
 }
@@ -48,7 +48,7 @@ static size_t home_slot(uint32_t thread, int64_t sequence_nr)
 }
 
 /* The slot of the row's key: its chain's, or a free one. */
-static uint32_t *find_slot(const struct links *links, uint32_t row)
+static uint32_t *links_find_slot(const struct links *links, uint32_t row)
 {
 	const int64_t *sequence_nr = links->trace->columns.sequence_nr;
 	uint32_t thread = key_thread(links->trace, row);
@@ -64,7 +64,7 @@ static uint32_t *find_slot(const struct links *links, uint32_t row)
 }
 
 /* Keeps the table at most half full. */
-static bool grow_slots(struct links *links)
+static bool links_grow_slots(struct links *links)
 {
 	uint32_t *old = links->slots;
 	size_t old_count = links->slot_count;
@@ -75,7 +75,7 @@ static bool grow_slots(struct links *links)
 	links->slots = ops_alloc_zeroed(links->slot_count, sizeof(*links->slots));
 	for (size_t i = 0; links->slots && i < old_count; i++)
 		if (old[i])
-			*find_slot(links, old[i] - 1) = old[i];
+			*links_find_slot(links, old[i] - 1) = old[i];
 	ops_free(old);
 	return links->slots != NULL;
 }
@@ -88,11 +88,11 @@ static bool chain_rows(struct links *links)
 	for (size_t row = c->count; row-- > 0;) {
 		uint32_t *slot;
 
-		if (!has_key(c, row))
+		if (!links_has_key(c, row))
 			continue;
-		if (!grow_slots(links))
+		if (!links_grow_slots(links))
 			return false;
-		slot = find_slot(links, (uint32_t)row);
+		slot = links_find_slot(links, (uint32_t)row);
 		links->next[row] = LAST;
 		if (*slot) {
 			links->next[row] = *slot - 1;
@@ -157,19 +157,19 @@ static bool link_chain(struct links *links, struct ops_trace *trace, uint32_t fi
 	return true;
 }
 
-static bool link_chains(struct links *links, struct ops_trace *trace)
+static bool links_link_chains(struct links *links, struct ops_trace *trace)
 {
 	for (size_t row = 0; row < trace->columns.count; row++)
-		if (has_key(&trace->columns, row) && !(links->next[row] & NOT_FIRST) &&
+		if (links_has_key(&trace->columns, row) && !(links->next[row] & NOT_FIRST) &&
 		    !link_chain(links, trace, (uint32_t)row))
 			return false;
 	return true;
 }
 
-static bool has_backward(const struct ops_columns *c)
+static bool links_has_backward(const struct ops_columns *c)
 {
 	for (size_t row = 0; row < c->count; row++)
-		if (c->forward_thread[row] && has_key(c, row))
+		if (c->forward_thread[row] && links_has_key(c, row))
 			return true;
 	return false;
 }
@@ -225,10 +225,10 @@ bool ops_links_build(struct ops_trace *trace)
 	struct links links = {.trace = trace};
 	bool ok;
 
-	if (!has_backward(&trace->columns))
+	if (!links_has_backward(&trace->columns))
 		return true;
 	links.next = ops_realloc_array(NULL, trace->columns.count, sizeof(*links.next));
-	ok = links.next && chain_rows(&links) && link_chains(&links, trace);
+	ok = links.next && chain_rows(&links) && links_link_chains(&links, trace);
 	OPS_ARRAY_RELEASE(&links.rows);
 	ops_free(links.next);
 	ops_free(links.slots);

@@ -19,7 +19,7 @@
 
 /* --- what all parts say --------------------------------------------------------------------------------------------- */
 
-static void add_facts(struct merge *merge, const struct ops_trace_part *part, size_t index)
+static void merge_add_facts(struct merge *merge, const struct ops_trace_part *part, size_t index)
 {
 	const struct ops_trace_info *info = ops_trace_info(part->trace);
 	const struct ops_events *events = ops_trace_events(part->trace);
@@ -45,7 +45,7 @@ static void add_facts(struct merge *merge, const struct ops_trace_part *part, si
 /* --- making it ------------------------------------------------------------------------------------------------------ */
 
 /* When all facts are known; false when memory is out. */
-static bool begin(struct merge *merge)
+static bool merge_begin(struct merge *merge)
 {
 	merge->builder = ops_builder_new();
 	if (!merge->builder)
@@ -56,7 +56,7 @@ static bool begin(struct merge *merge)
 	return !ops_builder_failed(merge->builder);
 }
 
-static bool copy_text(struct merge *merge, struct ops_string text, struct ops_string *ret_copy)
+static bool merge_copy_text(struct merge *merge, struct ops_string text, struct ops_string *ret_copy)
 {
 	*ret_copy = (struct ops_string){ops_arena_copy(&merge->texts, text.bytes, text.size), text.size};
 	return ret_copy->bytes != NULL;
@@ -84,7 +84,7 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 	bool done, found = ops_trace_find_metadata(trace, PLACE, &own);
 
 	if (index == 0)
-		return !found || copy_text(merge, own, &merge->place);
+		return !found || merge_copy_text(merge, own, &merge->place);
 	walk = ops_json_walk(merge->place.bytes, merge->place.size);
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (!has_member(own, key, value))
@@ -95,12 +95,12 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 		ops_buffer_append(&common, value.bytes, value.size);
 	}
 	ops_buffer_append_text(&common, common.size ? "}" : "");
-	done = !common.failed && copy_text(merge, (struct ops_string){common.size ? common.bytes : "", common.size}, &merge->place);
+	done = !common.failed && merge_copy_text(merge, (struct ops_string){common.size ? common.bytes : "", common.size}, &merge->place);
 	ops_buffer_release(&common);
 	return done;
 }
 
-static bool keep_metadata(struct merge *merge, const struct ops_trace_part *part, size_t index)
+static bool merge_keep_metadata(struct merge *merge, const struct ops_trace_part *part, size_t index)
 {
 	const struct ops_trace *trace = part->trace;
 
@@ -114,7 +114,7 @@ static bool keep_metadata(struct merge *merge, const struct ops_trace_part *part
 		if (part->rank_name && key.size == strlen(PLACE) && !memcmp(key.bytes, PLACE, key.size))
 			continue;
 		member = OPS_ARRAY_PUSH(&merge->metadata);
-		if (!member || !copy_text(merge, key, &member->key) || !copy_text(merge, json, &member->json))
+		if (!member || !merge_copy_text(merge, key, &member->key) || !merge_copy_text(merge, json, &member->json))
 			return false;
 	}
 	return true;
@@ -131,13 +131,13 @@ static void keep_notes(struct merge *merge, const struct ops_trace *trace)
 			ops_builder_notes(merge->builder, notes[i].kind, notes[i].count, notes[i].byte);
 }
 
-static bool add(struct merge *merge, const struct ops_trace_part *part, size_t index, bool own_tracks, uint32_t *places)
+static bool merge_add(struct merge *merge, const struct ops_trace_part *part, size_t index, bool own_tracks, uint32_t *places)
 {
 	keep_notes(merge, part->trace);
-	return merge_add_part(merge, part, index, own_tracks, places) && keep_metadata(merge, part, index);
+	return merge_add_part(merge, part, index, own_tracks, places) && merge_keep_metadata(merge, part, index);
 }
 
-static enum ops_code end(struct merge *merge, struct ops_trace **ret_trace, struct ops_error *error)
+static enum ops_code merge_end(struct merge *merge, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace *trace = NULL;
 	enum ops_code code;
@@ -159,7 +159,7 @@ static enum ops_code end(struct merge *merge, struct ops_trace **ret_trace, stru
 	return code;
 }
 
-static void release(struct merge *merge)
+static void merge_release(struct merge *merge)
 {
 	ops_builder_free(merge->builder);
 	ops_intern_release(&merge->modules);
@@ -187,7 +187,7 @@ static bool add_parts(struct merge *merge, const struct ops_trace_part *parts, s
 	bool done = true;
 
 	for (size_t p = 0; done && p < count; p++) {
-		done = add(merge, &parts[p], p, !parts[p].rank_name && overlaps_earlier(parts, p), places);
+		done = merge_add(merge, &parts[p], p, !parts[p].rank_name && overlaps_earlier(parts, p), places);
 		places += parts[p].ref_count;
 	}
 	return done && !ops_builder_failed(merge->builder);
@@ -202,18 +202,18 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 	size_t refs = 0;
 
 	for (size_t p = 0; p < count; p++) {
-		add_facts(&merge, &parts[p], p);
+		merge_add_facts(&merge, &parts[p], p);
 		refs += parts[p].ref_count;
 	}
 	places = ops_realloc_array(NULL, refs + 1, sizeof(*places));
-	if (!places || !begin(&merge) || !add_parts(&merge, parts, count, places) ||
+	if (!places || !merge_begin(&merge) || !add_parts(&merge, parts, count, places) ||
 	    (refs && !ops_merge_move_refs(parts, count, merge.event_count, merge.memory_count, places, refs)))
 		code = ops_fault_memory(error);
 	if (!code)
-		code = end(&merge, ret_trace, error);
+		code = merge_end(&merge, ret_trace, error);
 	if (!code && ret_refs)
 		memcpy(ret_refs, places, refs * sizeof(*places));
-	release(&merge);
+	merge_release(&merge);
 	ops_free(places);
 	return code;
 }
@@ -231,7 +231,7 @@ struct ranks {
 };
 
 /* The first time: how far its clock is off, and what it says to the whole. */
-static enum ops_code measure(struct ranks *ranks, struct ops_trace *trace, size_t i)
+static enum ops_code merge_measure(struct ranks *ranks, struct ops_trace *trace, size_t i)
 {
 	const struct ops_trace *pair[] = {ranks->first, trace};
 	struct ops_clock_shift shifts[2] = {{0}};
@@ -239,23 +239,23 @@ static enum ops_code measure(struct ranks *ranks, struct ops_trace *trace, size_
 
 	ranks->shifts[i] = shifts[1];
 	if (!code)
-		add_facts(&ranks->merge, &(struct ops_trace_part){.trace = trace, .whole = true, .shift_ns = shifts[1].shift_ns}, i);
+		merge_add_facts(&ranks->merge, &(struct ops_trace_part){.trace = trace, .whole = true, .shift_ns = shifts[1].shift_ns}, i);
 	return code;
 }
 
 /* The second time. */
-static enum ops_code copy(struct ranks *ranks, struct ops_trace *trace, size_t i)
+static enum ops_code merge_copy(struct ranks *ranks, struct ops_trace *trace, size_t i)
 {
 	const struct ops_trace_part part = {
 		.trace = trace, .whole = true, .rank_name = ranks->names[i], .shift_ns = ranks->shifts[i].shift_ns};
 	uint32_t place;
 
-	if (!add(&ranks->merge, &part, i, false, &place) || ops_builder_failed(ranks->merge.builder))
+	if (!merge_add(&ranks->merge, &part, i, false, &place) || ops_builder_failed(ranks->merge.builder))
 		return ops_fault_memory(ranks->error);
 	return OPS_OK;
 }
 
-static enum ops_code each(struct ranks *ranks, size_t count,
+static enum ops_code merge_each(struct ranks *ranks, size_t count,
                           enum ops_code (*take)(struct ranks *ranks, struct ops_trace *trace, size_t i))
 {
 	enum ops_code code = OPS_OK;
@@ -280,15 +280,15 @@ enum ops_code ops_trace_merge_ranks(const struct ops_trace_source *source, const
                                     struct ops_error *error)
 {
 	struct ranks ranks = {.source = source, .names = names, .align = align, .shifts = ret_shifts, .error = error};
-	enum ops_code code = each(&ranks, count, measure);
+	enum ops_code code = merge_each(&ranks, count, merge_measure);
 
-	if (!code && !begin(&ranks.merge))
+	if (!code && !merge_begin(&ranks.merge))
 		code = ops_fault_memory(error);
 	if (!code)
-		code = each(&ranks, count, copy);
+		code = merge_each(&ranks, count, merge_copy);
 	if (!code)
-		code = end(&ranks.merge, ret_trace, error);
-	release(&ranks.merge);
+		code = merge_end(&ranks.merge, ret_trace, error);
+	merge_release(&ranks.merge);
 	ops_trace_unref(ranks.first);
 	return code;
 }

@@ -222,13 +222,13 @@ static int64_t between(int64_t time_ns, int64_t from_ns, int64_t to_ns)
 	return time_ns < from_ns ? from_ns : time_ns > to_ns ? to_ns : time_ns;
 }
 
-static void clip(const struct ops_trace_part *part, struct ops_new_event *event)
+static void merge_part_clip(const struct ops_trace_part *part, struct ops_new_event *event)
 {
 	event->start_ns = between(event->start_ns, part->clip_from_ns, part->clip_to_ns);
 	event->end_ns = between(event->end_ns, part->clip_from_ns, part->clip_to_ns);
 }
 
-static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
+static void merge_part_copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 {
 	const struct ops_events *e = copier->events;
 	struct ops_new_event event = {
@@ -244,7 +244,7 @@ static void copy_event(struct merge *merge, struct copier *copier, uint32_t row)
 	};
 
 	if (e->kind[row] == OPS_EVENT_TRACE && copier->part->clip_from_ns < copier->part->clip_to_ns)
-		clip(copier->part, &event);
+		merge_part_clip(copier->part, &event);
 	event.sequence_nr = e->sequence_nr[row];
 	event.forward_thread = copy_thread_number(merge, copier, e->forward_thread[row]);
 	event.inputs = copy_inputs(merge, copier, e->inputs[row]);
@@ -292,7 +292,7 @@ static void copy_links(struct merge *merge, struct copier *copier)
 	}
 }
 
-static struct ops_string text_of(const struct copier *copier, uint32_t id)
+static struct ops_string merge_part_text_of(const struct copier *copier, uint32_t id)
 {
 	return id == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(copier->trace, id);
 }
@@ -316,7 +316,7 @@ static bool copy_processes(struct merge *merge, struct copier *copier)
 			process.pid = copy_string(merge, copier, (uint32_t)process.pid);
 		}
 		if (copier->rank_name)
-			process.name = rank_string(merge, copier, text_of(copier, process.name));
+			process.name = rank_string(merge, copier, merge_part_text_of(copier, process.name));
 		else
 			process.name = copy_string(merge, copier, process.name);
 		process.labels = copy_string(merge, copier, process.labels);
@@ -422,7 +422,7 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 
 	if (part->whole) {
 		for (size_t row = 0; row < copier->events->count; row++)
-			copy_event(merge, copier, (uint32_t)row);
+			merge_part_copy_event(merge, copier, (uint32_t)row);
 		for (size_t i = 0; i < copier->memory_count; i++)
 			copy_memory(merge, copier, i);
 	}
@@ -439,7 +439,7 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 			copy_memory(merge, copier, ref & ~OPS_MEMORY_REF);
 		} else {
 			places[i] = (uint32_t)merge->event_count;
-			copy_event(merge, copier, ref);
+			merge_part_copy_event(merge, copier, ref);
 		}
 	}
 }

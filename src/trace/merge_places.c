@@ -41,7 +41,7 @@ static uint32_t *places_after(const struct merged_rows *rows, size_t count)
 }
 
 /* Start and end of everything in order of adding: the events, or (memory) the records. */
-static uint32_t *find_places(const struct ops_trace_part *parts, size_t part_count, size_t count, bool memory)
+static uint32_t *merge_places_find_places(const struct ops_trace_part *parts, size_t part_count, size_t count, bool memory)
 {
 	int64_t *times = ops_realloc_array(NULL, count + 1, 2 * sizeof(*times));
 	int64_t *starts = times, *ends = times ? times + count : NULL;
@@ -74,8 +74,8 @@ static uint32_t *find_places(const struct ops_trace_part *parts, size_t part_cou
 bool ops_merge_move_refs(const struct ops_trace_part *parts, size_t part_count, size_t event_count, size_t memory_count,
                          uint32_t *refs, size_t ref_count)
 {
-	uint32_t *events = find_places(parts, part_count, event_count, false);
-	uint32_t *memory = find_places(parts, part_count, memory_count, true);
+	uint32_t *events = merge_places_find_places(parts, part_count, event_count, false);
+	uint32_t *memory = merge_places_find_places(parts, part_count, memory_count, true);
 
 	for (size_t i = 0; events && memory && i < ref_count; i++)
 		refs[i] = refs[i] & OPS_MEMORY_REF ? OPS_MEMORY_REF | memory[refs[i] & ~OPS_MEMORY_REF] : events[refs[i]];

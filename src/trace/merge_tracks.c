@@ -13,27 +13,27 @@ struct track_key {
 	uint32_t kind, flags, number, unused;
 };
 
-static struct track_key key_of(const struct ops_track *track)
+static struct track_key merge_tracks_key_of(const struct ops_track *track)
 {
 	return (struct track_key){track->pid, track->tid, (uint32_t)track->kind, track->flags, track->number, 0};
 }
 
 uint32_t merge_tracks_find(const struct merge_tracks *tracks, const struct ops_track *track)
 {
-	struct track_key key = key_of(track);
+	struct track_key key = merge_tracks_key_of(track);
 	uint32_t id = ops_intern_find(&tracks->known, &key, sizeof(key));
 
 	return id == OPS_INTERN_NONE ? OPS_NONE : tracks->of_known.items[id];
 }
 
-static bool has(const struct ops_intern *numbers, const void *number, size_t size)
+static bool merge_tracks_has(const struct ops_intern *numbers, const void *number, size_t size)
 {
 	return ops_intern_find(numbers, number, size) != OPS_INTERN_NONE;
 }
 
 static uint32_t free_number(const struct merge_tracks *tracks, uint32_t number)
 {
-	for (uint32_t tried = 0; has(&tracks->numbers, &number, sizeof(number)); tried++)
+	for (uint32_t tried = 0; merge_tracks_has(&tracks->numbers, &number, sizeof(number)); tried++)
 		number = tried < NEAR ? number + 1 : tracks->number_max + 1 + (tried - NEAR);
 	return number;
 }
@@ -49,7 +49,7 @@ bool merge_tracks_take_pid(struct merge_tracks *tracks, int64_t *pid)
 {
 	uint64_t number = (uint64_t)*pid;
 
-	for (uint64_t tried = 0; has(&tracks->pids, &number, sizeof(number)); tried++)
+	for (uint64_t tried = 0; merge_tracks_has(&tracks->pids, &number, sizeof(number)); tried++)
 		number = tried < NEAR ? number + 1 : (uint64_t)tracks->pid_max + 1 + (tried - NEAR);
 	*pid = (int64_t)number;
 	return add_pid(tracks, *pid);
@@ -72,7 +72,7 @@ uint32_t merge_tracks_add(struct merge_tracks *tracks, struct ops_track *track)
 	}
 	if (track->flags & OPS_TRACK_COROUTINE)
 		track->tid = OPS_COROUTINE_TIDS + track->number;
-	key = key_of(track);
+	key = merge_tracks_key_of(track);
 	id = ops_intern_add(&tracks->known, &key, sizeof(key));
 	if (id == OPS_INTERN_NONE || (!(track->flags & OPS_TRACK_PID_TEXT) && !add_pid(tracks, track->pid)))
 		return OPS_NONE;

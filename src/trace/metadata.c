@@ -13,7 +13,7 @@
 #include "trace/table.h"
 
 /* A copy with a NUL behind; NULL when memory is out. */
-static char *copy_text(const char *bytes, size_t size)
+static char *metadata_copy_text(const char *bytes, size_t size)
 {
 	char *copy = ops_alloc(size + 1);
 
@@ -55,12 +55,12 @@ enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, s
 
 	if (code)
 		return code;
-	new_json = copy_text(json, json_size);
+	new_json = metadata_copy_text(json, json_size);
 	if (!new_json)
 		return ops_fault_memory(error);
 	entry = find_metadata(trace, key, key_size);
 	if (!entry) {
-		new_key = copy_text(key, key_size);
+		new_key = metadata_copy_text(key, key_size);
 		if (!new_key || !(entry = OPS_ARRAY_PUSH(&trace->metadata))) {
 			ops_free(new_key);
 			ops_free(new_json);

@@ -79,7 +79,7 @@ struct pack_head {
 
 /* --- packing -------------------------------------------------------------------------------------------------------- */
 
-static void put_text(struct ops_buffer *out, struct ops_string text)
+static void pack_put_text(struct ops_buffer *out, struct ops_string text)
 {
 	uint32_t size = (uint32_t)text.size;
 
@@ -89,22 +89,22 @@ static void put_text(struct ops_buffer *out, struct ops_string text)
 	ops_buffer_append(out, text.bytes, size);
 }
 
-static void put_texts(struct ops_buffer *out, const struct ops_trace *trace, const struct pack_head *head,
+static void pack_put_texts(struct ops_buffer *out, const struct ops_trace *trace, const struct pack_head *head,
                       const struct ops_trace_info *info)
 {
 	struct ops_string key, json;
 
 	for (uint64_t i = 0; i < head->string_count; i++)
-		put_text(out, ops_trace_string(trace, (uint32_t)i));
+		pack_put_text(out, ops_trace_string(trace, (uint32_t)i));
 	for (uint64_t i = 0; i < head->inputs_count; i++)
-		put_text(out, ops_trace_inputs(trace, (uint32_t)i));
+		pack_put_text(out, ops_trace_inputs(trace, (uint32_t)i));
 	for (uint64_t i = 0; i < head->metadata_count; i++) {
 		ops_trace_metadata(trace, i, &key, &json);
-		put_text(out, key);
-		put_text(out, json);
+		pack_put_text(out, key);
+		pack_put_text(out, json);
 	}
-	put_text(out, (struct ops_string){info->host_name, strlen(info->host_name)});
-	put_text(out, (struct ops_string){info->process_name, strlen(info->process_name)});
+	pack_put_text(out, (struct ops_string){info->host_name, strlen(info->host_name)});
+	pack_put_text(out, (struct ops_string){info->process_name, strlen(info->process_name)});
 }
 
 enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error)
@@ -153,7 +153,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 	struct ops_buffer out = {0};
 
 	ops_buffer_append(&out, &head, sizeof(head));
-	put_texts(&out, trace, &head, info);
+	pack_put_texts(&out, trace, &head, info);
 	ops_buffer_append(&out, track_rows, tracks * sizeof(*track_rows));
 	ops_buffer_append(&out, memory_rows, memory * sizeof(*memory_rows));
 	ops_buffer_append(&out, memory_stacks, head.memory_stack_count * sizeof(*memory_stacks));
@@ -199,7 +199,7 @@ struct unpacker {
 };
 
 /* Where `count` items of `bytes_each` bytes are; NULL, and a failure, when there are less. */
-static const char *take(struct unpacker *in, uint64_t count, size_t bytes_each)
+static const char *pack_take(struct unpacker *in, uint64_t count, size_t bytes_each)
 {
 	const char *taken = in->next;
 
@@ -213,22 +213,22 @@ static const char *take(struct unpacker *in, uint64_t count, size_t bytes_each)
 	return taken;
 }
 
-static struct ops_string take_text(struct unpacker *in)
+static struct ops_string pack_take_text(struct unpacker *in)
 {
 	struct ops_string text = {"", 0};
-	const char *at = take(in, 1, sizeof(uint32_t));
+	const char *at = pack_take(in, 1, sizeof(uint32_t));
 	uint32_t size;
 
 	if (!at)
 		return text;
 	memcpy(&size, at, sizeof(size));
-	at = take(in, size, 1);
+	at = pack_take(in, size, 1);
 	if (at)
 		text = (struct ops_string){at, size};
 	return text;
 }
 
-static void refuse(struct unpacker *in, const char *failure)
+static void pack_refuse(struct unpacker *in, const char *failure)
 {
 	if (!in->failure)
 		in->failure = failure;
@@ -241,7 +241,7 @@ static uint32_t moved_id(struct unpacker *in, uint32_t id, const uint32_t *ids, 
 		return OPS_NONE;
 	if (id < count)
 		return ids ? ids[id] : id;
-	refuse(in, "an id that is out of range");
+	pack_refuse(in, "an id that is out of range");
 	return 0;
 }
 
@@ -253,17 +253,17 @@ static int64_t moved_text(struct unpacker *in, int64_t id)
 
 static bool take_head(struct unpacker *in)
 {
-	const char *at = take(in, 1, sizeof(in->head));
+	const char *at = pack_take(in, 1, sizeof(in->head));
 
 	if (!at)
 		return false;
 	memcpy(&in->head, at, sizeof(in->head));
 	if (in->head.magic != PACK_MAGIC)
-		refuse(in, "not a packed trace");
+		pack_refuse(in, "not a packed trace");
 	/* Each of these takes at least the four bytes of its size. */
 	if (in->head.string_count > (size_t)(in->end - in->next) / 4 ||
 	    in->head.inputs_count > (size_t)(in->end - in->next) / 4)
-		refuse(in, "cut short");
+		pack_refuse(in, "cut short");
 	return !in->failure;
 }
 
@@ -277,25 +277,25 @@ static bool take_texts(struct unpacker *in)
 	if (!in->strings || !in->inputs)
 		return false;
 	for (uint64_t i = 0; i < in->head.string_count; i++) {
-		text = take_text(in);
+		text = pack_take_text(in);
 		in->strings[i] = ops_builder_string(in->builder, text.bytes, text.size);
 	}
 	for (uint64_t i = 0; i < in->head.inputs_count && !in->failure; i++) {
-		text = take_text(in);
+		text = pack_take_text(in);
 		in->inputs[i] = ops_builder_inputs(in->builder, text.bytes, text.size);
 		if (in->inputs[i] == OPS_NONE)
-			refuse(in, "an input list that is none");
+			pack_refuse(in, "an input list that is none");
 	}
 	return !ops_builder_failed(in->builder);
 }
 
 static void read_memory(struct unpacker *in)
 {
-	const char *at = take(in, in->head.memory_count, sizeof(struct ops_memory_record));
-	const char *stacks = take(in, in->head.memory_stack_count, sizeof(uint32_t));
+	const char *at = pack_take(in, in->head.memory_count, sizeof(struct ops_memory_record));
+	const char *stacks = pack_take(in, in->head.memory_stack_count, sizeof(uint32_t));
 
 	if (in->head.memory_stack_count && in->head.memory_stack_count != in->head.memory_count)
-		refuse(in, "not as many stacks as memory records");
+		pack_refuse(in, "not as many stacks as memory records");
 	for (uint64_t i = 0; at && stacks && i < in->head.memory_count; i++) {
 		struct ops_memory_record record;
 		uint32_t stack = OPS_NONE;
@@ -311,7 +311,7 @@ static void read_memory(struct unpacker *in)
 
 static void take_records(struct unpacker *in)
 {
-	const char *at = take(in, in->head.track_count, sizeof(struct ops_track));
+	const char *at = pack_take(in, in->head.track_count, sizeof(struct ops_track));
 
 	for (uint64_t i = 0; at && i < in->head.track_count; i++) {
 		struct ops_track track;
@@ -322,11 +322,11 @@ static void take_records(struct unpacker *in)
 		if (track.flags & OPS_TRACK_TID_TEXT)
 			track.tid = moved_text(in, track.tid);
 		if (track.kind != OPS_TRACK_THREAD && track.kind != OPS_TRACK_STREAM)
-			refuse(in, "an unknown kind of track");
+			pack_refuse(in, "an unknown kind of track");
 		ops_builder_track(in->builder, &track);
 	}
 	read_memory(in);
-	at = take(in, in->head.role_count, sizeof(struct ops_role_record));
+	at = pack_take(in, in->head.role_count, sizeof(struct ops_role_record));
 	for (uint64_t i = 0; at && i < in->head.role_count; i++) {
 		struct ops_role_record record;
 		memcpy(&record, at + i * sizeof(record), sizeof(record));
@@ -334,7 +334,7 @@ static void take_records(struct unpacker *in)
 		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
 		ops_builder_role(in->builder, &record);
 	}
-	at = take(in, in->head.counter_count, sizeof(struct ops_counter_record));
+	at = pack_take(in, in->head.counter_count, sizeof(struct ops_counter_record));
 	for (uint64_t i = 0; at && i < in->head.counter_count; i++) {
 		struct ops_counter_record record;
 		memcpy(&record, at + i * sizeof(record), sizeof(record));
@@ -349,7 +349,7 @@ static void take_records(struct unpacker *in)
 static void take_file_records(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
-	const char *at = take(in, head->process_count, sizeof(struct ops_process));
+	const char *at = pack_take(in, head->process_count, sizeof(struct ops_process));
 
 	for (uint64_t i = 0; at && i < head->process_count; i++) {
 		struct ops_process process;
@@ -360,16 +360,16 @@ static void take_file_records(struct unpacker *in)
 			process.pid = moved_text(in, process.pid);
 		ops_builder_process(in->builder, &process);
 	}
-	at = take(in, head->note_count, sizeof(struct ops_note));
+	at = pack_take(in, head->note_count, sizeof(struct ops_note));
 	for (uint64_t i = 0; at && i < head->note_count; i++) {
 		struct ops_note note;
 		memcpy(&note, at + i * sizeof(note), sizeof(note));
 		if ((unsigned)note.kind < OPS_NOTE_COUNT)
 			ops_builder_notes(in->builder, note.kind, note.count, note.byte);
 		else
-			refuse(in, "an unknown note");
+			pack_refuse(in, "an unknown note");
 	}
-	at = take(in, head->link_count, sizeof(struct ops_link));
+	at = pack_take(in, head->link_count, sizeof(struct ops_link));
 	for (uint64_t i = 0; at && i < head->link_count; i++) {
 		struct ops_link link;
 		memcpy(&link, at + i * sizeof(link), sizeof(link));
@@ -385,7 +385,7 @@ static void take_file_records(struct unpacker *in)
 /* False when memory is out. */
 static bool take_functions(struct unpacker *in)
 {
-	const char *at = take(in, in->head.function_count, sizeof(struct ops_function));
+	const char *at = pack_take(in, in->head.function_count, sizeof(struct ops_function));
 
 	if (!at)
 		return true;
@@ -403,7 +403,7 @@ static bool take_functions(struct unpacker *in)
 static void take_modules(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
-	const char *at = take(in, head->module_count, sizeof(struct ops_module));
+	const char *at = pack_take(in, head->module_count, sizeof(struct ops_module));
 
 	for (uint64_t i = 0; at && i < head->module_count; i++) {
 		struct ops_module module;
@@ -414,7 +414,7 @@ static void take_modules(struct unpacker *in)
 		module.parent = moved_id(in, module.parent, NULL, i, true);
 		ops_builder_module(in->builder, &module);
 	}
-	at = take(in, head->alias_count, sizeof(struct ops_module_alias));
+	at = pack_take(in, head->alias_count, sizeof(struct ops_module_alias));
 	for (uint64_t i = 0; at && i < head->alias_count; i++) {
 		struct ops_module_alias alias;
 		memcpy(&alias, at + i * sizeof(alias), sizeof(alias));
@@ -432,7 +432,7 @@ struct packed_columns {
 #undef COLUMN_FIELD
 };
 
-static void take_event(struct unpacker *in, const struct packed_columns *c, uint64_t row)
+static void pack_take_event(struct unpacker *in, const struct packed_columns *c, uint64_t row)
 {
 	const struct pack_head *head = &in->head;
 	struct ops_new_event event = {OPS_NEW_EVENT};
@@ -458,31 +458,31 @@ static void take_event(struct unpacker *in, const struct packed_columns *c, uint
 		event.overload = moved_id(in, event.overload, in->strings, head->string_count, false);
 	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED;
 	if (event.end_ns < event.start_ns || event.kind >= OPS_EVENT_KIND_COUNT || event.sequence_nr < -1)
-		refuse(in, "an impossible event");
+		pack_refuse(in, "an impossible event");
 	if (!in->failure)
 		ops_builder_event(in->builder, &event);
 }
 
-static void take_events(struct unpacker *in)
+static void pack_take_events(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
 	struct packed_columns c = {0};
 
-#define TAKE_COLUMN(type, name) c.name = take(in, head->event_count, sizeof(type));
+#define TAKE_COLUMN(type, name) c.name = pack_take(in, head->event_count, sizeof(type));
 	PACKED_COLUMNS(TAKE_COLUMN)
 #undef TAKE_COLUMN
 #define TAKE_OPTIONAL_COLUMN(type, name)                                                           \
 	if (head->has_##name)                                                                      \
-		c.name = take(in, head->event_count, sizeof(type));
+		c.name = pack_take(in, head->event_count, sizeof(type));
 	PACKED_OPTIONAL_COLUMNS(TAKE_OPTIONAL_COLUMN)
 #undef TAKE_OPTIONAL_COLUMN
 	if (!in->failure && in->next != in->end)
-		refuse(in, "more bytes than it says");
+		pack_refuse(in, "more bytes than it says");
 	if (in->failure)
 		return;
 	ops_builder_expect(in->builder, head->event_count, 0);
 	for (uint64_t row = 0; row < head->event_count && !in->failure; row++)
-		take_event(in, &c, row);
+		pack_take_event(in, &c, row);
 }
 
 static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, const struct unpacker *in,
@@ -492,17 +492,17 @@ static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, co
 	enum ops_code code = OPS_OK;
 
 	for (uint64_t i = 0; !code && i < in->head.metadata_count; i++) {
-		struct ops_string key = take_text(&again);
-		struct ops_string json = take_text(&again);
+		struct ops_string key = pack_take_text(&again);
+		struct ops_string json = pack_take_text(&again);
 		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, error);
 	}
 	return code;
 }
 
 /* Host and process name; strings of the trace, a NUL behind. */
-static const char *take_name(struct unpacker *in, struct ops_buffer *copy)
+static const char *pack_take_name(struct unpacker *in, struct ops_buffer *copy)
 {
-	struct ops_string text = take_text(in);
+	struct ops_string text = pack_take_text(in);
 
 	ops_buffer_append(copy, text.bytes, text.size);
 	ops_buffer_append(copy, "", 1);
@@ -522,20 +522,20 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 	if (!code && !in.failure) {
 		pairs = in.next;
 		for (uint64_t i = 0; i < in.head.metadata_count * 2 && !in.failure; i++)
-			take_text(&in);
+			pack_take_text(&in);
 		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns, .stop_ns = in.head.stop_ns,
 		                                  .pid = in.head.pid, .lost = in.head.lost,
 		                                  .base_ns = in.head.base_ns,
 		                                  .file_events = in.head.file_events,
-		                                  .host_name = take_name(&in, &host),
-		                                  .process_name = take_name(&in, &process)};
+		                                  .host_name = pack_take_name(&in, &host),
+		                                  .process_name = pack_take_name(&in, &process)};
 		take_records(&in);
 		take_file_records(&in);
 		if (!take_functions(&in))
 			code = ops_fault_memory(error);
 		take_modules(&in);
 		if (!code)
-			take_events(&in);
+			pack_take_events(&in);
 	}
 	if (!code && in.failure)
 		code = ops_fault(error, OPS_CORRUPT, "cannot unpack a trace: byte %zu: %s", (size_t)(in.next - in.start),

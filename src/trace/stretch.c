@@ -36,7 +36,7 @@ static bool is_within(const struct ops_trace_cut *cut, int64_t start_ns, int64_t
 	return start_ns < cut->to_ns && (end_ns > cut->from_ns || start_ns >= cut->from_ns);
 }
 
-static bool is_device(uint8_t kind)
+static bool stretch_is_device(uint8_t kind)
 {
 	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
 }
@@ -66,7 +66,7 @@ static bool keep_host_rows(struct cutter *cutter)
 	const struct ops_events *e = cutter->events;
 
 	for (uint32_t row = 0; row < e->count; row++) {
-		if (is_device(e->kind[row]))
+		if (stretch_is_device(e->kind[row]))
 			continue;
 		cutter->rows[row] = cutter->tracks[e->track[row]] && is_within(cutter->cut, e->start_ns[row], e->end_ns[row]);
 		if (!note_launch(cutter, row))
@@ -84,7 +84,7 @@ static void keep_device_rows(struct cutter *cutter)
 		int64_t correlation = e->correlation ? e->correlation[row] : -1;
 		uint32_t number = OPS_INTERN_NONE;
 
-		if (!is_device(e->kind[row]))
+		if (!stretch_is_device(e->kind[row]))
 			continue;
 		if (correlation >= 0)
 			number = ops_intern_find(&cutter->launched, &correlation, sizeof(correlation));
@@ -95,7 +95,7 @@ static void keep_device_rows(struct cutter *cutter)
 	}
 }
 
-static enum ops_code make(const struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
+static enum ops_code stretch_make(const struct cutter *cutter, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct ops_trace_part part = {.trace = cutter->trace};
 	size_t count;
@@ -143,7 +143,7 @@ enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trac
 			cutter.tracks[i] = is_asked_for(cut, &tracks[i]);
 		if (keep_host_rows(&cutter)) {
 			keep_device_rows(&cutter);
-			code = make(&cutter, ret_trace, error);
+			code = stretch_make(&cutter, ret_trace, error);
 		} else {
 			ops_fault_memory(error);
 		}

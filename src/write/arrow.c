@@ -54,7 +54,7 @@ static void release_schema(struct ArrowSchema *schema)
 	schema->release = NULL;
 }
 
-static bool describe(enum column column, struct ArrowSchema *schema)
+static bool arrow_describe(enum column column, struct ArrowSchema *schema)
 {
 	*schema = (struct ArrowSchema){.format = columns[column].format, .name = columns[column].name,
 	                               .flags = columns[column].nullable ? ARROW_FLAG_NULLABLE : 0, .release = release_schema};
@@ -76,7 +76,7 @@ enum ops_code ops_arrow_schema(struct ArrowSchema *ret_schema, struct ops_error 
 	for (int i = 0; done && i < COLUMN_COUNT; i++) {
 		schema.children[i] = ops_alloc_zeroed(1, sizeof(**schema.children));
 		schema.n_children++;
-		done = schema.children[i] && describe((enum column)i, schema.children[i]);
+		done = schema.children[i] && arrow_describe((enum column)i, schema.children[i]);
 	}
 	if (!done) {
 		release_schema(&schema);
@@ -117,7 +117,7 @@ static void release_array(struct ArrowArray *array)
 	array->release = NULL;
 }
 
-static struct kept *begin(struct ArrowArray *array, struct ops_trace *trace, size_t length, int64_t buffers)
+static struct kept *arrow_begin(struct ArrowArray *array, struct ops_trace *trace, size_t length, int64_t buffers)
 {
 	struct kept *kept = ops_alloc_zeroed(1, sizeof(*kept));
 
@@ -174,7 +174,7 @@ struct texts {
 };
 
 /* The number of a text among those met; OPS_NONE when memory is out. */
-static uint32_t number_of(struct texts *texts, struct ops_string text)
+static uint32_t arrow_number_of(struct texts *texts, struct ops_string text)
 {
 	texts->scratch.size = 0;
 	append_utf8(&texts->scratch, text);
@@ -193,7 +193,7 @@ static bool finish_dictionary(struct ArrowArray *array, struct ops_trace *trace,
 	for (size_t i = 0; i < count; i++)
 		size += texts->unique.entries[i].size;
 	array->dictionary = ops_alloc_zeroed(1, sizeof(*array->dictionary));
-	kept = array->dictionary ? begin(array->dictionary, trace, count, 3) : NULL;
+	kept = array->dictionary ? arrow_begin(array->dictionary, trace, count, 3) : NULL;
 	offsets = kept ? own(kept, 1, count, sizeof(*offsets)) : NULL;
 	bytes = offsets ? own(kept, 2, size, 1) : NULL;
 	for (size_t i = 0; bytes && i < count; i++) {
@@ -223,7 +223,7 @@ static bool fill_strings(struct ArrowArray *array, struct ops_trace *trace, stru
 		if (id == OPS_NONE)
 			continue;
 		if (numbers[id] == OPS_NONE)
-			numbers[id] = number_of(texts, ops_trace_string(trace, id));
+			numbers[id] = arrow_number_of(texts, ops_trace_string(trace, id));
 		done = numbers[id] != OPS_NONE;
 		indexes[row] = numbers[id];
 	}
@@ -246,7 +246,7 @@ static bool fill_categories(struct ArrowArray *array, struct ops_trace *trace, s
 	for (int kind = 0; done && kind < OPS_EVENT_KIND_COUNT; kind++) {
 		const char *text = ops_event_kind_category((enum ops_event_kind)kind);
 
-		kinds[kind] = number_of(texts, (struct ops_string){text, strlen(text)});
+		kinds[kind] = arrow_number_of(texts, (struct ops_string){text, strlen(text)});
 		done = kinds[kind] != OPS_NONE;
 	}
 	for (size_t row = 0; done && indexes && row < e->count; row++)
@@ -299,7 +299,7 @@ static bool fill_numbers(enum column column, struct kept *kept, const struct ops
 static bool fill_column(enum column column, struct ArrowArray *array, struct ops_trace *trace)
 {
 	const struct ops_events *e = ops_trace_events(trace);
-	struct kept *kept = begin(array, trace, e->count, 2);
+	struct kept *kept = arrow_begin(array, trace, e->count, 2);
 	bool done = kept;
 
 	if (!done)
@@ -334,7 +334,7 @@ static bool fill_column(enum column column, struct ArrowArray *array, struct ops
 enum ops_code ops_arrow_array(struct ops_trace *trace, struct ArrowArray *ret_array, struct ops_error *error)
 {
 	struct ArrowArray array;
-	bool done = begin(&array, trace, ops_trace_events(trace)->count, 1);
+	bool done = arrow_begin(&array, trace, ops_trace_events(trace)->count, 1);
 
 	array.children = done ? ops_alloc_zeroed(COLUMN_COUNT, sizeof(*array.children)) : NULL;
 	done = array.children;

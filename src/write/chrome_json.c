@@ -64,7 +64,7 @@ struct writer {
 
 /* --- pieces of text ------------------------------------------------------------------------------------------------ */
 
-static void write_text(struct writer *writer)
+static void chrome_json_write_text(struct writer *writer)
 {
 	ops_sink_write(writer->rows.sink, writer->text.bytes, writer->text.size);
 	writer->text.size = 0;
@@ -75,7 +75,7 @@ static void add_string(struct writer *writer, const char *text)
 	ops_json_string(&writer->text, text, strlen(text));
 }
 
-static void add_time(struct writer *writer, int64_t time_ns)
+static void chrome_json_add_time(struct writer *writer, int64_t time_ns)
 {
 	char digits[32];
 
@@ -102,7 +102,7 @@ static int64_t shown_tid(const struct writer *writer, const struct ops_track *tr
 }
 
 /* A process or thread: a number, or a text in quotes. */
-static void add_id(struct writer *writer, int64_t id, bool is_text)
+static void chrome_json_add_id(struct writer *writer, int64_t id, bool is_text)
 {
 	struct ops_string text;
 
@@ -125,9 +125,9 @@ static void add_functions(struct writer *writer)
 	ops_buffer_append_text(&writer->text, ",\"functions\":[");
 	for (size_t i = 0; i < count; i++) {
 		ops_buffer_append_text(&writer->text, i ? ",[" : "[");
-		add_id(writer, functions[i].name, true);
+		chrome_json_add_id(writer, functions[i].name, true);
 		ops_buffer_append_text(&writer->text, ",");
-		add_id(writer, functions[i].file, true);
+		chrome_json_add_id(writer, functions[i].file, true);
 		ops_buffer_printf(&writer->text, ",%" PRIu32 "]", functions[i].line);
 	}
 	ops_buffer_append_text(&writer->text, "]");
@@ -174,11 +174,11 @@ static void add_own_member(struct writer *writer)
 
 		ops_buffer_printf(&writer->text, "%s[%d,", i ? "," : "",
 		                  tracks[i].flags & OPS_TRACK_COROUTINE ? OPS_OWN_KIND_COROUTINE : (int)tracks[i].kind);
-		add_id(writer, tracks[i].pid, tracks[i].flags & OPS_TRACK_PID_TEXT);
+		chrome_json_add_id(writer, tracks[i].pid, tracks[i].flags & OPS_TRACK_PID_TEXT);
 		ops_buffer_append_text(&writer->text, ",");
-		add_id(writer, tracks[i].tid, tracks[i].flags & OPS_TRACK_TID_TEXT);
+		chrome_json_add_id(writer, tracks[i].tid, tracks[i].flags & OPS_TRACK_TID_TEXT);
 		ops_buffer_append_text(&writer->text, ",");
-		add_id(writer, shown_tid(writer, &tracks[i]), tracks[i].flags & OPS_TRACK_TID_TEXT);
+		chrome_json_add_id(writer, shown_tid(writer, &tracks[i]), tracks[i].flags & OPS_TRACK_TID_TEXT);
 		ops_buffer_printf(&writer->text, ",%" PRIu32 ",", tracks[i].number);
 		ops_json_string(&writer->text, name.bytes, name.size);
 		ops_buffer_append_text(&writer->text, "]");
@@ -192,7 +192,7 @@ static void add_own_member(struct writer *writer)
 }
 
 /* The members before the events, and the opening of these. */
-static void write_head(struct writer *writer)
+static void chrome_json_write_head(struct writer *writer)
 {
 	static const char devices[] = "deviceProperties";
 	static const char host[] = "host_name";
@@ -224,14 +224,14 @@ static void write_head(struct writer *writer)
 	ops_buffer_printf(&writer->text,
 	                  ",\n\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":%" PRId64 ",\n\"traceEvents\":[\n",
 	                  writer->rows.base_ns);
-	write_text(writer);
+	chrome_json_write_text(writer);
 }
 
 /* A row {"ph":"M"}; `value` is JSON. */
 static void add_meta_row(struct writer *writer, const char *name, int64_t pid, int64_t tid, const char *key)
 {
 	ops_buffer_printf(&writer->text, "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
-	add_time(writer, writer->info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, writer->info->start_ns - writer->rows.base_ns);
 	ops_buffer_printf(&writer->text, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"args\":{\"%s\":", pid, tid, key);
 }
 
@@ -239,9 +239,9 @@ static void add_meta_row(struct writer *writer, const char *name, int64_t pid, i
 static void add_process_row(struct writer *writer, const struct ops_process *process, const char *name, const char *key)
 {
 	ops_buffer_printf(&writer->text, "%s{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", writer->row_count++ ? ",\n" : "", name);
-	add_time(writer, writer->info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, writer->info->start_ns - writer->rows.base_ns);
 	ops_buffer_append_text(&writer->text, ",\"pid\":");
-	add_id(writer, process->pid, process->flags & OPS_TRACK_PID_TEXT);
+	chrome_json_add_id(writer, process->pid, process->flags & OPS_TRACK_PID_TEXT);
 	ops_buffer_printf(&writer->text, ",\"tid\":0,\"args\":{\"%s\":", key);
 }
 
@@ -252,19 +252,19 @@ static void write_read_processes(struct writer *writer, const struct ops_process
 
 		if (process->name != OPS_NONE) {
 			add_process_row(writer, process, "process_name", "name");
-			add_id(writer, process->name, true);
+			chrome_json_add_id(writer, process->name, true);
 			ops_buffer_append_text(&writer->text, "}}");
 		}
 		if (process->labels != OPS_NONE) {
 			add_process_row(writer, process, "process_labels", "labels");
-			add_id(writer, process->labels, true);
+			chrome_json_add_id(writer, process->labels, true);
 			ops_buffer_append_text(&writer->text, "}}");
 		}
 		if (process->has_sort_index) {
 			add_process_row(writer, process, "process_sort_index", "sort_index");
 			ops_buffer_printf(&writer->text, "%" PRId64 "}}", process->sort_index);
 		}
-		write_text(writer);
+		chrome_json_write_text(writer);
 	}
 }
 
@@ -286,7 +286,7 @@ static void write_process_rows(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "\"CPU\"}},\n");
 	add_meta_row(writer, "process_sort_index", pid, 0, "sort_index");
 	ops_buffer_printf(&writer->text, "%" PRId64 "}}", pid);
-	write_text(writer);
+	chrome_json_write_text(writer);
 }
 
 /* "thread 123 (worker)", or "stream 7 " as Kineto has it. A coroutine's track has the name alone. */
@@ -321,7 +321,7 @@ static void add_thread_row(struct writer *writer, size_t i, const char *name, co
 	struct ops_string place = writer->tracks[i];
 
 	ops_buffer_printf(&writer->text, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
-	add_time(writer, writer->info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, writer->info->start_ns - writer->rows.base_ns);
 	ops_buffer_append(&writer->text, place.bytes + 1, place.size - 1 - strlen(",\"ts\":"));
 	ops_buffer_printf(&writer->text, ",\"args\":{\"%s\":", key);
 }
@@ -348,7 +348,7 @@ static bool write_thread_rows(struct writer *writer)
 			add_thread_row(writer, i, "thread_sort_index", "sort_index");
 			ops_buffer_printf(&writer->text, "%" PRId64 "}}", shown_tid(writer, &tracks[i]));
 		}
-		write_text(writer);
+		chrome_json_write_text(writer);
 	}
 	return true;
 }
@@ -360,25 +360,25 @@ static void write_marks(struct writer *writer)
 
 	ops_buffer_append_text(&writer->text, ",\n{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\","
 	                                      "\"tid\":\"PyTorch Profiler\",\"ts\":");
-	add_time(writer, info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, info->start_ns - writer->rows.base_ns);
 	ops_buffer_append_text(&writer->text, ",\"dur\":");
-	add_time(writer, info->stop_ns - info->start_ns);
+	chrome_json_add_time(writer, info->stop_ns - info->start_ns);
 	ops_buffer_append_text(&writer->text, ",\"args\":{\"Op count\":0}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
-	add_time(writer, info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, info->start_ns - writer->rows.base_ns);
 	ops_buffer_printf(&writer->text, ",\"pid\":\"Spans\",\"tid\":0,\"args\":{\"sort_index\":%d}},\n", SPANS_SORT_INDEX);
 	ops_buffer_append_text(&writer->text, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\","
 	                                      "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\",\"ts\":");
-	add_time(writer, info->start_ns - writer->rows.base_ns);
+	chrome_json_add_time(writer, info->start_ns - writer->rows.base_ns);
 	if (info->lost) {
 		ops_buffer_printf(&writer->text,
 		                  "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"%" PRIu64 " records lost\",\"pid\":%" PRId64
 		                  ",\"tid\":%" PRId64 ",\"ts\":",
 		                  info->lost, info->pid, info->pid);
-		add_time(writer, info->stop_ns - writer->rows.base_ns);
+		chrome_json_add_time(writer, info->stop_ns - writer->rows.base_ns);
 	}
 	ops_buffer_append_text(&writer->text, "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
-	add_time(writer, info->stop_ns - writer->rows.base_ns);
-	write_text(writer);
+	chrome_json_add_time(writer, info->stop_ns - writer->rows.base_ns);
+	chrome_json_write_text(writer);
 }
 
 /* --- the document -------------------------------------------------------------------------------------------------- */
@@ -395,7 +395,7 @@ static void make_name(struct ops_buffer *out, const struct ops_trace *trace, uin
 	memmove(out->bytes, out->bytes + 1, out->size);
 }
 
-static void make_inputs(struct ops_buffer *out, const struct ops_trace *trace, uint32_t id)
+static void chrome_json_make_inputs(struct ops_buffer *out, const struct ops_trace *trace, uint32_t id)
 {
 	ops_inputs_json_args(out, ops_trace_inputs(trace, id));
 	ops_buffer_append_text(out, ",");
@@ -416,9 +416,9 @@ static bool prepare_track(struct writer *writer, size_t i, const struct ops_trac
 	if (writer->lanes[i] < lanes)
 		ops_buffer_printf(&writer->text, ",\"track\":%zu", i);
 	ops_buffer_append_text(&writer->text, ",\"pid\":");
-	add_id(writer, thread[0], track->flags & OPS_TRACK_PID_TEXT);
+	chrome_json_add_id(writer, thread[0], track->flags & OPS_TRACK_PID_TEXT);
 	ops_buffer_append_text(&writer->text, ",\"tid\":");
-	add_id(writer, thread[1], track->flags & OPS_TRACK_TID_TEXT);
+	chrome_json_add_id(writer, thread[1], track->flags & OPS_TRACK_TID_TEXT);
 	ops_buffer_append_text(&writer->text, ",\"ts\":");
 	size = writer->text.size;
 	copy = ops_arena_alloc(&writer->arena, size + OPS_FRAGMENT_PADDING);
@@ -461,7 +461,7 @@ static bool find_ill_formed(struct writer *writer)
 }
 
 /* False when memory is out. */
-static bool prepare(struct writer *writer)
+static bool chrome_json_prepare(struct writer *writer)
 {
 	const struct ops_trace *trace = writer->rows.trace;
 	size_t count;
@@ -488,10 +488,10 @@ static bool prepare(struct writer *writer)
 		writer->rows.callers = writer->callers;
 	}
 	return ops_fragments_init(&writer->rows.names, trace, ops_trace_string_count(trace), make_name) &&
-	       ops_fragments_init(&writer->rows.inputs, trace, ops_trace_inputs_count(trace), make_inputs);
+	       ops_fragments_init(&writer->rows.inputs, trace, ops_trace_inputs_count(trace), chrome_json_make_inputs);
 }
 
-static void release(struct writer *writer)
+static void chrome_json_release(struct writer *writer)
 {
 	ops_fragments_release(&writer->rows.names);
 	ops_fragments_release(&writer->rows.inputs);
@@ -507,9 +507,9 @@ static void release(struct writer *writer)
 }
 
 /* False when memory ran out. */
-static bool write_document(struct writer *writer, const char *path)
+static bool chrome_json_write_document(struct writer *writer, const char *path)
 {
-	write_head(writer);
+	chrome_json_write_head(writer);
 	write_process_rows(writer);
 	if (!write_thread_rows(writer))
 		return false;
@@ -522,7 +522,7 @@ static bool write_document(struct writer *writer, const char *path)
 	ops_buffer_append_text(&writer->text, writer->rows.was_read ? "\n],\n\"traceName\":" : "}\n],\n\"traceName\":");
 	add_string(writer, path);
 	ops_buffer_append_text(&writer->text, "\n}\n");
-	write_text(writer);
+	chrome_json_write_text(writer);
 	return !writer->text.failed && !ops_chrome_rows_failed(&writer->rows);
 }
 
@@ -549,7 +549,7 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 	code = ops_sink_open_file(path, ends_in_gz(path) ? level : 0, &writer.rows.sink, error);
 	if (code)
 		return code;
-	if (!prepare(&writer) || !write_document(&writer, path))
+	if (!chrome_json_prepare(&writer) || !chrome_json_write_document(&writer, path))
 		code = ops_fault_memory(error);
 	else if (writer.rows.cancelled)
 		code = ops_fault(error, OPS_STATE, "writing '%s' was cancelled", path);
@@ -557,6 +557,6 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 		ops_sink_abandon(writer.rows.sink);
 	else
 		code = ops_sink_close(writer.rows.sink, error);
-	release(&writer);
+	chrome_json_release(&writer);
 	return code;
 }

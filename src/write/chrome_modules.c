@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-static void add_text(struct ops_buffer *out, const struct ops_trace *trace, uint32_t string)
+static void chrome_modules_add_text(struct ops_buffer *out, const struct ops_trace *trace, uint32_t string)
 {
 	struct ops_string text = ops_trace_string(trace, string);
 
@@ -16,7 +16,7 @@ static void add_text(struct ops_buffer *out, const struct ops_trace *trace, uint
 	ops_buffer_append_text(out, ",");
 }
 
-static void add_id(struct ops_buffer *out, uint32_t id)
+static void chrome_modules_add_id(struct ops_buffer *out, uint32_t id)
 {
 	if (id == OPS_NONE)
 		ops_buffer_append_text(out, "null,");
@@ -24,14 +24,14 @@ static void add_id(struct ops_buffer *out, uint32_t id)
 		ops_buffer_printf(out, "%" PRIu32 ",", id);
 }
 
-static void add_module(struct ops_buffer *out, const struct ops_trace *trace, const struct ops_module *module)
+static void chrome_modules_add_module(struct ops_buffer *out, const struct ops_trace *trace, const struct ops_module *module)
 {
 	ops_buffer_append_text(out, "[");
-	add_text(out, trace, module->name);
-	add_id(out, module->number);
-	add_text(out, trace, module->class_name);
-	add_text(out, trace, module->path);
-	add_id(out, module->parent);
+	chrome_modules_add_text(out, trace, module->name);
+	chrome_modules_add_id(out, module->number);
+	chrome_modules_add_text(out, trace, module->class_name);
+	chrome_modules_add_text(out, trace, module->path);
+	chrome_modules_add_id(out, module->parent);
 	ops_buffer_printf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",[", module->address,
 	                  module->parameter_count, module->parameter_bytes, module->own_parameter_count,
 	                  module->own_parameter_bytes);
@@ -46,7 +46,7 @@ void ops_chrome_add_modules(struct ops_buffer *out, const struct ops_trace *trac
 
 	for (size_t i = 0; i < count; i++) {
 		ops_buffer_append_text(out, i ? ",\n" : ",\n\"modules\":[");
-		add_module(out, trace, &modules[i]);
+		chrome_modules_add_module(out, trace, &modules[i]);
 		for (bool first = true; alias < alias_count && aliases[alias].module == i; alias++, first = false) {
 			struct ops_string path = ops_trace_string(trace, aliases[alias].path);
 

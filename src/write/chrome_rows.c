@@ -45,20 +45,20 @@ static char *put_fragment(struct ops_chrome_rows *rows, char *at, struct ops_str
 	return put_long(rows, at, fragment);
 }
 
-static char *put_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
+static char *chrome_rows_put_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
 {
 	return put_fragment(rows, at, ops_fragments_get(&rows->names, string));
 }
 
 /* Closes the name's quotes; then process, thread and time. */
-static char *put_place(struct ops_chrome_rows *rows, char *at, uint32_t track, int64_t time_ns)
+static char *chrome_rows_put_place(struct ops_chrome_rows *rows, char *at, uint32_t track, int64_t time_ns)
 {
 	at = ops_fragment_put(at, rows->tracks[track]);
 	return ops_json_us_to(at, time_ns - rows->base_ns);
 }
 
 /* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
-static bool go_on(struct ops_chrome_rows *rows, size_t row)
+static bool chrome_rows_go_on(struct ops_chrome_rows *rows, size_t row)
 {
 	const struct ops_chrome_json_options *options = rows->options;
 
@@ -90,7 +90,7 @@ static bool has_overload(const struct ops_chrome_rows *rows, size_t row)
 }
 
 /* Phase and category, up to the name. */
-static char *put_category(struct ops_chrome_rows *rows, char *at, size_t row, char phase)
+static char *chrome_rows_put_category(struct ops_chrome_rows *rows, char *at, size_t row, char phase)
 {
 	const struct ops_events *events = rows->events;
 	struct ops_string head = span_heads[events->kind[row]];
@@ -102,7 +102,7 @@ static char *put_category(struct ops_chrome_rows *rows, char *at, size_t row, ch
 			at[-1] = '"';
 			at = OPS_PUT(at, "cat\":\"");
 			start[HEAD_PHASE] = phase;
-			at = put_name(rows, at, events->category[row]);
+			at = chrome_rows_put_name(rows, at, events->category[row]);
 			return OPS_PUT(at, "\",\"name\":\"");
 		}
 		at = OPS_PUT(at, "name\":\"");
@@ -115,20 +115,20 @@ static char *put_category(struct ops_chrome_rows *rows, char *at, size_t row, ch
 }
 
 /* Phase, category, name, place and time. As in Kineto's files an overload is appended to the name. */
-static char *put_head(struct ops_chrome_rows *rows, char *at, size_t row, char phase, int64_t time_ns)
+static char *chrome_rows_put_head(struct ops_chrome_rows *rows, char *at, size_t row, char phase, int64_t time_ns)
 {
 	const struct ops_events *events = rows->events;
 
-	at = put_category(rows, at, row, phase);
-	at = put_name(rows, at, events->name[row]);
+	at = chrome_rows_put_category(rows, at, row, phase);
+	at = chrome_rows_put_name(rows, at, events->name[row]);
 	if (has_overload(rows, row)) {
 		*at++ = '.';
-		at = put_name(rows, at, events->overload[row]);
+		at = chrome_rows_put_name(rows, at, events->overload[row]);
 	}
-	return put_place(rows, at, events->track[row], time_ns);
+	return chrome_rows_put_place(rows, at, events->track[row], time_ns);
 }
 
-static bool is_instant(const struct ops_chrome_rows *rows, size_t row)
+static bool chrome_rows_is_instant(const struct ops_chrome_rows *rows, size_t row)
 {
 	return rows->events->kind[row] == OPS_EVENT_CPU_INSTANT || rows->events->kind[row] == OPS_EVENT_MARK;
 }
@@ -139,7 +139,7 @@ static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 {
 	bool async = rows->events->flags[row] & OPS_EVENT_ASYNC;
 
-	if (is_instant(rows, row))
+	if (chrome_rows_is_instant(rows, row))
 		return false;
 	if (rows->was_read)
 		return async;
@@ -182,7 +182,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = OPS_PUT(at, "\"Record function id\":0,");
 	if (has_overload(rows, row)) {
 		at = OPS_PUT(at, "\"Overload Name\":\"");
-		at = put_name(rows, at, events->overload[row]);
+		at = chrome_rows_put_name(rows, at, events->overload[row]);
 		at = OPS_PUT(at, "\",");
 	}
 	return at;
@@ -247,7 +247,7 @@ static char *put_call_from(struct ops_chrome_rows *rows, char *at, size_t row)
 }
 
 /* What is known of Python calls. */
-static char *put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
+static char *chrome_rows_put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
 
@@ -271,7 +271,7 @@ static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t cal
 		return at;
 	at = OPS_PUT(at, "\"Call stack\":\"");
 	for (; caller != OPS_NONE; caller = rows->callers[caller]) {
-		at = put_name(rows, at, rows->events->name[caller]);
+		at = chrome_rows_put_name(rows, at, rows->events->name[caller]);
 		*at++ = ';';
 		end_row(rows, at);
 		at = begin_row(rows);
@@ -283,7 +283,7 @@ static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t cal
 static char *put_call_stack_text(struct ops_chrome_rows *rows, char *at, uint32_t stack)
 {
 	at = OPS_PUT(at, "\"Call stack\":\"");
-	at = put_name(rows, at, stack);
+	at = chrome_rows_put_name(rows, at, stack);
 	return OPS_PUT(at, "\",");
 }
 
@@ -346,7 +346,7 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	if (rows->was_read || events->kind[row] != OPS_EVENT_CPU_INSTANT)
 		at = put_span_args(rows, at, row);
 	at = put_own_args(rows, at, row);
-	at = put_python_args(rows, at, row);
+	at = chrome_rows_put_python_args(rows, at, row);
 	at = put_file_args(rows, at, row);
 	if (events->inputs[row] != OPS_NONE && !has_inputs_text(rows, row))
 		at = put_fragment(rows, at, ops_fragments_get(&rows->inputs, events->inputs[row]));
@@ -354,7 +354,7 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_long(rows, at, ops_chrome_row_storages(&rows->storages, rows->trace, (uint32_t)row));
 	if (events->args && events->args[row] != OPS_NONE) {
 		at = OPS_PUT(at, "\"Args\":\"");
-		at = put_name(rows, at, events->args[row]);
+		at = chrome_rows_put_name(rows, at, events->args[row]);
 		at = OPS_PUT(at, "\",");
 	}
 	if (rows->ill_formed && ops_bit(rows->ill_formed, events->name[row]))
@@ -366,10 +366,10 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return OPS_PUT(at, "}}");
 }
 
-static void write_span(struct ops_chrome_rows *rows, size_t row)
+static void chrome_rows_write_span(struct ops_chrome_rows *rows, size_t row)
 {
 	const struct ops_events *events = rows->events;
-	char *at = put_head(rows, begin_row(rows), row, 'X', events->start_ns[row]);
+	char *at = chrome_rows_put_head(rows, begin_row(rows), row, 'X', events->start_ns[row]);
 
 	at = OPS_PUT(at, ",\"dur\":");
 	at = ops_json_us_to(at, events->end_ns[row] - events->start_ns[row]);
@@ -378,7 +378,7 @@ static void write_span(struct ops_chrome_rows *rows, size_t row)
 
 static void write_instant(struct ops_chrome_rows *rows, size_t row)
 {
-	char *at = put_head(rows, begin_row(rows), row, 'i', rows->events->start_ns[row]);
+	char *at = chrome_rows_put_head(rows, begin_row(rows), row, 'i', rows->events->start_ns[row]);
 
 	at = rows->events->kind[row] == OPS_EVENT_MARK ? OPS_PUT(at, ",\"s\":\"g\"") : OPS_PUT(at, ",\"s\":\"t\"");
 	end_row(rows, put_args(rows, at, row));
@@ -388,31 +388,31 @@ static void write_instant(struct ops_chrome_rows *rows, size_t row)
 static void write_pair(struct ops_chrome_rows *rows, size_t row)
 {
 	const struct ops_events *events = rows->events;
-	char *at = put_head(rows, begin_row(rows), row, 'b', events->start_ns[row]);
+	char *at = chrome_rows_put_head(rows, begin_row(rows), row, 'b', events->start_ns[row]);
 
 	at = OPS_PUT(at, ",\"id\":");
 	at = ops_json_uint_to(at, row + 1);
 	end_row(rows, put_args(rows, at, row));
-	at = put_head(rows, begin_row(rows), row, 'e', events->end_ns[row]);
+	at = chrome_rows_put_head(rows, begin_row(rows), row, 'e', events->end_ns[row]);
 	at = OPS_PUT(at, ",\"id\":");
 	at = ops_json_uint_to(at, row + 1);
 	end_row(rows, OPS_PUT(at, "}"));
 }
 
-static void write_event(struct ops_chrome_rows *rows, size_t row)
+static void chrome_rows_write_event(struct ops_chrome_rows *rows, size_t row)
 {
-	if (is_instant(rows, row))
+	if (chrome_rows_is_instant(rows, row))
 		write_instant(rows, row);
 	else if (is_pair(rows, row))
 		write_pair(rows, row);
 	else
-		write_span(rows, row);
+		chrome_rows_write_span(rows, row);
 }
 
 void ops_chrome_write_events(struct ops_chrome_rows *rows)
 {
-	for (size_t row = 0; row < rows->events->count && go_on(rows, row); row++)
-		write_event(rows, row);
+	for (size_t row = 0; row < rows->events->count && chrome_rows_go_on(rows, row); row++)
+		chrome_rows_write_event(rows, row);
 }
 
 /* --- memory, counters, arrows -------------------------------------------------------------------------------------- */
@@ -450,7 +450,7 @@ static void write_memory_record(struct ops_chrome_rows *rows, const struct ops_m
 		at = OPS_PUT(at, ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[OutOfMemory]");
 	else
 		at = OPS_PUT(at, ",\n{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]");
-	at = put_place(rows, at, record->track, record->time_ns);
+	at = chrome_rows_put_place(rows, at, record->track, record->time_ns);
 	at = OPS_PUT(at, ",\"args\":{\"Total Reserved\":");
 	at = ops_json_uint_to(at, record->total_reserved);
 	at = OPS_PUT(at, ",\"Total Allocated\":");
@@ -490,14 +490,14 @@ void ops_chrome_write_memory(struct ops_chrome_rows *rows)
 		if (open.innermost)
 			memset(open.innermost, 0xff, tracks * sizeof(*open.innermost));
 	}
-	for (size_t i = 0; i < count && go_on(rows, i); i++)
+	for (size_t i = 0; i < count && chrome_rows_go_on(rows, i); i++)
 		write_memory_record(rows, &records[i], i,
 		                    open.innermost ? caller_of_record(rows, &open, &records[i]) : OPS_NONE);
 	ops_free(open.innermost);
 }
 
 /* JSON has no word for these; as strings viewers and float() take them. */
-static char *put_value(char *at, double value)
+static char *chrome_rows_put_value(char *at, double value)
 {
 	if (isnan(value))
 		return OPS_PUT(at, "\"NaN\"");
@@ -511,15 +511,15 @@ void ops_chrome_write_counters(struct ops_chrome_rows *rows)
 	size_t count;
 	const struct ops_counter_record *records = ops_trace_counters(rows->trace, &count);
 
-	for (size_t i = 0; i < count && go_on(rows, i); i++) {
+	for (size_t i = 0; i < count && chrome_rows_go_on(rows, i); i++) {
 		char *at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"C\",\"name\":\"");
 
-		at = put_name(rows, at, records[i].name);
-		at = put_place(rows, at, records[i].track, records[i].time_ns);
+		at = chrome_rows_put_name(rows, at, records[i].name);
+		at = chrome_rows_put_place(rows, at, records[i].track, records[i].time_ns);
 		at = OPS_PUT(at, ",\"args\":{\"");
-		at = records[i].series ? put_name(rows, at, records[i].series) : OPS_PUT(at, "value");
+		at = records[i].series ? chrome_rows_put_name(rows, at, records[i].series) : OPS_PUT(at, "value");
 		at = OPS_PUT(at, "\":");
-		at = put_value(at, records[i].value);
+		at = chrome_rows_put_value(at, records[i].value);
 		end_row(rows, OPS_PUT(at, "}}"));
 	}
 }
@@ -544,11 +544,11 @@ static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct 
 		if (i)
 			at = OPS_PUT(at, "\",\"name\":\"");
 		if (link->category != OPS_NONE)
-			at = put_name(rows, at, link->category);
+			at = chrome_rows_put_name(rows, at, link->category);
 		else
 			at = (char *)memcpy(at, name, strlen(name)) + strlen(name);
 	}
-	at = put_place(rows, at, rows->events->track[row], arrow_time(rows, link, row));
+	at = chrome_rows_put_place(rows, at, rows->events->track[row], arrow_time(rows, link, row));
 	at = OPS_PUT(at, ",\"id\":");
 	at = ops_json_uint_to(at, id);
 	if (rows->was_read || link->kind != OPS_LINK_FORWARD_BACKWARD) {
@@ -567,7 +567,7 @@ void ops_chrome_write_links(struct ops_chrome_rows *rows)
 	uint32_t *numbers = ops_realloc_array(NULL, count + 1, sizeof(*numbers));
 
 	rows->out_of_memory |= !numbers || !ops_trace_number_links(rows->trace, numbers);
-	for (size_t i = 0; i < count && !rows->out_of_memory && go_on(rows, i); i++) {
+	for (size_t i = 0; i < count && !rows->out_of_memory && chrome_rows_go_on(rows, i); i++) {
 		char *at;
 		uint64_t id = numbers[i] + (links[i].kind == OPS_LINK_DEPENDENCY ? OPS_DEPENDENCY_ARROWS : 0);
 

@@ -18,16 +18,16 @@
 #define TABLE_MAX (1u << 19)
 #define ROLES_TEXT_MAX (32u << 20)
 
-static struct ops_storage key_of(struct ops_storage storage)
+static struct ops_storage chrome_storages_key_of(struct ops_storage storage)
 {
 	storage.written = 0;
 	storage.role = OPS_ROLE_NONE;
 	return storage;
 }
 
-static bool add(struct ops_chrome_storages *storages, struct ops_storage storage)
+static bool chrome_storages_add(struct ops_chrome_storages *storages, struct ops_storage storage)
 {
-	struct ops_storage key = key_of(storage);
+	struct ops_storage key = chrome_storages_key_of(storage);
 
 	return storages->table.count >= TABLE_MAX ||
 	       ops_intern_add(&storages->table, &key, sizeof(key)) != OPS_INTERN_NONE;
@@ -42,10 +42,10 @@ bool ops_chrome_storages_collect(struct ops_chrome_storages *storages, const str
 
 	for (size_t row = 0; events->storages && row < events->count; row++)
 		for (size_t i = 0; ops_event_storage(trace, (uint32_t)row, i, &storage); i++)
-			if (!add(storages, storage))
+			if (!chrome_storages_add(storages, storage))
 				return false;
 	for (size_t i = 0; i < count; i++)
-		if (!add(storages, roles[i].storage))
+		if (!chrome_storages_add(storages, roles[i].storage))
 			return false;
 	return true;
 }
@@ -57,7 +57,7 @@ void ops_chrome_storages_release(struct ops_chrome_storages *storages)
 }
 
 /* Addresses as signed numbers, which are all that JSON readers take for whole. */
-static void add_whole(struct ops_buffer *out, const struct ops_storage *storage)
+static void chrome_storages_add_whole(struct ops_buffer *out, const struct ops_storage *storage)
 {
 	ops_buffer_append_text(out, "[");
 	ops_buffer_append_int(out, (int64_t)storage->address);
@@ -71,11 +71,11 @@ static void add_whole(struct ops_buffer *out, const struct ops_storage *storage)
 /* By its place in the table; as a whole when it has none there. */
 static void add_place(struct ops_buffer *out, const struct ops_chrome_storages *storages, struct ops_storage storage)
 {
-	struct ops_storage key = key_of(storage);
+	struct ops_storage key = chrome_storages_key_of(storage);
 	uint32_t place = ops_intern_find(&storages->table, &key, sizeof(key));
 
 	if (place == OPS_INTERN_NONE)
-		add_whole(out, &storage);
+		chrome_storages_add_whole(out, &storage);
 	else
 		ops_buffer_append_int(out, storage.written ? -(int64_t)place - 1 : (int64_t)place + 1);
 }
@@ -110,7 +110,7 @@ void ops_chrome_add_storages(struct ops_buffer *out, const struct ops_chrome_sto
 
 		memcpy(&storage, storages->table.entries[i].bytes, sizeof(storage));
 		ops_buffer_append_text(out, i ? "," : ",\n\"storages\":[");
-		add_whole(out, &storage);
+		chrome_storages_add_whole(out, &storage);
 	}
 	ops_buffer_append_text(out, storages->table.count ? "]" : "");
 	add_roles(out, storages, trace, base_ns);

@@ -163,7 +163,7 @@ struct cursor {
 };
 
 /* Takes `size` bytes and their padding; NULL when there are not so many. */
-static const char *take(struct cursor *cursor, size_t size)
+static const char *execution_trace_take(struct cursor *cursor, size_t size)
 {
 	const char *bytes = cursor->at;
 
@@ -173,7 +173,7 @@ static const char *take(struct cursor *cursor, size_t size)
 	return bytes;
 }
 
-static bool put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth);
+static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth);
 
 /* n items between brackets; types are texts, the brackets of which the caller has. */
 static bool put_items(struct ops_buffer *out, struct cursor *cursor, uint32_t n, enum view view, int depth)
@@ -182,14 +182,14 @@ static bool put_items(struct ops_buffer *out, struct cursor *cursor, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
 			ops_buffer_append_text(out, ",");
-		if (!put_item(out, cursor, view, depth))
+		if (!execution_trace_put_item(out, cursor, view, depth))
 			return false;
 	}
 	ops_buffer_append_text(out, "]");
 	return true;
 }
 
-static void put_ints(struct ops_buffer *out, const char *ints, uint32_t n)
+static void execution_trace_put_ints(struct ops_buffer *out, const char *ints, uint32_t n)
 {
 	ops_buffer_append_text(out, "[");
 	for (uint32_t i = 0; i < n; i++) {
@@ -203,11 +203,11 @@ static void put_ints(struct ops_buffer *out, const char *ints, uint32_t n)
 	ops_buffer_append_text(out, "]");
 }
 
-static bool put_tensor(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head, enum view view)
+static bool execution_trace_put_tensor(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head, enum view view)
 {
-	const char *fixed = take(cursor, sizeof(struct ops_node_tensor));
-	const char *sizes = fixed ? take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
-	const char *strides = sizes ? take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
+	const char *fixed = execution_trace_take(cursor, sizeof(struct ops_node_tensor));
+	const char *sizes = fixed ? execution_trace_take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
+	const char *strides = sizes ? execution_trace_take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
 	struct ops_node_tensor tensor;
 
 	if (!strides)
@@ -225,13 +225,13 @@ static bool put_tensor(struct ops_buffer *out, struct cursor *cursor, const stru
 		ops_json_string(out, tensor.device, strlen(tensor.device));
 		ops_buffer_append_text(out, "]");
 	} else {
-		put_ints(out, view == SHAPES ? sizes : strides, head->n);
+		execution_trace_put_ints(out, view == SHAPES ? sizes : strides, head->n);
 	}
 	return true;
 }
 
 /* JSON has no word for what is not finite; a text says it, as torch has it. */
-static void put_double(struct ops_buffer *out, double value)
+static void execution_trace_put_double(struct ops_buffer *out, double value)
 {
 	char text[40];
 	char *end;
@@ -270,7 +270,7 @@ static bool put_plain_value(struct ops_buffer *out, const struct ops_node_head *
 		return true;
 	case OPS_NODE_DOUBLE:
 		memcpy(&number, data, sizeof(number));
-		put_double(out, number);
+		execution_trace_put_double(out, number);
 		return true;
 	case OPS_NODE_BOOL:
 		ops_buffer_append_text(out, head->n ? "true" : "false");
@@ -294,7 +294,7 @@ static size_t plain_bytes(const struct ops_node_head *head)
 static bool put_plain(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head, enum view view)
 {
 	static const char *const types[] = {"None", "Int", "Double", "Bool", "String", "Device"};
-	const char *data = take(cursor, plain_bytes(head));
+	const char *data = execution_trace_take(cursor, plain_bytes(head));
 
 	if (!data)
 		return false;
@@ -310,9 +310,9 @@ static bool put_plain(struct ops_buffer *out, struct cursor *cursor, const struc
 }
 
 /* One item as a view shows it; for types the bare text, for the quotes are around the whole. */
-static bool put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth)
+static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth)
 {
-	const char *bytes = take(cursor, sizeof(struct ops_node_head));
+	const char *bytes = execution_trace_take(cursor, sizeof(struct ops_node_head));
 	struct ops_node_head head;
 
 	if (!bytes || depth > DEPTH_MAX)
@@ -321,7 +321,7 @@ static bool put_item(struct ops_buffer *out, struct cursor *cursor, enum view vi
 	if (head.tag >= OPS_NODE_TAG_COUNT)
 		return false;
 	if (head.tag == OPS_NODE_TENSOR)
-		return put_tensor(out, cursor, &head, view);
+		return execution_trace_put_tensor(out, cursor, &head, view);
 	if (head.tag < OPS_NODE_TENSOR)
 		return put_plain(out, cursor, &head, view);
 	if (view == TYPES)
@@ -340,7 +340,7 @@ static void put_view(struct ops_buffer *out, struct ops_node_text values, enum v
 			ops_buffer_append_text(out, ",");
 		if (view == TYPES)
 			ops_buffer_append_text(out, "\"");
-		if (!put_item(out, &cursor, view, 0)) {
+		if (!execution_trace_put_item(out, &cursor, view, 0)) {
 			out->size = good;
 			return;
 		}
@@ -365,12 +365,12 @@ static void put_values(struct ops_buffer *out, const char *which, struct ops_nod
 	ops_buffer_append_text(out, "}");
 }
 
-static void put_number(struct ops_buffer *out, const char *name, uint64_t value)
+static void execution_trace_put_number(struct ops_buffer *out, const char *name, uint64_t value)
 {
 	ops_buffer_printf(out, "{\"name\": \"%s\", \"type\": \"uint64\", \"value\": %llu},", name, (unsigned long long)value);
 }
 
-static void put_text(struct ops_buffer *out, const char *name, struct ops_node_text text)
+static void execution_trace_put_text(struct ops_buffer *out, const char *name, struct ops_node_text text)
 {
 	ops_buffer_printf(out, "{\"name\": \"%s\", \"type\": \"string\", \"value\": ", name);
 	ops_json_string(out, text.bytes, text.size);
@@ -380,19 +380,19 @@ static void put_text(struct ops_buffer *out, const char *name, struct ops_node_t
 static void put_attributes(struct ops_buffer *out, const struct ops_node *node)
 {
 	ops_buffer_append_text(out, ",\n        \"attrs\": [");
-	put_number(out, "rf_id", node->record_id);
-	put_number(out, "fw_parent", node->forward_parent);
+	execution_trace_put_number(out, "rf_id", node->record_id);
+	execution_trace_put_number(out, "fw_parent", node->forward_parent);
 	ops_buffer_printf(out, "{\"name\": \"seq_id\", \"type\": \"int64\", \"value\": %lld},", (long long)node->sequence_nr);
-	put_number(out, "scope", node->scope);
-	put_number(out, "tid", node->thread);
-	put_number(out, "fw_tid", node->forward_thread);
-	put_text(out, "op_schema", node->schema);
+	execution_trace_put_number(out, "scope", node->scope);
+	execution_trace_put_number(out, "tid", node->thread);
+	execution_trace_put_number(out, "fw_tid", node->forward_thread);
+	execution_trace_put_text(out, "op_schema", node->schema);
 	ops_buffer_append_text(out, ",");
-	put_text(out, "kernel_backend", node->kernel_backend);
+	execution_trace_put_text(out, "kernel_backend", node->kernel_backend);
 	ops_buffer_append_text(out, ",");
-	put_text(out, "kernel_file", node->kernel_file);
+	execution_trace_put_text(out, "kernel_file", node->kernel_file);
 	ops_buffer_append_text(out, ",");
-	put_text(out, "tensor_range", node->tensor_range);
+	execution_trace_put_text(out, "tensor_range", node->tensor_range);
 	ops_buffer_append_text(out, "]");
 }
 
@@ -409,7 +409,7 @@ static void put_node(struct ops_buffer *out, const struct ops_node *node)
 
 /* --- the file ------------------------------------------------------------------------------------------------------- */
 
-static void write_head(const struct ops_execution_trace *trace, struct ops_buffer *out)
+static void execution_trace_write_head(const struct ops_execution_trace *trace, struct ops_buffer *out)
 {
 	char text[32] = "";
 	struct tm local;
@@ -420,7 +420,7 @@ static void write_head(const struct ops_execution_trace *trace, struct ops_buffe
 			  (long long)getpid(), text, (long long)trace->start_ms);
 }
 
-static void flush(struct ops_buffer *out, struct ops_sink *sink)
+static void execution_trace_flush(struct ops_buffer *out, struct ops_sink *sink)
 {
 	ops_sink_write(sink, out->bytes, out->size);
 	out->size = 0;
@@ -443,7 +443,7 @@ static bool write_nodes(const struct ops_execution_trace *trace, struct ops_buff
 			put_node(out, &node);
 			if (out->failed)
 				return false;
-			flush(out, sink);
+			execution_trace_flush(out, sink);
 			texts_of(&node, texts);
 			at += sizeof(node);
 			for (size_t i = 0; i < TEXT_COUNT; i++)
@@ -453,17 +453,17 @@ static bool write_nodes(const struct ops_execution_trace *trace, struct ops_buff
 	return true;
 }
 
-static bool write_all(const struct ops_execution_trace *trace, struct ops_sink *sink)
+static bool execution_trace_write_all(const struct ops_execution_trace *trace, struct ops_sink *sink)
 {
 	struct ops_buffer out = {0};
 	bool ok;
 
-	write_head(trace, &out);
+	execution_trace_write_head(trace, &out);
 	ok = write_nodes(trace, &out, sink);
 	ops_buffer_printf(&out, "\n  ],\n  \"finish_ts\": %lld\n}\n", (long long)now_ms());
 	ok = ok && !out.failed;
 	if (ok)
-		flush(&out, sink);
+		execution_trace_flush(&out, sink);
 	ops_buffer_release(&out);
 	return ok;
 }
@@ -479,7 +479,7 @@ enum ops_code ops_execution_trace_write(struct ops_execution_trace *trace, const
 		bool ok;
 
 		pthread_mutex_lock(&trace->lock);
-		ok = write_all(trace, sink);
+		ok = execution_trace_write_all(trace, sink);
 		pthread_mutex_unlock(&trace->lock);
 		if (ok) {
 			code = ops_sink_close(sink, error);

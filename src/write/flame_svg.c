@@ -40,13 +40,13 @@ static double pixels(const struct picture *picture, int64_t ns)
 	return (double)ns / (double)picture->boxes[0].total_ns * (WIDTH - 2 * MARGIN);
 }
 
-static bool is_shown(const struct picture *picture, size_t chain)
+static bool flame_svg_is_shown(const struct picture *picture, size_t chain)
 {
 	return picture->boxes[chain].total_ns > 0 && pixels(picture, picture->boxes[chain].total_ns) >= NARROWEST;
 }
 
 /* Callers stand before their callees in the array: sums go down it, places go up. */
-static void lay_out(struct picture *picture)
+static void flame_svg_lay_out(struct picture *picture)
 {
 	const struct ops_frame *frames = picture->flame->frames.frames.items;
 	size_t count = picture->flame->self_ns.count;
@@ -65,7 +65,7 @@ static void lay_out(struct picture *picture)
 		boxes[i].left_ns = boxes[i].next_ns = caller->next_ns;
 		boxes[i].depth = caller->depth + 1;
 		caller->next_ns = ops_sum(caller->next_ns, boxes[i].total_ns);
-		if (is_shown(picture, i) && boxes[i].depth > picture->depth)
+		if (flame_svg_is_shown(picture, i) && boxes[i].depth > picture->depth)
 			picture->depth = boxes[i].depth;
 	}
 }
@@ -73,7 +73,7 @@ static void lay_out(struct picture *picture)
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
 /* Functions of Python are warm, those of C and modules in between, operators and ranges cool. */
-static char class_of(struct ops_string name, bool is_python)
+static char flame_svg_class_of(struct ops_string name, bool is_python)
 {
 	static const struct {
 		const char *start;
@@ -102,7 +102,7 @@ static void put_box(struct picture *picture, size_t chain)
 	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
 	ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
 	                  (double)box->total_ns / 1e6, (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
-	                  class_of(name, is_python), x, y, width, ROW - 1);
+	                  flame_svg_class_of(name, is_python), x, y, width, ROW - 1);
 	if (letters > 3) {
 		ops_buffer_printf(&picture->text, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 12);
 		ops_markup_append(&picture->text, function.name.bytes, function.name.size,
@@ -112,7 +112,7 @@ static void put_box(struct picture *picture, size_t chain)
 	ops_buffer_append_text(&picture->text, "</g>\n");
 }
 
-static void put_head(struct picture *picture)
+static void flame_svg_put_head(struct picture *picture)
 {
 	unsigned height = HEAD + (picture->depth + 1) * ROW;
 
@@ -141,10 +141,10 @@ bool ops_put_flame_svg(const struct ops_flame *flame, struct ops_sink *sink, str
 	picture.boxes = ops_alloc_zeroed(flame->self_ns.count, sizeof(*picture.boxes));
 	if (!picture.boxes)
 		return false;
-	lay_out(&picture);
-	put_head(&picture);
+	flame_svg_lay_out(&picture);
+	flame_svg_put_head(&picture);
 	for (size_t i = 1; i < flame->self_ns.count; i++) {
-		if (is_shown(&picture, i))
+		if (flame_svg_is_shown(&picture, i))
 			put_box(&picture, i);
 		ops_sink_write(sink, picture.text.bytes, picture.text.size);
 		picture.text.size = 0;

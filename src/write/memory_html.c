@@ -104,7 +104,7 @@ static void fill_columns(struct page *page)
 
 /* --- text ------------------------------------------------------------------------------------------------------------ */
 
-static void put(struct page *page, const char *text)
+static void memory_html_put(struct page *page, const char *text)
 {
 	ops_buffer_append_text(&page->out, text);
 }
@@ -131,7 +131,7 @@ static const char *unit_of(double bytes, double *ret_unit)
 	return names[i];
 }
 
-static void put_bytes(struct page *page, int64_t bytes)
+static void memory_html_put_bytes(struct page *page, int64_t bytes)
 {
 	double unit;
 	const char *name = unit_of((double)bytes, &unit);
@@ -153,7 +153,7 @@ static const char style[] =
 	".n{text-align:right;white-space:nowrap;min-width:6em}i{display:inline-block;width:11px;height:11px;border-radius:2px;"
 	"margin-right:8px}\n";
 
-static void put_head(struct page *page)
+static void memory_html_put_head(struct page *page)
 {
 	static const char *const colours[][2] = {
 #define COLOURS(name, light, dark) {light, dark},
@@ -162,12 +162,12 @@ static void put_head(struct page *page)
 	};
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
-	put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory timeline</title>\n"
+	memory_html_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory timeline</title>\n"
 	          "<meta name=\"viewport\" content=\"width=device-width\">\n");
-	put(page, style);
+	memory_html_put(page, style);
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][0], colours[i][0]);
-	put(page, "\n@media(prefers-color-scheme:dark){");
+	memory_html_put(page, "\n@media(prefers-color-scheme:dark){");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][1], colours[i][1]);
 	ops_memory_device_name(page->peak.device, device);
@@ -176,14 +176,14 @@ static void put_head(struct page *page)
 		ops_buffer_printf(&page->out, "%.3f ms after the first change",
 		                  (double)(page->peak.time_ns - page->start_ns) / 1e6);
 	else
-		put(page, "at the start");
-	put(page, ": ");
-	put_bytes(page, page->peak.bytes);
-	put(page, ". Each column of the plot shows the moment in it at which most is held.");
+		memory_html_put(page, "at the start");
+	memory_html_put(page, ": ");
+	memory_html_put_bytes(page, page->peak.bytes);
+	memory_html_put(page, ". Each column of the plot shows the moment in it at which most is held.");
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
 		if (page->timeline->gaps & gap)
 			ops_buffer_printf(&page->out, "<br>Note: %s.", ops_memory_gap_text(gap));
-	put(page, "</p>\n");
+	memory_html_put(page, "</p>\n");
 }
 
 /* --- the plot -------------------------------------------------------------------------------------------------------- */
@@ -276,57 +276,57 @@ static void put_plot(struct page *page)
 
 static void put_legend(struct page *page)
 {
-	put(page, "<table id=\"legend\"><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n\">Share</th>"
+	memory_html_put(page, "<table id=\"legend\"><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n\">Share</th>"
 	          "<th class=\"n\" id=\"when\">At the pointer</th></tr>\n");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_buffer_printf(&page->out, "<tr><td><i class=\"c%zu\"></i>%s</td><td class=\"n\">", i,
 		                  ops_memory_category_name(i));
-		put_bytes(page, page->peak.by_category[i]);
+		memory_html_put_bytes(page, page->peak.by_category[i]);
 		ops_buffer_printf(&page->out, "</td><td class=\"n\">%.1f %%</td><td class=\"n\"></td></tr>\n",
 		                  page->peak.bytes ? 100.0 * (double)page->peak.by_category[i] / (double)page->peak.bytes : 0.0);
 	}
-	put(page, "</table>\n");
+	memory_html_put(page, "</table>\n");
 }
 
 static void put_allocations(struct page *page)
 {
 	const struct ops_memory_timeline *timeline = page->timeline;
 
-	put(page, "<h2>Largest at the peak</h2>\n<table><tr><th class=\"n\">Bytes</th><th>Category</th><th>What</th><th>Module"
+	memory_html_put(page, "<h2>Largest at the peak</h2>\n<table><tr><th class=\"n\">Bytes</th><th>Category</th><th>What</th><th>Module"
 	          "</th><th>Line</th></tr>\n");
 	for (size_t i = 0; i < page->peak.block_count && i < ROWS; i++) {
 		uint32_t number = page->peak.blocks[i], line;
 		const struct ops_memory_block *block = &timeline->blocks[number];
 		struct ops_string file = ops_memory_line(timeline, number, &line);
 
-		put(page, "<tr><td class=\"n\">");
-		put_bytes(page, block->bytes);
+		memory_html_put(page, "<tr><td class=\"n\">");
+		memory_html_put_bytes(page, block->bytes);
 		ops_buffer_printf(&page->out, "</td><td>%s</td><td>", ops_memory_category_name(block->category));
 		put_escaped(page, block->name ? ops_trace_string(timeline->trace, block->name)
 		                              : ops_memory_operator(timeline, number));
-		put(page, "</td><td>");
+		memory_html_put(page, "</td><td>");
 		put_escaped(page, ops_memory_module(timeline, number));
-		put(page, "</td><td>");
+		memory_html_put(page, "</td><td>");
 		put_escaped(page, file);
 		if (line)
 			ops_buffer_printf(&page->out, ":%" PRIu32, line);
-		put(page, "</td></tr>\n");
+		memory_html_put(page, "</td></tr>\n");
 	}
-	put(page, "</table>\n");
+	memory_html_put(page, "</table>\n");
 }
 
 /* Shows what is held where the pointer is. */
 static void put_script(struct page *page)
 {
-	put(page, "<script>\nconst held=[");
+	memory_html_put(page, "<script>\nconst held=[");
 	for (size_t i = 0; i < COLUMNS; i++) {
-		put(page, i ? ",[" : "[");
+		memory_html_put(page, i ? ",[" : "[");
 		for (size_t c = 0; c < OPS_MEMORY_CATEGORY_COUNT; c++)
 			ops_buffer_printf(&page->out, c ? ",%" PRId64 : "%" PRId64, page->columns[i].held[c]);
-		put(page, "]");
+		memory_html_put(page, "]");
 	}
 	ops_buffer_printf(&page->out, "],length=%.6f,left=%d;\n", (double)page->length_ns / 1e6, LEFT);
-	put(page, "const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
+	memory_html_put(page, "const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
 	          "const cells=[...document.querySelectorAll('#legend tr')].slice(1).map(r=>r.lastElementChild);\n"
 	          "const text=b=>{let u=0;while(b>=1024&&u<4){b/=1024;u++}return(u?b.toFixed(2):b)+' '+"
 	          "['B','KiB','MiB','GiB','TiB'][u]};\n"
@@ -347,12 +347,12 @@ enum ops_code ops_write_memory_html(struct ops_sink *sink, const struct ops_memo
 		find_span(&page);
 		fill_columns(&page);
 		page.top_bytes = page.peak.bytes > 0 ? (double)page.peak.bytes * 1.04 : 1024;
-		put_head(&page);
+		memory_html_put_head(&page);
 		put_plot(&page);
 		put_legend(&page);
 		put_allocations(&page);
 		put_script(&page);
-		put(&page, "</body></html>\n");
+		memory_html_put(&page, "</body></html>\n");
 		if (page.out.failed)
 			code = ops_fault_memory(error);
 		else

@@ -12,12 +12,12 @@
 #include "base/json.h"
 #include "base/sink.h"
 
-static int64_t time_us(const struct ops_memory_step *step)
+static int64_t memory_json_time_us(const struct ops_memory_step *step)
 {
 	return step->time_ns == -1 ? -1 : step->time_ns / 1000;
 }
 
-static char *put_text(char *at, const char *text)
+static char *memory_json_put_text(char *at, const char *text)
 {
 	return stpcpy(at, text);
 }
@@ -27,13 +27,13 @@ static char *put_text(char *at, const char *text)
 static void put_raw(struct ops_sink *sink, const struct ops_memory_step *step, int64_t bytes, uint8_t category, bool *first)
 {
 	char *room = ops_sink_room(sink);
-	char *at = put_text(room, *first ? "[" : ", [");
+	char *at = memory_json_put_text(room, *first ? "[" : ", [");
 
 	*first = false;
-	at = put_text(ops_json_int_to(at, step->time_ns), ", ");
-	at = put_text(ops_json_int_to(at, step->action), ", ");
-	at = put_text(ops_json_int_to(at, bytes), ", ");
-	at = put_text(ops_json_int_to(at, category), "]");
+	at = memory_json_put_text(ops_json_int_to(at, step->time_ns), ", ");
+	at = memory_json_put_text(ops_json_int_to(at, step->action), ", ");
+	at = memory_json_put_text(ops_json_int_to(at, bytes), ", ");
+	at = memory_json_put_text(ops_json_int_to(at, category), "]");
 	ops_sink_advance(sink, (size_t)(at - room));
 }
 
@@ -77,23 +77,23 @@ static void each_state(struct ops_sink *sink, const struct ops_memory_timeline *
 
 	for (size_t i = next_step(timeline, device, 0); i < timeline->step_count && first_us == -1;
 	     i = next_step(timeline, device, i + 1))
-		first_us = time_us(&timeline->steps[i]);
+		first_us = memory_json_time_us(&timeline->steps[i]);
 	for (size_t i = next_step(timeline, device, 0); i < timeline->step_count && !ops_sink_failed(sink); i = next) {
-		int64_t now_us = time_us(&timeline->steps[i]);
+		int64_t now_us = memory_json_time_us(&timeline->steps[i]);
 
 		ops_memory_apply(timeline, &timeline->steps[i], held);
 		next = next_step(timeline, device, i + 1);
-		if (next < timeline->step_count && time_us(&timeline->steps[next]) == now_us)
+		if (next < timeline->step_count && memory_json_time_us(&timeline->steps[next]) == now_us)
 			continue;
 		put(sink, now_us == -1 ? first_us : now_us, held, first);
 		first = false;
 	}
 }
 
-static void put_time(struct ops_sink *sink, int64_t now_us, const int64_t *held, bool first)
+static void memory_json_put_time(struct ops_sink *sink, int64_t now_us, const int64_t *held, bool first)
 {
 	char *room = ops_sink_room(sink);
-	char *at = put_text(room, first ? "" : ", ");
+	char *at = memory_json_put_text(room, first ? "" : ", ");
 
 	(void)held;
 	at = ops_json_int_to(at, now_us);
@@ -103,19 +103,19 @@ static void put_time(struct ops_sink *sink, int64_t now_us, const int64_t *held,
 static void put_sizes(struct ops_sink *sink, int64_t now_us, const int64_t *held, bool first)
 {
 	char *room = ops_sink_room(sink);
-	char *at = put_text(room, first ? "[0" : ", [0");
+	char *at = memory_json_put_text(room, first ? "[0" : ", [0");
 
 	(void)now_us;
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		at = ops_json_int_to(put_text(at, ", "), held[i]);
-	at = put_text(at, "]");
+		at = ops_json_int_to(memory_json_put_text(at, ", "), held[i]);
+	at = memory_json_put_text(at, "]");
 	ops_sink_advance(sink, (size_t)(at - room));
 }
 
 static void write_sizes(struct ops_sink *sink, const struct ops_memory_timeline *timeline, struct ops_memory_device device)
 {
 	ops_sink_write(sink, "[[", 2);
-	each_state(sink, timeline, device, put_time);
+	each_state(sink, timeline, device, memory_json_put_time);
 	ops_sink_write(sink, "], [", 4);
 	each_state(sink, timeline, device, put_sizes);
 	ops_sink_write(sink, "]]", 2);
@@ -123,7 +123,7 @@ static void write_sizes(struct ops_sink *sink, const struct ops_memory_timeline 
 
 /* --- the file --------------------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *suffix)
+static bool memory_json_ends_with(const char *path, const char *suffix)
 {
 	size_t size = strlen(path), suffix_size = strlen(suffix);
 
@@ -135,7 +135,7 @@ enum ops_code ops_write_memory_timeline(const struct ops_memory_timeline *timeli
                                         struct ops_error *error)
 {
 	struct ops_sink *sink;
-	enum ops_code code = ops_sink_open_file(path, ends_with(path, ".gz") ? 4 : 0, &sink, error);
+	enum ops_code code = ops_sink_open_file(path, memory_json_ends_with(path, ".gz") ? 4 : 0, &sink, error);
 
 	if (!code && format == OPS_MEMORY_HTML) {
 		code = ops_write_memory_html(sink, timeline, device, error);

@@ -20,7 +20,7 @@ struct lane {
 
 /* Which of two spans that cut each other keeps its place: the one that ranks higher, or the earlier one. A frame gives way to
  * the ranges that open and close in it, such as a step that ends in the method that calls the profiler's step(). */
-static int rank(const struct ops_events *events, uint32_t row)
+static int overlap_rank(const struct ops_events *events, uint32_t row)
 {
 	if (events->flags[row] & OPS_EVENT_ASYNC)
 		return 0;
@@ -28,7 +28,7 @@ static int rank(const struct ops_events *events, uint32_t row)
 }
 
 /* Adds the row to its lane, or marks it or what it cuts. False when memory is out. */
-static bool place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
+static bool overlap_place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
 {
 	uint32_t *top;
 	size_t cut;
@@ -36,7 +36,7 @@ static bool place(const struct ops_events *events, struct lane *lane, uint32_t r
 	while (lane->count && events->end_ns[lane->items[lane->count - 1]] <= events->start_ns[row])
 		lane->count--;
 	for (cut = lane->count; cut && events->end_ns[lane->items[cut - 1]] < events->end_ns[row]; cut--) {
-		if (rank(events, lane->items[cut - 1]) >= rank(events, row)) {
+		if (overlap_rank(events, lane->items[cut - 1]) >= overlap_rank(events, row)) {
 			ops_bit_set(marks, row);
 			return true;
 		}
@@ -58,7 +58,7 @@ uint8_t *ops_overlap_marks(const struct ops_trace *trace, const uint32_t *lanes,
 
 	for (size_t row = 0; row < events->count && whole; row++)
 		if (events->kind[row] != OPS_EVENT_CPU_INSTANT)
-			whole = place(events, &open[lanes[events->track[row]]], (uint32_t)row, marks);
+			whole = overlap_place(events, &open[lanes[events->track[row]]], (uint32_t)row, marks);
 	for (size_t i = 0; open && i < lane_count; i++)
 		OPS_ARRAY_RELEASE(&open[i]);
 	ops_free(open);

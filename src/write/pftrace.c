@@ -145,7 +145,7 @@ static void add_entry(struct writer *writer, uint32_t table, uint64_t id, struct
 	ops_pb_message(&writer->inner, table, &writer->entry);
 }
 
-static void put_name(struct writer *writer, uint32_t string)
+static void pftrace_put_name(struct writer *writer, uint32_t string)
 {
 	if (!ops_bit(writer->interned, string)) {
 		ops_bit_set(writer->interned, string);
@@ -169,7 +169,7 @@ static void end_track(struct writer *writer)
 	end_packet(writer);
 }
 
-static bool is_number(int64_t id)
+static bool pftrace_is_number(int64_t id)
 {
 	return id >= 0 && id <= INT32_MAX;
 }
@@ -178,7 +178,7 @@ static bool is_number(int64_t id)
 static bool is_in_process(const struct ops_track *track)
 {
 	return track->kind == OPS_TRACK_THREAD && !(track->flags & (OPS_TRACK_PID_TEXT | OPS_TRACK_TID_TEXT)) &&
-	       is_number(track->pid) && is_number(track->tid);
+	       pftrace_is_number(track->pid) && pftrace_is_number(track->tid);
 }
 
 static bool is_thread(const struct ops_track *track)
@@ -214,7 +214,7 @@ static struct ops_string process_name(const struct writer *writer, const struct 
 	return (struct ops_string){"", 0};
 }
 
-static void put_device(struct writer *writer, int64_t device, struct ops_string name)
+static void pftrace_put_device(struct writer *writer, int64_t device, struct ops_string name)
 {
 	struct ops_buffer label = {0};
 
@@ -230,7 +230,7 @@ static void put_device(struct writer *writer, int64_t device, struct ops_string 
 	ops_buffer_release(&label);
 }
 
-static void write_process(struct writer *writer, const struct ops_track *track, uint64_t uuid)
+static void pftrace_write_process(struct writer *writer, const struct ops_track *track, uint64_t uuid)
 {
 	struct ops_string name = process_name(writer, track);
 
@@ -242,7 +242,7 @@ static void write_process(struct writer *writer, const struct ops_track *track, 
 		ops_pb_text(&writer->inner, PROCESS_LABELS, "CPU");
 		ops_pb_message(&writer->event, TRACK_PROCESS, &writer->inner);
 	} else if (track->kind == OPS_TRACK_STREAM && !(track->flags & OPS_TRACK_PID_TEXT)) {
-		put_device(writer, track->pid, name);
+		pftrace_put_device(writer, track->pid, name);
 	} else {
 		put_label(writer, "process", track->pid, track->flags & OPS_TRACK_PID_TEXT);
 	}
@@ -271,7 +271,7 @@ static void write_lane(struct writer *writer, const struct ops_track *track, uin
 }
 
 /* Threads whose number came back as another's share a lane. False when memory is out. */
-static bool write_tracks(struct writer *writer, const struct ops_track *tracks, size_t count)
+static bool pftrace_write_tracks(struct writer *writer, const struct ops_track *tracks, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct ops_track *track = &tracks[i];
@@ -284,7 +284,7 @@ static bool write_tracks(struct writer *writer, const struct ops_track *tracks, 
 		if (process == OPS_INTERN_NONE || writer->lanes[i] == OPS_INTERN_NONE)
 			return false;
 		if (process >= processes)
-			write_process(writer, track, UUID_PROCESS + process);
+			pftrace_write_process(writer, track, UUID_PROCESS + process);
 		if (writer->lanes[i] >= lanes)
 			write_lane(writer, track, UUID_LANE + writer->lanes[i], UUID_PROCESS + process);
 	}
@@ -293,7 +293,7 @@ static bool write_tracks(struct writer *writer, const struct ops_track *tracks, 
 
 /* --- events --------------------------------------------------------------------------------------------------------- */
 
-static void put_category(struct writer *writer, uint32_t row)
+static void pftrace_put_category(struct writer *writer, uint32_t row)
 {
 	const struct ops_events *events = writer->events;
 
@@ -313,7 +313,7 @@ static void put_row_name(struct writer *writer, uint32_t row)
 	if (events->overload)
 		overload = ops_trace_string(writer->trace, events->overload[row]);
 	if (overload.size == 0) {
-		put_name(writer, events->name[row]);
+		pftrace_put_name(writer, events->name[row]);
 		return;
 	}
 	name = ops_trace_string(writer->trace, events->name[row]);
@@ -355,7 +355,7 @@ static bool stands_apart(const struct writer *writer, uint32_t row)
 	return ops_bit(writer->overlaps, row) || (writer->args.was_read && writer->events->flags[row] & OPS_EVENT_ASYNC);
 }
 
-static void write_row(struct writer *writer, uint32_t row)
+static void pftrace_write_row(struct writer *writer, uint32_t row)
 {
 	const struct ops_events *events = writer->events;
 	uint32_t lane = writer->lanes[events->track[row]];
@@ -370,7 +370,7 @@ static void write_row(struct writer *writer, uint32_t row)
 		end_until(writer, lane, events->start_ns[row]);
 	}
 	begin_event(writer, instant ? TYPE_INSTANT : TYPE_BEGIN, apart ? UUID_ROW + row : UUID_LANE + lane);
-	put_category(writer, row);
+	pftrace_put_category(writer, row);
 	put_row_name(writer, row);
 	ops_pf_put_args(&writer->args, &writer->event, row);
 	put_flows(writer, row);
@@ -384,7 +384,7 @@ static void write_row(struct writer *writer, uint32_t row)
 }
 
 /* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
-static bool go_on(struct writer *writer, size_t row)
+static bool pftrace_go_on(struct writer *writer, size_t row)
 {
 	if (row % ROWS_BETWEEN_CHECKS)
 		return true;
@@ -395,10 +395,10 @@ static bool go_on(struct writer *writer, size_t row)
 	return !writer->cancelled;
 }
 
-static void write_rows(struct writer *writer)
+static void pftrace_write_rows(struct writer *writer)
 {
-	for (size_t row = 0; row < writer->events->count && go_on(writer, row); row++)
-		write_row(writer, (uint32_t)row);
+	for (size_t row = 0; row < writer->events->count && pftrace_go_on(writer, row); row++)
+		pftrace_write_row(writer, (uint32_t)row);
 	for (size_t lane = 0; lane < writer->threads.count; lane++)
 		end_until(writer, (uint32_t)lane, INT64_MAX);
 }
@@ -406,7 +406,7 @@ static void write_rows(struct writer *writer)
 /* --- memory and counters -------------------------------------------------------------------------------------------- */
 
 /* The track of a counter, described when it is new; 0 when memory is out. */
-static uint64_t counter_track(struct writer *writer, int64_t where, struct ops_string name, struct ops_string series,
+static uint64_t pftrace_counter_track(struct writer *writer, int64_t where, struct ops_string name, struct ops_string series,
                               bool bytes)
 {
 	struct ops_buffer key = {0};
@@ -456,7 +456,7 @@ static void write_report(struct writer *writer, const struct ops_memory_record *
 	if (record->out_of_memory)
 		return;
 	begin_event(writer, TYPE_COUNTER,
-	            counter_track(writer, device, (struct ops_string){allocated, sizeof(allocated) - 1},
+	            pftrace_counter_track(writer, device, (struct ops_string){allocated, sizeof(allocated) - 1},
 	                          (struct ops_string){0}, true));
 	ops_pb_uint(event, EVENT_COUNTER, record->total_allocated);
 	end_event(writer, record->time_ns);
@@ -464,7 +464,7 @@ static void write_report(struct writer *writer, const struct ops_memory_record *
 
 static void write_counter(struct writer *writer, const struct ops_counter_record *record)
 {
-	uint64_t track = counter_track(writer, writer->lanes[record->track], ops_trace_string(writer->trace, record->name),
+	uint64_t track = pftrace_counter_track(writer, writer->lanes[record->track], ops_trace_string(writer->trace, record->name),
 	                               ops_trace_string(writer->trace, record->series), false);
 
 	begin_event(writer, TYPE_COUNTER, track);
@@ -478,10 +478,10 @@ static void write_records(struct writer *writer)
 	const struct ops_memory_record *memory = ops_trace_memory(writer->trace, &count);
 	const struct ops_counter_record *counters;
 
-	for (size_t i = 0; i < count && go_on(writer, i); i++)
+	for (size_t i = 0; i < count && pftrace_go_on(writer, i); i++)
 		write_report(writer, &memory[i], i);
 	counters = ops_trace_counters(writer->trace, &count);
-	for (size_t i = 0; i < count && go_on(writer, i); i++)
+	for (size_t i = 0; i < count && pftrace_go_on(writer, i); i++)
 		write_counter(writer, &counters[i]);
 }
 
@@ -509,7 +509,7 @@ static void write_clock(struct writer *writer)
 }
 
 /* The span of the recording, which has the metadata for arguments. */
-static void write_recording(struct writer *writer)
+static void pftrace_write_recording(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
 
@@ -539,7 +539,7 @@ static int compare_targets(const void *a, const void *b, void *context)
 }
 
 /* False when memory is out. */
-static bool prepare(struct writer *writer, size_t track_count)
+static bool pftrace_prepare(struct writer *writer, size_t track_count)
 {
 	size_t rows = writer->events->count;
 
@@ -560,26 +560,26 @@ static bool prepare(struct writer *writer, size_t track_count)
 }
 
 /* False when memory is out. */
-static bool write_document(struct writer *writer)
+static bool pftrace_write_document(struct writer *writer)
 {
 	size_t track_count;
 	const struct ops_track *tracks = ops_trace_tracks(writer->trace, &track_count);
 
-	if (!prepare(writer, track_count))
+	if (!pftrace_prepare(writer, track_count))
 		return false;
 	write_clock(writer);
-	if (!write_tracks(writer, tracks, track_count))
+	if (!pftrace_write_tracks(writer, tracks, track_count))
 		return false;
 	writer->overlaps = ops_overlap_marks(writer->trace, writer->lanes, writer->threads.count);
 	if (!writer->overlaps)
 		return false;
-	write_rows(writer);
+	pftrace_write_rows(writer);
 	write_records(writer);
-	write_recording(writer);
+	pftrace_write_recording(writer);
 	return !failed(writer);
 }
 
-static void release(struct writer *writer)
+static void pftrace_release(struct writer *writer)
 {
 	ops_pf_args_release(&writer->args);
 	ops_buffer_release(&writer->packet);
@@ -612,7 +612,7 @@ enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path,
 	code = ops_sink_open_file(path, gzip ? level : 0, &writer.sink, error);
 	if (code)
 		return code;
-	if (!write_document(&writer))
+	if (!pftrace_write_document(&writer))
 		code = ops_fault_memory(error);
 	else if (writer.cancelled)
 		code = ops_fault(error, OPS_STATE, "writing '%s' was cancelled", path);
@@ -620,6 +620,6 @@ enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path,
 		ops_sink_abandon(writer.sink);
 	else
 		code = ops_sink_close(writer.sink, error);
-	release(&writer);
+	pftrace_release(&writer);
 	return code;
 }

@@ -92,7 +92,7 @@ void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struc
 }
 
 /* The end of the JSON string that begins at `at`: behind its quote. */
-static const char *skip_string(const char *at, const char *end)
+static const char *pftrace_args_skip_string(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
 		at += *at == '\\' && at + 1 < end;
@@ -100,13 +100,13 @@ static const char *skip_string(const char *at, const char *end)
 }
 
 /* The end of the JSON value at `at`: the comma that parts it from the next member, or `end`. */
-static const char *skip_value(const char *at, const char *end)
+static const char *pftrace_args_skip_value(const char *at, const char *end)
 {
 	int depth = 0;
 
 	while (at < end && (depth > 0 || *at != ',')) {
 		if (*at == '"') {
-			at = skip_string(at, end);
+			at = pftrace_args_skip_string(at, end);
 			continue;
 		}
 		depth += *at == '[' || *at == '{';
@@ -128,19 +128,19 @@ static void put_members(struct ops_buffer *event, struct ops_buffer *scratch, co
 			at++;
 			continue;
 		}
-		value = skip_string(at, end);
+		value = pftrace_args_skip_string(at, end);
 		while (value < end && *value != ':')
 			value++;
 		for (value += value < end; value < end && *value == ' ';)
 			value++;
-		after = skip_value(value, end);
-		ops_pf_put_json(event, scratch, (struct ops_string){name + 1, (size_t)(skip_string(name, end) - name) - 2},
+		after = pftrace_args_skip_value(value, end);
+		ops_pf_put_json(event, scratch, (struct ops_string){name + 1, (size_t)(pftrace_args_skip_string(name, end) - name) - 2},
 		                (struct ops_string){value, (size_t)(after - value)});
 		at = after;
 	}
 }
 
-static void make_inputs(struct ops_buffer *out, const struct ops_trace *trace, uint32_t id)
+static void pftrace_args_make_inputs(struct ops_buffer *out, const struct ops_trace *trace, uint32_t id)
 {
 	struct ops_buffer json = {0}, scratch = {0};
 
@@ -157,7 +157,7 @@ bool ops_pf_args_init(struct ops_pf_args *args, const struct ops_trace *trace)
 	args->trace = trace;
 	args->events = ops_trace_events(trace);
 	args->was_read = args->events->index != NULL;
-	return ops_fragments_init(&args->inputs, trace, ops_trace_inputs_count(trace), make_inputs);
+	return ops_fragments_init(&args->inputs, trace, ops_trace_inputs_count(trace), pftrace_args_make_inputs);
 }
 
 void ops_pf_args_release(struct ops_pf_args *args)
@@ -180,7 +180,7 @@ void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event
 		put_string(event, &args->scratch, name, ops_trace_string(args->trace, column[row]));
 }
 
-static void put_python_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_t row)
+static void pftrace_args_put_python_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_t row)
 {
 	const struct ops_events *events = args->events;
 
@@ -204,7 +204,7 @@ void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_
 		ops_pf_put_int(event, &args->scratch, "Sequence number", events->sequence_nr[row]);
 		ops_pf_put_int(event, &args->scratch, "Fwd thread id", events->forward_thread[row]);
 	}
-	put_python_args(args, event, row);
+	pftrace_args_put_python_args(args, event, row);
 	if (events->correlation && events->correlation[row] >= 0)
 		ops_pf_put_int(event, &args->scratch, "correlation", events->correlation[row]);
 	ops_pf_put_string_column(args, event, "Call stack", events->call_stack, row);

@@ -27,7 +27,7 @@ struct writer {
 	int64_t now_ns;
 };
 
-static void write_text(struct writer *writer)
+static void speedscope_write_text(struct writer *writer)
 {
 	ops_sink_write(writer->sink, writer->text.bytes, writer->text.size);
 	writer->text.size = 0;
@@ -63,11 +63,11 @@ static void put_frames(struct writer *writer)
 		ops_buffer_append_text(&writer->text, count ? ",\n" : "\n");
 		put_frame(writer, name);
 		writer->places[name] = count++;
-		write_text(writer);
+		speedscope_write_text(writer);
 	}
 }
 
-static int64_t self_of(const struct writer *writer, size_t chain)
+static int64_t speedscope_self_of(const struct writer *writer, size_t chain)
 {
 	int64_t self_ns = writer->flame->self_ns.items[chain];
 
@@ -75,35 +75,35 @@ static int64_t self_of(const struct writer *writer, size_t chain)
 }
 
 /* Links the chains that are to be written, in their order. */
-static void link_chains(struct writer *writer)
+static void speedscope_link_chains(struct writer *writer)
 {
 	const struct ops_frames *frames = &writer->flame->frames;
 
 	for (size_t i = frames->frames.count; i-- > 1;) { /* what a chain calls has higher numbers */
 		uint32_t caller = frames->frames.items[i].caller;
 
-		if (!self_of(writer, i) && !writer->inner[i])
+		if (!speedscope_self_of(writer, i) && !writer->inner[i])
 			continue;
 		writer->next[i] = writer->inner[caller];
 		writer->inner[caller] = (uint32_t)i;
 	}
 }
 
-static void put_event(struct writer *writer, uint32_t chain, const char *type)
+static void speedscope_put_event(struct writer *writer, uint32_t chain, const char *type)
 {
 	uint32_t name = writer->flame->frames.frames.items[chain].name;
 
 	ops_buffer_printf(&writer->text, "%s{\"type\":\"%s\",\"frame\":%" PRIu32 ",\"at\":%" PRId64 "}",
 	                  chain == writer->inner[0] && *type == 'O' ? "\n" : ",\n", type, writer->places[name],
 	                  writer->now_ns);
-	write_text(writer);
+	speedscope_write_text(writer);
 }
 
 /* Closes a chain and those around it that end with it; the one to open next, 0 none. */
 static uint32_t close_chain(struct writer *writer, uint32_t chain)
 {
 	for (; chain; chain = writer->flame->frames.frames.items[chain].caller) {
-		put_event(writer, chain, "C");
+		speedscope_put_event(writer, chain, "C");
 		if (writer->next[chain])
 			return writer->next[chain];
 	}
@@ -115,18 +115,18 @@ static void put_events(struct writer *writer)
 	uint32_t chain = writer->inner[0];
 
 	while (chain) {
-		put_event(writer, chain, "O");
-		writer->now_ns = ops_sum(writer->now_ns, self_of(writer, chain));
+		speedscope_put_event(writer, chain, "O");
+		writer->now_ns = ops_sum(writer->now_ns, speedscope_self_of(writer, chain));
 		chain = writer->inner[chain] ? writer->inner[chain] : close_chain(writer, chain);
 	}
 }
 
-static int64_t sum_of(const struct writer *writer)
+static int64_t speedscope_sum_of(const struct writer *writer)
 {
 	int64_t sum = 0;
 
 	for (size_t i = 1; i < writer->flame->self_ns.count; i++)
-		sum = ops_sum(sum, self_of(writer, i));
+		sum = ops_sum(sum, speedscope_self_of(writer, i));
 	return sum;
 }
 
@@ -138,11 +138,11 @@ static void put_all(struct writer *writer)
 	ops_buffer_printf(&writer->text,
 	                  "]},\n\"profiles\":[{\"type\":\"evented\",\"name\":\"stacks\",\"unit\":\"nanoseconds\",\"startValue\":0,"
 	                  "\"endValue\":%" PRId64 ",\n\"events\":[",
-	                  sum_of(writer));
-	write_text(writer);
+	                  speedscope_sum_of(writer));
+	speedscope_write_text(writer);
 	put_events(writer);
 	ops_buffer_append_text(&writer->text, "]}]}\n");
-	write_text(writer);
+	speedscope_write_text(writer);
 }
 
 bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut)
@@ -158,7 +158,7 @@ bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, st
 	ok = writer.places && writer.inner && writer.next;
 	if (ok) {
 		memset(writer.places, 0xff, names * sizeof(*writer.places));
-		link_chains(&writer);
+		speedscope_link_chains(&writer);
 		put_all(&writer);
 		ok = !writer.text.failed;
 	}

@@ -19,7 +19,7 @@ static const struct {
 	{"", ops_put_collapsed},
 };
 
-static bool ends_with(const char *text, const char *suffix)
+static bool stack_files_ends_with(const char *text, const char *suffix)
 {
 	size_t size = strlen(text), suffix_size = strlen(suffix);
 
@@ -36,7 +36,7 @@ enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, s
 
 	if (code)
 		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
-	while (!ends_with(path, formats[format].suffix))
+	while (!stack_files_ends_with(path, formats[format].suffix))
 		format++;
 	if (formats[format].put(flame, sink, &cut)) {
 		code = ops_sink_close(sink, error);

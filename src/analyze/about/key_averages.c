@@ -56,7 +56,7 @@ static const struct result_column average_columns[] = {
 const struct result_declaration table_key_averages =
 	RESULT_DECLARATION("key_averages", "The events of a name", average_columns);
 
-static void write_row(struct result_table *out, const struct ops_trace *trace, const struct ops_average *average)
+static void key_averages_write_row(struct result_table *out, const struct ops_trace *trace, const struct ops_average *average)
 {
 	struct ops_buffer shapes = {0};
 
@@ -93,7 +93,7 @@ static enum ops_code write_sorted(struct analysis_run *run, const struct ops_tra
 	if (!*sort_by)
 		out->matters = has_device_time(averages) ? "self_device_time_total" : "self_cpu_time_total";
 	for (size_t i = 0; i < averages->count; i++)
-		write_row(out, trace, &averages->rows[order ? order[i] : i]);
+		key_averages_write_row(out, trace, &averages->rows[order ? order[i] : i]);
 	ops_free(order);
 	return OPS_OK;
 }

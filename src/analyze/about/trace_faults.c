@@ -75,7 +75,7 @@ static bool look_at(struct survey *survey, struct ops_string key, struct ops_str
 }
 
 /* Equal arguments are one string, and looked at once. */
-static bool look_at_all(struct survey *survey, const struct ops_trace *trace)
+static bool trace_faults_look_at_all(struct survey *survey, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t strings = ops_trace_string_count(trace);
@@ -151,7 +151,7 @@ enum ops_code analysis_validate(struct analysis_run *run)
 	result_declare(out, &table_validate, 0);
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
-		bool done = survey && (!run->ranks[i].trace || look_at_all(survey, run->ranks[i].trace));
+		bool done = survey && (!run->ranks[i].trace || trace_faults_look_at_all(survey, run->ranks[i].trace));
 
 		if (done && run->ranks[i].trace)
 			write_survey(out, run->ranks[i].trace, survey);

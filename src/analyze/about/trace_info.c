@@ -15,13 +15,13 @@ static void write_count(struct ops_json_writer *json, const char *key, uint64_t 
 	ops_json_integer(json, ops_clamped(count));
 }
 
-static void write_name(struct ops_json_writer *json, const char *key, const char *text)
+static void trace_info_write_name(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
 }
 
-static void write_events(struct ops_json_writer *json, const struct ops_trace *trace)
+static void trace_info_write_events(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	uint64_t kinds[OPS_EVENT_KIND_COUNT] = {0};
@@ -40,7 +40,7 @@ static void write_events(struct ops_json_writer *json, const struct ops_trace *t
 	ops_json_close(json, '}');
 }
 
-static void write_tracks(struct ops_json_writer *json, const struct ops_trace *trace)
+static void trace_info_write_tracks(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	size_t count, streams = 0;
 	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
@@ -66,7 +66,7 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 }
 
 /* Steps, and their numbers if they have any. */
-static void write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
+static void trace_info_write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	struct ops_intern numbers = {0}; /* ranks that were put into one trace share them */
 	const struct ops_steps *steps = ops_steps_of(trace);
@@ -81,7 +81,7 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 		json->out->failed |= ops_intern_add(&numbers, &number, sizeof(number)) == OPS_INTERN_NONE;
 	}
 	write_count(json, "steps", numbers.count);
-	write_name(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
+	trace_info_write_name(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
 	if (numbers.count) {
 		ops_json_key(json, "first_step");
 		ops_json_integer(json, first);
@@ -91,7 +91,7 @@ static void write_steps(struct ops_json_writer *json, const struct ops_trace *tr
 	ops_intern_release(&numbers);
 }
 
-static void write_parts(struct ops_json_writer *json, const struct ops_trace *trace)
+static void trace_info_write_parts(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	size_t count;
 
@@ -123,7 +123,7 @@ static void write_metadata(struct ops_json_writer *json, const struct ops_trace 
 }
 
 /* What the recording was made with, as `recording` in its metadata: an object of texts and numbers. */
-static void write_recording(struct ops_json_writer *json, const struct ops_trace *trace)
+static void trace_info_write_recording(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	struct ops_string value;
 
@@ -133,24 +133,24 @@ static void write_recording(struct ops_json_writer *json, const struct ops_trace
 	ops_json_raw(json, value.bytes, value.size);
 }
 
-static void write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)
+static void trace_info_write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)
 {
 	const struct ops_trace_info *info = ops_trace_info(rank->trace);
 
 	ops_json_open(json, '{');
 	if (rank->path)
-		write_name(json, "file", rank->path);
+		trace_info_write_name(json, "file", rank->path);
 	ops_json_member_or_null(json, "rank", ops_trace_rank(rank->trace, rank->path));
 	if (*info->host_name)
-		write_name(json, "host", info->host_name);
+		trace_info_write_name(json, "host", info->host_name);
 	if (*info->process_name)
-		write_name(json, "process", info->process_name);
-	write_recording(json, rank->trace);
+		trace_info_write_name(json, "process", info->process_name);
+	trace_info_write_recording(json, rank->trace);
 	write_times(json, rank->trace);
-	write_steps(json, rank->trace);
-	write_events(json, rank->trace);
-	write_tracks(json, rank->trace);
-	write_parts(json, rank->trace);
+	trace_info_write_steps(json, rank->trace);
+	trace_info_write_events(json, rank->trace);
+	trace_info_write_tracks(json, rank->trace);
+	trace_info_write_parts(json, rank->trace);
 	if (metadata)
 		write_metadata(json, rank->trace);
 	ops_json_close(json, '}');
@@ -168,13 +168,13 @@ enum ops_code analysis_info(struct analysis_run *run)
 	if (code)
 		return code;
 	if (run->count == 1 && run->ranks[0].trace) {
-		write_trace(json, &run->ranks[0], metadata);
+		trace_info_write_trace(json, &run->ranks[0], metadata);
 		return OPS_OK;
 	}
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < run->count; i++)
 		if (run->ranks[i].trace)
-			write_trace(json, &run->ranks[i], metadata);
+			trace_info_write_trace(json, &run->ranks[i], metadata);
 	ops_json_close(json, ']');
 	return OPS_OK;
 }

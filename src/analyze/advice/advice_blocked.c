@@ -62,7 +62,7 @@ static const struct blocking calls[] = {
 };
 
 /* Whether a path is the file of the standard library: as Kineto shortens it, or below ".../python3.12/". */
-static bool is_file(struct ops_string path, const char *file)
+static bool advice_blocked_is_file(struct ops_string path, const char *file)
 {
 	size_t size = strlen(file);
 	const char *slash;
@@ -94,13 +94,13 @@ static bool is_method(struct ops_string name, const char *method)
 	return ops_string_is(name, method);
 }
 
-static enum advice_blocked kind_of(struct ops_string name)
+static enum advice_blocked advice_blocked_kind_of(struct ops_string name)
 {
 	struct ops_function_text function;
 	bool python = ops_function_parse(name, &function);
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i].file ? python && is_file(function.file, calls[i].file) && is_method(function.name, calls[i].name)
+		if (calls[i].file ? python && advice_blocked_is_file(function.file, calls[i].file) && is_method(function.name, calls[i].name)
 		                  : ops_string_starts(name, calls[i].name))
 			return calls[i].kind;
 	return ADVICE_RUNS;
@@ -112,6 +112,6 @@ uint8_t *advice_find_blocked(const struct advice *advice)
 	uint8_t *kinds = ops_alloc_zeroed(count + 1, 1);
 
 	for (size_t i = 0; kinds && i < count; i++)
-		kinds[i] = (uint8_t)kind_of(ops_trace_string(advice->trace, (uint32_t)i));
+		kinds[i] = (uint8_t)advice_blocked_kind_of(ops_trace_string(advice->trace, (uint32_t)i));
 	return kinds;
 }

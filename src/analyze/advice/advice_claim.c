@@ -38,7 +38,7 @@ static void add_to_parents(int64_t *ns, const uint32_t *parents, size_t count)
 }
 
 /* Down for what is claimed, since a row comes after its parent; up for the sums. */
-static void sum_up(struct advice *advice)
+static void advice_claim_sum_up(struct advice *advice)
 {
 	const uint32_t *parents = advice->events->parent;
 	size_t count = advice->events->count;
@@ -75,7 +75,7 @@ static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 }
 
 /* Returns the time that other results of the stage have claimed already. */
-static int64_t attribute(struct advice *advice, const struct advice_result *result)
+static int64_t advice_claim_attribute(struct advice *advice, const struct advice_result *result)
 {
 	int64_t lost_ns = 0;
 	size_t rests = 0;
@@ -85,12 +85,12 @@ static int64_t attribute(struct advice *advice, const struct advice_result *resu
 		lost_ns = ops_sum(lost_ns, result->claims.items[i].rest ? 0 : apply(advice, &result->claims.items[i]));
 	}
 	if (result->claims.count)
-		sum_up(advice);
+		advice_claim_sum_up(advice);
 	for (size_t i = 0; rests && i < result->claims.count; i++)
 		if (result->claims.items[i].rest)
 			apply(advice, &result->claims.items[i]);
 	if (rests)
-		sum_up(advice);
+		advice_claim_sum_up(advice);
 	return lost_ns;
 }
 
@@ -113,7 +113,7 @@ void advice_attribute(struct advice *advice, struct advice_result *results, size
 	if (count)
 		qsort(results, count, sizeof(*results), compare_results);
 	for (size_t i = 0; i < count; i++) {
-		double lost_ns = (double)attribute(advice, &results[i]);
+		double lost_ns = (double)advice_claim_attribute(advice, &results[i]);
 		struct advice_finding *finding = results[i].findings.count ? &results[i].findings.items[0] : NULL;
 
 		if (!finding || lost_ns <= 0)

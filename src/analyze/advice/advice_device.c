@@ -18,7 +18,7 @@
 /* Work on the device gets the time that no earlier work has: overlapping work saves nothing when it disappears, and all of
  * it takes no longer than the device is busy. Only time within the step counts. Collectives have separate rules and do not
  * compete. */
-static void add_device_work(struct advice *advice)
+static void advice_device_add_device_work(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	int64_t busy_ns = INT64_MIN;
@@ -70,7 +70,7 @@ bool advice_charge_device(struct advice *advice)
 		return false;
 	for (size_t i = 0; i < advice->views->device_events.count; i++)
 		on_device[advice->views->device_events.items[i].row] = 1;
-	add_device_work(advice);
+	advice_device_add_device_work(advice);
 	memset(advice->self_ns, 0, (events->count + 1) * sizeof(*advice->self_ns));
 	for (uint32_t row = (uint32_t)events->count; row-- > 0;) {
 		uint32_t parent = events->parent[row];

@@ -37,7 +37,7 @@ static bool add_gap(struct advice *advice, const struct ops_intervals *steady, s
 	return added != NULL;
 }
 
-static bool find_gaps(struct advice *advice, const struct ops_intervals *steady)
+static bool advice_idle_find_gaps(struct advice *advice, const struct ops_intervals *steady)
 {
 	const struct ops_events *events = advice->events;
 	size_t cursor = 0;
@@ -93,7 +93,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 }
 
 /* The innermost row of a thread at the current time. */
-static uint32_t row_at(struct walk *walk, uint32_t track, int64_t time_ns)
+static uint32_t advice_idle_row_at(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
 
@@ -151,7 +151,7 @@ static uint8_t cause_of(struct walk *walk, struct advice_gap *gap)
 		return ADVICE_IDLE_DEVICE;
 	middle_ns = gap->start_ns + host_ns / 2;
 	walk_to(walk, middle_ns);
-	gap->row = row_at(walk, advice->events->track[call], middle_ns);
+	gap->row = advice_idle_row_at(walk, advice->events->track[call], middle_ns);
 	if (gap->row != OPS_NONE && (advice->zone[gap->row] & ADVICE_IN_LOADER))
 		return ADVICE_IDLE_LOADER;
 	if (sync != OPS_NONE && ops_sum(advice->events->end_ns[sync], SKEW_NS) >= gap->start_ns)
@@ -278,7 +278,7 @@ bool advice_idle_find(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
 	bool done = !advice->views->device_events.count ||
-	            (advice_steady_spans(advice, &steady) && find_gaps(advice, &steady) && find_causes(advice, &steady) &&
+	            (advice_steady_spans(advice, &steady) && advice_idle_find_gaps(advice, &steady) && find_causes(advice, &steady) &&
 	             find_exposed(advice, &steady));
 
 	ops_intervals_release(&steady);

@@ -27,7 +27,7 @@ static bool runs_python(const struct advice *advice, uint32_t row)
 }
 
 /* Proceeds to a time: open rows get their self time until then. */
-static bool go_on(struct walk *walk, uint32_t track, int64_t time_ns)
+static bool advice_interpreter_go_on(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
 	uint32_t *row = &walk->current[track];
@@ -66,11 +66,11 @@ bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns)
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		if ((events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || advice_is_device_work(advice, row))
 			continue;
-		done = go_on(&walk, events->track[row], events->start_ns[row]);
+		done = advice_interpreter_go_on(&walk, events->track[row], events->start_ns[row]);
 		walk.current[events->track[row]] = row;
 	}
 	for (uint32_t track = 0; done && track < tracks; track++)
-		done = go_on(&walk, track, INT64_MAX);
+		done = advice_interpreter_go_on(&walk, track, INT64_MAX);
 	ops_intervals_sort(&walk.own);
 	ops_intervals_sort(&walk.others);
 	done = done && ops_intervals_intersect(&walk.own, &walk.others, &both);

@@ -38,7 +38,7 @@ static void append_needs(struct ops_buffer *out, uint32_t of)
 
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
-static void append_text(const struct advice_style *style, const char *before, const char *text)
+static void advice_list_append_text(const struct advice_style *style, const char *before, const char *text)
 {
 	ops_buffer_append_text(style->out, before);
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
@@ -47,23 +47,23 @@ static void append_text(const struct advice_style *style, const char *before, co
 static void append_rule(const struct advice_style *style, const struct advice_rule *rule)
 {
 	ops_buffer_printf(style->out, "\n## %s\n\n**%s.**\n\n", rule->id, rule->title);
-	append_text(style, "- **Reported if:** ", rule->condition);
+	advice_list_append_text(style, "- **Reported if:** ", rule->condition);
 	ops_buffer_append_text(style->out, "- **Predicted gain:** ");
 	if (strncmp(rule->gain, "none", 4) != 0)
 		ops_buffer_printf(style->out, "%s ", advice_bound_name(rule->bound));
-	append_text(style, "", rule->gain);
+	advice_list_append_text(style, "", rule->gain);
 	ops_buffer_append_text(style->out, "- **Requires:** ");
 	append_needs(style->out, rule->needs);
 	if (rule->severity_max)
 		ops_buffer_printf(style->out, "\n- **Severity:** at most %s", advice_severity_name(rule->severity_max));
-	append_text(style, "\n\nWhy: ", rule->explanation);
-	append_text(style, "\nTo do: ", rule->advice);
+	advice_list_append_text(style, "\n\nWhy: ", rule->explanation);
+	advice_list_append_text(style, "\nTo do: ", rule->advice);
 	if (rule->code)
 		advice_append_code(style, rule->code);
 	ops_buffer_printf(style->out, "\n[Documentation](%s)\n", rule->link);
 }
 
-static void write_page(struct ops_buffer *out)
+static void advice_list_write_page(struct ops_buffer *out)
 {
 	const struct advice_style style = {out, true};
 
@@ -100,7 +100,7 @@ static const struct result_column columns[] = {
 };
 static const struct result_declaration table_rules = RESULT_DECLARATION("rules", "A rule of advice", columns);
 
-static bool write_table(enum ops_format format, struct ops_buffer *out)
+static bool advice_list_write_table(enum ops_format format, struct ops_buffer *out)
 {
 	struct result result;
 	bool done;
@@ -119,8 +119,8 @@ enum ops_code ops_advice_rules(enum ops_format format, char **ret_text, size_t *
 	struct ops_buffer out = {0};
 
 	if (format == OPS_FORMAT_MARKDOWN)
-		write_page(&out);
+		advice_list_write_page(&out);
 	else
-		out.failed |= !write_table(format, &out);
+		out.failed |= !advice_list_write_table(format, &out);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -51,7 +51,7 @@ struct search {
 	uint8_t *reading;
 };
 
-static uint64_t key_of(const struct advice *advice, uint32_t row)
+static uint64_t advice_loops_key_of(const struct advice *advice, uint32_t row)
 {
 	uint64_t key = advice->events->parent[row];
 	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
@@ -61,7 +61,7 @@ static uint64_t key_of(const struct advice *advice, uint32_t row)
 }
 
 /* Directly below a function of the program, or a range or step in one. */
-static bool is_candidate(const struct advice *advice, uint32_t row)
+static bool advice_loops_is_candidate(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row], caller = advice->caller[row];
 
@@ -112,12 +112,12 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 		uint32_t *index;
 		struct iteration *iteration;
 
-		if (!is_candidate(advice, row))
+		if (!advice_loops_is_candidate(advice, row))
 			continue;
 		visit = visit_of(search, advice, row);
 		if (!visit)
 			return false;
-		index = ops_map_slot(&search->iterations_by_key, key_of(advice, row), (uint32_t)search->iterations.count);
+		index = ops_map_slot(&search->iterations_by_key, advice_loops_key_of(advice, row), (uint32_t)search->iterations.count);
 		if (!index)
 			return false;
 		if (*index == search->iterations.count) {

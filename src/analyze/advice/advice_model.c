@@ -54,7 +54,7 @@ static bool is_library(struct ops_string file)
 
 enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
 
-static enum frame frame_of(const struct advice *advice, uint32_t row, uint8_t *known)
+static enum frame advice_model_frame_of(const struct advice *advice, uint32_t row, uint8_t *known)
 {
 	struct ops_function_text function;
 	uint8_t *slot = &known[advice->events->name[row]];
@@ -113,13 +113,13 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 	return site != NULL;
 }
 
-static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
+static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t *known)
 {
 	uint32_t parent = advice->events->parent[row], caller;
 
 	if (parent == OPS_NONE)
 		return true;
-	caller = frame_of(advice, parent, known) >= FRAME_LIBRARY ? parent : advice->caller[parent];
+	caller = advice_model_frame_of(advice, parent, known) >= FRAME_LIBRARY ? parent : advice->caller[parent];
 	advice->caller[row] = caller;
 	/* Calls of an operator are at the place of the operator, also if that is another operator's: a backward node is at
 	 * the place of its forward operator. */
@@ -129,7 +129,7 @@ static bool place_row(struct advice *advice, uint32_t row, uint8_t *known)
 	}
 	if (caller == OPS_NONE)
 		return true;
-	if (frame_of(advice, caller, known) == FRAME_USER)
+	if (advice_model_frame_of(advice, caller, known) == FRAME_USER)
 		return add_site(advice, row, caller);
 	advice->site[row] = advice->site[caller];
 	return true;
@@ -175,7 +175,7 @@ static bool find_busiest_lines(struct advice *advice)
 	return true;
 }
 
-static bool find_places(struct advice *advice)
+static bool advice_model_find_places(struct advice *advice)
 {
 	const uint32_t *forward = advice->forward;
 	uint8_t *known = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1);
@@ -183,8 +183,8 @@ static bool find_places(struct advice *advice)
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		advice->caller[row] = advice->site[row] = OPS_NONE;
-		done = place_row(advice, row, known) &&
-		       (frame_of(advice, row, known) != FRAME_USER || add_own_site(advice, row));
+		done = advice_model_place_row(advice, row, known) &&
+		       (advice_model_frame_of(advice, row, known) != FRAME_USER || add_own_site(advice, row));
 		if (forward[row] != OPS_NONE && advice->site[forward[row]] != OPS_NONE)
 			advice->site[row] = advice->site[forward[row]];
 	}
@@ -251,7 +251,7 @@ static void find_engine_times(struct advice *advice)
 }
 
 /* From the last row to the first: children come after their parents. */
-static void sum_up(struct advice *advice)
+static void advice_model_sum_up(struct advice *advice)
 {
 	const uint32_t *forward = advice->forward;
 
@@ -290,7 +290,7 @@ static void find_needs(struct advice *advice)
 	}
 }
 
-static bool allocate(struct advice *advice)
+static bool advice_model_allocate(struct advice *advice)
 {
 	size_t count = advice->events->count + 1, strings = ops_trace_string_count(advice->trace) + 1;
 
@@ -341,14 +341,14 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	advice->views = ops_views_open(&advice->own_views, trace, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = advice->views && allocate(advice) && advice_read_machine(advice);
+	done = advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
-	done = done && find_forwards(advice) && find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
+	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
-		sum_up(advice);
+		advice_model_sum_up(advice);
 		done = advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "derive/messages.h"
 
-static uint32_t text(struct advice_ranks *ranks, struct ops_string string)
+static uint32_t advice_ranks_text(struct advice_ranks *ranks, struct ops_string string)
 {
 	return ops_intern_add(&ranks->texts, string.bytes, string.size);
 }
@@ -37,17 +37,17 @@ static bool find_place(struct gathering *gathering, uint32_t site, uint32_t row,
 		return known != NULL;
 	}
 	memset(&place, 0, sizeof(place));
-	place.file = text(gathering->ranks, where.file);
-	place.function = text(gathering->ranks, where.function);
-	place.module = text(gathering->ranks, where.module);
-	place.operator_name = text(gathering->ranks, where.operator_name);
+	place.file = advice_ranks_text(gathering->ranks, where.file);
+	place.function = advice_ranks_text(gathering->ranks, where.function);
+	place.module = advice_ranks_text(gathering->ranks, where.module);
+	place.operator_name = advice_ranks_text(gathering->ranks, where.operator_name);
 	place.line = where.line;
 	*known = *ret_place = ops_intern_add(&gathering->ranks->places, &place, sizeof(place));
 	return place.file != OPS_INTERN_NONE && place.function != OPS_INTERN_NONE && place.module != OPS_INTERN_NONE &&
 	       place.operator_name != OPS_INTERN_NONE && *ret_place != OPS_INTERN_NONE;
 }
 
-static bool add_time(struct gathering *gathering, uint32_t site, uint32_t row, int64_t ns)
+static bool advice_ranks_add_time(struct gathering *gathering, uint32_t site, uint32_t row, int64_t ns)
 {
 	struct rank *rank = gathering->rank;
 	uint32_t place, *at;
@@ -80,13 +80,13 @@ static bool gather_times(struct gathering *gathering)
 		if (!advice_counts(advice, row) || (views->names[advice->events->name[row]] & VIEW_NAME_COLLECTIVE))
 			continue;
 		if (views->parts[row] == VIEW_LOADER)
-			done = add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
+			done = advice_ranks_add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
 		else if (advice->zone[row] & ADVICE_IN_LOADER)
 			continue;
 		else if (views->parts[row] == VIEW_OPERATOR && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
+			done = advice_ranks_add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
 		else if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
-			done = add_time(gathering, advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
+			done = advice_ranks_add_time(gathering, advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
 			                                                                     : advice_own_site(advice, row),
 			                row, advice->events->self_ns[row]);
 	}
@@ -95,7 +95,7 @@ static bool gather_times(struct gathering *gathering)
 		uint32_t launch = advice_launch_row(advice, event);
 
 		if (!event->communicates && advice_counts(advice, event->row))
-			done = add_time(gathering, advice->site[launch], launch, advice_ns(advice, event->row));
+			done = advice_ranks_add_time(gathering, advice->site[launch], launch, advice_ns(advice, event->row));
 	}
 	return done;
 }
@@ -108,14 +108,14 @@ struct key {
 	int64_t bytes;
 };
 
-static int64_t argument(const struct advice *advice, uint32_t row, const char *name)
+static int64_t advice_ranks_argument(const struct advice *advice, uint32_t row, const char *name)
 {
 	struct ops_string json;
 
 	return ops_event_arg(advice->trace, row, name, &json) ? strtoll(json.bytes, NULL, 10) : 0;
 }
 
-static struct ops_string group_of(const struct advice *advice, uint32_t row)
+static struct ops_string advice_ranks_group_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
 
@@ -125,7 +125,7 @@ static struct ops_string group_of(const struct advice *advice, uint32_t row)
 /* What a link carries of a message, in either direction. */
 static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_string kind, int64_t bytes, int64_t group_size)
 {
-	double in = (double)argument(advice, row, "In msg nelems"), out = (double)argument(advice, row, "Out msg nelems");
+	double in = (double)advice_ranks_argument(advice, row, "In msg nelems"), out = (double)advice_ranks_argument(advice, row, "Out msg nelems");
 	struct ops_string name;
 
 	if (!ops_event_arg(advice->trace, row, "Collective name", &name))
@@ -133,12 +133,12 @@ static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_st
 	return (double)bytes * (out > in && in > 0 ? out / in : 1) * collective_bus_factor(name, group_size);
 }
 
-static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t host, int64_t bytes)
+static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t row, uint32_t host, int64_t bytes)
 {
 	struct advice *advice = gathering->advice;
 	struct rank_collective *collective = OPS_ARRAY_PUSH(&gathering->rank->collectives);
 	struct ops_string kind = advice_name(advice, host == OPS_NONE ? row : host);
-	int64_t group_size = argument(advice, row, "Group size");
+	int64_t group_size = advice_ranks_argument(advice, row, "Group size");
 
 	if (!collective)
 		return false;
@@ -147,7 +147,7 @@ static bool add_collective(struct gathering *gathering, uint32_t row, uint32_t h
 	*collective = (struct rank_collective){
 		.step = advice->step_of[row], .start_ns = advice->events->start_ns[row], .end_ns = advice->events->end_ns[row],
 		.bytes = bytes, .bus_bytes = bus_bytes(advice, row, kind, bytes, group_size),
-		.kind = text(gathering->ranks, kind), .group = text(gathering->ranks, group_of(advice, row))};
+		.kind = advice_ranks_text(gathering->ranks, kind), .group = advice_ranks_text(gathering->ranks, advice_ranks_group_of(advice, row))};
 	return collective->kind != OPS_INTERN_NONE && collective->group != OPS_INTERN_NONE &&
 	       find_place(gathering, advice->site[host == OPS_NONE ? row : host], host == OPS_NONE ? row : host,
 	                  &collective->place);
@@ -168,7 +168,7 @@ static bool gather_collectives(struct gathering *gathering)
 		if (!event->communicates || !advice_counts(advice, event->row))
 			continue;
 		collective = event->collective == OPS_NONE ? NULL : &views->collectives.items[event->collective];
-		done = add_collective(gathering, event->row, collective ? collective->row : OPS_NONE,
+		done = advice_ranks_add_collective(gathering, event->row, collective ? collective->row : OPS_NONE,
 		                      bytes || !collective ? bytes : collective->bytes);
 	}
 	if (gathering->rank->collectives.count)
@@ -177,12 +177,12 @@ static bool gather_collectives(struct gathering *gathering)
 		const struct view_collective *collective = &views->collectives.items[i];
 
 		if (advice->step_of[collective->row] != OPS_NONE)
-			done = add_collective(gathering, collective->row, OPS_NONE, collective->bytes);
+			done = advice_ranks_add_collective(gathering, collective->row, OPS_NONE, collective->bytes);
 	}
 	return done;
 }
 
-static int compare_starts(const void *a, const void *b)
+static int advice_ranks_compare_starts(const void *a, const void *b)
 {
 	const struct rank_collective *left = a, *right = b;
 
@@ -191,7 +191,7 @@ static int compare_starts(const void *a, const void *b)
 
 /* The host requests each collective by an operator, and threads of Gloo run them in that order: the nth belongs to the nth
  * operator, which has the line and the time of the request. */
-static bool find_calls(struct gathering *gathering)
+static bool advice_ranks_find_calls(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
 	struct rank *rank = gathering->rank;
@@ -315,7 +315,7 @@ static bool gather_steps(struct gathering *gathering)
 
 		if (!added)
 			return false;
-		*added = (struct rank_step){.name = text(gathering->ranks, step->name), .steady = advice->steady[i],
+		*added = (struct rank_step){.name = advice_ranks_text(gathering->ranks, step->name), .steady = advice->steady[i],
 		                            .ns = ops_difference(step->end_ns, step->start_ns)};
 		if (added->name == OPS_INTERN_NONE)
 			return false;
@@ -323,7 +323,7 @@ static bool gather_steps(struct gathering *gathering)
 	return true;
 }
 
-static void measure_steps(struct gathering *gathering, const struct activity *activity)
+static void advice_ranks_measure_steps(struct gathering *gathering, const struct activity *activity)
 {
 	size_t exposed = 0, alone = 0;
 
@@ -338,24 +338,24 @@ static void measure_steps(struct gathering *gathering, const struct activity *ac
 
 /* --- one rank ------------------------------------------------------------------------------------------------------- */
 
-static void release_rank(struct rank *rank)
+static void advice_ranks_release_rank(struct rank *rank)
 {
 	OPS_ARRAY_RELEASE(&rank->steps);
 	OPS_ARRAY_RELEASE(&rank->collectives);
 	OPS_ARRAY_RELEASE(&rank->times);
 }
 
-static bool gather(struct gathering *gathering)
+static bool advice_ranks_gather(struct gathering *gathering)
 {
 	struct rank *rank = gathering->rank;
 	struct activity activity = {0};
 	bool done = gather_steps(gathering) && gather_collectives(gathering);
 
 	if (done && rank->collectives.count) {
-		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items), compare_starts);
-		done = find_calls(gathering) && number_collectives(gathering) && gather_activity(gathering, &activity) && gather_times(gathering);
+		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items), advice_ranks_compare_starts);
+		done = advice_ranks_find_calls(gathering) && number_collectives(gathering) && gather_activity(gathering, &activity) && gather_times(gathering);
 		if (done)
-			measure_steps(gathering, &activity);
+			advice_ranks_measure_steps(gathering, &activity);
 	}
 	release_activity(&activity);
 	return done;
@@ -369,8 +369,8 @@ bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const s
 	struct rank *added = NULL;
 	bool done;
 
-	rank.name = text(ranks, (struct ops_string){worker->name, strlen(worker->name)});
-	done = rank.name != OPS_INTERN_NONE && gather(&gathering);
+	rank.name = advice_ranks_text(ranks, (struct ops_string){worker->name, strlen(worker->name)});
+	done = rank.name != OPS_INTERN_NONE && advice_ranks_gather(&gathering);
 	ops_map_release(&gathering.times);
 	ops_map_release(&gathering.known);
 	/* Spans of one worker come one after the other. */
@@ -378,11 +378,11 @@ bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const s
 		if (ranks->ranks.items[i].name == rank.name)
 			added = &ranks->ranks.items[i];
 	if (added)
-		release_rank(added);
+		advice_ranks_release_rank(added);
 	if (done && rank.collectives.count && !added)
 		added = OPS_ARRAY_PUSH(&ranks->ranks);
 	if (!added) {
-		release_rank(&rank);
+		advice_ranks_release_rank(&rank);
 		return done && !rank.collectives.count;
 	}
 	*added = rank;
@@ -402,7 +402,7 @@ struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t plac
 
 /* --- all ranks ------------------------------------------------------------------------------------------------------ */
 
-static bool find_shortest(struct advice_ranks *ranks)
+static bool advice_ranks_find_shortest(struct advice_ranks *ranks)
 {
 	size_t count = ranks->keys.count + 1;
 
@@ -454,7 +454,7 @@ static bool measure_transfers(const struct advice_ranks *ranks, struct rank *ran
 
 bool advice_ranks_finalize(struct advice_ranks *ranks)
 {
-	bool done = find_shortest(ranks);
+	bool done = advice_ranks_find_shortest(ranks);
 
 	for (size_t i = 0; done && i < ranks->ranks.count; i++)
 		done = measure_transfers(ranks, &ranks->ranks.items[i]);
@@ -464,7 +464,7 @@ bool advice_ranks_finalize(struct advice_ranks *ranks)
 void advice_ranks_release(struct advice_ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->ranks.count; i++)
-		release_rank(&ranks->ranks.items[i]);
+		advice_ranks_release_rank(&ranks->ranks.items[i]);
 	OPS_ARRAY_RELEASE(&ranks->ranks);
 	ops_intern_release(&ranks->texts);
 	ops_intern_release(&ranks->keys);

@@ -36,7 +36,7 @@ static bool set_maker(struct tracing *tracing, uint64_t address, uint32_t row)
 	return slot != NULL;
 }
 
-static bool follow_memory(struct tracing *tracing, const struct advice *advice, int64_t time_ns)
+static bool advice_recurrent_follow_memory(struct tracing *tracing, const struct advice *advice, int64_t time_ns)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
@@ -71,12 +71,12 @@ static bool depends(const struct tracing *tracing, const struct advice *advice, 
 	return false;
 }
 
-static bool take(struct tracing *tracing, struct advice *advice, uint32_t row)
+static bool advice_recurrent_take(struct tracing *tracing, struct advice *advice, uint32_t row)
 {
 	uint32_t index = advice->loop_of[row];
 	struct ops_storage storage;
 
-	if (!follow_memory(tracing, advice, advice->events->start_ns[row]))
+	if (!advice_recurrent_follow_memory(tracing, advice, advice->events->start_ns[row]))
 		return false;
 	if (index != OPS_NONE && depends(tracing, advice, row)) {
 		tracing->dependent[row] = 1;
@@ -88,7 +88,7 @@ static bool take(struct tracing *tracing, struct advice *advice, uint32_t row)
 	return true;
 }
 
-static bool walk(struct tracing *tracing, struct advice *advice)
+static bool advice_recurrent_walk(struct tracing *tracing, struct advice *advice)
 {
 	bool done = true;
 
@@ -103,7 +103,7 @@ static bool walk(struct tracing *tracing, struct advice *advice)
 			                         (loop->begin_count / loop->least_count);
 		}
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = take(tracing, advice, row);
+			done = advice_recurrent_take(tracing, advice, row);
 	}
 	return done;
 }
@@ -120,7 +120,7 @@ bool advice_find_recurrent(struct advice *advice)
 	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
 	tracing.iteration_of = ops_alloc_zeroed(count, sizeof(*tracing.iteration_of));
 	tracing.dependent = ops_alloc_zeroed(count, 1);
-	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && walk(&tracing, advice);
+	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && advice_recurrent_walk(&tracing, advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 

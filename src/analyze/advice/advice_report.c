@@ -19,7 +19,7 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-static bool matches(struct ops_string text, const char *pattern)
+static bool advice_report_matches(struct ops_string text, const char *pattern)
 {
 	size_t size = strlen(pattern);
 	bool before = size > 1 && pattern[0] == '*', behind = size > 1 && pattern[size - 1] == '*';
@@ -38,7 +38,7 @@ static bool matches(struct ops_string text, const char *pattern)
 bool advice_text_like(struct ops_string text, const char *const *patterns)
 {
 	for (size_t i = 0; patterns[i]; i++)
-		if (matches(text, patterns[i]))
+		if (advice_report_matches(text, patterns[i]))
 			return true;
 	return false;
 }
@@ -50,7 +50,7 @@ uint8_t *advice_names(const struct advice *advice, const char *const *names)
 
 	for (size_t i = 0; which && i < count; i++)
 		for (size_t n = 0; names[n] && !which[i]; n++)
-			if (matches(ops_trace_string(advice->trace, (uint32_t)i), names[n]))
+			if (advice_report_matches(ops_trace_string(advice->trace, (uint32_t)i), names[n]))
 				which[i] = (uint8_t)(n + 1);
 	return which;
 }
@@ -115,7 +115,7 @@ uint32_t advice_own_site(const struct advice *advice, uint32_t row)
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
-static bool keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
+static bool advice_report_keep(struct advice_report *report, const char *bytes, size_t size, struct ops_string *ret_text)
 {
 	char *copy = ops_arena_copy(&report->texts, bytes, size);
 
@@ -143,7 +143,7 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 
 /* The operator that a row is or that calls it; else the row itself if it is a call of the driver, a kernel, a loader, an
  * optimizer or a collective. Files of 2020 have steps among operators. */
-static struct ops_string operator_of(const struct advice *advice, uint32_t row)
+static struct ops_string advice_report_operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
 
@@ -159,7 +159,7 @@ static struct ops_string operator_of(const struct advice *advice, uint32_t row)
 
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
-	struct advice_where where = {.module = module_of(advice, row), .operator_name = operator_of(advice, row),
+	struct advice_where where = {.module = module_of(advice, row), .operator_name = advice_report_operator_of(advice, row),
 	                             .trace = advice->report->traces, .row = row};
 	struct ops_function_text function;
 
@@ -175,10 +175,10 @@ struct advice_where advice_describe(const struct advice *advice, uint32_t site, 
 
 static bool keep_where(struct advice_report *report, struct advice_where *where)
 {
-	return keep(report, where->file.bytes, where->file.size, &where->file) &&
-	       keep(report, where->function.bytes, where->function.size, &where->function) &&
-	       keep(report, where->module.bytes, where->module.size, &where->module) &&
-	       keep(report, where->operator_name.bytes, where->operator_name.size, &where->operator_name);
+	return advice_report_keep(report, where->file.bytes, where->file.size, &where->file) &&
+	       advice_report_keep(report, where->function.bytes, where->function.size, &where->function) &&
+	       advice_report_keep(report, where->module.bytes, where->module.size, &where->module) &&
+	       advice_report_keep(report, where->operator_name.bytes, where->operator_name.size, &where->operator_name);
 }
 
 static int compare_costs(const void *a, const void *b)
@@ -254,18 +254,18 @@ static bool format_evidence(struct advice_report *report, struct ops_string *ret
 
 	vsnprintf(facts, sizeof(facts), format, arguments);
 	ops_buffer_printf(&text, "%s Predicted gain: %s.", facts, gain);
-	done = !text.failed && keep(report, text.bytes, text.size, ret_text);
+	done = !text.failed && advice_report_keep(report, text.bytes, text.size, ret_text);
 	ops_buffer_release(&text);
 	return done;
 }
 
 /* Adds what the result says of itself, copies what the finding borrows, and adds the finding. */
-static bool push(struct advice_result *result, struct advice_finding finding, const char *format, va_list arguments)
+static bool advice_report_push(struct advice_result *result, struct advice_finding finding, const char *format, va_list arguments)
 {
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
 	bool done = format_evidence(result->report, &finding.evidence, result->rule->gain, format, arguments) &&
-	            keep(result->report, detail, strlen(detail), &finding.detail);
+	            advice_report_keep(result->report, detail, strlen(detail), &finding.detail);
 
 	for (size_t i = 0; done && i < finding.where_count; i++)
 		done = keep_where(result->report, &finding.where[i]);
@@ -276,7 +276,7 @@ static bool push(struct advice_result *result, struct advice_finding finding, co
 	return added != NULL;
 }
 
-static bool report(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format,
+static bool advice_report_report(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format,
                    va_list arguments)
 {
 	const struct advice *advice = result->advice;
@@ -289,7 +289,7 @@ static bool report(struct advice_result *result, const struct advice_tally *plac
 	finding.gain_pct = advice_percent(advice, gain_ns);
 	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
 		return true;
-	return add_places(advice, places, &finding) && push(result, finding, format, arguments);
+	return add_places(advice, places, &finding) && advice_report_push(result, finding, format, arguments);
 }
 
 bool advice_report_at(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format, ...)
@@ -298,7 +298,7 @@ bool advice_report_at(struct advice_result *result, const struct advice_tally *p
 	bool done;
 
 	va_start(arguments, format);
-	done = report(result, places, gain_ns, format, arguments);
+	done = advice_report_report(result, places, gain_ns, format, arguments);
 	va_end(arguments);
 	return done;
 }
@@ -309,7 +309,7 @@ bool advice_report_gain(struct advice_result *result, double gain_ns, const char
 	bool done;
 
 	va_start(arguments, format);
-	done = report(result, &result->tally, gain_ns, format, arguments);
+	done = advice_report_report(result, &result->tally, gain_ns, format, arguments);
 	va_end(arguments);
 	return done;
 }
@@ -320,7 +320,7 @@ bool advice_report_costs(struct advice_result *result, const char *format, ...)
 	bool done;
 
 	va_start(arguments, format);
-	done = report(result, &result->tally, (double)result->tally.ns, format, arguments);
+	done = advice_report_report(result, &result->tally, (double)result->tally.ns, format, arguments);
 	va_end(arguments);
 	return done;
 }
@@ -336,7 +336,7 @@ bool advice_report_of_run(struct advice_result *result, struct advice_finding fi
 	if (finding.where_count)
 		memcpy(finding.where, where, finding.where_count * sizeof(*where));
 	va_start(arguments, format);
-	done = push(result, finding, format, arguments);
+	done = advice_report_push(result, finding, format, arguments);
 	va_end(arguments);
 	return done;
 }

@@ -67,7 +67,7 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 }
 
 /* The rows of steps on a track with the `path` of each; `steps` has the step of each. */
-static size_t gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows, uint32_t *steps)
+static size_t advice_waits_gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows, uint32_t *steps)
 {
 	const struct ops_events *events = advice->events;
 	size_t count = 0, at = 0;
@@ -85,7 +85,7 @@ static size_t gather(const struct advice *advice, uint32_t track, const uint64_t
 }
 
 /* Reduces the self time of each row to its excess over the median of equal rows. */
-static void find_excess(struct own *rows, size_t count, const uint32_t *steps)
+static void advice_waits_find_excess(struct own *rows, size_t count, const uint32_t *steps)
 {
 	qsort(rows, count, sizeof(*rows), by_path);
 	for (size_t first = 0, next; first < count; first = next) {
@@ -164,8 +164,8 @@ bool advice_take_out_waits(struct advice *advice)
 	done = paths && steps && rows;
 	if (done) {
 		find_paths(advice, paths);
-		count = gather(advice, track, paths, rows, steps);
-		find_excess(rows, count, steps);
+		count = advice_waits_gather(advice, track, paths, rows, steps);
+		advice_waits_find_excess(rows, count, steps);
 		for (size_t first = 0, next; first < count; first = next) {
 			for (next = first + 1; next < count && rows[next].path == rows[first].path; next++)
 				;

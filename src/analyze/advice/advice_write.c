@@ -32,7 +32,7 @@ const char *advice_bound_name(enum advice_bound bound)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void advice_write_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
@@ -47,7 +47,7 @@ static void write_known(struct ops_json_writer *json, const char *key, struct op
 		ops_json_null(json);
 }
 
-static void write_number(struct ops_json_writer *json, const char *key, uint32_t number, bool known)
+static void advice_write_number(struct ops_json_writer *json, const char *key, uint32_t number, bool known)
 {
 	ops_json_key(json, key);
 	if (known)
@@ -66,12 +66,12 @@ static void write_where(struct ops_json_writer *json, const struct advice_where 
 {
 	ops_json_open(json, '{');
 	write_known(json, "file", where->file);
-	write_number(json, "line", where->line, where->line != 0);
+	advice_write_number(json, "line", where->line, where->line != 0);
 	write_known(json, "function", where->function);
 	write_known(json, "module", where->module);
 	write_known(json, "operator", where->operator_name);
-	write_number(json, "trace", where->trace, where->row != OPS_NONE);
-	write_number(json, "row", where->row, where->row != OPS_NONE);
+	advice_write_number(json, "trace", where->trace, where->row != OPS_NONE);
+	advice_write_number(json, "row", where->row, where->row != OPS_NONE);
 	ops_json_close(json, '}');
 }
 
@@ -80,17 +80,17 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	struct ops_buffer advice = {0};
 
 	ops_json_open(json, '{');
-	write_text(json, "id", finding->rule->id);
-	write_text(json, "title", finding->rule->title);
-	write_text(json, "severity", advice_severity_name(finding->severity));
-	write_text(json, "confidence", advice_confidence_name(finding->confidence));
+	advice_write_write_text(json, "id", finding->rule->id);
+	advice_write_write_text(json, "title", finding->rule->title);
+	advice_write_write_text(json, "severity", advice_severity_name(finding->severity));
+	advice_write_write_text(json, "confidence", advice_confidence_name(finding->confidence));
 	ops_json_key(json, "where");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < finding->where_count; i++)
 		write_where(json, &finding->where[i]);
 	ops_json_close(json, ']');
 	write_known(json, "evidence", finding->evidence);
-	write_text(json, "explanation", finding->rule->explanation);
+	advice_write_write_text(json, "explanation", finding->rule->explanation);
 	ops_buffer_append(&advice, finding->detail.bytes, finding->detail.size);
 	ops_buffer_append_text(&advice, finding->detail.size ? " " : "");
 	ops_buffer_append_text(&advice, finding->rule->advice);
@@ -104,7 +104,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_number(json, finding->gain_ms);
 	ops_json_key(json, "predicted_gain_percent");
 	ops_json_number(json, finding->gain_pct);
-	write_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
+	advice_write_write_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
 	ops_json_key(json, "links");
 	ops_json_open(json, '[');
 	ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
@@ -127,8 +127,8 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_open(&json, '{');
 	write_figure(&json, "ms", report->step_ms);
 	write_figure(&json, "average_step_ms", report->mean_ms);
-	write_number(&json, "steady_steps", report->steady, true);
-	write_number(&json, "steps", report->steps, true);
+	advice_write_number(&json, "steady_steps", report->steady, true);
+	advice_write_number(&json, "steps", report->steps, true);
 	write_figure(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
 	ops_json_close(&json, '}');
 	ops_json_key(&json, "checked");
@@ -354,7 +354,7 @@ static void append_count(const struct advice_style *style, const struct advice_r
 }
 
 /* Says what percentages are shares of. */
-static void append_base(const struct advice_style *style, const struct advice_report *report)
+static void advice_write_append_base(const struct advice_style *style, const struct advice_report *report)
 {
 	char text[384], step[32], mean[32];
 	size_t used;
@@ -439,7 +439,7 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 
 	ops_buffer_append_text(out, markdown ? "## Advice\n\n" : "");
 	append_count(&style, report);
-	append_base(&style, report);
+	advice_write_append_base(&style, report);
 	if (markdown && report->findings.count > 1)
 		append_summary(&style, report);
 	for (size_t i = 0; i < report->findings.count; i++)

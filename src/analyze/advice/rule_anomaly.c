@@ -18,7 +18,7 @@ static bool is_anomaly(const struct advice *advice, uint32_t row, uint8_t which)
 static const char *const names[] = {"*detect_anomaly.__init__", "*format_stack", "*is_nonzero", "*isnan", "*any",
                                        NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_anomaly_find(const struct advice *advice, struct advice_result *result)
 {
 	static const uint8_t kinds[] = {0, SWITCH, STACK, SEARCH, SEARCH, SEARCH};
 	struct advice_tally switches = {0};
@@ -68,5 +68,5 @@ const struct advice_rule advice_rule_anomaly = {
 	.stage = ADVICE_STAGE_CALLS,
 	.confidence = ADVICE_SURE,
 	.names = names,
-	.find = find,
+	.find = rule_anomaly_find,
 };

@@ -35,7 +35,7 @@ static bool is_formula(const struct advice *advice, uint32_t row)
 	       ops_string_is(advice_name(advice, row), "aten::_scaled_dot_product_attention_math");
 }
 
-static bool gather(struct attention *attention, const struct advice *advice)
+static bool rule_attention_gather(struct attention *attention, const struct advice *advice)
 {
 	static const char *const products[] = {"aten::matmul", "aten::bmm", "aten::einsum", "aten::baddbmm", NULL};
 	static const char *const softmaxes[] = {"aten::softmax", "aten::_softmax", NULL};
@@ -73,7 +73,7 @@ static size_t product_near(const struct attention *attention, const struct advic
 }
 
 /* Whether the input of softmax has the shape of the first input of the second product. */
-static bool fits(const struct advice *advice, uint32_t softmax, uint32_t second)
+static bool rule_attention_fits(const struct advice *advice, uint32_t softmax, uint32_t second)
 {
 	struct ops_input scores, weights;
 
@@ -134,7 +134,7 @@ static void select_rows(struct attention *attention, const struct advice *advice
 			continue;
 		first = product_near(attention, advice, i, -1);
 		second = product_near(attention, advice, i, 1);
-		if (first == i || second == i || !fits(advice, row, attention->rows.items[second]))
+		if (first == i || second == i || !rule_attention_fits(advice, row, attention->rows.items[second]))
 			continue;
 		kept = kept_ns(advice, row, attention->rows.items[first]);
 		attention->by_formula += is_formula(advice, advice->events->parent[row]);
@@ -150,12 +150,12 @@ static void select_rows(struct attention *attention, const struct advice *advice
 	}
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_attention_find(const struct advice *advice, struct advice_result *result)
 {
 	struct attention attention = {0};
 	double faults_ns = 0, between_ns;
 	char faults[64] = "";
-	bool done = gather(&attention, advice);
+	bool done = rule_attention_gather(&attention, advice);
 
 	if (done)
 		select_rows(&attention, advice, result);
@@ -196,5 +196,5 @@ const struct advice_rule advice_rule_attention = {
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_attention_find,
 };

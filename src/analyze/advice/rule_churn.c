@@ -64,7 +64,7 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 }
 
 /* Time of an operator beyond its arithmetic, which is known of pointwise ones. Of others at most half counts. */
-static void add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
+static void rule_churn_add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		double ns = (double)advice_left_ns(advice, row), work_ns = churn->element_ns * (double)churn->bytes[row] / 4;
@@ -98,7 +98,7 @@ static bool add_frees(const struct advice *advice, struct advice_result *result)
 
 static const char *const names[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_churn_find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const pointwise[] = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::relu", "aten::clamp*",
 	                                        "aten::where", "aten::clone", "aten::neg", "aten::add_", "aten::mul_", "aten::copy_",
@@ -113,7 +113,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	/* A single allocation is not repeated. */
 	if (done && advice_per_step(advice, churn.allocations) >= 1) {
 		find_speed(&churn, advice);
-		add_operators(&churn, advice, result);
+		rule_churn_add_operators(&churn, advice, result);
 		done = add_frees(advice, result);
 	}
 	churn.calls = result->tally.events;
@@ -150,5 +150,5 @@ const struct advice_rule advice_rule_churn = {
 	.stage = ADVICE_STAGE_MEMORY,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_churn_find,
 };

@@ -20,7 +20,7 @@ struct communication {
 	uint64_t collectives;
 };
 
-static struct communication sum_up(const struct advice_ranks *ranks)
+static struct communication rule_communication_sum_up(const struct advice_ranks *ranks)
 {
 	struct communication sum = {0};
 
@@ -50,7 +50,7 @@ static double each_ms(const struct communication *sum, double ns)
 	return sum->steps ? ns / 1e6 / (double)sum->steps : 0;
 }
 
-static double percent(const struct communication *sum, double ns)
+static double rule_communication_percent(const struct communication *sum, double ns)
 {
 	return sum->steps_ns > 0 ? 100 * ns / (double)sum->steps_ns : 0;
 }
@@ -58,7 +58,7 @@ static double percent(const struct communication *sum, double ns)
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
 /* The places of collectives, those with most time first; only of those that `chosen` accepts. */
-static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const struct rank_collective *collective),
+static bool rule_communication_find_places(const struct advice_ranks *ranks, bool (*chosen)(const struct rank_collective *collective),
                         struct advice_where *where, size_t *ret_count)
 {
 	int64_t *times_ns = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*times_ns));
@@ -95,22 +95,22 @@ static bool find_places(const struct advice_ranks *ranks, bool (*chosen)(const s
 
 static bool find_overlap(const struct advice_ranks *ranks, struct advice_result *result)
 {
-	struct communication sum = sum_up(ranks);
+	struct communication sum = rule_communication_sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	size_t count;
 
-	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !find_places(ranks, NULL, where, &count))
+	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !rule_communication_find_places(ranks, NULL, where, &count))
 		return (double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns;
 	result->explained_ns += (double)sum.hideable_ns;
 	return advice_report_of_run(result,
 	                            (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
-	                                                    .gain_pct = percent(&sum, (double)sum.hideable_ns),
+	                                                    .gain_pct = rule_communication_percent(&sum, (double)sum.hideable_ns),
 	                                                    .confidence = ADVICE_UNSURE, .where_count = count},
 	                            where,
 	                            "%s collectives in each step take %.3f ms without waits for other ranks. During %.3f ms of "
 	                            "that (%.1f %%) nothing is computed.", advice_number((double)sum.collectives / (double)sum.steps).text,
 	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
-	                            percent(&sum, (double)sum.exposed_ns));
+	                            rule_communication_percent(&sum, (double)sum.exposed_ns));
 }
 
 /* --- little messages ------------------------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static bool is_tiny(const struct rank_collective *collective)
 
 static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *result)
 {
-	struct communication sum = sum_up(ranks);
+	struct communication sum = rule_communication_sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	int64_t transfer_ns = 0, calls_ns = 0, bytes = 0;
 	double saved, gain_ns, tiny = 0, left;
@@ -152,9 +152,9 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 	saved = left < tiny ? 1 - left / tiny : 0;
 	result->explained_ns += saved * (double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns);
 	gain_ns = saved * ((double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns) + (double)calls_ns);
-	return find_places(ranks, is_tiny, where, &count) &&
+	return rule_communication_find_places(ranks, is_tiny, where, &count) &&
 	       advice_report_of_run(result,
-	                            (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = percent(&sum, gain_ns),
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = rule_communication_percent(&sum, gain_ns),
 	                                                    .confidence = ADVICE_LIKELY, .where_count = count},
 	                            where,
 	                            "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %.3f ms, "
@@ -304,13 +304,13 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 
 static bool find_bound(const struct advice_ranks *ranks, struct advice_result *result)
 {
-	struct communication sum = sum_up(ranks);
+	struct communication sum = rule_communication_sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	double left_ns = (double)sum.exposed_ns - ranks->explained_ns;
 	char bandwidth[160], waits[128] = "", rest[128] = "The backward pass has no part without collectives left to hide it.";
 	size_t count;
 
-	if (percent(&sum, left_ns) <= BOUND_MIN_PCT)
+	if (rule_communication_percent(&sum, left_ns) <= BOUND_MIN_PCT)
 		return true;
 	if (each_ms(&sum, (double)sum.backward_ns) >= 0.001)
 		snprintf(rest, sizeof(rest), "Only %.3f ms of the backward pass, without collectives so far, could hide more.",
@@ -321,16 +321,16 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 		         ranks->ranks.count, (long long)ranks->largest_group);
 	else if (ranks->ranks.count == 1)
 		snprintf(waits, sizeof(waits), " Only one rank was given, so waits for the others count as transfers.");
-	return find_places(ranks, NULL, where, &count) &&
+	return rule_communication_find_places(ranks, NULL, where, &count) &&
 	       advice_report_of_run(result,
-	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = percent(&sum, left_ns),
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = rule_communication_percent(&sum, left_ns),
 	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
 	                            where,
 	                            "%s collectives in each step take %.3f ms. During %.3f ms of that (%.1f %%) nothing is "
 	                            "computed. %s%s%s",
 	                            advice_number((double)sum.collectives / (double)sum.steps).text,
 	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
-	                            percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
+	                            rule_communication_percent(&sum, (double)sum.exposed_ns), rest, bandwidth, waits);
 }
 
 const struct advice_rule advice_rule_overlap = {

@@ -45,7 +45,7 @@ static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first,
 	return *ret_first > 0;
 }
 
-static bool add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first, int64_t all)
+static bool rule_concatenation_add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first, int64_t all)
 {
 	uint32_t *current = &growing->current[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 	struct chain *chain = *current ? &growing->chains.items[*current - 1] : NULL;
@@ -82,12 +82,12 @@ static bool find_chains(struct growing *growing, const struct advice_result *res
 		/* A chain may continue from step to step, through unsteady ones. */
 		if (result->which[advice->events->name[row]] && !advice->claimed[row] &&
 		    sizes(advice, row, &first, &all))
-			done = add_link(growing, advice, row, first, all);
+			done = rule_concatenation_add_link(growing, advice, row, first, all);
 	}
 	return done;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_concatenation_find(const struct advice *advice, struct advice_result *result)
 {
 	struct growing growing = {.current = NULL};
 	bool done = find_chains(&growing, result);
@@ -125,5 +125,5 @@ const struct advice_rule advice_rule_concatenation = {
 	.stage = ADVICE_STAGE_COPIES,
 	.confidence = ADVICE_SURE,
 	.names = names,
-	.find = find,
+	.find = rule_concatenation_find,
 };

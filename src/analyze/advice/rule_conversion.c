@@ -18,7 +18,7 @@ struct conversions {
 	OPS_ARRAY(struct conversion) items;
 };
 
-static int compare(const void *a, const void *b)
+static int rule_conversion_compare(const void *a, const void *b)
 {
 	const struct conversion *left = a, *right = b;
 	uint64_t left_low = left->from < left->to ? left->from : left->to;
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-static bool add_type(struct conversions *conversions, const struct advice *advice, uint32_t row)
+static bool rule_conversion_add_type(struct conversions *conversions, const struct advice *advice, uint32_t row)
 {
 	struct ops_input tensor, type;
 	struct conversion *conversion;
@@ -153,7 +153,7 @@ static bool find_pairs(const struct advice *advice, struct advice_result *result
 		    !(advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD)))
 			done = add(&conversions, advice, row);
 	if (done && conversions.items.count) {
-		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), compare);
+		qsort(conversions.items.items, conversions.items.count, sizeof(struct conversion), rule_conversion_compare);
 		copies = add_pairs(&conversions, result, types);
 	}
 	done = done && advice_report_costs(result, "%s copies in each step convert equally many elements to another %s and "
@@ -167,7 +167,7 @@ static bool find_pairs(const struct advice *advice, struct advice_result *result
 
 static bool find_types(const struct advice *advice, struct advice_result *result)
 {
-	return find_pairs(advice, result, add_type, true);
+	return find_pairs(advice, result, rule_conversion_add_type, true);
 }
 
 static bool find_layouts(const struct advice *advice, struct advice_result *result)

@@ -30,7 +30,7 @@ static bool collect_compute(struct copies *copies, const struct advice *advice)
 }
 
 /* -1 if unknown. */
-static int64_t bytes_of(const struct advice *advice, uint32_t row)
+static int64_t rule_copies_bytes_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
 
@@ -50,7 +50,7 @@ static void add_copies(struct copies *copies, const struct advice *advice, struc
 
 		if (event->part != VIEW_COPY || !result->which[advice->events->name[row]] || !advice_counts(advice, row))
 			continue;
-		bytes = bytes_of(advice, row);
+		bytes = rule_copies_bytes_of(advice, row);
 		if (bytes >= 0 && bytes < BYTES_MIN)
 			continue;
 		step_ns = advice->views->steps.items[advice->step_of[row]].start_ns;
@@ -77,7 +77,7 @@ static void add_stalls(struct copies *copies, const struct advice *advice, struc
 	}
 }
 
-static bool find(const struct advice *advice, struct advice_result *result, bool pageable)
+static bool rule_copies_find(const struct advice *advice, struct advice_result *result, bool pageable)
 {
 	struct copies copies = {0};
 	uint64_t count;
@@ -102,12 +102,12 @@ static bool find(const struct advice *advice, struct advice_result *result, bool
 
 static bool find_pageable(const struct advice *advice, struct advice_result *result)
 {
-	return find(advice, result, true);
+	return rule_copies_find(advice, result, true);
 }
 
 static bool find_pinned(const struct advice *advice, struct advice_result *result)
 {
-	return find(advice, result, false);
+	return rule_copies_find(advice, result, false);
 }
 
 const struct advice_rule advice_rule_pageable = {

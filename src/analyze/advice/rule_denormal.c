@@ -54,7 +54,7 @@ struct speed {
 	uint64_t calls;
 };
 
-static bool measure(const struct advice *advice, const uint8_t *which, struct speed *places, double *ret_quickest_ns)
+static bool rule_denormal_measure(const struct advice *advice, const uint8_t *which, struct speed *places, double *ret_quickest_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
@@ -72,11 +72,11 @@ static bool measure(const struct advice *advice, const uint8_t *which, struct sp
 static const char *const names[] = {"aten::mul", "aten::mul_", "aten::add", "aten::add_", "aten::sub", "aten::sub_",
                                        "aten::div", "aten::div_", "aten::addcmul_", "aten::lerp_", "aten::relu", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_denormal_find(const struct advice *advice, struct advice_result *result)
 {
 	struct speed *places = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*places));
 	double quickest_ns = INFINITY;
-	bool done = places && measure(advice, result->which, places, &quickest_ns);
+	bool done = places && rule_denormal_measure(advice, result->which, places, &quickest_ns);
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
@@ -111,5 +111,5 @@ const struct advice_rule advice_rule_denormal = {
 	.stage = ADVICE_STAGE_NUMBERS,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_denormal_find,
 };

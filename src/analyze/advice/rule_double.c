@@ -9,7 +9,7 @@
 /* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_double_find(const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t dtype = 0;
@@ -38,5 +38,5 @@ const struct advice_rule advice_rule_double = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_WIDTH,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_double_find,
 };

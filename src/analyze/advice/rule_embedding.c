@@ -19,7 +19,7 @@ struct tables {
 	int64_t rows, looked_up;
 };
 
-static struct table *table_of(struct tables *tables, int64_t elements)
+static struct table *rule_embedding_table_of(struct tables *tables, int64_t elements)
 {
 	/* There are few tables; more than a hundred are reported together. */
 	for (size_t i = 0; i < tables->items.count && i < 100; i++)
@@ -46,7 +46,7 @@ static bool add_backward(struct tables *tables, const struct advice *advice, str
 	tables->rows = rows > tables->rows ? rows : tables->rows;
 	tables->looked_up = looked_up > tables->looked_up ? looked_up : tables->looked_up;
 	advice_add_share(result, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row));
-	if (table_of(tables, ops_product(rows, dimension)))
+	if (rule_embedding_table_of(tables, ops_product(rows, dimension)))
 		return true;
 	table = OPS_ARRAY_PUSH(&tables->items);
 	if (table)
@@ -75,7 +75,7 @@ static int64_t listed_elements(const struct advice *advice, uint32_t row)
 
 static const char *const names[] = {"aten::embedding_dense_backward", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_embedding_find(const struct advice *advice, struct advice_result *result)
 {
 	struct tables tables = {.rows = 0};
 	bool done = true;
@@ -90,7 +90,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || result->which[advice->events->name[row]])
 			continue;
-		table = table_of(&tables, listed_elements(advice, row));
+		table = rule_embedding_table_of(&tables, listed_elements(advice, row));
 		if (table && (advice->zone[row] & ADVICE_IN_OPTIMIZER))
 			advice_add_at(result, table->site, row,
 			              advice_claim_share(result, row, (1 - table->touched) * advice_work_share(advice, row)));
@@ -118,5 +118,5 @@ const struct advice_rule advice_rule_embedding = {
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_embedding_find,
 };

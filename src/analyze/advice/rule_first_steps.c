@@ -8,7 +8,7 @@
 /* Minimum ratio of a slow first step to the median steady step. */
 #define SLOW 3
 
-static int64_t step_ns(const struct advice *advice, size_t i)
+static int64_t rule_first_steps_step_ns(const struct advice *advice, size_t i)
 {
 	const struct view_step *step = &advice->views->steps.items[i];
 
@@ -22,14 +22,14 @@ static double usual_ns(const struct advice *advice)
 	double ns = -1;
 
 	for (size_t i = 0; times && i < advice->views->steps.count; i++)
-		times[i] = step_ns(advice, i);
+		times[i] = rule_first_steps_step_ns(advice, i);
 	if (times)
 		ns = advice_typical_ns(advice, times) / (double)advice->step_count;
 	ops_free(times);
 	return ns;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_first_steps_find(const struct advice *advice, struct advice_result *result)
 {
 	size_t steps = advice->views->steps.count, slow = 0;
 	int64_t slow_ns = 0, all_ns = 0;
@@ -39,11 +39,11 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		return true;
 	usual = usual_ns(advice);
 	while (slow < steps && !advice->steady[slow] && advice->machine.waits[slow].waited_ns == 0 &&
-	       (double)step_ns(advice, slow) > SLOW * usual)
+	       (double)rule_first_steps_step_ns(advice, slow) > SLOW * usual)
 		slow++;
 	for (size_t i = 0; i < steps; i++) {
-		all_ns = ops_sum(all_ns, step_ns(advice, i));
-		slow_ns = ops_sum(slow_ns, i < slow ? step_ns(advice, i) : 0);
+		all_ns = ops_sum(all_ns, rule_first_steps_step_ns(advice, i));
+		slow_ns = ops_sum(slow_ns, i < slow ? rule_first_steps_step_ns(advice, i) : 0);
 	}
 	if (!slow || usual < 0)
 		return usual >= 0;
@@ -70,5 +70,5 @@ const struct advice_rule advice_rule_first_steps = {
 	.severity_max = ADVICE_LOW,
 	.stage = ADVICE_STAGE_REST,
 	.confidence = ADVICE_SURE,
-	.find = find,
+	.find = rule_first_steps_find,
 };

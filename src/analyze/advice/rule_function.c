@@ -16,7 +16,7 @@ struct functions {
 	uint64_t calls;
 };
 
-static void find_functions(struct functions *functions, const struct advice *advice)
+static void rule_function_find_functions(struct functions *functions, const struct advice *advice)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
@@ -42,7 +42,7 @@ static void find_functions(struct functions *functions, const struct advice *adv
 #define DEPTH_MAX 4
 
 /* Starts with the call of apply, which is also Python. */
-static uint32_t whole(const struct advice *advice, uint32_t row)
+static uint32_t rule_function_whole(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row];
 
@@ -54,7 +54,7 @@ static uint32_t whole(const struct advice *advice, uint32_t row)
 	return row;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_function_find(const struct advice *advice, struct advice_result *result)
 {
 	size_t count = advice->events->count + 1;
 	struct functions functions = {.python = ops_alloc_zeroed(count, 1),
@@ -62,7 +62,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	bool done = functions.python && functions.largest_ns;
 
 	if (done)
-		find_functions(&functions, advice);
+		rule_function_find_functions(&functions, advice);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t call;
 		int64_t ns;
@@ -71,7 +71,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		if (!functions.python[row] || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) ||
 		    advice_is_claimed(result, row))
 			continue;
-		call = whole(advice, row);
+		call = rule_function_whole(advice, row);
 		ns = ops_sum(advice_left_ns(advice, call), advice_backward_left_ns(advice, call));
 		ns -= functions.largest_ns[row] * (advice->backward_ns[row] ? 2 : 1);
 		functions.calls++;
@@ -101,5 +101,5 @@ const struct advice_rule advice_rule_function = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_function_find,
 };

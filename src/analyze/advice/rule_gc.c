@@ -6,7 +6,7 @@
 
 static const char *const names[] = {"<built-in function collect>", "Python GC", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_gc_find(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
 	advice_add_names(result, 0);
@@ -29,5 +29,5 @@ const struct advice_rule advice_rule_gc = {
 	.stage = ADVICE_STAGE_CALLS,
 	.confidence = ADVICE_SURE,
 	.names = names,
-	.find = find,
+	.find = rule_gc_find,
 };

@@ -15,7 +15,7 @@ struct passes {
 	uint32_t *row;   /* the call of the program's that holds the pass */
 };
 
-static void count(struct passes *passes, const struct advice *advice)
+static void rule_graph_count(struct passes *passes, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row], step = advice->step_of[row];
@@ -48,7 +48,7 @@ static uint32_t growth(const struct passes *passes, const struct advice *advice)
 	return seen >= STEPS_MIN && least != UINT32_MAX ? least : 0;
 }
 
-static bool report(const struct passes *passes, const struct advice *advice, struct advice_result *result)
+static bool rule_graph_report(const struct passes *passes, const struct advice *advice, struct advice_result *result)
 {
 	uint32_t added = growth(passes, advice), first = 0, last = 0;
 
@@ -68,7 +68,7 @@ static bool report(const struct passes *passes, const struct advice *advice, str
 	                                             "further step.", first, last, added, added);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_graph_find(const struct advice *advice, struct advice_result *result)
 {
 	size_t steps = advice->views->steps.count + 1;
 	struct passes passes = {ops_alloc_zeroed(steps, sizeof(*passes.nodes)), ops_alloc_zeroed(steps, sizeof(*passes.ns)),
@@ -76,8 +76,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	bool done = passes.nodes && passes.ns && passes.row;
 
 	if (done) {
-		count(&passes, advice);
-		done = report(&passes, advice, result);
+		rule_graph_count(&passes, advice);
+		done = rule_graph_report(&passes, advice, result);
 	}
 	ops_free(passes.nodes);
 	ops_free(passes.ns);
@@ -101,5 +101,5 @@ const struct advice_rule advice_rule_graph = {
 	.bound = ADVICE_AT_LEAST,
 	.stage = ADVICE_STAGE_GRAPH,
 	.confidence = ADVICE_SURE,
-	.find = find,
+	.find = rule_graph_find,
 };

@@ -19,7 +19,7 @@ struct growth {
 	int64_t bytes;
 };
 
-static size_t step_at(const struct advice *advice, int64_t time_ns, size_t *at)
+static size_t rule_growth_step_at(const struct advice *advice, int64_t time_ns, size_t *at)
 {
 	while (*at + 1 < advice->views->steps.count && advice->views->steps.items[*at + 1].host_start_ns <= time_ns)
 		++*at;
@@ -60,7 +60,7 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		size_t step = growth->lives[i] ? step_at(advice, records[i].time_ns, &at) : SIZE_MAX;
+		size_t step = growth->lives[i] ? rule_growth_step_at(advice, records[i].time_ns, &at) : SIZE_MAX;
 
 		if (step == SIZE_MAX || step + 1 == advice->views->steps.count)
 			growth->lives[i] = 0;
@@ -84,7 +84,7 @@ static int find_growth(struct growth *growth, const struct advice *advice)
 	return steps >= 3 && growing(growth, advice) * 10 >= steps * STEPS_OF_TEN;
 }
 
-static void release(struct growth *growth)
+static void rule_growth_release(struct growth *growth)
 {
 	ops_free(growth->rows);
 	ops_free(growth->left);
@@ -106,11 +106,11 @@ bool advice_find_kept(const struct advice *advice, uint8_t *kept)
 		     row = advice->events->parent[row])
 			if (advice_counts(advice, row))
 				kept[advice->step_of[row]] = 1;
-	release(&growth);
+	rule_growth_release(&growth);
 	return grows >= 0;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_growth_find(const struct advice *advice, struct advice_result *result)
 {
 	struct growth growth = {0};
 	size_t count, steps = advice->views->steps.count - 1;
@@ -127,7 +127,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	if (grows > 0)
 		done = advice_report_gain(result, 0, "Each step allocates %.3f MiB that no later one frees, in %zu steps.",
 		                          (double)growth.bytes / (double)steps / (1024 * 1024), steps);
-	release(&growth);
+	rule_growth_release(&growth);
 	return done;
 }
 
@@ -144,5 +144,5 @@ const struct advice_rule advice_rule_growth = {
 	.needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS,
 	.stage = ADVICE_STAGE_GRAPH,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_growth_find,
 };

@@ -60,7 +60,7 @@ static int64_t left_of(const struct advice *advice, const struct advice_gap *gap
 	return left_ns;
 }
 
-static bool report(const struct advice *advice, struct advice_result *result)
+static bool rule_idle_report(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
 	double idle_pct = advice_percent(advice, (double)idle->all_ns);
@@ -76,7 +76,7 @@ static bool report(const struct advice *advice, struct advice_result *result)
 	                           idle_pct, causes);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_idle_find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_idle *idle = &advice->idle;
 	int64_t *explained_ns = ops_realloc_array(NULL, advice->events->count + 1, sizeof(*explained_ns));
@@ -92,7 +92,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 		else if (gap->cause == ADVICE_IDLE_HOST)
 			result->tally.ns = ops_sum(result->tally.ns, gap->ns);
 	}
-	done = done && report(advice, result);
+	done = done && rule_idle_report(advice, result);
 	ops_free(explained_ns);
 	return done;
 }
@@ -112,5 +112,5 @@ const struct advice_rule advice_rule_idle = {
 	.needs = ADVICE_NEEDS_DEVICE,
 	.bound = ADVICE_AT_MOST,
 	.stage = ADVICE_STAGE_REST,
-	.find = find,
+	.find = rule_idle_find,
 };

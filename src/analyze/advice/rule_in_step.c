@@ -7,7 +7,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-static bool report(struct advice_result *result, const char *what)
+static bool rule_in_step_report(struct advice_result *result, const char *what)
 {
 	return advice_report_costs(result, "%s takes %s a step in %s calls.", what,
 	                           advice_cost(result).text,
@@ -23,7 +23,7 @@ static bool find_checkpoint(const struct advice *advice, struct advice_result *r
 {
 	(void)advice;
 	advice_add_names(result, ADVICE_IN_LOADER);
-	return report(result, "Saving state");
+	return rule_in_step_report(result, "Saving state");
 }
 
 /* "Waiting for a lock and another thread" */
@@ -44,7 +44,7 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 /* Acquiring a free lock or getting from a filled queue takes less: such calls do not wait. */
 #define WAIT_NS_MIN 50000
 
-static bool find_waits(struct advice_result *result, uint32_t kinds)
+static bool rule_in_step_find_waits(struct advice_result *result, uint32_t kinds)
 {
 	const struct advice *advice = result->advice;
 	uint8_t *blocked = advice_find_blocked(advice);
@@ -61,19 +61,19 @@ static bool find_waits(struct advice_result *result, uint32_t kinds)
 	}
 	describe_waits(met, what, sizeof(what));
 	ops_free(blocked);
-	return done && report(result, what);
+	return done && rule_in_step_report(result, what);
 }
 
 static bool find_waiting(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
-	return find_waits(result, 1 << ADVICE_BLOCKED_PROCESS | 1 << ADVICE_BLOCKED_TIME);
+	return rule_in_step_find_waits(result, 1 << ADVICE_BLOCKED_PROCESS | 1 << ADVICE_BLOCKED_TIME);
 }
 
 static bool find_locks(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
-	return find_waits(result, 1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
+	return rule_in_step_find_waits(result, 1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
 }
 
 const struct advice_rule advice_rule_checkpoint = {

@@ -35,7 +35,7 @@ static void add_gaps(struct launches *launches, const struct advice *advice, str
 	}
 }
 
-static void add_kernels(struct launches *launches, const struct advice *advice)
+static void rule_launch_add_kernels(struct launches *launches, const struct advice *advice)
 {
 	for (size_t i = 0; i < advice->views->device_events.count; i++) {
 		const struct view_device_event *event = &advice->views->device_events.items[i];
@@ -47,7 +47,7 @@ static void add_kernels(struct launches *launches, const struct advice *advice)
 	}
 }
 
-static bool report(struct advice_result *result, const struct launches *launches)
+static bool rule_launch_report(struct advice_result *result, const struct launches *launches)
 {
 	const struct advice *advice = result->advice;
 
@@ -63,15 +63,15 @@ static bool report(struct advice_result *result, const struct launches *launches
 	                          advice_per_step(advice, launches->kernels), GRAPH_NS / 1000.0);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_launch_find(const struct advice *advice, struct advice_result *result)
 {
 	struct launches launches = {.by_step = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*launches.by_step))};
 	bool done = launches.by_step != NULL;
 
 	if (done) {
 		add_gaps(&launches, advice, result);
-		add_kernels(&launches, advice);
-		done = result->tally.events < GAPS_MIN || report(result, &launches);
+		rule_launch_add_kernels(&launches, advice);
+		done = result->tally.events < GAPS_MIN || rule_launch_report(result, &launches);
 	}
 	ops_free(launches.by_step);
 	return done;
@@ -92,5 +92,5 @@ const struct advice_rule advice_rule_launch = {
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_DEVICE,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_launch_find,
 };

@@ -70,7 +70,7 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 	return true;
 }
 
-static void find_kind(struct loading *loading, const struct advice *advice)
+static void rule_loader_find_kind(struct loading *loading, const struct advice *advice)
 {
 	for (size_t i = 0; i < ops_trace_string_count(advice->trace); i++) {
 		struct ops_string text = ops_trace_string(advice->trace, (uint32_t)i);
@@ -98,7 +98,7 @@ static double idle_share(const struct advice *advice, double load_ns)
 	return idle_ns < load_ns ? idle_ns / load_ns : 1;
 }
 
-static bool report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
+static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
 	/* Starting workers makes the first wait long, once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
@@ -137,16 +137,16 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	                                                                  "counts" : "");
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_loader_find(const struct advice *advice, struct advice_result *result)
 {
 	struct loading loading = {0};
 	bool done = advice_tally_init(&loading.lines, advice);
 
 	if (done) {
 		add_waits(&loading, advice, result);
-		find_kind(&loading, advice);
+		rule_loader_find_kind(&loading, advice);
 	}
-	done = done && find_starved(&loading, advice) && report(advice, result, &loading);
+	done = done && find_starved(&loading, advice) && rule_loader_report(advice, result, &loading);
 	advice_tally_release(&loading.lines);
 	return done;
 }
@@ -182,7 +182,7 @@ const struct advice_rule advice_rule_loader = {
 	.link = "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_WAITS,
-	.find = find,
+	.find = rule_loader_find,
 };
 
 const struct advice_rule advice_rule_restarts = {

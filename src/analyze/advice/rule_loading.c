@@ -16,7 +16,7 @@ static void describe_longest(const struct advice *advice, uint32_t row, char *te
 	         advice_number((double)advice_host_ns(advice, row) / 1e6).text);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_loading_find(const struct advice *advice, struct advice_result *result)
 {
 	uint32_t longest = OPS_NONE;
 	char text[160];
@@ -55,5 +55,5 @@ const struct advice_rule advice_rule_loading = {
 	.bound = ADVICE_AT_MOST,
 	.stage = ADVICE_STAGE_DEVICE,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_loading_find,
 };

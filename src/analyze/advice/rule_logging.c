@@ -44,7 +44,7 @@ static const struct {
 	{"PIL/Image.py", "save", OUTPUT},
 };
 
-static bool is_file(struct ops_string path, const char *end)
+static bool rule_logging_is_file(struct ops_string path, const char *end)
 {
 	size_t size = strlen(end);
 
@@ -68,7 +68,7 @@ static enum output output_of(struct ops_string text)
 	if (dot)
 		function.name = (struct ops_string){dot + 1, function.name.size - (size_t)(dot + 1 - function.name.bytes)};
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (is_file(function.file, functions[i].file) &&
+		if (rule_logging_is_file(function.file, functions[i].file) &&
 		    advice_text_like(function.name, (const char *const[]){functions[i].name, NULL}))
 			return functions[i].output;
 	return NO_OUTPUT;
@@ -96,7 +96,7 @@ static uint8_t *find_writers(const struct advice *advice, const uint8_t *which)
 	return writes;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_logging_find(const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *which = find_outputs(advice), *writes = which ? find_writers(advice, which) : NULL;
 	bool done = writes != NULL;
@@ -129,5 +129,5 @@ const struct advice_rule advice_rule_logging = {
 	.bound = ADVICE_AT_LEAST,
 	.stage = ADVICE_STAGE_WAITS,
 	.confidence = ADVICE_SURE,
-	.find = find,
+	.find = rule_logging_find,
 };

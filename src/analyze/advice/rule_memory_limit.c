@@ -107,7 +107,7 @@ static bool check_host(const struct advice *advice, struct advice_result *result
 	       advice_report_costs(result, "The program used %.2f GiB of %.2f GiB available to it.", most / GIB, limit / GIB);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_memory_limit_find(const struct advice *advice, struct advice_result *result)
 {
 	bool done;
 
@@ -137,5 +137,5 @@ const struct advice_rule advice_rule_memory_limit = {
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_REST,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_memory_limit_find,
 };

@@ -33,7 +33,7 @@ struct graphs {
 /* Without views: the same for any small operator. */
 #define NODE_OF_OPERATOR 0.3
 
-static bool init(struct graphs *graphs, const struct advice *advice)
+static bool rule_no_grad_init(struct graphs *graphs, const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count + 1;
 
@@ -71,7 +71,7 @@ static double kept_bytes(const struct graphs *graphs, const struct advice *advic
 	return bytes;
 }
 
-static void count(struct graphs *graphs, const struct advice *advice, const uint8_t *views)
+static void rule_no_grad_count(struct graphs *graphs, const struct advice *advice, const uint8_t *views)
 {
 	int64_t quickest_ns = 0;
 
@@ -94,7 +94,7 @@ static void count(struct graphs *graphs, const struct advice *advice, const uint
 
 /* Adds nodes at the outermost operators after which the counter is higher. In steps with a backward pass, nodes it ran in
  * part do not count. */
-static void add_nodes(struct graphs *graphs, const struct advice *advice, struct advice_result *result)
+static void rule_no_grad_add_nodes(struct graphs *graphs, const struct advice *advice, struct advice_result *result)
 {
 	uint32_t last = OPS_NONE;
 
@@ -120,16 +120,16 @@ static void add_nodes(struct graphs *graphs, const struct advice *advice, struct
 
 static const char *const names[] = {"aten::t", "aten::view", "aten::permute", "aten::unsqueeze", "aten::select", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_no_grad_find(const struct advice *advice, struct advice_result *result)
 {
 	struct graphs graphs = {0};
 	double faults_ns = 0, bytes;
 	char faults[96] = "";
-	bool done = init(&graphs, advice);
+	bool done = rule_no_grad_init(&graphs, advice);
 
 	if (done) {
-		count(&graphs, advice, result->which);
-		add_nodes(&graphs, advice, result);
+		rule_no_grad_count(&graphs, advice, result->which);
+		rule_no_grad_add_nodes(&graphs, advice, result);
 		bytes = kept_bytes(&graphs, advice);
 		faults_ns = bytes * advice->fault_ns;
 		if (faults_ns > 0)
@@ -170,5 +170,5 @@ const struct advice_rule advice_rule_no_grad = {
 	.stage = ADVICE_STAGE_GRAPH,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_no_grad_find,
 };

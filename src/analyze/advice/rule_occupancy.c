@@ -48,7 +48,7 @@ static uint32_t costliest(const struct advice *advice, struct kernel_cost *costs
 	return most;
 }
 
-static bool report(struct advice_result *result, uint32_t name, const struct kernel_cost *cost)
+static bool rule_occupancy_report(struct advice_result *result, uint32_t name, const struct kernel_cost *cost)
 {
 	const struct advice *advice = result->advice;
 	struct ops_string text = ops_trace_string(advice->trace, name);
@@ -68,14 +68,14 @@ static bool report(struct advice_result *result, uint32_t name, const struct ker
 	                          (double)cost->filled_ns / (double)cost->ns);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_occupancy_find(const struct advice *advice, struct advice_result *result)
 {
 	struct kernel_cost *costs = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*costs));
 	bool done = costs != NULL;
 	uint32_t most = done ? costliest(advice, costs) : OPS_NONE;
 
 	if (most != OPS_NONE && advice_percent(advice, (double)costs[most].ns) >= SHARE_MIN_PCT)
-		done = report(result, most, &costs[most]);
+		done = rule_occupancy_report(result, most, &costs[most]);
 	ops_free(costs);
 	return done;
 }
@@ -95,5 +95,5 @@ const struct advice_rule advice_rule_occupancy = {
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
 	.stage = ADVICE_STAGE_DEVICE,
-	.find = find,
+	.find = rule_occupancy_find,
 };

@@ -30,7 +30,7 @@ struct update {
 	bool fused, foreach;
 };
 
-static void add_operator(struct update *update, const struct advice *advice, uint32_t row)
+static void rule_optimizer_add_operator(struct update *update, const struct advice *advice, uint32_t row)
 {
 	struct ops_string name = advice_name(advice, row);
 	struct line *line;
@@ -51,7 +51,7 @@ static void add_operator(struct update *update, const struct advice *advice, uin
 	}
 }
 
-static bool gather(struct update *update, const struct advice *advice, struct advice_result *result)
+static bool rule_optimizer_gather(struct update *update, const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *loops = advice_names(advice, (const char *const[]){"*: _single_tensor_*", "*_single_tensor_*", NULL});
 
@@ -69,7 +69,7 @@ static bool gather(struct update *update, const struct advice *advice, struct ad
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
 		    advice->views->parts[row] != VIEW_OPTIMIZER)
-			add_operator(update, advice, row);
+			rule_optimizer_add_operator(update, advice, row);
 	}
 	ops_free(loops);
 	return true;
@@ -108,7 +108,7 @@ static double fused_ns(const struct update *update, size_t names, double element
 	return lines ? (lines < 4 ? 2.5 : 3.5) * best_ns * elements : 0;
 }
 
-static bool report(const struct advice *advice, struct advice_result *result, const struct update *update)
+static bool rule_optimizer_report(const struct advice *advice, struct advice_result *result, const struct update *update)
 {
 	double total_ns = (double)(update->loop_ns ? update->loop_ns : result->tally.ns);
 	size_t names = ops_trace_string_count(advice->trace);
@@ -128,10 +128,10 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	                          advice_per_step(advice, update->operators), advice_spent(advice, total_ns).text, rest);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)
 {
 	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines))};
-	bool done = update.lines && gather(&update, advice, result) && report(advice, result, &update);
+	bool done = update.lines && rule_optimizer_gather(&update, advice, result) && rule_optimizer_report(advice, result, &update);
 
 	ops_free(update.lines);
 	return done;
@@ -154,5 +154,5 @@ const struct advice_rule advice_rule_optimizer = {
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_optimizer_find,
 };

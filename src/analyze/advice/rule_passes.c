@@ -18,7 +18,7 @@ struct passes {
 
 /* With gradients of gradients a node runs once for each order. Results of torch.autograd.grad for several outputs in turn, a
  * Jacobian or gradients to be compared, are not a sum. */
-static void find_steps(struct passes *passes, const struct advice *advice, const uint8_t *which)
+static void rule_passes_find_steps(struct passes *passes, const struct advice *advice, const uint8_t *which)
 {
 	uint32_t optimizers = 0;
 
@@ -34,7 +34,7 @@ static void find_steps(struct passes *passes, const struct advice *advice, const
 }
 
 /* False when memory is out. */
-static bool add(struct passes *passes, struct advice_result *result, uint32_t row)
+static bool rule_passes_add(struct passes *passes, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
 	int64_t number = advice->events->sequence_nr[row];
@@ -60,7 +60,7 @@ static bool add(struct passes *passes, struct advice_result *result, uint32_t ro
 
 static const char *const names[] = {"*: grad", "*autograd/functional.py(*", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_passes_find(const struct advice *advice, struct advice_result *result)
 {
 	size_t count = advice->events->count + 1;
 	struct passes passes = {.differs = ops_alloc_zeroed(advice->views->steps.count + 1, 1),
@@ -68,9 +68,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	bool done = passes.differs && passes.optimizers;
 
 	if (done)
-		find_steps(&passes, advice, result->which);
+		rule_passes_find_steps(&passes, advice, result->which);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		done = add(&passes, result, row);
+		done = rule_passes_add(&passes, result, row);
 	result->confidence = passes.apart ? ADVICE_UNSURE : ADVICE_LIKELY;
 	done = done && advice_report_costs(result, "%s nodes in each step run again in a later pass, in %s%s.",
 	                                   advice_average(advice, passes.again).text, advice_cost(result).text,
@@ -99,5 +99,5 @@ const struct advice_rule advice_rule_passes = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_GRAPH,
 	.names = names,
-	.find = find,
+	.find = rule_passes_find,
 };

@@ -72,7 +72,7 @@ static int64_t broadcast_elements(struct ops_string inputs)
 	return all;
 }
 
-static struct size size_of(const struct advice *advice, const struct view_device_event *event)
+static struct size rule_pointwise_size_of(const struct advice *advice, const struct view_device_event *event)
 {
 	const struct ops_events *events = advice->events;
 	struct size size = {-1, OPS_NONE};
@@ -87,7 +87,7 @@ static struct size size_of(const struct advice *advice, const struct view_device
 	return size;
 }
 
-static void add(struct pointwise *pointwise, struct advice_result *result, const struct view_device_event *event,
+static void rule_pointwise_add(struct pointwise *pointwise, struct advice_result *result, const struct view_device_event *event,
                 bool elementwise)
 {
 	const struct advice *advice = result->advice;
@@ -98,7 +98,7 @@ static void add(struct pointwise *pointwise, struct advice_result *result, const
 
 	/* Parameters of an optimizer are separate tensors, and have a rule. */
 	if (elementwise && advice_counts(advice, event->row) && !(advice->zone[row] & ADVICE_IN_OPTIMIZER))
-		size = size_of(advice, event);
+		size = rule_pointwise_size_of(advice, event);
 	elementwise = size.elements >= 0 || size.grid != OPS_NONE;
 	if (!elementwise || size.elements != chain->size.elements || size.grid != chain->size.grid)
 		end_chain(pointwise, result, chain);
@@ -111,7 +111,7 @@ static void add(struct pointwise *pointwise, struct advice_result *result, const
 	chain->longest_ns = ns > chain->longest_ns ? ns : chain->longest_ns;
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_pointwise_find(const struct advice *advice, struct advice_result *result)
 {
 	struct pointwise pointwise = {0};
 	size_t tracks;
@@ -121,7 +121,7 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	pointwise.chains = ops_alloc_zeroed(tracks + 1, sizeof(*pointwise.chains));
 	done = pointwise.chains != NULL;
 	for (size_t i = 0; done && i < advice->views->device_events.count; i++)
-		add(&pointwise, result, &advice->views->device_events.items[i],
+		rule_pointwise_add(&pointwise, result, &advice->views->device_events.items[i],
 		    result->which[advice->events->name[advice->views->device_events.items[i].row]]);
 	for (size_t i = 0; done && i < tracks; i++)
 		end_chain(&pointwise, result, &pointwise.chains[i]);
@@ -147,5 +147,5 @@ const struct advice_rule advice_rule_pointwise = {
 	.needs = ADVICE_NEEDS_DEVICE,
 	.stage = ADVICE_STAGE_DEVICE,
 	.names = (const char *const[]){"*elementwise_kernel*", NULL},
-	.find = find,
+	.find = rule_pointwise_find,
 };

@@ -38,7 +38,7 @@ static enum generation generation_of(const struct advice *advice)
 /* "f32f32_f32f32_f32": type of A and B, of the product and the sum, of the output. */
 static const char *const names[] = {"*sgemm*", "*scudnn*", "*f32f32_f32f32_f32*", "*gemmSN*", "*fft2d_*", NULL};
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_precision_find(const struct advice *advice, struct advice_result *result)
 {
 	enum generation generation = generation_of(advice);
 
@@ -80,5 +80,5 @@ const struct advice_rule advice_rule_precision = {
 	.stage = ADVICE_STAGE_DEVICE,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_precision_find,
 };

@@ -85,7 +85,7 @@ static bool is_claimed(const struct advice_loop *loop, bool slices)
 }
 
 /* Claims the loops, and what their functions do in between. */
-static void claim(struct advice_result *result, bool slices)
+static void rule_python_loop_claim(struct advice_result *result, bool slices)
 {
 	const struct advice *advice = result->advice;
 
@@ -108,7 +108,7 @@ static const char reads[] =
 	"Its iterations read values of tensors (.item(), bool(tensor)). Each read waits for all work before it, and "
 	"synchronizes with a device. Keep the values as tensors, and read once after the loop.";
 
-static bool find(const struct advice *advice, struct advice_result *result, bool slices)
+static bool rule_python_loop_find(const struct advice *advice, struct advice_result *result, bool slices)
 {
 	struct claimed *claimed = find_claimed(advice);
 	uint64_t operators = 0, iterations = 0;
@@ -138,19 +138,19 @@ static bool find(const struct advice *advice, struct advice_result *result, bool
 	                                   advice_spent(advice, spent_ns).text, backward,
 	                                   in_place ? "; they change tensors in place, so only the time in Python counts" : "");
 	if (done)
-		claim(result, slices);
+		rule_python_loop_claim(result, slices);
 	ops_free(claimed);
 	return done;
 }
 
-static bool find_rows(const struct advice *advice, struct advice_result *result)
+static bool rule_python_loop_find_rows(const struct advice *advice, struct advice_result *result)
 {
-	return find(advice, result, true);
+	return rule_python_loop_find(advice, result, true);
 }
 
 static bool find_small(const struct advice *advice, struct advice_result *result)
 {
-	return find(advice, result, false);
+	return rule_python_loop_find(advice, result, false);
 }
 
 const struct advice_rule advice_rule_rows = {
@@ -166,7 +166,7 @@ const struct advice_rule advice_rule_rows = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_ROW_LOOPS,
 	.confidence = ADVICE_SURE,
-	.find = find_rows,
+	.find = rule_python_loop_find_rows,
 };
 
 const struct advice_rule advice_rule_small = {

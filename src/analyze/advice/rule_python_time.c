@@ -54,7 +54,7 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 
 /* Unclaimed self time of a function, with its calls that lead to no operator: short functions of the program, of C and of
  * packages. From the last row to the first, since children come after their parents. */
-static void gather(const struct advice *advice, int64_t *own_ns)
+static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
@@ -92,7 +92,7 @@ static bool leave_out_frees(const struct advice *advice, int64_t *own_ns)
 	return done;
 }
 
-static uint32_t site_of(const struct advice *advice, uint32_t row)
+static uint32_t rule_python_time_site_of(const struct advice *advice, uint32_t row)
 {
 	if (advice->views->parts[row] == VIEW_STEP && advice->caller[row] != OPS_NONE)
 		row = advice->caller[row];
@@ -100,7 +100,7 @@ static uint32_t site_of(const struct advice *advice, uint32_t row)
 }
 
 /* Adds self time that matters; too little for a call or for the steps becomes 0. */
-static void add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
+static void rule_python_time_add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		if (own_ns[row] < (is_own(advice, row) ? CALL_NS_MIN : CALLED_NS_MIN) || !advice_counts(advice, row) ||
@@ -108,7 +108,7 @@ static void add_own(const struct advice *advice, struct advice_result *result, i
 		    (double)own_ns[row] < SHARE_MIN * (double)advice->steps_ns / (double)(advice->step_count * 4))
 			own_ns[row] = 0;
 		else
-			advice_add_at(result, site_of(advice, row), row, own_ns[row]);
+			advice_add_at(result, rule_python_time_site_of(advice, row), row, own_ns[row]);
 	}
 }
 
@@ -126,7 +126,7 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
 	return by_step != NULL;
 }
 
-static bool report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
+static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
 {
 	const struct advice_tally *tally = &result->tally;
 	int64_t shared_ns;
@@ -152,18 +152,18 @@ static bool report(const struct advice *advice, struct advice_result *result, co
 	                           advice_spent(advice, (double)tally->ns).text, waits);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_python_time_find(const struct advice *advice, struct advice_result *result)
 {
 	int64_t *own_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*own_ns));
 	bool done = own_ns != NULL;
 
 	if (done) {
-		gather(advice, own_ns);
+		rule_python_time_gather(advice, own_ns);
 		done = leave_out_frees(advice, own_ns);
 	}
 	if (done) {
-		add_own(advice, result, own_ns);
-		done = report(advice, result, own_ns);
+		rule_python_time_add_own(advice, result, own_ns);
+		done = rule_python_time_report(advice, result, own_ns);
 	}
 	ops_free(own_ns);
 	return done;
@@ -186,5 +186,5 @@ const struct advice_rule advice_rule_python_time = {
 	.bound = ADVICE_AT_LEAST,
 	.stage = ADVICE_STAGE_PYTHON,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_python_time_find,
 };

@@ -46,7 +46,7 @@ struct numbering {
 
 #define MANY (OPS_NONE - 1)
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t rule_repeat_mix(uint64_t a, uint64_t b)
 {
 	a = (a ^ b) * 0x9e3779b97f4a7c15u;
 	return a ^ a >> 29;
@@ -69,7 +69,7 @@ static bool set_value(struct numbering *numbering, uint64_t address, struct valu
 	return added != NULL;
 }
 
-static struct value value_of(const struct numbering *numbering, const struct ops_storage *storage)
+static struct value rule_repeat_value_of(const struct numbering *numbering, const struct ops_storage *storage)
 {
 	uint32_t slot;
 
@@ -114,10 +114,10 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 }
 
 /* Hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
-static uint64_t key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
+static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
                        bool *ret_constant)
 {
-	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
+	uint64_t key = rule_repeat_mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
 	struct ops_storage storage;
 	size_t i = 0;
 
@@ -126,9 +126,9 @@ static uint64_t key_of(const struct numbering *numbering, const struct advice *a
 	if (advice->events->inputs[row] == OPS_NONE)
 		return 0;
 	for (; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		struct value value = value_of(numbering, &storage);
+		struct value value = rule_repeat_value_of(numbering, &storage);
 
-		key = mix(key, value.number);
+		key = rule_repeat_mix(key, value.number);
 		*ret_constant &= value.constant;
 		*ret_writes |= storage.written;
 		/* It writes to a known part. */
@@ -138,13 +138,13 @@ static uint64_t key_of(const struct numbering *numbering, const struct advice *a
 	}
 	if (!i && !numbering->makes[advice->events->name[row]])
 		return 0;
-	return are_whole(advice, row, part ? 1 : 0) ? mix(key, part) | 1 : 0;
+	return are_whole(advice, row, part ? 1 : 0) ? rule_repeat_mix(key, part) | 1 : 0;
 }
 
 /* A chain ends with the first operator that is not a view. */
 static void follow_views(struct numbering *numbering, const struct advice *advice, uint32_t row)
 {
-	uint64_t key = mix(advice->events->name[row] + 1, advice->events->inputs[row]);
+	uint64_t key = rule_repeat_mix(advice->events->name[row] + 1, advice->events->inputs[row]);
 	struct ops_storage storage;
 	struct chain *free = NULL;
 
@@ -158,7 +158,7 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 		struct chain *chain = &numbering->chains[k];
 
 		if (chain->address == storage.address) {
-			chain->key = mix(chain->key, key);
+			chain->key = rule_repeat_mix(chain->key, key);
 			return;
 		}
 		free = !free && !chain->address ? chain : free;
@@ -169,7 +169,7 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 }
 
 /* Follows allocations until `time_ns`: those of the operator at `row` are its results, others are new. */
-static bool follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, struct value result)
+static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, struct value result)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
@@ -179,7 +179,7 @@ static bool follow_memory(struct numbering *numbering, const struct advice *advi
 		struct value value = {--numbering->fresh, OPS_NONE, false};
 
 		if (result.number && records[numbering->next].bytes > 0)
-			value = (struct value){mix(result.number, ++nth), result.made_by, result.constant};
+			value = (struct value){rule_repeat_mix(result.number, ++nth), result.made_by, result.constant};
 		if (!set_value(numbering, records[numbering->next].address, value))
 			return false;
 	}
@@ -192,7 +192,7 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		struct value value = {mix(key, ~i), constant ? value_of(numbering, &storage).made_by : OPS_NONE, constant};
+		struct value value = {rule_repeat_mix(key, ~i), constant ? rule_repeat_value_of(numbering, &storage).made_by : OPS_NONE, constant};
 
 		if (storage.written && !set_value(numbering, storage.address, value))
 			return false;
@@ -203,7 +203,7 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 /* Calls in one another from the program's function that repeats it down to the operator. */
 #define DEPTH_MAX 128
 
-static void add(struct numbering *numbering, struct advice_result *result, uint32_t row)
+static void rule_repeat_add(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
 	int64_t ns = advice_claim(result, row);
@@ -227,7 +227,7 @@ static void add_makers(struct numbering *numbering, struct advice_result *result
 
 		if (value && value->made_by != OPS_NONE && advice_counts(advice, value->made_by) &&
 		    !advice_is_claimed(result, value->made_by))
-			add(numbering, result, value->made_by);
+			rule_repeat_add(numbering, result, value->made_by);
 		if (value)
 			value->made_by = OPS_NONE;
 	}
@@ -241,7 +241,7 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 	int64_t ns = ops_sum(advice_left_ns(advice, row), advice_backward_left_ns(advice, row));
 	uint32_t last = advice->site[row], call = advice->caller[row];
 
-	add(numbering, result, row);
+	rule_repeat_add(numbering, result, row);
 	add_makers(numbering, result, row);
 	/* A row comes after all rows around it: a call that began before the first time contains both. */
 	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
@@ -272,7 +272,7 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 		return true; /* a loop over rows is reported as a whole */
 	if (numbering->learning)
 		return !constant || learn(numbering, advice, row, key);
-	before = ops_map_slot(&numbering->seen, mix(key, advice->step_of[row]), row);
+	before = ops_map_slot(&numbering->seen, rule_repeat_mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
 	if (advice_is_claimed(result, row))
@@ -287,21 +287,21 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 	return true;
 }
 
-static bool follow(struct numbering *numbering, struct advice_result *result, uint32_t row)
+static bool rule_repeat_follow(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
 	uint64_t key;
 	bool writes, constant, makes = numbering->makes[advice->events->name[row]] != 0;
 	bool random = numbering->random[advice->events->name[row]] != 0;
 
-	if (!follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false}))
+	if (!rule_repeat_follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false}))
 		return false;
-	key = key_of(numbering, advice, row, &writes, &constant);
+	key = rule_repeat_key_of(numbering, advice, row, &writes, &constant);
 	follow_views(numbering, advice, row);
 	constant &= !random && key;
 	if (random || !key)
 		key = --numbering->fresh;
-	if (!follow_memory(numbering, advice, advice->events->end_ns[row], (struct value){key, makes ? row : OPS_NONE, constant}))
+	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row], (struct value){key, makes ? row : OPS_NONE, constant}))
 		return false;
 	if (writes && !write_values(numbering, advice, row, key, constant))
 		return false;
@@ -320,7 +320,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	ops_map_release(&numbering->slots);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
-			done = follow(numbering, result, row);
+			done = rule_repeat_follow(numbering, result, row);
 	return done;
 }
 
@@ -350,7 +350,7 @@ static void claim_calls(struct numbering *numbering, struct advice_result *resul
 }
 
 /* Adds the times of rows to those of the calls that they are in. */
-static void sum_up(const struct advice *advice, int64_t *ns)
+static void rule_repeat_sum_up(const struct advice *advice, int64_t *ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
@@ -360,7 +360,7 @@ static void sum_up(const struct advice *advice, int64_t *ns)
 	}
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_repeat_find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const patterns[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
 	                                       "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", NULL};
@@ -379,8 +379,8 @@ static bool find(const struct advice *advice, struct advice_result *result)
 
 	done = done && go_through(&numbering, result, true) && go_through(&numbering, result, false);
 	if (done) {
-		sum_up(advice, numbering.in_calls);
-		sum_up(advice, numbering.claimed_in_calls);
+		rule_repeat_sum_up(advice, numbering.in_calls);
+		rule_repeat_sum_up(advice, numbering.claimed_in_calls);
 		claim_calls(&numbering, result);
 	}
 	if (numbering.each_step)
@@ -419,5 +419,5 @@ const struct advice_rule advice_rule_repeat = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_REPEATED,
 	.confidence = ADVICE_LIKELY,
-	.find = find,
+	.find = rule_repeat_find,
 };

@@ -35,7 +35,7 @@ static const struct rank_step *step_of(const struct rank *rank, uint32_t name, s
 	return NULL;
 }
 
-static void add_step(struct lateness *lateness, const struct advice_ranks *ranks, size_t number)
+static void rule_stragglers_add_step(struct lateness *lateness, const struct advice_ranks *ranks, size_t number)
 {
 	const struct rank_step *first = &ranks->ranks.items[0].steps.items[number];
 	int64_t sum_ns = 0, least_ns = INT64_MAX;
@@ -62,7 +62,7 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 {
 	for (size_t i = 0; i < ranks->ranks.items[0].steps.count; i++)
 		if (ranks->ranks.items[0].steps.items[i].steady)
-			add_step(lateness, ranks, i);
+			rule_stragglers_add_step(lateness, ranks, i);
 	for (uint32_t r = 1; r < ranks->ranks.count; r++)
 		if (lateness->last[r] > lateness->last[lateness->worst])
 			lateness->worst = r;
@@ -86,7 +86,7 @@ static int most_first(const void *a, const void *b)
 }
 
 /* Ordered by excess; freed with ops_free. */
-static struct excess *find_excess(const struct advice_ranks *ranks, uint32_t late)
+static struct excess *rule_stragglers_find_excess(const struct advice_ranks *ranks, uint32_t late)
 {
 	struct excess *excess = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*excess));
 
@@ -133,7 +133,7 @@ static void name_rank(const struct advice_ranks *ranks, const struct rank *rank,
 		snprintf(name, size, "'%.*s'", (int)worker.size, worker.bytes);
 }
 
-static bool report(const struct advice_ranks *ranks, struct advice_result *result,
+static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advice_result *result,
                    const struct lateness *lateness, const struct excess *excess)
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
@@ -168,7 +168,7 @@ static bool report(const struct advice_ranks *ranks, struct advice_result *resul
 	                            own > 0.5 ? "; only the late rank does this work" : "");
 }
 
-static bool find(const struct advice_ranks *ranks, struct advice_result *result)
+static bool rule_stragglers_find(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct lateness lateness = {0};
 	struct excess *excess = NULL;
@@ -185,8 +185,8 @@ static bool find(const struct advice_ranks *ranks, struct advice_result *result)
 	if (done)
 		find_lateness(&lateness, ranks);
 	if (lateness.steps) {
-		excess = find_excess(ranks, lateness.worst);
-		done = excess && report(ranks, result, &lateness, excess);
+		excess = rule_stragglers_find_excess(ranks, lateness.worst);
+		done = excess && rule_stragglers_report(ranks, result, &lateness, excess);
 	}
 	ops_free(excess);
 	ops_free(lateness.last);
@@ -208,5 +208,5 @@ const struct advice_rule advice_rule_stragglers = {
 	.link = "https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.stage = ADVICE_STAGE_WAITS,
-	.find_in_ranks = find,
+	.find_in_ranks = rule_stragglers_find,
 };

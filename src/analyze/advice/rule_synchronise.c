@@ -96,7 +96,7 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 }
 
 /* The host waits, and then the device. The idle time of the device counts, up to the wait of the host. */
-static bool find_device(const struct advice *advice, struct advice_result *result)
+static bool rule_synchronise_find_device(const struct advice *advice, struct advice_result *result)
 {
 	int64_t waits_ns = 0;
 	char stack[256];
@@ -119,9 +119,9 @@ static bool find_device(const struct advice *advice, struct advice_result *resul
 	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_synchronise_find(const struct advice *advice, struct advice_result *result)
 {
-	return advice->has & ADVICE_NEEDS_DEVICE ? find_device(advice, result) : find_host(result);
+	return advice->has & ADVICE_NEEDS_DEVICE ? rule_synchronise_find_device(advice, result) : find_host(result);
 }
 
 const struct advice_rule advice_rule_synchronise = {
@@ -143,5 +143,5 @@ const struct advice_rule advice_rule_synchronise = {
 	.stage = ADVICE_STAGE_READS,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_synchronise_find,
 };

@@ -14,7 +14,7 @@
 /* Minimum share of the steps in operators that are. */
 #define SHARE_MIN_PCT 30.0
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_threads_find(const struct advice *advice, struct advice_result *result)
 {
 	const struct advice_machine *machine = &advice->machine;
 	bool over = advice_is_oversubscribed(advice);
@@ -69,5 +69,5 @@ const struct advice_rule advice_rule_threads = {
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
 	.stage = ADVICE_STAGE_REST,
-	.find = find,
+	.find = rule_threads_find,
 };

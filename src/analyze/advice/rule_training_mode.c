@@ -22,7 +22,7 @@ static bool trains(const struct advice *advice, uint32_t row, size_t argument)
 	return advice_input(advice, row, argument, &input) && input.tag == OPS_INPUT_BOOL && input.n != 0;
 }
 
-static bool has_backward(const struct advice *advice)
+static bool rule_training_mode_has_backward(const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER))
@@ -52,7 +52,7 @@ static uint32_t pass_around(const struct advice *advice, uint32_t row)
 }
 
 /* An outermost operator in training mode without gradients. */
-static bool is_candidate(const struct modes *modes, const struct advice *advice, uint32_t row)
+static bool rule_training_mode_is_candidate(const struct modes *modes, const struct advice *advice, uint32_t row)
 {
 	uint8_t kind = modes->which[advice->events->name[row]];
 
@@ -61,7 +61,7 @@ static bool is_candidate(const struct modes *modes, const struct advice *advice,
 }
 
 /* Follows allocations: those of an operator belong to its pass, others to none. */
-static bool follow_memory(struct modes *modes, const struct advice *advice, int64_t time_ns, uint32_t pass)
+static bool rule_training_mode_follow_memory(struct modes *modes, const struct advice *advice, int64_t time_ns, uint32_t pass)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
@@ -76,12 +76,12 @@ static bool follow_memory(struct modes *modes, const struct advice *advice, int6
 	return true;
 }
 
-static bool follow(struct modes *modes, const struct advice *advice, uint32_t row)
+static bool rule_training_mode_follow(struct modes *modes, const struct advice *advice, uint32_t row)
 {
-	uint32_t pass = is_candidate(modes, advice, row) ? pass_around(advice, row) : OPS_NONE;
+	uint32_t pass = rule_training_mode_is_candidate(modes, advice, row) ? pass_around(advice, row) : OPS_NONE;
 	struct ops_storage storage;
 
-	if (!follow_memory(modes, advice, advice->events->start_ns[row], OPS_NONE))
+	if (!rule_training_mode_follow_memory(modes, advice, advice->events->start_ns[row], OPS_NONE))
 		return false;
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
 		uint32_t from = ops_map_find(&modes->pass_of, storage.address);
@@ -91,7 +91,7 @@ static bool follow(struct modes *modes, const struct advice *advice, uint32_t ro
 		modes->trains[from] |= advice->backward_ns[row] > 0;
 		pass = from;
 	}
-	return follow_memory(modes, advice, advice->events->end_ns[row], pass);
+	return rule_training_mode_follow_memory(modes, advice, advice->events->end_ns[row], pass);
 }
 
 /* Finds the passes whose results training reads: by operators whose node runs, and in turn by backward passes. */
@@ -101,11 +101,11 @@ static bool find_readers(struct modes *modes, const struct advice *advice)
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD)))
-			done = follow(modes, advice, row);
+			done = rule_training_mode_follow(modes, advice, row);
 	return done;
 }
 
-static void add_operators(struct modes *modes, struct advice_result *result)
+static void rule_training_mode_add_operators(struct modes *modes, struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
 
@@ -114,7 +114,7 @@ static void add_operators(struct modes *modes, struct advice_result *result)
 		uint32_t pass;
 		int64_t ns;
 
-		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !is_candidate(modes, advice, row))
+		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !rule_training_mode_is_candidate(modes, advice, row))
 			continue;
 		pass = modes->serves ? OPS_NONE : pass_around(advice, row);
 		if (pass != OPS_NONE && modes->trains[pass])
@@ -128,7 +128,7 @@ static void add_operators(struct modes *modes, struct advice_result *result)
 	}
 }
 
-static bool report(const struct modes *modes, struct advice_result *result)
+static bool rule_training_mode_report(const struct modes *modes, struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
 
@@ -142,9 +142,9 @@ static bool report(const struct modes *modes, struct advice_result *result)
 	                                        : "without gradients, and training does not read their results");
 }
 
-static bool find(const struct advice *advice, struct advice_result *result)
+static bool rule_training_mode_find(const struct advice *advice, struct advice_result *result)
 {
-	struct modes modes = {.which = result->which, .serves = !advice->incomplete && !has_backward(advice)};
+	struct modes modes = {.which = result->which, .serves = !advice->incomplete && !rule_training_mode_has_backward(advice)};
 	bool done;
 
 	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);
@@ -152,9 +152,9 @@ static bool find(const struct advice *advice, struct advice_result *result)
 	if (done && (modes.serves || (advice->has & ADVICE_NEEDS_STORAGES && advice->has & ADVICE_NEEDS_MEMORY))) {
 		done = modes.serves || find_readers(&modes, advice);
 		if (done)
-			add_operators(&modes, result);
+			rule_training_mode_add_operators(&modes, result);
 	}
-	done = done && report(&modes, result);
+	done = done && rule_training_mode_report(&modes, result);
 	ops_map_release(&modes.pass_of);
 	ops_free(modes.trains);
 	return done;
@@ -178,5 +178,5 @@ const struct advice_rule advice_rule_training_mode = {
 	.stage = ADVICE_STAGE_MODE,
 	.confidence = ADVICE_LIKELY,
 	.names = names,
-	.find = find,
+	.find = rule_training_mode_find,
 };

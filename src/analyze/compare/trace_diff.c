@@ -123,7 +123,7 @@ static enum ops_code chosen_steps(const struct comparison *comparison, int side,
 
 /* --- counting --------------------------------------------------------------------------------------------------------- */
 
-static struct pair *pair_of(struct comparison *comparison, struct ops_string name)
+static struct pair *trace_diff_pair_of(struct comparison *comparison, struct ops_string name)
 {
 	struct pair *pair;
 	uint32_t id;
@@ -185,13 +185,13 @@ static bool choose_rows(const struct comparison *comparison, const int64_t *step
 	return true;
 }
 
-static bool add_row(struct comparison *comparison, int side, struct chosen *chosen, const struct event_row *row)
+static bool trace_diff_add_row(struct comparison *comparison, int side, struct chosen *chosen, const struct event_row *row)
 {
 	uint32_t *index = &chosen->pairs[row->name];
 	struct pair *pair;
 
 	if (*index == OPS_NONE) {
-		pair = pair_of(comparison, ops_trace_string(chosen->table->trace, row->name));
+		pair = trace_diff_pair_of(comparison, ops_trace_string(chosen->table->trace, row->name));
 		if (!pair)
 			return false;
 		*index = (uint32_t)(pair - comparison->pairs.items);
@@ -203,11 +203,11 @@ static bool add_row(struct comparison *comparison, int side, struct chosen *chos
 	return true;
 }
 
-static bool add_rows(struct comparison *comparison, int side, struct chosen *chosen)
+static bool trace_diff_add_rows(struct comparison *comparison, int side, struct chosen *chosen)
 {
 	for (size_t step = 0; step < chosen->steps; step++) {
 		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++)
-			if (!add_row(comparison, side, chosen, &chosen->table->rows[chosen->rows[i]]))
+			if (!trace_diff_add_row(comparison, side, chosen, &chosen->table->rows[chosen->rows[i]]))
 				return false;
 		for (size_t i = chosen->first[step]; i < chosen->first[step + 1]; i++) {
 			struct pair *pair = &comparison->pairs.items[chosen->pairs[chosen->table->rows[chosen->rows[i]].name]];
@@ -228,7 +228,7 @@ static enum ops_code add_side(struct comparison *comparison, int side)
 
 	if (!code && !chosen.table->steps.count)
 		chosen.steps = 1; /* all is one */
-	if (!code && !(choose_rows(comparison, steps, &chosen) && add_rows(comparison, side, &chosen)))
+	if (!code && !(choose_rows(comparison, steps, &chosen) && trace_diff_add_rows(comparison, side, &chosen)))
 		code = ops_fault_memory(comparison->run->error);
 	comparison->steps[side] = chosen.steps;
 	ops_free(chosen.rows);
@@ -248,7 +248,7 @@ static int64_t duration_change(const struct pair *pair)
 	return ops_difference(pair->durations[TEST], pair->durations[CONTROL]);
 }
 
-static int compare_names(const struct comparison *comparison, const struct pair *left, const struct pair *right)
+static int trace_diff_compare_names(const struct comparison *comparison, const struct pair *left, const struct pair *right)
 {
 	const struct ops_intern_entry *a = &comparison->names.entries[left->name], *b = &comparison->names.entries[right->name];
 	int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
@@ -256,9 +256,9 @@ static int compare_names(const struct comparison *comparison, const struct pair 
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-static int by_name(const void *a, const void *b, void *comparison)
+static int trace_diff_by_name(const void *a, const void *b, void *comparison)
 {
-	return compare_names(comparison, a, b);
+	return trace_diff_compare_names(comparison, a, b);
 }
 
 /* What changed most comes first. */
@@ -268,10 +268,10 @@ static int by_change(const void *a, const void *b, void *comparison)
 	uint64_t left_size = left < 0 ? -(uint64_t)left : (uint64_t)left;
 	uint64_t right_size = right < 0 ? -(uint64_t)right : (uint64_t)right;
 
-	return left_size != right_size ? (left_size < right_size ? 1 : -1) : compare_names(comparison, a, b);
+	return left_size != right_size ? (left_size < right_size ? 1 : -1) : trace_diff_compare_names(comparison, a, b);
 }
 
-static enum ops_code compare(struct comparison *comparison, int (*order)(const void *, const void *, void *))
+static enum ops_code trace_diff_compare(struct comparison *comparison, int (*order)(const void *, const void *, void *))
 {
 	struct ops_string device = analysis_arg(comparison->run, "device_type");
 	enum ops_code code = OPS_OK;
@@ -287,7 +287,7 @@ static enum ops_code compare(struct comparison *comparison, int (*order)(const v
 	return code;
 }
 
-static void release(struct comparison *comparison)
+static void trace_diff_release(struct comparison *comparison)
 {
 	ops_intern_release(&comparison->names);
 	OPS_ARRAY_RELEASE(&comparison->pairs);
@@ -306,7 +306,7 @@ static double error_squared(const struct comparison *comparison, const struct pa
 }
 
 /* NaN without steps. */
-static double mean_us(const struct comparison *comparison, const struct pair *pair, int side)
+static double trace_diff_mean_us(const struct comparison *comparison, const struct pair *pair, int side)
 {
 	double steps = (double)comparison->steps[side];
 
@@ -370,7 +370,7 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 			.count_change = change,
 			.duration_change = duration_change(pair),
 			.sign = signs[(change > 0) - (change < 0) + 1],
-			.means_us = {mean_us(comparison, pair, CONTROL), mean_us(comparison, pair, TEST)},
+			.means_us = {trace_diff_mean_us(comparison, pair, CONTROL), trace_diff_mean_us(comparison, pair, TEST)},
 			.noise_us = 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) / 1e3,
 		};
 
@@ -379,7 +379,7 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 	}
 }
 
-static void write_sums(struct ops_json_writer *json, const struct comparison *comparison)
+static void trace_diff_write_sums(struct ops_json_writer *json, const struct comparison *comparison)
 {
 	static const char *const signs[] = {"-", "=", "+"};
 	static const char *const keys[SIDES][2] = {{"control_counts", "control_total_duration"},
@@ -434,12 +434,12 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 	if (!code)
 		code = analysis_limit(run, &limit);
 	if (!code)
-		code = compare(&comparison, by_change);
+		code = trace_diff_compare(&comparison, by_change);
 	if (!code && whole) {
 		write_pairs(&run->result.table, &comparison, per_step);
 	} else if (!code) {
 		ops_json_open(json, '{');
-		write_sums(json, &comparison);
+		trace_diff_write_sums(json, &comparison);
 		ops_json_key(json, "top_by_abs_diff_duration");
 		write_pairs(&table, &comparison, per_step);
 		result_table_cut(&table, limit < 0 ? SUMMARY_NAMES : (size_t)limit);
@@ -448,7 +448,7 @@ enum ops_code analysis_diff_compare(struct analysis_run *run)
 		ops_json_close(json, '}');
 	}
 	result_table_release(&table);
-	release(&comparison);
+	trace_diff_release(&comparison);
 	return code;
 }
 
@@ -499,7 +499,7 @@ enum ops_code analysis_diff_ops(struct analysis_run *run)
 	enum ops_code code = analysis_limit(run, &limit);
 
 	if (!code)
-		code = compare(&comparison, by_name);
+		code = trace_diff_compare(&comparison, trace_diff_by_name);
 	if (!code) {
 		ops_json_open(json, '{');
 		for (int fate = 0; fate < FATES; fate++) {
@@ -508,7 +508,7 @@ enum ops_code analysis_diff_ops(struct analysis_run *run)
 		}
 		ops_json_close(json, '}');
 	}
-	release(&comparison);
+	trace_diff_release(&comparison);
 	return code;
 }
 

@@ -32,12 +32,12 @@ struct kernels {
 	struct ops_intern counters;
 };
 
-static bool is_counted(const struct event_table *table, const struct event_row *row)
+static bool kernel_counters_is_counted(const struct event_table *table, const struct event_row *row)
 {
 	return ops_string_is(ops_event_category(table->trace, row->source), "cuda_profiler_range");
 }
 
-static bool find_rows(struct kernels *kernels)
+static bool kernel_counters_find_rows(struct kernels *kernels)
 {
 	const struct event_table *table = kernels->table;
 
@@ -48,7 +48,7 @@ static bool find_rows(struct kernels *kernels)
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 
-		if (is_counted(table, row))
+		if (kernel_counters_is_counted(table, row))
 			kernels->ranges[kernels->range_count++] = table->kept[i];
 		else if (ops_kind_is_call(row->kind) && (ops_call_of(event_name(table, row)) & OPS_CALL_LAUNCH))
 			kernels->launches[kernels->launch_count++] = table->kept[i];
@@ -57,7 +57,7 @@ static bool find_rows(struct kernels *kernels)
 	       ops_sort_rows(kernels->launches, kernels->launch_count, event_starts_before, table->rows);
 }
 
-static bool find_counters(struct kernels *kernels)
+static bool kernel_counters_find_counters(struct kernels *kernels)
 {
 	const struct ops_events *events = ops_trace_events(kernels->table->trace);
 
@@ -81,7 +81,7 @@ static bool find_counters(struct kernels *kernels)
 static bool kernels_init(struct kernels *kernels, const struct event_table *table)
 {
 	*kernels = (struct kernels){.table = table};
-	return find_rows(kernels) && (!kernels->range_count || ((kernels->launchers = ops_launchers(table->trace)) && find_counters(kernels)));
+	return kernel_counters_find_rows(kernels) && (!kernels->range_count || ((kernels->launchers = ops_launchers(table->trace)) && kernel_counters_find_counters(kernels)));
 }
 
 static void kernels_release(struct kernels *kernels)
@@ -125,7 +125,7 @@ static size_t stack_of(const struct kernels *kernels, size_t i, struct ops_strin
 	return count;
 }
 
-static void write_stack(struct result_table *out, const struct ops_string *stack, size_t count)
+static void kernel_counters_write_stack(struct result_table *out, const struct ops_string *stack, size_t count)
 {
 	struct ops_buffer text = {0};
 	struct ops_json_writer json = {.out = &text};
@@ -174,7 +174,7 @@ const struct result_declaration table_cupti_counters =
 	RESULT_DECLARATION("cupti_counters", "A kernel; each counter is a further column", counter_columns);
 
 /* Names of counters in order; they live as long as the table. False when memory is out. */
-static bool write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
+static bool kernel_counters_write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
 {
 	result_declare(out, &table_cupti_counters, 0);
 	for (size_t i = 0; i < kernels->counters.count; i++)
@@ -189,14 +189,14 @@ static bool write_columns(struct result_table *out, const struct kernels *kernel
 	return true;
 }
 
-static bool write_counters(struct analysis_run *run, const struct kernels *kernels)
+static bool kernel_counters_write_counters(struct analysis_run *run, const struct kernels *kernels)
 {
 	struct result_table *out = &run->result.table;
 	struct ops_intern_entry counters[COUNTERS_MAX];
 	/* A launch that the profiler did not follow shifts all behind it: then none is known. */
 	bool paired = kernels->range_count == kernels->launch_count;
 
-	if (!write_columns(out, kernels, counters))
+	if (!kernel_counters_write_columns(out, kernels, counters))
 		return false;
 	for (size_t i = 0; i < kernels->range_count; i++) {
 		const struct event_row *row = &kernels->table->rows[kernels->ranges[i]];
@@ -205,7 +205,7 @@ static bool write_counters(struct analysis_run *run, const struct kernels *kerne
 		result_time(out, row->ts_ns - run->events.first_ns);
 		result_time(out, row->dur_ns);
 		result_text(out, event_name(kernels->table, row));
-		write_stack(out, stack, paired ? stack_of(kernels, i, stack) : 0);
+		kernel_counters_write_stack(out, stack, paired ? stack_of(kernels, i, stack) : 0);
 		for (size_t k = 0; k < kernels->counters.count; k++)
 			result_number(out, counter(kernels, i, counters[k].bytes));
 	}
@@ -235,7 +235,7 @@ enum ops_code analysis_cupti_counters(struct analysis_run *run)
 	struct kernels kernels;
 	enum ops_code code = find_kernels(run, &kernels);
 
-	if (!code && kernels.range_count && !write_counters(run, &kernels))
+	if (!code && kernels.range_count && !kernel_counters_write_counters(run, &kernels))
 		code = ops_fault_memory(run->error);
 	kernels_release(&kernels);
 	return code;
@@ -269,7 +269,7 @@ static double operations_of(const struct kernels *kernels, size_t i)
 	return sum;
 }
 
-static double bytes_of(const struct kernels *kernels, size_t i)
+static double kernel_counters_bytes_of(const struct kernels *kernels, size_t i)
 {
 	double all = counter(kernels, i, "dram__bytes.sum");
 
@@ -340,7 +340,7 @@ static bool sum_work(struct analysis_run *run, const struct kernels *kernels)
 		work = &works[of_name[name] - 1];
 		work->count++;
 		work->operations += operations_of(kernels, i);
-		work->bytes += bytes_of(kernels, i);
+		work->bytes += kernel_counters_bytes_of(kernels, i);
 		work->time_ns += counter(kernels, i, "gpu__time_duration.sum");
 	}
 	if (done) {

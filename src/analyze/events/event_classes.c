@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "derive/work.h"
 
-static bool starts_with_any(struct ops_string name, const char *const *words)
+static bool event_classes_starts_with_any(struct ops_string name, const char *const *words)
 {
 	for (; *words; words++)
 		if (ops_string_starts(name, *words))
@@ -25,12 +25,12 @@ static enum event_class class_by_hta(struct ops_string name)
 	static const char *const others[] = {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
 	                                     "collective_subgraph_execution", NULL};
 
-	if (starts_with_any(name, communication) || ops_string_contains(name, "ncclKernel"))
+	if (event_classes_starts_with_any(name, communication) || ops_string_contains(name, "ncclKernel"))
 		return EVENT_COMMUNICATION;
-	if (starts_with_any(name, memory))
+	if (event_classes_starts_with_any(name, memory))
 		return EVENT_MEMORY;
 	if (ops_string_contains(name, "Memcpy") || ops_string_contains(name, "Memset") || ops_string_contains(name, "dma") ||
-	    ops_string_contains(name, "Sync") || starts_with_any(name, others) ||
+	    ops_string_contains(name, "Sync") || event_classes_starts_with_any(name, others) ||
 	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
 		return EVENT_OTHER_WORK;
 	return EVENT_COMPUTATION;

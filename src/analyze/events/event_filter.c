@@ -45,17 +45,17 @@ struct filter {
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static void refuse(struct filter *filter, struct ops_string key, const char *wanted)
+static void event_filter_refuse(struct filter *filter, struct ops_string key, const char *wanted)
 {
 	if (!filter->code)
 		filter->code = ops_fault(filter->error, OPS_INVALID, "'%.*s' of a filter %s", (int)(key.size < 80 ? key.size : 80),
 		                         key.bytes, wanted);
 }
 
-static void take_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
+static void event_filter_take_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
 {
 	if (value.bytes[0] != '"')
-		refuse(filter, key, "must be a text");
+		event_filter_refuse(filter, key, "must be a text");
 	else
 		ops_json_decode(ret, value.bytes + 1, value.size - 2);
 	if (ret->failed && !filter->code)
@@ -66,7 +66,7 @@ static void take_bool(struct filter *filter, struct ops_string key, struct ops_s
 {
 	*ret = ops_string_is(value, "true");
 	if (!*ret && !ops_string_is(value, "false"))
-		refuse(filter, key, "must be true or false");
+		event_filter_refuse(filter, key, "must be true or false");
 }
 
 static size_t take_integers(struct filter *filter, struct ops_string key, struct ops_string value, int64_t *ret)
@@ -76,10 +76,10 @@ static size_t take_integers(struct filter *filter, struct ops_string key, struct
 	size_t count = 0;
 
 	if (value.bytes[0] != '[')
-		refuse(filter, key, "must be a list of whole numbers");
+		event_filter_refuse(filter, key, "must be a list of whole numbers");
 	while (value.bytes[0] == '[' && ops_json_next_element(&walk, &item)) {
 		if (count == LIST_MAX || !ops_json_parse_integer(item, &ret[count]))
-			refuse(filter, key, "must be a list of at most 64 whole numbers");
+			event_filter_refuse(filter, key, "must be a list of at most 64 whole numbers");
 		else
 			count++;
 	}
@@ -95,13 +95,13 @@ static void take_range(struct filter *filter, struct ops_string key, struct ops_
 	if (value.bytes[0] != '[' || !ops_json_next_element(&walk, &from) || !ops_json_next_element(&walk, &to) ||
 	    ops_json_next_element(&walk, &more) || !ops_json_parse_number(from, &filter->from_us) ||
 	    !ops_json_parse_number(to, &filter->to_us) || !isfinite(filter->from_us) || !isfinite(filter->to_us))
-		refuse(filter, key, "must be two times in microseconds");
+		event_filter_refuse(filter, key, "must be two times in microseconds");
 }
 
-static void take_name(struct filter *filter, struct ops_string key, struct ops_string value)
+static void event_filter_take_name(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
-	take_text(filter, key, value, &filter->text);
+	event_filter_take_text(filter, key, value, &filter->text);
 	if (filter->code)
 		return;
 	ops_pattern_free(filter->name);
@@ -114,7 +114,7 @@ static void take_name(struct filter *filter, struct ops_string key, struct ops_s
 static void take_query(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
-	take_text(filter, key, value, &filter->text);
+	event_filter_take_text(filter, key, value, &filter->text);
 	if (filter->code)
 		return;
 	if (filter->has_query)
@@ -125,14 +125,14 @@ static void take_query(struct filter *filter, struct ops_string key, struct ops_
 	                                 filter->error);
 }
 
-static void take_place(struct filter *filter, struct ops_string key, struct ops_string value, enum place place)
+static void event_filter_take_place(struct filter *filter, struct ops_string key, struct ops_string value, enum place place)
 {
 	filter->place = place;
 	filter->anchor.size = 0;
-	take_text(filter, key, value, &filter->anchor);
+	event_filter_take_text(filter, key, value, &filter->anchor);
 }
 
-static void take_member(struct filter *filter, struct ops_string key, struct ops_string value)
+static void event_filter_take_member(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	int64_t numbers[LIST_MAX];
 	bool first = false;
@@ -152,27 +152,27 @@ static void take_member(struct filter *filter, struct ops_string key, struct ops
 	} else if (ops_string_is(key, "depth")) {
 		filter->has_depth = true;
 		if (take_integers(filter, key, value, numbers) != 2)
-			refuse(filter, key, "must be the least and the greatest depth");
+			event_filter_refuse(filter, key, "must be the least and the greatest depth");
 		filter->depth_min = numbers[0];
 		filter->depth_max = numbers[1];
 	} else if (ops_string_is(key, "occurrence")) {
 		if (!ops_json_parse_integer(value, &filter->occurrence))
-			refuse(filter, key, "must be a whole number");
+			event_filter_refuse(filter, key, "must be a whole number");
 	} else if (ops_string_is(key, "categories")) {
 		filter->categories = value;
 		if (value.bytes[0] != '[')
-			refuse(filter, key, "must be a list of texts");
+			event_filter_refuse(filter, key, "must be a list of texts");
 	} else if (ops_string_is(key, "memcpy")) {
 		filter->copies.size = 0;
-		take_text(filter, key, value, &filter->copies);
+		event_filter_take_text(filter, key, value, &filter->copies);
 	} else if (ops_string_is(key, "time_range")) {
 		take_range(filter, key, value);
 	} else if (ops_string_is(key, "name")) {
-		take_name(filter, key, value);
+		event_filter_take_name(filter, key, value);
 	} else if (ops_string_is(key, "query")) {
 		take_query(filter, key, value);
 	} else if (ops_string_is(key, "under") || ops_string_is(key, "after") || ops_string_is(key, "before")) {
-		take_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
+		event_filter_take_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
 	} else if (ops_string_is(key, "non_zero_duration")) {
 		take_bool(filter, key, value, &filter->non_zero);
 	} else if (ops_string_is(key, "gpu_kernels")) {
@@ -182,11 +182,11 @@ static void take_member(struct filter *filter, struct ops_string key, struct ops
 	} else if (ops_string_is(key, "with_kernels")) {
 		take_bool(filter, key, value, &filter->with_kernels);
 	} else {
-		refuse(filter, key, "is not known");
+		event_filter_refuse(filter, key, "is not known");
 	}
 }
 
-static void release(struct filter *filter)
+static void event_filter_release(struct filter *filter)
 {
 	ops_pattern_free(filter->name);
 	if (filter->has_query)
@@ -212,7 +212,7 @@ static void read_filter(struct filter *filter, struct ops_string object, struct 
 		return;
 	}
 	while (!filter->code && ops_json_next_member(&walk, &key, &value))
-		take_member(filter, key, value);
+		event_filter_take_member(filter, key, value);
 }
 
 /* --- applying ------------------------------------------------------------------------------------------------------- */
@@ -258,7 +258,7 @@ static bool spend(const struct work *work)
 }
 
 /* Each name is matched once. */
-static bool is_named(const struct work *work, const struct event_row *row)
+static bool event_filter_is_named(const struct work *work, const struct event_row *row)
 {
 	struct ops_string name = event_name(work->table, row);
 
@@ -306,13 +306,13 @@ static bool is_in_range(const struct work *work, const struct event_row *row)
 	return from_us >= work->filter->from_us && from_us + (double)row->dur_ns / 1e3 <= work->filter->to_us;
 }
 
-static bool is_chosen(const struct work *work, const struct event_row *row)
+static bool event_filter_is_chosen(const struct work *work, const struct event_row *row)
 {
 	const struct filter *filter = work->filter;
 	uint32_t depth = work->depths ? work->depths[row->source] : 0;
 
 	return (!filter->has_iterations || is_in_iteration(work, row->step)) && (!filter->has_range || is_in_range(work, row)) &&
-	       (!filter->name || is_named(work, row)) && (!filter->categories.bytes || has_category(work, row)) &&
+	       (!filter->name || event_filter_is_named(work, row)) && (!filter->categories.bytes || has_category(work, row)) &&
 	       (!filter->has_streams || is_one_of(filter->streams, filter->stream_count, row->stream)) &&
 	       (!filter->non_zero || row->dur_ns > 0) && (!filter->kernels || (row->on_device && row->kind == OPS_EVENT_KERNEL)) &&
 	       (!filter->operators || row->kind == OPS_EVENT_CPU_OP) && (!filter->copies.size || is_copy(work, row)) &&
@@ -348,7 +348,7 @@ static bool find_anchor(struct work *work)
 }
 
 /* Parents stand above their children. */
-static bool find_depths(struct work *work)
+static bool event_filter_find_depths(struct work *work)
 {
 	const struct ops_events *events = ops_trace_events(work->table->trace);
 
@@ -358,18 +358,18 @@ static bool find_depths(struct work *work)
 	return work->depths != NULL;
 }
 
-static bool choose(struct work *work)
+static bool event_filter_choose(struct work *work)
 {
 	struct event_table *table = work->table;
 	size_t count = 0;
 
 	work->chosen = ops_alloc_zeroed(table->count + 1, 1);
 	work->named = ops_alloc_zeroed(ops_trace_string_count(table->trace) + 1, 1);
-	if (!work->chosen || !work->named || (work->filter->has_depth && !find_depths(work)) ||
+	if (!work->chosen || !work->named || (work->filter->has_depth && !event_filter_find_depths(work)) ||
 	    (work->filter->place != ANYWHERE && !find_anchor(work)))
 		return false;
 	for (size_t i = 0; i < table->kept_count && spend(work); i++)
-		work->chosen[table->kept[i]] = is_chosen(work, &table->rows[table->kept[i]]);
+		work->chosen[table->kept[i]] = event_filter_is_chosen(work, &table->rows[table->kept[i]]);
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 		bool started = work->filter->with_kernels && row->on_device && row->partner != OPS_NONE && work->chosen[row->partner];
@@ -391,11 +391,11 @@ static enum ops_code apply_one(struct ops_string object, const struct event_set 
 	read_filter(&filter, object, set->error);
 	filter.query.steps_left = steps_left;
 	code = filter.code;
-	if (!code && !choose(&work))
+	if (!code && !event_filter_choose(&work))
 		code = ops_fault_memory(set->error);
 	if (!code)
 		code = event_query_check_steps(*steps_left, set->error);
-	release(&filter);
+	event_filter_release(&filter);
 	ops_free(work.named);
 	ops_free(work.depths);
 	ops_free(work.chosen);
@@ -423,7 +423,7 @@ static enum ops_code check_one(struct ops_string object, struct ops_error *error
 
 	read_filter(&filter, object, error);
 	code = filter.code;
-	release(&filter);
+	event_filter_release(&filter);
 	return code;
 }
 

@@ -36,7 +36,7 @@ static uint32_t parse_sum(struct parser *parser);
 
 /* --- errors and nodes ------------------------------------------------------------------------------------------------ */
 
-static uint32_t fail(struct parser *parser, const char *what)
+static uint32_t event_query_fail(struct parser *parser, const char *what)
 {
 	size_t left = (size_t)(parser->end - parser->at);
 
@@ -47,7 +47,7 @@ static uint32_t fail(struct parser *parser, const char *what)
 	return OPS_NONE;
 }
 
-static uint32_t fail_memory(struct parser *parser)
+static uint32_t event_query_fail_memory(struct parser *parser)
 {
 	if (!parser->code)
 		parser->code = ops_fault_memory(parser->error);
@@ -59,24 +59,24 @@ static struct query_node *node_at(const struct parser *parser, uint32_t node)
 	return &parser->query->nodes.items[node];
 }
 
-static uint32_t add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left, uint32_t right)
+static uint32_t event_query_add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left, uint32_t right)
 {
 	struct query_node *node;
 
 	if (parser->code)
 		return OPS_NONE;
 	if (parser->query->nodes.count == NODES_MAX)
-		return fail(parser, "it is too long");
+		return event_query_fail(parser, "it is too long");
 	node = OPS_ARRAY_PUSH(&parser->query->nodes);
 	if (!node)
-		return fail_memory(parser);
+		return event_query_fail_memory(parser);
 	*node = (struct query_node){.op = op, .type = type, .left = left, .right = right, .items = OPS_NONE};
 	return (uint32_t)(parser->query->nodes.count - 1);
 }
 
 static uint32_t add_constant(struct parser *parser, struct query_value value)
 {
-	uint32_t node = add_node(parser, QUERY_CONSTANT, value.type, OPS_NONE, OPS_NONE);
+	uint32_t node = event_query_add_node(parser, QUERY_CONSTANT, value.type, OPS_NONE, OPS_NONE);
 
 	if (!parser->code)
 		node_at(parser, node)->value = value;
@@ -90,7 +90,7 @@ static bool is_of_type(struct parser *parser, uint32_t node, enum query_type typ
 		return false;
 	if (node_at(parser, node)->type == type || node_at(parser, node)->type == QUERY_ANY)
 		return true;
-	fail(parser, otherwise);
+	event_query_fail(parser, otherwise);
 	return false;
 }
 
@@ -101,26 +101,26 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
+static bool event_query_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static void skip_space(struct parser *parser)
+static void event_query_skip_space(struct parser *parser)
 {
 	while (parser->at < parser->end && strchr(" \t\r\n", *parser->at) && *parser->at)
 		parser->at++;
 }
 
 /* A sign, or a word that no letter follows. */
-static bool take(struct parser *parser, const char *text)
+static bool event_query_take(struct parser *parser, const char *text)
 {
 	size_t size = strlen(text);
 
-	skip_space(parser);
+	event_query_skip_space(parser);
 	if (parser->code || (size_t)(parser->end - parser->at) < size || memcmp(parser->at, text, size) != 0)
 		return false;
-	if (is_letter(*text) && parser->at + size < parser->end && (is_letter(parser->at[size]) || is_digit(parser->at[size])))
+	if (is_letter(*text) && parser->at + size < parser->end && (is_letter(parser->at[size]) || event_query_is_digit(parser->at[size])))
 		return false;
 	parser->at += size;
 	return true;
@@ -129,22 +129,22 @@ static bool take(struct parser *parser, const char *text)
 static const struct sign *take_sign(struct parser *parser, const struct sign *signs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (take(parser, signs[i].text))
+		if (event_query_take(parser, signs[i].text))
 			return &signs[i];
 	return NULL;
 }
 
-static void expect(struct parser *parser, const char *text, const char *otherwise)
+static void event_query_expect(struct parser *parser, const char *text, const char *otherwise)
 {
-	if (!take(parser, text))
-		fail(parser, otherwise);
+	if (!event_query_take(parser, text))
+		event_query_fail(parser, otherwise);
 }
 
-static struct ops_string take_word(struct parser *parser)
+static struct ops_string event_query_take_word(struct parser *parser)
 {
 	struct ops_string word = {parser->at, 0};
 
-	while (parser->at < parser->end && (is_letter(*parser->at) || is_digit(*parser->at)))
+	while (parser->at < parser->end && (is_letter(*parser->at) || event_query_is_digit(*parser->at)))
 		parser->at++;
 	word.size = (size_t)(parser->at - word.bytes);
 	return word;
@@ -160,12 +160,12 @@ static const char *take_quoted(struct parser *parser, char quote, size_t *ret_si
 	while (parser->at < parser->end && *parser->at != quote)
 		parser->at += *parser->at == '\\' && parser->end - parser->at > 1 ? 2 : 1;
 	if (parser->at >= parser->end) {
-		fail(parser, "a quote is not closed");
+		event_query_fail(parser, "a quote is not closed");
 		return NULL;
 	}
 	copy = ops_arena_copy(&parser->query->arena, from, (size_t)(parser->at - from));
 	if (!copy) {
-		fail_memory(parser);
+		event_query_fail_memory(parser);
 		return NULL;
 	}
 	for (const char *c = from; c < parser->at; c++) {
@@ -197,11 +197,11 @@ static uint32_t parse_number(struct parser *parser)
 	for (; parser->at + size < parser->end; size++) {
 		char c = parser->at[size], before = size ? parser->at[size - 1] : ' ';
 
-		if (!is_digit(c) && c != '.' && c != 'e' && c != 'E' && !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
+		if (!event_query_is_digit(c) && c != '.' && c != 'e' && c != 'E' && !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
 			break;
 	}
 	if (!ops_json_double(parser->at, size, &value.number) || !isfinite(value.number))
-		return fail(parser, "there is no such number");
+		return event_query_fail(parser, "there is no such number");
 	parser->at += size;
 	return add_constant(parser, value);
 }
@@ -210,7 +210,7 @@ static uint32_t parse_argument(struct parser *parser)
 {
 	size_t size;
 	const char *key = take_quoted(parser, '`', &size);
-	uint32_t node = add_node(parser, QUERY_ARGUMENT, QUERY_ANY, OPS_NONE, OPS_NONE);
+	uint32_t node = event_query_add_node(parser, QUERY_ARGUMENT, QUERY_ANY, OPS_NONE, OPS_NONE);
 
 	if (!parser->code)
 		node_at(parser, node)->key = key;
@@ -220,15 +220,15 @@ static uint32_t parse_argument(struct parser *parser)
 static uint32_t parse_column(struct parser *parser)
 {
 	const char *from = parser->at;
-	struct ops_string word = take_word(parser);
+	struct ops_string word = event_query_take_word(parser);
 	const struct query_column *column = query_column_find(word);
 	uint32_t node;
 
 	if (!column) {
 		parser->at = from;
-		return fail(parser, "there is no column of this name (write `arguments` in backticks)");
+		return event_query_fail(parser, "there is no column of this name (write `arguments` in backticks)");
 	}
-	node = add_node(parser, QUERY_COLUMN, column->type, OPS_NONE, OPS_NONE);
+	node = event_query_add_node(parser, QUERY_COLUMN, column->type, OPS_NONE, OPS_NONE);
 	if (!parser->code)
 		node_at(parser, node)->column = column;
 	return node;
@@ -237,14 +237,14 @@ static uint32_t parse_column(struct parser *parser)
 /* Behind its bracket. */
 static uint32_t parse_list(struct parser *parser)
 {
-	uint32_t list = add_node(parser, QUERY_CONSTANT, QUERY_LIST, OPS_NONE, OPS_NONE), last = OPS_NONE;
+	uint32_t list = event_query_add_node(parser, QUERY_CONSTANT, QUERY_LIST, OPS_NONE, OPS_NONE), last = OPS_NONE;
 
-	while (!parser->code && !take(parser, "]")) {
+	while (!parser->code && !event_query_take(parser, "]")) {
 		uint32_t item = parse_sum(parser), link;
 
 		if (!parser->code && node_at(parser, item)->type == QUERY_LIST)
-			fail(parser, "a list stands in a list before this");
-		link = add_node(parser, QUERY_CONSTANT, QUERY_ANY, item, OPS_NONE);
+			event_query_fail(parser, "a list stands in a list before this");
+		link = event_query_add_node(parser, QUERY_CONSTANT, QUERY_ANY, item, OPS_NONE);
 		if (parser->code)
 			break;
 		if (last == OPS_NONE)
@@ -252,42 +252,42 @@ static uint32_t parse_list(struct parser *parser)
 		else
 			node_at(parser, last)->right = link;
 		last = link;
-		if (!take(parser, ",")) {
-			expect(parser, "]", "a comma or ']' is missing");
+		if (!event_query_take(parser, ",")) {
+			event_query_expect(parser, "]", "a comma or ']' is missing");
 			break;
 		}
 	}
 	return list;
 }
 
-static uint32_t parse_atom(struct parser *parser)
+static uint32_t event_query_parse_atom(struct parser *parser)
 {
 	uint32_t node;
 
-	skip_space(parser);
+	event_query_skip_space(parser);
 	if (parser->code || parser->at == parser->end)
-		return fail(parser, "a value is missing");
+		return event_query_fail(parser, "a value is missing");
 	if (parser->depth++ == DEPTH_MAX)
-		return fail(parser, "there are too many brackets");
-	if (take(parser, "(")) {
+		return event_query_fail(parser, "there are too many brackets");
+	if (event_query_take(parser, "(")) {
 		node = parse_or(parser);
-		expect(parser, ")", "a ')' is missing");
-	} else if (take(parser, "[")) {
+		event_query_expect(parser, ")", "a ')' is missing");
+	} else if (event_query_take(parser, "[")) {
 		node = parse_list(parser);
-	} else if (take(parser, "true") || take(parser, "True")) {
+	} else if (event_query_take(parser, "true") || event_query_take(parser, "True")) {
 		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH, .number = 1});
-	} else if (take(parser, "false") || take(parser, "False")) {
+	} else if (event_query_take(parser, "false") || event_query_take(parser, "False")) {
 		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH});
 	} else if (*parser->at == '"' || *parser->at == '\'') {
 		node = parse_text(parser);
 	} else if (*parser->at == '`') {
 		node = parse_argument(parser);
-	} else if (is_digit(*parser->at) || *parser->at == '.') {
+	} else if (event_query_is_digit(*parser->at) || *parser->at == '.') {
 		node = parse_number(parser);
 	} else if (is_letter(*parser->at)) {
 		node = parse_column(parser);
 	} else {
-		node = fail(parser, "this is not a value");
+		node = event_query_fail(parser, "this is not a value");
 	}
 	parser->depth--;
 	return node;
@@ -298,7 +298,7 @@ static uint32_t parse_atom(struct parser *parser)
 static void compile(struct parser *parser, uint32_t node, struct ops_string pattern)
 {
 	if (parser->query->pattern_count++ == PATTERNS_MAX)
-		fail(parser, "too many regular expressions");
+		event_query_fail(parser, "too many regular expressions");
 	else
 		parser->code = ops_pattern_new(pattern.bytes, pattern.size, &node_at(parser, node)->pattern, parser->error);
 }
@@ -310,23 +310,23 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 	const struct sign *method;
 	uint32_t argument, node;
 
-	if (take(parser, "str"))
-		expect(parser, ".", "a '.' is missing");
+	if (event_query_take(parser, "str"))
+		event_query_expect(parser, ".", "a '.' is missing");
 	method = take_sign(parser, methods, COUNT(methods));
 	if (!method)
-		return fail(parser, "there are only contains, match, startswith, endswith and isin");
-	expect(parser, "(", "a '(' is missing");
-	argument = parse_atom(parser);
-	expect(parser, ")", "a ')' is missing");
+		return event_query_fail(parser, "there are only contains, match, startswith, endswith and isin");
+	event_query_expect(parser, "(", "a '(' is missing");
+	argument = event_query_parse_atom(parser);
+	event_query_expect(parser, ")", "a ')' is missing");
 	if (method->op == QUERY_IN) {
 		is_of_type(parser, argument, QUERY_LIST, "isin takes a list");
-		return add_node(parser, QUERY_IN, QUERY_TRUTH, of, argument);
+		return event_query_add_node(parser, QUERY_IN, QUERY_TRUTH, of, argument);
 	}
 	if (!is_of_type(parser, of, QUERY_TEXT, "only a text has this"))
 		return OPS_NONE;
 	if (node_at(parser, argument)->op != QUERY_CONSTANT || node_at(parser, argument)->type != QUERY_TEXT)
-		return fail(parser, "a text in quotes is missing");
-	node = add_node(parser, method->op, QUERY_TRUTH, of, argument);
+		return event_query_fail(parser, "a text in quotes is missing");
+	node = event_query_add_node(parser, method->op, QUERY_TRUTH, of, argument);
 	if (!parser->code && (method->op == QUERY_CONTAINS || method->op == QUERY_MATCH))
 		compile(parser, node, node_at(parser, argument)->value.text);
 	return node;
@@ -334,9 +334,9 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 
 static uint32_t parse_postfix(struct parser *parser)
 {
-	uint32_t node = parse_atom(parser);
+	uint32_t node = event_query_parse_atom(parser);
 
-	while (take(parser, "."))
+	while (event_query_take(parser, "."))
 		node = parse_method(parser, node);
 	return node;
 }
@@ -348,7 +348,7 @@ static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, 
 	if (!is_of_type(parser, left, QUERY_NUMBER, "only numbers are reckoned with; before this") ||
 	    !is_of_type(parser, right, QUERY_NUMBER, "only numbers are reckoned with; before this"))
 		return OPS_NONE;
-	return add_node(parser, op, QUERY_NUMBER, left, right);
+	return event_query_add_node(parser, op, QUERY_NUMBER, left, right);
 }
 
 /* What a sign stands before, which may have it again: it takes and gives values of one type. */
@@ -358,15 +358,15 @@ static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct par
 	uint32_t node;
 
 	if (parser->depth++ == DEPTH_MAX)
-		return fail(parser, "there are too many signs");
+		return event_query_fail(parser, "there are too many signs");
 	node = parse(parser);
 	parser->depth--;
-	return is_of_type(parser, node, type, otherwise) ? add_node(parser, op, type, node, OPS_NONE) : OPS_NONE;
+	return is_of_type(parser, node, type, otherwise) ? event_query_add_node(parser, op, type, node, OPS_NONE) : OPS_NONE;
 }
 
 static uint32_t parse_unary(struct parser *parser)
 {
-	return take(parser, "-") ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
+	return event_query_take(parser, "-") ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
 	                         : parse_postfix(parser);
 }
 
@@ -403,7 +403,7 @@ static bool take_not_in(struct parser *parser)
 {
 	const char *at = parser->at;
 
-	if (take(parser, "not") && take(parser, "in"))
+	if (event_query_take(parser, "not") && event_query_take(parser, "in"))
 		return true;
 	parser->at = at;
 	return false;
@@ -419,9 +419,9 @@ static void check_comparison(struct parser *parser, enum query_op op, uint32_t l
 	b = node_at(parser, right)->type;
 	if (op == QUERY_IN || op == QUERY_NOT_IN) {
 		if (a == QUERY_LIST || (b != QUERY_LIST && b != QUERY_TEXT && b != QUERY_ANY) || (b == QUERY_TEXT && a != QUERY_TEXT && a != QUERY_ANY))
-			fail(parser, "'in' takes a list, or two texts; before this");
+			event_query_fail(parser, "'in' takes a list, or two texts; before this");
 	} else if (a == QUERY_LIST || b == QUERY_LIST || (a != b && a != QUERY_ANY && b != QUERY_ANY)) {
-		fail(parser, "two values of different types are compared before this");
+		event_query_fail(parser, "two values of different types are compared before this");
 	}
 }
 
@@ -441,11 +441,11 @@ static uint32_t parse_comparison(struct parser *parser)
 		if (op == QUERY_CONSTANT)
 			return chain == OPS_NONE ? left : chain;
 		if (chain != OPS_NONE && node_at(parser, left)->type == QUERY_TRUTH) /* it would be asked twice, and what is in it */
-			return fail(parser, "brackets are missing before this");
+			return event_query_fail(parser, "brackets are missing before this");
 		right = parse_sum(parser);
 		check_comparison(parser, op, left, right);
-		node = add_node(parser, op, QUERY_TRUTH, left, right);
-		chain = chain == OPS_NONE ? node : add_node(parser, QUERY_AND, QUERY_TRUTH, chain, node);
+		node = event_query_add_node(parser, op, QUERY_TRUTH, left, right);
+		chain = chain == OPS_NONE ? node : event_query_add_node(parser, QUERY_AND, QUERY_TRUTH, chain, node);
 		left = right;
 	}
 	return OPS_NONE;
@@ -455,26 +455,26 @@ static uint32_t parse_comparison(struct parser *parser)
 
 static uint32_t parse_not(struct parser *parser)
 {
-	return take(parser, "not") || take(parser, "~")
+	return event_query_take(parser, "not") || event_query_take(parser, "~")
 	               ? parse_signed(parser, parse_not, QUERY_NOT, QUERY_TRUTH, "'not' takes what is true or false; before this")
 	               : parse_comparison(parser);
 }
 
-static uint32_t join(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
+static uint32_t event_query_join(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
 {
 	static const char wrong[] = "'and' and 'or' join what is true or false; before this";
 
 	if (!is_of_type(parser, left, QUERY_TRUTH, wrong) || !is_of_type(parser, right, QUERY_TRUTH, wrong))
 		return OPS_NONE;
-	return add_node(parser, op, QUERY_TRUTH, left, right);
+	return event_query_add_node(parser, op, QUERY_TRUTH, left, right);
 }
 
 static uint32_t parse_and(struct parser *parser)
 {
 	uint32_t node = parse_not(parser);
 
-	while (take(parser, "and") || take(parser, "&"))
-		node = join(parser, QUERY_AND, node, parse_not(parser));
+	while (event_query_take(parser, "and") || event_query_take(parser, "&"))
+		node = event_query_join(parser, QUERY_AND, node, parse_not(parser));
 	return node;
 }
 
@@ -482,8 +482,8 @@ static uint32_t parse_or(struct parser *parser)
 {
 	uint32_t node = parse_and(parser);
 
-	while (take(parser, "or") || take(parser, "|"))
-		node = join(parser, QUERY_OR, node, parse_and(parser));
+	while (event_query_take(parser, "or") || event_query_take(parser, "|"))
+		node = event_query_join(parser, QUERY_OR, node, parse_and(parser));
 	return node;
 }
 
@@ -496,9 +496,9 @@ enum ops_code event_query_parse(struct event_query *query, struct ops_string tex
 
 	*query = (struct event_query){.root = OPS_NONE};
 	query->root = parse_or(&parser);
-	skip_space(&parser);
+	event_query_skip_space(&parser);
 	if (!parser.code && parser.at < parser.end)
-		fail(&parser, "this is too much");
+		event_query_fail(&parser, "this is too much");
 	is_of_type(&parser, query->root, QUERY_TRUTH, "it is neither true nor false: a comparison is missing");
 	return parser.code;
 }

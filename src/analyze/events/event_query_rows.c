@@ -18,9 +18,9 @@ struct asked {
 	const struct event_row *row;
 };
 
-static struct query_value value_of(const struct asked *asked, uint32_t at);
+static struct query_value event_query_rows_value_of(const struct asked *asked, uint32_t at);
 
-static struct query_value truth(bool holds)
+static struct query_value event_query_rows_truth(bool holds)
 {
 	return (struct query_value){.type = QUERY_TRUTH, .number = holds};
 }
@@ -32,7 +32,7 @@ static bool is_true(struct query_value value)
 
 /* --- comparisons ----------------------------------------------------------------------------------------------------- */
 
-static int compare_texts(struct ops_string a, struct ops_string b)
+static int event_query_rows_compare_texts(struct ops_string a, struct ops_string b)
 {
 	size_t size = a.size < b.size ? a.size : b.size;
 	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
@@ -41,13 +41,13 @@ static int compare_texts(struct ops_string a, struct ops_string b)
 }
 
 /* What there is not, and what is of another type, is only unequal. */
-static bool compare(enum query_op op, struct query_value a, struct query_value b)
+static bool event_query_rows_compare(enum query_op op, struct query_value a, struct query_value b)
 {
 	int order;
 
 	if (a.type != b.type || a.type == QUERY_ANY)
 		return op == QUERY_UNEQUAL;
-	order = a.type == QUERY_TEXT ? compare_texts(a.text, b.text) : (a.number > b.number) - (a.number < b.number);
+	order = a.type == QUERY_TEXT ? event_query_rows_compare_texts(a.text, b.text) : (a.number > b.number) - (a.number < b.number);
 	switch (op) {
 	case QUERY_EQUAL: return order == 0;
 	case QUERY_UNEQUAL: return order != 0;
@@ -63,24 +63,24 @@ static bool holds_text(struct ops_string text, struct ops_string part)
 	return !part.size || (text.size && memmem(text.bytes, text.size, part.bytes, part.size));
 }
 
-static bool is_in(const struct asked *asked, const struct query_node *node)
+static bool event_query_rows_is_in(const struct asked *asked, const struct query_node *node)
 {
-	struct query_value value = value_of(asked, node->left), other;
+	struct query_value value = event_query_rows_value_of(asked, node->left), other;
 	const struct query_node *list = &asked->query->nodes.items[node->right];
 
 	if (list->type != QUERY_LIST) {
-		other = value_of(asked, node->right);
+		other = event_query_rows_value_of(asked, node->right);
 		return value.type == QUERY_TEXT && other.type == QUERY_TEXT && holds_text(other.text, value.text);
 	}
 	for (uint32_t at = list->items; at != OPS_NONE; at = asked->query->nodes.items[at].right)
-		if (compare(QUERY_EQUAL, value, value_of(asked, asked->query->nodes.items[at].left)))
+		if (event_query_rows_compare(QUERY_EQUAL, value, event_query_rows_value_of(asked, asked->query->nodes.items[at].left)))
 			return true;
 	return false;
 }
 
 /* --- texts ----------------------------------------------------------------------------------------------------------- */
 
-static bool matches(const struct asked *asked, const struct query_node *node, struct ops_string text)
+static bool event_query_rows_matches(const struct asked *asked, const struct query_node *node, struct ops_string text)
 {
 	return ops_pattern_find(node->pattern, text.bytes, text.size, node->op == QUERY_MATCH, asked->query->steps_left);
 }
@@ -98,7 +98,7 @@ static bool name_matches(const struct asked *asked, struct query_node *node, str
 	}
 	known = &node->matches[asked->row->name];
 	if (!*known)
-		*known = matches(asked, node, name) ? 2 : 1;
+		*known = event_query_rows_matches(asked, node, name) ? 2 : 1;
 	return *known == 2;
 }
 
@@ -106,7 +106,7 @@ static bool has_text(const struct asked *asked, struct query_node *node)
 {
 	const struct query_node *of = &asked->query->nodes.items[node->left];
 	struct ops_string part = asked->query->nodes.items[node->right].value.text;
-	struct query_value value = value_of(asked, node->left);
+	struct query_value value = event_query_rows_value_of(asked, node->left);
 	struct ops_string text = value.text;
 
 	if (value.type != QUERY_TEXT)
@@ -117,7 +117,7 @@ static bool has_text(const struct asked *asked, struct query_node *node)
 		return text.size >= part.size && !memcmp(text.bytes + text.size - part.size, part.bytes, part.size);
 	if (of->op == QUERY_COLUMN && text.bytes == event_name(asked->table, asked->row).bytes)
 		return name_matches(asked, node, text);
-	return matches(asked, node, text);
+	return event_query_rows_matches(asked, node, text);
 }
 
 /* --- numbers --------------------------------------------------------------------------------------------------------- */
@@ -138,11 +138,11 @@ static double calculate(enum query_op op, double a, double b)
 
 static struct query_value calculated(const struct asked *asked, const struct query_node *node)
 {
-	struct query_value a = value_of(asked, node->left), b = a;
+	struct query_value a = event_query_rows_value_of(asked, node->left), b = a;
 	double number;
 
 	if (node->right != OPS_NONE)
-		b = value_of(asked, node->right);
+		b = event_query_rows_value_of(asked, node->right);
 	if (a.type != QUERY_NUMBER || b.type != QUERY_NUMBER)
 		return (struct query_value){0};
 	number = calculate(node->op, a.number, b.number);
@@ -151,7 +151,7 @@ static struct query_value calculated(const struct asked *asked, const struct que
 
 /* --- all ------------------------------------------------------------------------------------------------------------- */
 
-static struct query_value value_of(const struct asked *asked, uint32_t at)
+static struct query_value event_query_rows_value_of(const struct asked *asked, uint32_t at)
 {
 	struct query_node *node = &asked->query->nodes.items[at];
 
@@ -162,21 +162,21 @@ static struct query_value value_of(const struct asked *asked, uint32_t at)
 	case QUERY_CONSTANT: return node->value;
 	case QUERY_COLUMN: return query_column_value(node->column, asked->set, asked->table, asked->row, &node->scratch);
 	case QUERY_ARGUMENT: return query_argument_value(asked->table, asked->row, node->key, &node->scratch);
-	case QUERY_OR: return truth(is_true(value_of(asked, node->left)) || is_true(value_of(asked, node->right)));
-	case QUERY_AND: return truth(is_true(value_of(asked, node->left)) && is_true(value_of(asked, node->right)));
-	case QUERY_NOT: return truth(!is_true(value_of(asked, node->left)));
-	case QUERY_IN: return truth(is_in(asked, node));
-	case QUERY_NOT_IN: return truth(!is_in(asked, node));
+	case QUERY_OR: return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) || is_true(event_query_rows_value_of(asked, node->right)));
+	case QUERY_AND: return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) && is_true(event_query_rows_value_of(asked, node->right)));
+	case QUERY_NOT: return event_query_rows_truth(!is_true(event_query_rows_value_of(asked, node->left)));
+	case QUERY_IN: return event_query_rows_truth(event_query_rows_is_in(asked, node));
+	case QUERY_NOT_IN: return event_query_rows_truth(!event_query_rows_is_in(asked, node));
 	case QUERY_CONTAINS:
 	case QUERY_MATCH:
 	case QUERY_STARTS:
-	case QUERY_ENDS: return truth(has_text(asked, node));
+	case QUERY_ENDS: return event_query_rows_truth(has_text(asked, node));
 	case QUERY_EQUAL:
 	case QUERY_UNEQUAL:
 	case QUERY_LESS:
 	case QUERY_LESS_EQUAL:
 	case QUERY_MORE:
-	case QUERY_MORE_EQUAL: return truth(compare(node->op, value_of(asked, node->left), value_of(asked, node->right)));
+	case QUERY_MORE_EQUAL: return event_query_rows_truth(event_query_rows_compare(node->op, event_query_rows_value_of(asked, node->left), event_query_rows_value_of(asked, node->right)));
 	default: return calculated(asked, node);
 	}
 }
@@ -186,7 +186,7 @@ bool event_query_holds(struct event_query *query, const struct event_set *set, c
 {
 	if (ops_limit_reached())
 		*query->steps_left = 0;
-	return is_true(value_of(&(struct asked){query, set, table, row}, query->root));
+	return is_true(event_query_rows_value_of(&(struct asked){query, set, table, row}, query->root));
 }
 
 bool event_query_failed(const struct event_query *query)

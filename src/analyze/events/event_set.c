@@ -37,7 +37,7 @@ size_t event_numbers_sort_unique(int64_t *numbers, size_t count)
 }
 
 /* Whose interfaces the launches are of tells whose device it is. */
-static void find_launches(const struct ops_trace *trace, struct ops_rank_facts *facts)
+static void event_set_find_launches(const struct ops_trace *trace, struct ops_rank_facts *facts)
 {
 	size_t count = ops_trace_string_count(trace);
 
@@ -55,7 +55,7 @@ static void find_launches(const struct ops_trace *trace, struct ops_rank_facts *
 static bool find_facts(const struct event_table *table, struct ops_rank_facts *facts)
 {
 	*facts = (struct ops_rank_facts){.first_ns = INT64_MAX, .mtia = is_mtia(table->trace)};
-	find_launches(table->trace, facts);
+	event_set_find_launches(table->trace, facts);
 	for (size_t row = 0; row < table->count; row++)
 		if (table->rows[row].ts_ns < facts->first_ns)
 			facts->first_ns = table->rows[row].ts_ns;
@@ -97,7 +97,7 @@ void ops_rank_facts_free(struct ops_rank_facts *facts)
 }
 
 /* Adds what a rank says to what all say. */
-static bool add_facts(struct event_set *set, const struct ops_rank_facts *facts, struct ops_rank_facts *all)
+static bool event_set_add_facts(struct event_set *set, const struct ops_rank_facts *facts, struct ops_rank_facts *all)
 {
 	if (facts->first_ns < all->first_ns)
 		all->first_ns = facts->first_ns;
@@ -113,7 +113,7 @@ static bool add_facts(struct event_set *set, const struct ops_rank_facts *facts,
 	return true;
 }
 
-static enum event_device_type device_of(const struct ops_rank_facts *all)
+static enum event_device_type event_set_device_of(const struct ops_rank_facts *all)
 {
 	if (all->mtia)
 		return EVENT_MTIA;
@@ -177,21 +177,21 @@ static enum ops_code choose_apart(const struct event_set *set, struct event_tabl
 	return code;
 }
 
-static enum ops_code choose(const struct event_set *set, struct event_table *table)
+static enum ops_code event_set_choose(const struct event_set *set, struct event_table *table)
 {
 	if (!set->where.bytes)
 		return OPS_OK;
 	return set->apart ? choose_apart(set, table) : event_filter_apply(set->where, set, table);
 }
 
-static enum ops_code filter(struct event_set *set, struct event_table *table)
+static enum ops_code event_set_filter(struct event_set *set, struct event_table *table)
 {
 	bool filtered = !set->all_steps && set->steps.count >= 2;
 
 	set->leaves_out |= filtered && !set->include_last && set->device != EVENT_MTIA;
 	if (!event_steps_filter(table, filtered, set->device == EVENT_MTIA, set->include_last))
 		return ops_fault_memory(set->error);
-	return choose(set, table);
+	return event_set_choose(set, table);
 }
 
 const struct event_table *event_set_table(struct event_set *set, size_t i)
@@ -201,21 +201,21 @@ const struct event_table *event_set_table(struct event_set *set, size_t i)
 	if (!set->code && !table->trace)
 		set->code = make_table(set, i);
 	if (!set->code && !table->kept)
-		set->code = filter(set, table);
+		set->code = event_set_filter(set, table);
 	return set->code ? NULL : table;
 }
 
-static enum ops_code ask(struct event_set *set, size_t i, struct ops_rank_facts *all)
+static enum ops_code event_set_ask(struct event_set *set, size_t i, struct ops_rank_facts *all)
 {
 	struct ops_rank_facts facts = {0};
 	bool done;
 
 	if (set->ranks[i].facts)
-		return add_facts(set, set->ranks[i].facts, all) ? OPS_OK : ops_fault_memory(set->error);
+		return event_set_add_facts(set, set->ranks[i].facts, all) ? OPS_OK : ops_fault_memory(set->error);
 	set->code = make_table(set, i);
 	if (set->code)
 		return set->code;
-	done = find_facts(&set->tables[i], &facts) && add_facts(set, &facts, all);
+	done = find_facts(&set->tables[i], &facts) && event_set_add_facts(set, &facts, all);
 	release_facts(&facts);
 	return done ? OPS_OK : ops_fault_memory(set->error);
 }
@@ -234,9 +234,9 @@ enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks
 		return ops_fault_memory(error);
 	set->count = count;
 	for (size_t i = 0; !code && i < count; i++)
-		code = ask(set, i, &all);
+		code = event_set_ask(set, i, &all);
 	set->first_ns = all.first_ns == INT64_MAX ? 0 : all.first_ns;
-	set->device = device_of(&all);
+	set->device = event_set_device_of(&all);
 	return code;
 }
 

@@ -98,7 +98,7 @@ static bool find_stretches(struct event_table *table, struct stretches *stretche
 	return done;
 }
 
-static int64_t step_at(const struct event_table *table, const struct stretches *stretches, int64_t time_ns)
+static int64_t event_steps_step_at(const struct event_table *table, const struct stretches *stretches, int64_t time_ns)
 {
 	size_t low = 0;
 	int64_t number = EVENT_NO_STEP;
@@ -136,7 +136,7 @@ bool event_steps_assign(struct event_table *table)
 
 	for (size_t i = 0; done && i < table->count; i++)
 		if (table->rows[i].stream < 0)
-			table->rows[i].step = step_at(table, &stretches, table->rows[i].ts_ns);
+			table->rows[i].step = event_steps_step_at(table, &stretches, table->rows[i].ts_ns);
 	for (size_t i = 0; done && i < table->count; i++)
 		if (table->rows[i].stream >= 0 && table->rows[i].partner != OPS_NONE)
 			table->rows[i].step = table->rows[table->rows[i].partner].step;
@@ -175,7 +175,7 @@ static int64_t last_start(const struct event_table *table)
 
 /* Device rows stay with what launched them. Those of an unknown launch are left out by Holistic Trace Analysis, and else stay if they
  * began before the end. */
-static void filter(struct event_table *table, int64_t end_ns)
+static void event_steps_apply_filter(struct event_table *table, int64_t end_ns)
 {
 	size_t count = 0;
 
@@ -215,7 +215,7 @@ static bool is_host_call_in(const struct event_table *table, uint32_t row, struc
 }
 
 /* A copy that nothing is known to have started belongs to the step around it, on a stream with the number of its thread. */
-static void adopt(struct event_table *table, struct event_row *row, int64_t step)
+static void event_steps_adopt(struct event_table *table, struct event_row *row, int64_t step)
 {
 	size_t count;
 	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
@@ -247,13 +247,13 @@ static bool filter_mtia(struct event_table *table)
 	}
 	for (uint32_t i = 0; i < table->count; i++) {
 		struct event_row *row = &table->rows[i];
-		int64_t step = step_at(table, &stretches, row->ts_ns);
+		int64_t step = event_steps_step_at(table, &stretches, row->ts_ns);
 		bool kept = is_host_call_in(table, i, window);
 
 		if (!is_host_call(table, row) && row->partner != OPS_NONE)
 			kept = is_host_call_in(table, row->partner, window);
 		if (!kept && !is_host_call(table, row) && row->class_ == EVENT_MEMORY && step != EVENT_NO_STEP) {
-			adopt(table, row, step);
+			event_steps_adopt(table, row, step);
 			kept = true;
 		}
 		if (kept)
@@ -284,6 +284,6 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, boo
 		return filter_mtia(table);
 	/* With the last step stays what the host did behind it: the reference compares aligned starts with an unaligned end. */
 	if (filtered && has_host_rows(table))
-		filter(table, include_last ? INT64_MAX : last_start(table));
+		event_steps_apply_filter(table, include_last ? INT64_MAX : last_start(table));
 	return true;
 }

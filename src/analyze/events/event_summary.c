@@ -14,7 +14,7 @@
 
 /* --- files and ranks ---------------------------------------------------------------------------------------------- */
 
-static int compare_ranks(const void *a, const void *b)
+static int event_summary_compare_ranks(const void *a, const void *b)
 {
 	const struct ops_rank *left = a, *right = b;
 
@@ -29,7 +29,7 @@ enum ops_code analysis_discovery(struct analysis_run *run)
 	if (!ranks)
 		return ops_fault_memory(run->error);
 	memcpy(ranks, run->ranks, run->count * sizeof(*ranks));
-	qsort(ranks, run->count, sizeof(*ranks), compare_ranks);
+	qsort(ranks, run->count, sizeof(*ranks), event_summary_compare_ranks);
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < run->count; i++) {
 		const char *path = ranks[i].path ? ranks[i].path : "";
@@ -52,7 +52,7 @@ struct selection {
 	size_t count;
 };
 
-static const struct event_row *row_at(const struct selection *rows, size_t i)
+static const struct event_row *event_summary_row_at(const struct selection *rows, size_t i)
 {
 	return &rows->table->rows[rows->kept ? rows->kept[i] : i];
 }
@@ -90,12 +90,12 @@ static size_t count_equal(struct counted *items, size_t count)
 	return distinct;
 }
 
-static void write_categories(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+static void event_summary_write_categories(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
 {
 	size_t distinct;
 
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.text = ops_event_category(rows->table->trace, row_at(rows, i)->source)};
+		items[i] = (struct counted){.text = ops_event_category(rows->table->trace, event_summary_row_at(rows, i)->source)};
 	distinct = count_equal(items, rows->count);
 	ops_json_key(json, "rows_by_cat");
 	ops_json_open(json, '{');
@@ -106,12 +106,12 @@ static void write_categories(const struct selection *rows, struct counted *items
 	ops_json_close(json, '}');
 }
 
-static void write_steps(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
+static void event_summary_write_steps(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
 {
 	size_t distinct;
 
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.number = row_at(rows, i)->step};
+		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->step};
 	distinct = count_equal(items, rows->count);
 	ops_json_key(json, "rows_by_iteration");
 	ops_json_open(json, '{');
@@ -127,7 +127,7 @@ static void write_streams(const struct selection *rows, struct counted *items, s
 	size_t distinct;
 
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.number = row_at(rows, i)->stream};
+		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->stream};
 	distinct = count_equal(items, rows->count);
 	ops_json_key(json, "streams");
 	ops_json_open(json, '[');
@@ -142,7 +142,7 @@ static void write_iterations(const struct selection *rows, struct counted *items
 	size_t distinct;
 
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.number = row_at(rows, i)->step};
+		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->step};
 	distinct = count_equal(items, rows->count);
 	ops_json_key(json, "iterations");
 	ops_json_open(json, '[');
@@ -152,7 +152,7 @@ static void write_iterations(const struct selection *rows, struct counted *items
 	ops_json_close(json, ']');
 }
 
-static void write_links(const struct selection *rows, struct ops_json_writer *json)
+static void event_summary_write_links(const struct selection *rows, struct ops_json_writer *json)
 {
 	int64_t linked = 0, zero = 0;
 	size_t link_count;
@@ -160,8 +160,8 @@ static void write_links(const struct selection *rows, struct ops_json_writer *js
 	int64_t backward = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		linked += row_at(rows, i)->partner != OPS_NONE;
-		zero += row_at(rows, i)->partner == OPS_NONE && row_at(rows, i)->correlation >= 0;
+		linked += event_summary_row_at(rows, i)->partner != OPS_NONE;
+		zero += event_summary_row_at(rows, i)->partner == OPS_NONE && event_summary_row_at(rows, i)->correlation >= 0;
 	}
 	ops_json_key(json, "index_correlation");
 	ops_json_open(json, '{');
@@ -181,7 +181,7 @@ static void write_links(const struct selection *rows, struct ops_json_writer *js
 static size_t distinct_names(const struct selection *rows, struct counted *items)
 {
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.number = row_at(rows, i)->name};
+		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->name};
 	return count_equal(items, rows->count);
 }
 
@@ -190,7 +190,7 @@ static int64_t on_streams(const struct selection *rows)
 	int64_t count = 0;
 
 	for (size_t i = 0; i < rows->count; i++)
-		count += row_at(rows, i)->stream != -1;
+		count += event_summary_row_at(rows, i)->stream != -1;
 	return count;
 }
 
@@ -203,7 +203,7 @@ static struct extent extent_of(const struct selection *rows)
 	struct extent extent = {INT64_MAX, INT64_MIN, INT64_MIN, 0};
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct event_row *row = row_at(rows, i);
+		const struct event_row *row = event_summary_row_at(rows, i);
 
 		extent.first_ns = row->ts_ns < extent.first_ns ? row->ts_ns : extent.first_ns;
 		extent.last_start_ns = row->ts_ns > extent.last_start_ns ? row->ts_ns : extent.last_start_ns;
@@ -214,7 +214,7 @@ static struct extent extent_of(const struct selection *rows)
 }
 
 /* Where there is no row there is no first and no last one. */
-static void write_time(struct ops_json_writer *json, const char *key, const struct selection *rows, int64_t time_ns)
+static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows, int64_t time_ns)
 {
 	ops_json_key(json, key);
 	if (rows->count)
@@ -225,7 +225,7 @@ static void write_time(struct ops_json_writer *json, const char *key, const stru
 
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void event_summary_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	ops_json_text(json, text, strlen(text));
@@ -242,7 +242,7 @@ static const char *const columns[] = {
 #define COUNTERS_MAX 256 /* as many as an analysis of counters takes */
 
 /* The counters of kernels are columns, too. False when memory is out. */
-static bool find_counters(const struct event_table *table, struct ops_intern *names)
+static bool event_summary_find_counters(const struct event_table *table, struct ops_intern *names)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
 
@@ -264,11 +264,11 @@ static bool find_counters(const struct event_table *table, struct ops_intern *na
 	return true;
 }
 
-static bool write_columns(const struct event_table *table, struct ops_json_writer *json)
+static bool event_summary_write_columns(const struct event_table *table, struct ops_json_writer *json)
 {
 	struct counted all[COLUMN_COUNT + COUNTERS_MAX];
 	struct ops_intern counters = {0};
-	bool done = find_counters(table, &counters);
+	bool done = event_summary_find_counters(table, &counters);
 	size_t count = 0;
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
@@ -303,18 +303,18 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		analysis_rank_key(json, run->ranks[i].rank);
 		ops_json_open(json, '{');
 		ops_json_member(json, "rows", (int64_t)rows.count);
-		write_text(json, "device_type", event_device_type_name(run->events.device));
-		write_categories(&rows, items, json);
+		event_summary_write_text(json, "device_type", event_device_type_name(run->events.device));
+		event_summary_write_categories(&rows, items, json);
 		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
-		write_time(json, "min_ts", &rows, extent.first_ns);
-		write_time(json, "max_end", &rows, extent.last_ns);
+		event_summary_write_time(json, "min_ts", &rows, extent.first_ns);
+		event_summary_write_time(json, "max_end", &rows, extent.last_ns);
 		ops_json_member_us(json, "sum_dur", extent.sum_ns);
 		ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 		write_streams(&rows, items, json);
-		write_links(&rows, json);
-		write_steps(&rows, items, json);
+		event_summary_write_links(&rows, json);
+		event_summary_write_steps(&rows, items, json);
 		ops_free(items);
-		if (!write_columns(table, json))
+		if (!event_summary_write_columns(table, json))
 			return ops_fault_memory(run->error);
 		ops_json_close(json, '}');
 	}
@@ -351,8 +351,8 @@ static bool write_load(const struct event_set *set, const struct event_table *ta
 	ops_json_open(json, '{');
 	ops_json_member(json, "rows", (int64_t)rows.count);
 	ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
-	write_categories(&rows, items, json);
-	write_time(json, "max_end", &rows, extent.last_ns - set->first_ns);
+	event_summary_write_categories(&rows, items, json);
+	event_summary_write_time(json, "max_end", &rows, extent.last_ns - set->first_ns);
 	write_iterations(&rows, items, json);
 	ops_json_member_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
 	ops_json_close(json, '}');
@@ -374,7 +374,7 @@ enum ops_code analysis_load(struct analysis_run *run)
 	}
 	ops_json_member_us(json, "min_ts", run->events.first_ns);
 	ops_json_member(json, "symbols", (int64_t)symbols.count);
-	write_text(json, "device_type", event_device_type_name(run->events.device));
+	event_summary_write_text(json, "device_type", event_device_type_name(run->events.device));
 	ops_json_close(json, '}');
 	ops_intern_release(&symbols);
 	return done ? OPS_OK : analysis_failed(run);

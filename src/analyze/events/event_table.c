@@ -76,7 +76,7 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 }
 
 /* A class of events whose kind says nothing more is that of their name, kept by string. */
-static uint8_t class_of(const struct event_table *table, uint8_t *classes, uint32_t source)
+static uint8_t event_table_class_of(const struct event_table *table, uint8_t *classes, uint32_t source)
 {
 	const struct ops_trace *trace = table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
@@ -108,7 +108,7 @@ static void fill_row(struct event_table *table, uint32_t source, uint8_t *classe
 		.track = events->track[source],
 		.partner = OPS_NONE,
 		.kind = events->kind[source],
-		.class_ = class_of(table, classes, source),
+		.class_ = event_table_class_of(table, classes, source),
 	};
 	row->on_device = is_work(trace, row);
 }
@@ -141,7 +141,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 	return true;
 }
 
-static bool take_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
+static bool event_table_take_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
 	int64_t base_ns = ops_trace_info(table->trace)->base_ns;
@@ -165,7 +165,7 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 	bool done;
 
 	*table = (struct event_table){.trace = trace, .rules = rules};
-	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) && take_rows(table, order, classes);
+	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) && event_table_take_rows(table, order, classes);
 	ops_free(order);
 	ops_free(classes);
 	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)

@@ -56,7 +56,7 @@ static unsigned field_of(struct ops_string column)
 	return field;
 }
 
-static bool keep(struct nodes *nodes, struct node *node, unsigned field, struct ops_string value)
+static bool execution_file_keep(struct nodes *nodes, struct node *node, unsigned field, struct ops_string value)
 {
 	if (!(nodes->wanted & 1u << field))
 		return true;
@@ -81,9 +81,9 @@ static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes,
 
 	while (kept && object.size && *object.bytes == '{' && ops_json_next_member(&cursor, &key, &value)) {
 		if (ops_string_is(key, "shapes"))
-			kept = keep(nodes, node, shapes, value);
+			kept = execution_file_keep(nodes, node, shapes, value);
 		else if (ops_string_is(key, "types"))
-			kept = keep(nodes, node, shapes + 1, value);
+			kept = execution_file_keep(nodes, node, shapes + 1, value);
 	}
 	return kept;
 }
@@ -108,7 +108,7 @@ static bool keep_attributes(struct nodes *nodes, struct node *node, struct ops_s
 		if (ops_string_is(name, "\"rf_id\""))
 			ops_json_parse_integer(content, ret_record);
 		else if (ops_string_is(name, "\"op_schema\""))
-			kept = keep(nodes, node, NODE_SCHEMA, content);
+			kept = execution_file_keep(nodes, node, NODE_SCHEMA, content);
 	}
 	return kept;
 }
@@ -121,7 +121,7 @@ static bool keep_member(struct nodes *nodes, struct node *node, struct ops_strin
 	if (ops_string_is(key, "rf_id"))
 		return ops_json_parse_integer(value, ret_record), true;
 	if (ops_string_is(key, "name"))
-		return keep(nodes, node, NODE_NAME, value);
+		return execution_file_keep(nodes, node, NODE_NAME, value);
 	if (ops_string_is(key, "attrs"))
 		return keep_attributes(nodes, node, value, ret_record);
 	if (ops_string_is(key, "inputs"))
@@ -130,12 +130,12 @@ static bool keep_member(struct nodes *nodes, struct node *node, struct ops_strin
 		return keep_values(nodes, node, NODE_OUTPUT_SHAPES, value);
 	for (unsigned i = 0; i < NODE_NAME; i++)
 		if (ops_string_is(key, fields[i]))
-			return keep(nodes, node, i, value);
+			return execution_file_keep(nodes, node, i, value);
 	return true;
 }
 
 /* The nodes that stand for the process and its threads ran for no call. */
-static bool is_call(const struct nodes *nodes, const struct node *node)
+static bool execution_file_is_call(const struct nodes *nodes, const struct node *node)
 {
 	static const char prefix[] = "[pytorch|profiler|execution_trace|";
 	uint32_t name = node->texts[NODE_NAME];
@@ -144,7 +144,7 @@ static bool is_call(const struct nodes *nodes, const struct node *node)
 	       memcmp(nodes->texts.entries[name].bytes, prefix, sizeof(prefix) - 1) != 0;
 }
 
-static enum ops_code take_node(void *context, const struct ops_json_member *element, struct ops_error *error)
+static enum ops_code execution_file_take_node(void *context, const struct ops_json_member *element, struct ops_error *error)
 {
 	struct nodes *nodes = context;
 	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
@@ -167,9 +167,9 @@ static enum ops_code take_node(void *context, const struct ops_json_member *elem
 	if (!slot)
 		return ops_fault_memory(error);
 	*slot = (uint32_t)(nodes->items.count - 1);
-	if (is_call(nodes, node) && record < nodes->first_record)
+	if (execution_file_is_call(nodes, node) && record < nodes->first_record)
 		nodes->first_record = record;
-	if (is_call(nodes, node) && record > nodes->last_record)
+	if (execution_file_is_call(nodes, node) && record > nodes->last_record)
 		nodes->last_record = record;
 	return OPS_OK;
 }
@@ -184,7 +184,7 @@ static void release_nodes(struct nodes *nodes)
 
 /* --- operators -------------------------------------------------------------------------------------------------------- */
 
-static int64_t record_of(const struct ops_trace *trace, uint32_t row)
+static int64_t execution_file_record_of(const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_string json;
@@ -201,14 +201,14 @@ struct place {
 	uint32_t row;
 };
 
-static int compare_places(const void *a, const void *b)
+static int execution_file_compare_places(const void *a, const void *b)
 {
 	uint32_t left = ((const struct place *)a)->index, right = ((const struct place *)b)->index;
 
 	return (left > right) - (left < right);
 }
 
-static bool find_operators(struct operators *operators)
+static bool execution_file_find_operators(struct operators *operators)
 {
 	const struct ops_events *events = ops_trace_events(operators->trace);
 	OPS_ARRAY(struct place) places = {0};
@@ -224,14 +224,14 @@ static bool find_operators(struct operators *operators)
 		found = place != NULL;
 		if (place)
 			*place = (struct place){events->index ? events->index[row] : row, row};
-		id = record_of(operators->trace, row);
+		id = execution_file_record_of(operators->trace, row);
 		if (id < operators->first_id)
 			operators->first_id = id;
 		if (id > operators->last_id)
 			operators->last_id = id;
 	}
 	if (places.count)
-		qsort(places.items, places.count, sizeof(*places.items), compare_places);
+		qsort(places.items, places.count, sizeof(*places.items), execution_file_compare_places);
 	found = found && OPS_ARRAY_RESERVE(&operators->rows, places.count);
 	for (size_t i = 0; i < places.count && found; i++)
 		operators->rows.items[operators->rows.count++] = places.items[i].row;
@@ -241,19 +241,19 @@ static bool find_operators(struct operators *operators)
 
 /* --- the answer ------------------------------------------------------------------------------------------------------- */
 
-static const struct node *node_of(const struct nodes *nodes, const struct operators *operators, uint32_t row)
+static const struct node *execution_file_node_of(const struct nodes *nodes, const struct operators *operators, uint32_t row)
 {
-	uint32_t node = ops_map_find(&nodes->by_record, (uint64_t)record_of(operators->trace, row));
+	uint32_t node = ops_map_find(&nodes->by_record, (uint64_t)execution_file_record_of(operators->trace, row));
 
 	return node == OPS_NONE ? NULL : &nodes->items.items[node];
 }
 
-static void write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
+static void execution_file_write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
                       uint32_t row, const struct ops_string columns)
 {
 	const struct ops_events *events = ops_trace_events(operators->trace);
 	struct ops_string name = ops_trace_string(operators->trace, events->name[row]);
-	const struct node *node = node_of(nodes, operators, row);
+	const struct node *node = execution_file_node_of(nodes, operators, row);
 	struct ops_json_walk cursor = ops_json_walk(columns.bytes, columns.size);
 	struct ops_string column;
 
@@ -290,7 +290,7 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
 	size_t correlated = 0;
 
 	for (size_t i = 0; i < operators->rows.count && overlap; i++)
-		correlated += node_of(nodes, operators, operators->rows.items[i]) != NULL;
+		correlated += execution_file_node_of(nodes, operators, operators->rows.items[i]) != NULL;
 	ops_json_open(json, '{');
 	ops_json_key(json, "et_nodes");
 	ops_json_integer(json, (int64_t)nodes->items.count);
@@ -303,7 +303,7 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < operators->rows.count && overlap && (int64_t)i < limit; i++)
-		write_row(json, nodes, operators, operators->rows.items[i], columns);
+		execution_file_write_row(json, nodes, operators, operators->rows.items[i], columns);
 	ops_json_close(json, ']');
 	ops_json_close(json, '}');
 }
@@ -317,7 +317,7 @@ static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, c
 		if (analysis_has_events(&run->ranks[i])) {
 			*ret_trace = *ret_trace ? *ret_trace : run->ranks[i].trace;
 		} else if (run->ranks[i].path && !nodes->items.count) {
-			code = ops_json_list_read(run->ranks[i].path, "nodes", take_node, nodes, run->error);
+			code = ops_json_list_read(run->ranks[i].path, "nodes", execution_file_take_node, nodes, run->error);
 			if (code && (code != OPS_CORRUPT || nodes->items.count))
 				return code;
 		}
@@ -344,7 +344,7 @@ enum ops_code analysis_execution_trace(struct analysis_run *run)
 	}
 	if (!code)
 		code = read_files(run, &nodes, &operators.trace);
-	if (!code && !find_operators(&operators))
+	if (!code && !execution_file_find_operators(&operators))
 		code = ops_fault_memory(run->error);
 	if (!code)
 		write_answer(run, &nodes, &operators, limit);

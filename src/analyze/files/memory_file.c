@@ -61,7 +61,7 @@ struct timeline {
 	int64_t last_ns;
 };
 
-static bool add_change(struct timeline *timeline, int64_t time_ns, int64_t bytes, uint32_t category)
+static bool memory_file_add_change(struct timeline *timeline, int64_t time_ns, int64_t bytes, uint32_t category)
 {
 	struct change *change = OPS_ARRAY_PUSH(&timeline->changes);
 
@@ -87,7 +87,7 @@ static enum ops_code take_change(void *context, const struct ops_json_member *el
 		count++;
 	if (count < 4 || values[3] < 0 || values[3] >= OPS_MEMORY_CATEGORY_COUNT)
 		return ops_fault(error, OPS_CORRUPT, "an entry is not [time, action, bytes, category]");
-	return add_change(context, values[0], values[2], (uint32_t)values[3]) ? OPS_OK : ops_fault_memory(error);
+	return memory_file_add_change(context, values[0], values[2], (uint32_t)values[3]) ? OPS_OK : ops_fault_memory(error);
 }
 
 /* The first accelerator that has memory, or else the CPU. */
@@ -104,7 +104,7 @@ static struct ops_memory_device choose_device(const struct ops_memory_timeline *
 	return device;
 }
 
-static enum ops_code take_trace(struct timeline *timeline, const struct ops_trace *trace, struct ops_error *error)
+static enum ops_code memory_file_take_trace(struct timeline *timeline, const struct ops_trace *trace, struct ops_error *error)
 {
 	struct ops_memory_timeline *from;
 	struct ops_memory_device device;
@@ -121,9 +121,9 @@ static enum ops_code take_trace(struct timeline *timeline, const struct ops_trac
 		if (!ops_memory_on_device(block, device))
 			continue;
 		if (step->action == OPS_MEMORY_DESTROY || step->action == OPS_MEMORY_INCREMENT_VERSION)
-			kept = add_change(timeline, step->time_ns, -block->bytes, step->category);
+			kept = memory_file_add_change(timeline, step->time_ns, -block->bytes, step->category);
 		if (kept && step->action != OPS_MEMORY_DESTROY)
-			kept = add_change(timeline, step->time_ns, block->bytes, step->next_category);
+			kept = memory_file_add_change(timeline, step->time_ns, block->bytes, step->next_category);
 	}
 	ops_memory_timeline_free(from);
 	return kept ? OPS_OK : ops_fault_memory(error);
@@ -143,7 +143,7 @@ static enum ops_code take_run(struct timeline *timeline, const struct analysis_r
 	}
 	for (size_t i = 0; i < run->count; i++)
 		if (analysis_has_events(&run->ranks[i]))
-			return take_trace(timeline, run->ranks[i].trace, run->error);
+			return memory_file_take_trace(timeline, run->ranks[i].trace, run->error);
 	return ops_fault(run->error, OPS_CORRUPT, "there is neither a memory timeline nor a trace with events");
 }
 
@@ -163,7 +163,7 @@ static int64_t next_point(struct timeline *timeline, size_t *at)
 	return time_ns >= 0 || timeline->first_ns == INT64_MAX ? time_ns : timeline->first_ns;
 }
 
-static int64_t sum_of(const int64_t *held)
+static int64_t memory_file_sum_of(const int64_t *held)
 {
 	int64_t sum = 0;
 
@@ -177,7 +177,7 @@ static void survey(struct timeline *timeline)
 	memset(timeline->held, 0, sizeof(timeline->held));
 	for (size_t at = 0; at < timeline->changes.count; timeline->points++) {
 		int64_t time_ns = next_point(timeline, &at);
-		int64_t bytes = sum_of(timeline->held);
+		int64_t bytes = memory_file_sum_of(timeline->held);
 
 		if (timeline->points == 0) {
 			memcpy(timeline->first, timeline->held, sizeof(timeline->first));
@@ -211,7 +211,7 @@ static void write_bytes(struct ops_json_writer *json, const char *key, const int
 }
 
 /* The points with the numbers of `wanted`, which ascend, each as a list. */
-static void write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_string wanted)
+static void memory_file_write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_string wanted)
 {
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);
 	struct ops_string slice;
@@ -235,7 +235,7 @@ static void write_points(struct ops_json_writer *json, struct timeline *timeline
 	}
 }
 
-static void write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_string points)
+static void memory_file_write_summary(struct ops_json_writer *json, struct timeline *timeline, struct ops_string points)
 {
 	int64_t final[OPS_MEMORY_CATEGORY_COUNT];
 
@@ -258,12 +258,12 @@ static void write_summary(struct ops_json_writer *json, struct timeline *timelin
 		write_bytes(json, "final_by_category", final);
 		write_bytes(json, "max_by_category", timeline->most);
 		write_bytes(json, "first_by_category", timeline->first);
-		write_points(json, timeline, points);
+		memory_file_write_points(json, timeline, points);
 	}
 	ops_json_close(json, '}');
 }
 
-static void write_series(struct result_table *table, struct timeline *timeline)
+static void memory_file_write_series(struct result_table *table, struct timeline *timeline)
 {
 	result_declare(table, &table_memory_timeline, 0);
 	memset(timeline->held, 0, sizeof(timeline->held));
@@ -286,10 +286,10 @@ enum ops_code analysis_memory_timeline(struct analysis_run *run)
 	if (!code)
 		code = take_run(&timeline, run);
 	if (!code && series) {
-		write_series(&run->result.table, &timeline);
+		memory_file_write_series(&run->result.table, &timeline);
 	} else if (!code) {
 		survey(&timeline);
-		write_summary(&run->result.json, &timeline, analysis_arg(run, "points"));
+		memory_file_write_summary(&run->result.json, &timeline, analysis_arg(run, "points"));
 	}
 	OPS_ARRAY_RELEASE(&timeline.changes);
 	return code;

@@ -57,7 +57,7 @@ static void tell_main(struct call_graph *graph)
 
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
-static int64_t end_of(const struct event_row *row)
+static int64_t call_graph_end_of(const struct event_row *row)
 {
 	return row->dur_ns > 0 ? event_end(row) : row->ts_ns;
 }
@@ -80,7 +80,7 @@ static int compare_intervals(const void *a, const void *b)
 }
 
 /* Whether what started before and ends then has more of the interval inside than outside. An instant at its end counts. */
-static bool is_in(const struct interval *interval, int64_t end_ns)
+static bool call_graph_is_in(const struct interval *interval, int64_t end_ns)
 {
 	if (interval->end_ns == interval->start_ns)
 		return interval->start_ns <= end_ns;
@@ -96,7 +96,7 @@ bool call_nest(const struct event_table *table, uint32_t *list, size_t count, ui
 	if (!intervals)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		intervals[i] = (struct interval){rows[list[i]].ts_ns, end_of(&rows[list[i]]), list[i]};
+		intervals[i] = (struct interval){rows[list[i]].ts_ns, call_graph_end_of(&rows[list[i]]), list[i]};
 		sorted = sorted && (i == 0 || compare_intervals(&intervals[i - 1], &intervals[i]) < 0);
 	}
 	if (!sorted)
@@ -104,7 +104,7 @@ bool call_nest(const struct event_table *table, uint32_t *list, size_t count, ui
 	for (size_t i = 0; i < count; i++) {
 		uint32_t open = i ? intervals[i - 1].at : OPS_NONE;
 
-		while (open != OPS_NONE && !is_in(&intervals[i], end_of(&rows[open])))
+		while (open != OPS_NONE && !call_graph_is_in(&intervals[i], call_graph_end_of(&rows[open])))
 			open = parents[open];
 		list[i] = intervals[i].at;
 		parents[list[i]] = open;
@@ -113,7 +113,7 @@ bool call_nest(const struct event_table *table, uint32_t *list, size_t count, ui
 	return true;
 }
 
-static void place(struct call_graph *graph, struct call_thread *thread)
+static void call_graph_place(struct call_graph *graph, struct call_thread *thread)
 {
 	thread->first = graph->order_count;
 	graph->order_count += thread->count;
@@ -121,7 +121,7 @@ static void place(struct call_graph *graph, struct call_thread *thread)
 }
 
 /* Puts the host rows of each thread together, in order of the table, the main thread first: it calls rows of others. */
-static void gather(struct call_graph *graph)
+static void call_graph_gather(struct call_graph *graph)
 {
 	const struct event_table *table = graph->table;
 
@@ -132,10 +132,10 @@ static void gather(struct call_graph *graph)
 			graph->threads[row->track].count++;
 	}
 	if (graph->main != OPS_NONE)
-		place(graph, &graph->threads[graph->main]);
+		call_graph_place(graph, &graph->threads[graph->main]);
 	for (uint32_t t = 0; t < graph->thread_count; t++)
 		if (t != graph->main)
-			place(graph, &graph->threads[t]);
+			call_graph_place(graph, &graph->threads[t]);
 	for (size_t i = 0; i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 		struct call_thread *thread = &graph->threads[row->track];
@@ -145,7 +145,7 @@ static void gather(struct call_graph *graph)
 	}
 }
 
-static bool nest(struct call_graph *graph)
+static bool call_graph_nest(struct call_graph *graph)
 {
 	uint32_t *parents = ops_realloc_array(NULL, graph->table->count + 1, sizeof(*parents));
 	bool done = parents != NULL;
@@ -165,7 +165,7 @@ static bool nest(struct call_graph *graph)
 
 /* Top rows of autograd's thread hang below the innermost row of the main thread, among those whose name begins so, that has
  * them whole. Top rows follow one another, so whoever has ended is done with. False when memory is out. */
-static bool adopt(struct call_graph *graph, const char *name)
+static bool call_graph_adopt(struct call_graph *graph, const char *name)
 {
 	const struct call_thread *main = &graph->threads[graph->main];
 	const struct call_thread *autograd = &graph->threads[graph->autograd];
@@ -188,7 +188,7 @@ static bool adopt(struct call_graph *graph, const char *name)
 			if (ops_string_starts(event_name(graph->table, &graph->table->rows[candidate]), name))
 				open.items[open.count++] = candidate;
 		}
-		while (open.count && end_of(&graph->table->rows[open.items[open.count - 1]]) < end_of(row))
+		while (open.count && call_graph_end_of(&graph->table->rows[open.items[open.count - 1]]) < call_graph_end_of(row))
 			open.count--;
 		if (open.count)
 			graph->nodes[at].parent = open.items[open.count - 1];
@@ -208,7 +208,7 @@ static bool join_backward(struct call_graph *graph)
 	main = &graph->threads[graph->main];
 	for (size_t i = 0; i < main->count && !named; i++)
 		named = ops_string_starts(event_name(graph->table, &graph->table->rows[graph->order[main->first + i]]), backward);
-	return adopt(graph, named ? backward : "ProfilerStep");
+	return call_graph_adopt(graph, named ? backward : "ProfilerStep");
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static void set_depths(struct call_graph *graph)
 	}
 }
 
-static void add_kernels(struct call_node *to, const struct call_node *from)
+static void call_graph_add_kernels(struct call_node *to, const struct call_node *from)
 {
 	if (!from->kernels)
 		return;
@@ -253,12 +253,12 @@ static void link_kernels(struct call_graph *graph)
 		graph->nodes[at].parent = row->partner;
 		graph->nodes[at].depth = launch->depth + 1;
 		graph->nodes[at].height = 0;
-		add_kernels(launch, &own);
+		call_graph_add_kernels(launch, &own);
 		graph->linked++;
 	}
 }
 
-static void sum_up(struct call_graph *graph)
+static void call_graph_sum_up(struct call_graph *graph)
 {
 	for (size_t i = graph->order_count; i-- > 0;) {
 		const struct call_node *node = &graph->nodes[graph->order[i]];
@@ -267,7 +267,7 @@ static void sum_up(struct call_graph *graph)
 		if (node->parent == OPS_NONE)
 			continue;
 		parent = &graph->nodes[node->parent];
-		add_kernels(parent, node);
+		call_graph_add_kernels(parent, node);
 		if (parent->height <= node->height)
 			parent->height = node->height + 1;
 	}
@@ -288,12 +288,12 @@ bool call_graph_init(struct call_graph *graph, const struct event_table *table)
 		graph->nodes[i] = (struct call_node){.parent = OPS_NONE, .depth = -1, .height = -1};
 	tell_streams(graph);
 	tell_main(graph);
-	gather(graph);
-	if (!nest(graph) || !join_backward(graph))
+	call_graph_gather(graph);
+	if (!call_graph_nest(graph) || !join_backward(graph))
 		return false;
 	set_depths(graph);
 	link_kernels(graph);
-	sum_up(graph);
+	call_graph_sum_up(graph);
 	return true;
 }
 

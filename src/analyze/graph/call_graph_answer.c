@@ -31,7 +31,7 @@ struct figures {
 	int64_t top_kernels_ns;
 };
 
-static bool count(const struct call_graph *graph, struct figures *figures)
+static bool call_graph_answer_count(const struct call_graph *graph, struct figures *figures)
 {
 	const struct event_table *table = graph->table;
 
@@ -61,11 +61,11 @@ static bool count(const struct call_graph *graph, struct figures *figures)
 	return true;
 }
 
-static bool write_figures(struct ops_json_writer *json, const struct call_graph *graph)
+static bool call_graph_answer_write_figures(struct ops_json_writer *json, const struct call_graph *graph)
 {
 	struct figures figures;
 
-	if (!count(graph, &figures))
+	if (!call_graph_answer_count(graph, &figures))
 		return false;
 	ops_json_open(json, '{');
 	ops_json_member(json, "stacks", figures.stacks);
@@ -125,7 +125,7 @@ static const struct result_column node_columns[] = {
 const struct result_declaration table_call_graph =
 	RESULT_DECLARATION("call_graph", "An event, with the option nodes", node_columns);
 
-static void add_node(struct result_table *out, const struct call_graph *graph, uint32_t at, int64_t first_ns)
+static void call_graph_answer_add_node(struct result_table *out, const struct call_graph *graph, uint32_t at, int64_t first_ns)
 {
 	const struct event_table *table = graph->table;
 	const struct event_row *row = &table->rows[at];
@@ -146,16 +146,16 @@ static void add_node(struct result_table *out, const struct call_graph *graph, u
 	});
 }
 
-static void add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)
+static void call_graph_answer_add_nodes(struct result_table *out, const struct call_graph *graph, int64_t first_ns)
 {
 	for (size_t i = 0; i < graph->table->kept_count; i++)
 		if (graph->nodes[graph->table->kept[i]].depth >= 0)
-			add_node(out, graph, graph->table->kept[i], first_ns);
+			call_graph_answer_add_node(out, graph, graph->table->kept[i], first_ns);
 }
 
 /* --- one event ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t find_event(const struct event_table *table, int64_t index)
+static uint32_t call_graph_answer_find_event(const struct event_table *table, int64_t index)
 {
 	for (size_t i = 0; i < table->kept_count; i++)
 		if (table->rows[table->kept[i]].index == index)
@@ -163,7 +163,7 @@ static uint32_t find_event(const struct event_table *table, int64_t index)
 	return OPS_NONE;
 }
 
-static bool is_leaf(const struct call_graph *graph, uint32_t at)
+static bool call_graph_answer_is_leaf(const struct call_graph *graph, uint32_t at)
 {
 	return graph->nodes[at].height <= 0 || (graph->nodes[at].height == 1 && graph->nodes[at].kernels == 0);
 }
@@ -201,7 +201,7 @@ static void write_indexes(struct ops_json_writer *json, const char *key, const s
 	ops_json_close(json, ']');
 }
 
-static bool take_all(const struct call_graph *graph, uint32_t at, uint32_t event)
+static bool call_graph_answer_take_all(const struct call_graph *graph, uint32_t at, uint32_t event)
 {
 	(void)graph, (void)at, (void)event;
 	return true;
@@ -215,10 +215,10 @@ static bool take_child(const struct call_graph *graph, uint32_t at, uint32_t eve
 static bool take_leaf(const struct call_graph *graph, uint32_t at, uint32_t event)
 {
 	(void)event;
-	return is_leaf(graph, at);
+	return call_graph_answer_is_leaf(graph, at);
 }
 
-static bool write_event(struct ops_json_writer *json, const struct call_graph *graph, uint32_t event)
+static bool call_graph_answer_write_event(struct ops_json_writer *json, const struct call_graph *graph, uint32_t event)
 {
 	const struct event_table *table = graph->table;
 	uint8_t *below = mark_below(graph, event);
@@ -234,7 +234,7 @@ static bool write_event(struct ops_json_writer *json, const struct call_graph *g
 	ops_json_close(json, ']');
 	write_indexes(json, "children", graph, below, event, take_child);
 	write_indexes(json, "leaves", graph, below, event, take_leaf);
-	write_indexes(json, "descendants", graph, below, event, take_all);
+	write_indexes(json, "descendants", graph, below, event, call_graph_answer_take_all);
 	ops_json_close(json, '}');
 	ops_free(below);
 	return true;
@@ -242,20 +242,20 @@ static bool write_event(struct ops_json_writer *json, const struct call_graph *g
 
 /* --- all ------------------------------------------------------------------------------------------------------------- */
 
-static bool answer(struct analysis_run *run, const struct call_graph *graph, bool nodes, int64_t event)
+static bool call_graph_answer_answer(struct analysis_run *run, const struct call_graph *graph, bool nodes, int64_t event)
 {
 	struct ops_json_writer *json = &run->result.json;
 	uint32_t at;
 
 	if (nodes) {
-		add_nodes(&run->result.table, graph, run->events.first_ns);
+		call_graph_answer_add_nodes(&run->result.table, graph, run->events.first_ns);
 		return true;
 	}
-	at = event < 0 ? OPS_NONE : find_event(graph->table, event);
+	at = event < 0 ? OPS_NONE : call_graph_answer_find_event(graph->table, event);
 	if (event >= 0 && at == OPS_NONE)
 		return true;
 	analysis_rank_key(json, graph->table->rank);
-	return at == OPS_NONE ? write_figures(json, graph) : write_event(json, graph, at);
+	return at == OPS_NONE ? call_graph_answer_write_figures(json, graph) : call_graph_answer_write_event(json, graph, at);
 }
 
 enum ops_code analysis_call_graph(struct analysis_run *run)
@@ -276,7 +276,7 @@ enum ops_code analysis_call_graph(struct analysis_run *run)
 		const struct event_table *table = analysis_table(run, i);
 		struct call_graph graph;
 
-		done = table && call_graph_init(&graph, table) && answer(run, &graph, nodes, event);
+		done = table && call_graph_init(&graph, table) && call_graph_answer_answer(run, &graph, nodes, event);
 		if (table)
 			call_graph_release(&graph);
 	}

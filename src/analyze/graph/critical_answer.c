@@ -122,7 +122,7 @@ static bool is_part_of(const struct request *request, struct ops_string name)
 }
 
 /* From the first to the last of the instances that are asked for; false when there is none of them. */
-static bool find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
+static bool critical_answer_find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
                         int64_t *ret_end_ns)
 {
 	bool named = request->annotation.size > 0;
@@ -221,7 +221,7 @@ static const struct result_column edge_columns[] = {
 const struct result_declaration table_critical_edges =
 	RESULT_DECLARATION("critical_path", "An edge of the path, with the option edges", edge_columns);
 
-static void add_edge(struct result_table *out, const struct critical_path *path, const struct critical_edge *edge)
+static void critical_answer_add_edge(struct result_table *out, const struct critical_path *path, const struct critical_edge *edge)
 {
 	const struct event_table *table = path->table;
 
@@ -244,11 +244,11 @@ static void add_edge(struct result_table *out, const struct critical_path *path,
 	result_add(out, &added);
 }
 
-static void add_edges(struct result_table *out, const struct critical_path *path)
+static void critical_answer_add_edges(struct result_table *out, const struct critical_path *path)
 {
 	result_declare(out, &table_critical_edges, 0);
 	for (size_t i = 0; i < path->path.count; i++)
-		add_edge(out, path, &path->edges.items[path->path.items[i]]);
+		critical_answer_add_edge(out, path, &path->edges.items[path->path.items[i]]);
 }
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static void write_types(struct ops_json_writer *json, const char *key, const uin
 }
 
 /* As it is, edges that count as 0 with their negative weight (flaw 12: the reference shows them so, too). */
-static void write_bounds(struct ops_json_writer *json, const struct critical_path *path, const int64_t *weights_ns)
+static void critical_answer_write_bounds(struct ops_json_writer *json, const struct critical_path *path, const int64_t *weights_ns)
 {
 	struct bound_sum sums[CRITICAL_BOUND_COUNT] = {{0}};
 
@@ -294,7 +294,7 @@ static void write_bounds(struct ops_json_writer *json, const struct critical_pat
 	ops_json_close(json, '}');
 }
 
-static bool write_path(struct ops_json_writer *json, const struct critical_path *path, int64_t first_ns)
+static bool critical_answer_write_path(struct ops_json_writer *json, const struct critical_path *path, int64_t first_ns)
 {
 	uint8_t *met = ops_alloc_zeroed(path->events.count + 1, 1);
 	int64_t events = 0;
@@ -317,7 +317,7 @@ static bool write_path(struct ops_json_writer *json, const struct critical_path 
 	ops_json_member(json, "path_events", events);
 	ops_json_member_us(json, "path_weight", path->path_weight_ns);
 	write_types(json, "path_edges_by_type", types);
-	write_bounds(json, path, NULL);
+	critical_answer_write_bounds(json, path, NULL);
 	if (path->path_start != OPS_NONE) {
 		ops_json_member_us(json, "path_start_ts", critical_node_ns(path, path->path_start) - first_ns);
 		ops_json_member_us(json, "path_end_ts", critical_node_ns(path, path->path_end) - first_ns);
@@ -425,7 +425,7 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 		ops_json_open(json, '{');
 		ops_json_member_us(json, "path_weight", path->path_weight_ns);
 		ops_json_member_us(json, "saved", before_ns - path->path_weight_ns);
-		write_bounds(json, path, weights_ns);
+		critical_answer_write_bounds(json, path, weights_ns);
 		ops_json_close(json, '}');
 	}
 	ops_free(weights_ns);
@@ -434,7 +434,7 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 
 /* --- overlay --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code write_overlay(struct analysis_run *run, const struct request *request, const struct critical_path *path)
+static enum ops_code critical_answer_write_overlay(struct analysis_run *run, const struct request *request, const struct critical_path *path)
 {
 	struct critical_overlay overlay = request->overlay;
 	struct ops_buffer written = {0};
@@ -457,19 +457,19 @@ static enum ops_code write_overlay(struct analysis_run *run, const struct reques
 
 /* --- all ------------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code answer(struct analysis_run *run, const struct request *request, struct critical_path *path)
+static enum ops_code critical_answer_answer(struct analysis_run *run, const struct request *request, struct critical_path *path)
 {
 	struct ops_json_writer *json = &run->result.json;
 	enum ops_code code;
 
 	if (request->edges) {
-		add_edges(&run->result.table, path);
-		return write_overlay(run, request, path);
+		critical_answer_add_edges(&run->result.table, path);
+		return critical_answer_write_overlay(run, request, path);
 	}
 	ops_json_open(json, '{');
-	if (!write_graph(json, path) || !write_path(json, path, run->events.first_ns))
+	if (!write_graph(json, path) || !critical_answer_write_path(json, path, run->events.first_ns))
 		return ops_fault_memory(run->error);
-	code = write_overlay(run, request, path);
+	code = critical_answer_write_overlay(run, request, path);
 	if (!code)
 		code = write_what_if(run, path);
 	ops_json_close(json, '}');
@@ -486,11 +486,11 @@ enum ops_code analysis_critical_path(struct analysis_run *run)
 
 	if (!code && !table)
 		code = analysis_failed(run);
-	if (!code && !find_region(table, &request, &start_ns, &end_ns)) {
+	if (!code && !critical_answer_find_region(table, &request, &start_ns, &end_ns)) {
 		code = fail_region(run, table, &request);
 	} else if (!code) {
 		code = critical_path_init(&path, table, start_ns, end_ns, &request.options)
-		               ? answer(run, &request, &path) : ops_fault_memory(run->error);
+		               ? critical_answer_answer(run, &request, &path) : ops_fault_memory(run->error);
 		critical_path_release(&path);
 	}
 	request_release(&request);

@@ -33,7 +33,7 @@ struct device_walk {
 
 /* --- looking up ------------------------------------------------------------------------------------------------------ */
 
-static int compare_items(const void *a, const void *b)
+static int critical_device_compare_items(const void *a, const void *b)
 {
 	const struct work_item *left = a, *right = b;
 
@@ -91,7 +91,7 @@ static int64_t row_argument(const struct critical_path *path, const struct event
 
 /* --- synchronisation ------------------------------------------------------------------------------------------------- */
 
-static int64_t device_of(const struct critical_path *path, const struct event_row *row)
+static int64_t critical_device_of(const struct critical_path *path, const struct event_row *row)
 {
 	size_t count;
 
@@ -104,7 +104,7 @@ static uint32_t source_of(const struct critical_path *path, const struct event_r
 	const struct event_table *table = path->table;
 	int64_t correlation = row_argument(path, row, "wait_on_cuda_event_record_corr_id");
 	uint32_t record = correlation >= 0 ? ops_map_find(&path->records, (uint64_t)correlation) : OPS_NONE;
-	uint32_t stream = critical_find_stream(path, device_of(path, row), row_argument(path, row, "wait_on_stream"));
+	uint32_t stream = critical_find_stream(path, critical_device_of(path, row), row_argument(path, row, "wait_on_stream"));
 	const struct critical_launch *launch;
 
 	if (record == OPS_NONE || stream == OPS_NONE)
@@ -113,13 +113,13 @@ static uint32_t source_of(const struct critical_path *path, const struct event_r
 	return launch ? path->event_of[launch->work] : OPS_NONE;
 }
 
-static bool add_sync(struct critical_path *path, uint32_t source, uint32_t to)
+static bool critical_device_add_sync(struct critical_path *path, uint32_t source, uint32_t to)
 {
 	return critical_add_edge(path, 2 * source + 1, to, CRITICAL_SYNC, 0, OPS_NONE);
 }
 
 /* Work on one stream is in order anyway. */
-static bool add_wait(struct device_walk *walk, uint32_t event, uint32_t source)
+static bool critical_device_add_wait(struct device_walk *walk, uint32_t event, uint32_t source)
 {
 	const struct critical_path *path = walk->path;
 	struct wait *wait;
@@ -143,7 +143,7 @@ static bool stream_waits(struct device_walk *walk, const struct event_row *row, 
 	const struct critical_launch *launch = launch_after(walk, stream, call->track, call->ts_ns);
 	uint32_t event = launch ? path->event_of[launch->work] : OPS_NONE;
 
-	return event == OPS_NONE || add_wait(walk, event, source);
+	return event == OPS_NONE || critical_device_add_wait(walk, event, source);
 }
 
 static uint32_t event_at(const struct critical_path *path, uint32_t trace_row)
@@ -166,7 +166,7 @@ static bool graphs_wait(struct device_walk *walk)
 
 		if (links[i].kind == OPS_LINK_DEPENDENCY && source != OPS_NONE && event != OPS_NONE &&
 		    critical_node_ns(path, 2 * source + 1) <= critical_node_ns(path, 2 * event))
-			done = add_wait(walk, event, source);
+			done = critical_device_add_wait(walk, event, source);
 	}
 	return done;
 }
@@ -187,7 +187,7 @@ static bool device_waits(struct device_walk *walk, uint32_t call, int64_t device
 		if (last == OPS_NONE || path->streams.items[s].device != device || (walk->waited[s] == last && path->streams.count > STREAMS_MAX))
 			continue;
 		walk->waited[s] = last;
-		done = add_sync(path, last, 2 * call + 1);
+		done = critical_device_add_sync(path, last, 2 * call + 1);
 	}
 	return done;
 }
@@ -202,11 +202,11 @@ static bool sync_edges(struct device_walk *walk, uint32_t at)
 	if (row->partner == OPS_NONE)
 		return true;
 	if (critical_name_is(path, row, CRITICAL_NAME_CONTEXT_SYNC))
-		return call == OPS_NONE || device_waits(walk, call, device_of(path, row));
+		return call == OPS_NONE || device_waits(walk, call, critical_device_of(path, row));
 	if (critical_name_is(path, row, CRITICAL_NAME_STREAM_SYNC)) {
 		uint32_t last = stream == OPS_NONE ? OPS_NONE : path->streams.items[stream].last;
 
-		return call == OPS_NONE || last == OPS_NONE || add_sync(path, last, 2 * call + 1);
+		return call == OPS_NONE || last == OPS_NONE || critical_device_add_sync(path, last, 2 * call + 1);
 	}
 	if (!critical_name_is(path, row, CRITICAL_NAME_WAIT | CRITICAL_NAME_EVENT_SYNC))
 		return true;
@@ -215,7 +215,7 @@ static bool sync_edges(struct device_walk *walk, uint32_t at)
 		return true;
 	if (critical_name_is(path, row, CRITICAL_NAME_WAIT))
 		return stream == OPS_NONE || stream_waits(walk, row, source);
-	return call == OPS_NONE || add_sync(path, source, 2 * call + 1);
+	return call == OPS_NONE || critical_device_add_sync(path, source, 2 * call + 1);
 }
 
 /* --- work ------------------------------------------------------------------------------------------------------------ */
@@ -233,7 +233,7 @@ static bool wait_edges(struct device_walk *walk, uint32_t event, int64_t *ret_en
 
 		if (source == event)
 			continue;
-		done = add_sync(path, source, 2 * event);
+		done = critical_device_add_sync(path, source, 2 * event);
 		if (end_ns > *ret_end_ns)
 			*ret_end_ns = end_ns;
 	}
@@ -282,7 +282,7 @@ static bool walk_work(struct device_walk *walk)
 			items[count++] = (struct work_item){syncs ? event_end(row) : row->ts_ns, at};
 	}
 	if (count)
-		qsort(items, count, sizeof(*items), compare_items);
+		qsort(items, count, sizeof(*items), critical_device_compare_items);
 	for (size_t i = 0; done && i < count; i++)
 		done = rows[items[i].row].kind == OPS_EVENT_SYNC ? sync_edges(walk, items[i].row)
 		                                                : work_edges(walk, items[i].row);

@@ -136,7 +136,7 @@ static void join_autograd(struct threads *threads, const struct critical_path *p
 		threads->of[autograd] = forward;
 }
 
-static void gather(struct threads *threads, const struct critical_path *path)
+static void critical_host_gather(struct threads *threads, const struct critical_path *path)
 {
 	const struct event_row *rows = path->table->rows;
 
@@ -246,7 +246,7 @@ bool critical_host_edges(struct critical_path *path)
 
 	if (done) {
 		join_autograd(&threads, path);
-		gather(&threads, path);
+		critical_host_gather(&threads, path);
 	}
 	for (size_t t = 0; done && t < threads.count; t++)
 		if (!threads.is_stream[t])

@@ -74,7 +74,7 @@ static bool choose_arrows(struct drawing *d)
 	return true;
 }
 
-static enum overlay_action mark_event(void *context, uint32_t index, struct ops_buffer *marks)
+static enum overlay_action critical_overlay_mark_event(void *context, uint32_t index, struct ops_buffer *marks)
 {
 	const struct drawing *d = context;
 	uint8_t mark = index < d->mark_count ? d->marks[index] : MARK_OTHER;
@@ -85,7 +85,7 @@ static enum overlay_action mark_event(void *context, uint32_t index, struct ops_
 	return OVERLAY_MARK;
 }
 
-static void write_id(struct ops_json_writer *json, const char *key, const struct ops_trace *trace, int64_t id, bool is_text)
+static void critical_overlay_write_id(struct ops_json_writer *json, const char *key, const struct ops_trace *trace, int64_t id, bool is_text)
 {
 	struct ops_string text;
 
@@ -128,8 +128,8 @@ static bool add_arrow_end(void *context, size_t i, struct ops_buffer *event)
 	ops_json_text(&json, i % 2 ? "f" : "s", 1);
 	ops_json_key(&json, "id");
 	ops_json_integer(&json, (int64_t)(i / 2));
-	write_id(&json, "pid", path->table->trace, track->pid, track->flags & OPS_TRACK_PID_TEXT);
-	write_id(&json, "tid", path->table->trace, track->tid, track->flags & OPS_TRACK_TID_TEXT);
+	critical_overlay_write_id(&json, "pid", path->table->trace, track->pid, track->flags & OPS_TRACK_PID_TEXT);
+	critical_overlay_write_id(&json, "tid", path->table->trace, track->tid, track->flags & OPS_TRACK_TID_TEXT);
 	ops_json_key(&json, "ts");
 	ops_json_us(&json, arrow_ns(path, node));
 	ops_json_key(&json, "cat");
@@ -157,7 +157,7 @@ enum ops_code critical_overlay_write(const struct critical_path *path, const str
                                      struct ops_buffer *ret_path, struct ops_error *error)
 {
 	struct drawing d = {.path = path, .what = what};
-	const struct overlay overlay = {mark_event, add_arrow_end, &d};
+	const struct overlay overlay = {critical_overlay_mark_event, add_arrow_end, &d};
 	enum ops_code code = mark_events(&d) && choose_arrows(&d)
 	                             ? overlay_write(what->path, what->directory, "overlaid_critical_path_", &overlay, ret_path, error)
 	                             : ops_fault_memory(error);

@@ -34,7 +34,7 @@ static bool contains(struct ops_string string, struct ops_string part)
 	return part.size && memmem(string.bytes, string.size, part.bytes, part.size);
 }
 
-static uint16_t classify(const struct critical_path *path, uint32_t name)
+static uint16_t critical_path_classify(const struct critical_path *path, uint32_t name)
 {
 	struct ops_string string = ops_trace_string(path->table->trace, name);
 	unsigned call = ops_call_of(string);
@@ -51,7 +51,7 @@ static uint16_t classify(const struct critical_path *path, uint32_t name)
 	return what;
 }
 
-static bool read_names(struct critical_path *path)
+static bool critical_path_read_names(struct critical_path *path)
 {
 	const struct event_table *table = path->table;
 
@@ -60,7 +60,7 @@ static bool read_names(struct critical_path *path)
 		uint32_t name = table->rows[table->kept[i]].name;
 
 		if (!path->names[name])
-			path->names[name] = classify(path, name);
+			path->names[name] = critical_path_classify(path, name);
 	}
 	return path->names != NULL;
 }
@@ -69,7 +69,7 @@ static bool read_names(struct critical_path *path)
 
 /* Marks host rows that run in the window, the work that they launched, and all waits of streams. Rows that take no time are
  * left out. */
-static void mark(const struct critical_path *path, int64_t start_ns, int64_t end_ns, uint8_t *in)
+static void critical_path_mark(const struct critical_path *path, int64_t start_ns, int64_t end_ns, uint8_t *in)
 {
 	const struct event_table *table = path->table;
 
@@ -99,7 +99,7 @@ static bool has_nodes(const struct critical_path *path, const struct event_row *
 	       critical_name_is(path, row, CRITICAL_NAME_LOADER);
 }
 
-static bool find_rows(struct critical_path *path)
+static bool critical_path_find_rows(struct critical_path *path)
 {
 	const struct ops_trace *trace = path->table->trace;
 	size_t count, rows = ops_trace_events(trace)->count;
@@ -132,7 +132,7 @@ static void mark_waited_for(const struct critical_path *path, uint8_t *in)
 	}
 }
 
-static bool clip(struct critical_path *path, int64_t start_ns, int64_t end_ns)
+static bool critical_path_clip(struct critical_path *path, int64_t start_ns, int64_t end_ns)
 {
 	const struct event_table *table = path->table;
 	uint8_t *in = ops_alloc_zeroed(table->count + 1, 1);
@@ -140,9 +140,9 @@ static bool clip(struct critical_path *path, int64_t start_ns, int64_t end_ns)
 	            OPS_ARRAY_RESERVE(&path->events, table->count + 1);
 
 	path->event_of = ops_realloc_array(NULL, table->count + 1, sizeof(*path->event_of));
-	done = done && path->event_of && find_rows(path);
+	done = done && path->event_of && critical_path_find_rows(path);
 	if (done) {
-		mark(path, start_ns, end_ns, in);
+		critical_path_mark(path, start_ns, end_ns, in);
 		mark_waited_for(path, in);
 		for (uint32_t at = 0; at < table->count; at++) {
 			path->event_of[at] = OPS_NONE;
@@ -221,7 +221,7 @@ bool critical_path_init(struct critical_path *path, const struct event_table *ta
                         const struct critical_options *options)
 {
 	*path = (struct critical_path){.table = table, .options = options, .path_start = OPS_NONE, .path_end = OPS_NONE};
-	return read_names(path) && clip(path, start_ns, end_ns) && critical_host_edges(path) &&
+	return critical_path_read_names(path) && critical_path_clip(path, start_ns, end_ns) && critical_host_edges(path) &&
 	       critical_queue_find(path) && critical_device_edges(path) && critical_path_search(path, NULL);
 }
 

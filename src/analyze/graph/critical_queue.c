@@ -11,7 +11,7 @@
 
 /* --- streams --------------------------------------------------------------------------------------------------------- */
 
-static bool find_streams(struct critical_path *path)
+static bool critical_queue_find_streams(struct critical_path *path)
 {
 	const struct event_table *table = path->table;
 	size_t count;
@@ -51,7 +51,7 @@ uint32_t critical_find_stream(const struct critical_path *path, int64_t device, 
 
 /* --- launches -------------------------------------------------------------------------------------------------------- */
 
-static int compare_launches(const void *a, const void *b)
+static int critical_queue_compare_launches(const void *a, const void *b)
 {
 	const struct critical_launch *left = a, *right = b;
 
@@ -63,7 +63,7 @@ static int compare_launches(const void *a, const void *b)
 }
 
 /* Adds what a call launched, a launch each. */
-static bool add_launches(struct critical_path *path, uint32_t call)
+static bool critical_queue_add_launches(struct critical_path *path, uint32_t call)
 {
 	const struct event_table *table = path->table;
 	bool done = true;
@@ -83,7 +83,7 @@ static bool add_launches(struct critical_path *path, uint32_t call)
 	return done;
 }
 
-static bool find_launches(struct critical_path *path)
+static bool critical_queue_find_launches(struct critical_path *path)
 {
 	const struct event_table *table = path->table;
 	bool done = true;
@@ -92,12 +92,12 @@ static bool find_launches(struct critical_path *path)
 		const struct event_row *row = &table->rows[table->kept[i]];
 
 		if (row->stream == -1 && row->partner != OPS_NONE && critical_name_is(path, row, CRITICAL_NAME_LAUNCH))
-			done = add_launches(path, table->kept[i]);
+			done = critical_queue_add_launches(path, table->kept[i]);
 		if (done && row->stream == -1 && row->correlation >= 0 && critical_name_is(path, row, CRITICAL_NAME_RECORD))
 			done = ops_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
 	}
 	if (path->launches.count)
-		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items), compare_launches);
+		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items), critical_queue_compare_launches);
 	for (size_t i = 0; i < path->launches.count; i++) {
 		struct critical_stream *stream = &path->streams.items[path->launches.items[i].stream];
 
@@ -180,5 +180,5 @@ bool critical_queue_find(struct critical_path *path)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		path->queue_at_launch[i] = path->queue_at_start[i] = INT32_MIN;
-	return find_streams(path) && find_launches(path) && count_queues(path);
+	return critical_queue_find_streams(path) && critical_queue_find_launches(path) && count_queues(path);
 }

@@ -76,7 +76,7 @@ static bool better(const struct search *s, uint32_t edge, uint32_t to, int64_t f
 	return edge < s->best[to];
 }
 
-static void take(struct search *s, uint32_t node)
+static void critical_search_take(struct search *s, uint32_t node)
 {
 	for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
 		uint32_t edge = s->out[i], to = s->path->edges.items[edge].to;
@@ -92,7 +92,7 @@ static void take(struct search *s, uint32_t node)
 }
 
 /* The path backwards from its end, then turned round. */
-static bool collect(struct search *s, uint32_t end)
+static bool critical_search_collect(struct search *s, uint32_t end)
 {
 	struct critical_path *path = s->path;
 	uint32_t node = end;
@@ -132,14 +132,14 @@ bool critical_path_search(struct critical_path *path, const int64_t *weights_ns)
 			if (s.before[node] == 0)
 				s.queue[s.queued++] = node;
 		for (size_t i = 0; i < s.queued; i++) {
-			take(&s, s.queue[i]);
+			critical_search_take(&s, s.queue[i]);
 			if (end == OPS_NONE || s.far_ns[s.queue[i]] > s.far_ns[end])
 				end = s.queue[i];
 		}
 		path->acyclic = s.queued == s.nodes;
 	}
 	if (done && path->acyclic && end != OPS_NONE)
-		done = collect(&s, end);
+		done = critical_search_collect(&s, end);
 	search_release(&s);
 	return done;
 }

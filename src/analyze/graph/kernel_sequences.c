@@ -28,7 +28,7 @@ struct finder {
 	OPS_ARRAY(uint32_t) key;
 };
 
-static bool is_named(struct finder *f, uint32_t row)
+static bool kernel_sequences_is_named(struct finder *f, uint32_t row)
 {
 	const struct event_table *table = f->sequences->table;
 	struct ops_string name = event_name(table, &table->rows[row]);
@@ -49,12 +49,12 @@ static uint8_t *tell_names(struct finder *f)
 		uint8_t *name = &told[table->rows[at].name];
 
 		if (!*name)
-			*name = is_named(f, at) ? 1 : 2;
+			*name = kernel_sequences_is_named(f, at) ? 1 : 2;
 	}
 	return told;
 }
 
-static bool find_operators(struct finder *f)
+static bool kernel_sequences_find_operators(struct finder *f)
 {
 	const struct event_table *table = f->sequences->table;
 	const struct call_graph *graph = &f->graph;
@@ -109,7 +109,7 @@ static bool find_works(struct finder *f)
 }
 
 /* Adds one operator, whose work this is. */
-static bool add_operator(struct finder *f, const struct work *works, size_t count)
+static bool kernel_sequences_add_operator(struct finder *f, const struct work *works, size_t count)
 {
 	struct kernel_sequences *s = f->sequences;
 	const struct event_row *rows = s->table->rows;
@@ -198,7 +198,7 @@ static int compare_ranked(const void *a, const void *b, void *trace)
 }
 
 /* Sorts the patterns, and tells their members where they are now. */
-static bool rank(struct kernel_sequences *s)
+static bool kernel_sequences_rank(struct kernel_sequences *s)
 {
 	size_t count = s->patterns.count;
 	struct ranked *ranked = ops_realloc_array(NULL, count + 1, sizeof(*ranked));
@@ -233,17 +233,17 @@ bool kernel_sequences_init(struct kernel_sequences *sequences, const struct even
 	done = call_graph_init(&f.graph, table) && f.op_of;
 	for (size_t i = 0; done && i < table->count; i++)
 		f.op_of[i] = OPS_NONE;
-	done = done && find_operators(&f) && find_works(&f);
+	done = done && kernel_sequences_find_operators(&f) && find_works(&f);
 	for (size_t i = 0, end; done && i < f.works.count; i = end) {
 		for (end = i + 1; end < f.works.count && f.works.items[end].op == f.works.items[i].op; end++)
 			;
-		done = add_operator(&f, &f.works.items[i], end - i);
+		done = kernel_sequences_add_operator(&f, &f.works.items[i], end - i);
 	}
 	call_graph_release(&f.graph);
 	ops_free(f.op_of);
 	OPS_ARRAY_RELEASE(&f.works);
 	OPS_ARRAY_RELEASE(&f.key);
-	return done && rank(sequences);
+	return done && kernel_sequences_rank(sequences);
 }
 
 void kernel_sequences_release(struct kernel_sequences *sequences)

@@ -33,7 +33,7 @@ static const struct result_column pattern_columns[] = {
 const struct result_declaration table_kernel_sequences =
 	RESULT_DECLARATION("frequent_cuda_kernel_sequences", "A pattern of kernels", pattern_columns);
 
-static void fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
+static void kernel_sequences_answer_fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
 {
 	out->copies = true;
 	result_declare(out, &table_kernel_sequences, 0);
@@ -130,7 +130,7 @@ static bool drawing_init(struct drawing *d, int64_t top)
 	return d->pattern_of != NULL;
 }
 
-static enum overlay_action mark_event(void *context, uint32_t index, struct ops_buffer *marks)
+static enum overlay_action kernel_sequences_answer_mark_event(void *context, uint32_t index, struct ops_buffer *marks)
 {
 	struct drawing *d = context;
 	struct ops_json_writer json = {.out = marks};
@@ -183,10 +183,10 @@ static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 	return true;
 }
 
-static enum ops_code write_overlay(struct analysis_run *run, size_t rank, const struct kernel_sequences *sequences)
+static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *run, size_t rank, const struct kernel_sequences *sequences)
 {
 	struct drawing d = {.sequences = sequences};
-	const struct overlay overlay = {mark_event, add_legend, &d};
+	const struct overlay overlay = {kernel_sequences_answer_mark_event, add_legend, &d};
 	struct ops_buffer directory = {0}, written = {0};
 	int64_t top;
 	bool compress;
@@ -232,11 +232,11 @@ enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 	                                              (uint64_t)min_length)))
 		code = analysis_failed(run);
 	if (!code)
-		fill(&run->result.table, &sequences, &text);
+		kernel_sequences_answer_fill(&run->result.table, &sequences, &text);
 	if (!code && text.failed)
 		code = ops_fault_memory(run->error);
 	if (!code)
-		code = write_overlay(run, rank, &sequences);
+		code = kernel_sequences_answer_write_overlay(run, rank, &sequences);
 	kernel_sequences_release(&sequences);
 	ops_buffer_release(&name);
 	ops_buffer_release(&text);

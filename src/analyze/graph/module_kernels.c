@@ -24,7 +24,7 @@ struct spans {
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code read_names(struct spans *spans)
+static enum ops_code module_kernels_read_names(struct spans *spans)
 {
 	struct ops_string list = analysis_arg(spans->run, "names"), item;
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
@@ -40,7 +40,7 @@ static enum ops_code read_names(struct spans *spans)
 	return spans->names.failed ? ops_fault_memory(spans->run->error) : OPS_OK;
 }
 
-static bool is_named(const struct spans *spans, struct ops_string name)
+static bool module_kernels_is_named(const struct spans *spans, struct ops_string name)
 {
 	for (size_t at = 0; at < spans->names.size; at += strlen(spans->names.bytes + at) + 1)
 		if (ops_string_starts(name, spans->names.bytes + at))
@@ -48,7 +48,7 @@ static bool is_named(const struct spans *spans, struct ops_string name)
 	return false;
 }
 
-static bool find_calls(struct spans *spans)
+static bool module_kernels_find_calls(struct spans *spans)
 {
 	const struct event_table *table = spans->graph.table;
 	size_t count;
@@ -65,7 +65,7 @@ static bool find_calls(struct spans *spans)
 		if (row->on_device && !on_device)
 			spans->device = tracks[row->track].pid;
 		on_device |= row->on_device;
-		if (!row->on_device && spans->graph.nodes[table->kept[i]].kernels && is_named(spans, event_name(table, row)))
+		if (!row->on_device && spans->graph.nodes[table->kept[i]].kernels && module_kernels_is_named(spans, event_name(table, row)))
 			spans->rows.items[spans->rows.count++] = table->kept[i];
 	}
 	return true;
@@ -148,7 +148,7 @@ static bool add_span(void *context, size_t i, struct ops_buffer *event)
 	return true;
 }
 
-static enum ops_code write_overlay(struct spans *spans, size_t rank)
+static enum ops_code module_kernels_write_overlay(struct spans *spans, size_t rank)
 {
 	const struct overlay overlay = {keep_event, add_span, spans};
 	const char *path = spans->run->ranks[rank].path;
@@ -171,12 +171,12 @@ static enum ops_code answer_rank(struct spans *spans, size_t rank)
 
 	if (!table)
 		return analysis_failed(spans->run);
-	if (!call_graph_init(&spans->graph, table) || !find_calls(spans))
+	if (!call_graph_init(&spans->graph, table) || !module_kernels_find_calls(spans))
 		code = ops_fault_memory(spans->run->error);
 	if (!code)
 		put_calls(spans);
 	if (!code && spans->directory.size)
-		code = write_overlay(spans, rank);
+		code = module_kernels_write_overlay(spans, rank);
 	call_graph_release(&spans->graph);
 	return code;
 }
@@ -190,7 +190,7 @@ enum ops_code analysis_module_kernels(struct analysis_run *run)
 	if (!code && spans.directory.size)
 		ops_buffer_append(&spans.directory, "", 1);
 	if (!code)
-		code = spans.directory.failed ? ops_fault_memory(run->error) : read_names(&spans);
+		code = spans.directory.failed ? ops_fault_memory(run->error) : module_kernels_read_names(&spans);
 	if (!code)
 		code = analysis_ranks(run, &ranks, &count);
 	if (!code)

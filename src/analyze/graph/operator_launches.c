@@ -73,7 +73,7 @@ static void sequences_release(struct sequences *s)
 	result_table_release(&s->out);
 }
 
-static int compare_launches(const void *a, const void *b)
+static int operator_launches_compare_launches(const void *a, const void *b)
 {
 	const struct launch *left = a, *right = b;
 
@@ -85,7 +85,7 @@ static int compare_launches(const void *a, const void *b)
 }
 
 /* Goes down the graph with the innermost operator so far. Launches without a kernel are left out. */
-static bool find_launches(struct sequences *s)
+static bool operator_launches_find_launches(struct sequences *s)
 {
 	const struct event_table *table = s->table;
 	struct call_graph graph;
@@ -110,14 +110,14 @@ static bool find_launches(struct sequences *s)
 			*launch = (struct launch){op_of[at], row->ts_ns, at};
 	}
 	if (done && s->launches.count)
-		qsort(s->launches.items, s->launches.count, sizeof(*s->launches.items), compare_launches);
+		qsort(s->launches.items, s->launches.count, sizeof(*s->launches.items), operator_launches_compare_launches);
 	call_graph_release(&graph);
 	ops_free(op_of);
 	return done;
 }
 
 /* Adds one operator, whose launches these are. */
-static bool add_operator(struct sequences *s, const struct launch *launches, size_t count)
+static bool operator_launches_add_operator(struct sequences *s, const struct launch *launches, size_t count)
 {
 	const struct event_row *rows = s->table->rows;
 	const struct event_row *first = &rows[launches[0].row];
@@ -146,14 +146,14 @@ static bool add_operator(struct sequences *s, const struct launch *launches, siz
 	return true;
 }
 
-static bool add_operators(struct sequences *s)
+static bool operator_launches_add_operators(struct sequences *s)
 {
 	bool done = true;
 
 	for (size_t i = 0, end; done && i < s->launches.count; i = end) {
 		for (end = i + 1; end < s->launches.count && s->launches.items[end].op == s->launches.items[i].op; end++)
 			;
-		done = add_operator(s, &s->launches.items[i], end - i);
+		done = operator_launches_add_operator(s, &s->launches.items[i], end - i);
 	}
 	for (size_t i = 0; i < s->groups.count; i++) {
 		s->groups.items[i].op_delay_ns /= (double)s->groups.items[i].times;
@@ -164,12 +164,12 @@ static bool add_operators(struct sequences *s)
 
 /* --- order ----------------------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(double left, double right)
+static int operator_launches_compare_numbers(double left, double right)
 {
 	return (left > right) - (left < right);
 }
 
-static int compare_names(const struct ops_trace *trace, uint32_t a, uint32_t b)
+static int operator_launches_compare_names(const struct ops_trace *trace, uint32_t a, uint32_t b)
 {
 	struct ops_string left = ops_trace_string(trace, a), right = ops_trace_string(trace, b);
 	int order = memcmp(left.bytes, right.bytes, left.size < right.size ? left.size : right.size);
@@ -184,24 +184,24 @@ static int compare_sequences(const struct ops_trace *trace, const struct group *
 
 	for (size_t i = 1; i < count; i++)
 		if (a->names[i] != b->names[i])
-			return compare_names(trace, a->names[i], b->names[i]);
+			return operator_launches_compare_names(trace, a->names[i], b->names[i]);
 	return (a->count > b->count) - (a->count < b->count);
 }
 
 static int compare_column(const struct ops_trace *trace, const char *column, const struct group *a, const struct group *b)
 {
 	if (!strcmp(column, columns[0].name))
-		return compare_names(trace, a->names[0], b->names[0]);
+		return operator_launches_compare_names(trace, a->names[0], b->names[0]);
 	if (!strcmp(column, columns[1].name))
 		return compare_sequences(trace, a, b);
 	if (!strcmp(column, columns[2].name))
 		return (a->times > b->times) - (a->times < b->times);
 	if (!strcmp(column, columns[3].name))
-		return compare_numbers(a->op_delay_ns, b->op_delay_ns);
-	return compare_numbers(a->runtime_delay_ns, b->runtime_delay_ns);
+		return operator_launches_compare_numbers(a->op_delay_ns, b->op_delay_ns);
+	return operator_launches_compare_numbers(a->runtime_delay_ns, b->runtime_delay_ns);
 }
 
-static int compare_groups(const void *a, const void *b, void *context)
+static int operator_launches_compare_groups(const void *a, const void *b, void *context)
 {
 	const struct sequences *s = context;
 	int order = 0;
@@ -209,13 +209,13 @@ static int compare_groups(const void *a, const void *b, void *context)
 	for (size_t i = 0; i < COLUMNS && s->order[i] && !order; i++)
 		order = compare_column(s->table->trace, s->order[i], b, a);
 	if (!order)
-		order = compare_names(s->table->trace, ((const struct group *)a)->names[0], ((const struct group *)b)->names[0]);
+		order = operator_launches_compare_names(s->table->trace, ((const struct group *)a)->names[0], ((const struct group *)b)->names[0]);
 	return order ? order : compare_sequences(s->table->trace, a, b);
 }
 
 /* --- answer ---------------------------------------------------------------------------------------------------------- */
 
-static void add_row(struct sequences *s, const struct group *group)
+static void operator_launches_add_row(struct sequences *s, const struct group *group)
 {
 	s->text.size = 0;
 	for (size_t i = 1; i < group->count; i++) {
@@ -231,18 +231,18 @@ static void add_row(struct sequences *s, const struct group *group)
 	                                        result_round(group->runtime_delay_ns / 1e3, 3)});
 }
 
-static bool write_rank(struct sequences *s, struct result *result, int64_t limit)
+static bool operator_launches_write_rank(struct sequences *s, struct result *result, int64_t limit)
 {
-	bool done = find_launches(s) && add_operators(s);
+	bool done = operator_launches_find_launches(s) && operator_launches_add_operators(s);
 
 	if (!done)
 		return false;
 	if (s->groups.count)
-		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), compare_groups, s);
+		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), operator_launches_compare_groups, s);
 	s->out.copies = true;
 	result_declare(&s->out, &table_operator_launches, 0);
 	for (size_t i = 0; i < s->groups.count; i++)
-		add_row(s, &s->groups.items[i]);
+		operator_launches_add_row(s, &s->groups.items[i]);
 	if (limit >= 0)
 		result_table_cut(&s->out, (size_t)limit);
 	analysis_rank_key(&result->json, s->table->rank);
@@ -289,7 +289,7 @@ enum ops_code analysis_operator_launches(struct analysis_run *run)
 		struct sequences s = {.table = analysis_table(run, ranks[i])};
 
 		memcpy(s.order, order, sizeof(order));
-		done = s.table && write_rank(&s, &run->result, limit);
+		done = s.table && operator_launches_write_rank(&s, &run->result, limit);
 		sequences_release(&s);
 	}
 	ops_json_close(&run->result.json, '}');

@@ -32,14 +32,14 @@ struct value {
 	struct ops_json_member member;
 };
 
-static enum ops_code fail(struct copy *copy, const char *what)
+static enum ops_code overlay_fail(struct copy *copy, const char *what)
 {
 	return ops_fault(copy->error, OPS_CORRUPT, "byte %llu: %s",
 	                 (unsigned long long)ops_json_offset(&copy->window, copy->window.at), what);
 }
 
 /* The next character that is no space, NUL at the end of the text. */
-static enum ops_code peek(struct copy *copy, char *ret_character)
+static enum ops_code overlay_peek(struct copy *copy, char *ret_character)
 {
 	enum ops_code code = OPS_OK;
 
@@ -57,20 +57,20 @@ static enum ops_code peek(struct copy *copy, char *ret_character)
 }
 
 /* Takes the character that must come. */
-static enum ops_code expect(struct copy *copy, char character)
+static enum ops_code overlay_expect(struct copy *copy, char character)
 {
 	char found;
-	enum ops_code code = peek(copy, &found);
+	enum ops_code code = overlay_peek(copy, &found);
 
 	if (!code && found != character)
-		return fail(copy, "this is not a trace");
+		return overlay_fail(copy, "this is not a trace");
 	if (!code)
 		copy->window.at++;
 	return code;
 }
 
 /* The value is good until the next call. */
-static enum ops_code take(struct copy *copy, struct value *ret_value)
+static enum ops_code overlay_take(struct copy *copy, struct value *ret_value)
 {
 	for (;;) {
 		struct ops_json_cursor cursor = {.at = copy->window.at, .end = copy->window.end};
@@ -85,16 +85,16 @@ static enum ops_code take(struct copy *copy, struct value *ret_value)
 			return OPS_OK;
 		}
 		if (result == OPS_JSON_BAD)
-			return fail(copy, "this is not JSON");
+			return overlay_fail(copy, "this is not JSON");
 		if (copy->window.last)
-			return fail(copy, "the text ends early");
+			return overlay_fail(copy, "the text ends early");
 		code = ops_json_window_more(&copy->window, copy->error);
 		if (code)
 			return code;
 	}
 }
 
-static void put(struct copy *copy, const char *bytes, size_t size)
+static void overlay_put(struct copy *copy, const char *bytes, size_t size)
 {
 	ops_sink_write(copy->sink, bytes, size);
 }
@@ -106,11 +106,11 @@ static void put_into(struct copy *copy, const char *start, const char *brace, co
 
 	while (last > start && strchr(" \t\r\n", last[-1]))
 		last--;
-	put(copy, start, (size_t)(brace - start));
+	overlay_put(copy, start, (size_t)(brace - start));
 	if (last > start && last[-1] != '{' && last[-1] != ',')
-		put(copy, ",", 1);
-	put(copy, before, strlen(before));
-	put(copy, copy->text.bytes, copy->text.size);
+		overlay_put(copy, ",", 1);
+	overlay_put(copy, before, strlen(before));
+	overlay_put(copy, copy->text.bytes, copy->text.size);
 }
 
 /* The event with the marks as its last arguments. */
@@ -127,10 +127,10 @@ static void put_marked(struct copy *copy, const struct value *event)
 		const char *brace = args.bytes + args.size - 1;
 
 		put_into(copy, event->bytes, brace, "");
-		put(copy, brace, (size_t)(end - brace));
+		overlay_put(copy, brace, (size_t)(end - brace));
 	} else {
 		put_into(copy, event->bytes, end - 1, "\"args\":{");
-		put(copy, "}}", 2);
+		overlay_put(copy, "}}", 2);
 	}
 }
 
@@ -140,24 +140,24 @@ static void put_renamed(struct copy *copy, const struct value *event)
 	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
 	struct ops_string key, value;
 
-	put(copy, "{\"name\":", 8);
-	put(copy, copy->text.bytes, copy->text.size);
+	overlay_put(copy, "{\"name\":", 8);
+	overlay_put(copy, copy->text.bytes, copy->text.size);
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (ops_string_is(key, "args") || ops_string_is(key, "name"))
 			continue;
-		put(copy, ",\"", 2);
-		put(copy, key.bytes, key.size);
-		put(copy, "\":", 2);
-		put(copy, value.bytes, value.size);
+		overlay_put(copy, ",\"", 2);
+		overlay_put(copy, key.bytes, key.size);
+		overlay_put(copy, "\":", 2);
+		overlay_put(copy, value.bytes, value.size);
 	}
-	put(copy, "}", 1);
+	overlay_put(copy, "}", 1);
 }
 
-static enum ops_code copy_event(struct copy *copy)
+static enum ops_code overlay_copy_event(struct copy *copy)
 {
 	struct value event;
 	enum overlay_action action = OVERLAY_KEEP;
-	enum ops_code code = take(copy, &event);
+	enum ops_code code = overlay_take(copy, &event);
 
 	if (code)
 		return code;
@@ -167,14 +167,14 @@ static enum ops_code copy_event(struct copy *copy)
 	copy->index++;
 	if (action == OVERLAY_LEAVE_OUT)
 		return OPS_OK;
-	put(copy, ",\n", copy->comma ? 2 : 0);
+	overlay_put(copy, ",\n", copy->comma ? 2 : 0);
 	copy->comma = true;
 	if (action == OVERLAY_MARK)
 		put_marked(copy, &event);
 	else if (action == OVERLAY_RENAME)
 		put_renamed(copy, &event);
 	else
-		put(copy, event.bytes, event.size);
+		overlay_put(copy, event.bytes, event.size);
 	return OPS_OK;
 }
 
@@ -184,79 +184,79 @@ static void add_events(struct copy *copy)
 		copy->text.size = 0;
 		if (!copy->overlay->add(copy->overlay->context, i, &copy->text))
 			break;
-		put(copy, ",\n", copy->comma ? 2 : 0);
+		overlay_put(copy, ",\n", copy->comma ? 2 : 0);
 		copy->comma = true;
-		put(copy, copy->text.bytes, copy->text.size);
+		overlay_put(copy, copy->text.bytes, copy->text.size);
 	}
 }
 
 static enum ops_code copy_events(struct copy *copy)
 {
-	enum ops_code code = expect(copy, '[');
+	enum ops_code code = overlay_expect(copy, '[');
 	char next = '\0';
 
-	put(copy, "[\n", 2);
-	while (!code && !(code = peek(copy, &next)) && next != ']') {
+	overlay_put(copy, "[\n", 2);
+	while (!code && !(code = overlay_peek(copy, &next)) && next != ']') {
 		if (next == ',')
 			copy->window.at++;
 		else
-			code = copy_event(copy);
+			code = overlay_copy_event(copy);
 	}
 	if (!code)
-		code = expect(copy, ']');
+		code = overlay_expect(copy, ']');
 	if (!code)
 		add_events(copy);
-	put(copy, "]", 1);
+	overlay_put(copy, "]", 1);
 	return code;
 }
 
 static enum ops_code copy_member(struct copy *copy)
 {
 	struct value value;
-	enum ops_code code = take(copy, &value);
+	enum ops_code code = overlay_take(copy, &value);
 	bool events;
 	char next = '\0';
 
 	if (code)
 		return code;
 	if (value.member.type != '"')
-		return fail(copy, "this is not a trace");
+		return overlay_fail(copy, "this is not a trace");
 	events = value.size == strlen("\"traceEvents\"") && !memcmp(value.bytes, "\"traceEvents\"", value.size);
-	put(copy, value.bytes, value.size);
-	put(copy, ":", 1);
-	code = expect(copy, ':');
+	overlay_put(copy, value.bytes, value.size);
+	overlay_put(copy, ":", 1);
+	code = overlay_expect(copy, ':');
 	if (!code)
-		code = peek(copy, &next);
+		code = overlay_peek(copy, &next);
 	if (!code && events && next == '[')
 		return copy_events(copy);
 	if (!code)
-		code = take(copy, &value);
+		code = overlay_take(copy, &value);
 	if (!code)
-		put(copy, value.bytes, value.size);
+		overlay_put(copy, value.bytes, value.size);
 	return code;
 }
 
 static enum ops_code copy_document(struct copy *copy)
 {
 	char next;
-	enum ops_code code = peek(copy, &next);
+	enum ops_code code = overlay_peek(copy, &next);
 	bool comma = false;
 
 	if (!code && next == '[')
 		return copy_events(copy);
 	if (!code)
-		code = expect(copy, '{');
-	put(copy, "{", 1);
-	while (!code && !(code = peek(copy, &next)) && next != '}') {
+		code = overlay_expect(copy, '{');
+	overlay_put(copy, "{", 1);
+	while (!code && !(code = overlay_peek(copy, &next)) && next != '}') {
 		if (next == ',') {
 			copy->window.at++;
 			continue;
 		}
-		put(copy, ",\n", comma ? 2 : 0);
+		overlay_put(copy, ",\n", comma ? 2 : 0);
 		comma = true;
 		code = copy_member(copy);
 	}
-	put(copy, "}\n", 2);
+	overlay_put(copy, "}\n", 2);
 	return code;
 }
 

@@ -29,7 +29,7 @@ struct copy {
 	bool done; /* the counters are written */
 };
 
-static void write_counters(struct copy *copy)
+static void counter_trace_write_counters(struct copy *copy)
 {
 	if (copy->counters->size && copy->any)
 		ops_sink_write(copy->sink, ",\n", 2);
@@ -88,7 +88,7 @@ static void copy_chunk(struct copy *copy, const char *bytes, size_t size)
 			continue;
 		ops_sink_write(copy->sink, bytes + written, i - written);
 		written = i;
-		write_counters(copy);
+		counter_trace_write_counters(copy);
 		copy->events_depth = 0;
 	}
 	ops_sink_write(copy->sink, bytes + written, size - written);
@@ -230,7 +230,7 @@ static const struct result_column copy_columns[] = {
 const struct result_declaration table_counter_trace =
 	RESULT_DECLARATION("trace_with_counters", "A trace file that was written", copy_columns);
 
-static enum ops_code write_rank(struct analysis_run *run, size_t at, const struct ops_buffer *folder)
+static enum ops_code counter_trace_write_rank(struct analysis_run *run, size_t at, const struct ops_buffer *folder)
 {
 	const struct event_table *table = analysis_table(run, at);
 	struct ops_buffer counters = {0}, path = {0};
@@ -268,7 +268,7 @@ enum ops_code analysis_counter_trace(struct analysis_run *run)
 		run->result.table.copies = true;
 		result_declare(&run->result.table, &table_counter_trace, 0);
 		for (size_t i = 0; !code && i < count; i++)
-			code = write_rank(run, ranks[i], &folder);
+			code = counter_trace_write_rank(run, ranks[i], &folder);
 		ops_free(ranks);
 	}
 	ops_buffer_release(&folder);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "derive/calls.h"
 
-static enum launch_kind kind_of(struct ops_string name)
+static enum launch_kind launch_kinds_kind_of(struct ops_string name)
 {
 	unsigned call = ops_call_of(name);
 
@@ -22,6 +22,6 @@ uint8_t *launch_kinds(const struct event_table *table)
 	uint8_t *kinds = ops_alloc_zeroed(count + 1, 1);
 
 	for (uint32_t i = 0; kinds && i < count; i++)
-		kinds[i] = (uint8_t)kind_of(ops_trace_string(table->trace, i));
+		kinds[i] = (uint8_t)launch_kinds_kind_of(ops_trace_string(table->trace, i));
 	return kinds;
 }

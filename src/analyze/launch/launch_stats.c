@@ -59,7 +59,7 @@ static int64_t delay_of(const struct event_row *call, const struct event_row *wo
 	return delay_ns > 0 ? delay_ns : 0;
 }
 
-static bool add(struct launches *launches, const struct event_table *table, const struct pair *pair,
+static bool launch_stats_add(struct launches *launches, const struct event_table *table, const struct pair *pair,
                 const struct cutoffs *cutoffs)
 {
 	const struct event_row *call = &table->rows[pair->call], *work = &table->rows[pair->work];
@@ -74,7 +74,7 @@ static bool add(struct launches *launches, const struct event_table *table, cons
 	       numbers_push(&launches->delay, delay);
 }
 
-static bool collect(struct launches *launches, const struct event_table *table, const uint8_t *kinds, bool memory)
+static bool launch_stats_collect(struct launches *launches, const struct event_table *table, const uint8_t *kinds, bool memory)
 {
 	uint8_t *is_kept = ops_alloc_zeroed(table->count + 1, 1);
 	bool done = is_kept;
@@ -114,19 +114,19 @@ static void put_launch(struct result_table *out, const struct event_table *table
 	result_add(out, &(struct launch_row){table->rank, pair->correlation, call->dur_ns, work->dur_ns, delay_of(call, work)});
 }
 
-static bool sum_up(struct launches *launches, const struct event_table *table, const struct cutoffs *cutoffs)
+static bool launch_stats_sum_up(struct launches *launches, const struct event_table *table, const struct cutoffs *cutoffs)
 {
 	bool done = true;
 
 	for (size_t i = 0; done && i < launches->pairs.count; i++) {
-		done = add(launches, table, &launches->pairs.items[i], cutoffs);
+		done = launch_stats_add(launches, table, &launches->pairs.items[i], cutoffs);
 		if (i < FIRST_ROWS)
 			put_launch(&launches->first, table, &launches->pairs.items[i]);
 	}
 	return done;
 }
 
-static void write_figures(struct ops_json_writer *json, const char *key, struct numbers *numbers)
+static void launch_stats_write_figures(struct ops_json_writer *json, const char *key, struct numbers *numbers)
 {
 	struct description d = describe(numbers);
 	const struct {
@@ -151,9 +151,9 @@ static void write_launches(struct result *result, struct launches *launches)
 
 	ops_json_open(json, '{');
 	ops_json_member(json, "rows", (int64_t)launches->cpu.items.count);
-	write_figures(json, "cpu_duration", &launches->cpu);
-	write_figures(json, "gpu_duration", &launches->gpu);
-	write_figures(json, "launch_delay", &launches->delay);
+	launch_stats_write_figures(json, "cpu_duration", &launches->cpu);
+	launch_stats_write_figures(json, "gpu_duration", &launches->gpu);
+	launch_stats_write_figures(json, "launch_delay", &launches->delay);
 	ops_json_member(json, "short_kernels", launches->short_kernels);
 	ops_json_member(json, "gpu_shorter_than_cpu", launches->gpu_shorter);
 	ops_json_member(json, "runtime_outliers", launches->runtime_outliers);
@@ -163,30 +163,30 @@ static void write_launches(struct result *result, struct launches *launches)
 	ops_json_close(json, '}');
 }
 
-static bool write_sums(struct result *result, const struct event_table *table, struct launches *launches,
+static bool launch_stats_write_sums(struct result *result, const struct event_table *table, struct launches *launches,
                        const struct cutoffs *cutoffs)
 {
 	result_declare(&launches->first, &table_first_launches, 0);
-	if (!sum_up(launches, table, cutoffs))
+	if (!launch_stats_sum_up(launches, table, cutoffs))
 		return false;
 	analysis_rank_key(&result->json, table->rank);
 	write_launches(result, launches);
 	return true;
 }
 
-static bool write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
+static bool launch_stats_write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
                        const struct cutoffs *cutoffs)
 {
 	struct launches launches = {0};
 	uint8_t *kinds = launch_kinds(table);
-	bool done = kinds && collect(&launches, table, kinds, memory);
+	bool done = kinds && launch_stats_collect(&launches, table, kinds, memory);
 
 	if (done && launches.pairs.count)
 		qsort(launches.pairs.items, launches.pairs.count, sizeof(*launches.pairs.items), compare_pairs);
 	for (size_t i = 0; done && all && i < launches.pairs.count; i++)
 		put_launch(&run->result.table, table, &launches.pairs.items[i]);
 	if (!all)
-		done = done && write_sums(&run->result, table, &launches, cutoffs);
+		done = done && launch_stats_write_sums(&run->result, table, &launches, cutoffs);
 	OPS_ARRAY_RELEASE(&launches.pairs);
 	numbers_release(&launches.cpu);
 	numbers_release(&launches.gpu);
@@ -220,7 +220,7 @@ enum ops_code analysis_launch_stats(struct analysis_run *run)
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
-		if (!table || !write_rank(run, table, memory, all, &cutoffs))
+		if (!table || !launch_stats_write_rank(run, table, memory, all, &cutoffs))
 			code = analysis_failed(run);
 	}
 	if (!all)

@@ -25,7 +25,7 @@ static double bandwidth_of(const struct event_table *table, uint32_t row)
 	return value;
 }
 
-static bool push(struct traffic *traffic, int64_t ts_ns, uint32_t row, uint32_t kind, double gbps, bool is_end)
+static bool memory_traffic_push(struct traffic *traffic, int64_t ts_ns, uint32_t row, uint32_t kind, double gbps, bool is_end)
 {
 	struct traffic_point *point = OPS_ARRAY_PUSH(&traffic->points);
 
@@ -35,7 +35,7 @@ static bool push(struct traffic *traffic, int64_t ts_ns, uint32_t row, uint32_t 
 }
 
 /* All beginnings, then all ends. */
-static bool collect(struct traffic *traffic, const struct event_table *table, struct ops_intern *kinds)
+static bool memory_traffic_collect(struct traffic *traffic, const struct event_table *table, struct ops_intern *kinds)
 {
 	size_t starts;
 
@@ -54,7 +54,7 @@ static bool collect(struct traffic *traffic, const struct event_table *table, st
 				return false;
 			traffic->kinds.items[traffic->kinds.count++] = text;
 		}
-		if (!push(traffic, table->rows[row].ts_ns, row, kind, bandwidth_of(table, row), false))
+		if (!memory_traffic_push(traffic, table->rows[row].ts_ns, row, kind, bandwidth_of(table, row), false))
 			return false;
 	}
 	starts = traffic->points.count;
@@ -62,26 +62,26 @@ static bool collect(struct traffic *traffic, const struct event_table *table, st
 		struct traffic_point start = traffic->points.items[i];
 		int64_t dur_ns = table->rows[start.row].dur_ns;
 
-		if (!push(traffic, start.ts_ns + (dur_ns ? dur_ns : NS_PER_US), start.row, start.kind, -start.gbps, true))
+		if (!memory_traffic_push(traffic, start.ts_ns + (dur_ns ? dur_ns : NS_PER_US), start.row, start.kind, -start.gbps, true))
 			return false;
 	}
 	return true;
 }
 
-static bool before(const void *context, uint32_t a, uint32_t b)
+static bool memory_traffic_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct traffic_point *points = context;
 
 	return points[a].ts_ns < points[b].ts_ns;
 }
 
-static bool sum_up(struct traffic *traffic)
+static bool memory_traffic_sum_up(struct traffic *traffic)
 {
 	size_t count = traffic->kinds.count;
 	double *sums = ops_alloc_zeroed(count + 1, sizeof(*sums));
 	int64_t *running = ops_alloc_zeroed(count + 1, sizeof(*running));
 	uint32_t *order = NULL;
-	bool done = sums && running && ops_find_order(traffic->points.count, before, traffic->points.items, &order) &&
+	bool done = sums && running && ops_find_order(traffic->points.count, memory_traffic_before, traffic->points.items, &order) &&
 	            (!order || ops_reorder(&traffic->points.items, traffic->points.count, sizeof(*traffic->points.items), order));
 
 	for (size_t i = 0; done && i < traffic->points.count; i++) {
@@ -105,7 +105,7 @@ bool traffic_build(struct traffic *traffic, const struct event_table *table)
 	bool done;
 
 	*traffic = (struct traffic){{0}, {0}};
-	done = collect(traffic, table, &kinds) && sum_up(traffic);
+	done = memory_traffic_collect(traffic, table, &kinds) && memory_traffic_sum_up(traffic);
 	ops_intern_release(&kinds);
 	return done;
 }
@@ -159,7 +159,7 @@ static const struct result_column summary_columns[] = {
 const struct result_declaration table_memory_summary =
 	RESULT_DECLARATION("memory_bw_summary", "A kind of memory copies or sets on a rank", summary_columns);
 
-static bool write_summary(struct result_table *out, const struct event_table *table, const struct traffic *traffic)
+static bool memory_traffic_write_summary(struct result_table *out, const struct event_table *table, const struct traffic *traffic)
 {
 	size_t count = traffic->kinds.count;
 	struct numbers *numbers = ops_alloc_zeroed(count + 1, sizeof(*numbers));
@@ -201,7 +201,7 @@ static const struct result_column point_columns[] = {
 const struct result_declaration table_memory_points =
 	RESULT_DECLARATION("memory_bw_time_series.series", "A change of the bandwidth of a kind", point_columns);
 
-static void write_points(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic)
+static void memory_traffic_write_points(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
@@ -219,7 +219,7 @@ static void write_points(struct analysis_run *run, const struct event_table *tab
 	result_put_table(&run->result, &series);
 }
 
-static void write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,
+static void memory_traffic_write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,
                           const double *values, const char *key)
 {
 	ops_json_key(json, key);
@@ -231,7 +231,7 @@ static void write_by_name(struct ops_json_writer *json, const struct traffic *tr
 	ops_json_close(json, '}');
 }
 
-static bool write_series(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic,
+static bool memory_traffic_write_series(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic,
                          bool with_points)
 {
 	struct ops_json_writer *json = &run->result.json;
@@ -253,12 +253,12 @@ static bool write_series(struct analysis_run *run, const struct event_table *tab
 		ops_json_open(json, '{');
 		ops_json_key(json, "points");
 		ops_json_integer(json, (int64_t)traffic->points.count);
-		write_by_name(json, traffic, order, counts, "points_by_name");
-		write_by_name(json, traffic, order, most, "max_by_name");
+		memory_traffic_write_by_name(json, traffic, order, counts, "points_by_name");
+		memory_traffic_write_by_name(json, traffic, order, most, "max_by_name");
 		ops_json_key(json, "negative_points");
 		ops_json_integer(json, negative);
 		if (with_points)
-			write_points(run, table, traffic);
+			memory_traffic_write_points(run, table, traffic);
 		ops_json_close(json, '}');
 	}
 	ops_free(order);
@@ -266,7 +266,7 @@ static bool write_series(struct analysis_run *run, const struct event_table *tab
 	return done;
 }
 
-static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with_points)
+static enum ops_code memory_traffic_each_rank(struct analysis_run *run, bool summary, bool with_points)
 {
 	size_t *ranks, count;
 	enum ops_code code = analysis_ranks(run, &ranks, &count);
@@ -277,9 +277,9 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 		bool done = table && traffic_build(&traffic, table);
 
 		if (done && summary)
-			done = write_summary(&run->result.table, table, &traffic);
+			done = memory_traffic_write_summary(&run->result.table, table, &traffic);
 		else if (done && traffic.points.count)
-			done = write_series(run, table, &traffic, with_points);
+			done = memory_traffic_write_series(run, table, &traffic, with_points);
 		traffic_release(&traffic);
 		if (!done)
 			code = analysis_failed(run);
@@ -291,7 +291,7 @@ static enum ops_code each_rank(struct analysis_run *run, bool summary, bool with
 enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
 	result_declare(&run->result.table, &table_memory_summary, 0);
-	return each_rank(run, true, false);
+	return memory_traffic_each_rank(run, true, false);
 }
 
 enum ops_code analysis_memory_series(struct analysis_run *run)
@@ -302,7 +302,7 @@ enum ops_code analysis_memory_series(struct analysis_run *run)
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	code = each_rank(run, false, series);
+	code = memory_traffic_each_rank(run, false, series);
 	ops_json_close(&run->result.json, '}');
 	return code;
 }

@@ -10,7 +10,7 @@
 typedef bool write_queues(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t parameter);
 
-static enum ops_code each_rank(struct analysis_run *run, write_queues *write, int64_t parameter)
+static enum ops_code queue_length_each_rank(struct analysis_run *run, write_queues *write, int64_t parameter)
 {
 	size_t *ranks, count;
 	enum ops_code code = analysis_ranks(run, &ranks, &count);
@@ -48,7 +48,7 @@ static const struct result_column summary_columns[] = {
 const struct result_declaration table_queue_summary =
 	RESULT_DECLARATION("queue_length_summary", "A stream", summary_columns);
 
-static bool write_summary(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
+static bool queue_length_write_summary(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t parameter)
 {
 	size_t count = queues->queues.count;
@@ -71,7 +71,7 @@ static bool write_summary(struct analysis_run *run, const struct event_table *ta
 enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
 	result_declare(&run->result.table, &table_queue_summary, 0);
-	return each_rank(run, write_summary, 0);
+	return queue_length_each_rank(run, queue_length_write_summary, 0);
 }
 
 /* --- over time ---------------------------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static const struct result_column point_columns[] = {
 const struct result_declaration table_queue_points =
 	RESULT_DECLARATION("queue_length_time_series.series", "A change of a queue's length", point_columns);
 
-static bool write_points(struct analysis_run *run, const struct event_table *table, const struct queues *queues)
+static bool queue_length_write_points(struct analysis_run *run, const struct event_table *table, const struct queues *queues)
 {
 	struct result_table series = {0};
 
@@ -135,7 +135,7 @@ static bool write_final(struct ops_json_writer *json, const struct queues *queue
 	return true;
 }
 
-static bool write_series(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
+static bool queue_length_write_series(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                          int64_t with_points)
 {
 	struct ops_json_writer *json = &run->result.json;
@@ -151,7 +151,7 @@ static bool write_series(struct analysis_run *run, const struct event_table *tab
 	ops_json_member(json, "points", (int64_t)queues->points.count);
 	ops_json_member(json, "max", most);
 	ops_json_member(json, "negative_points", negative);
-	done = write_final(json, queues) && (!with_points || write_points(run, table, queues));
+	done = write_final(json, queues) && (!with_points || queue_length_write_points(run, table, queues));
 	ops_json_close(json, '}');
 	return done;
 }
@@ -164,7 +164,7 @@ enum ops_code analysis_queue_series(struct analysis_run *run)
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	code = each_rank(run, write_series, series);
+	code = queue_length_each_rank(run, queue_length_write_series, series);
 	ops_json_close(&run->result.json, '}');
 	return code;
 }
@@ -243,5 +243,5 @@ enum ops_code analysis_full_queue(struct analysis_run *run)
 	if (code)
 		return code;
 	result_declare(&run->result.table, &table_full_queue, 0);
-	return each_rank(run, write_blocked, limit);
+	return queue_length_each_rank(run, write_blocked, limit);
 }

@@ -29,7 +29,7 @@ static struct queue queue_of(const struct event_table *table, uint32_t row)
 }
 
 /* A point whose queue is that of the device work. */
-static bool push(struct queues *queues, const struct event_table *table, struct ops_intern *seen, uint32_t row,
+static bool queues_push(struct queues *queues, const struct event_table *table, struct ops_intern *seen, uint32_t row,
                  uint32_t work, int change)
 {
 	struct queue queue = queue_of(table, work);
@@ -48,7 +48,7 @@ static bool push(struct queues *queues, const struct event_table *table, struct 
 }
 
 /* All launches, then all that they launched. */
-static bool collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
+static bool queues_collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
                     struct ops_intern *seen)
 {
 	bool done = true;
@@ -60,19 +60,19 @@ static bool collect(struct queues *queues, const struct event_table *table, cons
 
 		for (uint32_t at = table->launched_first[call]; done && at < table->launched_first[call + 1]; at++)
 			if (kinds[table->rows[call].name] && is_kept[table->launched[at]])
-				done = push(queues, table, seen, call, table->launched[at], 1);
+				done = queues_push(queues, table, seen, call, table->launched[at], 1);
 	}
 	for (size_t i = 0; done && i < table->kept_count; i++) {
 		const struct event_row *row = &table->rows[table->kept[i]];
 
 		if (row->on_device && row->partner != OPS_NONE && is_kept[row->partner] &&
 		    kinds[table->rows[row->partner].name])
-			done = push(queues, table, seen, table->kept[i], table->kept[i], -1);
+			done = queues_push(queues, table, seen, table->kept[i], table->kept[i], -1);
 	}
 	return done;
 }
 
-static bool before(const void *context, uint32_t a, uint32_t b)
+static bool queues_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct queue_point *points = context;
 
@@ -80,13 +80,13 @@ static bool before(const void *context, uint32_t a, uint32_t b)
 }
 
 /* Numbers queues by stream and device, orders the points by time, and sums up. */
-static bool sum_up(struct queues *queues)
+static bool queues_sum_up(struct queues *queues)
 {
 	size_t count = queues->queues.count;
 	struct queue *sorted = ops_alloc_zeroed(count + 1, sizeof(*sorted));
 	int64_t *lengths = ops_alloc_zeroed(count + 1, sizeof(*lengths));
 	uint32_t *order = NULL;
-	bool done = sorted && lengths && ops_find_order(queues->points.count, before, queues->points.items, &order) &&
+	bool done = sorted && lengths && ops_find_order(queues->points.count, queues_before, queues->points.items, &order) &&
 	            (!order || ops_reorder(&queues->points.items, queues->points.count, sizeof(*queues->points.items), order));
 
 	if (done && count) {
@@ -119,7 +119,7 @@ bool queues_build(struct queues *queues, const struct event_table *table)
 	bool done;
 
 	*queues = (struct queues){{0}, {0}};
-	done = kinds && is_kept && collect(queues, table, kinds, is_kept, &seen) && sum_up(queues);
+	done = kinds && is_kept && queues_collect(queues, table, kinds, is_kept, &seen) && queues_sum_up(queues);
 	ops_intern_release(&seen);
 	ops_free(kinds);
 	ops_free(is_kept);

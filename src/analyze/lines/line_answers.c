@@ -12,22 +12,22 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 
-static int compare_numbers(int64_t a, int64_t b)
+static int line_answers_compare_numbers(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
 
 /* Files with most time first, the lines of each in order. */
-static int compare_places(const void *left, const void *right, void *context)
+static int line_answers_compare_places(const void *left, const void *right, void *context)
 {
 	const struct line_costs *costs = context;
 	const struct line_cost *a = &costs->lines.items[*(const uint32_t *)left];
 	const struct line_cost *b = &costs->lines.items[*(const uint32_t *)right];
-	int order = compare_numbers(costs->files.items[b->file].host_ns, costs->files.items[a->file].host_ns);
+	int order = line_answers_compare_numbers(costs->files.items[b->file].host_ns, costs->files.items[a->file].host_ns);
 
 	if (!order)
-		order = compare_numbers(a->file, b->file);
-	return order ? order : compare_numbers(a->line, b->line);
+		order = line_answers_compare_numbers(a->file, b->file);
+	return order ? order : line_answers_compare_numbers(a->line, b->line);
 }
 
 static int compare_own_times(const void *left, const void *right, void *context)
@@ -35,9 +35,9 @@ static int compare_own_times(const void *left, const void *right, void *context)
 	const struct line_costs *costs = context;
 	const struct line_cost *a = &costs->lines.items[*(const uint32_t *)left];
 	const struct line_cost *b = &costs->lines.items[*(const uint32_t *)right];
-	int order = compare_numbers(ops_sum(b->self_ns, b->device_ns), ops_sum(a->self_ns, a->device_ns));
+	int order = line_answers_compare_numbers(ops_sum(b->self_ns, b->device_ns), ops_sum(a->self_ns, a->device_ns));
 
-	return order ? order : compare_places(left, right, context);
+	return order ? order : line_answers_compare_places(left, right, context);
 }
 
 static uint32_t *sort_lines(struct line_costs *costs, int (*compare)(const void *, const void *, void *))
@@ -98,12 +98,12 @@ const struct result_declaration table_source_file =
 	RESULT_DECLARATION("SourceFile", "A source file; its times are those while any of its lines runs", source_file_columns);
 
 /* Empty texts are null. */
-static struct ops_string text_or_null(struct ops_string text)
+static struct ops_string line_answers_text_or_null(struct ops_string text)
 {
 	return text.size ? text : (struct ops_string){0};
 }
 
-static struct place_row row_of(const struct line_costs *costs, const struct line_cost *line)
+static struct place_row line_answers_row_of(const struct line_costs *costs, const struct line_cost *line)
 {
 	return (struct place_row){
 		.file = costs->files.items[line->file].name,
@@ -118,11 +118,11 @@ static struct place_row row_of(const struct line_costs *costs, const struct line
 	};
 }
 
-static void write_line(struct ops_json_writer *json, const struct line_costs *costs, const struct line_cost *line)
+static void line_answers_write_line(struct ops_json_writer *json, const struct line_costs *costs, const struct line_cost *line)
 {
-	struct place_row row = row_of(costs, line);
+	struct place_row row = line_answers_row_of(costs, line);
 
-	row.function = text_or_null(row.function);
+	row.function = line_answers_text_or_null(row.function);
 	result_object_json(&table_source_line, 0, &row, json);
 }
 
@@ -146,7 +146,7 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 			}, json);
 			ops_json_open(json, '[');
 		}
-		write_line(json, costs, line);
+		line_answers_write_line(json, costs, line);
 		if (last) {
 			ops_json_close(json, ']');
 			ops_json_close(json, '}');
@@ -156,7 +156,7 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 }
 
 /* How many steps there are, and from the first event's start to the last one's end. */
-static void write_extent(struct ops_json_writer *json, const struct line_costs *costs)
+static void line_answers_write_extent(struct ops_json_writer *json, const struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
 	int64_t first_ns = e->count ? e->start_ns[0] : 0, last_ns = first_ns;
@@ -169,15 +169,15 @@ static void write_extent(struct ops_json_writer *json, const struct line_costs *
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
 }
 
-static bool write_json(struct line_costs *costs, struct ops_buffer *out)
+static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer *out)
 {
 	struct ops_json_writer json = {.out = out};
-	uint32_t *order = sort_lines(costs, compare_places);
+	uint32_t *order = sort_lines(costs, line_answers_compare_places);
 
 	if (!order)
 		return false;
 	ops_json_open(&json, '{');
-	write_extent(&json, costs);
+	line_answers_write_extent(&json, costs);
 	write_files(&json, costs, order);
 	ops_json_close(&json, '}');
 	ops_free(order);
@@ -186,7 +186,7 @@ static bool write_json(struct line_costs *costs, struct ops_buffer *out)
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-static bool write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
+static bool line_answers_write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
                         struct ops_buffer *out)
 {
 	uint32_t *order = sort_lines(costs, compare_own_times);
@@ -196,7 +196,7 @@ static bool write_table(struct line_costs *costs, enum ops_format format, size_t
 	result_init(&result);
 	result_declare(&result.table, &table_lines, 0);
 	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
-		struct place_row row = row_of(costs, &costs->lines.items[order[i]]);
+		struct place_row row = line_answers_row_of(costs, &costs->lines.items[order[i]]);
 
 		result_add(&result.table, &row);
 	}
@@ -215,9 +215,9 @@ enum ops_code ops_lines(const struct ops_trace *trace, enum ops_format format, s
 	bool done = line_costs_init(&costs, trace);
 
 	if (done && format == OPS_FORMAT_JSON)
-		done = write_json(&costs, &out);
+		done = line_answers_write_json(&costs, &out);
 	else if (done)
-		done = write_table(&costs, format, rows_max, columns, &out);
+		done = line_answers_write_table(&costs, format, rows_max, columns, &out);
 	line_costs_release(&costs);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);

@@ -91,7 +91,7 @@ static bool place_call(struct line_costs *costs, uint32_t row, uint32_t function
 }
 
 /* Rows stand below their parents, and backward nodes below their forward operators. */
-static bool place_row(struct line_costs *costs, uint32_t row, const uint32_t *forward)
+static bool line_costs_place_row(struct line_costs *costs, uint32_t row, const uint32_t *forward)
 {
 	const struct ops_events *e = costs->events;
 	uint32_t parent = e->parent[row], function;
@@ -117,7 +117,7 @@ static bool place_row(struct line_costs *costs, uint32_t row, const uint32_t *fo
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
 /* Below zero where events of a file overlap each other. */
-static int64_t self_of(const struct line_costs *costs, uint32_t row)
+static int64_t line_costs_self_of(const struct line_costs *costs, uint32_t row)
 {
 	return costs->events->self_ns[row] > 0 ? costs->events->self_ns[row] : 0;
 }
@@ -179,8 +179,8 @@ static bool count_function(struct line_costs *costs, uint32_t row)
 		return false;
 	line = &costs->lines.items[place];
 	line->calls++;
-	line->self_ns = ops_sum(line->self_ns, self_of(costs, row));
-	line->host_ns = ops_sum(line->host_ns, self_of(costs, row));
+	line->self_ns = ops_sum(line->self_ns, line_costs_self_of(costs, row));
+	line->host_ns = ops_sum(line->host_ns, line_costs_self_of(costs, row));
 	if (line->longest == OPS_NONE)
 		line->longest = row;
 	return count_file(costs, line->file, row);
@@ -194,9 +194,9 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 	struct line_cost *line = place == OPS_NONE ? NULL : &costs->lines.items[place];
 
 	if (line && !is_function)
-		line->self_ns = ops_sum(line->self_ns, self_of(costs, row));
+		line->self_ns = ops_sum(line->self_ns, line_costs_self_of(costs, row));
 	if (line && !is_function && costs->inside[row] != OPS_NONE) {
-		line->host_ns = ops_sum(line->host_ns, self_of(costs, row)); /* what a range holds, other lines called */
+		line->host_ns = ops_sum(line->host_ns, line_costs_self_of(costs, row)); /* what a range holds, other lines called */
 		return true;
 	}
 	if (is_function && !count_function(costs, row))
@@ -209,7 +209,7 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 	return true;
 }
 
-static bool is_counted(const struct line_costs *costs, const struct ops_track *tracks, size_t row)
+static bool line_costs_is_counted(const struct line_costs *costs, const struct ops_track *tracks, size_t row)
 {
 	const struct ops_events *e = costs->events;
 
@@ -217,7 +217,7 @@ static bool is_counted(const struct line_costs *costs, const struct ops_track *t
 	       tracks[e->track[row]].kind == OPS_TRACK_THREAD;
 }
 
-static bool add_rows(struct line_costs *costs)
+static bool line_costs_add_rows(struct line_costs *costs)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(costs->trace, &count);
@@ -225,14 +225,14 @@ static bool add_rows(struct line_costs *costs)
 	bool done = forward;
 
 	for (size_t row = 0; done && row < costs->events->count; row++) {
-		done = place_row(costs, (uint32_t)row, forward);
-		if (done && is_counted(costs, tracks, row))
+		done = line_costs_place_row(costs, (uint32_t)row, forward);
+		if (done && line_costs_is_counted(costs, tracks, row))
 			done = count_row(costs, (uint32_t)row);
 	}
 	return done;
 }
 
-static bool add_device_work(struct line_costs *costs)
+static bool line_costs_add_device_work(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
 	const uint32_t *launchers = ops_launchers(costs->trace);
@@ -250,7 +250,7 @@ static bool add_device_work(struct line_costs *costs)
 }
 
 /* The innermost row that is open on each track follows the records, both in order of time. */
-static bool add_memory(struct line_costs *costs)
+static bool line_costs_add_memory(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
 	size_t count, tracks, row = 0;
@@ -296,7 +296,7 @@ bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
 	*costs = (struct line_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->place = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->place));
 	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
-	if (!costs->place || !costs->inside || !add_rows(costs) || !add_memory(costs) || !add_device_work(costs))
+	if (!costs->place || !costs->inside || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) || !line_costs_add_device_work(costs))
 		return false;
 	add_up_files(costs);
 	return true;

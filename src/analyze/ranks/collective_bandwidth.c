@@ -42,7 +42,7 @@ struct by_time {
 	const struct collective *items;
 };
 
-static bool starts_before(const void *context, uint32_t a, uint32_t b)
+static bool collective_bandwidth_starts_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct by_time *list = context;
 
@@ -74,7 +74,7 @@ static bool add_operation(struct meeting *meeting, const struct collective *item
 	return true;
 }
 
-static bool collect(struct collectives *collectives, const struct event_table *table)
+static bool collective_bandwidth_collect(struct collectives *collectives, const struct event_table *table)
 {
 	for (size_t i = 0; i < table->kept_count; i++)
 		if (table->rows[table->kept[i]].on_device && !collectives_add(collectives, table, table->kept[i], true))
@@ -83,7 +83,7 @@ static bool collect(struct collectives *collectives, const struct event_table *t
 }
 
 /* Numbers a rank's operations by kind, in order of time. */
-static bool number(struct meeting *meeting, const struct event_table *table, size_t from, size_t rank)
+static bool collective_bandwidth_number(struct meeting *meeting, const struct event_table *table, size_t from, size_t rank)
 {
 	const struct collective *items = meeting->collectives.items.items;
 	size_t count = meeting->collectives.items.count;
@@ -93,7 +93,7 @@ static bool number(struct meeting *meeting, const struct event_table *table, siz
 
 	for (size_t i = from; done && i < count; i++)
 		order[i - from] = (uint32_t)i;
-	done = done && ops_sort_rows(order, count - from, starts_before, &(struct by_time){table, items});
+	done = done && ops_sort_rows(order, count - from, collective_bandwidth_starts_before, &(struct by_time){table, items});
 	for (size_t i = 0; done && i < count - from; i++) {
 		const struct collective *item = &items[order[i]];
 		int64_t dur_ns = table->rows[item->row].dur_ns;
@@ -123,12 +123,12 @@ struct sums {
 	uint32_t *last; /* by rank: how often it came last */
 };
 
-static int compare_sums(const void *a, const void *b, void *collectives)
+static int collective_bandwidth_compare_sums(const void *a, const void *b, void *collectives)
 {
 	return collective_compare(collectives, ((const struct sums *)a)->kind, ((const struct sums *)b)->kind);
 }
 
-static void add_sums(struct sums *sums, const struct operation *operation)
+static void collective_bandwidth_add_sums(struct sums *sums, const struct operation *operation)
 {
 	int64_t skew_ns = operation->longest_ns - operation->shortest_ns;
 
@@ -214,7 +214,7 @@ static void put_sums(struct meeting *meeting, const struct sums *sums)
 	});
 }
 
-static bool sum_up(struct meeting *meeting)
+static bool collective_bandwidth_sum_up(struct meeting *meeting)
 {
 	size_t kinds = meeting->collectives.kinds.count, ranks = meeting->run->count;
 	struct sums *sums = ops_alloc_zeroed(kinds + 1, sizeof(*sums));
@@ -223,9 +223,9 @@ static bool sum_up(struct meeting *meeting)
 	for (size_t i = 0; sums && last && i < kinds; i++)
 		sums[i] = (struct sums){.kind = (uint32_t)i, .last = last + i * ranks};
 	for (size_t i = 0; sums && last && i < meeting->operations.count; i++)
-		add_sums(&sums[meeting->operations.items[i].kind], &meeting->operations.items[i]);
+		collective_bandwidth_add_sums(&sums[meeting->operations.items[i].kind], &meeting->operations.items[i]);
 	if (sums && last && kinds)
-		qsort_r(sums, kinds, sizeof(*sums), compare_sums, &meeting->collectives);
+		qsort_r(sums, kinds, sizeof(*sums), collective_bandwidth_compare_sums, &meeting->collectives);
 	for (size_t i = 0; sums && last && i < kinds; i++)
 		if (sums[i].count)
 			put_sums(meeting, &sums[i]);
@@ -246,9 +246,9 @@ enum ops_code analysis_collective_bandwidth(struct analysis_run *run)
 		const struct event_table *table = analysis_table(run, i);
 		size_t from = meeting.collectives.items.count;
 
-		done = table && collect(&meeting.collectives, table) && number(&meeting, table, from, i);
+		done = table && collective_bandwidth_collect(&meeting.collectives, table) && collective_bandwidth_number(&meeting, table, from, i);
 	}
-	done = done && sum_up(&meeting);
+	done = done && collective_bandwidth_sum_up(&meeting);
 	collectives_release(&meeting.collectives);
 	ops_intern_release(&meeting.keys);
 	OPS_ARRAY_RELEASE(&meeting.operations);

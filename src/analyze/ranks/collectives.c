@@ -18,7 +18,7 @@
 
 /* --- finding them ----------------------------------------------------------------------------------------------------- */
 
-static bool argument(const struct event_table *table, uint32_t source, const char *key, struct ops_string *ret_value)
+static bool collectives_argument(const struct event_table *table, uint32_t source, const char *key, struct ops_string *ret_value)
 {
 	struct ops_string json;
 
@@ -28,24 +28,24 @@ static bool argument(const struct event_table *table, uint32_t source, const cha
 	return true;
 }
 
-static int64_t integer(const struct event_table *table, uint32_t source, const char *key)
+static int64_t collectives_integer(const struct event_table *table, uint32_t source, const char *key)
 {
 	struct ops_string value;
 	int64_t number = 0;
 
-	if (argument(table, source, key, &value))
+	if (collectives_argument(table, source, key, &value))
 		ops_json_parse_integer(value, &number);
 	return number;
 }
 
 /* The id of an argument's text, of "" if there is none; OPS_INTERN_NONE when memory is out. */
-static uint32_t text(struct collectives *collectives, const struct event_table *table, uint32_t source, const char *key)
+static uint32_t collectives_text(struct collectives *collectives, const struct event_table *table, uint32_t source, const char *key)
 {
 	struct ops_buffer *scratch = &collectives->scratch;
 	struct ops_string value = {"", 0};
 
 	scratch->size = 0;
-	argument(table, source, key, &value);
+	collectives_argument(table, source, key, &value);
 	if (value.size >= 2 && *value.bytes == '"')
 		ops_json_decode(scratch, value.bytes + 1, value.size - 2);
 	else
@@ -60,13 +60,13 @@ bool collectives_add(struct collectives *collectives, const struct event_table *
 	static const char *const keys[COLLECTIVE_TEXT_COUNT] = {"Collective name", "dtype", "Process Group Name",
 	                                                        "Process Group Description", "Process Group Ranks"};
 	uint32_t source = table->rows[row].source;
-	struct collective_kind kind = {.group_size = integer(table, source, "Group size")};
+	struct collective_kind kind = {.group_size = collectives_integer(table, source, "Group size")};
 	struct collective *collective;
 	struct ops_string name;
 	uint32_t id;
 
 	for (size_t i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
-		kind.texts[i] = text(collectives, table, source, keys[i]);
+		kind.texts[i] = collectives_text(collectives, table, source, keys[i]);
 		if (kind.texts[i] == OPS_INTERN_NONE)
 			return false;
 	}
@@ -82,8 +82,8 @@ bool collectives_add(struct collectives *collectives, const struct event_table *
 	collective = id == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&collectives->items);
 	if (collective)
 		*collective = (struct collective){.kind = id, .row = row,
-		                                  .elements_in = integer(table, source, "In msg nelems"),
-		                                  .elements_out = integer(table, source, "Out msg nelems")};
+		                                  .elements_in = collectives_integer(table, source, "In msg nelems"),
+		                                  .elements_out = collectives_integer(table, source, "Out msg nelems")};
 	return collective != NULL;
 }
 
@@ -113,7 +113,7 @@ struct ops_string collective_text(const struct collectives *collectives, const s
 	return (struct ops_string){entry->bytes, entry->size};
 }
 
-static int compare_texts(struct ops_string left, struct ops_string right)
+static int collectives_compare_texts(struct ops_string left, struct ops_string right)
 {
 	size_t size = left.size < right.size ? left.size : right.size;
 	int order = memcmp(left.bytes, right.bytes, size);
@@ -126,7 +126,7 @@ int collective_compare(const struct collectives *collectives, uint32_t left, uin
 	struct collective_kind a = collective_kind(collectives, left), b = collective_kind(collectives, right);
 
 	for (int i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
-		int order = compare_texts(collective_text(collectives, &a, (enum collective_text)i),
+		int order = collectives_compare_texts(collective_text(collectives, &a, (enum collective_text)i),
 		                          collective_text(collectives, &b, (enum collective_text)i));
 
 		if (order)
@@ -147,7 +147,7 @@ struct sums {
 	int64_t elements_out;
 };
 
-static int compare_sums(const void *a, const void *b, void *collectives)
+static int collectives_compare_sums(const void *a, const void *b, void *collectives)
 {
 	return collective_compare(collectives, ((const struct sums *)a)->kind, ((const struct sums *)b)->kind);
 }
@@ -172,7 +172,7 @@ static const struct result_column sums_columns[] = {
 const struct result_declaration table_nccl_collectives =
 	RESULT_DECLARATION("nccl_collectives", "The operations of a kind on a rank", sums_columns);
 
-static void write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
+static void collectives_write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
                        size_t count)
 {
 	result_declare(out, &table_nccl_collectives, 0);
@@ -187,7 +187,7 @@ static void write_sums(struct result_table *out, const struct collectives *colle
 	}
 }
 
-static bool find(struct collectives *collectives, const struct event_set *set, const struct event_table *table,
+static bool collectives_find(struct collectives *collectives, const struct event_set *set, const struct event_table *table,
                  struct event_query *filter)
 {
 	for (size_t i = 0; i < table->kept_count; i++)
@@ -198,7 +198,7 @@ static bool find(struct collectives *collectives, const struct event_set *set, c
 }
 
 /* A rank's table; false when memory is out. */
-static bool sum_up(struct collectives *collectives, const struct event_table *table, struct result *result)
+static bool collectives_sum_up(struct collectives *collectives, const struct event_table *table, struct result *result)
 {
 	struct result_table out = {.copies = true};
 	struct sums *sums = ops_alloc_zeroed(collectives->kinds.count + 1, sizeof(*sums));
@@ -216,14 +216,14 @@ static bool sum_up(struct collectives *collectives, const struct event_table *ta
 	}
 	for (size_t i = 0; i < collectives->kinds.count; i++)
 		sums[i].kind = (uint32_t)i;
-	qsort_r(sums, collectives->kinds.count, sizeof(*sums), compare_sums, collectives);
-	write_sums(&out, collectives, sums, collectives->kinds.count);
+	qsort_r(sums, collectives->kinds.count, sizeof(*sums), collectives_compare_sums, collectives);
+	collectives_write_sums(&out, collectives, sums, collectives->kinds.count);
 	result_put_table(result, &out);
 	ops_free(sums);
 	return true;
 }
 
-static enum ops_code write_rank(struct analysis_run *run, size_t rank, struct ops_string filter_text)
+static enum ops_code collectives_write_rank(struct analysis_run *run, size_t rank, struct ops_string filter_text)
 {
 	const struct event_table *table = analysis_table(run, rank);
 	struct collectives collectives = {0};
@@ -233,7 +233,7 @@ static enum ops_code write_rank(struct analysis_run *run, size_t rank, struct op
 
 	filter.steps_left = &steps_left;
 	analysis_rank_key(&run->result.json, run->ranks[rank].rank);
-	if (!code && !(find(&collectives, &run->events, table, &filter) && sum_up(&collectives, table, &run->result)))
+	if (!code && !(collectives_find(&collectives, &run->events, table, &filter) && collectives_sum_up(&collectives, table, &run->result)))
 		code = analysis_failed(run);
 	if (!code)
 		code = event_query_check_steps(steps_left, run->error);
@@ -250,7 +250,7 @@ enum ops_code analysis_nccl_collectives(struct analysis_run *run)
 	run->events.all_steps = true;
 	ops_json_open(&run->result.json, '{');
 	for (size_t i = 0; !code && i < run->count; i++)
-		code = write_rank(run, i, (struct ops_string){ops_buffer_text(&filter), filter.size});
+		code = collectives_write_rank(run, i, (struct ops_string){ops_buffer_text(&filter), filter.size});
 	ops_json_close(&run->result.json, '}');
 	ops_buffer_release(&filter);
 	return code;

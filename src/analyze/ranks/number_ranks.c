@@ -105,7 +105,7 @@ static bool is_taken(const struct ops_rank *ranks, size_t count, int64_t rank)
 	return false;
 }
 
-static int compare_ranks(const void *a, const void *b)
+static int number_ranks_compare_ranks(const void *a, const void *b)
 {
 	const struct ops_rank *left = a, *right = b;
 
@@ -130,5 +130,5 @@ void ops_number_ranks(struct ops_rank *ranks, size_t count)
 		ranks[i].rank = next;
 	}
 	if (count)
-		qsort(ranks, count, sizeof(*ranks), compare_ranks);
+		qsort(ranks, count, sizeof(*ranks), number_ranks_compare_ranks);
 }

@@ -42,14 +42,14 @@ struct search {
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_chosen(const struct search *search, int64_t step)
+static bool stragglers_is_chosen(const struct search *search, int64_t step)
 {
 	return search->stepless ||
 	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), ops_compare_int64));
 }
 
 /* Whether the option, a number or a list of them, has a step. */
-static bool is_wanted(struct ops_string wanted, int64_t step)
+static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
 {
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
 	struct ops_string item;
@@ -88,7 +88,7 @@ static enum ops_code choose_steps(struct search *search)
 		}
 	}
 	for (size_t i = 0; i < events->steps.count; i++)
-		if (search->steps[i] && (all || is_wanted(wanted, events->steps.items[i])))
+		if (search->steps[i] && (all || stragglers_is_wanted(wanted, events->steps.items[i])))
 			search->steps[count++] = events->steps.items[i];
 	search->step_count = count;
 	search->stepless = all && !events->steps.count;
@@ -98,7 +98,7 @@ static enum ops_code choose_steps(struct search *search)
 }
 
 /* The first moment of the steps, and how long one is. */
-static bool measure_steps(struct search *search)
+static bool stragglers_measure_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
 	int64_t last_ns = INT64_MIN;
@@ -112,7 +112,7 @@ static bool measure_steps(struct search *search)
 		for (size_t k = 0; k < table->kept_count; k++) {
 			const struct event_row *row = &table->rows[table->kept[k]];
 
-			if (!is_chosen(search, row->step))
+			if (!stragglers_is_chosen(search, row->step))
 				continue;
 			if (row->ts_ns < search->first_ns)
 				search->first_ns = row->ts_ns;
@@ -127,7 +127,7 @@ static bool measure_steps(struct search *search)
 
 /* --- kernels ---------------------------------------------------------------------------------------------------------- */
 
-static bool collect(struct search *search)
+static bool stragglers_collect(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
 
@@ -142,7 +142,7 @@ static bool collect(struct search *search)
 			struct sample *sample;
 			uint32_t id;
 
-			if (!row->on_device || row->class_ != EVENT_COMMUNICATION || !is_chosen(search, row->step) ||
+			if (!row->on_device || row->class_ != EVENT_COMMUNICATION || !stragglers_is_chosen(search, row->step) ||
 			    (double)row->dur_ns < search->step_ns / 100)
 				continue;
 			id = ops_intern_add(&search->names, name.bytes, name.size);
@@ -281,7 +281,7 @@ static void score(struct search *search, size_t from, size_t end, struct late *r
 	}
 }
 
-static enum ops_code answer(struct search *search)
+static enum ops_code stragglers_answer(struct search *search)
 {
 	size_t count = search->run->count, end, from = choose_kernel(search, &end), found = 0;
 	struct late *ranks = ops_alloc_zeroed(count + 1, sizeof(*ranks));
@@ -316,11 +316,11 @@ enum ops_code analysis_potential_stragglers(struct analysis_run *run)
 		search.candidates = 1;
 	if (!code)
 		code = choose_steps(&search);
-	if (!code && !(measure_steps(&search) && collect(&search)))
+	if (!code && !(stragglers_measure_steps(&search) && stragglers_collect(&search)))
 		code = analysis_failed(run);
 	if (!code) {
 		keep_last_ones(&search);
-		code = answer(&search);
+		code = stragglers_answer(&search);
 	}
 	ops_free(search.steps);
 	ops_intern_release(&search.names);

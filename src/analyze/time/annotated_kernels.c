@@ -37,7 +37,7 @@ struct track {
 	size_t heap_count;
 };
 
-static bool before(const void *context, uint32_t a, uint32_t b)
+static bool annotated_kernels_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct event_row *rows = context;
 
@@ -82,7 +82,7 @@ static uint32_t shortest_of(const struct track *track, size_t first, size_t end)
 	return found;
 }
 
-static void push(struct track *track, uint32_t place)
+static void annotated_kernels_push(struct track *track, uint32_t place)
 {
 	size_t i = track->heap_count++;
 
@@ -91,7 +91,7 @@ static void push(struct track *track, uint32_t place)
 	track->heap[i] = place;
 }
 
-static void pop(struct track *track)
+static void annotated_kernels_pop(struct track *track)
 {
 	uint32_t place = track->heap[--track->heap_count];
 	size_t size = track->heap_count, i = 0, child;
@@ -120,9 +120,9 @@ static void label_track(struct track *track, const uint32_t *work, size_t count,
 		uint32_t found = OPS_NONE;
 
 		for (; begun < track->count && rows[track->rows[begun]].ts_ns <= row->ts_ns; begun++)
-			push(track, (uint32_t)begun);
+			annotated_kernels_push(track, (uint32_t)begun);
 		while (track->heap_count && event_end(&rows[track->rows[track->heap[0]]]) <= row->ts_ns)
-			pop(track);
+			annotated_kernels_pop(track);
 		low = begun;
 		OPS_LOWER_BOUND(low, track->count, mid, rows[track->rows[mid]].ts_ns < event_end(row));
 		if (track->heap_count)
@@ -159,7 +159,7 @@ static bool label_all(struct lists *lists)
 	return true;
 }
 
-static bool collect(struct lists *lists, const struct event_table *table)
+static bool annotated_kernels_collect(struct lists *lists, const struct event_table *table)
 {
 	*lists = (struct lists){.table = table};
 	lists->annotations = ops_alloc_zeroed(table->kept_count + 1, sizeof(uint32_t));
@@ -175,11 +175,11 @@ static bool collect(struct lists *lists, const struct event_table *table)
 		else if (event_is_device_side(table, row))
 			lists->work[lists->work_count++] = table->kept[i];
 	}
-	return ops_sort_rows(lists->annotations, lists->annotation_count, before, table->rows) &&
-	       ops_sort_rows(lists->work, lists->work_count, before, table->rows);
+	return ops_sort_rows(lists->annotations, lists->annotation_count, annotated_kernels_before, table->rows) &&
+	       ops_sort_rows(lists->work, lists->work_count, annotated_kernels_before, table->rows);
 }
 
-static void release(struct lists *lists)
+static void annotated_kernels_release(struct lists *lists)
 {
 	ops_free(lists->annotations);
 	ops_free(lists->work);
@@ -194,7 +194,7 @@ struct labelled {
 	int64_t dur_ns;
 };
 
-static int compare(const void *a, const void *b)
+static int annotated_kernels_compare(const void *a, const void *b)
 {
 	const struct labelled *left = a, *right = b;
 	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
@@ -204,7 +204,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sums by name; the items are merged in place. */
-static size_t sum_up(const struct lists *lists, struct labelled *items)
+static size_t annotated_kernels_sum_up(const struct lists *lists, struct labelled *items)
 {
 	size_t count = 0;
 
@@ -217,9 +217,9 @@ static size_t sum_up(const struct lists *lists, struct labelled *items)
 			table->rows[lists->work[i]].dur_ns};
 	}
 	if (lists->work_count)
-		qsort(items, lists->work_count, sizeof(*items), compare);
+		qsort(items, lists->work_count, sizeof(*items), annotated_kernels_compare);
 	for (size_t i = 0; i < lists->work_count; i++) {
-		if (count && !compare(&items[i], &items[count - 1])) {
+		if (count && !annotated_kernels_compare(&items[i], &items[count - 1])) {
 			items[count - 1].rows++;
 			items[count - 1].dur_ns = ops_sum(items[count - 1].dur_ns, items[i].dur_ns);
 		} else {
@@ -229,14 +229,14 @@ static size_t sum_up(const struct lists *lists, struct labelled *items)
 	return count;
 }
 
-static bool write_rank(struct ops_json_writer *json, const struct lists *lists)
+static bool annotated_kernels_write_rank(struct ops_json_writer *json, const struct lists *lists)
 {
 	struct labelled *items = ops_alloc_zeroed(lists->work_count + 1, sizeof(*items));
 	size_t count;
 
 	if (!items)
 		return false;
-	count = sum_up(lists, items);
+	count = annotated_kernels_sum_up(lists, items);
 	analysis_rank_key(json, lists->table->rank);
 	ops_json_open(json, '{');
 	ops_json_key(json, "rows");
@@ -296,14 +296,14 @@ enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 		if (!table)
 			return analysis_failed(run);
 		annotated |= is_annotated(table);
-		done = collect(&lists, table) && label_all(&lists);
+		done = annotated_kernels_collect(&lists, table) && label_all(&lists);
 		if (done && kernels)
 			put_work(run, &lists);
 		else
-			done = done && write_rank(json, &lists);
+			done = done && annotated_kernels_write_rank(json, &lists);
 		if (!done)
 			code = ops_fault_memory(run->error);
-		release(&lists);
+		annotated_kernels_release(&lists);
 	}
 	ops_json_close(json, '}');
 	if (!annotated)

@@ -39,7 +39,7 @@ struct order {
 	const uint32_t *stream_of; /* by row */
 };
 
-static bool before(const void *context, uint32_t a, uint32_t b)
+static bool idle_time_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct order *order = context;
 
@@ -133,7 +133,7 @@ static void write_stream(struct result_table *out, int64_t rank, const struct st
 }
 
 /* Streams of a rank in order of appearance, and of each row which it is. */
-static bool find_streams(const struct event_table *table, uint32_t *stream_of, uint32_t *rows, size_t *ret_count)
+static bool idle_time_find_streams(const struct event_table *table, uint32_t *stream_of, uint32_t *rows, size_t *ret_count)
 {
 	const struct ops_track *tracks;
 	size_t track_count;
@@ -157,7 +157,7 @@ static bool find_streams(const struct event_table *table, uint32_t *stream_of, u
 }
 
 /* Whether the option `streams` has it. */
-static bool is_wanted(struct ops_string streams, int64_t stream)
+static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
 {
 	struct ops_json_walk walk = ops_json_walk(streams.bytes, streams.size);
 	struct ops_string item;
@@ -171,7 +171,7 @@ static bool is_wanted(struct ops_string streams, int64_t stream)
 	return false;
 }
 
-static bool write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns)
+static bool idle_time_write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns)
 {
 	struct ops_string streams = analysis_arg(run, "streams");
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
@@ -179,8 +179,8 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 	struct order order = {table, stream_of};
 	size_t count = 0, track_count;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &track_count);
-	bool done = stream_of && rows && find_streams(table, stream_of, rows, &count) &&
-	            ops_sort_rows(rows, count, before, &order);
+	bool done = stream_of && rows && idle_time_find_streams(table, stream_of, rows, &count) &&
+	            ops_sort_rows(rows, count, idle_time_before, &order);
 
 	for (size_t i = 0, end; done && i < count; i = end) {
 		struct category_sum sums[CATEGORY_COUNT] = {{0}};
@@ -189,7 +189,7 @@ static bool write_rank(struct analysis_run *run, const struct event_table *table
 
 		for (end = i; end < count && stream_of[rows[end]] == stream_of[rows[i]];)
 			end++;
-		if (!is_wanted(streams, row->stream))
+		if (!idle_time_is_wanted(streams, row->stream))
 			continue;
 		done = file_stream(table, rows + i, end - i, delay_ns, sums);
 		if (done)
@@ -220,7 +220,7 @@ static enum ops_code run_idle(struct analysis_run *run, const struct result_decl
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct event_table *table = analysis_table(run, ranks[i]);
 
-		if (!table || !write_rank(run, table, (int64_t)(delay_us * 1000)))
+		if (!table || !idle_time_write_rank(run, table, (int64_t)(delay_us * 1000)))
 			code = analysis_failed(run);
 	}
 	ops_free(ranks);

@@ -148,7 +148,7 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 
 /* --- by name ------------------------------------------------------------------------------------------------------ */
 
-static int compare_names(const struct name_sum *a, const struct name_sum *b)
+static int kernel_breakdown_compare_names(const struct name_sum *a, const struct name_sum *b)
 {
 	size_t size = a->name.size < b->name.size ? a->name.size : b->name.size;
 	int order = size ? memcmp(a->name.bytes, b->name.bytes, size) : 0;
@@ -156,7 +156,7 @@ static int compare_names(const struct name_sum *a, const struct name_sum *b)
 	return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
 }
 
-static int compare_ranks(const struct name_sum *a, const struct name_sum *b)
+static int kernel_breakdown_compare_ranks(const struct name_sum *a, const struct name_sum *b)
 {
 	return (a->rank > b->rank) - (a->rank < b->rank);
 }
@@ -167,27 +167,27 @@ static int by_type_name_rank(const void *a, const void *b)
 	int order = strcmp(left->type, right->type);
 
 	if (!order)
-		order = compare_names(left, right);
-	return order ? order : compare_ranks(left, right);
+		order = kernel_breakdown_compare_names(left, right);
+	return order ? order : kernel_breakdown_compare_ranks(left, right);
 }
 
 static int by_rank_type_sum(const void *a, const void *b)
 {
 	const struct name_sum *left = a, *right = b;
-	int order = compare_ranks(left, right);
+	int order = kernel_breakdown_compare_ranks(left, right);
 
 	if (!order)
 		order = strcmp(left->type, right->type);
 	if (!order)
 		order = (left->sum_ns < right->sum_ns) - (left->sum_ns > right->sum_ns);
-	return order ? order : compare_names(left, right);
+	return order ? order : kernel_breakdown_compare_names(left, right);
 }
 
 static int by_rank_name(const void *a, const void *b)
 {
-	int order = compare_ranks(a, b);
+	int order = kernel_breakdown_compare_ranks(a, b);
 
-	return order ? order : compare_names(a, b);
+	return order ? order : kernel_breakdown_compare_names(a, b);
 }
 
 RESULT_GETTER(get_deviation, struct name_sum, number, row->deviation_ns / 1000)
@@ -219,7 +219,7 @@ static const struct result_column annotation_columns[] = {SUM_COLUMNS("annotatio
 const struct result_declaration table_user_annotations =
 	RESULT_DECLARATION("user_annotation_breakdown", "The annotations of a name on a rank", annotation_columns);
 
-static void write_sums(struct result_table *table, const struct result_declaration *declaration, const struct name_sums *sums)
+static void kernel_breakdown_write_sums(struct result_table *table, const struct result_declaration *declaration, const struct name_sums *sums)
 {
 	table->copies = true;
 	result_declare(table, declaration, 0);
@@ -241,7 +241,7 @@ static bool is_of_kind(const struct event_table *table, const struct event_row *
 	return row->kind == which;
 }
 
-static bool add_rows(struct name_sums *sums, const struct event_table *table, wanted_row *wanted, int which,
+static bool kernel_breakdown_add_rows(struct name_sums *sums, const struct event_table *table, wanted_row *wanted, int which,
                      const char *type, const struct name_limits *limits)
 {
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
@@ -286,7 +286,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 		done = table != NULL;
 		for (int at = 0; done && at < CLASS_COUNT; at++)
 			if (memory || classes[at] != EVENT_MEMORY)
-				done = add_rows(&sums, table, is_of_class, (int)classes[at], event_class_name(classes[at]),
+				done = kernel_breakdown_add_rows(&sums, table, is_of_class, (int)classes[at], event_class_name(classes[at]),
 				                &limits);
 	}
 	if (!done)
@@ -297,7 +297,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	if (!code && !by_rank)
 		run->result.table.matters = "sum (us)";
 	if (!code)
-		write_sums(&run->result.table, &table_kernels_by_name, &sums);
+		kernel_breakdown_write_sums(&run->result.table, &table_kernels_by_name, &sums);
 	name_sums_release(&sums);
 	return code;
 }
@@ -315,14 +315,14 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 	for (size_t i = 0; !code && done && i < run->count; i++) {
 		const struct event_table *table = analysis_table(run, i);
 
-		done = table && add_rows(&sums, table, is_of_kind,
+		done = table && kernel_breakdown_add_rows(&sums, table, is_of_kind,
 		                         on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION, "", &limits);
 	}
 	if (!done)
 		code = analysis_failed(run);
 	if (!code && sums.items.count) {
 		qsort(sums.items.items, sums.items.count, sizeof(*sums.items.items), by_rank_name);
-		write_sums(&run->result.table, &table_user_annotations, &sums);
+		kernel_breakdown_write_sums(&run->result.table, &table_user_annotations, &sums);
 		run->result.table.matters = "sum (us)";
 	}
 	name_sums_release(&sums);

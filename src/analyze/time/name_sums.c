@@ -24,14 +24,14 @@ struct group {
 	bool kept;
 };
 
-static bool by_name(const void *context, uint32_t a, uint32_t b)
+static bool name_sums_by_name(const void *context, uint32_t a, uint32_t b)
 {
 	const struct event_row *rows = context;
 
 	return rows[a].name < rows[b].name;
 }
 
-static int compare_texts(struct ops_string a, struct ops_string b)
+static int name_sums_compare_texts(struct ops_string a, struct ops_string b)
 {
 	size_t size = a.size < b.size ? a.size : b.size;
 	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
@@ -39,13 +39,13 @@ static int compare_texts(struct ops_string a, struct ops_string b)
 	return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static int compare_groups(const void *a, const void *b)
+static int name_sums_compare_groups(const void *a, const void *b)
 {
 	const struct group *left = a, *right = b;
 
 	if (left->sum_ns != right->sum_ns)
 		return left->sum_ns < right->sum_ns ? 1 : -1;
-	return compare_texts(left->name, right->name);
+	return name_sums_compare_texts(left->name, right->name);
 }
 
 static size_t find_groups(const struct event_table *table, const uint32_t *rows, size_t count, struct group *groups)
@@ -80,7 +80,7 @@ static bool is_allowed(struct ops_string name, struct ops_string allowed, struct
 }
 
 /* Names are kept until they make up the wanted part of the time: all when there are not too many. False when memory is out. */
-static bool choose(struct group *groups, size_t count, const struct name_limits *limits)
+static bool name_sums_choose(struct group *groups, size_t count, const struct name_limits *limits)
 {
 	int64_t total_ns = 0, before_ns = 0;
 	struct ops_buffer text = {0};
@@ -100,7 +100,7 @@ static bool choose(struct group *groups, size_t count, const struct name_limits 
 }
 
 /* Takes the rows of a group into a sum; the deviation's squares are summed in a second pass, about the mean. */
-static void take(struct name_sum *sum, const struct event_table *table, const struct group *group)
+static void name_sums_take(struct name_sum *sum, const struct event_table *table, const struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		int64_t ns = table->rows[group->rows[i]].dur_ns;
@@ -135,7 +135,7 @@ static bool keep_name(struct name_sums *sums, struct ops_string name, struct ops
 }
 
 /* Adds one sum of those groups that are kept, each for itself, or of all that are not. */
-static bool add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups, size_t count,
+static bool name_sums_add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups, size_t count,
                      const char *type)
 {
 	struct name_sum others = {.name = {"others", 6}, .type = type, .rank = table->rank};
@@ -144,7 +144,7 @@ static bool add_sums(struct name_sums *sums, const struct event_table *table, co
 	for (size_t i = 0; i < count; i++) {
 		struct name_sum one = {.type = type, .rank = table->rank}, *sum;
 
-		take(groups[i].kept ? &one : &others, table, &groups[i]);
+		name_sums_take(groups[i].kept ? &one : &others, table, &groups[i]);
 		if (!groups[i].kept)
 			continue;
 		if (!keep_name(sums, groups[i].name, &one.name))
@@ -185,12 +185,12 @@ bool name_sums_add(struct name_sums *sums, const struct event_table *table, cons
 
 	if (done && count)
 		memcpy(order, rows, count * sizeof(*order));
-	done = done && ops_sort_rows(order, count, by_name, table->rows);
+	done = done && ops_sort_rows(order, count, name_sums_by_name, table->rows);
 	groups = done ? ops_alloc_zeroed(count + 1, sizeof(*groups)) : NULL;
 	if (groups) {
 		found = find_groups(table, order, count, groups);
-		qsort(groups, found, sizeof(*groups), compare_groups);
-		done = choose(groups, found, limits) && add_sums(sums, table, groups, found, type);
+		qsort(groups, found, sizeof(*groups), name_sums_compare_groups);
+		done = name_sums_choose(groups, found, limits) && name_sums_add_sums(sums, table, groups, found, type);
 	}
 	done = done && groups;
 	ops_free(groups);

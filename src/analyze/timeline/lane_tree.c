@@ -18,7 +18,7 @@ static int64_t lesser(int64_t a, int64_t b)
 }
 
 /* Makes at least `wanted` leaves. */
-static bool grow(struct lane_tree *tree, uint32_t wanted)
+static bool lane_tree_grow(struct lane_tree *tree, uint32_t wanted)
 {
 	uint32_t leaves = tree->leaves ? tree->leaves : 4;
 	int64_t *least;
@@ -63,10 +63,10 @@ uint32_t lane_tree_lay(struct lane_tree *tree, uint32_t from, int64_t start_ns, 
 {
 	uint32_t lane;
 
-	if (from >= tree->leaves && !grow(tree, from + 1))
+	if (from >= tree->leaves && !lane_tree_grow(tree, from + 1))
 		return OPS_NONE;
 	lane = find_free(tree, from, start_ns);
-	if (lane == tree->leaves && !grow(tree, lane + 1))
+	if (lane == tree->leaves && !lane_tree_grow(tree, lane + 1))
 		return OPS_NONE;
 	if (lane >= tree->used)
 		tree->used = lane + 1;

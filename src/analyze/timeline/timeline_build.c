@@ -11,7 +11,7 @@
 
 /* Not an operator's bookkeeping, which tables leave out too. What represents a session is shown. `window_end` is the name of
  * Kineto's mark that says when it stopped waiting for devices: nothing of the program happens then. */
-static bool is_shown(const struct ops_events *events, size_t row, uint32_t window_end)
+static bool timeline_build_is_shown(const struct ops_events *events, size_t row, uint32_t window_end)
 {
 	return events->name[row] != window_end &&
 	       (!(events->flags[row] & OPS_EVENT_HIDDEN) || events->kind[row] != OPS_EVENT_CPU_OP);
@@ -60,7 +60,7 @@ static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 		uint32_t parent = events->parent[row], from = 0;
 
 		timeline->depths[row] = OPS_NONE;
-		if (!is_shown(events, row, window_end))
+		if (!timeline_build_is_shown(events, row, window_end))
 			continue;
 		if (parent != OPS_NONE && timeline->depths[parent] != OPS_NONE)
 			from = timeline->depths[parent] + 1;
@@ -85,7 +85,7 @@ static bool build_tracks(struct ops_timeline *timeline, const struct lane_tree *
 	return done;
 }
 
-static bool find_depths(struct ops_timeline *timeline)
+static bool timeline_build_find_depths(struct ops_timeline *timeline)
 {
 	struct lane_tree *trees;
 	size_t places;
@@ -192,7 +192,7 @@ enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timelin
 	timeline->trace = trace;
 	timeline->events = ops_trace_events(trace);
 	find_extent(timeline);
-	if (!find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) || !timeline_counters_build(timeline)) {
+	if (!timeline_build_find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) || !timeline_counters_build(timeline)) {
 		ops_timeline_free(timeline);
 		return ops_fault_memory(error);
 	}

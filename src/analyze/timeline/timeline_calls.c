@@ -55,7 +55,7 @@ static int compare_lines(const void *left, const void *right)
 }
 
 /* Those of the name that the timeline shows; of `kind` only, unless it is negative. */
-static bool find_calls(struct calls *calls, uint32_t name, int kind)
+static bool timeline_calls_find_calls(struct calls *calls, uint32_t name, int kind)
 {
 	const struct ops_timeline *timeline = calls->timeline;
 	const struct ops_events *events = timeline->events;
@@ -77,7 +77,7 @@ static bool find_calls(struct calls *calls, uint32_t name, int kind)
 	return true;
 }
 
-static bool find_lines(struct calls *calls)
+static bool timeline_calls_find_lines(struct calls *calls)
 {
 	struct ops_map places = {0};
 	bool done = true;
@@ -111,7 +111,7 @@ static bool find_lines(struct calls *calls)
 }
 
 /* The duration that a share of the calls does not exceed. */
-static int64_t quantile(const struct calls *calls, double share)
+static int64_t timeline_calls_quantile(const struct calls *calls, double share)
 {
 	size_t at = (size_t)((1 - share) * (double)(calls->items.count - 1) + 0.5);
 
@@ -153,7 +153,7 @@ static void write_longest(const struct calls *calls, struct ops_json_writer *jso
 	ops_json_close(json, ']');
 }
 
-static void write_lines(const struct calls *calls, struct ops_json_writer *json)
+static void timeline_calls_write_lines(const struct calls *calls, struct ops_json_writer *json)
 {
 	ops_json_key(json, "lines");
 	ops_json_open(json, '[');
@@ -186,13 +186,13 @@ static void write_calls(const struct calls *calls, uint32_t row, struct ops_json
 	if (count) {
 		ops_json_member(json, "total_ns", calls->total_ns);
 		ops_json_member(json, "min_ns", calls->items.items[count - 1].duration_ns);
-		ops_json_member(json, "median_ns", quantile(calls, 0.5));
-		ops_json_member(json, "p95_ns", quantile(calls, 0.95));
+		ops_json_member(json, "median_ns", timeline_calls_quantile(calls, 0.5));
+		ops_json_member(json, "p95_ns", timeline_calls_quantile(calls, 0.95));
 		ops_json_member(json, "max_ns", calls->items.items[0].duration_ns);
 		write_histogram(calls, json);
 	}
 	write_longest(calls, json);
-	write_lines(calls, json);
+	timeline_calls_write_lines(calls, json);
 	ops_json_close(json, '}');
 }
 
@@ -204,7 +204,7 @@ enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops
 	uint32_t id = by_row ? timeline->events->name[row] : ops_trace_find_string(timeline->trace, name.bytes, name.size);
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	bool done = id == OPS_NONE || (find_calls(&calls, id, by_row ? timeline->events->kind[row] : -1) && find_lines(&calls));
+	bool done = id == OPS_NONE || (timeline_calls_find_calls(&calls, id, by_row ? timeline->events->kind[row] : -1) && timeline_calls_find_lines(&calls));
 
 	if (done)
 		write_calls(&calls, row, &json);

@@ -19,7 +19,7 @@
 /* --- adding one ----------------------------------------------------------------------------------------------------- */
 
 /* Room for the times of `count` values, owned by the timeline. */
-static int64_t *add_times(struct ops_timeline *timeline, size_t count)
+static int64_t *timeline_counters_add_times(struct ops_timeline *timeline, size_t count)
 {
 	int64_t **slot = OPS_ARRAY_PUSH(&timeline->counter_times);
 
@@ -51,7 +51,7 @@ static bool summarise(struct timeline_counter *counter)
 }
 
 /* Takes values and label, which may be NULL for want of memory. */
-static bool add_counter(struct ops_timeline *timeline, const struct timeline_counter *take)
+static bool timeline_counters_add_counter(struct ops_timeline *timeline, const struct timeline_counter *take)
 {
 	struct timeline_counter *counter = OPS_ARRAY_PUSH(&timeline->counters);
 
@@ -96,7 +96,7 @@ static struct memory_series *find_series(struct memory_series *all, size_t *coun
 	return &all[(*count)++];
 }
 
-static bool is_of(const struct ops_memory_record *record, const struct memory_series *series)
+static bool timeline_counters_is_of(const struct ops_memory_record *record, const struct memory_series *series)
 {
 	return !record->out_of_memory && record->device_type == series->device.type &&
 	       record->device_index == series->device.index;
@@ -116,12 +116,12 @@ static bool add_memory_counter(struct ops_timeline *timeline, const struct memor
 	                     : timeline_find_group(timeline, TIMELINE_DEVICE, series->device.index);
 	counter.values = ops_realloc_array(NULL, series->count + 1, sizeof(double));
 	for (size_t i = 0; counter.values && i < count; i++)
-		if (is_of(&records[i], series))
+		if (timeline_counters_is_of(&records[i], series))
 			counter.values[at++] = (double)(reserved ? records[i].total_reserved : records[i].total_allocated);
 	ops_memory_device_name(series->device, name);
 	ops_buffer_printf(&label, "%s memory, %s", name, reserved ? "reserved" : "allocated");
 	counter.label = finish_label(&label);
-	return add_counter(timeline, &counter);
+	return timeline_counters_add_counter(timeline, &counter);
 }
 
 static bool add_memory_series(struct ops_timeline *timeline, const struct memory_series *series)
@@ -132,18 +132,18 @@ static bool add_memory_series(struct ops_timeline *timeline, const struct memory
 
 	if (!series->allocated_max && !series->reserved_max)
 		return true;
-	times = add_times(timeline, series->count);
+	times = timeline_counters_add_times(timeline, series->count);
 	if (!times)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (is_of(&records[i], series))
+		if (timeline_counters_is_of(&records[i], series))
 			times[at++] = timeline_since(timeline, records[i].time_ns);
 	return (!series->allocated_max || add_memory_counter(timeline, series, times, false)) &&
 	       (!series->reserved_max || add_memory_counter(timeline, series, times, true));
 }
 
 /* What the allocators said that they hold. Old traces do not have it. */
-static bool add_memory(struct ops_timeline *timeline)
+static bool timeline_counters_add_memory(struct ops_timeline *timeline)
 {
 	size_t count, series_count = 0;
 	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
@@ -205,7 +205,7 @@ static bool add_utilization_counter(struct ops_timeline *timeline, struct utiliz
 	of->busy_ns = NULL;
 	ops_buffer_append_text(&label, "utilization");
 	counter.label = finish_label(&label);
-	return add_counter(timeline, &counter);
+	return timeline_counters_add_counter(timeline, &counter);
 }
 
 /* The share of time in which any kernel of a device runs, in equal parts of the trace. */
@@ -235,7 +235,7 @@ static bool add_utilizations(struct ops_timeline *timeline)
 	struct utilization *groups = ops_alloc_zeroed(count + 1, sizeof(*groups));
 	int64_t bucket_ns = timeline->duration_ns / UTILIZATION_BUCKETS + 1;
 	size_t buckets = (size_t)(timeline->duration_ns / bucket_ns) + 1;
-	int64_t *times = add_times(timeline, buckets);
+	int64_t *times = timeline_counters_add_times(timeline, buckets);
 	bool done = groups && times;
 
 	for (size_t i = 0; done && i < buckets; i++)
@@ -289,7 +289,7 @@ static bool add_records(struct ops_timeline *timeline, const struct ops_counter_
 	struct ops_string series = ops_trace_string(timeline->trace, records->series);
 	struct timeline_counter counter = {.group = group_of_source(timeline, records->track)};
 	struct ops_buffer label = {0};
-	int64_t *times = add_times(timeline, count);
+	int64_t *times = timeline_counters_add_times(timeline, count);
 
 	if (!times)
 		return false;
@@ -307,10 +307,10 @@ static bool add_records(struct ops_timeline *timeline, const struct ops_counter_
 		ops_buffer_append(&label, series.bytes, series.size);
 	}
 	counter.label = finish_label(&label);
-	return add_counter(timeline, &counter);
+	return timeline_counters_add_counter(timeline, &counter);
 }
 
-static bool add_own(struct ops_timeline *timeline)
+static bool timeline_counters_add_own(struct ops_timeline *timeline)
 {
 	size_t count;
 	const struct ops_counter_record *records = ops_trace_counters(timeline->trace, &count);
@@ -333,7 +333,7 @@ static bool add_own(struct ops_timeline *timeline)
 
 bool timeline_counters_build(struct ops_timeline *timeline)
 {
-	return add_utilizations(timeline) && add_memory(timeline) && add_own(timeline);
+	return add_utilizations(timeline) && timeline_counters_add_memory(timeline) && timeline_counters_add_own(timeline);
 }
 
 /* --- answers -------------------------------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ struct region {
 };
 
 /* The instance of a name, or everything when no name is asked for and there are no steps. */
-static bool find_region(const struct event_table *table, struct ops_string part, uint32_t instance, struct region *ret_region)
+static bool timeline_critical_find_region(const struct event_table *table, struct ops_string part, uint32_t instance, struct region *ret_region)
 {
 	bool any = !part.size;
 
@@ -45,7 +45,7 @@ static int64_t node_time(const struct ops_timeline *timeline, const struct criti
 	return node % 2 ? timeline_end(timeline, row) : timeline_start(timeline, row);
 }
 
-static void write_text(struct ops_json_writer *json, const char *key, const char *text)
+static void timeline_critical_write_text(struct ops_json_writer *json, const char *key, const char *text)
 {
 	ops_json_key(json, key);
 	if (*text)
@@ -62,8 +62,8 @@ static void write_segment(const struct ops_timeline *timeline, const struct crit
 	ops_json_open(json, '{');
 	ops_json_member(json, "start_ns", node_time(timeline, path, edge->from));
 	ops_json_member(json, "end_ns", node_time(timeline, path, edge->to));
-	write_text(json, "kind", critical_edge_type_name(edge->type));
-	write_text(json, "bound", critical_bound_name(critical_bound_of(path, edge)));
+	timeline_critical_write_text(json, "kind", critical_edge_type_name(edge->type));
+	timeline_critical_write_text(json, "bound", critical_bound_name(critical_bound_of(path, edge)));
 	timeline_write_number(json, "row", row);
 	timeline_write_number(json, "track", row == OPS_NONE ? OPS_NONE : timeline_track_of(timeline, row));
 	timeline_write_number(json, "depth", row == OPS_NONE ? OPS_NONE : timeline->depths[row]);
@@ -71,7 +71,7 @@ static void write_segment(const struct ops_timeline *timeline, const struct crit
 }
 
 /* Shares of the path's time. */
-static void write_bounds(const struct critical_path *path, struct ops_json_writer *json)
+static void timeline_critical_write_bounds(const struct critical_path *path, struct ops_json_writer *json)
 {
 	int64_t sums[CRITICAL_BOUND_COUNT] = {0}, total = 0;
 
@@ -94,7 +94,7 @@ static void write_bounds(const struct critical_path *path, struct ops_json_write
 	ops_json_close(json, '}');
 }
 
-static void write_path(const struct ops_timeline *timeline, const struct critical_path *path, struct ops_string region,
+static void timeline_critical_write_path(const struct ops_timeline *timeline, const struct critical_path *path, struct ops_string region,
                        struct ops_json_writer *json)
 {
 	bool any = path->path_start != OPS_NONE;
@@ -109,7 +109,7 @@ static void write_path(const struct ops_timeline *timeline, const struct critica
 	for (size_t i = 0; i < path->path.count; i++)
 		write_segment(timeline, path, &path->edges.items[path->path.items[i]], json);
 	ops_json_close(json, ']');
-	write_bounds(path, json);
+	timeline_critical_write_bounds(path, json);
 	ops_json_close(json, '}');
 }
 
@@ -133,12 +133,12 @@ enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, st
 	}
 	if (code)
 		; /* told already */
-	else if (!find_region(table, annotation, instance, &region))
+	else if (!timeline_critical_find_region(table, annotation, instance, &region))
 		code = ops_fault(error, OPS_INVALID, "there is no such region");
 	else if (!critical_path_init(&path, table, region.start_ns, region.end_ns, &options))
 		code = ops_fault_memory(error);
 	else
-		write_path(timeline, &path, region.name, &json);
+		timeline_critical_write_path(timeline, &path, region.name, &json);
 	critical_path_release(&path);
 	event_set_release(&set);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);

@@ -20,13 +20,13 @@ static void write_integer(struct ops_json_writer *json, const char *key, int64_t
 		ops_json_member(json, key, value);
 }
 
-static void write_id(struct ops_json_writer *json, const char *key, const uint32_t *column, uint32_t row)
+static void timeline_event_write_id(struct ops_json_writer *json, const char *key, const uint32_t *column, uint32_t row)
 {
 	if (column && column[row] != OPS_NONE)
 		ops_json_member(json, key, column[row]);
 }
 
-static void write_text(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key,
+static void timeline_event_write_text(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key,
                        const uint32_t *column, uint32_t row)
 {
 	if (column && column[row] != OPS_NONE && ops_trace_string(timeline->trace, column[row]).size)
@@ -34,7 +34,7 @@ static void write_text(const struct ops_timeline *timeline, struct ops_json_writ
 }
 
 /* Members of an object, as text without the braces. */
-static void write_members(struct ops_json_writer *json, const char *text, size_t size)
+static void timeline_event_write_members(struct ops_json_writer *json, const char *text, size_t size)
 {
 	if (!size)
 		return;
@@ -52,7 +52,7 @@ static void write_inputs(const struct ops_timeline *timeline, struct ops_json_wr
 		return;
 	ops_inputs_json_args(&text, ops_trace_inputs(timeline->trace, timeline->events->inputs[row]));
 	json->out->failed |= text.failed;
-	write_members(json, text.bytes, text.size);
+	timeline_event_write_members(json, text.bytes, text.size);
 	ops_buffer_release(&text);
 }
 
@@ -66,11 +66,11 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 	write_integer(json, "correlation", e->correlation ? e->correlation[row] : -1, -1);
 	write_integer(json, "Sequence number", e->sequence_nr[row], -1);
 	write_integer(json, "Fwd thread id", e->forward_thread[row], 0);
-	write_text(timeline, json, "Overload Name", e->overload, row);
-	write_text(timeline, json, "Args", e->args, row);
-	write_id(json, "Python id", e->python_id, row);
-	write_id(json, "Python parent id", e->python_parent, row);
-	write_id(json, "Python module id", e->python_module, row);
+	timeline_event_write_text(timeline, json, "Overload Name", e->overload, row);
+	timeline_event_write_text(timeline, json, "Args", e->args, row);
+	timeline_event_write_id(json, "Python id", e->python_id, row);
+	timeline_event_write_id(json, "Python parent id", e->python_parent, row);
+	timeline_event_write_id(json, "Python module id", e->python_module, row);
 	if (e->flags[row] & OPS_EVENT_UNFINISHED) {
 		ops_json_key(json, "finished");
 		ops_json_bool(json, false);
@@ -79,14 +79,14 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 	if (e->extra && e->extra[row] != OPS_NONE) {
 		struct ops_string extra = ops_trace_string(timeline->trace, e->extra[row]);
 
-		write_members(json, extra.bytes, extra.size);
+		timeline_event_write_members(json, extra.bytes, extra.size);
 	}
 	ops_json_close(json, '}');
 }
 
 /* --- where it was called -------------------------------------------------------------------------------------------- */
 
-static void write_line(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+static void timeline_event_write_line(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	uint32_t line;
 	struct ops_string file = ops_event_line(timeline->trace, row, &line);
@@ -127,7 +127,7 @@ static void write_text_frames(const struct ops_timeline *timeline, struct ops_js
 }
 
 /* The functions around it, and around what it is the backward of. Each step leads to a lower row. */
-static void write_stack(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+static void timeline_event_write_stack(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	const struct ops_events *e = timeline->events;
 	uint32_t at = row;
@@ -155,7 +155,7 @@ static void write_stack(const struct ops_timeline *timeline, struct ops_json_wri
 
 /* --- arrows --------------------------------------------------------------------------------------------------------- */
 
-static void write_links(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+static void timeline_event_write_links(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	size_t count, written = 0, i;
 	const struct ops_link *links = ops_trace_links(timeline->trace, &count);
@@ -188,7 +188,7 @@ static int64_t count_children(const struct ops_timeline *timeline, uint32_t row)
 	return children;
 }
 
-static void write_event(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+static void timeline_event_write_event(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	const struct ops_events *e = timeline->events;
 	struct ops_string category = ops_event_category(timeline->trace, row);
@@ -209,9 +209,9 @@ static void write_event(const struct ops_timeline *timeline, struct ops_json_wri
 	timeline_write_number(json, "parent", e->parent[row]);
 	ops_json_member(json, "children", count_children(timeline, row));
 	write_args(timeline, json, row);
-	write_line(timeline, json, row);
-	write_stack(timeline, json, row);
-	write_links(timeline, json, row);
+	timeline_event_write_line(timeline, json, row);
+	timeline_event_write_stack(timeline, json, row);
+	timeline_event_write_links(timeline, json, row);
 	ops_json_close(json, '}');
 }
 
@@ -223,6 +223,6 @@ enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t r
 
 	if (row >= timeline->events->count)
 		return ops_fault(error, OPS_INVALID, "there is no row %u", row);
-	write_event(timeline, &json, row);
+	timeline_event_write_event(timeline, &json, row);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -41,7 +41,7 @@ struct flowing {
 	struct ops_json_writer json;
 };
 
-static bool is_wanted(const struct flowing *f, const struct ops_link *link)
+static bool timeline_flows_is_wanted(const struct flowing *f, const struct ops_link *link)
 {
 	uint32_t from = timeline_track_of(f->timeline, link->from), to = timeline_track_of(f->timeline, link->to);
 
@@ -50,24 +50,24 @@ static bool is_wanted(const struct flowing *f, const struct ops_link *link)
 	return !f->wanted || ops_bit(f->wanted, from) || ops_bit(f->wanted, to);
 }
 
-static void add(struct flowing *f, const struct ops_link *link)
+static void timeline_flows_add(struct flowing *f, const struct ops_link *link)
 {
-	if (is_wanted(f, link) && f->total++ < f->window->limit)
+	if (timeline_flows_is_wanted(f, link) && f->total++ < f->window->limit)
 		timeline_write_flow(f->timeline, &f->json, link);
 }
 
 /* Of a row in [first, last), those that end there after the others, which have an end there too. */
-static void add_rows(struct flowing *f, uint32_t first, uint32_t last)
+static void timeline_flows_add_rows(struct flowing *f, uint32_t first, uint32_t last)
 {
 	for (size_t i = timeline_links_from(f->timeline, first); i < f->link_count && f->links[i].from < last; i++)
-		add(f, &f->links[i]);
+		timeline_flows_add(f, &f->links[i]);
 	for (size_t i = timeline_links_to(f->timeline, first); i < f->link_count; i++) {
 		const struct ops_link *link = &f->links[f->timeline->links_to[i]];
 
 		if (link->to >= last)
 			break;
 		if (link->from < first || link->from >= last)
-			add(f, link);
+			timeline_flows_add(f, link);
 	}
 }
 
@@ -78,7 +78,7 @@ static bool add_window(struct flowing *f)
 	if (!timeline_rows_in(f->timeline, f->window, &rows))
 		return false;
 	ops_free(rows.straddlers);
-	add_rows(f, rows.first, rows.last);
+	timeline_flows_add_rows(f, rows.first, rows.last);
 	return true;
 }
 
@@ -96,7 +96,7 @@ enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const stru
 	if (!code && row != OPS_NONE && row >= timeline->events->count)
 		code = ops_fault(error, OPS_INVALID, "there is no row %u", row);
 	else if (!code && row != OPS_NONE)
-		add_rows(&f, row, row + 1);
+		timeline_flows_add_rows(&f, row, row + 1);
 	else if (!code && !add_window(&f))
 		code = ops_fault_memory(error);
 	ops_json_close(&f.json, ']');

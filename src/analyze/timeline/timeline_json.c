@@ -64,7 +64,7 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
-static void write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
+static void timeline_json_write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
 	const struct ops_steps *steps = ops_steps_of(timeline->trace);
 
@@ -93,7 +93,7 @@ static void write_steps(const struct ops_timeline *timeline, struct ops_json_wri
 	ops_json_close(json, ']');
 }
 
-static void write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)
+static void timeline_json_write_extent(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
 	uint64_t lost = ops_trace_info(timeline->trace)->lost;
 	char origin[24];
@@ -117,7 +117,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	struct ops_json_writer json = {.out = &out};
 
 	ops_json_open(&json, '{');
-	write_extent(timeline, &json);
+	timeline_json_write_extent(timeline, &json);
 	ops_json_key(&json, "kinds");
 	ops_json_open(&json, '[');
 	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++)
@@ -125,7 +125,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 	ops_json_close(&json, ']');
 	timeline_tracks_write(timeline, &json);
 	timeline_counters_write(timeline, &json);
-	write_steps(timeline, &json);
+	timeline_json_write_steps(timeline, &json);
 	ops_json_close(&json, '}');
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -38,7 +38,7 @@ enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct 
 }
 
 /* The first row that does not start before a time since the origin. */
-static uint32_t find_row(const struct ops_timeline *timeline, int64_t time_ns)
+static uint32_t timeline_range_find_row(const struct ops_timeline *timeline, int64_t time_ns)
 {
 	size_t low = 0;
 
@@ -46,7 +46,7 @@ static uint32_t find_row(const struct ops_timeline *timeline, int64_t time_ns)
 	return (uint32_t)low;
 }
 
-static int compare_rows(const void *left, const void *right)
+static int timeline_range_compare_rows(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
@@ -68,9 +68,9 @@ bool timeline_rows_in(const struct ops_timeline *timeline, const struct ops_wind
 		if (low > begin && timeline_end(timeline, timeline->rows[low - 1]) > window->from_ns)
 			straddlers[count++] = timeline->rows[low - 1];
 	}
-	qsort(straddlers, count, sizeof(*straddlers), compare_rows);
-	*ret_rows = (struct timeline_rows){straddlers, count, find_row(timeline, window->from_ns),
-	                                   find_row(timeline, window->to_ns)};
+	qsort(straddlers, count, sizeof(*straddlers), timeline_range_compare_rows);
+	*ret_rows = (struct timeline_rows){straddlers, count, timeline_range_find_row(timeline, window->from_ns),
+	                                   timeline_range_find_row(timeline, window->to_ns)};
 	if (window->to_ns == INT64_MAX)
 		ret_rows->last = (uint32_t)timeline->events->count;
 	return true;
@@ -107,7 +107,7 @@ struct range {
 };
 
 /* The sum of a row's name and kind; there are few kinds of one name. */
-static struct name_sum *sum_of(struct range *range, uint32_t row)
+static struct name_sum *timeline_range_sum_of(struct range *range, uint32_t row)
 {
 	const struct ops_events *events = range->timeline->events;
 	uint32_t *at = &range->slots[events->name[row]];
@@ -133,7 +133,7 @@ static struct name_sum *sum_of(struct range *range, uint32_t row)
 /* Subtracts a child's time from its parent's self time, except what earlier children cover. */
 static bool subtract_child(struct range *range, uint32_t parent, int64_t start_ns, int64_t end_ns)
 {
-	struct name_sum *sum = sum_of(range, parent);
+	struct name_sum *sum = timeline_range_sum_of(range, parent);
 	int64_t covered_ns = range->window->from_ns + range->covered[parent];
 
 	start_ns = start_ns < covered_ns ? covered_ns : start_ns;
@@ -144,7 +144,7 @@ static bool subtract_child(struct range *range, uint32_t parent, int64_t start_n
 	return sum != NULL;
 }
 
-static bool add_row(struct range *range, uint32_t row)
+static bool timeline_range_add_row(struct range *range, uint32_t row)
 {
 	const struct ops_timeline *timeline = range->timeline;
 	uint32_t track = timeline_track_of(timeline, row), parent = timeline->events->parent[row];
@@ -161,7 +161,7 @@ static bool add_row(struct range *range, uint32_t row)
 	end_ns = end_ns > range->window->to_ns ? range->window->to_ns : end_ns;
 	if (parent != OPS_NONE && !subtract_child(range, parent, start_ns, end_ns))
 		return false;
-	sum = sum_of(range, row);
+	sum = timeline_range_sum_of(range, row);
 	if (!sum)
 		return false;
 	sum->count++;
@@ -180,7 +180,7 @@ static bool add_row(struct range *range, uint32_t row)
 	return true;
 }
 
-static bool add_rows(struct range *range)
+static bool timeline_range_add_rows(struct range *range)
 {
 	struct timeline_rows rows;
 	bool done = timeline_rows_in(range->timeline, range->window, &rows);
@@ -188,14 +188,14 @@ static bool add_rows(struct range *range)
 	if (!done)
 		return false;
 	for (size_t i = 0; done && i < rows.straddler_count; i++)
-		done = add_row(range, rows.straddlers[i]);
+		done = timeline_range_add_row(range, rows.straddlers[i]);
 	for (uint32_t row = rows.first; done && row < rows.last; row++)
-		done = add_row(range, row);
+		done = timeline_range_add_row(range, row);
 	ops_free(rows.straddlers);
 	return done;
 }
 
-static bool range_init(struct range *range)
+static bool timeline_range_init(struct range *range)
 {
 	size_t strings = ops_trace_string_count(range->timeline->trace);
 
@@ -210,7 +210,7 @@ static bool range_init(struct range *range)
 
 /* --- the answer ----------------------------------------------------------------------------------------------------- */
 
-static int compare_sums(const void *left, const void *right)
+static int timeline_range_compare_sums(const void *left, const void *right)
 {
 	const struct name_sum *a = left, *b = right;
 
@@ -219,7 +219,7 @@ static int compare_sums(const void *left, const void *right)
 	return a->name != b->name ? (a->name < b->name ? -1 : 1) : a->kind - b->kind;
 }
 
-static void write_sums(const struct range *range, struct ops_json_writer *json, size_t count)
+static void timeline_range_write_sums(const struct range *range, struct ops_json_writer *json, size_t count)
 {
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
@@ -241,7 +241,7 @@ static void write_sums(const struct range *range, struct ops_json_writer *json, 
 	ops_json_close(json, ']');
 }
 
-static void write_tracks(const struct range *range, struct ops_json_writer *json)
+static void timeline_range_write_tracks(const struct range *range, struct ops_json_writer *json)
 {
 	ops_json_key(json, "tracks");
 	ops_json_open(json, '[');
@@ -276,14 +276,14 @@ static void write_range(struct range *range, struct ops_json_writer *json)
 	drop_empty(range);
 	count = range->sums.count < range->window->limit ? range->sums.count : range->window->limit;
 	if (count)
-		qsort(range->sums.items, range->sums.count, sizeof(*range->sums.items), compare_sums);
+		qsort(range->sums.items, range->sums.count, sizeof(*range->sums.items), timeline_range_compare_sums);
 	ops_json_open(json, '{');
 	ops_json_member(json, "from_ns", range->window->from_ns);
 	ops_json_member(json, "to_ns", range->window->to_ns < end_ns ? range->window->to_ns : end_ns);
 	ops_json_member(json, "events", (int64_t)range->events);
 	ops_json_member(json, "left_out", (int64_t)(range->sums.count - count));
-	write_sums(range, json, count);
-	write_tracks(range, json);
+	timeline_range_write_sums(range, json, count);
+	timeline_range_write_tracks(range, json);
 	ops_json_close(json, '}');
 }
 
@@ -295,7 +295,7 @@ enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const stru
 	struct ops_json_writer json = {.out = &out};
 	enum ops_code code = timeline_wanted(timeline, window, &range.wanted, error);
 
-	if (!code && !(range_init(&range) && add_rows(&range)))
+	if (!code && !(timeline_range_init(&range) && timeline_range_add_rows(&range)))
 		code = ops_fault_memory(error);
 	if (!code)
 		write_range(&range, &json);

@@ -34,7 +34,7 @@ static char lower(char letter)
 }
 
 /* `text` is in small letters. Names are short. */
-static bool holds(struct ops_string name, const char *text, size_t size)
+static bool timeline_search_holds(struct ops_string name, const char *text, size_t size)
 {
 	for (size_t at = 0; at + size <= name.size; at++) {
 		size_t i = 0;
@@ -56,7 +56,7 @@ static bool match_inputs(struct searching *s, const char *text, size_t size)
 	for (uint32_t id = 0; s->inputs && !inputs.failed && id < count; id++) {
 		inputs.size = 0;
 		ops_inputs_json_args(&inputs, ops_trace_inputs(s->timeline->trace, id));
-		if (holds((struct ops_string){inputs.bytes, inputs.size}, text, size))
+		if (timeline_search_holds((struct ops_string){inputs.bytes, inputs.size}, text, size))
 			ops_bit_set(s->inputs, id);
 	}
 	ops_buffer_release(&inputs);
@@ -77,7 +77,7 @@ static bool match_names(struct searching *s)
 	for (size_t i = 0; i < size; i++)
 		text[i] = lower(s->search->text[i]);
 	for (uint32_t id = 0; id < strings; id++)
-		if (holds(ops_trace_string(s->timeline->trace, id), text, size))
+		if (timeline_search_holds(ops_trace_string(s->timeline->trace, id), text, size))
 			ops_bit_set(s->match, id);
 	if (s->search->arguments && !match_inputs(s, text, size)) {
 		ops_free(text);
@@ -148,7 +148,7 @@ static bool add_hit(struct searching *s, uint32_t row)
 }
 
 /* All hits are counted; those asked for are kept. */
-static bool find_rows(struct searching *s)
+static bool timeline_search_find_rows(struct searching *s)
 {
 	const struct ops_search *search = s->search;
 	struct timeline_rows rows;
@@ -216,7 +216,7 @@ enum ops_code ops_timeline_search(const struct ops_timeline *timeline, const str
 		s.bins = ops_alloc_zeroed(search->bins, sizeof(*s.bins));
 		code = s.bins ? OPS_OK : ops_fault_memory(error);
 	}
-	if (!code && !(match_names(&s) && find_rows(&s)))
+	if (!code && !(match_names(&s) && timeline_search_find_rows(&s)))
 		code = ops_fault_memory(error);
 	if (!code)
 		write_hits(&s, &json);

@@ -24,7 +24,7 @@ static enum timeline_group_kind group_kind(const struct ops_track *track)
 	return track->kind == OPS_TRACK_STREAM ? TIMELINE_DEVICE : TIMELINE_PROCESS;
 }
 
-static int compare_numbers(int64_t a, int64_t b)
+static int timeline_tracks_compare_numbers(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -36,10 +36,10 @@ static int compare_threads(const struct ops_track *a, const struct ops_track *b)
 
 	if (left_is_main != right_is_main)
 		return left_is_main ? -1 : 1;
-	return a->number != b->number ? compare_numbers(a->number, b->number) : compare_numbers(a->tid, b->tid);
+	return a->number != b->number ? timeline_tracks_compare_numbers(a->number, b->number) : timeline_tracks_compare_numbers(a->tid, b->tid);
 }
 
-static int compare_places(const void *left, const void *right)
+static int timeline_tracks_compare_places(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
 	int order = (int)a->group - (int)b->group;
@@ -47,13 +47,13 @@ static int compare_places(const void *left, const void *right)
 	if (!order && a->own_process != b->own_process)
 		order = a->own_process ? -1 : 1;
 	if (!order)
-		order = compare_numbers(a->track->pid, b->track->pid);
+		order = timeline_tracks_compare_numbers(a->track->pid, b->track->pid);
 	if (!order)
-		order = compare_numbers(a->track->flags, b->track->flags);
+		order = timeline_tracks_compare_numbers(a->track->flags, b->track->flags);
 	if (!order)
 		order = a->group == TIMELINE_PROCESS ? compare_threads(a->track, b->track)
-		                                     : compare_numbers(a->track->tid, b->track->tid);
-	return order ? order : compare_numbers(a->place, b->place);
+		                                     : timeline_tracks_compare_numbers(a->track->tid, b->track->tid);
+	return order ? order : timeline_tracks_compare_numbers(a->place, b->place);
 }
 
 static enum timeline_track_kind track_kind(const struct place *place)
@@ -93,9 +93,9 @@ struct process_key {
 static int compare_processes(const void *left, const void *right)
 {
 	const struct process_key *a = left, *b = right;
-	int order = compare_numbers(a->pid, b->pid);
+	int order = timeline_tracks_compare_numbers(a->pid, b->pid);
 
-	return order ? order : compare_numbers(a->flags, b->flags);
+	return order ? order : timeline_tracks_compare_numbers(a->flags, b->flags);
 }
 
 /* What the file says of the groups' processes and devices. */
@@ -121,7 +121,7 @@ static bool name_groups(struct ops_timeline *timeline)
 	return true;
 }
 
-static bool add_track(struct ops_timeline *timeline, const struct place *place, uint32_t lanes)
+static bool timeline_tracks_add_track(struct ops_timeline *timeline, const struct place *place, uint32_t lanes)
 {
 	struct timeline_group *group = timeline->groups.count ? &timeline->groups.items[timeline->groups.count - 1] : NULL;
 	struct timeline_track *track = OPS_ARRAY_PUSH(&timeline->tracks);
@@ -147,7 +147,7 @@ static bool add_track(struct ops_timeline *timeline, const struct place *place, 
 	return true;
 }
 
-static void measure(struct ops_timeline *timeline)
+static void timeline_tracks_measure(struct ops_timeline *timeline)
 {
 	for (size_t row = 0; row < timeline->events->count; row++) {
 		uint32_t id = timeline_track_of(timeline, (uint32_t)row);
@@ -176,12 +176,12 @@ bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes)
 	for (size_t place = 0; done && place < tracks * 2; place++)
 		timeline->track_of[place] = OPS_NONE;
 	if (done)
-		qsort(places, count, sizeof(*places), compare_places);
+		qsort(places, count, sizeof(*places), timeline_tracks_compare_places);
 	for (size_t i = 0; done && i < count; i++)
-		done = add_track(timeline, &places[i], lanes[places[i].place]);
+		done = timeline_tracks_add_track(timeline, &places[i], lanes[places[i].place]);
 	ops_free(places);
 	if (done)
-		measure(timeline);
+		timeline_tracks_measure(timeline);
 	return done && name_groups(timeline);
 }
 

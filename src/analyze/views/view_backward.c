@@ -63,7 +63,7 @@ static bool link_modules(const struct ops_views *views, const uint32_t *modules,
 }
 
 /* Gives what accumulates a gradient to the module of the engine node before, if there is one (C07). */
-static bool follow(const struct ops_views *views, uint32_t *of_node)
+static bool view_backward_follow(const struct ops_views *views, uint32_t *of_node)
 {
 	size_t tracks;
 	uint32_t *before;
@@ -86,7 +86,7 @@ static bool follow(const struct ops_views *views, uint32_t *of_node)
 }
 
 /* The backward of a module call and of those around it: index of the first. OPS_NONE when memory is out. */
-static uint32_t add(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules,
+static uint32_t view_backward_add(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules,
                     uint32_t *of_module, uint32_t module)
 {
 	uint32_t below = OPS_NONE, made = OPS_NONE;
@@ -115,7 +115,7 @@ static uint32_t add(const struct ops_views *views, struct view_backwards *backwa
 	return made;
 }
 
-static void stretch(struct view_backward *to, const struct view_backward *by)
+static void view_backward_stretch(struct view_backward *to, const struct view_backward *by)
 {
 	if (by->start_ns < to->start_ns) {
 		to->first = by->first;
@@ -128,13 +128,13 @@ static void stretch(struct view_backward *to, const struct view_backward *by)
 }
 
 /* Engine nodes stretch their backward, and that, once it is whole, the one it is in: modules stand behind those around. */
-static void sum(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *of_module)
+static void view_backward_sum(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *of_module)
 {
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (backwards->of_node[i] != OPS_NONE)
-			stretch(&backwards->items.items[backwards->of_node[i]],
+			view_backward_stretch(&backwards->items.items[backwards->of_node[i]],
 			        &(struct view_backward){.first = i, .start_ns = view_start(views, node->row),
 			                                .end_ns = view_end(views, node->row),
 			                                .host_total_ns = view_duration(views, node->row),
@@ -144,12 +144,12 @@ static void sum(const struct ops_views *views, struct view_backwards *backwards,
 		uint32_t at = of_module[i];
 
 		if (at != OPS_NONE && backwards->items.items[at].parent != OPS_NONE)
-			stretch(&backwards->items.items[backwards->items.items[at].parent], &backwards->items.items[at]);
+			view_backward_stretch(&backwards->items.items[backwards->items.items[at].parent], &backwards->items.items[at]);
 	}
 }
 
 /* Turns modules in of_node into indexes of their backwards. */
-static bool gather(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules)
+static bool view_backward_gather(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules)
 {
 	size_t count = views->nodes.count;
 	uint32_t *of_module = ops_realloc_array(NULL, count + 1, sizeof(*of_module));
@@ -162,11 +162,11 @@ static bool gather(const struct ops_views *views, struct view_backwards *backwar
 
 		if (*module == OPS_NONE)
 			continue;
-		*module = add(views, backwards, modules, of_module, *module);
+		*module = view_backward_add(views, backwards, modules, of_module, *module);
 		done = *module != OPS_NONE;
 	}
 	if (done)
-		sum(views, backwards, of_module);
+		view_backward_sum(views, backwards, of_module);
 	ops_free(of_module);
 	return done;
 }
@@ -183,8 +183,8 @@ bool view_backwards_find(const struct ops_views *views, struct view_backwards *b
 	if (!views->has_modules)
 		return true;
 	modules = nearest(views, is_module);
-	done = modules && link_modules(views, modules, backwards->of_node) && follow(views, backwards->of_node) &&
-	       gather(views, backwards, modules);
+	done = modules && link_modules(views, modules, backwards->of_node) && view_backward_follow(views, backwards->of_node) &&
+	       view_backward_gather(views, backwards, modules);
 	ops_free(modules);
 	return done;
 }

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "derive/messages.h"
 
-static int64_t tensor_bytes(const struct ops_input *item)
+static int64_t view_collectives_tensor_bytes(const struct ops_input *item)
 {
 	int64_t bytes = (int64_t)ops_dtype_bytes(item->dtype);
 
@@ -30,13 +30,13 @@ static int64_t inputs_bytes(struct ops_input_cursor cursor)
 		int64_t more = 0;
 
 		if (item.tag == OPS_INPUT_TENSOR || item.tag == OPS_INPUT_TENSOR_PLAIN) {
-			more = tensor_bytes(&item);
+			more = view_collectives_tensor_bytes(&item);
 		} else if (item.tag == OPS_INPUT_TENSOR_LIST) {
 			struct ops_input_cursor inner = ops_input_items(&item);
 			struct ops_input tensor;
 
 			while (ops_inputs_next(&inner, &tensor))
-				if (__builtin_add_overflow(more, tensor_bytes(&tensor), &more))
+				if (__builtin_add_overflow(more, view_collectives_tensor_bytes(&tensor), &more))
 					more = 0;
 		}
 		if (__builtin_add_overflow(bytes, more, &bytes))
@@ -57,7 +57,7 @@ static int64_t row_bytes(const struct ops_views *views, uint32_t row)
 }
 
 /* A later event of the same external id takes the earlier one's place. */
-static bool add_collective(struct ops_views *views, struct ops_map *by_id, uint32_t row)
+static bool view_collectives_add_collective(struct ops_views *views, struct ops_map *by_id, uint32_t row)
 {
 	uint64_t id = views->events->id ? views->events->id[row] : 0;
 	uint32_t at = (uint32_t)views->collectives.count;
@@ -102,7 +102,7 @@ static uint32_t collective_around(const struct ops_views *views, const struct vi
 }
 
 /* Labels of collectives often have no inputs; their kernels say how much they move. */
-static void add_bytes(struct ops_views *views, const struct view_device_event *event)
+static void view_collectives_add_bytes(struct ops_views *views, const struct view_device_event *event)
 {
 	struct view_collective *collective = &views->collectives.items[event->collective];
 
@@ -130,7 +130,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 			collective = OPS_NONE;
 		event->collective = collective;
 		if (collective != OPS_NONE)
-			add_bytes(views, event);
+			view_collectives_add_bytes(views, event);
 		event->communicates = collective != OPS_NONE ||
 		                      (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES);
 	}
@@ -177,7 +177,7 @@ bool view_collectives_find(struct ops_views *views)
 	for (uint32_t row = 0; done && views->has_collectives && row < views->events->count; row++)
 		if ((views->parts[row] == VIEW_OPERATOR || views->parts[row] == VIEW_LABEL) &&
 		    (views->names[views->events->name[row]] & VIEW_NAME_COLLECTIVE))
-			done = add_collective(views, &by_id, row);
+			done = view_collectives_add_collective(views, &by_id, row);
 	if (done) {
 		spread(views);
 		assign_kernels(views, &by_id);

@@ -79,7 +79,7 @@ static bool write_overlaps(const struct ops_views *views, struct ops_json_writer
 
 /* --- operations ----------------------------------------------------------------------------------------------------- */
 
-static struct operation *find(struct operation *operations, size_t *count, uint32_t name)
+static struct operation *view_communication_find(struct operation *operations, size_t *count, uint32_t name)
 {
 	for (size_t i = 0; i < *count; i++)
 		if (operations[i].name == name)
@@ -88,11 +88,11 @@ static struct operation *find(struct operation *operations, size_t *count, uint3
 	return &operations[(*count)++];
 }
 
-static bool collect(const struct ops_views *views, struct operation *operations, size_t *count)
+static bool view_communication_collect(const struct ops_views *views, struct operation *operations, size_t *count)
 {
 	for (size_t i = 0; i < views->collectives.count; i++) {
 		const struct view_collective *collective = &views->collectives.items[i];
-		struct operation *operation = find(operations, count, views->events->name[collective->row]);
+		struct operation *operation = view_communication_find(operations, count, views->events->name[collective->row]);
 
 		operation->calls++;
 		if (__builtin_add_overflow(operation->bytes, collective->bytes, &operation->bytes))
@@ -109,7 +109,7 @@ static bool collect(const struct ops_views *views, struct operation *operations,
 	return true;
 }
 
-static int compare(const void *a, const void *b, void *context)
+static int view_communication_compare(const void *a, const void *b, void *context)
 {
 	const struct ops_trace *trace = context;
 	struct ops_string left = ops_trace_string(trace, ((const struct operation *)a)->name);
@@ -119,7 +119,7 @@ static int compare(const void *a, const void *b, void *context)
 	return order ? order : (left.size > right.size) - (left.size < right.size);
 }
 
-static void write_operation(void *context, const struct view_operation *operation)
+static void view_communication_write_operation(void *context, const struct view_operation *operation)
 {
 	struct ops_json_writer *json = context;
 
@@ -141,10 +141,10 @@ bool view_each_operation(const struct ops_views *views, void (*take)(void *conte
 {
 	size_t count = 0;
 	struct operation *operations = ops_alloc_zeroed(views->collectives.count + 1, sizeof(*operations));
-	bool done = operations && collect(views, operations, &count);
+	bool done = operations && view_communication_collect(views, operations, &count);
 
 	if (done) {
-		qsort_r(operations, count, sizeof(*operations), compare, (void *)views->trace);
+		qsort_r(operations, count, sizeof(*operations), view_communication_compare, (void *)views->trace);
 		for (size_t i = 0; i < count; i++)
 			take(context, &(struct view_operation){ops_trace_string(views->trace, operations[i].name),
 			                                       operations[i].calls, operations[i].bytes,
@@ -162,7 +162,7 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 	ops_json_key(json, "ops");
 	ops_json_open(json, '[');
-	done = view_each_operation(views, write_operation, json);
+	done = view_each_operation(views, view_communication_write_operation, json);
 	ops_json_close(json, ']');
 	return done;
 }
@@ -194,7 +194,7 @@ static bool write_latency(const struct ops_views *views, const struct view_names
 	return done;
 }
 
-static int compare_steps(const void *a, const void *b, void *context)
+static int view_communication_compare_steps(const void *a, const void *b, void *context)
 {
 	const struct ops_views *views = context;
 	uint32_t left = views->collectives.items[*(const uint32_t *)a].step;
@@ -225,10 +225,10 @@ static bool write_latencies(const struct ops_views *views, struct ops_json_write
 	for (uint32_t i = 0; done && i < count; i++)
 		order[i] = i;
 	if (done)
-		qsort_r(order, count, sizeof(*order), compare_steps, (void *)views);
+		qsort_r(order, count, sizeof(*order), view_communication_compare_steps, (void *)views);
 	for (size_t i = 0, next; done && i < count; i = next) {
 		next = i + 1;
-		while (next < count && compare_steps(&order[i], &order[next], (void *)views) == 0)
+		while (next < count && view_communication_compare_steps(&order[i], &order[next], (void *)views) == 0)
 			next++;
 		done = write_latency(views, &names, json, order + i, next - i);
 	}

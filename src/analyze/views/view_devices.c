@@ -52,7 +52,7 @@ static void take_multiprocessor(struct ops_multiprocessor *multiprocessor, struc
 		take_size(value, &multiprocessor->shared_bytes);
 }
 
-static bool add_device(struct ops_views *views, struct ops_string object)
+static bool view_devices_add_device(struct ops_views *views, struct ops_string object)
 {
 	struct view_device *device = OPS_ARRAY_PUSH(&views->devices);
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
@@ -93,7 +93,7 @@ bool view_devices_read(struct ops_views *views)
 		return true;
 	walk = ops_json_walk(json.bytes, json.size);
 	while (ops_json_next_element(&walk, &object))
-		if (object.bytes[0] == '{' && !add_device(views, object))
+		if (object.bytes[0] == '{' && !view_devices_add_device(views, object))
 			return false;
 	return true;
 }
@@ -156,7 +156,7 @@ static void take_sizes(struct ops_string value, uint32_t sizes[3])
 }
 
 /* Of files without the argument `device`, the one there is. */
-static const struct view_device *device_of(const struct ops_views *views, int64_t id)
+static const struct view_device *view_devices_device_of(const struct ops_views *views, int64_t id)
 {
 	uint32_t at = id < 0 && views->devices.count == 1 ? 0 : ops_map_find(&views->device_of, (uint64_t)id);
 
@@ -192,7 +192,7 @@ static struct ops_occupancy occupancy_of(const struct view_device *device, const
 /* How AMD's multiprocessors give out registers is another matter: of those only blocks are counted. */
 static void work_out(struct ops_views *views, struct view_kernel *kernel, struct ops_string arguments)
 {
-	const struct view_device *device = device_of(views, kernel->device);
+	const struct view_device *device = view_devices_device_of(views, kernel->device);
 	struct ops_occupancy occupancy;
 
 	kernel->own_blocks_per_sm = kernel->blocks_per_sm;
@@ -207,7 +207,7 @@ static void work_out(struct ops_views *views, struct view_kernel *kernel, struct
 	views->worked_out = true;
 }
 
-static bool add_kernel(struct ops_views *views, struct ops_string arguments)
+static bool view_devices_add_kernel(struct ops_views *views, struct ops_string arguments)
 {
 	struct view_kernel kernel = {.blocks_per_sm = (double)NAN, .occupancy_pct = (double)NAN,
 	                             .own_blocks_per_sm = (double)NAN, .own_occupancy_pct = (double)NAN, .registers = -1,
@@ -227,7 +227,7 @@ static bool add_kernel(struct ops_views *views, struct ops_string arguments)
 }
 
 /* Keeps one of each, ascending. */
-static void settle(int64_t *items, size_t *count)
+static void view_devices_settle(int64_t *items, size_t *count)
 {
 	size_t kept = 0;
 
@@ -240,7 +240,7 @@ static void settle(int64_t *items, size_t *count)
 }
 
 /* Lists stay short by leaving out what the event before had. */
-static bool add_id(void *array, int64_t id)
+static bool view_devices_add_id(void *array, int64_t id)
 {
 	OPS_ARRAY(int64_t) *ids = array;
 	int64_t *pushed;
@@ -249,7 +249,7 @@ static bool add_id(void *array, int64_t id)
 		return true;
 	/* Once it is full: what is left of many that are distinct then has room for as many more. */
 	if (ids->count >= 4096 && ids->count == ids->capacity) {
-		settle(ids->items, &ids->count);
+		view_devices_settle(ids->items, &ids->count);
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
 			return false;
 	}
@@ -260,7 +260,7 @@ static bool add_id(void *array, int64_t id)
 }
 
 /* Files without the argument `device` (C03) have the device for a process. */
-static bool place(struct ops_views *views, struct view_device_event *event)
+static bool view_devices_place(struct ops_views *views, struct view_device_event *event)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(views->trace, &count);
@@ -270,7 +270,7 @@ static bool place(struct ops_views *views, struct view_device_event *event)
 	event->device = views->kernels.items[event->arguments].device;
 	if (event->device < 0)
 		event->device = pid;
-	return add_id(&views->used, pid) && (event->part != VIEW_KERNEL || add_id(&views->gpus, event->device));
+	return view_devices_add_id(&views->used, pid) && (event->part != VIEW_KERNEL || view_devices_add_id(&views->gpus, event->device));
 }
 
 /* Puts the kernels of each device together, so that what is asked of one does not look at those of all. */
@@ -323,7 +323,7 @@ bool view_kernels_describe(struct ops_views *views)
 		return false;
 	}
 	memset(known, 0xff, strings * sizeof(*known));
-	done = add_kernel(views, (struct ops_string){"", 0});
+	done = view_devices_add_kernel(views, (struct ops_string){"", 0});
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		struct view_device_event *event = &views->device_events.items[i];
 		uint32_t name = views->events->name[event->row];
@@ -336,14 +336,14 @@ bool view_kernels_describe(struct ops_views *views)
 		}
 		if (text != OPS_NONE && known[text] == OPS_NONE) {
 			known[text] = (uint32_t)views->kernels.count;
-			done = add_kernel(views, ops_trace_string(views->trace, text));
+			done = view_devices_add_kernel(views, ops_trace_string(views->trace, text));
 		}
 		event->arguments = text == OPS_NONE ? 0 : known[text];
-		done = done && place(views, event);
+		done = done && view_devices_place(views, event);
 	}
 	ops_free(known);
 	ops_free(asked);
-	settle(views->gpus.items, &views->gpus.count);
-	settle(views->used.items, &views->used.count);
+	view_devices_settle(views->gpus.items, &views->gpus.count);
+	view_devices_settle(views->used.items, &views->used.count);
 	return done && group_kernels(views);
 }

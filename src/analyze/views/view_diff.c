@@ -43,7 +43,7 @@ struct comparer {
 
 /* --- lists of nodes ------------------------------------------------------------------------------------------------- */
 
-static bool push(struct list *list, uint32_t node)
+static bool view_diff_push(struct list *list, uint32_t node)
 {
 	uint32_t *pushed = OPS_ARRAY_PUSH(list);
 
@@ -55,7 +55,7 @@ static bool push(struct list *list, uint32_t node)
 static bool push_children(const struct view_diff_tree *side, uint32_t node, struct list *list)
 {
 	for (uint32_t child = side->first[node]; child != OPS_NONE; child = side->next[child])
-		if (!push(list, child))
+		if (!view_diff_push(list, child))
 			return false;
 	return true;
 }
@@ -84,7 +84,7 @@ static uint32_t main_track(const struct ops_views *views)
 	return best;
 }
 
-static int compare_places(const void *a, const void *b, void *context)
+static int view_diff_compare_places(const void *a, const void *b, void *context)
 {
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 	int64_t left_ns = view_diff_start(context, left), right_ns = view_diff_start(context, right);
@@ -107,11 +107,11 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		if (step == OPS_NONE || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
 		parent = view_diff_parent(side, at);
-		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) && !push(list, at))
+		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) && !view_diff_push(list, at))
 			return false;
 	}
 	if (list->count)
-		qsort_r(list->items, list->count, sizeof(*list->items), compare_places, (void *)side);
+		qsort_r(list->items, list->count, sizeof(*list->items), view_diff_compare_places, (void *)side);
 	return true;
 }
 
@@ -123,7 +123,7 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 
 	if (views->host_steps->source == OPS_STEPS_NONE) {
 		for (uint32_t at = side->roots; at != OPS_NONE; at = side->next[at])
-			if (view_diff_track(side, at) == track && !push(list, at))
+			if (view_diff_track(side, at) == track && !view_diff_push(list, at))
 				return false;
 		return true;
 	}
@@ -139,7 +139,7 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 }
 
 /* `table` finds the names in `operators`. */
-static bool add_operator(struct comparer *comparer, int which, const struct view_node *node, struct ops_map *table,
+static bool view_diff_add_operator(struct comparer *comparer, int which, const struct view_node *node, struct ops_map *table,
                          struct view_diff_operators *operators)
 {
 	const struct ops_views *views = comparer->sides[which].views;
@@ -177,7 +177,7 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 	side->mark++;
 	*ret_names = 0;
 	for (size_t i = 0; done && i < count; i++)
-		done = push(&todo, items[i]);
+		done = view_diff_push(&todo, items[i]);
 	while (done && todo.count) {
 		uint32_t at = todo.items[--todo.count], name;
 		const struct view_node *node = view_diff_node(side, at);
@@ -188,13 +188,13 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 		name = views->events->name[node->row];
 		*ret_names += side->marks[name] != side->mark;
 		side->marks[name] = side->mark;
-		done = done && (!table || add_operator(comparer, which, node, table, &comparer->diff->root_operators));
+		done = done && (!table || view_diff_add_operator(comparer, which, node, table, &comparer->diff->root_operators));
 	}
 	OPS_ARRAY_RELEASE(&todo);
 	return done;
 }
 
-static bool describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct ops_map *table,
+static bool view_diff_describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct ops_map *table,
                      struct view_diff_side *ret_side)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
@@ -277,8 +277,8 @@ static bool add_pair(struct comparer *comparer, size_t parent, const struct list
 	if (!pair)
 		return false;
 	*pair = (struct view_diff_pair){0};
-	return describe(comparer, 0, items_from(left, left_from), left_to - left_from, NULL, &pair->sides[0]) &&
-	       describe(comparer, 1, items_from(right, right_from), right_to - right_from, NULL, &pair->sides[1]);
+	return view_diff_describe(comparer, 0, items_from(left, left_from), left_to - left_from, NULL, &pair->sides[0]) &&
+	       view_diff_describe(comparer, 1, items_from(right, right_from), right_to - right_from, NULL, &pair->sides[1]);
 }
 
 static bool has_anchors(const struct view_diff_tree *side, const struct list *list)
@@ -335,14 +335,14 @@ static bool compare_children(struct comparer *comparer, const struct task *task)
 	return done;
 }
 
-static bool compare_roots(struct comparer *comparer)
+static bool view_diff_compare_roots(struct comparer *comparer)
 {
 	struct view_diff *diff = comparer->diff;
 	struct ops_map table = {0};
 	struct list left = {0}, right = {0};
 	bool done = root_list(&comparer->sides[0], &left) && root_list(&comparer->sides[1], &right) &&
-	            describe(comparer, 0, left.items, left.count, &table, &diff->root.sides[0]) &&
-	            describe(comparer, 1, right.items, right.count, &table, &diff->root.sides[1]);
+	            view_diff_describe(comparer, 0, left.items, left.count, &table, &diff->root.sides[0]) &&
+	            view_diff_describe(comparer, 1, right.items, right.count, &table, &diff->root.sides[1]);
 
 	diff->nodes = 1;
 	done = done && view_diff_add_parts(diff, 0, &comparer->sides[0], left.items, left.count) &&
@@ -370,7 +370,7 @@ static bool add_all_operators(struct comparer *comparer, int which, struct ops_m
 
 		if (node->kept != i || !view_is_operator(views, node) || !view_diff_counts(tree, view_start(views, node->row)))
 			continue;
-		if (!add_operator(comparer, which, node, table, &comparer->diff->operators))
+		if (!view_diff_add_operator(comparer, which, node, table, &comparer->diff->operators))
 			return false;
 	}
 	return true;
@@ -385,7 +385,7 @@ static bool compare_all_operators(struct comparer *comparer)
 	return done;
 }
 
-static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struct ops_map *table)
+static bool view_diff_add_kernel(struct comparer *comparer, int which, uint32_t row, struct ops_map *table)
 {
 	const struct ops_views *views = comparer->sides[which].views;
 	struct view_diff_kernels *kernels = &comparer->diff->kernels;
@@ -409,7 +409,7 @@ static bool add_kernel(struct comparer *comparer, int which, uint32_t row, struc
 }
 
 /* A kernel is of the step that launches it, which may be over when it runs. */
-static bool add_kernels(struct comparer *comparer, int which, struct ops_map *table)
+static bool view_diff_add_kernels(struct comparer *comparer, int which, struct ops_map *table)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 	const struct ops_views *views = tree->views;
@@ -420,7 +420,7 @@ static bool add_kernels(struct comparer *comparer, int which, struct ops_map *ta
 
 		if (event->part != VIEW_KERNEL || !view_diff_counts(tree, view_start(views, row)))
 			continue;
-		if (!add_kernel(comparer, which, event->row, table))
+		if (!view_diff_add_kernel(comparer, which, event->row, table))
 			return false;
 	}
 	return true;
@@ -429,13 +429,13 @@ static bool add_kernels(struct comparer *comparer, int which, struct ops_map *ta
 static bool compare_kernels(struct comparer *comparer)
 {
 	struct ops_map table = {0};
-	bool done = add_kernels(comparer, 0, &table) && add_kernels(comparer, 1, &table);
+	bool done = view_diff_add_kernels(comparer, 0, &table) && view_diff_add_kernels(comparer, 1, &table);
 
 	ops_map_release(&table);
 	return done;
 }
 
-static int compare_names(const struct ops_string *left, const struct ops_string *right)
+static int view_diff_compare_names(const struct ops_string *left, const struct ops_string *right)
 {
 	size_t shorter = left->size < right->size ? left->size : right->size;
 	int order = memcmp(left->bytes, right->bytes, shorter);
@@ -445,12 +445,12 @@ static int compare_names(const struct ops_string *left, const struct ops_string 
 
 static int compare_operators(const void *a, const void *b)
 {
-	return compare_names(&((const struct view_diff_operator *)a)->name, &((const struct view_diff_operator *)b)->name);
+	return view_diff_compare_names(&((const struct view_diff_operator *)a)->name, &((const struct view_diff_operator *)b)->name);
 }
 
 static int by_kernel_name(const void *a, const void *b)
 {
-	return compare_names(&((const struct view_diff_kernel *)a)->name, &((const struct view_diff_kernel *)b)->name);
+	return view_diff_compare_names(&((const struct view_diff_kernel *)a)->name, &((const struct view_diff_kernel *)b)->name);
 }
 
 static void sort_operators(struct view_diff_operators *operators)
@@ -501,7 +501,7 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 }
 
 /* The noise of a difference of medians: two standard errors, about 95 % of differences between equal programs. */
-static void judge(struct view_diff *diff, const struct ops_diff_options *options)
+static void view_diff_judge(struct view_diff *diff, const struct ops_diff_options *options)
 {
 	const struct view_diff_noise *base = &diff->steps[0], *now = &diff->steps[1];
 	double gate = options ? options->gate_ratio : 0;
@@ -539,7 +539,7 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	diff->views[1] = ops_views_open(&diff->own[1], experiment, true);
 	done = diff->views[0] && diff->views[1] &&
 	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts) &&
-	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) && compare_roots(&comparer) &&
+	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) && view_diff_compare_roots(&comparer) &&
 	       compare_all_operators(&comparer) && compare_kernels(&comparer) &&
 	       view_diff_add_modules(diff, 0, &comparer.sides[0]) && view_diff_add_modules(diff, 1, &comparer.sides[1]) &&
 	       view_diff_add_memory(diff, 0, &comparer.sides[0]) && view_diff_add_memory(diff, 1, &comparer.sides[1]);
@@ -552,7 +552,7 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 		diff->counted[side] = count_steps(diff->views[side]);
 		done = measure_noise(diff->views[side], &diff->steps[side]);
 	}
-	judge(diff, options);
+	view_diff_judge(diff, options);
 	view_diff_tree_release(&comparer.sides[0]);
 	view_diff_tree_release(&comparer.sides[1]);
 	ops_intern_release(&comparer.keys);

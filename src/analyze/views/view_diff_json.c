@@ -32,7 +32,7 @@ struct figure {
 	bool is_time;
 };
 
-static void write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side, const struct figure *figures,
+static void view_diff_json_write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side, const struct figure *figures,
                           size_t count)
 {
 	ops_json_open(json, '{');
@@ -70,7 +70,7 @@ static void write_operator(struct ops_json_writer *json, const struct view_diff 
 
 		ops_json_key(json, side ? "right" : "left");
 		if (operator->sides[side].calls)
-			write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+			view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
 		else
 			ops_json_null(json);
 	}
@@ -87,7 +87,7 @@ static void write_operators(struct ops_json_writer *json, const char *key, const
 	ops_json_close(json, ']');
 }
 
-static void write_kernels(struct ops_json_writer *json, const struct view_diff *diff)
+static void view_diff_json_write_kernels(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_key(json, "kernels");
 	ops_json_open(json, '[');
@@ -103,7 +103,7 @@ static void write_kernels(struct ops_json_writer *json, const struct view_diff *
 
 			ops_json_key(json, side ? "right" : "left");
 			if (kernel->sides[side].calls)
-				write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+				view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
 			else
 				ops_json_null(json);
 		}
@@ -113,7 +113,7 @@ static void write_kernels(struct ops_json_writer *json, const struct view_diff *
 }
 
 /* A name that a side does not have is null there. */
-static void write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff, const struct view_diff_sums *sums)
+static void view_diff_json_write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff, const struct view_diff_sums *sums)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
@@ -131,7 +131,7 @@ static void write_sums(struct ops_json_writer *json, const char *key, const stru
 
 			ops_json_key(json, side ? "right" : "left");
 			if (sum->sides[side].calls)
-				write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+				view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
 			else
 				ops_json_null(json);
 		}
@@ -140,7 +140,7 @@ static void write_sums(struct ops_json_writer *json, const char *key, const stru
 	ops_json_close(json, ']');
 }
 
-static void write_memory(struct ops_json_writer *json, const struct view_diff *diff)
+static void view_diff_json_write_memory(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_key(json, "memory");
 	ops_json_open(json, '[');
@@ -165,7 +165,7 @@ static void write_memory(struct ops_json_writer *json, const struct view_diff *d
 }
 
 /* What the average step is spent on: two classes of loaders are no pair, but the time of loading is (F17). */
-static void write_categories(struct ops_json_writer *json, const struct view_diff *diff)
+static void view_diff_json_write_categories(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_key(json, "categories");
 	ops_json_open(json, '{');
@@ -181,7 +181,7 @@ static void write_categories(struct ops_json_writer *json, const struct view_dif
 	ops_json_close(json, '}');
 }
 
-static void write_steps(struct ops_json_writer *json, const struct view_diff *diff)
+static void view_diff_json_write_steps(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_key(json, "steps");
 	ops_json_open(json, '{');
@@ -199,7 +199,7 @@ static void write_steps(struct ops_json_writer *json, const struct view_diff *di
 		ops_json_member(json, "per_step_divisor", diff->counted[side] ? (int64_t)diff->counted[side] : 1);
 		ops_json_close(json, '}');
 	}
-	write_categories(json, diff);
+	view_diff_json_write_categories(json, diff);
 	ops_json_key(json, "change_ratio");
 	ops_json_number(json, diff->verdict.change_ratio);
 	ops_json_key(json, "noise_ratio");
@@ -216,7 +216,7 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 	struct ops_json_writer json = {.out = out};
 
 	ops_json_open(&json, '{');
-	write_steps(&json, diff);
+	view_diff_json_write_steps(&json, diff);
 	ops_json_key(&json, "nodes");
 	ops_json_integer(&json, (int64_t)diff->nodes);
 	ops_json_key(&json, "root");
@@ -240,11 +240,11 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');
-	write_sums(&json, "parts", diff, &diff->parts);
-	write_sums(&json, "modules", diff, &diff->modules);
-	write_memory(&json, diff);
+	view_diff_json_write_sums(&json, "parts", diff, &diff->parts);
+	view_diff_json_write_sums(&json, "modules", diff, &diff->modules);
+	view_diff_json_write_memory(&json, diff);
 	write_operators(&json, "root_operators", diff, &diff->root_operators);
 	write_operators(&json, "operators", diff, &diff->operators);
-	write_kernels(&json, diff);
+	view_diff_json_write_kernels(&json, diff);
 	ops_json_close(&json, '}');
 }

@@ -14,7 +14,7 @@
 /* More than a machine has are those of a corrupt file, and each takes a pass over all blocks. */
 #define DEVICES_MAX 256
 
-static bool add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns, int64_t device_ns)
+static bool view_diff_sums_add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns, int64_t device_ns)
 {
 	uint32_t at = ops_intern_add(&sums->texts, name.bytes, name.size);
 	struct view_diff_sum *sum;
@@ -65,7 +65,7 @@ bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_di
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_string name = tree->keys[places[i]] == OPS_NONE ? OTHER_PARTS : short_name(view_diff_name(tree, places[i]));
 
-		done = name.bytes && add(&diff->parts, which, name, view_diff_host_ns(tree, places[i]), view_diff_device_ns(tree, places[i]));
+		done = name.bytes && view_diff_sums_add(&diff->parts, which, name, view_diff_host_ns(tree, places[i]), view_diff_device_ns(tree, places[i]));
 	}
 	return done;
 }
@@ -79,7 +79,7 @@ void view_diff_finish_parts(struct view_diff *diff)
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
 /* By attributes where that is known: "blocks.0.attn", else "Attention_0". */
-static struct ops_string module_name(const struct ops_views *views, uint32_t row)
+static struct ops_string view_diff_sums_module_name(const struct ops_views *views, uint32_t row)
 {
 	const struct ops_events *events = views->events;
 	size_t count;
@@ -99,18 +99,18 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
-			done = add(&diff->modules, which, module_name(views, node->row), view_duration(views, node->row), node->device_total_ns);
+			done = view_diff_sums_add(&diff->modules, which, view_diff_sums_module_name(views, node->row), view_duration(views, node->row), node->device_total_ns);
 	}
 	for (size_t i = 0; done && i < tree->backwards.items.count; i++) {
 		const struct view_backward *backward = &tree->backwards.items.items[i];
-		struct ops_string name = module_name(views, views->nodes.items[backward->module].row);
+		struct ops_string name = view_diff_sums_module_name(views, views->nodes.items[backward->module].row);
 		struct ops_buffer text = {0};
 
 		if (!view_diff_counts(tree, backward->start_ns))
 			continue;
 		ops_buffer_append(&text, name.bytes, name.size);
 		ops_buffer_append_text(&text, ", backward");
-		done = !text.failed && add(&diff->modules, which, (struct ops_string){text.bytes, text.size}, backward->host_total_ns,
+		done = !text.failed && view_diff_sums_add(&diff->modules, which, (struct ops_string){text.bytes, text.size}, backward->host_total_ns,
 		                           backward->device_total_ns);
 		ops_buffer_release(&text);
 	}
@@ -119,7 +119,7 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-static struct view_diff_memory *find_device(struct view_diff *diff, const char *device)
+static struct view_diff_memory *view_diff_sums_find_device(struct view_diff *diff, const char *device)
 {
 	struct view_diff_memory *memory;
 
@@ -134,7 +134,7 @@ static struct view_diff_memory *find_device(struct view_diff *diff, const char *
 	return memory;
 }
 
-static bool add_device(struct view_diff *diff, int which, const struct view_diff_tree *tree,
+static bool view_diff_sums_add_device(struct view_diff *diff, int which, const struct view_diff_tree *tree,
                        const struct ops_memory_timeline *timeline, struct ops_memory_device device)
 {
 	struct ops_memory_peak peak = {0};
@@ -144,7 +144,7 @@ static bool add_device(struct view_diff *diff, int which, const struct view_diff
 	size_t count;
 
 	ops_memory_device_name(device, name);
-	memory = find_device(diff, name);
+	memory = view_diff_sums_find_device(diff, name);
 	if (!memory || ops_memory_peak_of(timeline, device, &peak, NULL))
 		return false;
 	memory->peak_bytes[which] = peak.bytes;
@@ -171,7 +171,7 @@ bool view_diff_add_memory(struct view_diff *diff, int which, const struct view_d
 		return false;
 	more = ops_memory_next_device(timeline, NULL, &device);
 	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
-		done = add_device(diff, which, tree, timeline, device);
+		done = view_diff_sums_add_device(diff, which, tree, timeline, device);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}
 	ops_memory_timeline_free(timeline);

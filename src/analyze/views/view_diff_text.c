@@ -41,7 +41,7 @@ struct changes {
 	size_t capacity;
 };
 
-static bool add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name, int64_t left_ns,
+static bool view_diff_text_add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name, int64_t left_ns,
                        int64_t right_ns)
 {
 	struct change *change = OPS_ARRAY_PUSH(changes);
@@ -53,14 +53,14 @@ static bool add_change(struct changes *changes, const struct view_diff *diff, st
 	return change != NULL;
 }
 
-static double size_of(const struct change *change)
+static double view_diff_text_size_of(const struct change *change)
 {
 	return fabs(change->ns[1] - change->ns[0]);
 }
 
-static int compare(const void *a, const void *b)
+static int view_diff_text_compare(const void *a, const void *b)
 {
-	double left = size_of(a), right = size_of(b);
+	double left = view_diff_text_size_of(a), right = view_diff_text_size_of(b);
 
 	if (left != right)
 		return left < right ? 1 : -1;
@@ -144,7 +144,7 @@ static int64_t steps_ns(const struct ops_views *views)
 }
 
 /* What the times of the tables are of. */
-static void append_base(const struct page *page, const struct view_diff *diff)
+static void view_diff_text_append_base(const struct page *page, const struct view_diff *diff)
 {
 	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
 
@@ -191,7 +191,7 @@ static bool gather_sums(const struct view_diff *diff, const struct view_diff_sum
 	bool done = true;
 
 	for (size_t i = 0; done && i < sums->count; i++)
-		done = add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns, sums->items[i].sides[1].total_ns);
+		done = view_diff_text_add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns, sums->items[i].sides[1].total_ns);
 	return done;
 }
 
@@ -202,9 +202,9 @@ static bool gather_operators(const struct view_diff *diff, bool device, struct c
 	for (size_t i = 0; done && i < diff->operators.count; i++) {
 		const struct view_diff_operator *operator = &diff->operators.items[i];
 
-		done = device ? add_change(changes, diff, operator->name, operator->sides[0].device_self_ns,
+		done = device ? view_diff_text_add_change(changes, diff, operator->name, operator->sides[0].device_self_ns,
 		                           operator->sides[1].device_self_ns)
-		              : add_change(changes, diff, operator->name, operator->sides[0].host_self_ns,
+		              : view_diff_text_add_change(changes, diff, operator->name, operator->sides[0].host_self_ns,
 		                           operator->sides[1].host_self_ns);
 	}
 	return done;
@@ -217,7 +217,7 @@ static bool gather_kernels(const struct view_diff *diff, struct changes *changes
 	for (size_t i = 0; done && i < diff->kernels.count; i++) {
 		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
 
-		done = add_change(changes, diff, kernel->name, kernel->sides[0].total_ns, kernel->sides[1].total_ns);
+		done = view_diff_text_add_change(changes, diff, kernel->name, kernel->sides[0].total_ns, kernel->sides[1].total_ns);
 	}
 	return done;
 }
@@ -226,14 +226,14 @@ struct tables {
 	struct changes categories, parts, modules, host, device, kernels;
 };
 
-static bool gather(const struct view_diff *diff, struct tables *tables)
+static bool view_diff_text_gather(const struct view_diff *diff, struct tables *tables)
 {
 	return gather_categories(diff, &tables->categories) && gather_sums(diff, &diff->parts, &tables->parts) &&
 	       gather_sums(diff, &diff->modules, &tables->modules) && gather_operators(diff, false, &tables->host) &&
 	       gather_operators(diff, true, &tables->device) && gather_kernels(diff, &tables->kernels);
 }
 
-static void release(struct tables *tables)
+static void view_diff_text_release(struct tables *tables)
 {
 	OPS_ARRAY_RELEASE(&tables->categories);
 	OPS_ARRAY_RELEASE(&tables->parts);
@@ -249,8 +249,8 @@ static void append_changes(struct page *page, const char *title, struct changes 
 	size_t shown = 0;
 
 	if (changes->count)
-		qsort(changes->items, changes->count, sizeof(*changes->items), compare);
-	while (shown < changes->count && size_of(&changes->items[shown]) > 0)
+		qsort(changes->items, changes->count, sizeof(*changes->items), view_diff_text_compare);
+	while (shown < changes->count && view_diff_text_size_of(&changes->items[shown]) > 0)
 		shown++;
 	if (shown)
 		append_table(page, title, changes, shown);
@@ -314,9 +314,9 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	struct page page = {out, markdown, columns ? columns : COLUMNS};
 	struct tables tables = {0};
 
-	out->failed |= !gather(diff, &tables);
+	out->failed |= !view_diff_text_gather(diff, &tables);
 	append_verdict(&page, diff);
-	append_base(&page, diff);
+	view_diff_text_append_base(&page, diff);
 	if (tables.categories.count)
 		append_table(&page, "average step", &tables.categories, tables.categories.count);
 	if (tables.parts.count)
@@ -326,7 +326,7 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	append_changes(&page, "operators, device self time", &tables.device);
 	append_changes(&page, "kernels", &tables.kernels);
 	append_memory(&page, diff);
-	release(&tables);
+	view_diff_text_release(&tables);
 }
 
 /* --- CSV ------------------------------------------------------------------------------------------------------------ */
@@ -354,7 +354,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 
 	result_init(&result);
 	result_declare(table, &table_diff, IN_CSV);
-	out->failed |= !gather(diff, &tables);
+	out->failed |= !view_diff_text_gather(diff, &tables);
 	if (diff->steps[0].steps && diff->steps[1].steps)
 		put_change(table, "median step",
 		           &(struct change){{"total", 5}, {diff->steps[0].median_ns, diff->steps[1].median_ns},
@@ -366,7 +366,7 @@ void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out)
 	put_changes(table, "kernel", &tables.kernels);
 	out->failed |= !result_write(&result, OPS_FORMAT_CSV, out);
 	result_release(&result);
-	release(&tables);
+	view_diff_text_release(&tables);
 }
 
 enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,

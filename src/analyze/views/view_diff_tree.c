@@ -92,7 +92,7 @@ static bool find_key(struct view_diff_tree *tree, struct ops_intern *keys, uint3
 	return tree->keys[at] != OPS_NONE;
 }
 
-static bool find_steps(struct view_diff_tree *tree)
+static bool view_diff_tree_find_steps(struct view_diff_tree *tree)
 {
 	for (uint32_t i = 0; i < tree->views->nodes.count; i++) {
 		uint32_t *step = tree->views->nodes.items[i].part == VIEW_STEP ? OPS_ARRAY_PUSH(&tree->steps) : NULL;
@@ -148,7 +148,7 @@ uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at)
 	                                                                 : view_diff_step_at(tree, backward->start_ns);
 }
 
-static int compare_starts(const void *a, const void *b, void *context)
+static int view_diff_tree_compare_starts(const void *a, const void *b, void *context)
 {
 	const struct view_diff_tree *tree = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -159,7 +159,7 @@ static int compare_starts(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-static void put_first(struct view_diff_tree *tree, uint32_t at)
+static void view_diff_tree_put_first(struct view_diff_tree *tree, uint32_t at)
 {
 	uint32_t parent = view_diff_parent(tree, at);
 	uint32_t *list = parent == OPS_NONE ? &tree->roots : &tree->first[parent];
@@ -179,17 +179,17 @@ static bool hang_up(struct view_diff_tree *tree)
 	for (size_t i = 0; i < backwards; i++)
 		order[i] = (uint32_t)(nodes + i);
 	if (backwards)
-		qsort_r(order, backwards, sizeof(*order), compare_starts, tree);
+		qsort_r(order, backwards, sizeof(*order), view_diff_tree_compare_starts, tree);
 	while (nodes || backwards) {
 		uint32_t node = (uint32_t)nodes - 1;
 
 		if (backwards && (!nodes || view_diff_start(tree, order[backwards - 1]) > view_diff_start(tree, node))) {
-			put_first(tree, order[--backwards]);
+			view_diff_tree_put_first(tree, order[--backwards]);
 			continue;
 		}
 		nodes--;
 		if (tree->views->nodes.items[node].kept == node)
-			put_first(tree, node);
+			view_diff_tree_put_first(tree, node);
 	}
 	ops_free(order);
 	return true;
@@ -214,7 +214,7 @@ bool view_diff_tree_init(struct view_diff_tree *tree, const struct ops_views *vi
 	for (uint32_t i = 0; i + 1 < count; i++)
 		if (!find_key(tree, keys, i))
 			return false;
-	return find_steps(tree) && hang_up(tree);
+	return view_diff_tree_find_steps(tree) && hang_up(tree);
 }
 
 void view_diff_tree_release(struct view_diff_tree *tree)

@@ -58,7 +58,7 @@ static bool find_operations(struct run *run, struct view_worker *worker)
 	return done;
 }
 
-static bool add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
+static bool view_distributed_add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
 	uint32_t *at = ops_map_slot(&run->ranges, pair_key(operation, range), (uint32_t)run->shortest_ns.count);
 	int64_t *shortest_ns;
@@ -93,7 +93,7 @@ static void sort_ranges(struct ops_views *views)
 	}
 }
 
-static bool find_shortest(struct run *run, const struct view_worker *worker)
+static bool view_distributed_find_shortest(struct run *run, const struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
 
@@ -103,7 +103,7 @@ static bool find_shortest(struct run *run, const struct view_worker *worker)
 		for (uint32_t range = 0; range < collective->count; range++) {
 			const struct ops_interval *span = &views->ranges.items[collective->first + range];
 
-			if (!add_range(run, worker->operations[i], range, span->end_ns - span->start_ns))
+			if (!view_distributed_add_range(run, worker->operations[i], range, span->end_ns - span->start_ns))
 				return false;
 		}
 	}
@@ -138,7 +138,7 @@ static bool find_transfers(struct run *run)
 
 	for (size_t w = 0; done && w < run->count; w++) {
 		sort_ranges(&run->workers[w]->views);
-		done = find_operations(run, run->workers[w]) && find_shortest(run, run->workers[w]);
+		done = find_operations(run, run->workers[w]) && view_distributed_find_shortest(run, run->workers[w]);
 	}
 	for (size_t w = 0; done && w < run->count; w++)
 		done = cut_transfers(run, run->workers[w]);
@@ -178,7 +178,7 @@ static bool covered_ns(const struct view_worker *worker, const struct ops_interv
 	return done;
 }
 
-static int compare_steps(const void *a, const void *b, void *context)
+static int view_distributed_compare_steps(const void *a, const void *b, void *context)
 {
 	const struct view_collective *collectives = context;
 	uint32_t left = collectives[*(const uint32_t *)a].step, right = collectives[*(const uint32_t *)b].step;
@@ -191,7 +191,7 @@ static bool measure_waits(struct view_worker *worker)
 	struct ops_views *views = &worker->views;
 	size_t count = views->collectives.count;
 
-	qsort_r(worker->order, count, sizeof(*worker->order), compare_steps, views->collectives.items);
+	qsort_r(worker->order, count, sizeof(*worker->order), view_distributed_compare_steps, views->collectives.items);
 	for (size_t i = 0, next; i < count; i = next) {
 		uint32_t step = views->collectives.items[worker->order[i]].step;
 		int64_t ranges_ns, transfers_ns;
@@ -235,7 +235,7 @@ static size_t node_size(const char *name, const char **ret_process)
 	return (size_t)(line - name);
 }
 
-static void write_gpu(struct ops_json_writer *json, const struct view_device *device)
+static void view_distributed_write_gpu(struct ops_json_writer *json, const struct view_device *device)
 {
 	char text[64];
 
@@ -257,7 +257,7 @@ static void write_gpu(struct ops_json_writer *json, const struct view_device *de
 }
 
 /* Devices are numbered by their place in the list. */
-static void write_process(struct ops_json_writer *json, const struct view_worker *worker, struct ops_string process)
+static void view_distributed_write_process(struct ops_json_writer *json, const struct view_worker *worker, struct ops_string process)
 {
 	const struct ops_views *views = &worker->views;
 	char text[64];
@@ -271,7 +271,7 @@ static void write_process(struct ops_json_writer *json, const struct view_worker
 			continue;
 		snprintf(text, sizeof(text), "GPU%lld", (long long)id);
 		ops_json_key(json, text);
-		write_gpu(json, &views->devices.items[id]);
+		view_distributed_write_gpu(json, &views->devices.items[id]);
 	}
 	ops_json_close(json, '}');
 }
@@ -316,14 +316,14 @@ static bool write_node(const struct run *run, size_t first, struct ops_json_writ
 			continue;
 		done = name_process(&processes, run->workers[w]);
 		if (done)
-			write_process(json, run->workers[w], view_names_at(&processes, processes.texts.count - 1));
+			view_distributed_write_process(json, run->workers[w], view_names_at(&processes, processes.texts.count - 1));
 	}
 	ops_json_close(json, '}');
 	view_names_release(&processes);
 	return done;
 }
 
-static bool write_devices(const struct run *run, struct ops_json_writer *json)
+static bool view_distributed_write_devices(const struct run *run, struct ops_json_writer *json)
 {
 	bool any = false, done = true;
 
@@ -375,7 +375,7 @@ static void write_step_wait(struct ops_json_writer *json, const struct view_work
 }
 
 /* Means are cut to whole microseconds. */
-static int64_t mean_ns(int64_t sum_ns, size_t count)
+static int64_t view_distributed_mean_ns(int64_t sum_ns, size_t count)
 {
 	return count ? sum_ns / (int64_t)count / 1000 * 1000 : 0;
 }
@@ -391,10 +391,10 @@ static void write_mean_overlap(struct ops_json_writer *json, const struct view_w
 		view_add(&sum.communication_only_ns, worker->overlaps[i].communication_only_ns);
 		view_add(&sum.other_ns, worker->overlaps[i].other_ns);
 	}
-	view_write_overlap(json, &(struct view_overlap){mean_ns(sum.computation_only_ns, count),
-	                                                mean_ns(sum.overlap_ns, count),
-	                                                mean_ns(sum.communication_only_ns, count),
-	                                                mean_ns(sum.other_ns, count)});
+	view_write_overlap(json, &(struct view_overlap){view_distributed_mean_ns(sum.computation_only_ns, count),
+	                                                view_distributed_mean_ns(sum.overlap_ns, count),
+	                                                view_distributed_mean_ns(sum.communication_only_ns, count),
+	                                                view_distributed_mean_ns(sum.other_ns, count)});
 }
 
 static void write_mean_wait(struct ops_json_writer *json, const struct view_worker *worker)
@@ -406,7 +406,7 @@ static void write_mean_wait(struct ops_json_writer *json, const struct view_work
 		view_add(&sum.transfer_ns, worker->waits[i].transfer_ns);
 		view_add(&sum.synchronizing_ns, worker->waits[i].synchronizing_ns);
 	}
-	write_wait(json, mean_ns(sum.transfer_ns, count), mean_ns(sum.synchronizing_ns, count));
+	write_wait(json, view_distributed_mean_ns(sum.transfer_ns, count), view_distributed_mean_ns(sum.synchronizing_ns, count));
 }
 
 /* {"all": {worker: …}, step: {worker: …}}. */
@@ -449,7 +449,7 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 
 /* --- by operation --------------------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b, void *context)
+static int view_distributed_compare_names(const void *a, const void *b, void *context)
 {
 	const struct view_worker *worker = context;
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -459,14 +459,14 @@ static int compare_names(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-static void write_average(struct ops_json_writer *json, const char *key, int64_t value, size_t count)
+static void view_distributed_write_average(struct ops_json_writer *json, const char *key, int64_t value, size_t count)
 {
 	ops_json_key(json, key);
 	ops_json_integer(json, (int64_t)rint((double)value / (double)count));
 }
 
 /* Of the `count` collectives of one name. */
-static bool write_operation(const struct view_worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
+static bool view_distributed_write_operation(const struct view_worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
 {
 	const struct ops_views *views = &worker->views;
 	const struct ops_intern_entry *name = &worker->texts.entries[worker->names[order[0]]];
@@ -485,13 +485,13 @@ static bool write_operation(const struct view_worker *worker, struct ops_json_wr
 	ops_json_integer(json, (int64_t)count);
 	ops_json_key(json, "total_bytes");
 	ops_json_integer(json, bytes);
-	write_average(json, "avg_bytes", bytes, count);
+	view_distributed_write_average(json, "avg_bytes", bytes, count);
 	ops_json_key(json, "total_latency");
 	ops_json_us(json, latency_ns);
-	write_average(json, "avg_latency", latency_ns, count * 1000);
+	view_distributed_write_average(json, "avg_latency", latency_ns, count * 1000);
 	ops_json_key(json, "data_transfer");
 	ops_json_us(json, transfer_ns);
-	write_average(json, "avg_data_transfer", transfer_ns, count * 1000);
+	view_distributed_write_average(json, "avg_data_transfer", transfer_ns, count * 1000);
 	ops_json_close(json, '}');
 	return true;
 }
@@ -504,14 +504,14 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 		struct view_worker *worker = run->workers[w];
 		size_t count = worker->views.collectives.count;
 
-		qsort_r(worker->order, count, sizeof(*worker->order), compare_names, worker);
+		qsort_r(worker->order, count, sizeof(*worker->order), view_distributed_compare_names, worker);
 		write_worker_key(run, w, json);
 		ops_json_open(json, '[');
 		for (size_t i = 0, next; i < count; i = next) {
 			next = i + 1;
 			while (next < count && worker->names[worker->order[next]] == worker->names[worker->order[i]])
 				next++;
-			if (!write_operation(worker, json, worker->order + i, next - i))
+			if (!view_distributed_write_operation(worker, json, worker->order + i, next - i))
 				return false;
 		}
 		ops_json_close(json, ']');
@@ -522,7 +522,7 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 
 /* --- all ------------------------------------------------------------------------------------------------------------ */
 
-static bool write_run(const struct run *run, struct ops_json_writer *json)
+static bool view_distributed_write_run(const struct run *run, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	ops_json_key(json, "workers");
@@ -540,7 +540,7 @@ static bool write_run(const struct run *run, struct ops_json_writer *json)
 		ops_json_null(json);
 	ops_json_key(json, "shown");
 	ops_json_bool(json, run->shown);
-	if (!write_devices(run, json))
+	if (!view_distributed_write_devices(run, json))
 		return false;
 	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);
 	write_by_step(run, json, "wait", write_mean_wait, write_step_wait);
@@ -567,14 +567,14 @@ bool view_write_distributed(struct view_worker *const *workers, size_t count, st
 	for (size_t w = 0; done && w < count; w++)
 		done = measure_waits(workers[w]) &&
 		       view_names_add(&run.names, (struct ops_string){workers[w]->name, strlen(workers[w]->name)});
-	done = done && write_run(&run, json);
+	done = done && view_distributed_write_run(&run, json);
 	release_run(&run);
 	return done;
 }
 
 /* --- workers -------------------------------------------------------------------------------------------------------- */
 
-static bool keep_text(struct view_worker *worker, struct ops_string *text)
+static bool view_distributed_keep_text(struct view_worker *worker, struct ops_string *text)
 {
 	uint32_t id = ops_intern_add(&worker->texts, text->bytes, text->size);
 
@@ -648,7 +648,7 @@ static bool keep_texts(struct view_worker *worker)
 		if ((done = view_names_add(&worker->steps, views->steps.items[i].name)))
 			views->steps.items[i].name = view_names_at(&worker->steps, i + 1);
 	for (size_t i = 0; done && i < views->devices.count; i++)
-		done = keep_text(worker, &views->devices.items[i].name_json);
+		done = view_distributed_keep_text(worker, &views->devices.items[i].name_json);
 	for (uint32_t i = 0; done && i < views->collectives.count; i++) {
 		struct ops_string name = view_row_name(views, views->collectives.items[i].row);
 

@@ -33,7 +33,7 @@ struct end {
 	uint32_t event; /* of device events; among equal times they are in their order */
 };
 
-static int compare_ends(const void *a, const void *b)
+static int view_gpus_compare_ends(const void *a, const void *b)
 {
 	const struct end *left = a, *right = b;
 
@@ -126,7 +126,7 @@ static bool measure_efficiency(struct gpu *gpu)
 			ends[count++] = (struct end){view_end(views, views->device_events.items[event].row), event};
 	}
 	if (count)
-		qsort(ends, count, sizeof(*ends), compare_ends);
+		qsort(ends, count, sizeof(*ends), view_gpus_compare_ends);
 	sweep_kernels(gpu, ends, count);
 	ops_free(ends);
 	return true;
@@ -174,7 +174,7 @@ static bool measure_once(struct gpu *gpu)
 	return measure_use(gpu) && measure_efficiency(gpu);
 }
 
-static bool measure(struct gpu *gpu)
+static bool view_gpus_measure(struct gpu *gpu)
 {
 	struct gpu own = *gpu;
 	bool done;
@@ -198,7 +198,7 @@ bool view_gpu_figures(const struct ops_views *views, int64_t id, struct view_gpu
 	if (!at)
 		return true;
 	gpu = gpu_of(views, (size_t)(at - views->gpus.items), false);
-	done = measure(&gpu);
+	done = view_gpus_measure(&gpu);
 	if (done)
 		*ret_figures = gpu.figures;
 	ops_intervals_release(&gpu.busy);
@@ -269,9 +269,9 @@ static void write_timeline(const struct gpu *gpu, struct ops_interval range, str
 	ops_json_close(json, '}');
 }
 
-static bool write_gpu(struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
+static bool view_gpus_write_gpu(struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
 {
-	if (!measure(gpu))
+	if (!view_gpus_measure(gpu))
 		return false;
 	ops_json_open(json, '{');
 	ops_json_key(json, "id");
@@ -309,7 +309,7 @@ bool view_write_gpus(const struct ops_views *views, struct ops_json_writer *json
 	for (size_t i = 0; done && i < views->gpus.count; i++) {
 		struct gpu gpu = gpu_of(views, i, false);
 
-		done = write_gpu(&gpu, range, json);
+		done = view_gpus_write_gpu(&gpu, range, json);
 		ops_intervals_release(&gpu.busy);
 	}
 	ops_json_close(json, ']');

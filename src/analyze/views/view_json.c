@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-static bool write_members(const struct ops_views *views, struct ops_json_writer *json)
+static bool view_json_write_members(const struct ops_views *views, struct ops_json_writer *json)
 {
 	return view_write_overview(views, json) && view_write_steps(views, json) && view_write_gpus(views, json) &&
 	       view_write_tensor_cores(views, json) && view_write_operators(views, json) &&
@@ -20,11 +20,11 @@ static bool write_members(const struct ops_views *views, struct ops_json_writer 
 	       view_write_recommendations(views, json);
 }
 
-static bool write_trace(const struct ops_trace *trace, struct ops_json_writer *json)
+static bool view_json_write_trace(const struct ops_trace *trace, struct ops_json_writer *json)
 {
 	struct ops_views own;
 	const struct ops_views *views = ops_views_open(&own, trace, true);
-	bool done = views && write_members(views, json);
+	bool done = views && view_json_write_members(views, json);
 
 	ops_views_release(&own);
 	return done;
@@ -37,7 +37,7 @@ enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, siz
 	bool done;
 
 	ops_json_open(&json, '{');
-	done = write_trace(trace, &json);
+	done = view_json_write_trace(trace, &json);
 	ops_json_close(&json, '}');
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
@@ -67,7 +67,7 @@ static bool add_worker(struct run *run, const struct ops_rank *about, const stru
 			ops_json_integer(json, about->span);
 		else
 			ops_json_null(json);
-		done = done && write_members(&views, json);
+		done = done && view_json_write_members(&views, json);
 	}
 	if (!done)
 		ops_views_release(&views);
@@ -104,7 +104,7 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 	return code;
 }
 
-static void release(struct run *run)
+static void view_json_release(struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
 		view_worker_release(&run->workers[i]);
@@ -113,7 +113,7 @@ static void release(struct run *run)
 }
 
 /* The workers of one span. */
-static bool write_span(struct run *run, int64_t span, struct ops_json_writer *json)
+static bool view_json_write_span(struct run *run, int64_t span, struct ops_json_writer *json)
 {
 	size_t taken = 0;
 
@@ -135,7 +135,7 @@ static bool write_distributed(struct run *run, struct ops_json_writer *json)
 	if (spans != 1)
 		ops_json_open(json, '[');
 	for (size_t i = 0; done && i < spans; i++)
-		done = write_span(run, run->workers[i].span, json);
+		done = view_json_write_span(run, run->workers[i].span, json);
 	if (spans != 1)
 		ops_json_close(json, ']');
 	return done;
@@ -160,7 +160,7 @@ enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struc
 	if (!code && !write_distributed(&run, &json))
 		code = ops_fault_memory(error);
 	ops_json_close(&json, '}');
-	release(&run);
+	view_json_release(&run);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
@@ -181,7 +181,7 @@ enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, c
 	for (size_t i = 0; done && i < run.count; i++)
 		run.some[i] = &run.workers[i];
 	done = done && view_write_distributed(run.some, run.count, &json);
-	release(&run);
+	view_json_release(&run);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -48,7 +48,7 @@ struct key {
 };
 
 /* String id of what launched it; OPS_NONE if that is unknown. */
-static uint32_t operator_of(const struct ops_views *views, const struct view_device_event *event)
+static uint32_t view_kernels_operator_of(const struct ops_views *views, const struct view_device_event *event)
 {
 	return event->node == OPS_NONE ? event->label : views->events->name[views->nodes.items[event->node].row];
 }
@@ -59,7 +59,7 @@ static struct ops_string operator_name(const struct ops_views *views, uint32_t o
 	                            : ops_trace_string(views->trace, operator);
 }
 
-static struct row *row_of(struct table *table, const struct view_device_event *event)
+static struct row *view_kernels_row_of(struct table *table, const struct view_device_event *event)
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[event->arguments];
@@ -68,7 +68,7 @@ static struct row *row_of(struct table *table, const struct view_device_event *e
 	struct row *row;
 
 	if (table->by_operator) {
-		key = (struct key){key.name, operator_of(views, event), kernel->grid, kernel->block, kernel->registers,
+		key = (struct key){key.name, view_kernels_operator_of(views, event), kernel->grid, kernel->block, kernel->registers,
 		                   kernel->shared_memory};
 	}
 	at = ops_intern_add(&table->keys, &key, sizeof(key));
@@ -84,12 +84,12 @@ static struct row *row_of(struct table *table, const struct view_device_event *e
 }
 
 /* By its own name alone: what is in it launched other kernels. */
-static bool is_eligible(const struct ops_views *views, uint32_t node)
+static bool view_kernels_is_eligible(const struct ops_views *views, uint32_t node)
 {
 	return views->names[views->events->name[views->nodes.items[node].row]] & (VIEW_NAME_ELIGIBLE | VIEW_NAME_ELIGIBLE_SINCE);
 }
 
-static bool sum(struct table *table)
+static bool view_kernels_sum(struct table *table)
 {
 	const struct ops_views *views = table->views;
 
@@ -105,7 +105,7 @@ static bool sum(struct table *table)
 		table->has_occupancy |= !isnan(kernel->occupancy_pct);
 		if (table->by_operator && !event->in_tree)
 			continue;
-		row = row_of(table, event);
+		row = view_kernels_row_of(table, event);
 		if (!row)
 			return false;
 		row->calls++;
@@ -114,7 +114,7 @@ static bool sum(struct table *table)
 		row->min_ns = duration_ns < row->min_ns ? duration_ns : row->min_ns;
 		row->blocks += isnan(kernel->blocks_per_sm) ? 0 : kernel->blocks_per_sm * (double)duration_ns;
 		row->occupancy += isnan(kernel->occupancy_pct) ? 0 : kernel->occupancy_pct * (double)duration_ns;
-		row->eligible |= event->node != OPS_NONE && is_eligible(views, event->node);
+		row->eligible |= event->node != OPS_NONE && view_kernels_is_eligible(views, event->node);
 	}
 	return true;
 }
@@ -126,7 +126,7 @@ static struct ops_string text_or_none(const struct ops_views *views, uint32_t te
 	return (struct ops_string){views->texts.entries[text].bytes, views->texts.entries[text].size};
 }
 
-static int compare_strings(struct ops_string a, struct ops_string b)
+static int view_kernels_compare_strings(struct ops_string a, struct ops_string b)
 {
 	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
 
@@ -134,7 +134,7 @@ static int compare_strings(struct ops_string a, struct ops_string b)
 }
 
 /* By total, the largest first, then by name, operator, grid and block. */
-static int compare_rows(const void *a, const void *b, void *context)
+static int view_kernels_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct table *table = context;
 	const struct ops_views *views = table->views;
@@ -144,14 +144,14 @@ static int compare_rows(const void *a, const void *b, void *context)
 	int order = (left->total_ns < right->total_ns) - (left->total_ns > right->total_ns);
 
 	if (!order)
-		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = view_kernels_compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
 	if (order || !table->by_operator)
 		return order;
-	order = compare_strings(operator_name(views, left->operator), operator_name(views, right->operator));
+	order = view_kernels_compare_strings(operator_name(views, left->operator), operator_name(views, right->operator));
 	if (!order)
-		order = compare_strings(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
+		order = view_kernels_compare_strings(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
 	if (!order)
-		order = compare_strings(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
+		order = view_kernels_compare_strings(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
 	if (!order)
 		order = (left->kernel > right->kernel) - (left->kernel < right->kernel);
 	return order;
@@ -176,7 +176,7 @@ static void write_properties(const struct table *table, struct ops_json_writer *
 	ops_json_bool(json, row->eligible);
 }
 
-static void write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
+static void view_kernels_write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
 {
 	const struct ops_views *views = table->views;
 	struct ops_string name = ops_trace_string(views->trace, row->name);
@@ -212,16 +212,16 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	ops_json_close(json, '}');
 }
 
-static void write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
+static void view_kernels_write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < table->rows.count && i < most; i++)
-		write_row(table, json, &table->rows.items[i]);
+		view_kernels_write_row(table, json, &table->rows.items[i]);
 	ops_json_close(json, ']');
 }
 
-static void write_table(const struct table *table, struct ops_json_writer *json)
+static void view_kernels_write_table(const struct table *table, struct ops_json_writer *json)
 {
 	uint64_t calls = 0;
 	int64_t total_ns = 0;
@@ -239,50 +239,50 @@ static void write_table(const struct table *table, struct ops_json_writer *json)
 		ops_json_key(json, "total");
 		ops_json_us(json, total_ns);
 	}
-	write_rows(table, "rows", table->by_operator ? ROWS_MAX : SIZE_MAX, json);
+	view_kernels_write_rows(table, "rows", table->by_operator ? ROWS_MAX : SIZE_MAX, json);
 	if (table->by_operator)
-		write_rows(table, "top", TOP_KERNELS, json);
+		view_kernels_write_rows(table, "top", TOP_KERNELS, json);
 	ops_json_close(json, '}');
 }
 
 /* Sums, longest first. Released by the caller in any case. */
-static bool table_init(struct table *table)
+static bool view_kernels_table_init(struct table *table)
 {
 	if (!table->views->has_kernels)
 		return true;
-	if (!sum(table))
+	if (!view_kernels_sum(table))
 		return false;
 	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table);
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), view_kernels_compare_rows, table);
 	return true;
 }
 
-static void table_release(struct table *table)
+static void view_kernels_table_release(struct table *table)
 {
 	ops_intern_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
 }
 
-static bool write_kernels(const struct ops_views *views, struct ops_json_writer *json, bool by_operator)
+static bool view_kernels_write_kernels(const struct ops_views *views, struct ops_json_writer *json, bool by_operator)
 {
 	struct table table = {.views = views, .by_operator = by_operator};
-	bool done = table_init(&table);
+	bool done = view_kernels_table_init(&table);
 
 	ops_json_key(json, by_operator ? "kernels_by_op" : "kernels");
 	if (!views->has_kernels)
 		ops_json_null(json);
 	else if (done)
-		write_table(&table, json);
-	table_release(&table);
+		view_kernels_write_table(&table, json);
+	view_kernels_table_release(&table);
 	return done;
 }
 
 bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *json)
 {
-	return write_kernels(views, json, false) && write_kernels(views, json, true);
+	return view_kernels_write_kernels(views, json, false) && view_kernels_write_kernels(views, json, true);
 }
 
-static void take_row(const struct table *table, const struct row *row, double all_ns,
+static void view_kernels_take_row(const struct table *table, const struct row *row, double all_ns,
                      void (*take)(void *context, const struct view_kernel_row *row), void *context)
 {
 	const struct ops_views *views = table->views;
@@ -309,13 +309,13 @@ bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t mo
                       void (*take)(void *context, const struct view_kernel_row *row), void *context)
 {
 	struct table table = {.views = views, .by_operator = by_operator};
-	bool done = table_init(&table);
+	bool done = view_kernels_table_init(&table);
 	double all_ns = 0;
 
 	for (size_t i = 0; i < table.rows.count; i++)
 		all_ns += (double)table.rows.items[i].total_ns;
 	for (size_t i = 0; done && i < table.rows.count && i < most; i++)
-		take_row(&table, &table.rows.items[i], all_ns, take, context);
-	table_release(&table);
+		view_kernels_take_row(&table, &table.rows.items[i], all_ns, take, context);
+	view_kernels_table_release(&table);
 	return done;
 }

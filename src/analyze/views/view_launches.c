@@ -13,12 +13,12 @@ struct linker {
 	uint32_t *launch_of; /* launch by row */
 };
 
-static bool is_device(uint8_t part)
+static bool view_launches_is_device(uint8_t part)
 {
 	return part == VIEW_KERNEL || part == VIEW_COPY || part == VIEW_FILL;
 }
 
-static bool add_device_event(struct ops_views *views, uint32_t row)
+static bool view_launches_add_device_event(struct ops_views *views, uint32_t row)
 {
 	struct view_device_event *event = OPS_ARRAY_PUSH(&views->device_events);
 
@@ -40,21 +40,21 @@ static bool add_launch(struct linker *linker, uint32_t row)
 	return true;
 }
 
-static bool collect(struct linker *linker)
+static bool view_launches_collect(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
 	size_t devices = 0, launches = 0;
 	bool done;
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
-		devices += is_device(views->parts[row]);
+		devices += view_launches_is_device(views->parts[row]);
 		launches += views->parts[row] == VIEW_LAUNCH;
 	}
 	done = OPS_ARRAY_RESERVE(&views->device_events, devices) && OPS_ARRAY_RESERVE(&views->launches, launches);
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		linker->launch_of[row] = OPS_NONE;
-		if (is_device(views->parts[row]))
-			done = add_device_event(views, row);
+		if (view_launches_is_device(views->parts[row]))
+			done = view_launches_add_device_event(views, row);
 		else if (views->parts[row] == VIEW_LAUNCH)
 			done = add_launch(linker, row);
 	}
@@ -94,7 +94,7 @@ static uint32_t around(const struct ops_views *views, uint32_t call, bool (*is_s
 	return row;
 }
 
-static bool is_collective(const struct ops_views *views, uint32_t row)
+static bool view_launches_is_collective(const struct ops_views *views, uint32_t row)
 {
 	return views->parts[row] == VIEW_LABEL && views->node_of[row] != OPS_NONE;
 }
@@ -111,7 +111,7 @@ static void link_calls(struct linker *linker)
 			launch->node = node_of_operator(views, operator, launch->row);
 		if (launch->node != OPS_NONE)
 			continue;
-		collective = around(views, launch->row, is_collective);
+		collective = around(views, launch->row, view_launches_is_collective);
 		launch->node = collective == OPS_NONE ? OPS_NONE : views->node_of[collective];
 	}
 }
@@ -166,7 +166,7 @@ bool view_launches_link(struct ops_views *views)
 	bool done;
 
 	linker.launch_of = ops_realloc_array(NULL, views->events->count + 1, sizeof(*linker.launch_of));
-	done = linker.launchers && linker.launch_of && collect(&linker);
+	done = linker.launchers && linker.launch_of && view_launches_collect(&linker);
 	if (done) {
 		link_calls(&linker);
 		link_events(&linker);

@@ -60,19 +60,19 @@ struct device {
 	uint64_t allocated_max, reserved_max;
 };
 
-static int key_of(const struct ops_memory_record *record)
+static int view_memory_key_of(const struct ops_memory_record *record)
 {
 	return record->device_type == OPS_DEVICE_CPU ? CPU_KEY : record->device_type << 16 | (uint16_t)record->device_index;
 }
 
-static bool is_of(const struct device *device, const struct ops_memory_record *record)
+static bool view_memory_is_of(const struct device *device, const struct ops_memory_record *record)
 {
-	return key_of(record) == device->key && !record->out_of_memory;
+	return view_memory_key_of(record) == device->key && !record->out_of_memory;
 }
 
 /* --- owners --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t innermost(const struct ops_views *views, uint32_t node, int64_t time_ns)
+static uint32_t view_memory_innermost(const struct ops_views *views, uint32_t node, int64_t time_ns)
 {
 	while (node != OPS_NONE && view_end(views, views->nodes.items[node].row) <= time_ns)
 		node = views->nodes.items[node].parent;
@@ -96,14 +96,14 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
 			if (view_holds(views, views->nodes.items[node].row))
 				open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
-		owners[i] = open[records[i].track] = innermost(views, open[records[i].track], records[i].time_ns);
+		owners[i] = open[records[i].track] = view_memory_innermost(views, open[records[i].track], records[i].time_ns);
 	}
 	ops_free(open);
 	return true;
 }
 
 /* The operator that a record belongs to, or OPS_NONE. */
-static uint32_t operator_of(const struct device *device, size_t record)
+static uint32_t view_memory_operator_of(const struct device *device, size_t record)
 {
 	uint32_t owner = device->owners[record];
 
@@ -112,7 +112,7 @@ static uint32_t operator_of(const struct device *device, size_t record)
 
 /* --- statistics ----------------------------------------------------------------------------------------------------- */
 
-static void add_record(struct amounts *to, int64_t bytes)
+static void view_memory_add_record(struct amounts *to, int64_t bytes)
 {
 	view_add(&to->increase, bytes);
 	to->count += bytes > 0;
@@ -131,7 +131,7 @@ static bool has_amounts(const struct amounts *amounts)
 	return amounts->increase || amounts->count || amounts->size;
 }
 
-static struct row *row_of(struct device *device, struct ops_map *names, uint32_t name)
+static struct row *view_memory_row_of(struct device *device, struct ops_map *names, uint32_t name)
 {
 	uint32_t *at = ops_map_slot(names, name, (uint32_t)device->rows.count);
 	struct row *row;
@@ -147,7 +147,7 @@ static struct row *row_of(struct device *device, struct ops_map *names, uint32_t
 }
 
 /* First what each node has itself, then from the last node to the first what is in it. */
-static bool sum(struct device *device)
+static bool view_memory_sum(struct device *device)
 {
 	const struct ops_views *views = device->views;
 	struct view_node *nodes = views->nodes.items;
@@ -157,12 +157,12 @@ static bool sum(struct device *device)
 
 	memset(device->sums, 0, (views->nodes.count + 1) * sizeof(*device->sums));
 	for (size_t i = 0; i < device->count; i++)
-		if (is_of(device, &device->records[i]) && operator_of(device, i) != OPS_NONE)
-			add_record(&device->sums[device->owners[i]], device->records[i].bytes);
+		if (view_memory_is_of(device, &device->records[i]) && view_memory_operator_of(device, i) != OPS_NONE)
+			view_memory_add_record(&device->sums[device->owners[i]], device->records[i].bytes);
 	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		if (nodes[i].kept != i || !view_is_operator(views, &nodes[i]))
 			continue;
-		row = row_of(device, &names, views->events->name[nodes[i].row]);
+		row = view_memory_row_of(device, &names, views->events->name[nodes[i].row]);
 		done = row != NULL;
 		if (!done)
 			break;
@@ -174,7 +174,7 @@ static bool sum(struct device *device)
 			add_amounts(&device->sums[nodes[i].parent], &device->sums[i]);
 	for (size_t i = 0; done && i < views->nodes.count; i++)
 		if (nodes[i].kept == i && view_is_operator(views, &nodes[i]))
-			add_amounts(&row_of(device, &names, views->events->name[nodes[i].row])->all, &device->sums[i]);
+			add_amounts(&view_memory_row_of(device, &names, views->events->name[nodes[i].row])->all, &device->sums[i]);
 	ops_map_release(&names);
 	return done;
 }
@@ -190,7 +190,7 @@ static bool sum_outside(struct device *device)
 		uint32_t name = owner == OPS_NONE ? OPS_NONE : views->events->name[views->nodes.items[owner].row];
 		uint32_t *at;
 
-		if (!is_of(device, &device->records[i]) || operator_of(device, i) != OPS_NONE)
+		if (!view_memory_is_of(device, &device->records[i]) || view_memory_operator_of(device, i) != OPS_NONE)
 			continue;
 		at = ops_map_slot(&names, name, (uint32_t)device->outside.count);
 		done = at != NULL;
@@ -202,22 +202,22 @@ static bool sum_outside(struct device *device)
 				*row = (struct row){.name = name};
 		}
 		if (done)
-			add_record(&device->outside.items[*at].self, device->records[i].bytes);
+			view_memory_add_record(&device->outside.items[*at].self, device->records[i].bytes);
 	}
 	ops_map_release(&names);
 	return done;
 }
 
-static struct ops_string name_of(const struct ops_views *views, uint32_t name)
+static struct ops_string view_memory_name_of(const struct ops_views *views, uint32_t name)
 {
 	return name == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(views->trace, name);
 }
 
-static int compare_rows(const void *a, const void *b, void *context)
+static int view_memory_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct ops_views *views = context;
 	const struct row *left = a, *right = b;
-	struct ops_string x = name_of(views, left->name), y = name_of(views, right->name);
+	struct ops_string x = view_memory_name_of(views, left->name), y = view_memory_name_of(views, right->name);
 	int order = (left->self.increase < right->self.increase) - (left->self.increase > right->self.increase);
 
 	if (!order)
@@ -235,9 +235,9 @@ static void settle_rows(struct device *device)
 			device->rows.items[kept++] = device->rows.items[i];
 	device->rows.count = kept;
 	if (kept)
-		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), compare_rows, (void *)device->views);
+		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), view_memory_compare_rows, (void *)device->views);
 	if (device->outside.count)
-		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), compare_rows, (void *)device->views);
+		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), view_memory_compare_rows, (void *)device->views);
 }
 
 /* --- curve and events ----------------------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ static void trace_curve(struct device *device)
 	for (size_t i = 0; i < device->count; i++) {
 		const struct ops_memory_record *record = &device->records[i];
 
-		if (!is_of(device, record))
+		if (!view_memory_is_of(device, record))
 			continue;
 		totals |= record->total_allocated || record->total_reserved;
 		device->points++;
@@ -265,13 +265,13 @@ static void trace_curve(struct device *device)
 		device->points = 0;
 }
 
-static struct event *add_event(struct device *device, size_t record)
+static struct event *view_memory_add_event(struct device *device, size_t record)
 {
 	struct event *event = OPS_ARRAY_PUSH(&device->events);
 	int64_t bytes = device->records[record].bytes;
 
 	if (event)
-		*event = (struct event){operator_of(device, record), bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
+		*event = (struct event){view_memory_operator_of(device, record), bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
 		                        INT64_MIN};
 	return event;
 }
@@ -289,7 +289,7 @@ static bool pair_event(struct device *device, struct ops_map *open, size_t i)
 		*at = OPS_NONE;
 		return true;
 	}
-	event = add_event(device, i);
+	event = view_memory_add_event(device, i);
 	if (!event)
 		return false;
 	if (record->bytes > 0) {
@@ -308,7 +308,7 @@ static bool pair_events(struct device *device)
 	bool done = true;
 
 	for (size_t i = 0; done && i < device->count; i++)
-		if (is_of(device, &device->records[i]) && device->records[i].address)
+		if (view_memory_is_of(device, &device->records[i]) && device->records[i].address)
 			done = pair_event(device, &open, i);
 	ops_map_release(&open);
 	return done;
@@ -319,7 +319,7 @@ static int64_t known_ns(const struct event *event)
 	return event->allocated_ns == INT64_MIN ? event->freed_ns : event->allocated_ns;
 }
 
-static int compare_events(const void *a, const void *b)
+static int view_memory_compare_events(const void *a, const void *b)
 {
 	const struct event *left = a, *right = b;
 
@@ -363,7 +363,7 @@ static void write_default(struct ops_json_writer *json, int key)
 	ops_json_text(json, room, strlen(room));
 }
 
-static void write_rows(const struct device *device, struct ops_json_writer *json)
+static void view_memory_write_rows(const struct device *device, struct ops_json_writer *json)
 {
 	write_device_key(device, json);
 	ops_json_open(json, '[');
@@ -398,7 +398,7 @@ static void write_outside(const struct device *device, struct ops_json_writer *j
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < device->outside.count; i++) {
 		const struct row *row = &device->outside.items[i];
-		struct ops_string name = name_of(device->views, row->name);
+		struct ops_string name = view_memory_name_of(device->views, row->name);
 
 		ops_json_open(json, '{');
 		ops_json_key(json, "name");
@@ -425,7 +425,7 @@ static void write_point(const struct device *device, struct ops_json_writer *jso
 	ops_json_close(json, ']');
 }
 
-static void write_curve(const struct device *device, struct ops_json_writer *json)
+static void view_memory_write_curve(const struct device *device, struct ops_json_writer *json)
 {
 	write_device_key(device, json);
 	ops_json_open(json, '{');
@@ -440,7 +440,7 @@ static void write_curve(const struct device *device, struct ops_json_writer *jso
 	ops_json_close(json, '}');
 }
 
-static void write_peak(const struct device *device, struct ops_json_writer *json)
+static void view_memory_write_peak(const struct device *device, struct ops_json_writer *json)
 {
 	char text[64];
 
@@ -473,7 +473,7 @@ static void write_owner(const struct device *device, struct ops_json_writer *jso
 	ops_buffer_release(&text);
 }
 
-static void write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t origin_ns)
+static void view_memory_write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t origin_ns)
 {
 	ops_json_key(json, key);
 	if (time_ns == INT64_MIN || origin_ns == INT64_MIN)
@@ -482,7 +482,7 @@ static void write_time(struct ops_json_writer *json, const char *key, int64_t ti
 		ops_json_us(json, time_ns - origin_ns);
 }
 
-static void write_events(const struct device *device, struct ops_json_writer *json)
+static void view_memory_write_events(const struct device *device, struct ops_json_writer *json)
 {
 	int64_t origin_ns = device->views->first_ns;
 	uint64_t allocated = 0, freed = 0;
@@ -510,9 +510,9 @@ static void write_events(const struct device *device, struct ops_json_writer *js
 		write_owner(device, json, event->node);
 		ops_json_key(json, "size");
 		ops_json_integer(json, event->size);
-		write_time(json, "alloc_ts", event->allocated_ns, origin_ns);
-		write_time(json, "free_ts", event->freed_ns, origin_ns);
-		write_time(json, "duration", event->freed_ns, event->allocated_ns);
+		view_memory_write_time(json, "alloc_ts", event->allocated_ns, origin_ns);
+		view_memory_write_time(json, "free_ts", event->freed_ns, origin_ns);
+		view_memory_write_time(json, "duration", event->freed_ns, event->allocated_ns);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -540,7 +540,7 @@ static void write_stats(const struct memory *memory, struct ops_json_writer *jso
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].rows.count)
-			write_rows(&memory->devices.items[i], json);
+			view_memory_write_rows(&memory->devices.items[i], json);
 	ops_json_close(json, '}');
 	ops_json_key(json, "outside_operators");
 	ops_json_open(json, '{');
@@ -576,7 +576,7 @@ static void write_curves(const struct memory *memory, struct ops_json_writer *js
 	ops_json_close(json, '}');
 }
 
-static void write_all(const struct memory *memory, struct ops_json_writer *json)
+static void view_memory_write_all(const struct memory *memory, struct ops_json_writer *json)
 {
 	int key = CPU_KEY;
 
@@ -591,15 +591,15 @@ static void write_all(const struct memory *memory, struct ops_json_writer *json)
 	ops_json_key(json, "curve");
 	ops_json_open(json, '{');
 	write_default(json, key);
-	write_curves(memory, json, "devices", write_curve);
+	write_curves(memory, json, "devices", view_memory_write_curve);
 	write_curves(memory, json, "display_points", write_display_points);
-	write_curves(memory, json, "peak_text", write_peak);
+	write_curves(memory, json, "peak_text", view_memory_write_peak);
 	ops_json_close(json, '}');
 	ops_json_key(json, "events");
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].events.count)
-			write_events(&memory->devices.items[i], json);
+			view_memory_write_events(&memory->devices.items[i], json);
 	ops_json_close(json, '}');
 	ops_json_close(json, '}');
 }
@@ -615,7 +615,7 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	bool done = true;
 
 	for (size_t i = 0; done && i < count; i++) {
-		int key = key_of(&records[i]);
+		int key = view_memory_key_of(&records[i]);
 		size_t before = keys.count;
 		struct device *device;
 
@@ -636,7 +636,7 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	return done;
 }
 
-static bool look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
+static bool view_memory_look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
 {
 	if (!find_devices(memory, records, count))
 		return false;
@@ -650,12 +650,12 @@ static bool look(const struct ops_views *views, struct memory *memory, const str
 		device->views = views;
 		device->owners = memory->owners;
 		device->sums = memory->sums;
-		if (!sum(device) || !sum_outside(device) || !pair_events(device))
+		if (!view_memory_sum(device) || !sum_outside(device) || !pair_events(device))
 			return false;
 		settle_rows(device);
 		trace_curve(device);
 		if (device->events.count)
-			qsort(device->events.items, device->events.count, sizeof(*device->events.items), compare_events);
+			qsort(device->events.items, device->events.count, sizeof(*device->events.items), view_memory_compare_events);
 	}
 	return true;
 }
@@ -665,11 +665,11 @@ bool view_write_memory(const struct ops_views *views, struct ops_json_writer *js
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(views->trace, &count);
 	struct memory memory = {0};
-	bool done = look(views, &memory, records, count);
+	bool done = view_memory_look(views, &memory, records, count);
 
 	ops_json_key(json, "memory");
 	if (done && memory.records)
-		write_all(&memory, json);
+		view_memory_write_all(&memory, json);
 	else
 		ops_json_null(json);
 	for (size_t i = 0; i < memory.devices.count; i++) {

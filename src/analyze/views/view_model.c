@@ -46,7 +46,7 @@ static uint16_t name_bits(struct ops_string name)
 	return bits;
 }
 
-static uint16_t name_of(struct ops_views *views, uint32_t string)
+static uint16_t view_model_name_of(struct ops_views *views, uint32_t string)
 {
 	if (!views->names[string])
 		views->names[string] = name_bits(ops_trace_string(views->trace, string));
@@ -83,7 +83,7 @@ static uint8_t part_of_function(const struct ops_views *views, uint32_t row)
 
 static uint8_t part_of(struct ops_views *views, uint32_t row)
 {
-	uint16_t name = name_of(views, views->events->name[row]);
+	uint16_t name = view_model_name_of(views, views->events->name[row]);
 	uint8_t part;
 
 	switch (views->events->kind[row]) {
@@ -121,7 +121,7 @@ static void see(struct ops_views *views, int64_t start_ns, int64_t end_ns)
 }
 
 /* Marks that a name leaves on the whole trace. */
-static void mark(struct ops_views *views, uint8_t part, uint16_t name)
+static void view_model_mark(struct ops_views *views, uint8_t part, uint16_t name)
 {
 	views->has_launches |= part == VIEW_LAUNCH;
 	views->has_kernels |= part == VIEW_KERNEL;
@@ -147,10 +147,10 @@ static void find_parts(struct ops_views *views)
 		views->parts[row] = part;
 		/* Driver calls were no part of the plugin's count, which has to agree. */
 		if (part == VIEW_NOTHING || events->kind[row] == OPS_EVENT_DRIVER) {
-			mark(views, part, 0);
+			view_model_mark(views, part, 0);
 			continue;
 		}
-		mark(views, part, views->names[events->name[row]]);
+		view_model_mark(views, part, views->names[events->name[row]]);
 		see(views, events->start_ns[row], events->end_ns[row]);
 	}
 	views->has_collectives = views->has_nccl || views->has_gloo;
@@ -201,19 +201,19 @@ static void free_views(void *object)
 	ops_free(object);
 }
 
-static size_t bytes_of(const struct ops_views *views)
+static size_t view_model_bytes_of(const struct ops_views *views)
 {
 	return sizeof(*views) + views->events->count * (sizeof(*views->parts) + sizeof(*views->node_of)) +
 	       views->nodes.count * sizeof(*views->nodes.items) + views->launches.count * sizeof(*views->launches.items) +
 	       views->device_events.count * sizeof(*views->device_events.items);
 }
 
-static void derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+static void view_model_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
 {
 	struct ops_views *views = ops_alloc_zeroed(1, sizeof(*views));
 
 	if (views && ops_views_init(views, trace))
-		*ret_made = (struct ops_derived_object){views, free_views, bytes_of(views)};
+		*ret_made = (struct ops_derived_object){views, free_views, view_model_bytes_of(views)};
 	else if (views)
 		free_views(views);
 }
@@ -222,7 +222,7 @@ const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_t
 {
 	*own = (struct ops_views){0};
 	if (keep || ops_trace_derived(trace, OPS_DERIVED_VIEWS))
-		return ops_trace_derive(trace, OPS_DERIVED_VIEWS, derive);
+		return ops_trace_derive(trace, OPS_DERIVED_VIEWS, view_model_derive);
 	return ops_views_init(own, trace) ? own : NULL;
 }
 

@@ -44,7 +44,7 @@ struct modules {
 	OPS_ARRAY(uint32_t) roots;
 };
 
-static struct ops_string cut(struct ops_string name, const char *prefix)
+static struct ops_string view_modules_cut(struct ops_string name, const char *prefix)
 {
 	size_t size = strlen(prefix);
 
@@ -56,14 +56,14 @@ static struct ops_string cut(struct ops_string name, const char *prefix)
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
 /* "torch.nn.modules.linear.Linear: net.0" is net.0. */
-static struct ops_string module_name(const struct ops_views *views, uint32_t row)
+static struct ops_string view_modules_module_name(const struct ops_views *views, uint32_t row)
 {
 	struct ops_string name = view_row_name(views, row);
 	const char *colon;
 
 	if (views->parts[row] == VIEW_MODULE)
-		return cut(name, "nn.Module: ");
-	name = cut(name, "[pl][module]");
+		return view_modules_cut(name, "nn.Module: ");
+	name = view_modules_cut(name, "[pl][module]");
 	colon = memmem(name.bytes, name.size, ": ", 2);
 	if (!colon)
 		return name;
@@ -78,7 +78,7 @@ static int64_t module_number(const struct ops_views *views, uint32_t row)
 /* The entry of a name and number; added if new. OPS_NONE when memory is out. */
 static uint32_t figures_of(struct modules *modules, uint32_t row)
 {
-	struct ops_string name = module_name(modules->views, row);
+	struct ops_string name = view_modules_module_name(modules->views, row);
 	int64_t number = module_number(modules->views, row);
 	struct ops_buffer key = {0};
 	struct figures *made;
@@ -98,7 +98,7 @@ static uint32_t figures_of(struct modules *modules, uint32_t row)
 	return at;
 }
 
-static bool sum(struct modules *modules)
+static bool view_modules_sum(struct modules *modules)
 {
 	const struct ops_views *views = modules->views;
 
@@ -189,7 +189,7 @@ static uint32_t caller_of(const struct ops_views *views, const struct calls *cal
 	return events->python_parent[row] == OPS_NONE ? OPS_NONE : ops_map_find(&calls->ids, events->python_parent[row]);
 }
 
-static bool is_call(const struct ops_views *views, uint32_t row)
+static bool view_modules_is_call(const struct ops_views *views, uint32_t row)
 {
 	return views->parts[row] == VIEW_MODULE || views->parts[row] == VIEW_FUNCTION;
 }
@@ -202,13 +202,13 @@ static bool find_callers(const struct ops_views *views, struct calls *calls, uin
 	for (uint32_t row = 0; row < events->count; row++) {
 		uint32_t caller;
 
-		if (!is_call(views, row))
+		if (!view_modules_is_call(views, row))
 			continue;
 		if (events->python_id && events->python_id[row] != OPS_NONE &&
 		    !ops_map_add(&calls->ids, events->python_id[row], row))
 			return false;
 		caller = caller_of(views, calls, row);
-		while (caller != OPS_NONE && !is_call(views, caller))
+		while (caller != OPS_NONE && !view_modules_is_call(views, caller))
 			caller = events->parent[caller];
 		outer[row] = caller == OPS_NONE || caller >= row ? OPS_NONE : calls->module[caller];
 		calls->module[row] = views->parts[row] == VIEW_MODULE ? row : outer[row];
@@ -217,7 +217,7 @@ static bool find_callers(const struct ops_views *views, struct calls *calls, uin
 }
 
 /* What the call is equal to: its name, number and the kinds of the calls below. */
-static bool find_kind(struct modules *modules, struct calls *calls, uint32_t row)
+static bool view_modules_find_kind(struct modules *modules, struct calls *calls, uint32_t row)
 {
 	struct ops_buffer text = {0};
 	uint32_t figures = figures_of(modules, row);
@@ -231,13 +231,13 @@ static bool find_kind(struct modules *modules, struct calls *calls, uint32_t row
 	return calls->kind[row] != OPS_NONE;
 }
 
-static bool add_module(struct modules *modules, uint32_t row)
+static bool view_modules_add_module(struct modules *modules, uint32_t row)
 {
 	uint32_t figures = figures_of(modules, row);
 	struct module *module = figures == OPS_NONE ? NULL : OPS_ARRAY_PUSH(&modules->items);
 
 	if (module)
-		*module = (struct module){module_name(modules->views, row), module_number(modules->views, row), figures,
+		*module = (struct module){view_modules_module_name(modules->views, row), module_number(modules->views, row), figures,
 		                          OPS_NONE, OPS_NONE};
 	return module != NULL;
 }
@@ -258,7 +258,7 @@ static bool add_calls(struct modules *modules, const struct calls *calls, uint32
 		struct pair pair = todo.items[--todo.count];
 		uint32_t at = (uint32_t)modules->items.count, before = OPS_NONE;
 
-		done = add_module(modules, pair.row);
+		done = view_modules_add_module(modules, pair.row);
 		if (!done)
 			break;
 		/* The last child comes off first, and goes before those that are there. */
@@ -295,7 +295,7 @@ static bool find_kinds(struct modules *modules, struct calls *calls, const uint3
 	for (size_t row = views->events->count; row-- > 0;) {
 		if (views->parts[row] != VIEW_MODULE)
 			continue;
-		if (!find_kind(modules, calls, (uint32_t)row))
+		if (!view_modules_find_kind(modules, calls, (uint32_t)row))
 			return false;
 		if (outer[row] == OPS_NONE)
 			continue;
@@ -351,11 +351,11 @@ static bool collect_names(struct modules *modules)
 
 		if (views->parts[row] != VIEW_LIGHTNING_MODULE)
 			continue;
-		name = module_name(views, row);
+		name = view_modules_module_name(views, row);
 		done = ops_intern_add(&names, name.bytes, name.size) != OPS_INTERN_NONE;
 		if (!done || names.count == modules->items.count)
 			continue;
-		done = add_module(modules, row);
+		done = view_modules_add_module(modules, row);
 	}
 	for (size_t i = modules->items.count; done && i-- > 0;) {
 		struct module *module = &modules->items.items[i];
@@ -374,7 +374,7 @@ static bool collect_names(struct modules *modules)
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
 
-static int compare_roots(const void *a, const void *b, void *context)
+static int view_modules_compare_roots(const void *a, const void *b, void *context)
 {
 	const struct modules *modules = context;
 	const struct module *left = &modules->items.items[*(const uint32_t *)a];
@@ -387,7 +387,7 @@ static int compare_roots(const void *a, const void *b, void *context)
 	return order ? order : (left > right) - (left < right);
 }
 
-static void write_figures(const struct modules *modules, struct ops_json_writer *json, const struct module *module)
+static void view_modules_write_figures(const struct modules *modules, struct ops_json_writer *json, const struct module *module)
 {
 	const struct figures *figures = &modules->figures.items[module->figures];
 	int64_t total_ns = figures->device_total_ns > 0 ? figures->device_total_ns : figures->host_total_ns;
@@ -429,7 +429,7 @@ static bool write_module(const struct modules *modules, struct ops_json_writer *
 			break;
 		*pushed = at;
 		ops_json_open(json, '{');
-		write_figures(modules, json, &modules->items.items[at]);
+		view_modules_write_figures(modules, json, &modules->items.items[at]);
 		ops_json_key(json, "children");
 		ops_json_open(json, '[');
 		at = modules->items.items[at].first;
@@ -457,9 +457,9 @@ bool view_write_modules(const struct ops_views *views, struct ops_json_writer *j
 		ops_json_null(json);
 		return true;
 	}
-	done = sum(&modules) && sum_backward(&modules) && (views->lightning ? collect_names(&modules) : collect_calls(&modules));
+	done = view_modules_sum(&modules) && sum_backward(&modules) && (views->lightning ? collect_names(&modules) : collect_calls(&modules));
 	if (done && modules.roots.count)
-		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), compare_roots, &modules);
+		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), view_modules_compare_roots, &modules);
 	ops_json_open(json, '[');
 	for (size_t i = 0; done && i < modules.roots.count; i++)
 		done = write_module(&modules, json, modules.roots.items[i]);

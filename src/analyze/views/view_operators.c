@@ -115,7 +115,7 @@ static bool shapes_of(struct table *table, uint32_t inputs, uint32_t *ret_text)
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-static struct row *row_of(struct table *table, const struct view_node *node)
+static struct row *view_operators_row_of(struct table *table, const struct view_node *node)
 {
 	const struct ops_events *events = table->views->events;
 	uint32_t name = events->name[node->row], shapes = OPS_NONE;
@@ -144,7 +144,7 @@ static void sum_extras(const struct extras *extras, const struct ops_trace *trac
 	view_add(&row->flops, ops_flops_of(trace, event, extras->formulas));
 }
 
-static bool sum(struct table *table)
+static bool view_operators_sum(struct table *table)
 {
 	const struct ops_views *views = table->views;
 
@@ -155,7 +155,7 @@ static bool sum(struct table *table)
 
 		if (node->kept != i || !view_is_operator(views, node))
 			continue;
-		row = row_of(table, node);
+		row = view_operators_row_of(table, node);
 		if (!row)
 			return false;
 		duration_ns = view_duration(views, node->row);
@@ -177,7 +177,7 @@ static bool sum(struct table *table)
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-static int compare_strings(struct ops_string a, struct ops_string b)
+static int view_operators_compare_strings(struct ops_string a, struct ops_string b)
 {
 	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
 
@@ -192,7 +192,7 @@ static struct ops_string shapes_text(const struct table *table, uint32_t shapes)
 }
 
 /* By device self, else host self, the largest first; then by name and shapes. */
-static int compare_rows(const void *a, const void *b, void *context)
+static int view_operators_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct table *table = context;
 	const struct ops_views *views = table->views;
@@ -202,26 +202,26 @@ static int compare_rows(const void *a, const void *b, void *context)
 	if (!order)
 		order = (left->host_self_ns < right->host_self_ns) - (left->host_self_ns > right->host_self_ns);
 	if (!order)
-		order = compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = view_operators_compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
-		order = compare_strings(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
+		order = view_operators_compare_strings(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
 	return order;
 }
 
 static void sort(struct table *table)
 {
 	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), compare_rows, table);
+		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), view_operators_compare_rows, table);
 }
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
 
-static double percent(int64_t part_ns, int64_t whole_ns)
+static double view_operators_percent(int64_t part_ns, int64_t whole_ns)
 {
 	return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
 }
 
-static void write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
+static void view_operators_write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
 {
 	const struct ops_views *views = table->views;
 	struct ops_string name = ops_trace_string(views->trace, row->name);
@@ -252,25 +252,25 @@ static void write_row(const struct table *table, struct ops_json_writer *json, c
 	ops_json_key(json, "tc_eligible");
 	ops_json_bool(json, row->eligible);
 	ops_json_key(json, "tc_self_pct");
-	ops_json_number(json, percent(row->tensor_self_ns, row->device_self_ns));
+	ops_json_number(json, view_operators_percent(row->tensor_self_ns, row->device_self_ns));
 	ops_json_key(json, "tc_total_pct");
-	ops_json_number(json, percent(row->tensor_total_ns, row->device_total_ns));
+	ops_json_number(json, view_operators_percent(row->tensor_total_ns, row->device_total_ns));
 	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
 	ops_json_member(json, "self_device_memory_bytes", row->device_memory);
 	ops_json_member(json, "flops", row->flops);
 	ops_json_close(json, '}');
 }
 
-static void write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
+static void view_operators_write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < table->rows.count && i < most; i++)
-		write_row(table, json, &table->rows.items[i]);
+		view_operators_write_row(table, json, &table->rows.items[i]);
 	ops_json_close(json, ']');
 }
 
-static void write_by_name(const struct table *table, struct ops_json_writer *json)
+static void view_operators_write_by_name(const struct table *table, struct ops_json_writer *json)
 {
 	const struct ops_views *views = table->views;
 	struct row all = {0};
@@ -293,7 +293,7 @@ static void write_by_name(const struct table *table, struct ops_json_writer *jso
 	ops_json_us(json, all.host_self_ns);
 	ops_json_key(json, "sum_device_self");
 	ops_json_us(json, all.device_self_ns);
-	write_rows(table, "rows", SIZE_MAX, json);
+	view_operators_write_rows(table, "rows", SIZE_MAX, json);
 	ops_json_close(json, '}');
 }
 
@@ -303,12 +303,12 @@ static void write_by_shapes(const struct table *table, struct ops_json_writer *j
 	ops_json_open(json, '{');
 	ops_json_key(json, "distinct");
 	ops_json_integer(json, (int64_t)table->rows.count);
-	write_rows(table, "rows", ROWS_MAX, json);
-	write_rows(table, "top", TOP_SHAPES, json);
+	view_operators_write_rows(table, "rows", ROWS_MAX, json);
+	view_operators_write_rows(table, "top", TOP_SHAPES, json);
 	ops_json_close(json, '}');
 }
 
-static void release(struct table *table)
+static void view_operators_release(struct table *table)
 {
 	ops_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
@@ -320,7 +320,7 @@ bool view_each_operator(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_operator_row *row), void *context)
 {
 	struct table by_name = {.views = views};
-	bool done = sum(&by_name);
+	bool done = view_operators_sum(&by_name);
 
 	if (done)
 		sort(&by_name);
@@ -330,7 +330,7 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 		take(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
 		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns});
 	}
-	release(&by_name);
+	view_operators_release(&by_name);
 	return done;
 }
 
@@ -339,24 +339,24 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
 	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras};
 	size_t lists = ops_trace_inputs_count(views->trace) + 1;
-	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) && sum(&by_name);
+	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) && view_operators_sum(&by_name);
 
 	if (done) {
 		sort(&by_name);
-		write_by_name(&by_name, json);
+		view_operators_write_by_name(&by_name, json);
 		by_shapes.shapes = ops_realloc_array(NULL, lists, sizeof(*by_shapes.shapes));
 		done = by_shapes.shapes != NULL;
 	}
 	if (done) {
 		memset(by_shapes.shapes, 0xff, lists * sizeof(*by_shapes.shapes));
-		done = sum(&by_shapes);
+		done = view_operators_sum(&by_shapes);
 	}
 	if (done) {
 		sort(&by_shapes);
 		write_by_shapes(&by_shapes, json);
 	}
-	release(&by_name);
-	release(&by_shapes);
+	view_operators_release(&by_name);
+	view_operators_release(&by_shapes);
 	ops_event_costs_release(&extras.costs);
 	ops_free(extras.formulas);
 	return done;

@@ -46,7 +46,7 @@ static void write_flags(const struct ops_views *views, struct ops_json_writer *j
 	ops_json_close(json, '}');
 }
 
-static void write_names(const struct ops_views *views, struct ops_json_writer *json)
+static void view_overview_write_names(const struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t records;
 
@@ -65,7 +65,7 @@ static void write_names(const struct ops_views *views, struct ops_json_writer *j
 	ops_json_close(json, ']');
 }
 
-static void write_devices(const struct ops_views *views, struct ops_json_writer *json)
+static void view_overview_write_devices(const struct ops_views *views, struct ops_json_writer *json)
 {
 	ops_json_key(json, "devices");
 	ops_json_open(json, '[');
@@ -140,7 +140,7 @@ bool view_write_overview(const struct ops_views *views, struct ops_json_writer *
 	else
 		ops_json_null(json);
 	write_flags(views, json);
-	write_names(views, json);
-	write_devices(views, json);
+	view_overview_write_names(views, json);
+	view_overview_write_devices(views, json);
 	return true;
 }

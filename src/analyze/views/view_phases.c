@@ -15,7 +15,7 @@ static struct ops_interval host_range(const struct view_step *step)
 }
 
 /* When an operator runs on any thread. */
-static bool find_operators(const struct ops_views *views, struct ops_intervals *running)
+static bool view_phases_find_operators(const struct ops_views *views, struct ops_intervals *running)
 {
 	for (uint32_t row = 0; row < views->events->count; row++)
 		if (views->parts[row] == VIEW_OPERATOR && !ops_intervals_merge(running, view_start(views, row), view_end(views, row)))
@@ -24,7 +24,7 @@ static bool find_operators(const struct ops_views *views, struct ops_intervals *
 }
 
 /* Device work belongs to the phase, and to the step, in which its call starts. */
-static void add_device_work(const struct ops_views *views, const struct ops_phases *found, struct view_step_phases *phases)
+static void view_phases_add_device_work(const struct ops_views *views, const struct ops_phases *found, struct view_step_phases *phases)
 {
 	for (size_t i = 0; i < views->launches.count; i++) {
 		const struct view_launch *launch = &views->launches.items[i];
@@ -63,7 +63,7 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 	bool done;
 
 	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
-	done = phases->steps && find_operators(views, &running) && ops_phases_find(&found, views->trace, views->host_steps);
+	done = phases->steps && view_phases_find_operators(views, &running) && ops_phases_find(&found, views->trace, views->host_steps);
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_interval range = host_range(&views->steps.items[i]);
 
@@ -71,7 +71,7 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 		ops_phases_common(&found, &running, range, phases->steps[i].operators_ns);
 	}
 	if (done) {
-		add_device_work(views, &found, phases);
+		view_phases_add_device_work(views, &found, phases);
 		average(views, phases);
 	}
 	ops_phases_release(&found);
@@ -87,7 +87,7 @@ void view_phases_release(struct view_step_phases *phases)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT], double total_ns)
+static void view_phases_write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT], double total_ns)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
@@ -124,7 +124,7 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
-	write_averages(json, "average", phases->host_ns, phases->total_ns);
+	view_phases_write_averages(json, "average", phases->host_ns, phases->total_ns);
 	ops_json_key(json, "average_pct");
 	ops_json_open(json, '{');
 	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
@@ -132,7 +132,7 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 		ops_json_number(json, phases->total_ns > 0 ? rint(10000 * phases->host_ns[phase] / phases->total_ns) / 100 : (double)NAN);
 	}
 	ops_json_close(json, '}');
-	write_averages(json, "average_operators", phases->operators_ns, -1);
-	write_averages(json, "average_device", phases->device_ns, -1);
+	view_phases_write_averages(json, "average_operators", phases->operators_ns, -1);
+	view_phases_write_averages(json, "average_device", phases->device_ns, -1);
 	ops_json_close(json, '}');
 }

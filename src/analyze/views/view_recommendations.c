@@ -102,7 +102,7 @@ static void judge_memory(const struct ops_views *views, struct recommendations *
 	}
 }
 
-static bool judge(const struct ops_views *views, struct recommendations *found)
+static bool view_recommendations_judge(const struct ops_views *views, struct recommendations *found)
 {
 	*found = (struct recommendations){.loader_pct = share_above(views, VIEW_TIME_LOADER, LOADER_PCT),
 	                                  .communication_pct = share_above(views, VIEW_TIME_COMMUNICATION, COMMUNICATION_PCT),
@@ -115,7 +115,7 @@ static bool judge(const struct ops_views *views, struct recommendations *found)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void begin(struct ops_json_writer *json, const char *id)
+static void view_recommendations_begin(struct ops_json_writer *json, const char *id)
 {
 	ops_json_open(json, '{');
 	ops_json_key(json, "id");
@@ -123,7 +123,7 @@ static void begin(struct ops_json_writer *json, const char *id)
 }
 
 /* Half to even, as everywhere in these views. */
-static void write_number(struct ops_json_writer *json, const char *key, double value, double scale)
+static void view_recommendations_write_number(struct ops_json_writer *json, const char *key, double value, double scale)
 {
 	ops_json_key(json, key);
 	ops_json_number(json, rint(value * scale) / scale);
@@ -133,20 +133,20 @@ static void write_percent(struct ops_json_writer *json, const char *id, double p
 {
 	if (isnan(pct))
 		return;
-	begin(json, id);
-	write_number(json, "percent", pct, scale);
+	view_recommendations_begin(json, id);
+	view_recommendations_write_number(json, "percent", pct, scale);
 	ops_json_close(json, '}');
 }
 
-static void write_id(struct ops_json_writer *json, const char *id)
+static void view_recommendations_write_id(struct ops_json_writer *json, const char *id)
 {
-	begin(json, id);
+	view_recommendations_begin(json, id);
 	ops_json_close(json, '}');
 }
 
 static void write_gpus(struct ops_json_writer *json, const struct recommendations *found)
 {
-	begin(json, "LOW_GPU_UTILIZATION");
+	view_recommendations_begin(json, "LOW_GPU_UTILIZATION");
 	ops_json_key(json, "gpus");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < found->idle_gpus.count; i++)
@@ -155,11 +155,11 @@ static void write_gpus(struct ops_json_writer *json, const struct recommendation
 	ops_json_close(json, '}');
 }
 
-static void write_memory(struct ops_json_writer *json, const struct recommendations *found)
+static void view_recommendations_write_memory(struct ops_json_writer *json, const struct recommendations *found)
 {
-	begin(json, "GPU_MEMORY_NEAR_LIMIT");
-	write_number(json, "percent", found->memory_pct, 10);
-	write_number(json, "capacity_gb", found->memory_gib, 10);
+	view_recommendations_begin(json, "GPU_MEMORY_NEAR_LIMIT");
+	view_recommendations_write_number(json, "percent", found->memory_pct, 10);
+	view_recommendations_write_number(json, "capacity_gb", found->memory_gib, 10);
 	ops_json_key(json, "gpu");
 	ops_json_integer(json, found->memory_device);
 	ops_json_close(json, '}');
@@ -168,21 +168,21 @@ static void write_memory(struct ops_json_writer *json, const struct recommendati
 bool view_write_recommendations(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct recommendations found;
-	bool done = judge(views, &found);
+	bool done = view_recommendations_judge(views, &found);
 
 	ops_json_key(json, "recommendations");
 	ops_json_open(json, '[');
 	write_percent(json, "DATALOADER_BOUND", found.loader_pct, 10);
 	if (found.prefer_ddp)
-		write_id(json, "PREFER_DDP_OVER_DP");
+		view_recommendations_write_id(json, "PREFER_DDP_OVER_DP");
 	if (found.prefer_nccl)
-		write_id(json, "PREFER_NCCL");
+		view_recommendations_write_id(json, "PREFER_NCCL");
 	write_percent(json, "COMMUNICATION_BOUND", found.communication_pct, 10);
 	if (found.idle_gpus.count)
 		write_gpus(json, &found);
 	write_percent(json, "ENABLE_AMP", found.eligible_pct, 1);
 	if (!isnan(found.memory_pct))
-		write_memory(json, &found);
+		view_recommendations_write_memory(json, &found);
 	ops_json_close(json, ']');
 	OPS_ARRAY_RELEASE(&found.idle_gpus);
 	return done;

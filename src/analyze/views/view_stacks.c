@@ -64,7 +64,7 @@ static uint32_t *number_texts(const struct ops_trace *trace)
 	return of_row;
 }
 
-static bool add(const struct ops_views *views, struct stacks *stacks, uint32_t row)
+static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks, uint32_t row)
 {
 	uint32_t name = views->events->name[row];
 	size_t before = stacks->pairs.count;
@@ -88,7 +88,7 @@ static bool add(const struct ops_views *views, struct stacks *stacks, uint32_t r
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int view_stacks_compare(const void *a, const void *b)
 {
 	const struct name *left = a, *right = b;
 	size_t shorter = left->text.size < right->text.size ? left->text.size : right->text.size;
@@ -115,7 +115,7 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 }
 
 /* Counts by `of_row`, which it frees; NULL is out of memory. */
-static bool count(const struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
+static bool view_stacks_count(const struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
 {
 	struct stacks stacks = {.of_row = of_row};
 	bool done = of_row != NULL;
@@ -124,10 +124,10 @@ static bool count(const struct ops_views *views, uint32_t *of_row, struct ops_js
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->kept == i && view_is_operator(views, node) && stacks.of_row[node->row] != OPS_NONE)
-			done = add(views, &stacks, node->row);
+			done = view_stacks_add(views, &stacks, node->row);
 	}
 	if (done && stacks.list.count)
-		qsort(stacks.list.items, stacks.list.count, sizeof(*stacks.list.items), compare);
+		qsort(stacks.list.items, stacks.list.count, sizeof(*stacks.list.items), view_stacks_compare);
 	if (done)
 		write(&stacks, json);
 	ops_free(stacks.of_row);
@@ -143,8 +143,8 @@ bool view_write_call_stacks(const struct ops_views *views, struct ops_json_write
 
 	ops_trace_functions(views->trace, &functions); /* of recordings alone */
 	ops_json_key(json, "call_stacks");
-	if (!count(views, functions ? number_callers(views->trace) : number_texts(views->trace), json))
+	if (!view_stacks_count(views, functions ? number_callers(views->trace) : number_texts(views->trace), json))
 		return false;
 	ops_json_key(json, "python_stacks");
-	return count(views, number_callers(views->trace), json);
+	return view_stacks_count(views, number_callers(views->trace), json);
 }

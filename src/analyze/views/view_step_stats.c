@@ -80,7 +80,7 @@ static double step_length_ns(const struct view_step *step)
 }
 
 /* The step whose host part a time is in, or the count of steps. */
-static size_t step_at(const struct ops_views *views, int64_t time_ns)
+static size_t view_step_stats_step_at(const struct ops_views *views, int64_t time_ns)
 {
 	size_t low = 0;
 
@@ -96,7 +96,7 @@ static void count_events(const struct table *table)
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
 		bool collects = views->parts[row] == VIEW_FUNCTION && ops_string_is(view_row_name(views, row), "Python GC");
-		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? step_at(views, view_start(views, row)) : table->count;
+		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_stats_step_at(views, view_start(views, row)) : table->count;
 
 		if (step == table->count)
 			continue;
@@ -107,14 +107,14 @@ static void count_events(const struct table *table)
 	}
 	records = ops_trace_memory(views->trace, &count);
 	for (size_t i = 0; i < count; i++) {
-		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? step_at(views, records[i].time_ns) : table->count;
+		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? view_step_stats_step_at(views, records[i].time_ns) : table->count;
 
 		if (step < table->count)
 			*cell(table, step, FIGURE_ALLOCATIONS) += 1;
 	}
 }
 
-static void fill(const struct table *table, const struct view_step_phases *phases, const struct view_step_stats *stats)
+static void view_step_stats_fill(const struct table *table, const struct view_step_phases *phases, const struct view_step_stats *stats)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		for (int category = 0; category <= FIGURE_LAST_CATEGORY; category++)
@@ -130,7 +130,7 @@ static void fill(const struct table *table, const struct view_step_phases *phase
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
 /* The quantile of sorted numbers, between two of them if it falls there. */
-static double quantile(const double *sorted, size_t count, double share)
+static double view_step_stats_quantile(const double *sorted, size_t count, double share)
 {
 	double at = share * (double)(count - 1);
 	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
@@ -141,7 +141,7 @@ static double quantile(const double *sorted, size_t count, double share)
 static double median_of(double *numbers, size_t count)
 {
 	qsort(numbers, count, sizeof(*numbers), ops_compare_double);
-	return count ? quantile(numbers, count, 0.5) : 0;
+	return count ? view_step_stats_quantile(numbers, count, 0.5) : 0;
 }
 
 static void find_lengths(const struct table *table, struct view_step_stats *stats)
@@ -151,7 +151,7 @@ static void find_lengths(const struct table *table, struct view_step_stats *stat
 	for (size_t i = 0; i < table->count; i++)
 		table->scratch[i] = step_length_ns(&table->views->steps.items[i]);
 	stats->median_ns = median_of(table->scratch, table->count);
-	stats->p95_ns = quantile(table->scratch, table->count, 0.95);
+	stats->p95_ns = view_step_stats_quantile(table->scratch, table->count, 0.95);
 	for (size_t i = 0; i < table->count; i++)
 		table->scratch[i] = fabs(step_length_ns(&table->views->steps.items[i]) - stats->median_ns);
 	deviation_ns = DEVIATION_OF_MAD * median_of(table->scratch, table->count);
@@ -175,7 +175,7 @@ static double typical(const struct table *table, int figure)
 }
 
 /* The longest outliers, in order of steps. */
-static void choose(const struct table *table, struct view_step_stats *stats)
+static void view_step_stats_choose(const struct table *table, struct view_step_stats *stats)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct view_step *step = &table->views->steps.items[i];
@@ -230,7 +230,7 @@ struct name_sum {
 };
 
 /* What a row takes itself, on its thread or on its device; negative: nothing that explains a step. */
-static double own_ns(const struct ops_views *views, uint32_t row)
+static double view_step_stats_own_ns(const struct ops_views *views, uint32_t row)
 {
 	switch (views->parts[row]) {
 	case VIEW_OPERATOR:
@@ -248,7 +248,7 @@ static double own_ns(const struct ops_views *views, uint32_t row)
 	}
 }
 
-static void add_name(struct view_outlier *outlier, struct view_excess excess)
+static void view_step_stats_add_name(struct view_outlier *outlier, struct view_excess excess)
 {
 	size_t at = outlier->excess_count;
 
@@ -264,15 +264,15 @@ static void add_name(struct view_outlier *outlier, struct view_excess excess)
 }
 
 /* Sums of names over the usual steps, and over each outlier that is explained: one array behind the other. */
-static bool compare_names(const struct table *table, struct view_step_stats *stats)
+static bool view_step_stats_compare_names(const struct table *table, struct view_step_stats *stats)
 {
 	const struct ops_views *views = table->views;
 	size_t names = ops_trace_string_count(views->trace), usual = table->count - stats->outliers_in_all;
 	struct name_sum *sums = ops_alloc_zeroed((names + 1) * (stats->outlier_count + 1), sizeof(*sums));
 
 	for (uint32_t row = 0; sums && row < views->events->count; row++) {
-		double self_ns = own_ns(views, row);
-		size_t step = self_ns >= 0 ? step_at(views, view_start(views, row)) : table->count, list = 0;
+		double self_ns = view_step_stats_own_ns(views, row);
+		size_t step = self_ns >= 0 ? view_step_stats_step_at(views, view_start(views, row)) : table->count, list = 0;
 
 		if (step == table->count)
 			continue;
@@ -290,7 +290,7 @@ static bool compare_names(const struct table *table, struct view_step_stats *sta
 			                             sums[name].calls / (double)usual};
 
 			if (excess.self_ns - excess.typical_self_ns >= CAUSE_SHARE * stats->outliers[i].over_ns)
-				add_name(&stats->outliers[i], excess);
+				view_step_stats_add_name(&stats->outliers[i], excess);
 		}
 	ops_free(sums);
 	return sums != NULL;
@@ -321,7 +321,7 @@ bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_wa
 	return done;
 }
 
-static bool find_waits(const struct ops_views *views, struct view_step_stats *stats)
+static bool view_step_stats_find_waits(const struct ops_views *views, struct view_step_stats *stats)
 {
 	size_t known = 0;
 	bool done = view_waits_find(views, stats->waits, &stats->waited_ratio);
@@ -347,17 +347,17 @@ bool view_step_stats_find(const struct ops_views *views, const struct view_step_
 	table.cells = ops_alloc_zeroed((table.count + 1) * FIGURE_COUNT, sizeof(*table.cells));
 	table.outlier = ops_alloc_zeroed(table.count + 1, sizeof(*table.outlier));
 	table.scratch = ops_alloc_zeroed(table.count + 1, sizeof(*table.scratch));
-	done = stats->waits && table.cells && table.outlier && table.scratch && find_waits(views, stats);
+	done = stats->waits && table.cells && table.outlier && table.scratch && view_step_stats_find_waits(views, stats);
 	if (done && table.count)
 		find_lengths(&table, stats);
 	if (done && stats->outliers_in_all) {
-		fill(&table, phases, stats);
-		choose(&table, stats);
+		view_step_stats_fill(&table, phases, stats);
+		view_step_stats_choose(&table, stats);
 		for (int figure = 0; figure < FIGURE_COUNT; figure++)
 			usual[figure] = typical(&table, figure);
 		for (size_t i = 0; i < stats->outlier_count; i++)
 			explain(&table, usual, &stats->outliers[i]);
-		done = compare_names(&table, stats);
+		done = view_step_stats_compare_names(&table, stats);
 	}
 	ops_free(table.cells);
 	ops_free(table.outlier);
@@ -373,7 +373,7 @@ void view_step_stats_release(struct view_step_stats *stats)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_number(struct ops_json_writer *json, const char *key, double value)
+static void view_step_stats_write_number(struct ops_json_writer *json, const char *key, double value)
 {
 	ops_json_key(json, key);
 	ops_json_number(json, value);
@@ -386,8 +386,8 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 	ops_json_open(json, '{');
 	ops_json_key(json, "name");
 	ops_json_text(json, step->name.bytes, step->name.size);
-	write_number(json, "total", step_length_ns(step) / 1000);
-	write_number(json, "over_median", outlier->over_ns / 1000);
+	view_step_stats_write_number(json, "total", step_length_ns(step) / 1000);
+	view_step_stats_write_number(json, "over_median", outlier->over_ns / 1000);
 	ops_json_key(json, "causes");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < outlier->cause_count; i++) {
@@ -401,8 +401,8 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 		ops_json_text(json, cause->title, strlen(cause->title));
 		ops_json_key(json, "is_count");
 		ops_json_bool(json, cause->is_count);
-		write_number(json, "value", cause->value / unit);
-		write_number(json, "typical", cause->typical / unit);
+		view_step_stats_write_number(json, "value", cause->value / unit);
+		view_step_stats_write_number(json, "typical", cause->typical / unit);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -415,10 +415,10 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 		ops_json_open(json, '{');
 		ops_json_key(json, "name");
 		ops_json_text(json, name.bytes, name.size);
-		write_number(json, "self", excess->self_ns / 1000);
-		write_number(json, "typical_self", excess->typical_self_ns / 1000);
-		write_number(json, "calls", excess->calls);
-		write_number(json, "typical_calls", excess->typical_calls);
+		view_step_stats_write_number(json, "self", excess->self_ns / 1000);
+		view_step_stats_write_number(json, "typical_self", excess->typical_self_ns / 1000);
+		view_step_stats_write_number(json, "calls", excess->calls);
+		view_step_stats_write_number(json, "typical_calls", excess->typical_calls);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -433,8 +433,8 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 		return;
 	}
 	ops_json_open(json, '{');
-	write_number(json, "ratio", stats->waited_ratio);
-	write_number(json, "average", stats->waited_average_ns / 1000);
+	view_step_stats_write_number(json, "ratio", stats->waited_ratio);
+	view_step_stats_write_number(json, "average", stats->waited_average_ns / 1000);
 	ops_json_key(json, "much");
 	ops_json_bool(json, stats->waited_ratio > VIEW_WAITED_MUCH);
 	ops_json_key(json, "rows");
@@ -453,8 +453,8 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 {
 	bool any = views->steps.count > 0;
 
-	write_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
-	write_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
+	view_step_stats_write_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
+	view_step_stats_write_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
 	ops_json_key(json, "outlier_count");
 	ops_json_integer(json, (int64_t)stats->outliers_in_all);
 	ops_json_key(json, "outliers");

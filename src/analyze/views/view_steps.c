@@ -14,14 +14,14 @@
 #include "base/map.h"
 #include "base/search.h"
 
-static int64_t later(int64_t a, int64_t b)
+static int64_t view_steps_later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
 /* --- host steps ----------------------------------------------------------------------------------------------------- */
 
-static bool add_step(struct ops_views *views, struct ops_string name, int64_t start_ns, int64_t end_ns)
+static bool view_steps_add_step(struct ops_views *views, struct ops_string name, int64_t start_ns, int64_t end_ns)
 {
 	struct view_step *step = OPS_ARRAY_PUSH(&views->steps);
 
@@ -34,7 +34,7 @@ static bool add_step(struct ops_views *views, struct ops_string name, int64_t st
 
 /* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step
  * (F25). */
-static bool add_whole(struct ops_views *views)
+static bool view_steps_add_whole(struct ops_views *views)
 {
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
 	bool host = false;
@@ -50,9 +50,9 @@ static bool add_whole(struct ops_views *views)
 				continue;
 			host = true;
 			start_ns = start_ns < view_start(views, row) ? start_ns : view_start(views, row);
-			end_ns = later(end_ns, view_end(views, row));
+			end_ns = view_steps_later(end_ns, view_end(views, row));
 		}
-	return !host || add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
+	return !host || view_steps_add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
 }
 
 /* Steps by number and by how often their process had that number before. */
@@ -64,7 +64,7 @@ struct step_finder {
 };
 
 /* "12" of "ProfilerStep#12". */
-static struct ops_string number_of(struct ops_string name)
+static struct ops_string view_steps_number_of(struct ops_string name)
 {
 	size_t digits = 0;
 
@@ -100,11 +100,11 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, const
 	if (!find_step(views, finder, step, &at))
 		return false;
 	if (at == OPS_NONE)
-		return add_step(views, step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
-		                                             : number_of(view_row_name(views, step->row)),
+		return view_steps_add_step(views, step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
+		                                             : view_steps_number_of(view_row_name(views, step->row)),
 		                step->start_ns, step->end_ns);
 	known = &views->steps.items[at];
-	known->host_end_ns = known->end_ns = later(known->end_ns, step->end_ns);
+	known->host_end_ns = known->end_ns = view_steps_later(known->end_ns, step->end_ns);
 	return true;
 }
 
@@ -121,12 +121,12 @@ static bool find_host_steps(struct ops_views *views)
 	ops_map_release(&finder.times);
 	ops_map_release(&finder.steps);
 	views->unmarked = !views->steps.count;
-	return done && (views->steps.count || add_whole(views));
+	return done && (views->steps.count || view_steps_add_whole(views));
 }
 
 /* --- the device's share --------------------------------------------------------------------------------------------- */
 
-static void add_device_event(const struct ops_views *views, struct view_step *step, uint32_t row)
+static void view_steps_add_device_event(const struct ops_views *views, struct view_step *step, uint32_t row)
 {
 	if (step->device_events++ == 0 || view_start(views, row) < step->device_start_ns)
 		step->device_start_ns = view_start(views, row);
@@ -136,7 +136,7 @@ static void add_device_event(const struct ops_views *views, struct view_step *st
 
 /* Adds to the steps what each of their calls launched. Both are in order of start: `first` goes on with the steps. A call
  * within the first step that contains it whole; steps of one program do not overlap. */
-static void add_launches(struct ops_views *views, uint8_t *in_step)
+static void view_steps_add_launches(struct ops_views *views, uint8_t *in_step)
 {
 	size_t step = 0;
 
@@ -153,7 +153,7 @@ static void add_launches(struct ops_views *views, uint8_t *in_step)
 				continue;
 			for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
 				in_step[e] = 1;
-				add_device_event(views, in, views->device_events.items[e].row);
+				view_steps_add_device_event(views, in, views->device_events.items[e].row);
 			}
 			break;
 		}
@@ -172,7 +172,7 @@ static int64_t first_start(const struct ops_views *views, const uint8_t *in_step
 		int64_t end_ns = view_end(views, views->device_events.items[i].row);
 
 		if (!in_step[i] && end_ns < first->device_start_ns)
-			start_ns = later(start_ns, end_ns);
+			start_ns = view_steps_later(start_ns, end_ns);
 	}
 	return start_ns;
 }
@@ -190,7 +190,7 @@ static void drop_last(struct ops_views *views)
 	views->left_out = before - *count;
 }
 
-static bool stretch(struct ops_views *views)
+static bool view_steps_stretch(struct ops_views *views)
 {
 	uint8_t *in_step = ops_alloc_zeroed(views->device_events.count + 1, sizeof(*in_step));
 	bool any = false;
@@ -198,7 +198,7 @@ static bool stretch(struct ops_views *views)
 
 	if (!in_step)
 		return false;
-	add_launches(views, in_step);
+	view_steps_add_launches(views, in_step);
 	for (size_t i = 0; i < views->steps.count; i++)
 		any |= views->steps.items[i].device_events != 0;
 	if (any) {
@@ -206,9 +206,9 @@ static bool stretch(struct ops_views *views)
 		for (size_t i = 0; i < views->steps.count; i++) {
 			struct view_step *step = &views->steps.items[i];
 
-			step->start_ns = later(at_ns, step->host_start_ns);
-			step->end_ns = later(step->host_end_ns, step->device_events ? step->device_end_ns : step->start_ns);
-			step->end_ns = later(step->end_ns, step->start_ns);
+			step->start_ns = view_steps_later(at_ns, step->host_start_ns);
+			step->end_ns = view_steps_later(step->host_end_ns, step->device_events ? step->device_end_ns : step->start_ns);
+			step->end_ns = view_steps_later(step->end_ns, step->start_ns);
 			at_ns = step->end_ns;
 		}
 		drop_last(views);
@@ -219,7 +219,7 @@ static bool stretch(struct ops_views *views)
 
 /* --- categories ----------------------------------------------------------------------------------------------------- */
 
-static enum view_category category_of(const struct ops_views *views, uint32_t row)
+static enum view_category view_steps_category_of(const struct ops_views *views, uint32_t row)
 {
 	switch (views->parts[row]) {
 	case VIEW_KERNEL:
@@ -266,7 +266,7 @@ static bool collect_times(struct ops_views *views, struct work *work)
 	uint32_t next = 0; /* device events are rows in order, too */
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
-		enum view_category category = category_of(views, row);
+		enum view_category category = view_steps_category_of(views, row);
 		int64_t start_ns = view_start(views, row), end_ns = view_end(views, row);
 
 		if (category <= VIEW_TIME_MEMSET) {
@@ -289,7 +289,7 @@ static bool collect_times(struct ops_views *views, struct work *work)
 }
 
 /* Adds to each step its part of these spans. */
-static void share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
+static void view_steps_share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
 {
 	size_t cursor = 0;
 
@@ -333,13 +333,13 @@ static bool break_down(struct ops_views *views, const struct work *work)
 
 		done = ops_intervals_intersect(&views->times[category], &free_spans, &taken) &&
 		       ops_intervals_subtract(&free_spans, &views->times[category], &left);
-		share_out(views, &taken, (enum view_category)category);
+		view_steps_share_out(views, &taken, (enum view_category)category);
 		done = done && set_apart(views, &taken, work, (enum view_category)category);
 		ops_intervals_release(&taken);
 		ops_intervals_release(&free_spans);
 		free_spans = left; /* empty is empty, and stays so (F01) */
 	}
-	share_out(views, &free_spans, VIEW_TIME_OTHER);
+	view_steps_share_out(views, &free_spans, VIEW_TIME_OTHER);
 	ops_intervals_release(&free_spans);
 	return done;
 }
@@ -361,7 +361,7 @@ static void assign_collectives(struct ops_views *views)
 bool view_steps_find(struct ops_views *views)
 {
 	struct work work = {0};
-	bool done = find_host_steps(views) && stretch(views) && collect_times(views, &work) && break_down(views, &work);
+	bool done = find_host_steps(views) && view_steps_stretch(views) && collect_times(views, &work) && break_down(views, &work);
 
 	if (done)
 		assign_collectives(views);
@@ -372,7 +372,7 @@ bool view_steps_find(struct ops_views *views)
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
-static int64_t step_ns(const struct view_step *step, enum view_category category)
+static int64_t view_steps_step_ns(const struct view_step *step, enum view_category category)
 {
 	return category == VIEW_TIME_COUNT ? step->end_ns - step->start_ns : step->time_ns[category];
 }
@@ -387,7 +387,7 @@ const char *view_category_name(enum view_category category)
 
 int64_t view_step_shown_ns(const struct view_step *step, enum view_category category)
 {
-	int64_t time_ns = step_ns(step, category);
+	int64_t time_ns = view_steps_step_ns(step, category);
 
 	switch (category) {
 	case VIEW_TIME_COMMUNICATION:
@@ -426,7 +426,7 @@ static double average_ns(const struct ops_views *views, step_time *time, enum vi
 
 double view_step_average_ns(const struct ops_views *views, enum view_category category)
 {
-	return average_ns(views, step_ns, category);
+	return average_ns(views, view_steps_step_ns, category);
 }
 
 double view_step_shown_average_ns(const struct ops_views *views, enum view_category category)
@@ -435,7 +435,7 @@ double view_step_shown_average_ns(const struct ops_views *views, enum view_categ
 }
 
 /* `with_labels`: also the two parts that step_ns and view_step_shown_ns assign to different categories. */
-static void write_rows(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+static void view_steps_write_rows(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
 {
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
@@ -456,24 +456,24 @@ static void write_rows(const struct ops_views *views, step_time *time, bool with
 	ops_json_close(json, ']');
 }
 
-static void write_average(const struct ops_views *views, const char *name, step_time *time, enum view_category category,
+static void view_steps_write_average(const struct ops_views *views, const char *name, step_time *time, enum view_category category,
                           struct ops_json_writer *json)
 {
 	ops_json_key(json, name);
 	ops_json_number(json, average_ns(views, time, category) / 1000);
 }
 
-static void write_averages(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+static void view_steps_write_averages(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
 {
 	double total_ns = average_ns(views, time, VIEW_TIME_COUNT);
 
 	ops_json_key(json, "average");
 	ops_json_open(json, '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++)
-		write_average(views, names[c], time, (enum view_category)c, json);
+		view_steps_write_average(views, names[c], time, (enum view_category)c, json);
 	if (with_labels) {
-		write_average(views, "cpu_exec_labels", label_ns, VIEW_TIME_COUNT, json);
-		write_average(views, "communication_calls", call_ns, VIEW_TIME_COUNT, json);
+		view_steps_write_average(views, "cpu_exec_labels", label_ns, VIEW_TIME_COUNT, json);
+		view_steps_write_average(views, "communication_calls", call_ns, VIEW_TIME_COUNT, json);
 	}
 	ops_json_close(json, '}');
 	ops_json_key(json, "average_pct");
@@ -504,7 +504,7 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 	for (size_t i = 0; i < views->steps.count; i++)
 		ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size);
 	ops_json_close(json, ']');
-	write_rows(views, step_ns, true, json);
+	view_steps_write_rows(views, view_steps_step_ns, true, json);
 	ops_json_key(json, "left_out");
 	ops_json_integer(json, (int64_t)views->left_out);
 	ops_json_key(json, "left_out_names");
@@ -513,11 +513,11 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 		ops_json_text(json, views->steps.items[views->steps.count + i].name.bytes,
 		              views->steps.items[views->steps.count + i].name.size);
 	ops_json_close(json, ']');
-	write_averages(views, step_ns, true, json);
+	view_steps_write_averages(views, view_steps_step_ns, true, json);
 	ops_json_key(json, "breakdown"); /* the parts that the text shows, for the viewer */
 	ops_json_open(json, '{');
-	write_rows(views, view_step_shown_ns, false, json);
-	write_averages(views, view_step_shown_ns, false, json);
+	view_steps_write_rows(views, view_step_shown_ns, false, json);
+	view_steps_write_averages(views, view_step_shown_ns, false, json);
 	ops_json_close(json, '}');
 	if (done) {
 		view_phases_write(views, &phases, json);

@@ -28,15 +28,15 @@ struct filler {
 	const int64_t *memory_at_ns;     /* NULL: at the peak */
 };
 
-static struct ops_string string_of(const char *text)
+static struct ops_string view_tables_string_of(const char *text)
 {
 	return (struct ops_string){text, strlen(text)};
 }
 
-static void put_row(const struct filler *filler, const void *row)
+static void view_tables_put_row(const struct filler *filler, const void *row)
 {
 	if (filler->worker)
-		result_text(filler->table, string_of(filler->worker->name));
+		result_text(filler->table, view_tables_string_of(filler->worker->name));
 	result_add(filler->table, row);
 }
 
@@ -46,7 +46,7 @@ RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(1
 RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? row->total_ns / (int64_t)row->calls : 0)
 RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
-RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, string_of(row->tensor_cores ? "yes" : "no"))
+RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, view_tables_string_of(row->tensor_cores ? "yes" : "no"))
 
 #define BY_OPERATOR 1u
 #define BY_OPERATOR_ONLY .option = BY_OPERATOR, .when = "with --by-operator"
@@ -78,7 +78,7 @@ const struct result_declaration table_kernels = RESULT_DECLARATION("kernels", "T
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
 {
-	put_row(context, row);
+	view_tables_put_row(context, row);
 }
 
 static bool fill_kernels(const struct filler *filler, const struct ops_trace *trace, bool by_operator)
@@ -114,7 +114,7 @@ static bool fill_modules(const struct filler *filler, const struct ops_trace *tr
 		return false;
 	rows = by_class ? ops_module_tree_classes(tree, &count) : ops_module_tree_rows(tree, &count);
 	for (size_t i = 0; i < count && i < filler->rows_max; i++)
-		put_row(filler, &rows[i]);
+		view_tables_put_row(filler, &rows[i]);
 	ops_module_tree_free(tree);
 	return true;
 }
@@ -141,12 +141,12 @@ static void get_share_blocks(const void *any_row, struct result_cell *cell)
 	*cell = (struct result_cell){.is_null = !row->share.blocks, .integer = row->share.blocks};
 }
 
-static double percent_of(int64_t bytes, int64_t all)
+static double view_tables_percent_of(int64_t bytes, int64_t all)
 {
 	return all > 0 ? result_round(100 * (double)bytes / (double)all, 2) : (double)NAN;
 }
 
-RESULT_GETTER(get_share_percent, struct share_row, number, percent_of(row->share.bytes, row->peak->bytes))
+RESULT_GETTER(get_share_percent, struct share_row, number, view_tables_percent_of(row->share.bytes, row->peak->bytes))
 
 static const struct result_column memory_columns[] = {
 	{.name = "device", .type = RESULT_TEXT, .title = "Device", .about = "Device of the memory", RESULT_FIELD(struct share_row, device)},
@@ -169,7 +169,7 @@ static void put_share(const struct filler *filler, const struct ops_memory_peak 
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(peak->device, device);
-	put_row(filler, &(struct share_row){string_of(device), string_of(by), peak, share});
+	view_tables_put_row(filler, &(struct share_row){view_tables_string_of(device), view_tables_string_of(by), peak, share});
 }
 
 static void put_shares(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
@@ -179,14 +179,14 @@ static void put_shares(const struct filler *filler, const struct ops_memory_peak
 		put_share(filler, peak, by, shares[i]);
 }
 
-static void put_peak(const struct filler *filler, const struct ops_memory_peak *peak)
+static void view_tables_put_peak(const struct filler *filler, const struct ops_memory_peak *peak)
 {
 	put_share(filler, peak, "all", (struct ops_memory_share){peak->bytes, {"", 0}, 0, (uint32_t)peak->block_count});
 	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
 		if (peak->by_category[category])
 			put_share(filler, peak, "category",
 			          (struct ops_memory_share){.bytes = peak->by_category[category],
-			                                    .name = string_of(ops_memory_category_name(category))});
+			                                    .name = view_tables_string_of(ops_memory_category_name(category))});
 	put_shares(filler, peak, "operator", peak->operators, peak->operator_count);
 	put_shares(filler, peak, "module", peak->modules, peak->module_count);
 	put_shares(filler, peak, "line", peak->lines, peak->line_count);
@@ -209,7 +209,7 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 		done = !(filler->memory_at_ns ? ops_memory_peak_within(timeline, device, at_ns, at_ns, &peak, NULL)
 		                              : ops_memory_peak_of(timeline, device, &peak, NULL));
 		if (done)
-			put_peak(filler, &peak);
+			view_tables_put_peak(filler, &peak);
 		ops_memory_peak_release(&peak);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}
@@ -241,19 +241,19 @@ static const struct result_column overview_columns[] = {
 };
 const struct result_declaration table_overview = RESULT_DECLARATION("overview", "A part of what takes most time", overview_columns);
 
-static void put_steps(const struct filler *filler, const struct ops_views *views)
+static void view_tables_put_steps(const struct filler *filler, const struct ops_views *views)
 {
 	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		put_row(filler, &(struct overview_row){"average step", string_of(name), views->steps.count, (int64_t)average_ns,
+		view_tables_put_row(filler, &(struct overview_row){"average step", view_tables_string_of(name), views->steps.count, (int64_t)average_ns,
 		                                       RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, RESULT_NULL,
+		view_tables_put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, RESULT_NULL,
 		                                       step->time_ns[VIEW_TIME_KERNEL]});
 	}
 }
@@ -264,17 +264,17 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	put_row(filler, &(struct overview_row){"steps", string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
-	put_row(filler, &(struct overview_row){"steps", string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
 	if (stats->has_waits)
-		put_row(filler, &(struct overview_row){"steps", string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
+		view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
 		                                       RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
-		put_row(filler, &(struct overview_row){"phase", string_of(ops_phase_name((enum ops_phase)phase)), count,
+		view_tables_put_row(filler, &(struct overview_row){"phase", view_tables_string_of(ops_phase_name((enum ops_phase)phase)), count,
 		                                       (int64_t)phases->host_ns[phase], RESULT_NULL, (int64_t)phases->device_ns[phase]});
 }
 
-static bool put_phases(const struct filler *filler, const struct ops_views *views)
+static bool view_tables_put_phases(const struct filler *filler, const struct ops_views *views)
 {
 	struct view_step_stats stats = {0};
 	struct view_step_phases phases;
@@ -289,13 +289,13 @@ static bool put_phases(const struct filler *filler, const struct ops_views *view
 
 static void put_overview_operator(void *context, const struct view_operator_row *row)
 {
-	put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
+	view_tables_put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
 	                                        row->device_total_ns});
 }
 
 static void put_overview_kernel(void *context, const struct view_kernel_row *row)
 {
-	put_row(context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
+	view_tables_put_row(context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
 }
 
 static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
@@ -305,8 +305,8 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 	bool done = views != NULL;
 
 	if (done)
-		put_steps(filler, views);
-	done = done && put_phases(filler, views) && view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
+		view_tables_put_steps(filler, views);
+	done = done && view_tables_put_phases(filler, views) && view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
 	       view_each_kernel(views, false, filler->rows_max, put_overview_kernel, (void *)filler);
 	ops_views_release(&own);
 	return done;
@@ -325,7 +325,7 @@ static void add_columns(struct result_table *table, enum ops_view_table which)
 	result_declare(table, declarations[which], which == OPS_VIEW_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
 }
 
-static bool fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
+static bool view_tables_fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
 {
 	if (which == OPS_VIEW_OVERVIEW)
 		return fill_overview(filler, trace);
@@ -343,7 +343,7 @@ static enum ops_code fill_worker(const struct ops_trace_source *source, const st
 	struct ops_trace *taken = NULL;
 	enum ops_code code = worker->trace ? OPS_OK : source->take(source->context, i, &taken, error);
 
-	if (!code && !fill(filler, worker->trace ? worker->trace : taken, which))
+	if (!code && !view_tables_fill(filler, worker->trace ? worker->trace : taken, which))
 		code = ops_fault_memory(error);
 	ops_trace_unref(taken);
 	return code;

@@ -16,7 +16,7 @@ static bool could_be_plain(const char *part)
 	       !strcmp(part, "xmma_sparse_conv") || !strcmp(part, "conv1x1");
 }
 
-static bool has(struct ops_string name, const char *part)
+static bool view_tensor_cores_has(struct ops_string name, const char *part)
 {
 	return memmem(name.bytes, name.size, part, strlen(part));
 }
@@ -34,12 +34,12 @@ static bool uses_matrix_cores(struct ops_string name)
 {
 	static const char *const parts[] = {"mfma", "MFMA", "_xdl", "Xdl", "xdlops", "wmma", "FmhaFwd", "FmhaBwd"};
 
-	if (has(name, "Cijk_"))
+	if (view_tensor_cores_has(name, "Cijk_"))
 		return has_matrix_instruction(name);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (has(name, parts[i]))
+		if (view_tensor_cores_has(name, parts[i]))
 			return true;
-	return has(name, "ck_tile::") && (has(name, "Gemm") || has(name, "Fmha"));
+	return view_tensor_cores_has(name, "ck_tile::") && (view_tensor_cores_has(name, "Gemm") || view_tensor_cores_has(name, "Fmha"));
 }
 
 bool view_kernel_uses_tensor_cores(struct ops_string name)
@@ -91,7 +91,7 @@ static const char *const eligible_since[] = {
 	"aten::convolution_backward", "aten::miopen_convolution", "aten::scaled_dot_product_attention",
 };
 
-static int compare(const void *key, const void *entry)
+static int view_tensor_cores_compare(const void *key, const void *entry)
 {
 	const struct ops_string *name = key;
 	const char *other = *(const char *const *)entry;
@@ -103,13 +103,13 @@ static int compare(const void *key, const void *entry)
 
 bool view_operator_is_eligible(struct ops_string name)
 {
-	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]), compare) != NULL;
+	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]), view_tensor_cores_compare) != NULL;
 }
 
 bool view_operator_is_eligible_since(struct ops_string name)
 {
 	return bsearch(&name, eligible_since, sizeof(eligible_since) / sizeof(eligible_since[0]), sizeof(eligible_since[0]),
-	               compare) != NULL;
+	               view_tensor_cores_compare) != NULL;
 }
 
 double view_tensor_cores_used(const struct ops_views *views)

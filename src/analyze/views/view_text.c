@@ -165,7 +165,7 @@ static void put_count(struct page *page, const char *before, size_t count, const
 }
 
 /* Of a trace that has nothing at all this is all that there is to say. */
-static void put_head(struct page *page)
+static void view_text_put_head(struct page *page)
 {
 	const struct ops_trace_info *info = ops_trace_info(page->views->trace);
 	struct ops_string host = {info->host_name, strlen(info->host_name)};
@@ -221,7 +221,7 @@ static void put_faults(struct page *page)
 
 /* --- devices, and when nothing runs --------------------------------------------------------------------------------- */
 
-static struct ops_interval whole(const struct ops_views *views)
+static struct ops_interval view_text_whole(const struct ops_views *views)
 {
 	if (views->steps.count)
 		return (struct ops_interval){views->steps.items[0].start_ns, views->steps.items[views->steps.count - 1].end_ns};
@@ -252,7 +252,7 @@ static void put_over_time(struct page *page, const struct ops_intervals *busy)
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const letters[] = {" ", "_", ".", "-", "=", "+", "*", "%", "#"};
 	const char *const *levels = page->ascii ? letters : blocks;
-	struct ops_interval range = whole(page->views);
+	struct ops_interval range = view_text_whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
 	int shown[PAGE_COLUMNS_MAX], width = 0, columns = (int)page->columns - 20;
 	size_t cursor = 0;
@@ -289,7 +289,7 @@ static int compare_gaps(const void *a, const void *b)
 static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *what)
 {
 	struct ops_intervals all = {0}, gaps = {0};
-	struct ops_interval range = whole(page->views);
+	struct ops_interval range = view_text_whole(page->views);
 	double length_ns = (double)range.end_ns - (double)range.start_ns;
 	bool done;
 
@@ -317,7 +317,7 @@ static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *
 	return done;
 }
 
-static bool put_device(struct page *page, int64_t id)
+static bool view_text_put_device(struct page *page, int64_t id)
 {
 	struct view_gpu_figures figures;
 	struct ops_intervals busy = {0};
@@ -356,7 +356,7 @@ static bool put_host(struct page *page)
 		if (views->nodes.items[i].part == VIEW_OPERATOR)
 			done = ops_intervals_push(&busy, view_start(views, views->nodes.items[i].row),
 			                       view_end(views, views->nodes.items[i].row));
-	if (done && busy.count && whole(views).end_ns > whole(views).start_ns) {
+	if (done && busy.count && view_text_whole(views).end_ns > view_text_whole(views).start_ns) {
 		ops_buffer_append_text(&page->out, "\n");
 		done = put_gaps(page, &busy, "no operator runs");
 	}
@@ -373,7 +373,7 @@ static bool put_devices(struct page *page)
 	bool done = true;
 
 	for (size_t i = 0; done && i < count && i < DEVICES_MAX; i++)
-		done = put_device(page, page->views->gpus.items[i]);
+		done = view_text_put_device(page, page->views->gpus.items[i]);
 	if (count > DEVICES_MAX)
 		ops_buffer_printf(&page->out, "\n%zu more GPUs, which --format json lists\n", count - DEVICES_MAX);
 	return done && (page->views->gpus.count || put_host(page));
@@ -399,7 +399,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 	bool done = page.views != NULL;
 
 	if (done) {
-		put_head(&page);
+		view_text_put_head(&page);
 		put_faults(&page);
 		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page);

@@ -27,7 +27,7 @@ struct entry {
 	int64_t most_ns;
 };
 
-static int compare(const void *a, const void *b)
+static int view_text_lists_compare(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
 
@@ -39,7 +39,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Makes a list of the names that occur, in order of what they take. */
-static size_t settle(struct entry *entries, size_t strings)
+static size_t view_text_lists_settle(struct entry *entries, size_t strings)
 {
 	size_t kept = 0;
 
@@ -49,12 +49,12 @@ static size_t settle(struct entry *entries, size_t strings)
 		entries[kept] = entries[i];
 		entries[kept++].name = i;
 	}
-	qsort(entries, kept, sizeof(*entries), compare);
+	qsort(entries, kept, sizeof(*entries), view_text_lists_compare);
 	return kept;
 }
 
 /* The row goes to the name's entry, with what it takes itself. */
-static void add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t device_self_ns)
+static void view_text_lists_add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t device_self_ns)
 {
 	int64_t taken_ns = device_self_ns ? device_self_ns : host_self_ns;
 
@@ -66,7 +66,7 @@ static void add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t
 	view_add(&entry->device_self_ns, device_self_ns);
 }
 
-static struct ops_string name_of(const struct page *page, const struct entry *entry)
+static struct ops_string view_text_lists_name_of(const struct page *page, const struct entry *entry)
 {
 	return ops_trace_string(page->views->trace, entry->name);
 }
@@ -74,10 +74,10 @@ static struct ops_string name_of(const struct page *page, const struct entry *en
 static void open_list(struct page *page, struct page_list *list, const struct entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
-		page_list_measure(list, name_of(page, &entries[i]));
+		page_list_measure(list, view_text_lists_name_of(page, &entries[i]));
 	page_list(page, list);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
-		page_list_expect(page, list, name_of(page, &entries[i]));
+		page_list_expect(page, list, view_text_lists_name_of(page, &entries[i]));
 }
 
 /* --- operators ------------------------------------------------------------------------------------------------------ */
@@ -99,7 +99,7 @@ static void put_operators(struct page *page, const struct entry *entries, size_t
 		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
 
 		page_list_row(page, &list,
-		              &(struct page_row){name_of(page, entry), entry->calls, (double)entry->host_self_ns,
+		              &(struct page_row){view_text_lists_name_of(page, entry), entry->calls, (double)entry->host_self_ns,
 		                                 (double)entry->device_self_ns, sum_ns > 0 ? taken_ns / sum_ns : 0, entry->row});
 	}
 	page_list_rest(page, count);
@@ -117,9 +117,9 @@ bool page_operators(struct page *page)
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->kept == i && view_is_operator(views, node))
-			add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node), node->device_self_ns);
+			view_text_lists_add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node), node->device_self_ns);
 	}
-	count = settle(entries, strings);
+	count = view_text_lists_settle(entries, strings);
 	if (count)
 		put_operators(page, entries, count);
 	ops_free(entries);
@@ -142,16 +142,16 @@ bool page_kernels(struct page *page)
 		uint32_t row = views->device_events.items[i].row;
 
 		if (views->device_events.items[i].part == VIEW_KERNEL)
-			add(&entries[views->events->name[row]], row, 0, view_duration(views, row));
+			view_text_lists_add(&entries[views->events->name[row]], row, 0, view_duration(views, row));
 	}
-	count = settle(entries, strings);
+	count = view_text_lists_settle(entries, strings);
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)entries[i].device_self_ns;
 	open_list(page, &list, entries, count);
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		double taken_ns = (double)entries[i].device_self_ns;
 
-		page_list_row(page, &list, &(struct page_row){.name = name_of(page, &entries[i]), .calls = entries[i].calls,
+		page_list_row(page, &list, &(struct page_row){.name = view_text_lists_name_of(page, &entries[i]), .calls = entries[i].calls,
 		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
 	page_list_rest(page, count);
@@ -161,7 +161,7 @@ bool page_kernels(struct page *page)
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
-static int64_t own_ns(const struct ops_module_row *row, bool device)
+static int64_t view_text_lists_own_ns(const struct ops_module_row *row, bool device)
 {
 	return device ? ops_sum(row->self[OPS_MODULE_DEVICE], row->self[OPS_MODULE_BACKWARD_DEVICE])
 	              : ops_sum(row->self[OPS_MODULE_HOST], row->self[OPS_MODULE_BACKWARD]);
@@ -181,7 +181,7 @@ static int compare_modules(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-static struct ops_string module_name(const struct ops_module_row *row)
+static struct ops_string view_text_lists_module_name(const struct ops_module_row *row)
 {
 	return row->path.size ? row->path : row->class_name;
 }
@@ -197,23 +197,23 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	if (!entries)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		device |= own_ns(&rows[i], true) > 0;
+		device |= view_text_lists_own_ns(&rows[i], true) > 0;
 	for (size_t i = 0; i < count; i++) {
-		entries[i] = (struct module_entry){&rows[i], own_ns(&rows[i], device)};
+		entries[i] = (struct module_entry){&rows[i], view_text_lists_own_ns(&rows[i], device)};
 		sum_ns += (double)entries[i].own_ns;
 	}
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	list.first = device ? "self device" : "self CPU";
 	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
-		page_list_measure(&list, module_name(entries[i].row));
+		page_list_measure(&list, view_text_lists_module_name(entries[i].row));
 	page_list(page, &list);
 	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
-		page_list_expect(page, &list, module_name(entries[i].row));
+		page_list_expect(page, &list, view_text_lists_module_name(entries[i].row));
 	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++) {
 		const struct ops_module_row *row = entries[i].row;
 		double taken_ns = (double)entries[i].own_ns;
 
-		page_list_row(page, &list, &(struct page_row){.name = module_name(row), .calls = row->calls,
+		page_list_row(page, &list, &(struct page_row){.name = view_text_lists_module_name(row), .calls = row->calls,
 		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
 	page_list_rest(page, count);
@@ -270,7 +270,7 @@ bool page_communication(struct page *page)
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-static void put_peak(struct page *page, const struct ops_memory_peak *peak)
+static void view_text_lists_put_peak(struct page *page, const struct ops_memory_peak *peak)
 {
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
@@ -302,7 +302,7 @@ static bool put_peaks(struct page *page, const struct ops_memory_timeline *timel
 
 		done = !ops_memory_peak_of(timeline, device, &peak, &error);
 		if (done)
-			put_peak(page, &peak);
+			view_text_lists_put_peak(page, &peak);
 		ops_memory_peak_release(&peak);
 		more = ops_memory_next_device(timeline, &device, &device);
 	}

@@ -106,7 +106,7 @@ static void put_phase(struct page *page, const struct view_step_phases *phases, 
 	ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 }
 
-static void put_phases(struct page *page, const struct view_step_phases *phases)
+static void view_text_steps_put_phases(struct page *page, const struct view_step_phases *phases)
 {
 	bool devices = page->views->device_events.count > 0;
 
@@ -200,7 +200,7 @@ bool page_steps(struct page *page)
 		put_title(page, &stats);
 		put_waits(page, &stats);
 		put_breakdown(page);
-		put_phases(page, &phases);
+		view_text_steps_put_phases(page, &phases);
 		put_outliers(page, &stats);
 	}
 	view_step_stats_release(&stats);

@@ -32,7 +32,7 @@ void page_list_measure(struct page_list *list, struct ops_string name)
 
 /* What of the page's width each column gets. Names have what they need, and at least NAME_LEAST columns; the mean is left out
  * where that is not there. What is then left goes to places, or to the bars. */
-static void lay_out(const struct page *page, struct page_list *list)
+static void view_text_table_lay_out(const struct page *page, struct page_list *list)
 {
 	size_t title = strlen(list->title), wanted = list->longest > title ? list->longest : title;
 	size_t left = page->columns - CALLS_WIDTH - TIME_WIDTH - SHARE_WIDTH - BAR_LEAST - 1 - (list->second ? TIME_WIDTH : 0);
@@ -57,7 +57,7 @@ static void put_markdown_head(struct page *page, const struct page_list *list)
 void page_list(struct page *page, struct page_list *list)
 {
 	fit_names_release(&page->names);
-	lay_out(page, list);
+	view_text_table_lay_out(page, list);
 	page_title(page, list->title);
 	if (page->markdown) {
 		put_markdown_head(page, list);
@@ -76,7 +76,7 @@ void page_list_expect(struct page *page, const struct page_list *list, struct op
 }
 
 /* Of a call, of the time that the list is sorted by. */
-static double mean_ns(const struct page_list *list, const struct page_row *row)
+static double view_text_table_mean_ns(const struct page_list *list, const struct page_row *row)
 {
 	return row->calls ? (list->second ? row->second_ns : row->first_ns) / (double)row->calls : 0;
 }
@@ -97,7 +97,7 @@ static void put_markdown_row(struct page *page, const struct page_list *list, co
 		page_time(page, row->second_ns);
 	}
 	ops_buffer_append_text(&page->out, " | ");
-	page_time(page, mean_ns(list, row));
+	page_time(page, view_text_table_mean_ns(list, row));
 	ops_buffer_printf(&page->out, " | %.1f %% | ", 100 * row->share);
 	page_bar(page, row->share, MARKDOWN_BAR_WIDTH);
 	if (list->has_lines && row->row != OPS_NONE)
@@ -111,14 +111,14 @@ static void put_markdown_row(struct page *page, const struct page_list *list, co
 	ops_buffer_append_text(&page->out, " |\n");
 }
 
-static void put_time(struct page *page, double ns)
+static void view_text_table_put_time(struct page *page, double ns)
 {
 	ops_buffer_append_text(&page->out, "  ");
 	page_time(page, ns);
 }
 
 /* Where a row was called from, at the end of its line if there is room, else on the next line. */
-static void put_place(struct page *page, const struct page_list *list, const struct page_row *row, double bar)
+static void view_text_table_put_place(struct page *page, const struct page_list *list, const struct page_row *row, double bar)
 {
 	int used = (int)(page->ascii ? lrint(bar * 8 * (double)list->bar_width + 4) / 8 : (lrint(bar * 8 * (double)list->bar_width) + 7) / 8);
 
@@ -146,15 +146,15 @@ void page_list_row(struct page *page, struct page_list *list, const struct page_
 	ops_format_integer(calls, row->calls);
 	page_name(page, row->name, list->name_width, true);
 	ops_buffer_printf(&page->out, "%*s", CALLS_WIDTH, calls);
-	put_time(page, row->first_ns);
+	view_text_table_put_time(page, row->first_ns);
 	if (list->second)
-		put_time(page, row->second_ns);
+		view_text_table_put_time(page, row->second_ns);
 	if (list->has_mean)
-		put_time(page, mean_ns(list, row));
+		view_text_table_put_time(page, view_text_table_mean_ns(list, row));
 	ops_buffer_printf(&page->out, " %5.1f %% ", 100 * row->share);
 	page_bar(page, bar, (int)list->bar_width);
 	if (list->has_lines && ops_event_line(page->views->trace, row->row, &line).size)
-		put_place(page, list, row, bar);
+		view_text_table_put_place(page, list, row, bar);
 	ops_buffer_append_text(&page->out, "\n");
 }
 

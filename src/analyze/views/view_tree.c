@@ -17,7 +17,7 @@ static bool is_node(const struct ops_views *views, uint32_t row)
 }
 
 /* Adds the row below the innermost open node of its thread that has it whole. */
-static bool add_node(struct ops_views *views, uint32_t row, uint32_t *top)
+static bool view_tree_add_node(struct ops_views *views, uint32_t row, uint32_t *top)
 {
 	uint32_t at = (uint32_t)views->nodes.count;
 	struct view_node *node = OPS_ARRAY_PUSH(&views->nodes);
@@ -102,7 +102,7 @@ bool view_tree_build(struct ops_views *views)
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		views->node_of[row] = OPS_NONE;
 		if (is_node(views, row))
-			done = add_node(views, row, top);
+			done = view_tree_add_node(views, row, top);
 	}
 	ops_free(top);
 	return done && fold(views);
@@ -111,7 +111,7 @@ bool view_tree_build(struct ops_views *views)
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
 /* What a node launched itself. Calls of a node whose only child was folded into it do not count: the child's do. */
-static void add_own(struct ops_views *views)
+static void view_tree_add_own(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
 
@@ -157,7 +157,7 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 
 /* Whether an operator could use tensor cores. Names that the plugin did not know count where kernels ran (F18): of a trace
  * of the CPU it would say nothing. */
-static bool is_eligible(const struct ops_views *views, const struct view_node *node)
+static bool view_tree_is_eligible(const struct ops_views *views, const struct view_node *node)
 {
 	uint16_t name = views->names[views->events->name[node->row]];
 
@@ -169,7 +169,7 @@ void view_tree_sum(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
 
-	add_own(views);
+	view_tree_add_own(views);
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
 		struct view_node *node = &nodes[i];
 
@@ -187,7 +187,7 @@ void view_tree_sum(struct ops_views *views)
 
 		if (node->kept != i)
 			continue;
-		node->eligible |= is_eligible(views, node);
+		node->eligible |= view_tree_is_eligible(views, node);
 		view_add(&node->device_total_ns, node->device_self_ns);
 		view_add(&node->tensor_total_ns, node->tensor_self_ns);
 		if (node->parent != OPS_NONE)
