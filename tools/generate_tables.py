@@ -19,7 +19,7 @@ SCHEMAS = {
     "bytes": "integer",
     "flag": "boolean",
     "text": "string",
-}  # numbers are what is left
+}  # all other types are numbers
 KINDS = {
     "time": "us",
     "bytes": "bytes",

@@ -67,7 +67,7 @@ struct line_row {
 	{.name = "bytes", .type = RESULT_BYTES, .title = "Size", LINE_FIELD(bytes)},                                       \
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", LINE_FIELD(percent)}
 
-/* The name follows, with a title of its own. */
+/* The name follows, with a separate title. */
 static const struct result_column share_columns[] = {
 	SIZE_COLUMNS,
 	{.name = "blocks", .type = RESULT_COUNT, .title = "Blocks", LINE_FIELD(blocks)},

@@ -53,7 +53,7 @@ static bool pager_fits(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || lines < size.ws_row;
 }
 
-/* False if there is no such pager. Who leaves it early has seen enough, and Ctrl-C is the pager's. */
+/* False if the pager does not exist. Who leaves it early has seen enough, and Ctrl-C is the pager's. */
 static bool pager_show(const char *command)
 {
 	FILE *pipe;

@@ -111,7 +111,7 @@ struct track {
 };
 
 /* The phase that a mark begins within another one, or OPS_PHASE_OTHER if it goes on: a backward pass may compute forwards again
- * (checkpointing), and an optimizer may call a closure with the passes of its own. */
+ * (checkpointing), and an optimizer may call a closure that runs the passes. */
 static enum ops_phase phase_within(enum ops_phase outer, enum mark mark)
 {
 	static const enum ops_phase phases[] = {

@@ -8,7 +8,7 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-/* Rows that are no list of five numbers are left out; negative times are 0. */
+/* Rows that are not a list of five numbers are left out; negative times are 0. */
 static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);

@@ -104,7 +104,7 @@ static enum ops_code answer_calls(struct request *request, char **ret_text, size
 	if (!code && !name == (row == OPS_NONE))
 		code = ops_fault(error, OPS_INVALID, "either 'name' or 'row' is required");
 	if (!code && row != OPS_NONE && row >= (int64_t)ops_trace_events(served->trace)->count)
-		code = request_fail(request, 404, error, "there is no row %lld", (long long)row);
+		code = request_fail(request, 404, error, "row %lld does not exist", (long long)row);
 	return code ? code
 	            : ops_timeline_calls(served->timeline, name ? *name : (struct ops_string){"", 0}, (uint32_t)row, ret_text,
 	                                 ret_size, error);

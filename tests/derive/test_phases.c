@@ -73,7 +73,7 @@ static void functions_tell_the_passes(void **state)
 	       0, 20, 40, 0, 40);
 }
 
-/* With a device the engine has threads of its own; who called backward() waits. */
+/* With a device the engine has separate threads; who called backward() waits. */
 static void the_engine_has_threads(void **state)
 {
 	(void)state;
@@ -106,7 +106,7 @@ static void passes_end_with_their_step(void **state)
 	       2, expected);
 }
 
-/* What other threads load ahead is no time of the step. */
+/* What other threads load ahead does not count as time of the step. */
 static void other_threads_load_ahead(void **state)
 {
 	(void)state;

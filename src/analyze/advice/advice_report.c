@@ -244,17 +244,52 @@ static enum advice_severity severity_of(const struct advice_finding *finding)
 	return finding->rule->severity_max && severity > finding->rule->severity_max ? finding->rule->severity_max : severity;
 }
 
-/* What was seen, and how the gain is computed. */
-static bool format_evidence(struct advice_report *report, struct ops_string *ret_text, const char *gain, const char *format,
-                            va_list arguments)
+/* Rules word their texts for steps. Of a trace without steps, they are about the recording. Applied before names of the trace are
+ * in the text. */
+static void append_of_recording(struct ops_buffer *out, const char *text)
 {
-	struct ops_buffer text = {0};
-	char facts[1024];
+	static const char *const words[][2] = {
+		{"Each step", "The recording"}, {"each step", "the recording"}, {" of a step", " of the recording"},
+		{" in a step", " in the recording"}, {" a step", ""},
+	};
+
+	while (*text) {
+		size_t i = 0;
+
+		while (i < sizeof(words) / sizeof(words[0]) && strncmp(text, words[i][0], strlen(words[i][0])) != 0)
+			i++;
+		if (i < sizeof(words) / sizeof(words[0])) {
+			ops_buffer_append_text(out, words[i][1]);
+			text += strlen(words[i][0]);
+		} else {
+			ops_buffer_append(out, text++, 1);
+		}
+	}
+}
+
+/* What was seen, and how the gain is computed. */
+static bool format_evidence(const struct advice_result *result, struct ops_string *ret_text, const char *format, va_list arguments)
+{
+	struct ops_buffer text = {0}, of_recording = {0};
+	bool is_recording = result->advice && !result->advice->real_steps;
+	const char *gain = result->rule->gain;
+	char facts[1024] = "";
 	bool done;
 
+	if (is_recording) {
+		append_of_recording(&of_recording, format);
+		ops_buffer_append(&of_recording, "", 1);
+		format = of_recording.failed ? "" : of_recording.bytes;
+	}
 	vsnprintf(facts, sizeof(facts), format, arguments);
-	ops_buffer_printf(&text, "%s Predicted gain: %s.", facts, gain);
-	done = !text.failed && advice_report_keep(report, text.bytes, text.size, ret_text);
+	ops_buffer_printf(&text, "%s Predicted gain: ", facts);
+	if (is_recording)
+		append_of_recording(&text, gain);
+	else
+		ops_buffer_append_text(&text, gain);
+	ops_buffer_append_text(&text, ".");
+	done = !text.failed && !of_recording.failed && advice_report_keep(result->report, text.bytes, text.size, ret_text);
+	ops_buffer_release(&of_recording);
 	ops_buffer_release(&text);
 	return done;
 }
@@ -264,7 +299,7 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 {
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
-	bool done = format_evidence(result->report, &finding.evidence, result->rule->gain, format, arguments) &&
+	bool done = format_evidence(result, &finding.evidence, format, arguments) &&
 	            advice_report_keep(result->report, detail, strlen(detail), &finding.detail);
 
 	for (size_t i = 0; done && i < finding.where_count; i++)

@@ -283,21 +283,29 @@ static bool gains(const struct advice_finding *finding)
 	return finding->gain_pct >= 0.05;
 }
 
+/* Of a trace without steps, gains are of the complete recording. */
+static bool is_per_step(const struct advice_report *report)
+{
+	return report->steps || report->traces > 1;
+}
+
 /* ": saves about 12.3 ms a step (4.5 %)" */
-static void format_gain(const struct advice_finding *finding, char *text, size_t size)
+static void format_gain(const struct advice_report *report, const struct advice_finding *finding, char *text, size_t size)
 {
 	char ms[32];
 
 	format_ms(finding->gain_ms, ms, sizeof(ms));
 	if (gains(finding))
-		snprintf(text, size, ": saves %s %s a step (%.1f %%)", advice_bound_name(finding->rule->bound), ms, finding->gain_pct);
+		snprintf(text, size, ": saves %s %s%s (%.1f %%)", advice_bound_name(finding->rule->bound), ms,
+		         is_per_step(report) ? " a step" : "", finding->gain_pct);
 }
 
-static void append_judgement(const struct advice_style *style, const struct advice_finding *finding)
+static void append_judgement(const struct advice_style *style, const struct advice_report *report,
+                             const struct advice_finding *finding)
 {
 	char text[256], gain[64] = "";
 
-	format_gain(finding, gain, sizeof(gain));
+	format_gain(report, finding, gain, sizeof(gain));
 	snprintf(text, sizeof(text), "%s%s, confidence %s [%s]", advice_severity_name(finding->severity), gain,
 	         advice_confidence_name(finding->confidence), finding->rule->id);
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
@@ -315,12 +323,13 @@ void advice_append_code(const struct advice_style *style, const char *code)
 	ops_buffer_append_text(style->out, style->markdown ? "```\n" : "");
 }
 
-static void append_finding(const struct advice_style *style, const struct advice_finding *finding, size_t number)
+static void append_finding(const struct advice_style *style, const struct advice_report *report,
+                           const struct advice_finding *finding, size_t number)
 {
 	const struct advice_rule *rule = finding->rule;
 
 	ops_buffer_printf(style->out, style->markdown ? "\n### %zu. %s\n\n" : "\n%zu. %s\n", number, rule->title);
-	append_judgement(style, finding);
+	append_judgement(style, report, finding);
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	for (size_t i = 0; i < finding->where_count; i++)
 		append_where(style, &finding->where[i]);
@@ -412,7 +421,8 @@ static struct ops_string file_name(struct ops_string path)
 /* A table of the findings. */
 static void append_summary(const struct advice_style *style, const struct advice_report *report)
 {
-	ops_buffer_append_text(style->out, "\n| finding | severity | gain a step | where |\n|---|---|---|---|\n");
+	ops_buffer_printf(style->out, "\n| finding | severity | gain%s | where |\n|---|---|---|---|\n",
+	                  is_per_step(report) ? " a step" : "");
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct advice_finding *finding = &report->findings.items[i];
 		char ms[32];
@@ -443,7 +453,7 @@ void advice_write_text(const struct advice_report *report, bool markdown, struct
 	if (markdown && report->findings.count > 1)
 		append_summary(&style, report);
 	for (size_t i = 0; i < report->findings.count; i++)
-		append_finding(&style, &report->findings.items[i], i + 1);
+		append_finding(&style, report, &report->findings.items[i], i + 1);
 	append_hint(&style, report);
 }
 
@@ -458,7 +468,7 @@ void advice_write_brief(const struct advice_report *report, struct ops_buffer *o
 		const struct advice_finding *finding = &report->findings.items[i];
 		char gain[64] = "";
 
-		format_gain(finding, gain, sizeof(gain));
+		format_gain(report, finding, gain, sizeof(gain));
 		ops_buffer_printf(out, "%zu. %s%s\n", i + 1, finding->rule->title, gain);
 		if (finding->where_count)
 			append_where(&style, &finding->where[0]);

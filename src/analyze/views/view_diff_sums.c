@@ -43,7 +43,7 @@ void view_diff_sums_release(struct view_diff_sums *sums)
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-/* What says nothing beside others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
+/* What says nothing next to others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
  * "Optimizer.step#SGD.step". */
 static struct ops_string short_name(struct ops_string name)
 {

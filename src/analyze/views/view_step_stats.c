@@ -14,14 +14,14 @@
 #include "base/search.h"
 #include "base/text.h"
 
-/* Fewer steps do not tell which of them is usual. */
+/* Fewer steps do not show which of them is usual. */
 #define STEPS_MIN 4
-/* An outlier takes so much longer than the median, and is so many standard deviations from it; these are estimated by the
+/* An outlier takes longer than this multiple of the median, and is this many standard deviations from it; these are estimated by the
  * median absolute deviation, which outliers do not change. */
 #define OUTLIER_RATIO 1.2
 #define OUTLIER_DEVIATIONS 3
 #define DEVIATION_OF_MAD 1.4826
-/* A cause explains at least this much of what an outlier takes longer; counts are so many times the usual ones. */
+/* A cause explains at least this much of what an outlier takes longer; counts are this many times the usual ones. */
 #define CAUSE_SHARE 0.1
 #define COUNT_RATIO 1.5
 #define COUNT_MORE 10
@@ -163,7 +163,7 @@ static void find_lengths(const struct table *table, struct view_step_stats *stat
 	}
 }
 
-/* The median of a figure over the steps that are no outliers. */
+/* The median of a figure over the steps that are not outliers. */
 static double typical(const struct table *table, int figure)
 {
 	size_t count = 0;

@@ -57,7 +57,7 @@ struct page_list {
 	size_t longest;     /* of the names that were measured */
 	size_t name_width;
 	size_t bar_width;
-	size_t place_width; /* 0: places have lines of their own */
+	size_t place_width; /* 0: places have separate lines */
 	bool has_mean;
 	double most;        /* the first row's share, whose bar is full */
 };

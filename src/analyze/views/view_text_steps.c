@@ -71,7 +71,7 @@ static void put_breakdown(struct page *page)
 	                                    "data loading", "operators", "other"};
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
-	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* beside names and numbers */
+	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* next to names and numbers */
 	char time[OPS_FORMAT_ROOM];
 
 	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");

@@ -131,7 +131,7 @@ static void steps_wait_for_a_processor(void **state)
 	assert_has(text, " waited for a CPU: 5.0 % of the steps' time.");
 	assert_has_not(text, "warning");
 	ops_free(text);
-	/* What is no list of numbers is left out, and what is negative is nothing. */
+	/* What is not a list of numbers is left out, and negative numbers count as 0. */
 	text = scene_views(VIEW_STEP(1, 0, 100), MACHINE("[1,\"x\"],7,[1,80000,-5,0,0]"));
 	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0,\"average\":0,\"much\":false,\"rows\":[0]}");
 	ops_free(text);

@@ -40,7 +40,7 @@ export interface View {
 	hasData?: (facts: TraceFacts, traces: TraceEntry[], trace: TraceEntry) => boolean;
 }
 
-/** What `info` tells of a trace. */
+/** What `info` reports about a trace. */
 export interface TraceFacts {
 	events_by_kind: Record<string, number>;
 	memory_records: number;

@@ -57,7 +57,7 @@ export interface Outlier {
 export interface WaitedForCpu {
 	ratio: number;
 	average: number;
-	/** So much that the figures are too high. */
+	/** High enough that the figures are too high. */
 	much: boolean;
 	rows: (number | null)[];
 }
@@ -211,6 +211,8 @@ export interface Finding {
 
 export interface AdviceReply {
 	findings: Finding[];
+	/** What percentages are shares of; without steps, the complete recording. */
+	base: { steps: number | null };
 	checked: string[];
 	rules: number;
 }

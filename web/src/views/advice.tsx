@@ -59,7 +59,7 @@ function Findings({ trace, asked, advice }: { trace: string; asked: readonly str
 			</nav>
 			<div class="finding-cards">
 				{findings.map((finding, i) => (
-					<FindingCard key={i} trace={trace} asked={asked} finding={finding} index={i} chosen={chosen === String(i)} />
+					<FindingCard key={i} trace={trace} asked={asked} finding={finding} whole={advice.base.steps ? "a step" : "the recording"} index={i} chosen={chosen === String(i)} />
 				))}
 			</div>
 		</div>

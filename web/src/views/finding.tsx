@@ -29,7 +29,7 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 	);
 }
 
-/** What it is predicted to gain, of a step. The saving has a minus sign, beside which "at least" could be read either way. */
+/** What it is predicted to gain. The saving has a minus sign, next to which "at least" could be read either way. */
 export function Gain({ finding }: { finding: Finding }) {
 	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
 	const gain = percent !== null && percent > 0 ? `−${grouped(percent, 1)} %` : ms !== null && ms > 0 ? `−${grouped(ms, 3)} ms` : undefined;
@@ -42,7 +42,7 @@ export function Gain({ finding }: { finding: Finding }) {
 	);
 }
 
-export function FindingCard({ trace, asked, finding, index, chosen }: FindingProps & { chosen: boolean }) {
+export function FindingCard({ trace, asked, finding, whole, index, chosen }: FindingProps & { whole: string; chosen: boolean }) {
 	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
 	return (
 		<article id={`finding-${index}`} class={`panel finding ${finding.severity}`} aria-label={finding.title} aria-current={chosen ? "true" : undefined} tabIndex={-1}>
@@ -53,7 +53,7 @@ export function FindingCard({ trace, asked, finding, index, chosen }: FindingPro
 			</header>
 			{percent !== null && percent > 0 && (
 				<div class="gain-bar">
-					<span class="gain-figure">{`predicted to save ${bound} ${grouped(percent, 1)} % of a step`}</span>
+					<span class="gain-figure">{`predicted to save ${bound} ${grouped(percent, 1)} % of ${whole}`}</span>
 					{ms !== null && <span class="soft">{`${grouped(ms, 3)} ms`}</span>}
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>

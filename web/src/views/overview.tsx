@@ -134,8 +134,8 @@ function deviceName(views: OverviewReply, id: number | undefined): string | unde
 
 function StepTime({ views }: { views: OverviewReply }) {
 	return (
-		<section class="panel" aria-label="Where a step's time goes">
-			<h2>Where a step’s time goes</h2>
+		<section class="panel" aria-label="Where the time goes">
+			<h2>{views.steps.from === "none" ? "Where the time goes" : "Where a step’s time goes"}</h2>
 			<Breakdown parts={usedParts(views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} />
 		</section>
 	);

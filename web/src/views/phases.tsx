@@ -29,8 +29,8 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 	const devices = used.some((phase) => average_device[phase.id] > 0);
 	const time = (us: number) => `${scale.text(us)} ${scale.unit}`;
 	return (
-		<section class="panel" aria-label="Phases of a step">
-			<h2>Phases of a step, on the host</h2>
+		<section class="panel" aria-label="Phases">
+			<h2>{views.steps.from === "none" ? "Phases, on the host" : "Phases of a step, on the host"}</h2>
 			<div class="whole" aria-hidden="true">
 				{used.map((phase) => (
 					<span key={phase.id} title={`${phase.title}: ${average_pct[phase.id]} %`} style={{ flexGrow: average[phase.id], background: phase.color }} />

@@ -68,7 +68,7 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 	);
 }
 
-/** Calls by duration, in equal parts. The height is the square root of the number: few stay visible beside many. */
+/** Calls by duration, in equal parts. The height is the square root of the number: few stay visible next to many. */
 function Histogram({ counts, from, to }: { counts: readonly number[]; from: number; to: number }) {
 	const most = Math.max(1, ...counts);
 	const title = `Calls by duration from ${formatNs(from)} to ${formatNs(to)}: ${counts.join(", ")}`;

@@ -19,7 +19,7 @@ test("a server that is gone is said to be, and its return too", async () => {
 	await tab.page.getByRole("grid", { name: "Operators" }).waitFor();
 	await server.stop();
 	await tab.page.getByRole("alert").getByText("The server does not answer.").waitFor();
-	expect(await tab.page.getByRole("grid", { name: "Operators" }).count()).toBe(1); // what was there stays
+	expect(await tab.page.getByRole("grid", { name: "Operators" }).count()).toBe(1); // the last table stays
 	await tab.shot("server-gone");
 	await tab.close();
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators and kernels: every figure of a row, filters that are wrong, and what is known of a row beside the table.
+// Operators and kernels: every figure of a row, filters that are wrong, and the details of a row next to the table.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,7 +81,7 @@ test("a filter that is wrong says why, and one that matches nothing can be clear
 	tab.expectQuiet();
 });
 
-test("the chosen operator shows its calls by duration and the lines that make them, beside the table", async () => {
+test("the chosen operator shows its calls by duration and the lines that make them, next to the table", async () => {
 	const trace = server.trace("train");
 	const tab = await Tab.open(browser, server.at("operators", trace));
 	const { page } = tab;

@@ -71,7 +71,7 @@ test("views without data are dimmed", async () => {
 	const kernels = tab.page.locator("nav a.empty-view", { hasText: "Kernels" });
 	expect(await kernels.getAttribute("title")).toContain("nothing to show for this trace");
 	await kernels.click();
-	await tab.page.getByText("No kernels are in the trace.").waitFor();
+	await tab.page.getByText("No GPU activity.").waitFor();
 	await tab.close();
 	tab.expectQuiet();
 });

@@ -88,7 +88,7 @@ test("a step is picked from a list", async () => {
 	tab.expectQuiet();
 });
 
-test("a range of one track sums that track, and devices have a denominator of their own", async () => {
+test("a range of one track sums that track, and devices have a separate denominator", async () => {
 	const tab = await open();
 	const { page } = tab;
 	const share = async (name: string) => Number((await readGrid(page, "What runs in this range")).rows.find((row) => row.name === name)?.share);
@@ -123,7 +123,7 @@ test("the search looks at arguments when asked", async () => {
 	tab.expectQuiet();
 });
 
-test("an event is told among its like", async () => {
+test("an event is compared with its like", async () => {
 	const tab = await open("q=aten%3A%3Amm");
 	const { page } = tab;
 	await page.getByRole("heading", { name: "3 calls in the whole trace" }).waitFor();

@@ -64,7 +64,7 @@ describe.each(TRACES)("%s", (_, path) => {
 		const bars = tab.page.locator(".chart a[data-bar]");
 		expect(await bars.count()).toBe(views.steps.rows.length);
 		const { phases } = views.steps;
-		expect(await tab.page.getByRole("region", { name: "Phases of a step" }).count()).toBe(phases ? 1 : 0);
+		expect(await tab.page.getByRole("region", { name: "Phases", exact: true }).count()).toBe(phases ? 1 : 0);
 		if (phases) {
 			const rows = await tab.page.locator("tr[data-phase]").all();
 			expect(rows.length).toBeGreaterThan(1);
