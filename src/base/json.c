@@ -60,6 +60,21 @@ static unsigned copy_plain(char *out, const char *from)
 
 #endif
 
+/* The same of what is shorter than a step. */
+static unsigned copy_plain_tail(char *out, const char *from, const char *end)
+{
+	unsigned count = 0;
+
+	for (; from + count < end; count++) {
+		uint8_t byte = (uint8_t)from[count];
+
+		if (byte < 0x20 || byte > 0x7f || byte == '"' || byte == '\\')
+			break;
+		out[count] = (char)byte;
+	}
+	return count;
+}
+
 static char *put_hex(char *out, unsigned value, unsigned digits)
 {
 	while (digits--)
@@ -161,8 +176,14 @@ char *ops_json_string_to(char *out, const char *bytes, size_t size)
 		if (plain < STEP)
 			out = put_character(out, &at, end);
 	}
-	while (at < end)
-		out = put_character(out, &at, end);
+	while (at < end) {
+		unsigned plain = copy_plain_tail(out, at, end);
+
+		out += plain;
+		at += plain;
+		if (at < end)
+			out = put_character(out, &at, end);
+	}
 	out = spell_last(out, bytes, size);
 	*out++ = '"';
 	return out;
@@ -184,11 +205,11 @@ void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
 		if (!out)
 			return;
 		while (at < stop) {
-			unsigned plain = stop - at >= STEP ? copy_plain(out, at) : 0;
+			unsigned plain = stop - at >= STEP ? copy_plain(out, at) : copy_plain_tail(out, at, stop);
 
 			out += plain;
 			at += plain;
-			if (plain < STEP)
+			if (plain < STEP && at < stop)
 				out = put_character(out, &at, end);
 		}
 		if (at == end)
