@@ -15,6 +15,7 @@ const LARGEST = 200_000;
 const PICTURES = [
 	["overview", "", "light"],
 	["advice", "", "light"],
+	["timeline", "", "light"],
 	["operators", "", "light"],
 	["memory", "", "dark"],
 	["modules", "", "light"],
@@ -34,7 +35,7 @@ const browser = await chromium.launch({
 });
 try {
 	for (const [view, query, colorScheme] of PICTURES) {
-		const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme });
+		const context = await browser.newContext({ viewport: { width: 1400, height: 860 }, colorScheme });
 		const page = await context.newPage();
 		await page.goto(url);
 		await page.locator("main > *").first().waitFor();
@@ -42,6 +43,10 @@ try {
 		await page.goto(new URL(`#/${view}/${trace}${query}`, url).href);
 		await page.waitForFunction((id) => location.hash.includes(id) && !document.body.innerText.includes("Loading"), view);
 		await page.evaluate(() => document.fonts.ready);
+		if (view === "timeline") {
+			await page.locator("select").first().selectOption({ index: 3 }); // a step, whose operators are large enough to be read
+			await page.waitForTimeout(1000); // the zoom is animated
+		}
 		const path = join(here, `../docs/images/view-${view}.png`);
 		await page.screenshot({ path, animations: "disabled" });
 		const { size } = statSync(path);
