@@ -3,7 +3,7 @@
 
 opstrobe run --with-stack -o slow.json.gz examples/slow_loader.py
 opstrobe advise slow.json.gz
-opstrobe run --with-stack -o fast.json.gz examples/slow_loader.py --workers 8
+opstrobe run --with-stack -o fast.json.gz examples/slow_loader.py --workers 6
 opstrobe diff slow.json.gz fast.json.gz
 """
 
