@@ -30,23 +30,18 @@ static bool averages_is_step(struct ops_string name)
 	return ops_string_starts(name, STEP_NAME) || ops_step_number(name, &number);
 }
 
-static struct ops_string static_string(const char *text)
-{
-	return (struct ops_string){text, strlen(text)};
-}
-
 struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row)
 {
 	struct ops_string name;
 
 	if (row->key == OPS_KEY_MEMORY)
-		return static_string("[memory]");
+		return ops_string_of("[memory]");
 	if (row->key == OPS_KEY_OUT_OF_MEMORY)
-		return static_string("[OutOfMemory]");
+		return ops_string_of("[OutOfMemory]");
 	if (row->key == OPS_KEY_TOTAL)
-		return static_string("Total");
+		return ops_string_of("Total");
 	name = ops_trace_string(trace, row->name);
-	return averages_is_step(name) ? static_string(STEP_KEY) : name;
+	return averages_is_step(name) ? ops_string_of(STEP_KEY) : name;
 }
 
 static bool is_annotation(uint8_t kind)

@@ -24,15 +24,6 @@ void numbers_release(struct numbers *numbers)
 	OPS_ARRAY_RELEASE(&numbers->items);
 }
 
-static double describe_quantile(const double *sorted, size_t count, double part)
-{
-	double position = part * (double)(count - 1);
-	size_t below = (size_t)position;
-	double rest = position - (double)below;
-
-	return below + 1 < count ? sorted[below] + rest * (sorted[below + 1] - sorted[below]) : sorted[below];
-}
-
 struct description describe(struct numbers *numbers)
 {
 	double *items = numbers->items.items, squares = 0;
@@ -51,9 +42,9 @@ struct description describe(struct numbers *numbers)
 		d.deviation = sqrt(squares / (double)(count - 1));
 	d.min = items[0];
 	d.max = items[count - 1];
-	d.quarter = describe_quantile(items, count, 0.25);
-	d.half = describe_quantile(items, count, 0.5);
-	d.three_quarters = describe_quantile(items, count, 0.75);
+	d.quarter = ops_quantile(items, count, 0.25);
+	d.half = ops_quantile(items, count, 0.5);
+	d.three_quarters = ops_quantile(items, count, 0.75);
 	return d;
 }
 

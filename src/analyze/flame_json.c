@@ -126,8 +126,7 @@ static void flame_json_write_name(const struct telling *t, uint32_t name, struct
 	bool is_python = ops_function_parse(text, &function);
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, function.name.bytes, function.name.size);
+	ops_json_member_string(json, "name", function.name);
 	ops_json_key(json, "file");
 	if (is_python)
 		ops_json_text(json, function.file.bytes, function.file.size);
@@ -173,8 +172,7 @@ static int64_t parent_of(const struct telling *t, size_t i)
 static void write_frames(struct telling *t, const char *metric, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
-	ops_json_key(json, "metric");
-	ops_json_text(json, metric, strlen(metric));
+	ops_json_member_text(json, "metric", metric);
 	ops_json_member(json, "total_ns", t->sums[0]);
 	ops_json_member(json, "left_out", (int64_t)t->left_out);
 	flame_json_write_names(t, json);

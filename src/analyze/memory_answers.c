@@ -8,24 +8,19 @@
 #include <opstrobe/memory.h>
 
 #include "analyze/sum.h"
+#include "analyze/result.h"
 #include "analyze/tables.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/json_writer.h"
 
-static void memory_answers_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 static void write_device(struct ops_json_writer *json, struct ops_memory_device device)
 {
 	char name[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(device, name);
-	memory_answers_write_text(json, "device", name);
+	ops_json_member_text(json, "device", name);
 }
 
 /* --- devices and their peaks ---------------------------------------------------------------------------------------- */
@@ -44,9 +39,9 @@ static void memory_answers_write_categories(struct ops_json_writer *json)
 	ops_json_open(json, '[');
 	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_json_open(json, '{');
-		memory_answers_write_text(json, "name", categories[i].name);
-		memory_answers_write_text(json, "light", categories[i].light);
-		memory_answers_write_text(json, "dark", categories[i].dark);
+		ops_json_member_text(json, "name", categories[i].name);
+		ops_json_member_text(json, "light", categories[i].light);
+		ops_json_member_text(json, "dark", categories[i].dark);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -353,12 +348,6 @@ static const struct result_column block_columns[] = {
 };
 const struct result_declaration table_block = RESULT_DECLARATION("Block", "A block of memory", block_columns);
 
-/* Empty texts are null. */
-static struct ops_string memory_answers_text_or_null(struct ops_string text)
-{
-	return text.size ? text : (struct ops_string){0};
-}
-
 static void write_block(const struct ops_memory_timeline *timeline, uint32_t number, int64_t origin_ns,
                         struct ops_json_writer *json)
 {
@@ -371,12 +360,12 @@ static void write_block(const struct ops_memory_timeline *timeline, uint32_t num
 		.end_ns = block->end_ns == INT64_MAX ? RESULT_NULL : ops_difference(block->end_ns, origin_ns),
 		.bytes = block->bytes,
 		.category = ops_memory_category_name((enum ops_memory_category)block->category),
-		.name = memory_answers_text_or_null(ops_trace_string(timeline->trace, block->name)),
-		.operator = memory_answers_text_or_null(ops_memory_operator(timeline, number)),
-		.module = memory_answers_text_or_null(ops_memory_module(timeline, number)),
-		.file = memory_answers_text_or_null(file),
+		.name = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
+		.operator = result_text_or_null(ops_memory_operator(timeline, number)),
+		.module = result_text_or_null(ops_memory_module(timeline, number)),
+		.file = result_text_or_null(file),
 		.line = file.size ? (int64_t)line : RESULT_NULL,
-		.shape = memory_answers_text_or_null(ops_memory_shape(timeline, number)),
+		.shape = result_text_or_null(ops_memory_shape(timeline, number)),
 		.row = block->row == OPS_NONE ? RESULT_NULL : (int64_t)block->row,
 	}, json);
 }

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/text.h"
 #include "derive/backward.h"
 
 static const struct ops_string nothing = {"", 0};
@@ -77,18 +78,10 @@ struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, u
 
 /* --- sums ------------------------------------------------------------------------------------------------------------ */
 
-static int compare_text(struct ops_string a, struct ops_string b)
-{
-	size_t size = a.size < b.size ? a.size : b.size;
-	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
-
-	return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int compare_keys(const void *a, const void *b)
 {
 	const struct ops_memory_share *left = a, *right = b;
-	int order = compare_text(left->name, right->name);
+	int order = ops_string_compare(left->name, right->name);
 
 	return order ? order : (left->line > right->line) - (left->line < right->line);
 }

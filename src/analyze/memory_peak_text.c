@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/escape.h"
+#include "base/text.h"
 
 #define STACK_MAX 32 /* frames shown of one allocation in JSON */
 
@@ -31,17 +32,6 @@ static size_t limited(const struct page *page, size_t count)
 	return page->top && count > page->top ? page->top : count;
 }
 
-/* Empty texts are null. */
-static struct ops_string memory_peak_text_or_null(struct ops_string text)
-{
-	return text.size ? text : (struct ops_string){0};
-}
-
-static struct ops_string memory_peak_text_string_of(const char *text)
-{
-	return (struct ops_string){text, strlen(text)};
-}
-
 /* "train.py:53"; null without a file. In the scratch buffer. */
 static struct ops_string place_text(struct ops_string file, uint32_t line, struct ops_buffer *scratch)
 {
@@ -49,7 +39,7 @@ static struct ops_string place_text(struct ops_string file, uint32_t line, struc
 	ops_buffer_append(scratch, file.bytes, file.size);
 	if (line)
 		ops_buffer_printf(scratch, ":%" PRIu32, line);
-	return memory_peak_text_or_null((struct ops_string){ops_buffer_text(scratch), scratch->size});
+	return result_text_or_null((struct ops_string){ops_buffer_text(scratch), scratch->size});
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
@@ -110,7 +100,7 @@ static void write_shares(struct page *page, const char *title, const struct ops_
 		struct ops_string name = place_text(shares[i].name, shares[i].line, &scratch);
 
 		result_add(&table, &(struct line_row){.bytes = shares[i].bytes, .percent = memory_peak_text_percent_of(page, shares[i].bytes),
-		                                      .blocks = shares[i].blocks, .name = name.size ? name : memory_peak_text_string_of("(none)")});
+		                                      .blocks = shares[i].blocks, .name = name.size ? name : ops_string_of("(none)")});
 	}
 	table.failed |= scratch.failed;
 	memory_peak_text_write_table(page, &table, count);
@@ -126,7 +116,7 @@ static void memory_peak_text_write_categories(struct page *page)
 		if (page->peak->by_category[i])
 			shares[count++] = (struct ops_memory_share){
 				.bytes = page->peak->by_category[i],
-				.name = memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)i))};
+				.name = ops_string_of(ops_memory_category_name((enum ops_memory_category)i))};
 	write_shares(page, "Category", shares, count);
 }
 
@@ -145,11 +135,11 @@ static void write_blocks(struct page *page)
 		result_add(&table, &(struct line_row){
 			.bytes = block->bytes,
 			.percent = memory_peak_text_percent_of(page, block->bytes),
-			.category = memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
-			.tensor = memory_peak_text_or_null(ops_trace_string(timeline->trace, block->name)),
-			.operator = block->start_ns == INT64_MIN ? memory_peak_text_string_of("(before the recording)")
-			                                         : memory_peak_text_or_null(ops_memory_operator(timeline, number)),
-			.module = memory_peak_text_or_null(ops_memory_module(timeline, number)),
+			.category = ops_string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
+			.tensor = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
+			.operator = block->start_ns == INT64_MIN ? ops_string_of("(before the recording)")
+			                                         : result_text_or_null(ops_memory_operator(timeline, number)),
+			.module = result_text_or_null(ops_memory_module(timeline, number)),
 			.place = place_text(file, file.size ? line : 0, &scratch),
 		});
 	}
@@ -225,12 +215,6 @@ static void memory_peak_text_write_text(struct page *page)
 
 /* --- JSON --------------------------------------------------------------------------------------------------------------- */
 
-static void write_member(struct ops_json_writer *json, const char *key, struct ops_string text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text.size ? text.bytes : "", text.size);
-}
-
 static void write_share_list(struct ops_json_writer *json, const struct page *page, const char *key,
                              const struct ops_memory_share *shares, size_t count, bool by_line)
 {
@@ -240,7 +224,7 @@ static void write_share_list(struct ops_json_writer *json, const struct page *pa
 		ops_json_open(json, '{');
 		ops_json_member(json, "bytes", shares[i].bytes);
 		ops_json_member(json, "blocks", shares[i].blocks);
-		write_member(json, by_line ? "file" : "name", shares[i].name);
+		ops_json_member_string(json, by_line ? "file" : "name", shares[i].name);
 		if (by_line)
 			ops_json_member(json, "line", shares[i].line);
 		ops_json_close(json, '}');
@@ -280,7 +264,7 @@ static void write_allocation(struct ops_json_writer *json, const struct ops_memo
 	file = ops_memory_line(timeline, number, &line);
 	ops_json_open(json, '{');
 	ops_json_member(json, "bytes", block->bytes);
-	write_member(json, "category", memory_peak_text_string_of(ops_memory_category_name((enum ops_memory_category)block->category)));
+	ops_json_member_text(json, "category", ops_memory_category_name((enum ops_memory_category)block->category));
 	ops_json_key(json, "address");
 	ops_json_raw(json, address, (size_t)snprintf(address, sizeof(address), "%" PRIu64, block->address));
 	ops_json_key(json, "start_ns");
@@ -288,11 +272,11 @@ static void write_allocation(struct ops_json_writer *json, const struct ops_memo
 		ops_json_null(json);
 	else
 		ops_json_integer(json, block->start_ns);
-	write_member(json, "name", ops_trace_string(trace, block->name));
-	write_member(json, "event", event);
-	write_member(json, "operator", ops_memory_operator(timeline, number));
-	write_member(json, "module", ops_memory_module(timeline, number));
-	write_member(json, "file", file);
+	ops_json_member_string(json, "name", ops_trace_string(trace, block->name));
+	ops_json_member_string(json, "event", event);
+	ops_json_member_string(json, "operator", ops_memory_operator(timeline, number));
+	ops_json_member_string(json, "module", ops_memory_module(timeline, number));
+	ops_json_member_string(json, "file", file);
 	ops_json_member(json, "line", line);
 	memory_peak_text_write_stack(json, trace, block->row);
 	ops_json_close(json, '}');
@@ -306,8 +290,7 @@ static void memory_peak_text_write_json(struct page *page)
 
 	ops_memory_device_name(peak->device, device);
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "device");
-	ops_json_text(&json, device, strlen(device));
+	ops_json_member_text(&json, "device", device);
 	ops_json_member(&json, "bytes", peak->bytes);
 	ops_json_member(&json, "time_ns", peak->time_ns);
 	ops_json_member(&json, "before_bytes", peak->before_bytes);

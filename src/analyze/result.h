@@ -144,6 +144,11 @@ void result_declare(struct result_table *table, const struct result_declaration 
 void result_column(struct result_table *table, const char *name, enum result_type type);
 /* The cells of a row, or those that remain of it, by the getters of their columns. */
 void result_add(struct result_table *table, const void *row);
+/* What a cell of a text is given where an empty text is null. */
+static inline struct ops_string result_text_or_null(struct ops_string text)
+{
+	return text.size ? text : (struct ops_string){0};
+}
 /* Texts are borrowed, and live as long as the result; or copied. */
 void result_integer(struct result_table *table, int64_t value);
 void result_number(struct result_table *table, double value); /* NaN is null */

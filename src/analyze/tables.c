@@ -17,8 +17,7 @@ static void tables_write_text(struct ops_json_writer *json, const char *key, con
 {
 	if (!text)
 		return;
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
+	ops_json_member_text(json, key, text);
 }
 
 static void write_column(struct ops_json_writer *json, const struct result_column *column)

@@ -111,6 +111,24 @@ void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t n
 	ops_json_us(json, ns);
 }
 
+void ops_json_member_text(struct ops_json_writer *json, const char *key, const char *text)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, text, strlen(text));
+}
+
+void ops_json_member_string(struct ops_json_writer *json, const char *key, struct ops_string string)
+{
+	ops_json_key(json, key);
+	ops_json_text(json, string.size ? string.bytes : "", string.size);
+}
+
+void ops_json_member_number(struct ops_json_writer *json, const char *key, double value)
+{
+	ops_json_key(json, key);
+	ops_json_number(json, value);
+}
+
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value)
 {
 	ops_json_key(json, key);

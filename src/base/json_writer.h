@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
+
 #include "base/buffer.h"
 
 struct ops_json_writer {
@@ -39,6 +41,9 @@ void ops_json_null(struct ops_json_writer *json);
 /* A key and its value. */
 void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value);
 void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t ns);
+void ops_json_member_text(struct ops_json_writer *json, const char *key, const char *text);
+void ops_json_member_string(struct ops_json_writer *json, const char *key, struct ops_string string);
+void ops_json_member_number(struct ops_json_writer *json, const char *key, double value);
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
 /* A value that is JSON already. */
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);

@@ -4,6 +4,7 @@
  */
 #include "base/order.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -171,4 +172,20 @@ int ops_compare_double(const void *a, const void *b)
 	double left = *(const double *)a, right = *(const double *)b;
 
 	return (left > right) - (left < right);
+}
+
+double ops_quantile(const double *sorted, size_t count, double share)
+{
+	double at = share * (double)(count - 1);
+	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
+
+	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+double ops_median(double *numbers, size_t count)
+{
+	if (!count)
+		return 0;
+	qsort(numbers, count, sizeof(*numbers), ops_compare_double);
+	return ops_quantile(numbers, count, 0.5);
 }

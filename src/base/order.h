@@ -30,4 +30,11 @@ void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each,
 int ops_compare_int64(const void *a, const void *b);
 int ops_compare_double(const void *a, const void *b);
 
+/* The quantile of one or more sorted numbers: linear between the two that `share` (0 … 1) falls between. */
+double ops_quantile(const double *sorted, size_t count, double share);
+/* The median, 0 of none. Sorts the numbers. */
+double ops_median(double *numbers, size_t count);
+/* The standard deviation of a normal distribution whose absolute deviations from the median have the median 1. */
+#define OPS_DEVIATION_OF_MAD 1.4826
+
 #endif

@@ -45,4 +45,26 @@ static inline bool ops_string_contains(struct ops_string string, const char *par
 	return string.bytes && memmem(string.bytes, string.size, part, strlen(part)) != NULL;
 }
 
+static inline struct ops_string ops_string_of(const char *text)
+{
+	return (struct ops_string){text, strlen(text)};
+}
+
+static inline bool ops_string_starts_any(struct ops_string string, const char *const *prefixes)
+{
+	for (; *prefixes; prefixes++)
+		if (ops_string_starts(string, *prefixes))
+			return true;
+	return false;
+}
+
+/* For sorting: by bytes, then the shorter first. */
+static inline int ops_string_compare(struct ops_string a, struct ops_string b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 #endif

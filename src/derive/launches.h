@@ -13,11 +13,7 @@
 
 #include <opstrobe/trace.h>
 
-/* Whether a row is work that something launches: a kernel, a copy or a fill. */
-static inline bool ops_kind_is_work(uint8_t kind)
-{
-	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
-}
+#include "trace/kinds.h"
 
 /* Whether a row has a launcher that is a call: work, that a device waits, and jobs that some devices show instead of kernels. */
 static inline bool ops_row_is_launched(const struct ops_events *events, size_t row)
@@ -26,11 +22,6 @@ static inline bool ops_row_is_launched(const struct ops_events *events, size_t r
 
 	return ops_kind_is_work(kind) || ((kind == OPS_EVENT_SYNC || kind == OPS_EVENT_OTHER || kind == OPS_EVENT_GPU_USER_ANNOTATION) &&
 	                                  events->correlation && events->correlation[row] >= 0);
-}
-
-static inline bool ops_kind_is_call(uint8_t kind)
-{
-	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER;
 }
 
 /* By row, what launched it; OPS_NONE for nothing, and for what the trace does not have. Kept with the trace; NULL when memory is

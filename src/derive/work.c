@@ -9,14 +9,6 @@
 
 #include "base/text.h"
 
-static bool work_starts_with_any(struct ops_string name, const char *const *words)
-{
-	for (; *words; words++)
-		if (ops_string_starts(name, *words))
-			return true;
-	return false;
-}
-
 static bool contains_any(struct ops_string name, const char *const *words)
 {
 	for (; *words; words++)
@@ -39,7 +31,7 @@ static bool communicates(struct ops_string name)
 		"all_gather_kernel", "allgather_kernel", "AllGatherKernel", "reduce_scatter_kernel", "ReduceScatterKernel",
 		"all_to_all_kernel", "AllToAllKernel", "userbuffers_fp16_sum", "userbuffers_bf16_sum", NULL};
 
-	return work_starts_with_any(name, libraries) || contains_any(name, kernels);
+	return ops_string_starts_any(name, libraries) || contains_any(name, kernels);
 }
 
 enum ops_work ops_work_of_name(struct ops_string name)
@@ -52,13 +44,13 @@ enum ops_work ops_work_of_name(struct ops_string name)
 	static const char *const others[] = {"Event Sync", "Stream Sync", "Context Sync", "Device Sync", "Synchronize",
 	                                     "Memcpy", "Memset", "dma", NULL};
 
-	if (work_starts_with_any(name, copies))
+	if (ops_string_starts_any(name, copies))
 		return OPS_WORK_COPY;
-	if (work_starts_with_any(name, fills))
+	if (ops_string_starts_any(name, fills))
 		return OPS_WORK_SET;
 	if (communicates(name))
 		return OPS_WORK_COMMUNICATION;
-	if (work_starts_with_any(name, host) || contains_any(name, others) ||
+	if (ops_string_starts_any(name, host) || contains_any(name, others) ||
 	    (ops_string_starts(name, "cuda") && memmem(name.bytes, name.size, "LaunchKernel", 12)))
 		return OPS_WORK_OTHER;
 	return OPS_WORK_COMPUTE;

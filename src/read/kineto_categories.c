@@ -3,6 +3,7 @@
  * Categories: what files of every age call the kinds of events and arrows.
  */
 #include "read/kineto.h"
+#include "trace/kinds.h"
 
 #include <string.h>
 #include <strings.h>
@@ -53,8 +54,7 @@ static const struct {
 /* The category of MTIA's jobs, copies and firmware is not one of kernels, and no name of their threads says "stream". */
 static bool is_on_device(uint8_t kind, const char *text, size_t size)
 {
-	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET ||
-	       kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC || KINETO_IS(text, size, "mtia_ccp_events");
+	return ops_kind_is_work(kind) || kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC || KINETO_IS(text, size, "mtia_ccp_events");
 }
 
 static void kineto_categories_classify(struct kineto_reader *reader, const char *text, size_t size, struct kineto_category *category)

@@ -205,12 +205,6 @@ void catalog_free(struct catalog *catalog)
 
 /* --- telling -------------------------------------------------------------------------------------------------------- */
 
-static void catalog_list_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 /* The share is not known of a pipe. */
 static void write_progress(const struct ops_read_progress *progress, struct ops_json_writer *json)
 {
@@ -241,14 +235,14 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	const char *slash = strrchr(served->path, '/');
 
 	ops_json_open(json, '{');
-	catalog_list_write_text(json, "id", served->id);
-	catalog_list_write_text(json, "run", served->run);
-	catalog_list_write_text(json, "worker", served->worker);
+	ops_json_member_text(json, "id", served->id);
+	ops_json_member_text(json, "run", served->run);
+	ops_json_member_text(json, "worker", served->worker);
 	ops_json_member_or_null(json, "span", served->span ? served->span : -1);
-	catalog_list_write_text(json, "name", slash ? slash + 1 : served->path);
-	catalog_list_write_text(json, "path", served->path);
+	ops_json_member_text(json, "name", slash ? slash + 1 : served->path);
+	ops_json_member_text(json, "path", served->path);
 	ops_json_member(json, "bytes", (int64_t)served->bytes);
-	catalog_list_write_text(json, "state", states[served->state]);
+	ops_json_member_text(json, "state", states[served->state]);
 	ops_json_key(json, "progress");
 	if (served->state == SERVED_READING)
 		write_progress(&served->progress, json);

@@ -42,8 +42,7 @@ struct reply *reply_error(int status, const char *message)
 	ops_json_key(&json, "error");
 	ops_json_open(&json, '{');
 	ops_json_member(&json, "status", status);
-	ops_json_key(&json, "message");
-	ops_json_text(&json, message, strlen(message));
+	ops_json_member_text(&json, "message", message);
 	ops_json_close(&json, '}');
 	ops_json_close(&json, '}');
 	ops_buffer_append(&out, "", 1);

@@ -151,10 +151,8 @@ static enum ops_code answer_source(struct request *request, char **ret_text, siz
 		return request_fail(request, 404, error, "the file cannot be read here");
 	code = source_routes_read_source(request, real, &source, &changed_ns, error);
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "file");
-	ops_json_text(&json, file->bytes, file->size);
-	ops_json_key(&json, "text");
-	ops_json_text(&json, source.bytes, source.size);
+	ops_json_member_string(&json, "file", (struct ops_string){file->bytes, file->size});
+	ops_json_member_string(&json, "text", (struct ops_string){source.bytes, source.size});
 	ops_json_key(&json, "changed");
 	ops_json_bool(&json, events->count && changed_ns > events->start_ns[0]);
 	ops_json_close(&json, '}');

@@ -16,12 +16,6 @@
 #include "serve/api.h"
 #include "serve/assets.h"
 
-static void trace_routes_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 static enum ops_code answer_server(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
@@ -29,9 +23,9 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 
 	(void)request;
 	ops_json_open(&json, '{');
-	trace_routes_write_text(&json, "name", "opstrobe");
-	trace_routes_write_text(&json, "version", OPS_VERSION);
-	trace_routes_write_text(&json, "build", assets_build_id());
+	ops_json_member_text(&json, "name", "opstrobe");
+	ops_json_member_text(&json, "version", OPS_VERSION);
+	ops_json_member_text(&json, "build", assets_build_id());
 	ops_json_key(&json, "viewer");
 	ops_json_bool(&json, assets_have_viewer());
 	ops_json_close(&json, '}');
@@ -80,10 +74,10 @@ static void write_options(const struct ops_analysis *analysis, struct ops_json_w
 		if (!strcmp(option->name, OUTPUT_OPTION))
 			continue;
 		ops_json_open(json, '{');
-		trace_routes_write_text(json, "name", option->name);
+		ops_json_member_text(json, "name", option->name);
 		ops_json_key(json, "default");
 		ops_json_raw(json, option->otherwise, strlen(option->otherwise));
-		trace_routes_write_text(json, "summary", option->summary);
+		ops_json_member_text(json, "summary", option->summary);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -104,9 +98,9 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 		if (!is_offered(&analyses[i]))
 			continue;
 		ops_json_open(&json, '{');
-		trace_routes_write_text(&json, "id", analyses[i].id);
-		trace_routes_write_text(&json, "summary", analyses[i].summary);
-		trace_routes_write_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
+		ops_json_member_text(&json, "id", analyses[i].id);
+		ops_json_member_text(&json, "summary", analyses[i].summary);
+		ops_json_member_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
 		write_options(&analyses[i], &json);
 		ops_json_close(&json, '}');
 	}

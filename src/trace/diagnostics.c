@@ -75,18 +75,12 @@ size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
 	return count;
 }
 
-static void diagnostics_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 void ops_diagnostic_write(const struct ops_diagnostic *item, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
-	diagnostics_write_text(json, "source", item->source);
-	diagnostics_write_text(json, "kind", item->kind);
-	diagnostics_write_text(json, "message", item->message);
+	ops_json_member_text(json, "source", item->source);
+	ops_json_member_text(json, "kind", item->kind);
+	ops_json_member_text(json, "message", item->message);
 	ops_json_member(json, "count", (int64_t)item->count);
 	ops_json_key(json, "byte");
 	if (strcmp(item->kind, "lost") != 0)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "trace/kinds.h"
 
 struct cutter {
 	const struct ops_trace *trace;
@@ -36,23 +37,13 @@ static bool is_within(const struct ops_trace_cut *cut, int64_t start_ns, int64_t
 	return start_ns < cut->to_ns && (end_ns > cut->from_ns || start_ns >= cut->from_ns);
 }
 
-static bool stretch_is_device(uint8_t kind)
-{
-	return kind == OPS_EVENT_KERNEL || kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET;
-}
-
-static bool is_launch(uint8_t kind)
-{
-	return kind == OPS_EVENT_RUNTIME || kind == OPS_EVENT_DRIVER;
-}
-
 /* Notes which calls are kept. False when memory is out. */
 static bool note_launch(struct cutter *cutter, uint32_t row)
 {
 	int64_t correlation = cutter->events->correlation ? cutter->events->correlation[row] : -1;
 	uint32_t number;
 
-	if (correlation < 0 || !is_launch(cutter->events->kind[row]))
+	if (correlation < 0 || !ops_kind_is_call(cutter->events->kind[row]))
 		return true;
 	number = ops_intern_add(&cutter->launched, &correlation, sizeof(correlation));
 	if (number == OPS_INTERN_NONE)
@@ -66,7 +57,7 @@ static bool keep_host_rows(struct cutter *cutter)
 	const struct ops_events *e = cutter->events;
 
 	for (uint32_t row = 0; row < e->count; row++) {
-		if (stretch_is_device(e->kind[row]))
+		if (ops_kind_is_work(e->kind[row]))
 			continue;
 		cutter->rows[row] = cutter->tracks[e->track[row]] && is_within(cutter->cut, e->start_ns[row], e->end_ns[row]);
 		if (!note_launch(cutter, row))
@@ -84,7 +75,7 @@ static void keep_device_rows(struct cutter *cutter)
 		int64_t correlation = e->correlation ? e->correlation[row] : -1;
 		uint32_t number = OPS_INTERN_NONE;
 
-		if (!stretch_is_device(e->kind[row]))
+		if (!ops_kind_is_work(e->kind[row]))
 			continue;
 		if (correlation >= 0)
 			number = ops_intern_find(&cutter->launched, &correlation, sizeof(correlation));

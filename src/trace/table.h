@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/intern.h"
 #include "trace/derived.h"
+#include "trace/kinds.h"
 
 /* One list of columns: type, name. The first ones every trace has, 56 bytes an event; the others only where some event
  * needs them. */
@@ -149,8 +150,8 @@ static inline bool ops_is_launch(const struct ops_trace *trace, uint32_t call, u
 {
 	const struct ops_columns *c = &trace->columns;
 
-	return (c->kind[call] == OPS_EVENT_RUNTIME || c->kind[call] == OPS_EVENT_DRIVER || c->kind[call] == OPS_EVENT_OVERHEAD) &&
-	       (c->kind[work] == OPS_EVENT_KERNEL || c->kind[work] == OPS_EVENT_GPU_MEMCPY || c->kind[work] == OPS_EVENT_GPU_MEMSET ||
+	return (ops_kind_is_call(c->kind[call]) || c->kind[call] == OPS_EVENT_OVERHEAD) &&
+	       (ops_kind_is_work(c->kind[work]) ||
 	        (c->kind[work] == OPS_EVENT_OTHER && trace->tracks.items[c->track[work]].kind == OPS_TRACK_STREAM));
 }
 

@@ -15,12 +15,6 @@ static void write_count(struct ops_json_writer *json, const char *key, uint64_t 
 	ops_json_integer(json, ops_clamped(count));
 }
 
-static void trace_info_write_name(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 static void trace_info_write_events(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -81,7 +75,7 @@ static void trace_info_write_steps(struct ops_json_writer *json, const struct op
 		json->out->failed |= ops_intern_add(&numbers, &number, sizeof(number)) == OPS_INTERN_NONE;
 	}
 	write_count(json, "steps", numbers.count);
-	trace_info_write_name(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
+	ops_json_member_text(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
 	if (numbers.count) {
 		ops_json_key(json, "first_step");
 		ops_json_integer(json, first);
@@ -139,12 +133,12 @@ static void trace_info_write_trace(struct ops_json_writer *json, const struct op
 
 	ops_json_open(json, '{');
 	if (rank->path)
-		trace_info_write_name(json, "file", rank->path);
+		ops_json_member_text(json, "file", rank->path);
 	ops_json_member_or_null(json, "rank", ops_trace_rank(rank->trace, rank->path));
 	if (*info->host_name)
-		trace_info_write_name(json, "host", info->host_name);
+		ops_json_member_text(json, "host", info->host_name);
 	if (*info->process_name)
-		trace_info_write_name(json, "process", info->process_name);
+		ops_json_member_text(json, "process", info->process_name);
 	trace_info_write_recording(json, rank->trace);
 	write_times(json, rank->trace);
 	trace_info_write_steps(json, rank->trace);

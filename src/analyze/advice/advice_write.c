@@ -32,12 +32,6 @@ const char *advice_bound_name(enum advice_bound bound)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void advice_write_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 static void write_known(struct ops_json_writer *json, const char *key, struct ops_string text)
 {
 	ops_json_key(json, key);
@@ -54,12 +48,6 @@ static void advice_write_number(struct ops_json_writer *json, const char *key, u
 		ops_json_integer(json, number);
 	else
 		ops_json_null(json);
-}
-
-static void write_figure(struct ops_json_writer *json, const char *key, double figure)
-{
-	ops_json_key(json, key);
-	ops_json_number(json, figure);
 }
 
 static void write_where(struct ops_json_writer *json, const struct advice_where *where)
@@ -80,17 +68,17 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	struct ops_buffer advice = {0};
 
 	ops_json_open(json, '{');
-	advice_write_write_text(json, "id", finding->rule->id);
-	advice_write_write_text(json, "title", finding->rule->title);
-	advice_write_write_text(json, "severity", advice_severity_name(finding->severity));
-	advice_write_write_text(json, "confidence", advice_confidence_name(finding->confidence));
+	ops_json_member_text(json, "id", finding->rule->id);
+	ops_json_member_text(json, "title", finding->rule->title);
+	ops_json_member_text(json, "severity", advice_severity_name(finding->severity));
+	ops_json_member_text(json, "confidence", advice_confidence_name(finding->confidence));
 	ops_json_key(json, "where");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < finding->where_count; i++)
 		write_where(json, &finding->where[i]);
 	ops_json_close(json, ']');
 	write_known(json, "evidence", finding->evidence);
-	advice_write_write_text(json, "explanation", finding->rule->explanation);
+	ops_json_member_text(json, "explanation", finding->rule->explanation);
 	ops_buffer_append(&advice, finding->detail.bytes, finding->detail.size);
 	ops_buffer_append_text(&advice, finding->detail.size ? " " : "");
 	ops_buffer_append_text(&advice, finding->rule->advice);
@@ -100,11 +88,9 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_text(json, ops_buffer_text(&advice), advice.size);
 	json->out->failed |= advice.failed;
 	ops_buffer_release(&advice);
-	ops_json_key(json, "predicted_gain_ms_per_step");
-	ops_json_number(json, finding->gain_ms);
-	ops_json_key(json, "predicted_gain_percent");
-	ops_json_number(json, finding->gain_pct);
-	advice_write_write_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
+	ops_json_member_number(json, "predicted_gain_ms_per_step", finding->gain_ms);
+	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
+	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
 	ops_json_key(json, "links");
 	ops_json_open(json, '[');
 	ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
@@ -125,11 +111,11 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	/* Of the first trace: percentages are shares of this. */
 	ops_json_key(&json, "base");
 	ops_json_open(&json, '{');
-	write_figure(&json, "ms", report->step_ms);
-	write_figure(&json, "average_step_ms", report->mean_ms);
+	ops_json_member_number(&json, "ms", report->step_ms);
+	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
 	advice_write_number(&json, "steady_steps", report->steady, true);
 	advice_write_number(&json, "steps", report->steps, true);
-	write_figure(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
+	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
 	ops_json_close(&json, '}');
 	ops_json_key(&json, "checked");
 	ops_json_open(&json, '[');

@@ -9,14 +9,6 @@
 #include "base/text.h"
 #include "derive/work.h"
 
-static bool event_classes_starts_with_any(struct ops_string name, const char *const *words)
-{
-	for (; *words; words++)
-		if (ops_string_starts(name, *words))
-			return true;
-	return false;
-}
-
 /* By the name alone, whatever the kind. */
 static enum event_class class_by_hta(struct ops_string name)
 {
@@ -25,12 +17,12 @@ static enum event_class class_by_hta(struct ops_string name)
 	static const char *const others[] = {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
 	                                     "collective_subgraph_execution", NULL};
 
-	if (event_classes_starts_with_any(name, communication) || ops_string_contains(name, "ncclKernel"))
+	if (ops_string_starts_any(name, communication) || ops_string_contains(name, "ncclKernel"))
 		return EVENT_COMMUNICATION;
-	if (event_classes_starts_with_any(name, memory))
+	if (ops_string_starts_any(name, memory))
 		return EVENT_MEMORY;
 	if (ops_string_contains(name, "Memcpy") || ops_string_contains(name, "Memset") || ops_string_contains(name, "dma") ||
-	    ops_string_contains(name, "Sync") || event_classes_starts_with_any(name, others) ||
+	    ops_string_contains(name, "Sync") || ops_string_starts_any(name, others) ||
 	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
 		return EVENT_OTHER_WORK;
 	return EVENT_COMPUTATION;

@@ -3,6 +3,7 @@
  * What an expression says of a row.
  */
 #include "analyze/events/event_query.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,14 +33,6 @@ static bool is_true(struct query_value value)
 
 /* --- comparisons ----------------------------------------------------------------------------------------------------- */
 
-static int event_query_rows_compare_texts(struct ops_string a, struct ops_string b)
-{
-	size_t size = a.size < b.size ? a.size : b.size;
-	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
-
-	return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 /* What there is not, and what is of another type, is only unequal. */
 static bool event_query_rows_compare(enum query_op op, struct query_value a, struct query_value b)
 {
@@ -47,7 +40,7 @@ static bool event_query_rows_compare(enum query_op op, struct query_value a, str
 
 	if (a.type != b.type || a.type == QUERY_ANY)
 		return op == QUERY_UNEQUAL;
-	order = a.type == QUERY_TEXT ? event_query_rows_compare_texts(a.text, b.text) : (a.number > b.number) - (a.number < b.number);
+	order = a.type == QUERY_TEXT ? ops_string_compare(a.text, b.text) : (a.number > b.number) - (a.number < b.number);
 	switch (op) {
 	case QUERY_EQUAL: return order == 0;
 	case QUERY_UNEQUAL: return order != 0;

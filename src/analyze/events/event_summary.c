@@ -225,12 +225,6 @@ static void event_summary_write_time(struct ops_json_writer *json, const char *k
 
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
-static void event_summary_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	ops_json_text(json, text, strlen(text));
-}
-
 /* What the reference's table has of each event by default (0.5). */
 static const char *const columns[] = {
 	"bytes", "cat", "collective_name", "correlation", "dur", "end", "external_id", "group_size", "in_msg_nelems",
@@ -303,7 +297,7 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		analysis_rank_key(json, run->ranks[i].rank);
 		ops_json_open(json, '{');
 		ops_json_member(json, "rows", (int64_t)rows.count);
-		event_summary_write_text(json, "device_type", event_device_type_name(run->events.device));
+		ops_json_member_text(json, "device_type", event_device_type_name(run->events.device));
 		event_summary_write_categories(&rows, items, json);
 		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
 		event_summary_write_time(json, "min_ts", &rows, extent.first_ns);
@@ -374,7 +368,7 @@ enum ops_code analysis_load(struct analysis_run *run)
 	}
 	ops_json_member_us(json, "min_ts", run->events.first_ns);
 	ops_json_member(json, "symbols", (int64_t)symbols.count);
-	event_summary_write_text(json, "device_type", event_device_type_name(run->events.device));
+	ops_json_member_text(json, "device_type", event_device_type_name(run->events.device));
 	ops_json_close(json, '}');
 	ops_intern_release(&symbols);
 	return done ? OPS_OK : analysis_failed(run);

@@ -132,22 +132,18 @@ static bool add_arrow_end(void *context, size_t i, struct ops_buffer *event)
 	critical_overlay_write_id(&json, "tid", path->table->trace, track->tid, track->flags & OPS_TRACK_TID_TEXT);
 	ops_json_key(&json, "ts");
 	ops_json_us(&json, arrow_ns(path, node));
-	ops_json_key(&json, "cat");
-	ops_json_text(&json, "critical_path", strlen("critical_path"));
-	ops_json_key(&json, "name");
-	ops_json_text(&json, "critical_path", strlen("critical_path"));
+	ops_json_member_text(&json, "cat", "critical_path");
+	ops_json_member_text(&json, "name", "critical_path");
 	ops_json_key(&json, "args");
 	ops_json_open(&json, '{');
 	ops_json_key(&json, "weight");
 	ops_json_us(&json, edge->weight_ns);
 	ops_json_key(&json, "critical");
 	ops_json_bool(&json, d->on_path[d->arrows.items[i / 2]]);
-	ops_json_key(&json, "type");
-	ops_json_text(&json, critical_edge_type_name(edge->type), strlen(critical_edge_type_name(edge->type)));
+	ops_json_member_text(&json, "type", critical_edge_type_name(edge->type));
 	ops_json_close(&json, '}');
 	if (i % 2) {
-		ops_json_key(&json, "bp");
-		ops_json_text(&json, "e", 1);
+		ops_json_member_text(&json, "bp", "e");
 	}
 	ops_json_close(&json, '}');
 	return true;

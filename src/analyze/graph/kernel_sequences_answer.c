@@ -168,12 +168,9 @@ static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 	if (i || !d->name_of || d->legend != OPS_NONE)
 		return false;
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "ph");
-	ops_json_text(&json, "M", 1);
-	ops_json_key(&json, "name");
-	ops_json_text(&json, "PyTorch Profiler", strlen("PyTorch Profiler"));
-	ops_json_key(&json, "pid");
-	ops_json_text(&json, "Spans", strlen("Spans"));
+	ops_json_member_text(&json, "ph", "M");
+	ops_json_member_text(&json, "name", "PyTorch Profiler");
+	ops_json_member_text(&json, "pid", "Spans");
 	ops_json_key(&json, "args");
 	ops_json_open(&json, '{');
 	ops_json_key(&json, "Names");

@@ -102,10 +102,8 @@ static void begin_counter(struct ops_json_writer *json, struct ops_string name, 
 		ops_buffer_append_text(json->out, ",\n");
 	json->comma = false;
 	ops_json_open(json, '{');
-	ops_json_key(json, "ph");
-	ops_json_text(json, "C", 1);
-	ops_json_key(json, "name");
-	ops_json_text(json, name.bytes, name.size);
+	ops_json_member_text(json, "ph", "C");
+	ops_json_member_string(json, "name", name);
 	ops_json_key(json, "pid");
 	ops_json_integer(json, pid);
 	ops_json_key(json, "id");
@@ -153,8 +151,7 @@ static bool add_traffic(struct ops_json_writer *json, const struct event_table *
 		const struct event_row *row = &table->rows[point->row];
 
 		begin_counter(json, traffic.kinds.items[point->kind], tracks[row->track].pid, row->stream, point->ts_ns);
-		ops_json_key(json, "Memcpy BW");
-		ops_json_number(json, point->gbps);
+		ops_json_member_number(json, "Memcpy BW", point->gbps);
 		end_counter(json);
 	}
 	*ret_count = traffic.points.count;

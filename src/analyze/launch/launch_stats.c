@@ -139,8 +139,7 @@ static void launch_stats_write_figures(struct ops_json_writer *json, const char 
 	ops_json_key(json, "count");
 	ops_json_integer(json, (int64_t)d.count);
 	for (size_t i = 0; d.count && i < sizeof(figures) / sizeof(figures[0]); i++) {
-		ops_json_key(json, figures[i].key);
-		ops_json_number(json, figures[i].value);
+		ops_json_member_number(json, figures[i].key, figures[i].value);
 	}
 	ops_json_close(json, '}');
 }

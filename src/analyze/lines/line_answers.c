@@ -8,6 +8,7 @@
 
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
+#include "analyze/result.h"
 #include "analyze/tables.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
@@ -97,12 +98,6 @@ static const struct result_column source_file_columns[] = {
 const struct result_declaration table_source_file =
 	RESULT_DECLARATION("SourceFile", "A source file; its times are those while any of its lines runs", source_file_columns);
 
-/* Empty texts are null. */
-static struct ops_string line_answers_text_or_null(struct ops_string text)
-{
-	return text.size ? text : (struct ops_string){0};
-}
-
 static struct place_row line_answers_row_of(const struct line_costs *costs, const struct line_cost *line)
 {
 	return (struct place_row){
@@ -122,7 +117,7 @@ static void line_answers_write_line(struct ops_json_writer *json, const struct l
 {
 	struct place_row row = line_answers_row_of(costs, line);
 
-	row.function = line_answers_text_or_null(row.function);
+	row.function = result_text_or_null(row.function);
 	result_object_json(&table_source_line, 0, &row, json);
 }
 

@@ -113,20 +113,12 @@ struct ops_string collective_text(const struct collectives *collectives, const s
 	return (struct ops_string){entry->bytes, entry->size};
 }
 
-static int collectives_compare_texts(struct ops_string left, struct ops_string right)
-{
-	size_t size = left.size < right.size ? left.size : right.size;
-	int order = memcmp(left.bytes, right.bytes, size);
-
-	return order ? order : (left.size > right.size) - (left.size < right.size);
-}
-
 int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right)
 {
 	struct collective_kind a = collective_kind(collectives, left), b = collective_kind(collectives, right);
 
 	for (int i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
-		int order = collectives_compare_texts(collective_text(collectives, &a, (enum collective_text)i),
+		int order = ops_string_compare(collective_text(collectives, &a, (enum collective_text)i),
 		                          collective_text(collectives, &b, (enum collective_text)i));
 
 		if (order)

@@ -17,6 +17,7 @@
 #include "base/intern.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "trace/kinds.h"
 
 enum category { HOST_WAIT, KERNEL_WAIT, OTHER, CATEGORY_COUNT };
 static const char *const names[] = {"host_wait", "kernel_wait", "other"};
@@ -50,8 +51,7 @@ static bool idle_time_before(const void *context, uint32_t a, uint32_t b)
 
 static bool is_kernel(const struct event_table *table, const struct event_row *row)
 {
-	return row->on_device && (row->kind == OPS_EVENT_KERNEL || row->kind == OPS_EVENT_GPU_MEMCPY ||
-	                          row->kind == OPS_EVENT_GPU_MEMSET ||
+	return row->on_device && (ops_kind_is_work(row->kind) ||
 	                          ops_string_is(ops_event_category(table->trace, row->source), "mtia_ccp_events"));
 }
 

@@ -4,6 +4,7 @@
  * those of any name (flaw 2).
  */
 #include "analyze/time/device_time.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,21 +32,13 @@ static bool name_sums_by_name(const void *context, uint32_t a, uint32_t b)
 	return rows[a].name < rows[b].name;
 }
 
-static int name_sums_compare_texts(struct ops_string a, struct ops_string b)
-{
-	size_t size = a.size < b.size ? a.size : b.size;
-	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
-
-	return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int name_sums_compare_groups(const void *a, const void *b)
 {
 	const struct group *left = a, *right = b;
 
 	if (left->sum_ns != right->sum_ns)
 		return left->sum_ns < right->sum_ns ? 1 : -1;
-	return name_sums_compare_texts(left->name, right->name);
+	return ops_string_compare(left->name, right->name);
 }
 
 static size_t find_groups(const struct event_table *table, const uint32_t *rows, size_t count, struct group *groups)

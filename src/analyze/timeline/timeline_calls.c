@@ -161,8 +161,7 @@ static void timeline_calls_write_lines(const struct calls *calls, struct ops_jso
 		const struct line *line = &calls->lines.items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "file");
-		ops_json_text(json, line->file.bytes, line->file.size);
+		ops_json_member_string(json, "file", line->file);
 		ops_json_member(json, "line", line->line);
 		ops_json_member(json, "count", (int64_t)line->count);
 		ops_json_member(json, "total_ns", line->total_ns);

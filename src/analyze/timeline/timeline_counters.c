@@ -350,14 +350,10 @@ void timeline_counters_write(const struct ops_timeline *timeline, struct ops_jso
 		ops_json_open(json, '{');
 		ops_json_member(json, "id", (int64_t)i);
 		timeline_write_number(json, "group", counter->group);
-		ops_json_key(json, "label");
-		ops_json_text(json, counter->label, __builtin_strlen(counter->label));
-		ops_json_key(json, "unit");
-		ops_json_text(json, units[counter->unit], __builtin_strlen(units[counter->unit]));
-		ops_json_key(json, "min");
-		ops_json_number(json, counter->min);
-		ops_json_key(json, "max");
-		ops_json_number(json, counter->max);
+		ops_json_member_text(json, "label", counter->label);
+		ops_json_member_text(json, "unit", units[counter->unit]);
+		ops_json_member_number(json, "min", counter->min);
+		ops_json_member_number(json, "max", counter->max);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');

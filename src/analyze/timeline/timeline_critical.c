@@ -100,8 +100,7 @@ static void timeline_critical_write_path(const struct ops_timeline *timeline, co
 	bool any = path->path_start != OPS_NONE;
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "region");
-	ops_json_text(json, region.bytes, region.size);
+	ops_json_member_string(json, "region", region);
 	ops_json_member(json, "start_ns", any ? node_time(timeline, path, path->path_start) : 0);
 	ops_json_member(json, "end_ns", any ? node_time(timeline, path, path->path_end) : 0);
 	ops_json_key(json, "segments");

@@ -197,10 +197,8 @@ static void timeline_event_write_event(const struct ops_timeline *timeline, stru
 	ops_json_open(json, '{');
 	ops_json_member(json, "row", row);
 	timeline_write_string(timeline, json, "name", e->name[row]);
-	ops_json_key(json, "kind");
-	ops_json_text(json, kind, strlen(kind));
-	ops_json_key(json, "category");
-	ops_json_text(json, category.bytes, category.size);
+	ops_json_member_text(json, "kind", kind);
+	ops_json_member_string(json, "category", category);
 	timeline_write_number(json, "track", timeline_track_of(timeline, row));
 	timeline_write_number(json, "depth", timeline->depths[row]);
 	ops_json_member(json, "start_ns", timeline_start(timeline, row));

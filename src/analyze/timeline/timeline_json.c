@@ -30,8 +30,7 @@ void timeline_write_string(const struct ops_timeline *timeline, struct ops_json_
 {
 	struct ops_string text = ops_trace_string(timeline->trace, id);
 
-	ops_json_key(json, key);
-	ops_json_text(json, text.bytes, text.size);
+	ops_json_member_string(json, key, text);
 }
 
 void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key, uint32_t row)
@@ -55,8 +54,7 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 		[OPS_LINK_DEPENDENCY] = "dependency"};
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "kind");
-	ops_json_text(json, kinds[link->kind], strlen(kinds[link->kind]));
+	ops_json_member_text(json, "kind", kinds[link->kind]);
 	timeline_write_place(timeline, json, "from", link->from);
 	timeline_write_place(timeline, json, "to", link->to);
 	ops_json_close(json, '}');

@@ -229,8 +229,7 @@ static void timeline_range_write_sums(const struct range *range, struct ops_json
 
 		ops_json_open(json, '{');
 		timeline_write_string(range->timeline, json, "name", sum->name);
-		ops_json_key(json, "kind");
-		ops_json_text(json, kind, strlen(kind));
+		ops_json_member_text(json, "kind", kind);
 		ops_json_member(json, "count", (int64_t)sum->count);
 		ops_json_member(json, "total_ns", sum->total_ns);
 		ops_json_member(json, "self_ns", sum->self_ns);

@@ -243,15 +243,13 @@ static void track_label(const struct ops_timeline *timeline, const struct timeli
 static void write_label(struct ops_json_writer *json, struct ops_buffer *label)
 {
 	json->out->failed |= label->failed;
-	ops_json_key(json, "label");
-	ops_json_text(json, label->bytes, label->size);
+	ops_json_member_string(json, "label", (struct ops_string){label->bytes, label->size});
 	label->size = 0;
 }
 
 static void write_kind(struct ops_json_writer *json, const char *const *names, int kind)
 {
-	ops_json_key(json, "kind");
-	ops_json_text(json, names[kind], __builtin_strlen(names[kind]));
+	ops_json_member_text(json, "kind", names[kind]);
 }
 
 static void write_track(const struct ops_timeline *timeline, struct ops_json_writer *json, size_t id, struct ops_buffer *label)

@@ -67,8 +67,7 @@ static bool write_overlaps(const struct ops_views *views, struct ops_json_writer
 		struct view_overlap overlap = view_overlaps_next(&overlaps, step);
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "step");
-		ops_json_text(json, step->name.bytes, step->name.size);
+		ops_json_member_string(json, "step", step->name);
 		view_write_overlap(json, &overlap);
 		ops_json_close(json, '}');
 	}
@@ -124,8 +123,7 @@ static void view_communication_write_operation(void *context, const struct view_
 	struct ops_json_writer *json = context;
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, operation->name.bytes, operation->name.size);
+	ops_json_member_string(json, "name", operation->name);
 	ops_json_key(json, "calls");
 	ops_json_integer(json, (int64_t)operation->calls);
 	ops_json_key(json, "total_bytes");

@@ -12,8 +12,7 @@ static void write_side(struct ops_json_writer *json, const char *key, const stru
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, side->name.bytes, side->name.size);
+	ops_json_member_string(json, "name", side->name);
 	ops_json_key(json, "host_duration");
 	ops_json_us(json, side->host_ns);
 	ops_json_key(json, "device_duration");
@@ -48,8 +47,7 @@ static void view_diff_json_write_figures(struct ops_json_writer *json, const str
 	for (size_t i = 0; i < count; i++) {
 		double value = view_diff_per_step(diff, side, (double)figures[i].value);
 
-		ops_json_key(json, figures[i].key);
-		ops_json_number(json, figures[i].is_time ? value / 1000 : value);
+		ops_json_member_number(json, figures[i].key, figures[i].is_time ? value / 1000 : value);
 	}
 	ops_json_close(json, '}');
 	ops_json_close(json, '}');
@@ -59,8 +57,7 @@ static void write_operator(struct ops_json_writer *json, const struct view_diff 
                            const struct view_diff_operator *operator)
 {
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, operator->name.bytes, operator->name.size);
+	ops_json_member_string(json, "name", operator->name);
 	for (int side = 0; side < 2; side++) {
 		const struct figure figures[] = {{"calls", (int64_t)operator->sides[side].calls, false},
 		                                 {"host_total", operator->sides[side].host_total_ns, true},
@@ -95,8 +92,7 @@ static void view_diff_json_write_kernels(struct ops_json_writer *json, const str
 		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, kernel->name.bytes, kernel->name.size);
+		ops_json_member_string(json, "name", kernel->name);
 		for (int side = 0; side < 2; side++) {
 			const struct figure figures[] = {{"calls", (int64_t)kernel->sides[side].calls, false},
 			                                 {"total", kernel->sides[side].total_ns, true}};
@@ -121,8 +117,7 @@ static void view_diff_json_write_sums(struct ops_json_writer *json, const char *
 		const struct view_diff_sum *sum = &sums->items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, sum->name.bytes, sum->name.size);
+		ops_json_member_string(json, "name", sum->name);
 		for (int side = 0; side < 2; side++) {
 			const struct figure figures[] = {{"calls", (int64_t)sum->sides[side].calls, false},
 			                                 {"host_duration", sum->sides[side].host_ns, true},
@@ -148,15 +143,13 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 		const struct view_diff_memory *memory = &diff->memory.items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "device");
-		ops_json_text(json, memory->device, strlen(memory->device));
+		ops_json_member_text(json, "device", memory->device);
 		for (int side = 0; side < 2; side++) {
 			ops_json_key(json, side ? "right" : "left");
 			ops_json_open(json, '{');
 			ops_json_member(json, "peak", memory->peak_bytes[side]);
 			ops_json_member(json, "allocated", memory->allocated_bytes[side]);
-			ops_json_key(json, "allocated_per_step");
-			ops_json_number(json, view_diff_per_step(diff, side, (double)memory->allocated_bytes[side]));
+			ops_json_member_number(json, "allocated_per_step", view_diff_per_step(diff, side, (double)memory->allocated_bytes[side]));
 			ops_json_close(json, '}');
 		}
 		ops_json_close(json, '}');
@@ -190,20 +183,15 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 		ops_json_open(json, '{');
 		ops_json_key(json, "steps");
 		ops_json_integer(json, (int64_t)diff->steps[side].steps);
-		ops_json_key(json, "mean");
-		ops_json_number(json, diff->steps[side].mean_ns / 1000);
-		ops_json_key(json, "median");
-		ops_json_number(json, diff->steps[side].median_ns / 1000);
-		ops_json_key(json, "deviation");
-		ops_json_number(json, diff->steps[side].deviation_ns / 1000);
+		ops_json_member_number(json, "mean", diff->steps[side].mean_ns / 1000);
+		ops_json_member_number(json, "median", diff->steps[side].median_ns / 1000);
+		ops_json_member_number(json, "deviation", diff->steps[side].deviation_ns / 1000);
 		ops_json_member(json, "per_step_divisor", diff->counted[side] ? (int64_t)diff->counted[side] : 1);
 		ops_json_close(json, '}');
 	}
 	view_diff_json_write_categories(json, diff);
-	ops_json_key(json, "change_ratio");
-	ops_json_number(json, diff->verdict.change_ratio);
-	ops_json_key(json, "noise_ratio");
-	ops_json_number(json, diff->verdict.noise_ratio);
+	ops_json_member_number(json, "change_ratio", diff->verdict.change_ratio);
+	ops_json_member_number(json, "noise_ratio", diff->verdict.noise_ratio);
 	ops_json_key(json, "regression");
 	ops_json_bool(json, diff->verdict.regression);
 	ops_json_key(json, "undecided");
@@ -231,8 +219,7 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 
 		snprintf(path, sizeof(path), "0-%zu", i);
 		ops_json_open(&json, '{');
-		ops_json_key(&json, "path");
-		ops_json_text(&json, path, strlen(path));
+		ops_json_member_text(&json, "path", path);
 		write_side(&json, "left", &diff->pairs.items[i].sides[0]);
 		write_side(&json, "right", &diff->pairs.items[i].sides[1]);
 		ops_json_key(&json, "children");

@@ -479,8 +479,7 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
 		if (__builtin_add_overflow(bytes, views->collectives.items[order[i]].bytes, &bytes))
 			bytes = INT64_MAX;
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, name->bytes, name->size);
+	ops_json_member_string(json, "name", (struct ops_string){name->bytes, name->size});
 	ops_json_key(json, "calls");
 	ops_json_integer(json, (int64_t)count);
 	ops_json_key(json, "total_bytes");

@@ -60,8 +60,7 @@ static bool add_worker(struct run *run, const struct ops_rank *about, const stru
 	bool done = ops_views_init(&views, trace);
 
 	if (json) {
-		ops_json_key(json, "worker");
-		ops_json_text(json, about->name, strlen(about->name));
+		ops_json_member_text(json, "worker", about->name);
 		ops_json_key(json, "span");
 		if (about->span)
 			ops_json_integer(json, about->span);

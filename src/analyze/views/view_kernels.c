@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #define TOP_KERNELS 30
 #define ROWS_MAX 10000 /* by operator: launches with many different grids would make the reply grow with the trace */
@@ -126,13 +127,6 @@ static struct ops_string text_or_none(const struct ops_views *views, uint32_t te
 	return (struct ops_string){views->texts.entries[text].bytes, views->texts.entries[text].size};
 }
 
-static int view_kernels_compare_strings(struct ops_string a, struct ops_string b)
-{
-	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-
-	return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 /* By total, the largest first, then by name, operator, grid and block. */
 static int view_kernels_compare_rows(const void *a, const void *b, void *context)
 {
@@ -144,14 +138,14 @@ static int view_kernels_compare_rows(const void *a, const void *b, void *context
 	int order = (left->total_ns < right->total_ns) - (left->total_ns > right->total_ns);
 
 	if (!order)
-		order = view_kernels_compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = ops_string_compare(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
 	if (order || !table->by_operator)
 		return order;
-	order = view_kernels_compare_strings(operator_name(views, left->operator), operator_name(views, right->operator));
+	order = ops_string_compare(operator_name(views, left->operator), operator_name(views, right->operator));
 	if (!order)
-		order = view_kernels_compare_strings(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
+		order = ops_string_compare(text_or_none(views, left_kernel->grid), text_or_none(views, right_kernel->grid));
 	if (!order)
-		order = view_kernels_compare_strings(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
+		order = ops_string_compare(text_or_none(views, left_kernel->block), text_or_none(views, right_kernel->block));
 	if (!order)
 		order = (left->kernel > right->kernel) - (left->kernel < right->kernel);
 	return order;
@@ -164,12 +158,9 @@ static void write_properties(const struct table *table, struct ops_json_writer *
 	struct ops_string operator = operator_name(views, row->operator);
 	struct ops_string grid = text_or_none(views, kernel->grid), block = text_or_none(views, kernel->block);
 
-	ops_json_key(json, "operator");
-	ops_json_text(json, operator.bytes, operator.size);
-	ops_json_key(json, "grid");
-	ops_json_text(json, grid.bytes, grid.size);
-	ops_json_key(json, "block");
-	ops_json_text(json, block.bytes, block.size);
+	ops_json_member_string(json, "operator", operator);
+	ops_json_member_string(json, "grid", grid);
+	ops_json_member_string(json, "block", block);
 	ops_json_member_or_null(json, "registers_per_thread", kernel->registers);
 	ops_json_member_or_null(json, "shared_memory", kernel->shared_memory);
 	ops_json_key(json, "op_tc_eligible");
@@ -184,11 +175,9 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 	struct ops_buffer shortened = {0};
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, name.bytes, name.size);
+	ops_json_member_string(json, "name", name);
 	short_name(name, &shortened);
-	ops_json_key(json, "short_name");
-	ops_json_text(json, shortened.bytes, shortened.size);
+	ops_json_member_string(json, "short_name", (struct ops_string){shortened.bytes, shortened.size});
 	json->out->failed |= shortened.failed;
 	ops_buffer_release(&shortened);
 	if (table->by_operator)
@@ -199,16 +188,13 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 	ops_json_integer(json, (int64_t)row->calls);
 	ops_json_key(json, "total");
 	ops_json_us(json, row->total_ns);
-	ops_json_key(json, "mean");
-	ops_json_number(json, total_ns / (double)row->calls / 1000);
+	ops_json_member_number(json, "mean", total_ns / (double)row->calls / 1000);
 	ops_json_key(json, "max");
 	ops_json_us(json, row->max_ns);
 	ops_json_key(json, "min");
 	ops_json_us(json, row->min_ns);
-	ops_json_key(json, "mean_blocks_per_sm");
-	ops_json_number(json, !table->has_blocks ? (double)NAN : total_ns > 0 ? row->blocks / total_ns : 0);
-	ops_json_key(json, "mean_est_occupancy_pct");
-	ops_json_number(json, !table->has_occupancy ? (double)NAN : total_ns > 0 ? row->occupancy / total_ns : 0);
+	ops_json_member_number(json, "mean_blocks_per_sm", !table->has_blocks ? (double)NAN : total_ns > 0 ? row->blocks / total_ns : 0);
+	ops_json_member_number(json, "mean_est_occupancy_pct", !table->has_occupancy ? (double)NAN : total_ns > 0 ? row->occupancy / total_ns : 0);
 	ops_json_close(json, '}');
 }
 

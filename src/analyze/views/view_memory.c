@@ -359,8 +359,7 @@ static void write_default(struct ops_json_writer *json, int key)
 	char room[OPS_MEMORY_DEVICE_ROOM];
 
 	name_device(key, room);
-	ops_json_key(json, "default_device");
-	ops_json_text(json, room, strlen(room));
+	ops_json_member_text(json, "default_device", room);
 }
 
 static void view_memory_write_rows(const struct device *device, struct ops_json_writer *json)
@@ -381,8 +380,7 @@ static void view_memory_write_rows(const struct device *device, struct ops_json_
 		};
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, name.bytes, name.size);
+		ops_json_member_string(json, "name", name);
 		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
 			ops_json_key(json, members[m].key);
 			ops_json_integer(json, members[m].value);
@@ -468,8 +466,7 @@ static void write_owner(const struct device *device, struct ops_json_writer *jso
 		json->out->failed |= text.failed;
 		name = (struct ops_string){text.bytes, text.size};
 	}
-	ops_json_key(json, "operator");
-	ops_json_text(json, name.bytes, name.size);
+	ops_json_member_string(json, "operator", name);
 	ops_buffer_release(&text);
 }
 

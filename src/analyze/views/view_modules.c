@@ -392,8 +392,7 @@ static void view_modules_write_figures(const struct modules *modules, struct ops
 	const struct figures *figures = &modules->figures.items[module->figures];
 	int64_t total_ns = figures->device_total_ns > 0 ? figures->device_total_ns : figures->host_total_ns;
 
-	ops_json_key(json, "name");
-	ops_json_text(json, module->name.bytes, module->name.size);
+	ops_json_member_string(json, "name", module->name);
 	ops_json_key(json, "module_id");
 	ops_json_integer(json, module->number);
 	ops_json_key(json, "occurrences");
@@ -411,8 +410,7 @@ static void view_modules_write_figures(const struct modules *modules, struct ops
 	ops_json_us(json, figures->device_self_ns);
 	ops_json_member_us(json, "backward_host_total", figures->backward_host_ns);
 	ops_json_member_us(json, "backward_device_total", figures->backward_device_ns);
-	ops_json_key(json, "avg_duration");
-	ops_json_number(json, figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
+	ops_json_member_number(json, "avg_duration", figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
 }
 
 /* Goes down to first children and on to siblings; `path` holds the modules that are open. */

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #define TOP_SHAPES 30
 #define ROWS_MAX 10000 /* by shape: inputs of many different sizes would make the reply grow with the trace */
@@ -177,13 +178,6 @@ static bool view_operators_sum(struct table *table)
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-static int view_operators_compare_strings(struct ops_string a, struct ops_string b)
-{
-	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-
-	return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static struct ops_string shapes_text(const struct table *table, uint32_t shapes)
 {
 	const struct ops_intern_entry *entry = &table->texts.entries[shapes];
@@ -202,9 +196,9 @@ static int view_operators_compare_rows(const void *a, const void *b, void *conte
 	if (!order)
 		order = (left->host_self_ns < right->host_self_ns) - (left->host_self_ns > right->host_self_ns);
 	if (!order)
-		order = view_operators_compare_strings(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = ops_string_compare(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
-		order = view_operators_compare_strings(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
+		order = ops_string_compare(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
 	return order;
 }
 
@@ -227,13 +221,11 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 	struct ops_string name = ops_trace_string(views->trace, row->name);
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, name.bytes, name.size);
+	ops_json_member_string(json, "name", name);
 	if (row->shapes != OPS_NONE) {
 		struct ops_string shapes = shapes_text(table, row->shapes);
 
-		ops_json_key(json, "input_shape");
-		ops_json_text(json, shapes.bytes, shapes.size);
+		ops_json_member_string(json, "input_shape", shapes);
 	}
 	ops_json_key(json, "calls");
 	ops_json_integer(json, (int64_t)row->calls);
@@ -251,10 +243,8 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 	ops_json_us(json, row->device_self_ns);
 	ops_json_key(json, "tc_eligible");
 	ops_json_bool(json, row->eligible);
-	ops_json_key(json, "tc_self_pct");
-	ops_json_number(json, view_operators_percent(row->tensor_self_ns, row->device_self_ns));
-	ops_json_key(json, "tc_total_pct");
-	ops_json_number(json, view_operators_percent(row->tensor_total_ns, row->device_total_ns));
+	ops_json_member_number(json, "tc_self_pct", view_operators_percent(row->tensor_self_ns, row->device_self_ns));
+	ops_json_member_number(json, "tc_total_pct", view_operators_percent(row->tensor_total_ns, row->device_total_ns));
 	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
 	ops_json_member(json, "self_device_memory_bytes", row->device_memory);
 	ops_json_member(json, "flops", row->flops);

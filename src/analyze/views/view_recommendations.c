@@ -118,15 +118,13 @@ static bool view_recommendations_judge(const struct ops_views *views, struct rec
 static void view_recommendations_begin(struct ops_json_writer *json, const char *id)
 {
 	ops_json_open(json, '{');
-	ops_json_key(json, "id");
-	ops_json_text(json, id, strlen(id));
+	ops_json_member_text(json, "id", id);
 }
 
 /* Half to even, as everywhere in these views. */
 static void view_recommendations_write_number(struct ops_json_writer *json, const char *key, double value, double scale)
 {
-	ops_json_key(json, key);
-	ops_json_number(json, rint(value * scale) / scale);
+	ops_json_member_number(json, key, rint(value * scale) / scale);
 }
 
 static void write_percent(struct ops_json_writer *json, const char *id, double pct, double scale)

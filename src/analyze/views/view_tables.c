@@ -12,11 +12,12 @@
 #include <opstrobe/modules.h>
 
 #include "analyze/module_columns.h"
-#include "analyze/tables.h"
 #include "analyze/sum.h"
+#include "analyze/tables.h"
 #include "analyze/views/view_step_stats.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 /* Upper bound on devices. A corrupt file could list more, and each costs a pass over all blocks. */
 #define DEVICES_MAX 256
@@ -28,15 +29,10 @@ struct filler {
 	const int64_t *memory_at_ns;     /* NULL: at the peak */
 };
 
-static struct ops_string view_tables_string_of(const char *text)
-{
-	return (struct ops_string){text, strlen(text)};
-}
-
 static void view_tables_put_row(const struct filler *filler, const void *row)
 {
 	if (filler->worker)
-		result_text(filler->table, view_tables_string_of(filler->worker->name));
+		result_text(filler->table, ops_string_of(filler->worker->name));
 	result_add(filler->table, row);
 }
 
@@ -46,7 +42,7 @@ RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(1
 RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? row->total_ns / (int64_t)row->calls : 0)
 RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
-RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, view_tables_string_of(row->tensor_cores ? "yes" : "no"))
+RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
 #define BY_OPERATOR 1u
 #define BY_OPERATOR_ONLY .option = BY_OPERATOR, .when = "with --by-operator"
@@ -169,7 +165,7 @@ static void put_share(const struct filler *filler, const struct ops_memory_peak 
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(peak->device, device);
-	view_tables_put_row(filler, &(struct share_row){view_tables_string_of(device), view_tables_string_of(by), peak, share});
+	view_tables_put_row(filler, &(struct share_row){ops_string_of(device), ops_string_of(by), peak, share});
 }
 
 static void put_shares(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
@@ -186,7 +182,7 @@ static void view_tables_put_peak(const struct filler *filler, const struct ops_m
 		if (peak->by_category[category])
 			put_share(filler, peak, "category",
 			          (struct ops_memory_share){.bytes = peak->by_category[category],
-			                                    .name = view_tables_string_of(ops_memory_category_name(category))});
+			                                    .name = ops_string_of(ops_memory_category_name(category))});
 	put_shares(filler, peak, "operator", peak->operators, peak->operator_count);
 	put_shares(filler, peak, "module", peak->modules, peak->module_count);
 	put_shares(filler, peak, "line", peak->lines, peak->line_count);
@@ -247,7 +243,7 @@ static void view_tables_put_steps(const struct filler *filler, const struct ops_
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		view_tables_put_row(filler, &(struct overview_row){"average step", view_tables_string_of(name), views->steps.count, (int64_t)average_ns,
+		view_tables_put_row(filler, &(struct overview_row){"average step", ops_string_of(name), views->steps.count, (int64_t)average_ns,
 		                                       RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
@@ -264,13 +260,13 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
-	view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
 	if (stats->has_waits)
-		view_tables_put_row(filler, &(struct overview_row){"steps", view_tables_string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
+		view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
 		                                       RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
-		view_tables_put_row(filler, &(struct overview_row){"phase", view_tables_string_of(ops_phase_name((enum ops_phase)phase)), count,
+		view_tables_put_row(filler, &(struct overview_row){"phase", ops_string_of(ops_phase_name((enum ops_phase)phase)), count,
 		                                       (int64_t)phases->host_ns[phase], RESULT_NULL, (int64_t)phases->device_ns[phase]});
 }
 

@@ -151,10 +151,8 @@ bool view_write_tensor_cores(const struct ops_views *views, struct ops_json_writ
 {
 	ops_json_key(json, "tensor_cores");
 	ops_json_open(json, '{');
-	ops_json_key(json, "used_ratio");
-	ops_json_number(json, view_tensor_cores_used(views));
-	ops_json_key(json, "eligible_ops_kernel_ratio");
-	ops_json_number(json, view_tensor_cores_eligible(views));
+	ops_json_member_number(json, "used_ratio", view_tensor_cores_used(views));
+	ops_json_member_number(json, "eligible_ops_kernel_ratio", view_tensor_cores_eligible(views));
 	ops_json_close(json, '}');
 	return true;
 }
