@@ -374,3 +374,10 @@ const char *ops_phase_name(enum ops_phase phase)
 
 	return names[phase];
 }
+
+const char *ops_phase_title(enum ops_phase phase)
+{
+	static const char *const titles[] = {"data loading", "forward", "backward", "optimizer", "other"};
+
+	return titles[phase];
+}

@@ -51,5 +51,6 @@ void ops_phases_common(const struct ops_phases *phases, const struct ops_interva
 
 /* "data_loading", "forward", … Static. */
 const char *ops_phase_name(enum ops_phase phase);
+const char *ops_phase_title(enum ops_phase phase); /* "data loading": in texts */
 
 #endif

@@ -40,12 +40,16 @@ bool ops_step_number(struct ops_string name, int64_t *ret_number)
 	return true;
 }
 
+static bool is_range(const struct ops_events *events, size_t row)
+{
+	return events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP;
+}
+
 bool ops_row_step(const struct ops_trace *trace, size_t row, int64_t *ret_number)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
-	return (events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP) &&
-	       ops_step_number(ops_trace_string(trace, events->name[row]), ret_number);
+	return is_range(events, row) && ops_step_number(ops_trace_string(trace, events->name[row]), ret_number);
 }
 
 bool ops_is_batch_name(struct ops_string name)
@@ -106,11 +110,6 @@ static uint8_t steps_class_of(struct finder *finder, size_t row)
 	if (!finder->names[name])
 		finder->names[name] = class_of_name(ops_trace_string(finder->trace, name));
 	return finder->names[name];
-}
-
-static bool is_range(const struct ops_events *events, size_t row)
-{
-	return events->kind[row] == OPS_EVENT_USER_ANNOTATION || events->kind[row] == OPS_EVENT_CPU_OP;
 }
 
 static bool steps_add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row, uint32_t track)

@@ -125,3 +125,14 @@ def test_a_change_is_seen(opstrobe, tmp_path):
     assert lines.count(net) == 2  # of the parts and of the modules
     assert ["gemm", *net[1:]] in lines
     assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100.0", "%"] in lines
+
+
+def test_the_median_is_that_of_views_to_the_nanosecond(opstrobe, tmp_path):
+    """Times since 1970 do not fit into a double to the nanosecond: lengths are taken before they become one."""
+    rows = [row(f"ProfilerStep#{i}", 2000 * i + 0.001 * i, 1000.101 + 0.103 * i, "user_annotation") for i in range(5)]
+    path = tmp_path / "late.json"
+    path.write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": rows}))
+    views = json.loads(opstrobe("views", "--format", "json", path).stdout)["steps"]
+    diff = json.loads(opstrobe("diff", "--format", "json", path, path).stdout)["steps"]
+    assert views["median"] == diff["left"]["median"] == 1000.307
+    assert views["p95"] == pytest.approx(1000.4924, abs=1e-9)

@@ -463,18 +463,8 @@ static void sort_operators(struct view_diff_operators *operators)
 
 /* The spread of fewer steps is too uncertain to leave out the largest deviations. */
 #define ROBUST_MIN 8
-/* Standard deviations in a median of absolute deviations, and standard errors of a median in those of a mean, where steps are
- * distributed normally. */
-#define DEVIATIONS 1.4826
+/* Standard errors of a median in those of a mean, where steps are distributed normally. */
 #define ERRORS 1.2533
-
-static double median(double *values, size_t count)
-{
-	if (!count)
-		return 0;
-	qsort(values, count, sizeof(*values), ops_compare_double);
-	return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
 
 /* A step that was slow for once moves neither the median nor, of several steps, its error. False when memory is out. */
 static bool measure_noise(const struct ops_views *views, struct view_diff_noise *ret_noise)
@@ -485,15 +475,15 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 	if (!values)
 		return false;
 	for (size_t i = 0; i < noise.steps; i++) {
-		values[i] = (double)(views->steps.items[i].end_ns - views->steps.items[i].start_ns);
+		values[i] = (double)view_step_shown_ns(&views->steps.items[i], VIEW_TIME_COUNT);
 		squares += (values[i] - noise.mean_ns) * (values[i] - noise.mean_ns);
 	}
-	noise.median_ns = median(values, noise.steps);
+	noise.median_ns = ops_median(values, noise.steps);
 	if (noise.steps > 1)
 		noise.deviation_ns = sqrt(squares / (double)(noise.steps - 1));
 	for (size_t i = 0; i < noise.steps; i++)
 		values[i] = fabs(values[i] - noise.median_ns);
-	spread = noise.steps < ROBUST_MIN ? noise.deviation_ns : DEVIATIONS * median(values, noise.steps);
+	spread = noise.steps < ROBUST_MIN ? noise.deviation_ns : OPS_DEVIATION_OF_MAD * ops_median(values, noise.steps);
 	noise.error_ns = noise.steps ? ERRORS * spread / sqrt((double)noise.steps) : 0;
 	ops_free(values);
 	*ret_noise = noise;

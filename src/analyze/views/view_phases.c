@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "base/search.h"
 
 static struct ops_interval host_range(const struct view_step *step)
 {
@@ -30,14 +29,13 @@ static void view_phases_add_device_work(const struct ops_views *views, const str
 		const struct view_launch *launch = &views->launches.items[i];
 		int64_t start_ns = view_start(views, launch->row);
 		enum ops_phase phase;
-		size_t step = 0;
+		size_t step = view_step_at(views, start_ns);
 
-		OPS_LOWER_BOUND(step, views->steps.count, mid, views->steps.items[mid].host_start_ns <= start_ns);
-		if (!step || start_ns >= views->steps.items[step - 1].host_end_ns)
+		if (step == views->steps.count)
 			continue;
 		phase = ops_phase_at(found, start_ns);
 		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next)
-			view_add(&phases->steps[step - 1].device_ns[phase], view_duration(views, views->device_events.items[e].row));
+			view_add(&phases->steps[step].device_ns[phase], view_duration(views, views->device_events.items[e].row));
 	}
 }
 
@@ -96,8 +94,7 @@ static void view_phases_write_averages(struct ops_json_writer *json, const char 
 		ops_json_number(json, ns[phase] / 1000);
 	}
 	if (total_ns >= 0) {
-		ops_json_key(json, "total");
-		ops_json_number(json, total_ns / 1000);
+		ops_json_member_number(json, "total", total_ns / 1000);
 	}
 	ops_json_close(json, '}');
 }
@@ -116,8 +113,7 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 		const struct view_step *step = &views->steps.items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, step->name.bytes, step->name.size);
+		ops_json_member_string(json, "name", step->name);
 		for (int phase = 0; phase < OPS_PHASE_COUNT; phase++)
 			ops_json_member_us(json, ops_phase_name((enum ops_phase)phase), phases->steps[i].host_ns[phase]);
 		ops_json_member_us(json, "total", step->host_end_ns - step->host_start_ns);

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/json_walk.h"
 #include "base/order.h"
-#include "base/search.h"
 #include "base/text.h"
 
 /* Fewer steps do not show which of them is usual. */
@@ -20,7 +19,6 @@
  * median absolute deviation, which outliers do not change. */
 #define OUTLIER_RATIO 1.2
 #define OUTLIER_DEVIATIONS 3
-#define DEVIATION_OF_MAD 1.4826
 /* A cause explains at least this much of what an outlier takes longer; counts are this many times the usual ones. */
 #define CAUSE_SHARE 0.1
 #define COUNT_RATIO 1.5
@@ -40,18 +38,11 @@ enum figure {
 	FIGURE_COUNT
 };
 
+/* Of the figures behind the categories. */
 static const struct {
 	const char *name;
 	const char *title;
 } figures[] = {
-	{"kernel", "kernels"},
-	{"memcpy", "copies"},
-	{"memset", "fills"},
-	{"communication", "communication"},
-	{"runtime", "launch calls"},
-	{"dataloader", "data loading"},
-	{"cpu_exec", "operators"},
-	{"other", "Python and other"},
 	{"forward", "forward"},
 	{"backward", "backward"},
 	{"optimizer", "optimizer"},
@@ -60,6 +51,20 @@ static const struct {
 	{"operator_calls", "operator calls"},
 	{"allocations", "allocations"},
 };
+
+static const char *figure_name(int figure)
+{
+	return figure <= FIGURE_LAST_CATEGORY ? view_category_name((enum view_category)figure)
+	                                      : figures[figure - FIGURE_LAST_CATEGORY - 1].name;
+}
+
+static const char *figure_title(int figure)
+{
+	if (figure == VIEW_TIME_OTHER)
+		return "Python and other";
+	return figure <= FIGURE_LAST_CATEGORY ? view_category_title((enum view_category)figure)
+	                                      : figures[figure - FIGURE_LAST_CATEGORY - 1].title;
+}
 
 struct table {
 	const struct ops_views *views;
@@ -76,16 +81,7 @@ static double *cell(const struct table *table, size_t step, int figure)
 
 static double step_length_ns(const struct view_step *step)
 {
-	return (double)step->end_ns - (double)step->start_ns;
-}
-
-/* The step whose host part a time is in, or the count of steps. */
-static size_t view_step_stats_step_at(const struct ops_views *views, int64_t time_ns)
-{
-	size_t low = 0;
-
-	OPS_LOWER_BOUND(low, views->steps.count, mid, views->steps.items[mid].host_start_ns <= time_ns);
-	return low && time_ns < views->steps.items[low - 1].host_end_ns ? low - 1 : views->steps.count;
+	return (double)view_step_shown_ns(step, VIEW_TIME_COUNT);
 }
 
 static void count_events(const struct table *table)
@@ -96,7 +92,7 @@ static void count_events(const struct table *table)
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
 		bool collects = views->parts[row] == VIEW_FUNCTION && ops_string_is(view_row_name(views, row), "Python GC");
-		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_stats_step_at(views, view_start(views, row)) : table->count;
+		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_at(views, view_start(views, row)) : table->count;
 
 		if (step == table->count)
 			continue;
@@ -107,7 +103,7 @@ static void count_events(const struct table *table)
 	}
 	records = ops_trace_memory(views->trace, &count);
 	for (size_t i = 0; i < count; i++) {
-		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? view_step_stats_step_at(views, records[i].time_ns) : table->count;
+		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? view_step_at(views, records[i].time_ns) : table->count;
 
 		if (step < table->count)
 			*cell(table, step, FIGURE_ALLOCATIONS) += 1;
@@ -129,32 +125,17 @@ static void view_step_stats_fill(const struct table *table, const struct view_st
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-/* The quantile of sorted numbers, between two of them if it falls there. */
-static double view_step_stats_quantile(const double *sorted, size_t count, double share)
-{
-	double at = share * (double)(count - 1);
-	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
-
-	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
-}
-
-static double median_of(double *numbers, size_t count)
-{
-	qsort(numbers, count, sizeof(*numbers), ops_compare_double);
-	return count ? view_step_stats_quantile(numbers, count, 0.5) : 0;
-}
-
 static void find_lengths(const struct table *table, struct view_step_stats *stats)
 {
 	double deviation_ns;
 
 	for (size_t i = 0; i < table->count; i++)
 		table->scratch[i] = step_length_ns(&table->views->steps.items[i]);
-	stats->median_ns = median_of(table->scratch, table->count);
-	stats->p95_ns = view_step_stats_quantile(table->scratch, table->count, 0.95);
+	stats->median_ns = ops_median(table->scratch, table->count);
+	stats->p95_ns = ops_quantile(table->scratch, table->count, 0.95);
 	for (size_t i = 0; i < table->count; i++)
 		table->scratch[i] = fabs(step_length_ns(&table->views->steps.items[i]) - stats->median_ns);
-	deviation_ns = DEVIATION_OF_MAD * median_of(table->scratch, table->count);
+	deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(table->scratch, table->count);
 	for (size_t i = 0; i < table->count && table->count >= STEPS_MIN; i++) {
 		double ns = step_length_ns(&table->views->steps.items[i]);
 
@@ -171,7 +152,7 @@ static double typical(const struct table *table, int figure)
 	for (size_t i = 0; i < table->count; i++)
 		if (!table->outlier[i])
 			table->scratch[count++] = *cell(table, i, figure);
-	return median_of(table->scratch, count);
+	return ops_median(table->scratch, count);
 }
 
 /* The longest outliers, in order of steps. */
@@ -215,7 +196,7 @@ static void explain(const struct table *table, const double usual[FIGURE_COUNT],
 
 		if (is_count ? more < COUNT_MORE || value < COUNT_RATIO * usual[figure] : more < CAUSE_SHARE * outlier->over_ns)
 			continue;
-		causes[count++] = (struct view_cause){figures[figure].name, figures[figure].title, is_count, value, usual[figure]};
+		causes[count++] = (struct view_cause){figure_name(figure), figure_title(figure), is_count, value, usual[figure]};
 	}
 	qsort(causes, count, sizeof(*causes), compare_causes);
 	outlier->cause_count = count < VIEW_CAUSES_MAX ? count : VIEW_CAUSES_MAX;
@@ -272,7 +253,7 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 
 	for (uint32_t row = 0; sums && row < views->events->count; row++) {
 		double self_ns = view_step_stats_own_ns(views, row);
-		size_t step = self_ns >= 0 ? view_step_stats_step_at(views, view_start(views, row)) : table->count, list = 0;
+		size_t step = self_ns >= 0 ? view_step_at(views, view_start(views, row)) : table->count, list = 0;
 
 		if (step == table->count)
 			continue;
@@ -373,21 +354,14 @@ void view_step_stats_release(struct view_step_stats *stats)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void view_step_stats_write_number(struct ops_json_writer *json, const char *key, double value)
-{
-	ops_json_key(json, key);
-	ops_json_number(json, value);
-}
-
 static void write_outlier(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json)
 {
 	const struct view_step *step = &views->steps.items[outlier->step];
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "name");
-	ops_json_text(json, step->name.bytes, step->name.size);
-	view_step_stats_write_number(json, "total", step_length_ns(step) / 1000);
-	view_step_stats_write_number(json, "over_median", outlier->over_ns / 1000);
+	ops_json_member_string(json, "name", step->name);
+	ops_json_member_number(json, "total", step_length_ns(step) / 1000);
+	ops_json_member_number(json, "over_median", outlier->over_ns / 1000);
 	ops_json_key(json, "causes");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < outlier->cause_count; i++) {
@@ -395,14 +369,12 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 		double unit = cause->is_count ? 1 : 1000;
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "what");
-		ops_json_text(json, cause->name, strlen(cause->name));
-		ops_json_key(json, "title");
-		ops_json_text(json, cause->title, strlen(cause->title));
+		ops_json_member_text(json, "what", cause->name);
+		ops_json_member_text(json, "title", cause->title);
 		ops_json_key(json, "is_count");
 		ops_json_bool(json, cause->is_count);
-		view_step_stats_write_number(json, "value", cause->value / unit);
-		view_step_stats_write_number(json, "typical", cause->typical / unit);
+		ops_json_member_number(json, "value", cause->value / unit);
+		ops_json_member_number(json, "typical", cause->typical / unit);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -413,12 +385,11 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 		struct ops_string name = ops_trace_string(views->trace, excess->name);
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, name.bytes, name.size);
-		view_step_stats_write_number(json, "self", excess->self_ns / 1000);
-		view_step_stats_write_number(json, "typical_self", excess->typical_self_ns / 1000);
-		view_step_stats_write_number(json, "calls", excess->calls);
-		view_step_stats_write_number(json, "typical_calls", excess->typical_calls);
+		ops_json_member_string(json, "name", name);
+		ops_json_member_number(json, "self", excess->self_ns / 1000);
+		ops_json_member_number(json, "typical_self", excess->typical_self_ns / 1000);
+		ops_json_member_number(json, "calls", excess->calls);
+		ops_json_member_number(json, "typical_calls", excess->typical_calls);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
@@ -433,8 +404,8 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 		return;
 	}
 	ops_json_open(json, '{');
-	view_step_stats_write_number(json, "ratio", stats->waited_ratio);
-	view_step_stats_write_number(json, "average", stats->waited_average_ns / 1000);
+	ops_json_member_number(json, "ratio", stats->waited_ratio);
+	ops_json_member_number(json, "average", stats->waited_average_ns / 1000);
 	ops_json_key(json, "much");
 	ops_json_bool(json, stats->waited_ratio > VIEW_WAITED_MUCH);
 	ops_json_key(json, "rows");
@@ -453,8 +424,8 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 {
 	bool any = views->steps.count > 0;
 
-	view_step_stats_write_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
-	view_step_stats_write_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
+	ops_json_member_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
+	ops_json_member_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
 	ops_json_key(json, "outlier_count");
 	ops_json_integer(json, (int64_t)stats->outliers_in_all);
 	ops_json_key(json, "outliers");

@@ -385,6 +385,22 @@ const char *view_category_name(enum view_category category)
 	return names[category];
 }
 
+const char *view_category_title(enum view_category category)
+{
+	static const char *const titles[] = {"kernels", "copies", "fills", "communication", "launch calls",
+	                                     "data loading", "operators", "other"};
+
+	return titles[category];
+}
+
+size_t view_step_at(const struct ops_views *views, int64_t time_ns)
+{
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, views->steps.count, mid, views->steps.items[mid].host_start_ns <= time_ns);
+	return low && time_ns < views->steps.items[low - 1].host_end_ns ? low - 1 : views->steps.count;
+}
+
 int64_t view_step_shown_ns(const struct view_step *step, enum view_category category)
 {
 	int64_t time_ns = view_steps_step_ns(step, category);
@@ -443,8 +459,7 @@ static void view_steps_write_rows(const struct ops_views *views, step_time *time
 		const struct view_step *step = &views->steps.items[i];
 
 		ops_json_open(json, '{');
-		ops_json_key(json, "name");
-		ops_json_text(json, step->name.bytes, step->name.size);
+		ops_json_member_string(json, "name", step->name);
 		for (int c = 0; c <= VIEW_TIME_COUNT; c++)
 			ops_json_member_us(json, names[c], time(step, (enum view_category)c));
 		if (with_labels) {
@@ -459,8 +474,7 @@ static void view_steps_write_rows(const struct ops_views *views, step_time *time
 static void view_steps_write_average(const struct ops_views *views, const char *name, step_time *time, enum view_category category,
                           struct ops_json_writer *json)
 {
-	ops_json_key(json, name);
-	ops_json_number(json, average_ns(views, time, category) / 1000);
+	ops_json_member_number(json, name, average_ns(views, time, category) / 1000);
 }
 
 static void view_steps_write_averages(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
@@ -482,8 +496,7 @@ static void view_steps_write_averages(const struct ops_views *views, step_time *
 		double part_ns = average_ns(views, time, (enum view_category)c);
 
 		assert(part_ns >= 0 && part_ns <= total_ns * (1 + 1e-6));
-		ops_json_key(json, names[c]);
-		ops_json_number(json, total_ns > 0 ? rint(10000 * part_ns / total_ns) / 100 : (double)NAN);
+		ops_json_member_number(json, names[c], total_ns > 0 ? rint(10000 * part_ns / total_ns) / 100 : (double)NAN);
 	}
 	ops_json_close(json, '}');
 }

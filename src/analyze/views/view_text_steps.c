@@ -26,7 +26,7 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 		most[OPS_FORMAT_ROOM];
 
 	for (size_t i = 0; i < count; i++) {
-		double ns = (double)(views->steps.items[i].end_ns - views->steps.items[i].start_ns);
+		double ns = (double)view_step_shown_ns(&views->steps.items[i], VIEW_TIME_COUNT);
 
 		least_ns = fmin(least_ns, ns);
 		most_ns = fmax(most_ns, ns);
@@ -67,8 +67,6 @@ static void put_waits(struct page *page, const struct view_step_stats *stats)
 
 static void put_breakdown(struct page *page)
 {
-	static const char *const names[] = {"kernels", "copies", "fills", "communication", "launch calls",
-	                                    "data loading", "operators", "other"};
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
 	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* next to names and numbers */
@@ -81,7 +79,7 @@ static void put_breakdown(struct page *page)
 		if (!(time_ns > 0))
 			continue;
 		ops_format_duration(time, time_ns);
-		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", names[category],
+		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", view_category_title((enum view_category)category),
 		                  time, 100 * time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, (int)bar);
 		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
@@ -92,13 +90,12 @@ static void put_breakdown(struct page *page)
 
 static void put_phase(struct page *page, const struct view_step_phases *phases, int phase, bool devices)
 {
-	static const char *const names[] = {"data loading", "forward", "backward", "optimizer", "other"};
 	char time[OPS_FORMAT_ROOM], device[OPS_FORMAT_ROOM];
 	double share = phases->host_ns[phase] / phases->total_ns;
 
 	ops_format_duration(time, phases->host_ns[phase]);
 	ops_format_duration(device, phases->device_ns[phase]);
-	ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", names[phase], time,
+	ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", ops_phase_title((enum ops_phase)phase), time,
 	                  100 * share);
 	if (devices)
 		ops_buffer_printf(&page->out, page->markdown ? "%s | " : "%14s ", device);
@@ -172,7 +169,7 @@ static void put_outliers(struct page *page, const struct view_step_stats *stats)
 		const struct view_step *step = &page->views->steps.items[outlier->step];
 		char time[OPS_FORMAT_ROOM], over[OPS_FORMAT_ROOM];
 
-		ops_format_duration(time, (double)(step->end_ns - step->start_ns));
+		ops_format_duration(time, (double)view_step_shown_ns(step, VIEW_TIME_COUNT));
 		ops_format_duration(over, outlier->over_ns);
 		ops_buffer_printf(&page->out, "%sstep ", page->markdown ? "- " : "  ");
 		ops_plain_append(&page->out, step->name.bytes, step->name.size);

@@ -287,6 +287,10 @@ static inline int64_t view_host_self_ns(const struct ops_views *views, const str
 
 /* As steps name it; VIEW_TIME_COUNT is "total". */
 const char *view_category_name(enum view_category category);
+/* In texts; not of VIEW_TIME_COUNT. */
+const char *view_category_title(enum view_category category);
+/* The step whose part on the host a time is in; the number of steps if there is none. */
+size_t view_step_at(const struct ops_views *views, int64_t time_ns);
 
 /* --- the views: each writes its members; false when memory is out ------------------------------------------------- */
 
