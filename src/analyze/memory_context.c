@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 #define SCOPE_BACKWARD_FUNCTION 1
 
@@ -21,7 +22,7 @@ enum name_flag {
 
 static uint8_t flags_of(struct ops_string name)
 {
-	if (ops_string_starts(name, "autograd::engine::evaluate_function: "))
+	if (ops_is_engine_name(name))
 		return NAME_EVALUATE;
 	if (ops_string_starts(name, "Optimizer.step#"))
 		return NAME_STEP;

@@ -16,6 +16,7 @@
 #include "base/intern.h"
 #include "base/text.h"
 #include "derive/backward.h"
+#include "trace/names.h"
 
 static const struct ops_string nothing = {"", 0};
 
@@ -23,15 +24,13 @@ static const struct ops_string nothing = {"", 0};
 
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block)
 {
-	static const char wrapper[] = "autograd::engine::evaluate_function: ";
 	const struct ops_events *e = ops_trace_events(timeline->trace);
 	struct ops_string found = nothing;
 
 	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE; row = e->parent[row]) {
 		struct ops_string name = ops_trace_string(timeline->trace, e->name[row]);
 
-		if (e->kind[row] == OPS_EVENT_CPU_OP &&
-		    !(name.size >= sizeof(wrapper) - 1 && memcmp(name.bytes, wrapper, sizeof(wrapper) - 1) == 0))
+		if (e->kind[row] == OPS_EVENT_CPU_OP && !ops_is_engine_name(name))
 			found = name;
 	}
 	return found;

@@ -16,11 +16,11 @@
 #include "derive/launches.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "trace/names.h"
 
 #define SCOPE_BACKWARD_FUNCTION 1 /* at::RecordScope */
 
-static const char wrapper_prefix[] = "autograd::engine::evaluate_function: ";
-static const char accumulation[] = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+static const char accumulation[] = OPS_ENGINE_PREFIX "torch::autograd::AccumulateGrad";
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
 
@@ -48,12 +48,8 @@ static uint8_t *find_wrappers(const struct ops_trace *trace)
 	size_t count = ops_trace_string_count(trace);
 	uint8_t *wrappers = ops_alloc_zeroed(count + 1, 1);
 
-	for (size_t i = 0; wrappers && i < count; i++) {
-		struct ops_string name = ops_trace_string(trace, (uint32_t)i);
-
-		wrappers[i] = name.size >= sizeof(wrapper_prefix) - 1 &&
-		              memcmp(name.bytes, wrapper_prefix, sizeof(wrapper_prefix) - 1) == 0;
-	}
+	for (size_t i = 0; wrappers && i < count; i++)
+		wrappers[i] = ops_is_engine_name(ops_trace_string(trace, (uint32_t)i));
 	return wrappers;
 }
 

@@ -10,8 +10,9 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "trace/names.h"
 
-static const char name_prefix[] = "nn.Module: ";
+static const char name_prefix[] = OPS_MODULE_PREFIX;
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 

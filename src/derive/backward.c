@@ -8,12 +8,11 @@
 
 #include "base/alloc.h"
 #include "trace/derived.h"
+#include "trace/names.h"
 
 #define SCOPE_BACKWARD 1 /* at::RecordScope::BACKWARD_FUNCTION */
 
-/* Files do not say which operators are backward nodes; but each is in an operator that has its name behind these words. */
-#define ENGINE "autograd::engine::evaluate_function: "
-
+/* Files do not say which operators are backward nodes; but each is in an operator that has its name behind the engine's prefix. */
 static bool is_node_by_name(const struct ops_trace *trace, const struct ops_events *events, size_t row)
 {
 	uint32_t parent = events->parent[row];
@@ -23,8 +22,8 @@ static bool is_node_by_name(const struct ops_trace *trace, const struct ops_even
 		return false;
 	outer = ops_trace_string(trace, events->name[parent]);
 	name = ops_trace_string(trace, events->name[row]);
-	return outer.size == strlen(ENGINE) + name.size && memcmp(outer.bytes, ENGINE, strlen(ENGINE)) == 0 &&
-	       memcmp(outer.bytes + strlen(ENGINE), name.bytes, name.size) == 0;
+	return outer.size == strlen(OPS_ENGINE_PREFIX) + name.size && ops_is_engine_name(outer) &&
+	       memcmp(outer.bytes + strlen(OPS_ENGINE_PREFIX), name.bytes, name.size) == 0;
 }
 
 static void backward_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)

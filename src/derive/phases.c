@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 /* --- which events mark a phase -------------------------------------------------------------------------------------- */
 
@@ -31,7 +32,7 @@ static enum mark mark_of_name(struct ops_string name)
 		return MARK_OPTIMIZER;
 	/* The engine's nodes; and in traces with Python functions "torch/autograd/graph.py(966): _engine_run_backward", and the
 	 * built-in method that it calls. */
-	if (ops_string_starts(name, "autograd::engine::evaluate_function: ") || ops_string_contains(name, "run_backward"))
+	if (ops_is_engine_name(name) || ops_string_contains(name, "run_backward"))
 		return MARK_BACKWARD;
 	/* DistributedDataParallel and DataParallel label their forward, Lightning each module. */
 	if (ops_string_ends(name, "Parallel.forward") || ops_string_starts(name, "[pl][module]"))

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "trace/derived.h"
+#include "trace/names.h"
 
 #define DIGITS_MAX 18 /* a number of so many digits fits */
 
@@ -98,7 +99,7 @@ static uint8_t class_of_name(struct ops_string name)
 		return OPTIMIZER_STEP;
 	if (ops_string_starts(name, "Optimizer.zero_grad#"))
 		return ZERO_GRAD;
-	if (ops_string_starts(name, "nn.Module: "))
+	if (ops_is_module_name(name))
 		return MODULE;
 	return ops_is_batch_name(name) ? BATCH : OTHER;
 }

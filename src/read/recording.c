@@ -19,6 +19,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 #include "read/recording_slots.h"
+#include "trace/names.h"
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
 
@@ -69,7 +70,7 @@ static bool translate_names(struct recording_reader *reader, struct recording_la
 		if (ids.second != OPS_INTERN_NONE)
 			name->second = ops_builder_string(reader->builder, share->texts.entries[ids.second].bytes,
 			                                  share->texts.entries[ids.second].size);
-		name->wrapper = recording_is_wrapper(first->bytes, first->size);
+		name->wrapper = ops_is_engine_name((struct ops_string){first->bytes, first->size});
 	}
 	return !ops_builder_failed(reader->builder);
 }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "read/slot_values.h"
+#include "trace/names.h"
 
 /* at::RecordScope */
 #define SCOPE_FUNCTION 0
@@ -22,13 +23,6 @@ static void skip_slot(struct recording_reader *reader)
 		reader->failed = true;
 	else
 		reader->lost++;
-}
-
-bool recording_is_wrapper(const char *name, size_t size)
-{
-	static const char prefix[] = "autograd::engine::evaluate_function: ";
-
-	return size >= sizeof(prefix) - 1 && memcmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
 /* Finds the slot's name, and in `*ret_second` its overload name or argument text. */
@@ -50,7 +44,7 @@ static bool take_names(struct recording_reader *reader, struct recording_lane *l
 	if (!ops_payload_text(payload, &text))
 		return false;
 	*ret_name = ops_builder_string(reader->builder, text.bytes, text.size);
-	lane->named_wrapper = recording_is_wrapper(text.bytes, text.size);
+	lane->named_wrapper = ops_is_engine_name(text);
 	if (!(slot->flags & OPS_SLOT_HAS_ARGS))
 		return true;
 	if (!ops_payload_text(payload, &text))

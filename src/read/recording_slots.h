@@ -23,7 +23,7 @@
 struct recording_name {
 	uint32_t first;
 	uint32_t second; /* overload name or argument text, OPS_NONE when there is none */
-	bool wrapper;    /* see recording_is_wrapper */
+	bool wrapper;    /* what the engine runs around a backward node */
 };
 
 struct recording_lane {
@@ -71,9 +71,6 @@ static inline bool recording_out_of_memory(const struct recording_reader *reader
 {
 	return reader->failed || reader->text.failed || ops_builder_failed(reader->builder);
 }
-
-/* Whether a name is that of what autograd's engine runs around every backward node. */
-bool recording_is_wrapper(const char *name, size_t size);
 
 /* The track of a thread by its number in the process, OPS_NONE when it recorded nothing. */
 uint32_t recording_track_of(const struct recording_reader *reader, uint32_t number);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/markup.h"
+#include "trace/names.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0
@@ -78,7 +79,7 @@ static char flame_svg_class_of(struct ops_string name, bool is_python)
 	static const struct {
 		const char *start;
 		char class;
-	} classes[] = {{"<built-in", 'c'}, {"nn.Module: ", 'm'}, {"Python GC", 'c'}};
+	} classes[] = {{"<built-in", 'c'}, {OPS_MODULE_PREFIX, 'm'}, {"Python GC", 'c'}};
 
 	if (is_python)
 		return 'p';

@@ -10,6 +10,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 /* Minimum number of iterations; fewer are blocks of a model or parts of a step. */
 #define ITERATIONS_MIN 16
@@ -334,7 +335,7 @@ static bool count_modules(struct advice *advice)
 			continue;
 		/* A recording numbers modules, Kineto names them "nn.Module: Block_3". */
 		module = events->module ? events->module[row] : OPS_NONE;
-		if (module == OPS_NONE && ops_string_starts(advice_name(advice, row), "nn.Module: "))
+		if (module == OPS_NONE && ops_is_module_name(advice_name(advice, row)))
 			module = events->name[row];
 		if (module == OPS_NONE)
 			continue;

@@ -10,6 +10,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 /* Gains from which a finding has a severity. Below one percent the noise between steps hides the figure; a tenth is worth an
  * interruption. */
@@ -135,7 +136,7 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 			continue;
 		if (advice->events->module && advice->events->module[row] < count)
 			return ops_trace_string(advice->trace, modules[advice->events->module[row]].path);
-		if (ops_string_starts(advice_name(advice, row), "nn.Module: "))
+		if (ops_is_module_name(advice_name(advice, row)))
 			return advice_name(advice, row);
 	}
 	return (struct ops_string){"", 0};

@@ -8,6 +8,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 /* Minimum self time of a call that computes rather than combines calls: a hundred lines of Python take less. And the share
  * of the step below which it does not matter. */
@@ -39,7 +40,7 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
 
-	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_string_starts(advice_name(advice, row), "nn.Module: "))
+	if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_is_module_name(advice_name(advice, row)))
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
 	    (ops_string_starts(function.file, "torch/") || ops_string_contains(function.file, "/torch/") ||

@@ -9,6 +9,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 /* Position of the argument "training": dropout(input, p, train), batch_norm(input, weight, bias, running_mean, running_var,
  * training, …). */
@@ -46,7 +47,7 @@ static uint32_t pass_around(const struct advice *advice, uint32_t row)
 	uint32_t pass = advice->caller[row];
 
 	for (uint32_t at = pass; at != OPS_NONE; at = advice->events->parent[at])
-		if (ops_string_starts(advice_name(advice, at), "nn.Module: "))
+		if (ops_is_module_name(advice_name(advice, at)))
 			pass = at;
 	return pass;
 }

@@ -8,21 +8,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "trace/names.h"
 
 static bool is_engine_node(const struct ops_views *views, uint32_t node)
 {
-	static const char prefix[] = "autograd::engine::evaluate_function: ";
-	struct ops_string name = view_row_name(views, views->nodes.items[node].row);
-
-	return name.size >= strlen(prefix) && memcmp(name.bytes, prefix, strlen(prefix)) == 0;
+	return ops_is_engine_name(view_row_name(views, views->nodes.items[node].row));
 }
 
 static bool accumulates(const struct ops_views *views, uint32_t node)
 {
-	static const char end[] = "AccumulateGrad";
-	struct ops_string name = view_row_name(views, views->nodes.items[node].row);
-
-	return name.size >= strlen(end) && memcmp(name.bytes + name.size - strlen(end), end, strlen(end)) == 0;
+	return ops_string_ends(view_row_name(views, views->nodes.items[node].row), "AccumulateGrad");
 }
 
 /* By node: itself or the nearest one above that is of the kind asked for; OPS_NONE. NULL when memory is out. */

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "trace/names.h"
 
 #define OTHER_PARTS ((struct ops_string){"other parts", strlen("other parts")})
 
@@ -47,7 +48,7 @@ void view_diff_sums_release(struct view_diff_sums *sums)
  * "Optimizer.step#SGD.step". */
 static struct ops_string short_name(struct ops_string name)
 {
-	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", "nn.Module: "};
+	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", OPS_MODULE_PREFIX};
 	const char *class_name = NULL;
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)

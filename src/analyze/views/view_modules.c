@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "trace/names.h"
 
 struct figures {
 	uint64_t occurrences;
@@ -62,7 +63,7 @@ static struct ops_string view_modules_module_name(const struct ops_views *views,
 	const char *colon;
 
 	if (views->parts[row] == VIEW_MODULE)
-		return view_modules_cut(name, "nn.Module: ");
+		return view_modules_cut(name, OPS_MODULE_PREFIX);
 	name = view_modules_cut(name, "[pl][module]");
 	colon = memmem(name.bytes, name.size, ": ", 2);
 	if (!colon)
