@@ -15,7 +15,7 @@ struct cursor {
 	const char *end;
 };
 
-static bool event_inputs_take(struct cursor *cursor, void *out, size_t size)
+static bool event_inputs_read(struct cursor *cursor, void *out, size_t size)
 {
 	if ((size_t)(cursor->end - cursor->next) < size) {
 		PyErr_SetString(PyExc_ValueError, "inputs of an event are cut short");
@@ -27,7 +27,7 @@ static bool event_inputs_take(struct cursor *cursor, void *out, size_t size)
 }
 
 /* Reads n integers; gives them as a list, or None when they are only to be passed over. */
-static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
+static PyObject *read_ints(struct cursor *cursor, unsigned n, bool wanted)
 {
 	PyObject *list = wanted ? PyList_New(n) : Py_NewRef(Py_None);
 
@@ -35,7 +35,7 @@ static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
 		int64_t value;
 		PyObject *item;
 
-		if (!event_inputs_take(cursor, &value, sizeof(value)))
+		if (!event_inputs_read(cursor, &value, sizeof(value)))
 			Py_CLEAR(list);
 		else if (wanted) {
 			item = PyLong_FromLongLong(value);
@@ -48,16 +48,16 @@ static PyObject *take_ints(struct cursor *cursor, unsigned n, bool wanted)
 	return list;
 }
 
-static PyObject *take_item(struct cursor *cursor, enum inputs_view view);
+static PyObject *read_item(struct cursor *cursor, enum inputs_view view);
 
-static PyObject *event_inputs_take_tensor(struct cursor *cursor, struct ops_input_head head, enum inputs_view view)
+static PyObject *event_inputs_read_tensor(struct cursor *cursor, struct ops_input_head head, enum inputs_view view)
 {
 	bool want_sizes = view == INPUT_SHAPES || view == INPUT_STRUCTURED_SHAPES;
-	PyObject *sizes = take_ints(cursor, head.n, want_sizes);
+	PyObject *sizes = read_ints(cursor, head.n, want_sizes);
 	PyObject *strides = NULL, *shown = NULL;
 
 	if (sizes && head.tag == OPS_INPUT_TENSOR)
-		strides = take_ints(cursor, head.n, view == INPUT_STRUCTURED_STRIDES);
+		strides = read_ints(cursor, head.n, view == INPUT_STRUCTURED_STRIDES);
 	else if (sizes)
 		strides = PyList_New(0);
 	if (strides && want_sizes)
@@ -74,12 +74,12 @@ static PyObject *event_inputs_take_tensor(struct cursor *cursor, struct ops_inpu
 }
 
 /* n items: those of a list. */
-static PyObject *take_items(struct cursor *cursor, unsigned n, enum inputs_view view)
+static PyObject *read_items(struct cursor *cursor, unsigned n, enum inputs_view view)
 {
 	PyObject *list = PyList_New(n);
 
 	for (unsigned i = 0; list && i < n; i++) {
-		PyObject *item = take_item(cursor, view);
+		PyObject *item = read_item(cursor, view);
 		if (item)
 			PyList_SET_ITEM(list, i, item);
 		else
@@ -88,20 +88,20 @@ static PyObject *take_items(struct cursor *cursor, unsigned n, enum inputs_view 
 	return list;
 }
 
-static PyObject *take_scalar(struct cursor *cursor, struct ops_input_head head)
+static PyObject *read_scalar(struct cursor *cursor, struct ops_input_head head)
 {
 	double parts[2];
 	int64_t value;
 
 	switch (head.tag) {
 	case OPS_INPUT_INT:
-		return event_inputs_take(cursor, &value, sizeof(value)) ? PyLong_FromLongLong(value) : NULL;
+		return event_inputs_read(cursor, &value, sizeof(value)) ? PyLong_FromLongLong(value) : NULL;
 	case OPS_INPUT_BOOL:
 		return PyBool_FromLong(head.n);
 	case OPS_INPUT_DOUBLE:
-		return event_inputs_take(cursor, parts, sizeof(parts[0])) ? PyFloat_FromDouble(parts[0]) : NULL;
+		return event_inputs_read(cursor, parts, sizeof(parts[0])) ? PyFloat_FromDouble(parts[0]) : NULL;
 	case OPS_INPUT_COMPLEX:
-		return event_inputs_take(cursor, parts, sizeof(parts)) ? PyComplex_FromDoubles(parts[0], parts[1]) : NULL;
+		return event_inputs_read(cursor, parts, sizeof(parts)) ? PyComplex_FromDoubles(parts[0], parts[1]) : NULL;
 	default:
 		PyErr_SetString(PyExc_ValueError, "inputs of an event hold an unknown tag");
 		return NULL;
@@ -117,31 +117,31 @@ static PyObject *event_inputs_show(PyObject *take_value, enum inputs_view view, 
 	return view == INPUT_DTYPES ? PyUnicode_FromString(dtype) : PyList_New(0);
 }
 
-static PyObject *take_item(struct cursor *cursor, enum inputs_view view)
+static PyObject *read_item(struct cursor *cursor, enum inputs_view view)
 {
 	struct ops_input_head head;
 	PyObject *value;
 
-	if (!event_inputs_take(cursor, &head, sizeof(head)))
+	if (!event_inputs_read(cursor, &head, sizeof(head)))
 		return NULL;
 	switch (head.tag) {
 	case OPS_INPUT_NONE:
 		return event_inputs_show(Py_NewRef(Py_None), view, "");
 	case OPS_INPUT_TENSOR:
 	case OPS_INPUT_TENSOR_PLAIN:
-		return event_inputs_take_tensor(cursor, head, view);
+		return event_inputs_read_tensor(cursor, head, view);
 	case OPS_INPUT_TENSOR_LIST:
-		value = take_items(cursor, head.n, view);
+		value = read_items(cursor, head.n, view);
 		if (view == INPUT_STRUCTURED_SHAPES || view == INPUT_STRUCTURED_STRIDES || !value)
 			return value;
 		Py_DECREF(value);
 		return event_inputs_show(Py_NewRef(Py_None), view, "TensorList");
 	case OPS_INPUT_SCALAR_LIST:
-		return event_inputs_show(take_items(cursor, head.n, INPUT_CONCRETE), view, "ScalarList");
+		return event_inputs_show(read_items(cursor, head.n, INPUT_CONCRETE), view, "ScalarList");
 	case OPS_INPUT_INT_LIST:
-		return event_inputs_show(take_ints(cursor, head.n, true), view, "ScalarList");
+		return event_inputs_show(read_ints(cursor, head.n, true), view, "ScalarList");
 	default:
-		return event_inputs_show(take_scalar(cursor, head), view, "Scalar");
+		return event_inputs_show(read_scalar(cursor, head), view, "Scalar");
 	}
 }
 
@@ -156,11 +156,11 @@ PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum input
 		return PyList_New(0);
 	bytes = ops_trace_inputs(trace->trace, inputs);
 	cursor = (struct cursor){.next = bytes.bytes, .end = bytes.bytes + bytes.size};
-	if (!event_inputs_take(&cursor, &count, sizeof(count)))
+	if (!event_inputs_read(&cursor, &count, sizeof(count)))
 		return NULL;
 	list = PyList_New(0);
 	for (uint32_t i = 0; list && i < count; i++) {
-		PyObject *item = take_item(&cursor, view);
+		PyObject *item = read_item(&cursor, view);
 		if (!item || PyList_Append(list, item) < 0)
 			Py_CLEAR(list);
 		Py_XDECREF(item);

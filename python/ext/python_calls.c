@@ -345,7 +345,7 @@ static bool leads_to(const ops_frame *frame, ops_frame *from)
 
 /* Finds the innermost call whose frame leads to what `caller` does now, and gives the line where it does; ends those above
  * it, of which nobody told the end. */
-static uint32_t python_calls_settle(struct calls_thread *thread, ops_frame *caller)
+static uint32_t python_calls_finalize(struct calls_thread *thread, ops_frame *caller)
 {
 	struct call *call;
 
@@ -363,7 +363,7 @@ static inline uint32_t calling_line(struct calls_thread *thread, ops_frame *call
 
 	if (OPS_LIKELY(call && python_calls_frame_of(call) == caller))
 		return call->frame & C_CALL ? call->line : line_of(thread, caller);
-	return python_calls_settle(thread, caller);
+	return python_calls_finalize(thread, caller);
 }
 
 static inline bool is_too_deep(struct calls_thread *thread)

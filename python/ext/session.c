@@ -219,7 +219,7 @@ static int start_devices(struct session_object *self)
 }
 
 /* Hands the recording what events around operators measured; what failed is noted. */
-static void take_device_times(struct session_object *self, struct ops_recording *recording)
+static void read_device_times(struct session_object *self, struct ops_recording *recording)
 {
 	struct ops_bridge_times times;
 	char text[sizeof(times.problem) + 100];
@@ -263,7 +263,7 @@ static enum ops_code end_session(struct session_object *self, struct ops_recordi
 		return code;
 	self->session = NULL;
 	stop_devices(self, recording);
-	take_device_times(self, recording);
+	read_device_times(self, recording);
 	ops_python_calls_stop(recording);
 	Py_XSETREF(self->module_parameters, ops_ext_modules_end(recording));
 	*ret_recording = recording;
@@ -277,7 +277,7 @@ static void session_drop_session(struct session_object *self)
 	ops_session_discard(self->session);
 	self->session = NULL;
 	stop_devices(self, NULL);
-	take_device_times(self, NULL);
+	read_device_times(self, NULL);
 	ops_python_calls_stop(NULL);
 	Py_XDECREF(ops_ext_modules_end(NULL));
 }

@@ -42,14 +42,14 @@ static bool stands_alone(const struct merge *merge, const struct ops_memory_reco
 	return record->out_of_memory || merge->covered_until_ns[record->track] < record->time_ns;
 }
 
-static void function_events_take_memory(struct merge *merge, size_t i)
+static void function_events_read_memory(struct merge *merge, size_t i)
 {
 	if (stands_alone(merge, &merge->memory[i]))
 		merge->refs[merge->count++] = (uint32_t)i | OPS_MEMORY_REF;
 }
 
 /* False when time was up. */
-static bool function_events_take_all(struct merge *merge)
+static bool function_events_read_all(struct merge *merge)
 {
 	const struct ops_events *events = merge->events;
 	size_t at = 0;
@@ -62,7 +62,7 @@ static bool function_events_take_all(struct merge *merge)
 		if (!ops_event_visible(events, row))
 			continue;
 		while (at < merge->memory_count && merge->memory[at].time_ns < events->start_ns[row])
-			function_events_take_memory(merge, at++);
+			function_events_read_memory(merge, at++);
 		merge->refs[merge->count++] = (uint32_t)row;
 		if (events->end_ns[row] > *covered_until_ns)
 			*covered_until_ns = events->end_ns[row];
@@ -70,7 +70,7 @@ static bool function_events_take_all(struct merge *merge)
 	if (function_events_is_over(merge->deadline_ns))
 		return false;
 	while (at < merge->memory_count)
-		function_events_take_memory(merge, at++);
+		function_events_read_memory(merge, at++);
 	return true;
 }
 
@@ -100,7 +100,7 @@ enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t d
 	}
 	for (size_t track = 0; track < track_count; track++)
 		merge.covered_until_ns[track] = INT64_MIN;
-	*ret_complete = function_events_take_all(&merge);
+	*ret_complete = function_events_read_all(&merge);
 	ops_free(merge.covered_until_ns);
 	/* Most memory records lie in some event; a list that cannot be made smaller is as good. */
 	fitted = ops_realloc_array(merge.refs, merge.count + 1, sizeof(*merge.refs));

@@ -150,7 +150,7 @@ static int64_t memory_answers_sum_of(const int64_t *held)
 }
 
 /* A moment in the window: the point of its part, if none of that has more. */
-static bool take_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
+static bool parse_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
 {
 	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = memory_answers_sum_of(held);
 
@@ -185,7 +185,7 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 		}
 		ops_memory_apply(timeline, step, held);
 		if (done && begun)
-			done = take_moment(curve, time_ns, held);
+			done = parse_moment(curve, time_ns, held);
 		last_ns = time_ns > last_ns ? time_ns : last_ns;
 	}
 	if (done && !begun)

@@ -175,7 +175,7 @@ static uint32_t memory_blocks_innermost(struct follower *follower, uint32_t trac
 	return row;
 }
 
-static bool memory_blocks_take_record(struct follower *follower, const struct ops_memory_record *record)
+static bool memory_blocks_read_record(struct follower *follower, const struct ops_memory_record *record)
 {
 	struct ops_memory_block *block = block_at(follower, record->address, record->device_type);
 	const struct ops_memory_block made = {
@@ -259,7 +259,7 @@ static void set_role(struct memory_flow *flow, uint32_t block, uint8_t role, uin
 	}
 }
 
-static bool memory_blocks_take_role(struct follower *follower, const struct ops_role_record *record)
+static bool memory_blocks_read_role(struct follower *follower, const struct ops_role_record *record)
 {
 	struct memory_flow *flow = follower->flow;
 	struct ops_memory_block *block;
@@ -350,7 +350,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 }
 
 /* A storage among an event's inputs. */
-static bool take_use(struct follower *follower, uint32_t row, const struct ops_storage *storage, size_t nth)
+static bool read_use(struct follower *follower, uint32_t row, const struct ops_storage *storage, size_t nth)
 {
 	struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -389,7 +389,7 @@ static void note_gradient(struct follower *follower, uint32_t row, const struct 
 		         OPS_ROLE_GRADIENT, 0);
 }
 
-static bool memory_blocks_take_row(struct follower *follower, uint32_t row)
+static bool memory_blocks_read_row(struct follower *follower, uint32_t row)
 {
 	const struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -400,7 +400,7 @@ static bool memory_blocks_take_row(struct follower *follower, uint32_t row)
 	for (size_t i = 0; ops_event_storage(flow->trace, row, i, &storage); i++) {
 		if (storage.address == 0)
 			continue;
-		if (!take_use(follower, row, &storage, i))
+		if (!read_use(follower, row, &storage, i))
 			return false;
 		if (i == 0)
 			note_gradient(follower, row, &storage);
@@ -502,10 +502,10 @@ static bool memory_blocks_follow(struct follower *follower)
 			bool report = at < record_count &&
 			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
 
-			if (report ? !memory_blocks_take_record(follower, &records[at++]) : !memory_blocks_take_role(follower, &roles[role++]))
+			if (report ? !memory_blocks_read_record(follower, &records[at++]) : !memory_blocks_read_role(follower, &roles[role++]))
 				return false;
 		}
-		if (row < e->count && !memory_blocks_take_row(follower, (uint32_t)row))
+		if (row < e->count && !memory_blocks_read_row(follower, (uint32_t)row))
 			return false;
 	}
 	return true;

@@ -54,7 +54,7 @@ static void open_unit(struct walk *walk, uint32_t index)
 	walk->open[track] = index;
 }
 
-static void module_memory_take_record(struct walk *walk, const struct ops_memory_record *record)
+static void module_memory_read_record(struct walk *walk, const struct ops_memory_record *record)
 {
 	const struct module_costs *costs = walk->costs;
 	int memory = ops_device_is_host(record->device_type) ? CPU : DEVICE;
@@ -92,11 +92,11 @@ static void walk_all(struct walk *walk)
 		int64_t start_ns = costs->events->start_ns[costs->units.items[i].event];
 
 		while (next < count && records[next].time_ns < start_ns)
-			module_memory_take_record(walk, &records[next++]);
+			module_memory_read_record(walk, &records[next++]);
 		open_unit(walk, i);
 	}
 	while (next < count)
-		module_memory_take_record(walk, &records[next++]);
+		module_memory_read_record(walk, &records[next++]);
 	for (uint32_t track = 0; track < walk->track_count; track++)
 		while (walk->open[track] != OPS_NONE)
 			close_unit(walk, track);

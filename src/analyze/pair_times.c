@@ -46,7 +46,7 @@ static int64_t measured(const struct ops_trace *trace, uint32_t row)
 }
 
 /* An event that is folded into its parent hands its kernel on, in the place of the parent's own. Parents stand above. */
-static void take_measured(struct ops_event_costs *costs, const struct ops_trace *trace)
+static void read_measured(struct ops_event_costs *costs, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
@@ -88,7 +88,7 @@ bool ops_pair_times(struct ops_event_costs *costs, const struct ops_trace *trace
 	costs->legacy = ops_alloc_zeroed(events->count, sizeof(*costs->legacy));
 	if (!costs->device_time || !costs->self_device_time || !costs->legacy)
 		return false;
-	take_measured(costs, trace);
+	read_measured(costs, trace);
 	pair_times_take_children_off(costs, events);
 	return true;
 }

@@ -27,7 +27,7 @@ static int64_t clock_now_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static struct ops_clock_pair clock_take_pair(uint32_t tsc)
+static struct ops_clock_pair clock_read_pair(uint32_t tsc)
 {
 	struct ops_clock_pair best = {.width_ticks = UINT64_MAX};
 
@@ -94,10 +94,10 @@ static bool tsc_is_steady(void)
 	struct ops_clock_pair pairs[3];
 	double rates[2];
 
-	pairs[0] = clock_take_pair(1);
+	pairs[0] = clock_read_pair(1);
 	for (int i = 1; i < 3; i++) {
 		do
-			pairs[i] = clock_take_pair(1);
+			pairs[i] = clock_read_pair(1);
 		while (pairs[i].monotonic_ns - pairs[i - 1].monotonic_ns < stretch_ns);
 		if (pairs[i].ticks <= pairs[i - 1].ticks)
 			return false;
@@ -125,7 +125,7 @@ static const char *judge_tsc(void)
 
 __attribute__((constructor)) static void take_first_pair(void)
 {
-	first_pair = clock_take_pair(1);
+	first_pair = clock_read_pair(1);
 }
 
 #else
@@ -157,7 +157,7 @@ bool ops_clock_tsc(void)
 
 struct ops_clock_pair ops_clock_pair_now(void)
 {
-	return clock_take_pair(ops_clock_tsc());
+	return clock_read_pair(ops_clock_tsc());
 }
 
 /* --- ticks to nanoseconds ------------------------------------------------------------------------------------------ */

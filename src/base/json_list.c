@@ -40,7 +40,7 @@ static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 }
 
 /* Takes a value, which lives until more is taken. */
-static enum ops_code json_list_take_value(struct list_reader *reader, struct ops_json_member *ret_value)
+static enum ops_code json_list_parse_value(struct list_reader *reader, struct ops_json_member *ret_value)
 {
 	struct ops_json_window *window = &reader->window;
 
@@ -86,7 +86,7 @@ static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool f
 	return code;
 }
 
-static enum ops_code take_elements(struct list_reader *reader, ops_json_list_take *take, void *context)
+static enum ops_code parse_elements(struct list_reader *reader, ops_json_list_take *take, void *context)
 {
 	struct ops_json_member element;
 	enum ops_code code;
@@ -95,7 +95,7 @@ static enum ops_code take_elements(struct list_reader *reader, ops_json_list_tak
 	reader->window.at++;
 	while (!(code = pass_comma(reader, ']', first, &more)) && more) {
 		first = false;
-		code = json_list_take_value(reader, &element);
+		code = json_list_parse_value(reader, &element);
 		if (!code)
 			code = take(context, &element, reader->error);
 		if (code)
@@ -117,7 +117,7 @@ static enum ops_code json_list_find_member(struct list_reader *reader, const cha
 		bool found;
 
 		first = false;
-		code = json_list_take_value(reader, &member);
+		code = json_list_parse_value(reader, &member);
 		if (code)
 			return code;
 		found = member.type == '"' && member.value_size == strlen(key) &&
@@ -131,7 +131,7 @@ static enum ops_code json_list_find_member(struct list_reader *reader, const cha
 		code = json_list_peek(reader, &next);
 		if (code || found)
 			return code;
-		code = json_list_take_value(reader, &member);
+		code = json_list_parse_value(reader, &member);
 		if (code)
 			return code;
 	}
@@ -151,7 +151,7 @@ static enum ops_code read_list(struct list_reader *reader, const char *key, ops_
 	}
 	if (!code && next != '[')
 		code = json_list_fail(reader, reader->window.at, "not a list");
-	return code ? code : take_elements(reader, take, context);
+	return code ? code : parse_elements(reader, take, context);
 }
 
 enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_list_take *take, void *context,

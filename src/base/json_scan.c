@@ -263,7 +263,7 @@ const char *ops_json_nested_end(const char *at, const char *end)
 	return pass_nested(&cursor, &flags, false) == OPS_JSON_DONE ? cursor.at : end;
 }
 
-static enum ops_json_result take_token(struct ops_json_cursor *cursor, struct ops_json_member *value)
+static enum ops_json_result parse_token(struct ops_json_cursor *cursor, struct ops_json_member *value)
 {
 	const char *at = cursor->at;
 	uint8_t seen = 0;
@@ -297,7 +297,7 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 		return result;
 	}
 	if (value->type != '"')
-		return take_token(cursor, value);
+		return parse_token(cursor, value);
 	last = short_string_end(from + 1, cursor->end, &value->flags);
 	if (!last)
 		return OPS_JSON_MORE;
@@ -310,7 +310,7 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 /* --- objects -------------------------------------------------------------------------------------------------------- */
 
 /* Key, colon, and the white space behind. */
-static enum ops_json_result json_scan_take_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
+static enum ops_json_result json_scan_parse_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
 {
 	uint8_t flags = 0;
 	const char *last = short_string_end(cursor->at + 1, cursor->end, &flags);
@@ -331,7 +331,7 @@ static bool is_args(const struct ops_json_member *member)
 	return member->key_size == 4 && memcmp(member->key, "args", 4) == 0;
 }
 
-static enum ops_json_result json_scan_take_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
+static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
 {
 	struct ops_json_member *members = of_args ? object->args : object->members;
 	uint32_t count = 0;
@@ -360,11 +360,11 @@ static enum ops_json_result json_scan_take_members(struct ops_json_cursor *curso
 			return bad(cursor, comma ? "a name in quotes is expected" : "',' or '}' is expected");
 		if (count == OPS_JSON_MEMBERS_MAX)
 			return bad(cursor, "an object of too many members");
-		result = json_scan_take_key(cursor, member);
+		result = json_scan_parse_key(cursor, member);
 		if (result)
 			return result;
 		if (!of_args && json_scan_peek(cursor) == '{' && is_args(member)) {
-			result = json_scan_take_members(cursor, object, true);
+			result = json_scan_parse_members(cursor, object, true);
 		} else {
 			result = ops_json_take_value(cursor, member);
 			count++;
@@ -382,5 +382,5 @@ static enum ops_json_result json_scan_take_members(struct ops_json_cursor *curso
 enum ops_json_result ops_json_take_object(struct ops_json_cursor *cursor, struct ops_json_object *object)
 {
 	object->count = object->arg_count = object->commas = 0;
-	return json_scan_take_members(cursor, object, false);
+	return json_scan_parse_members(cursor, object, false);
 }

@@ -40,7 +40,7 @@ static void json_validate_skip_space(struct scan *scan)
 	scan->at = ops_json_space_end(scan->at, scan->end);
 }
 
-static bool json_validate_take_word(struct scan *scan, const char *word)
+static bool json_validate_parse_word(struct scan *scan, const char *word)
 {
 	for (; *word; word++, scan->at++)
 		if (json_validate_peek(scan) != *word)
@@ -48,7 +48,7 @@ static bool json_validate_take_word(struct scan *scan, const char *word)
 	return true;
 }
 
-static bool json_validate_take_number(struct scan *scan)
+static bool json_validate_parse_number(struct scan *scan)
 {
 	bool whole;
 
@@ -72,7 +72,7 @@ static bool take_escape(struct scan *scan)
 	return true;
 }
 
-static bool take_string(struct scan *scan)
+static bool parse_string(struct scan *scan)
 {
 	if (json_validate_peek(scan) != '"')
 		return json_validate_refuse(scan, "a string is missing");
@@ -93,10 +93,10 @@ static bool take_string(struct scan *scan)
 }
 
 /* "key": of an object. */
-static bool json_validate_take_key(struct scan *scan)
+static bool json_validate_parse_key(struct scan *scan)
 {
 	json_validate_skip_space(scan);
-	if (!take_string(scan))
+	if (!parse_string(scan))
 		return false;
 	json_validate_skip_space(scan);
 	if (json_validate_peek(scan) != ':')
@@ -107,7 +107,7 @@ static bool json_validate_take_key(struct scan *scan)
 
 /* A scalar value, an empty container, or the opening of one up to where its first value stands. Says in `*ret_whole`
  * whether a value is complete. */
-static bool json_validate_take_value(struct scan *scan, bool *ret_whole)
+static bool json_validate_parse_value(struct scan *scan, bool *ret_whole)
 {
 	char first;
 
@@ -115,11 +115,11 @@ static bool json_validate_take_value(struct scan *scan, bool *ret_whole)
 	first = json_validate_peek(scan);
 	*ret_whole = true;
 	if (first == '"')
-		return take_string(scan);
+		return parse_string(scan);
 	if (first == 't' || first == 'f' || first == 'n')
-		return json_validate_take_word(scan, first == 't' ? "true" : first == 'f' ? "false" : "null");
+		return json_validate_parse_word(scan, first == 't' ? "true" : first == 'f' ? "false" : "null");
 	if (first == '-' || (first >= '0' && first <= '9'))
-		return json_validate_take_number(scan);
+		return json_validate_parse_number(scan);
 	if (first != '{' && first != '[')
 		return json_validate_refuse(scan, "no JSON value");
 	if (scan->depth == DEPTH_MAX)
@@ -132,11 +132,11 @@ static bool json_validate_take_value(struct scan *scan, bool *ret_whole)
 	}
 	scan->open[scan->depth++] = first;
 	*ret_whole = false;
-	return first == '[' || json_validate_take_key(scan);
+	return first == '[' || json_validate_parse_key(scan);
 }
 
 /* After a complete value: closes containers until a comma says that another value comes, or all are closed. */
-static bool take_close(struct scan *scan)
+static bool parse_close(struct scan *scan)
 {
 	while (scan->depth) {
 		bool object = scan->open[scan->depth - 1] == '{';
@@ -144,7 +144,7 @@ static bool take_close(struct scan *scan)
 		json_validate_skip_space(scan);
 		if (json_validate_peek(scan) == ',') {
 			scan->at++;
-			return !object || json_validate_take_key(scan);
+			return !object || json_validate_parse_key(scan);
 		}
 		if (json_validate_peek(scan) != (object ? '}' : ']'))
 			return json_validate_refuse(scan, object ? "a comma or a closing brace is missing"
@@ -155,12 +155,12 @@ static bool take_close(struct scan *scan)
 	return true;
 }
 
-static bool json_validate_take_document(struct scan *scan)
+static bool json_validate_parse_document(struct scan *scan)
 {
 	bool whole;
 
 	do
-		if (!json_validate_take_value(scan, &whole) || (whole && !take_close(scan)))
+		if (!json_validate_parse_value(scan, &whole) || (whole && !parse_close(scan)))
 			return false;
 	while (scan->depth);
 	json_validate_skip_space(scan);
@@ -171,7 +171,7 @@ enum ops_code ops_json_validate(const char *text, size_t size, struct ops_error 
 {
 	struct scan scan = {.start = text, .at = text, .end = text + size};
 
-	if (json_validate_take_document(&scan))
+	if (json_validate_parse_document(&scan))
 		return OPS_OK;
 	return ops_fault(error, OPS_INVALID, "invalid JSON at byte %zu: %s", (size_t)(scan.at - scan.start), scan.wrong);
 }

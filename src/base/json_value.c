@@ -115,7 +115,7 @@ struct decimal {
 #define EXPONENT_MAX 10000
 
 /* Digits, of which those that do not fit raise the exponent. Gives how many there were. */
-static size_t json_value_take_digits(const char **at, const char *end, struct decimal *number, size_t *taken, bool fraction)
+static size_t json_value_parse_digits(const char **at, const char *end, struct decimal *number, size_t *taken, bool fraction)
 {
 	const char *first = *at;
 
@@ -131,7 +131,7 @@ static size_t json_value_take_digits(const char **at, const char *end, struct de
 	return (size_t)(*at - first);
 }
 
-static bool take_exponent(const char **at, const char *end, struct decimal *number)
+static bool parse_exponent(const char **at, const char *end, struct decimal *number)
 {
 	int exponent = 0;
 	bool negative = false;
@@ -148,19 +148,19 @@ static bool take_exponent(const char **at, const char *end, struct decimal *numb
 	return true;
 }
 
-static bool take_decimal(const char *at, const char *end, struct decimal *number)
+static bool parse_decimal(const char *at, const char *end, struct decimal *number)
 {
 	size_t taken = 0;
 	size_t digits;
 
 	*number = (struct decimal){.negative = at < end && *at == '-'};
 	at += number->negative;
-	digits = json_value_take_digits(&at, end, number, &taken, false);
+	digits = json_value_parse_digits(&at, end, number, &taken, false);
 	if (at < end && *at == '.') {
 		at++;
-		digits += json_value_take_digits(&at, end, number, &taken, true);
+		digits += json_value_parse_digits(&at, end, number, &taken, true);
 	}
-	if (digits == 0 || (at < end && (*at | 0x20) == 'e' && !take_exponent(&at, end, number)))
+	if (digits == 0 || (at < end && (*at | 0x20) == 'e' && !parse_exponent(&at, end, number)))
 		return false;
 	return at == end;
 }
@@ -170,7 +170,7 @@ bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, i
 	struct decimal number;
 	unsigned __int128 unit = 1;
 
-	if (!take_decimal(text, text + size, &number))
+	if (!parse_decimal(text, text + size, &number))
 		return false;
 	number.exponent += scale;
 	for (; number.exponent > 0 && number.digits && number.digits <= (uint64_t)limit; number.exponent--)

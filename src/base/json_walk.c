@@ -112,7 +112,7 @@ bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 }
 
 /* Digits alone, which a double might round: times in nanoseconds have nineteen. */
-static bool json_walk_take_digits(struct ops_string slice, int64_t *ret_value)
+static bool json_walk_parse_digits(struct ops_string slice, int64_t *ret_value)
 {
 	size_t at = slice.size && slice.bytes[0] == '-';
 	int64_t value = 0;
@@ -134,7 +134,7 @@ bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value)
 {
 	double value;
 
-	if (json_walk_take_digits(slice, ret_value))
+	if (json_walk_parse_digits(slice, ret_value))
 		return true;
 	if (!ops_json_parse_number(slice, &value) || !(value > -9e15 && value < 9e15) || value != (double)(int64_t)value)
 		return false;

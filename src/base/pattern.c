@@ -341,7 +341,7 @@ static void pattern_parse_atom(struct parser *parser)
 #define NO_LIMIT UINT32_MAX
 
 /* Digits as a number; false when there are none. */
-static bool pattern_take_number(struct parser *parser, uint32_t *ret_number)
+static bool pattern_parse_number(struct parser *parser, uint32_t *ret_number)
 {
 	const char *from = parser->at;
 	uint32_t number = 0;
@@ -353,7 +353,7 @@ static bool pattern_take_number(struct parser *parser, uint32_t *ret_number)
 }
 
 /* '*', '+', '?' or "{2,5}". False when none follows: a '{' without a number is itself. */
-static bool take_repetition(struct parser *parser, uint32_t *ret_least, uint32_t *ret_most)
+static bool parse_repetition(struct parser *parser, uint32_t *ret_least, uint32_t *ret_most)
 {
 	if (parser->code || parser->at == parser->end)
 		return false;
@@ -363,11 +363,11 @@ static bool take_repetition(struct parser *parser, uint32_t *ret_least, uint32_t
 		parser->at++;
 	} else if (*parser->at == '{' && parser->end - parser->at > 1 && parser->at[1] >= '0' && parser->at[1] <= '9') {
 		parser->at++;
-		pattern_take_number(parser, ret_least);
+		pattern_parse_number(parser, ret_least);
 		*ret_most = *ret_least;
 		if (has_next(parser, ",")) {
 			parser->at++;
-			*ret_most = pattern_take_number(parser, ret_most) ? *ret_most : NO_LIMIT;
+			*ret_most = pattern_parse_number(parser, ret_most) ? *ret_most : NO_LIMIT;
 		}
 		if (!has_next(parser, "}") || *ret_most < *ret_least) {
 			pattern_fail(parser, "malformed repetition (use '{2}', '{2,}' or '{2,5}')");
@@ -414,7 +414,7 @@ static void parse_sequence(struct parser *parser)
 		uint32_t from = parser->pattern->count;
 
 		pattern_parse_atom(parser);
-		while (take_repetition(parser, &least, &most))
+		while (parse_repetition(parser, &least, &most))
 			repeat(parser, from, least, most);
 	}
 }

@@ -110,7 +110,7 @@ static int analyze_fail_unknown(const char *id)
 	return cli_suggest(id, names, "opstrobe analyze --list");
 }
 
-static int take_format(struct request *request, const char *value)
+static int parse_format(struct request *request, const char *value)
 {
 	int chosen = cli_choice("analyze", "format", value, cli_formats);
 
@@ -119,10 +119,10 @@ static int take_format(struct request *request, const char *value)
 }
 
 /* `name` is without its dashes. */
-static int take_option(struct request *request, const char *name, size_t size, const char *value)
+static int parse_option(struct request *request, const char *name, size_t size, const char *value)
 {
 	if (size == 6 && !memcmp(name, "format", size))
-		return take_format(request, value);
+		return parse_format(request, value);
 	if (size == 8 && !memcmp(name, "rounding", size)) {
 		request->round_to_us = !strcmp(value, "us");
 		return request->round_to_us || !strcmp(value, "ns") ? CLI_EXIT_OK : analyze_fail("unknown rounding", value);
@@ -132,7 +132,7 @@ static int take_option(struct request *request, const char *name, size_t size, c
 	return cli_arguments_set(&request->args, name, size, value) ? CLI_EXIT_OK : analyze_fail("out of memory at", value);
 }
 
-static int analyze_take_word(struct request *request, char *word)
+static int analyze_parse_word(struct request *request, char *word)
 {
 	if (!request->analysis) {
 		request->analysis = ops_analysis_find(word);
@@ -157,11 +157,11 @@ static int parse(struct request *request, char **arguments)
 		else if (!strcmp(word, "--list"))
 			request->list = true;
 		else if (strncmp(word, "--", 2) != 0)
-			status = analyze_take_word(request, word);
+			status = analyze_parse_word(request, word);
 		else if (word[size] == '=')
-			status = take_option(request, word + 2, size - 2, word + size + 1);
+			status = parse_option(request, word + 2, size - 2, word + size + 1);
 		else if (arguments[i + 1])
-			status = take_option(request, word + 2, size - 2, arguments[++i]);
+			status = parse_option(request, word + 2, size - 2, arguments[++i]);
 		else
 			status = analyze_fail("no value after", word);
 	}

@@ -44,7 +44,7 @@ static int options_fail_unknown(const char *command, const char *argument, size_
 }
 
 /* Takes the option at arguments[*at], and its value. */
-static int options_take(char **arguments, size_t *at, const struct cli_option *options)
+static int options_parse(char **arguments, size_t *at, const struct cli_option *options)
 {
 	const char *argument = arguments[*at];
 	size_t size;
@@ -68,7 +68,7 @@ static int options_take(char **arguments, size_t *at, const struct cli_option *o
 }
 
 /* A word of the command line at arguments[*at]: an option, or a path, which is kept behind the others. */
-static int options_take_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
+static int options_parse_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
                      bool *only_paths)
 {
 	char *word = arguments[*at];
@@ -78,7 +78,7 @@ static int options_take_word(char **arguments, size_t *at, const struct cli_opti
 		return CLI_EXIT_OK;
 	}
 	if (!*only_paths && word[0] == '-' && word[1])
-		return options_take(arguments, at, options);
+		return options_parse(arguments, at, options);
 	if (*count == most)
 		return options_fail(arguments[0], "unexpected argument", word, "");
 	arguments[++*count] = word;
@@ -99,7 +99,7 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 			*ret_help = true;
 			return CLI_EXIT_OK;
 		}
-		status = options_take_word(arguments, &i, options, most, &count, &only_paths);
+		status = options_parse_word(arguments, &i, options, most, &count, &only_paths);
 	}
 	if (status)
 		return status;

@@ -19,7 +19,7 @@ static bool ranks_fail(const char *text)
 }
 
 /* Adds what a file of the stream says of itself. `hold`: with its trace, else with the facts. */
-static bool ranks_ask(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
+static bool ranks_get(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
 {
 	struct ops_rank *rank = &ranks->items[ranks->count];
 	struct ops_rank_facts *facts = NULL;
@@ -102,7 +102,7 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 	ranks->items = grown;
 	done = true;
 	for (size_t i = 0; done && i < stream->count; i++)
-		done = ranks_ask(ranks, stream, i, hold, round_to_us);
+		done = ranks_get(ranks, stream, i, hold, round_to_us);
 	done = done && ranks_number(ranks, stream, from);
 	while (done && inputs == OPS_ANALYSIS_PAIR && ranks->count > from + 1)
 		ranks_release_rank(&ranks->items[--ranks->count]);

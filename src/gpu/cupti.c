@@ -68,7 +68,7 @@ static void CUPTIAPI request_buffer(uint8_t **ret_bytes, size_t *ret_size, size_
 	*ret_records_max = 0;
 }
 
-static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bytes, size_t size, size_t valid_bytes)
+static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bytes, size_t size, size_t valid_bytes)
 {
 	(void)context;
 	(void)stream;
@@ -232,7 +232,7 @@ static int64_t cupti_now_ns(const struct ops_cupti *library)
 }
 
 /* Knows no session: CUPTI may tell of something while one stops. */
-static void CUPTIAPI take_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
+static void CUPTIAPI read_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
 		ops_cupti_graphs_told(library, callback, data, cupti_now_ns(library));
@@ -246,7 +246,7 @@ static void CUPTIAPI take_callback(void *library, CUpti_CallbackDomain domain, C
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
-	CUptiResult result = library->cuptiSubscribe(&session->subscriber, take_callback, (void *)(uintptr_t)library);
+	CUptiResult result = library->cuptiSubscribe(&session->subscriber, read_callback, (void *)(uintptr_t)library);
 
 	if (result != CUPTI_SUCCESS)
 		return ops_cupti_fault(library, error, result, "CUPTI does not start");
@@ -259,7 +259,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	    library->cuptiActivityEnableCudaEventDeviceTimestamps)
 		library->cuptiActivityEnableCudaEventDeviceTimestamps(1);
 	if (result == CUPTI_SUCCESS)
-		result = library->cuptiActivityRegisterCallbacks(request_buffer, take_buffer);
+		result = library->cuptiActivityRegisterCallbacks(request_buffer, read_buffer);
 	if (result == CUPTI_SUCCESS) {
 		ops_cupti_contexts_enable(library, session->subscriber);
 		ops_cupti_graphs_enable(library, session->subscriber, session->decoder.kinds);

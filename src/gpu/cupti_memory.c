@@ -149,7 +149,7 @@ static void add_held(struct ops_cupti_decoder *decoder, const struct holding *ho
 }
 
 /* Counts with a block what it was handed out as, whatever a release says. One that is handed out again was given back unseen. */
-static void take_block(struct ops_cupti_decoder *decoder, struct held *held, struct ops_cupti_memory *memory)
+static void read_block(struct ops_cupti_decoder *decoder, struct held *held, struct ops_cupti_memory *memory)
 {
 	uint32_t holding = memory->is_release ? OPS_INTERN_NONE : find_holding(held, memory);
 	struct block *block = find_block(held, memory->address);
@@ -188,7 +188,7 @@ void ops_cupti_memory_end(struct ops_cupti_decoder *decoder)
 	if (decoder->memories.count)
 		qsort(decoder->memories.items, decoder->memories.count, sizeof(*decoder->memories.items), compare_times);
 	for (size_t i = 0; i < decoder->memories.count; i++) {
-		take_block(decoder, &held, &decoder->memories.items[i]);
+		read_block(decoder, &held, &decoder->memories.items[i]);
 		cupti_memory_add_row(decoder, &decoder->memories.items[i]);
 	}
 	decoder->memories.count = 0;

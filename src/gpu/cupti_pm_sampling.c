@@ -136,7 +136,7 @@ static bool cupti_pm_sampling_keep(struct ops_cupti_sampler *sampler, int64_t ti
 	return true;
 }
 
-static CUptiResult take_sample(struct ops_cupti_sampler *sampler, size_t index)
+static CUptiResult read_sample(struct ops_cupti_sampler *sampler, size_t index)
 {
 	PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, sample, .pPmSamplingObject = sampler->target,
 	       .pCounterDataImage = sampler->counters.bytes, .counterDataImageSize = sampler->counters.size,
@@ -160,14 +160,14 @@ static CUptiResult take_sample(struct ops_cupti_sampler *sampler, size_t index)
 	return result;
 }
 
-static CUptiResult take_samples(struct ops_cupti_sampler *sampler, size_t *ret_count)
+static CUptiResult read_samples(struct ops_cupti_sampler *sampler, size_t *ret_count)
 {
 	PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, info, .pCounterDataImage = sampler->counters.bytes,
 	       .counterDataImageSize = sampler->counters.size);
 	CUptiResult result = sampler->library->cuptiPmSamplingGetCounterDataInfo(&info);
 
 	for (size_t i = 0; result == CUPTI_SUCCESS && i < info.numCompletedSamples; i++)
-		result = take_sample(sampler, i);
+		result = read_sample(sampler, i);
 	*ret_count = info.numCompletedSamples;
 	return result == CUPTI_SUCCESS ? clear_counters(sampler) : result;
 }
@@ -190,7 +190,7 @@ static bool cupti_pm_sampling_decode(struct ops_cupti_sampler *sampler)
 	if (result == CUPTI_SUCCESS && decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL)
 		lose(sampler, "more came at once than could be decoded, which a longer interval helps against");
 	if (result == CUPTI_SUCCESS)
-		result = take_samples(sampler, &count);
+		result = read_samples(sampler, &count);
 	if (result != CUPTI_SUCCESS)
 		cupti_pm_sampling_give_up(sampler, result);
 	if (result != CUPTI_SUCCESS || !count)

@@ -164,7 +164,7 @@ uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size
 
 /* --- calls and what else there is ----------------------------------------------------------------------------------- */
 
-static void cupti_records_take_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+static void cupti_records_read_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityAPI *record = bytes;
 	bool runtime = record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;
@@ -209,7 +209,7 @@ static const char *overhead_name(uint32_t kind)
 	}
 }
 
-static void take_overhead(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+static void read_overhead(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityOverhead *record = bytes;
 	const char *name = overhead_name(record->overheadKind);
@@ -235,11 +235,11 @@ static const struct {
 	[CUPTI_ACTIVITY_KIND_MEMCPY2] = {sizeof(cupti_peer_copy), ops_cupti_take_peer_copy},
 	[CUPTI_ACTIVITY_KIND_MEMSET] = {sizeof(cupti_set), ops_cupti_take_set},
 	[CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE] = {sizeof(CUpti_ActivityGraphHostNode), ops_cupti_take_host_node},
-	[CUPTI_ACTIVITY_KIND_RUNTIME] = {sizeof(CUpti_ActivityAPI), cupti_records_take_call},
-	[CUPTI_ACTIVITY_KIND_DRIVER] = {sizeof(CUpti_ActivityAPI), cupti_records_take_call},
+	[CUPTI_ACTIVITY_KIND_RUNTIME] = {sizeof(CUpti_ActivityAPI), cupti_records_read_call},
+	[CUPTI_ACTIVITY_KIND_DRIVER] = {sizeof(CUpti_ActivityAPI), cupti_records_read_call},
 	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {sizeof(CUpti_ActivitySynchronization), ops_cupti_take_sync},
 	[CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {sizeof(CUpti_ActivityCudaEvent), ops_cupti_take_event},
-	[CUPTI_ACTIVITY_KIND_OVERHEAD] = {sizeof(CUpti_ActivityOverhead), take_overhead},
+	[CUPTI_ACTIVITY_KIND_OVERHEAD] = {sizeof(CUpti_ActivityOverhead), read_overhead},
 	[CUPTI_ACTIVITY_KIND_MARKER] = {sizeof(CUpti_ActivityMarker2), ops_cupti_take_marker},
 	[CUPTI_ACTIVITY_KIND_NAME] = {sizeof(CUpti_ActivityName), ops_cupti_take_name},
 	[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {sizeof(CUpti_ActivityEnvironment), ops_cupti_take_environment},

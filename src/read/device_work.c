@@ -196,7 +196,7 @@ static const char *device_work_category_of(const struct ops_activity *activity)
 }
 
 /* Adds what ran on a stream; `call` started it, NULL when that is not known. */
-static bool take_work(struct recording_devices *devices, const struct ops_activity *activity,
+static bool read_work(struct recording_devices *devices, const struct ops_activity *activity,
                       const struct recording_call *call)
 {
 	static const uint8_t kinds[] = {
@@ -296,7 +296,7 @@ static bool device_work_join(struct recording_devices *devices, const uint32_t *
 		launch = activity->correlation;
 		while (next < devices->met.count && met[next].correlation < activity->correlation)
 			next++;
-		if (!take_work(devices, activity,
+		if (!read_work(devices, activity,
 		               next < devices->met.count && met[next].correlation == activity->correlation ? &met[next] : NULL))
 			return false;
 	}

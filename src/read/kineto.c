@@ -98,7 +98,7 @@ static bool end_early(struct kineto_reader *reader)
 enum step { STEP_ON, STEP_END, STEP_FAIL };
 
 /* One element of traceEvents; the window is at its first character. */
-static enum step take_element(struct kineto_reader *reader)
+static enum step parse_element(struct kineto_reader *reader)
 {
 	struct ops_json_window *window = &reader->window;
 	struct ops_json_object *object = reader->object;
@@ -135,7 +135,7 @@ static enum step take_element(struct kineto_reader *reader)
 }
 
 /* The elements up to the closing bracket. False when reading is over, for good or ill. */
-static bool kineto_take_events(struct kineto_reader *reader)
+static bool kineto_parse_events(struct kineto_reader *reader)
 {
 	bool comma = true;
 
@@ -159,7 +159,7 @@ static bool kineto_take_events(struct kineto_reader *reader)
 		if (!comma)
 			return kineto_fail(reader, reader->window.at, "',' or ']' is expected behind an event");
 		comma = false;
-		step = take_element(reader);
+		step = parse_element(reader);
 		if (step != STEP_ON)
 			return false;
 	}
@@ -262,7 +262,7 @@ static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_
 }
 
 /* A member of the document other than its events. What tells about the file and not about the trace is not kept. */
-static bool take_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
+static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	const char *key = member->key;
 	size_t size = member->key_size;
@@ -307,7 +307,7 @@ static bool begins_events(struct kineto_reader *reader, const struct ops_json_me
 }
 
 /* Key and value; the window is at the quote. False when reading is over. */
-static bool kineto_take_member(struct kineto_reader *reader)
+static bool kineto_parse_member(struct kineto_reader *reader)
 {
 	struct ops_json_window *window = &reader->window;
 
@@ -328,7 +328,7 @@ static bool kineto_take_member(struct kineto_reader *reader)
 			return kineto_fail(reader, cursor.at, "traceEvents is not a list");
 		if (!result && begins_events(reader, &key, cursor)) {
 			window->at = (char *)cursor.at;
-			return kineto_take_events(reader);
+			return kineto_parse_events(reader);
 		}
 		if (!result)
 			result = ops_json_take_value(&cursor, &member);
@@ -337,7 +337,7 @@ static bool kineto_take_member(struct kineto_reader *reader)
 		if (result == OPS_JSON_DONE) {
 			member.key = key.value;
 			member.key_size = key.value_size;
-			if (!take_metadata(reader, &member))
+			if (!parse_metadata(reader, &member))
 				return false;
 			window->at = (char *)cursor.at;
 			return true;
@@ -349,7 +349,7 @@ static bool kineto_take_member(struct kineto_reader *reader)
 
 /* --- the document --------------------------------------------------------------------------------------------------- */
 
-static bool kineto_take_members(struct kineto_reader *reader)
+static bool kineto_parse_members(struct kineto_reader *reader)
 {
 	bool comma = true;
 
@@ -373,12 +373,12 @@ static bool kineto_take_members(struct kineto_reader *reader)
 			                                             : "',' or '}' is expected");
 		comma = false;
 		count++;
-		if (!kineto_take_member(reader))
+		if (!kineto_parse_member(reader))
 			return false;
 	}
 }
 
-static void kineto_take_document(struct kineto_reader *reader)
+static void kineto_parse_document(struct kineto_reader *reader)
 {
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	char first;
@@ -399,7 +399,7 @@ static void kineto_take_document(struct kineto_reader *reader)
 		                                        ? "not a trace: neither '{' nor '['" : "the file is empty");
 		return;
 	}
-	whole = first == '{' ? kineto_take_members(reader) : kineto_take_events(reader);
+	whole = first == '{' ? kineto_parse_members(reader) : kineto_parse_events(reader);
 	if (!whole)
 		return;
 	if (!reader->has_events) {
@@ -523,7 +523,7 @@ static enum ops_code kineto_read_source(struct ops_source *take_source, const st
 	               ? ops_json_window_open(&reader->window, &reader->source, error)
 	               : ops_fault_memory(error);
 	if (!code) {
-		kineto_take_document(reader);
+		kineto_parse_document(reader);
 		check_categories(reader);
 		code = kineto_finish(reader, ret_trace);
 	}

@@ -120,7 +120,7 @@ const struct ops_json_member *kineto_find_arg(const struct kineto_reader *reader
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
 /* A whole number from `low` to `high`. */
-static bool kineto_args_take_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
+static bool kineto_args_parse_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
 {
 	int64_t value;
 
@@ -130,11 +130,11 @@ static bool kineto_args_take_number(const struct ops_json_member *member, int64_
 	return true;
 }
 
-static bool kineto_args_take_id(const struct ops_json_member *member, uint32_t *ret_id)
+static bool kineto_args_parse_id(const struct ops_json_member *member, uint32_t *ret_id)
 {
 	int64_t value;
 
-	if (!kineto_args_take_number(member, 0, (int64_t)OPS_NONE - 1, &value))
+	if (!kineto_args_parse_number(member, 0, (int64_t)OPS_NONE - 1, &value))
 		return false;
 	*ret_id = (uint32_t)value;
 	return true;
@@ -145,7 +145,7 @@ static bool is_null(const struct ops_json_member *member)
 	return member->type == OPS_JSON_WORD && KINETO_IS(member->value, member->value_size, "null");
 }
 
-static bool kineto_args_take_text(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_string)
+static bool kineto_args_parse_text(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_string)
 {
 	if (member->type != '"')
 		return false;
@@ -154,7 +154,7 @@ static bool kineto_args_take_text(struct kineto_reader *reader, const struct ops
 }
 
 /* The bytes of a name that is no UTF-8, each written as the character of that number. */
-static bool take_raw_name(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_name)
+static bool parse_raw_name(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_name)
 {
 	struct ops_buffer *text = &reader->scratch;
 	size_t size = 0;
@@ -173,7 +173,7 @@ static bool take_raw_name(struct kineto_reader *reader, const struct ops_json_me
 }
 
 /* "file:line", of which a recording's file follows from its rows. */
-static bool take_call_from(const struct kineto_reader *reader, const struct ops_json_member *member,
+static bool parse_call_from(const struct kineto_reader *reader, const struct ops_json_member *member,
                            struct ops_new_event *event)
 {
 	const char *end = member->value + member->value_size;
@@ -184,12 +184,12 @@ static bool take_call_from(const struct kineto_reader *reader, const struct ops_
 		line.value--;
 	line.value_size = (size_t)(end - line.value);
 	if (member->type == '"' && line.value > member->value && line.value[-1] == ':' &&
-	    kineto_args_take_number(&line, 1, UINT32_MAX, &value))
+	    kineto_args_parse_number(&line, 1, UINT32_MAX, &value))
 		event->call_line = (uint32_t)value;
 	return reader->recorded && event->call_line;
 }
 
-static bool take_own_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
+static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
                             struct ops_new_event *event, struct kineto_own_args *own)
 {
 	int64_t value;
@@ -202,24 +202,24 @@ static bool take_own_column(struct kineto_reader *reader, enum arg arg, const st
 		own->async = member->value[0] == 't';
 		return member->type == OPS_JSON_WORD;
 	case ARG_TEXT:
-		return kineto_args_take_text(reader, member, &event->args);
+		return kineto_args_parse_text(reader, member, &event->args);
 	case ARG_RAW_NAME:
-		return take_raw_name(reader, member, &own->name);
+		return parse_raw_name(reader, member, &own->name);
 	case ARG_SCOPE:
-		if (!kineto_args_take_number(member, 0, UINT8_MAX, &value))
+		if (!kineto_args_parse_number(member, 0, UINT8_MAX, &value))
 			return false;
 		event->scope = (uint8_t)value;
 		return true;
 	case ARG_MODULE:
-		return kineto_args_take_number(member, 0, (int64_t)reader->module_count - 1, &value) && kineto_args_take_id(member, &event->module);
+		return kineto_args_parse_number(member, 0, (int64_t)reader->module_count - 1, &value) && kineto_args_parse_id(member, &event->module);
 	case ARG_STORAGES:
 		return kineto_take_storages(reader, member, &event->storages);
 	case ARG_END_TRACK:
-		return kineto_args_take_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
-		       kineto_args_take_id(member, &event->end_track);
+		return kineto_args_parse_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
+		       kineto_args_parse_id(member, &event->end_track);
 	case ARG_FUNCTION:
 		if (event->kind != OPS_EVENT_PYTHON_FUNCTION ||
-		    !kineto_args_take_number(member, 0, (int64_t)reader->functions.count - 1, &value))
+		    !kineto_args_parse_number(member, 0, (int64_t)reader->functions.count - 1, &value))
 			return false;
 		event->function = reader->functions.items[value];
 		return true;
@@ -236,34 +236,34 @@ static bool take_column(struct kineto_reader *reader, enum arg arg, const struct
 
 	switch (arg) {
 	case ARG_EXTERNAL_ID:
-		if (!kineto_args_take_number(member, 0, INT64_MAX, &value))
+		if (!kineto_args_parse_number(member, 0, INT64_MAX, &value))
 			return false;
 		event->id = (uint64_t)value;
 		return true;
 	case ARG_CORRELATION:
-		return kineto_args_take_number(member, 0, INT64_MAX, &event->correlation);
+		return kineto_args_parse_number(member, 0, INT64_MAX, &event->correlation);
 	case ARG_SEQUENCE:
-		return kineto_args_take_number(member, 0, INT64_MAX, &event->sequence_nr);
+		return kineto_args_parse_number(member, 0, INT64_MAX, &event->sequence_nr);
 	case ARG_FORWARD_THREAD:
-		return kineto_args_take_id(member, &event->forward_thread);
+		return kineto_args_parse_id(member, &event->forward_thread);
 	case ARG_PYTHON_ID:
-		return kineto_args_take_id(member, &event->python_id);
+		return kineto_args_parse_id(member, &event->python_id);
 	case ARG_PYTHON_PARENT:
-		return is_null(member) || kineto_args_take_id(member, &event->python_parent);
+		return is_null(member) || kineto_args_parse_id(member, &event->python_parent);
 	case ARG_PYTHON_MODULE:
-		return kineto_args_take_id(member, &event->python_module);
+		return kineto_args_parse_id(member, &event->python_module);
 	case ARG_CALL_STACK:
-		return kineto_args_take_text(reader, member, &event->call_stack);
+		return kineto_args_parse_text(reader, member, &event->call_stack);
 	case ARG_OVERLOAD:
-		return kineto_args_take_text(reader, member, &event->overload);
+		return kineto_args_parse_text(reader, member, &event->overload);
 	case ARG_RECORD_FUNCTION_ID:
-		return kineto_args_take_number(member, 0, 0, &value);
+		return kineto_args_parse_number(member, 0, 0, &value);
 	case ARG_CALL_FROM:
-		return take_call_from(reader, member, event);
+		return parse_call_from(reader, member, event);
 	case ARG_ROW: /* where the writer had the event: every writer numbers its own */
 		return kineto_integer(member, &value);
 	default:
-		return take_own_column(reader, arg, member, event, own);
+		return parse_own_column(reader, arg, member, event, own);
 	}
 }
 
@@ -294,7 +294,7 @@ static void append_member(struct ops_buffer *out, const struct ops_json_member *
 }
 
 /* Finds or makes the input list; what it does not hold is kept in `text`. False when memory is out. */
-static bool take_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[INPUT_COUNT],
+static bool parse_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[INPUT_COUNT],
                         struct ops_new_event *event)
 {
 	struct kineto_inputs *inputs;
@@ -384,7 +384,7 @@ bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event,
 		}
 	}
 	reader->text.size = 0;
-	if (has_inputs && !take_inputs(reader, inputs, event))
+	if (has_inputs && !parse_inputs(reader, inputs, event))
 		return false;
 	for (uint32_t i = 0; i < rest_count; i++)
 		append_member(&reader->text, rest[i]);

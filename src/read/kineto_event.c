@@ -111,7 +111,7 @@ static uint32_t kineto_event_add_row(struct kineto_reader *reader, struct ops_ne
 	return reader->last_row = ops_builder_event(reader->builder, event);
 }
 
-static int64_t take_duration(struct kineto_reader *reader, const struct ops_json_member *dur)
+static int64_t parse_duration(struct kineto_reader *reader, const struct ops_json_member *dur)
 {
 	int64_t duration_ns;
 
@@ -139,7 +139,7 @@ static void see_session(struct kineto_reader *reader, const struct ops_new_event
 	reader->stop_ns = event->end_ns;
 }
 
-static bool take_complete(struct kineto_reader *reader, const struct kineto_event *e)
+static bool parse_complete(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	struct ops_new_event event = {OPS_NEW_EVENT};
 	struct kineto_own_args own;
@@ -150,7 +150,7 @@ static bool take_complete(struct kineto_reader *reader, const struct kineto_even
 		return kineto_take_memory(reader, e);
 	if (is_frame(reader, e) || !kineto_take_place(reader, e, &event))
 		return true;
-	event.end_ns += take_duration(reader, e->dur);
+	event.end_ns += parse_duration(reader, e->dur);
 	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
 	if (kineto_event_is_instant(event.kind))
@@ -166,7 +166,7 @@ static bool take_complete(struct kineto_reader *reader, const struct kineto_even
 	return true;
 }
 
-static bool take_instant(struct kineto_reader *reader, const struct kineto_event *e)
+static bool parse_instant(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	struct ops_new_event event = {OPS_NEW_EVENT};
 	struct kineto_own_args own;
@@ -226,7 +226,7 @@ static void kineto_event_end(struct kineto_reader *reader, const struct kineto_e
 	ops_builder_set_end(reader->builder, open->row, end_ns, 0);
 }
 
-static bool take_begin(struct kineto_reader *reader, const struct kineto_event *e)
+static bool parse_begin(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	struct kineto_open open;
 	struct kineto_open *pushed;
@@ -245,7 +245,7 @@ static bool take_begin(struct kineto_reader *reader, const struct kineto_event *
 	return true;
 }
 
-static bool take_end(struct kineto_reader *reader, const struct kineto_event *e)
+static bool parse_end(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	uint32_t track = kineto_track(reader, e->pid, e->tid);
 	uint32_t open;
@@ -279,7 +279,7 @@ static uint32_t kineto_event_pair_of(struct kineto_reader *reader, const struct 
 	return ops_intern_add(&reader->pair_keys, reader->text.bytes, reader->text.size);
 }
 
-static bool kineto_event_take_pair(struct kineto_reader *reader, const struct kineto_event *e, bool begins)
+static bool kineto_event_parse_pair(struct kineto_reader *reader, const struct kineto_event *e, bool begins)
 {
 	uint32_t pair = kineto_event_pair_of(reader, e);
 	struct kineto_open *open;
@@ -339,21 +339,21 @@ static void find_members(const struct ops_json_object *object, struct kineto_eve
 	}
 }
 
-static bool take_phase(struct kineto_reader *reader, const struct kineto_event *e)
+static bool parse_phase(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	switch (e->ph->value[0]) {
 	case 'X':
-		return take_complete(reader, e);
+		return parse_complete(reader, e);
 	case 'i':
 	case 'I':
-		return take_instant(reader, e);
+		return parse_instant(reader, e);
 	case 'B':
-		return take_begin(reader, e);
+		return parse_begin(reader, e);
 	case 'E':
-		return take_end(reader, e);
+		return parse_end(reader, e);
 	case 'b':
 	case 'e':
-		return kineto_event_take_pair(reader, e, e->ph->value[0] == 'b');
+		return kineto_event_parse_pair(reader, e, e->ph->value[0] == 'b');
 	case 'C':
 		return kineto_take_counter(reader, e);
 	case 's':
@@ -382,7 +382,7 @@ bool kineto_take_event(struct kineto_reader *reader)
 		reader->lost++;
 		return true;
 	}
-	return take_phase(reader, &e) && !ops_builder_failed(reader->builder);
+	return parse_phase(reader, &e) && !ops_builder_failed(reader->builder);
 }
 
 /* --- the end -------------------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ static struct ops_json_cursor kineto_modules_elements_of(const struct ops_json_m
 }
 
 /* A number below `limit`, or null. */
-static bool kineto_modules_take_id(const struct ops_json_member *value, int64_t limit, uint32_t *ret_id)
+static bool kineto_modules_parse_id(const struct ops_json_member *value, int64_t limit, uint32_t *ret_id)
 {
 	int64_t number;
 
@@ -28,7 +28,7 @@ static bool kineto_modules_take_id(const struct ops_json_member *value, int64_t 
 	return true;
 }
 
-static bool take_count(const struct ops_json_member *value, uint64_t *ret_count)
+static bool parse_count(const struct ops_json_member *value, uint64_t *ret_count)
 {
 	int64_t number;
 
@@ -38,7 +38,7 @@ static bool take_count(const struct ops_json_member *value, uint64_t *ret_count)
 	return true;
 }
 
-static void take_aliases(struct kineto_reader *reader, const struct ops_json_member *array)
+static void parse_aliases(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = kineto_modules_elements_of(array);
 	struct ops_json_member path;
@@ -50,7 +50,7 @@ static void take_aliases(struct kineto_reader *reader, const struct ops_json_mem
 							  });
 }
 
-static bool take_module(struct kineto_reader *reader, const struct ops_json_member *row)
+static bool parse_module(struct kineto_reader *reader, const struct ops_json_member *row)
 {
 	struct ops_json_cursor cursor = kineto_modules_elements_of(row);
 	struct ops_json_member fields[FIELDS];
@@ -62,18 +62,18 @@ static bool take_module(struct kineto_reader *reader, const struct ops_json_memb
 		if (!ops_json_take_element(&cursor, &fields[i]))
 			return false;
 	if (fields[NAME].type != '"' || fields[CLASS].type != '"' || fields[PATH].type != '"' || fields[ALIASES].type != '[' ||
-	    !kineto_modules_take_id(&fields[NUMBER], OPS_NONE, &module.number) ||
-	    !kineto_modules_take_id(&fields[PARENT], reader->module_count, &module.parent) ||
-	    !take_count(&fields[ADDRESS], &module.address) || !take_count(&fields[PARAMETERS], &module.parameter_count) ||
-	    !take_count(&fields[BYTES], &module.parameter_bytes) ||
-	    !take_count(&fields[OWN_PARAMETERS], &module.own_parameter_count) ||
-	    !take_count(&fields[OWN_BYTES], &module.own_parameter_bytes))
+	    !kineto_modules_parse_id(&fields[NUMBER], OPS_NONE, &module.number) ||
+	    !kineto_modules_parse_id(&fields[PARENT], reader->module_count, &module.parent) ||
+	    !parse_count(&fields[ADDRESS], &module.address) || !parse_count(&fields[PARAMETERS], &module.parameter_count) ||
+	    !parse_count(&fields[BYTES], &module.parameter_bytes) ||
+	    !parse_count(&fields[OWN_PARAMETERS], &module.own_parameter_count) ||
+	    !parse_count(&fields[OWN_BYTES], &module.own_parameter_bytes))
 		return false;
 	module.name = kineto_string(reader, &fields[NAME]);
 	module.class_name = kineto_string(reader, &fields[CLASS]);
 	module.path = kineto_string(reader, &fields[PATH]);
 	ops_builder_module(reader->builder, &module);
-	take_aliases(reader, &fields[ALIASES]);
+	parse_aliases(reader, &fields[ALIASES]);
 	reader->module_count++;
 	return true;
 }
@@ -85,6 +85,6 @@ void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json
 
 	if (reader->module_count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && take_module(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && parse_module(reader, &row))
 		;
 }

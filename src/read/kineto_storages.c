@@ -15,13 +15,13 @@ static struct ops_json_cursor kineto_storages_elements_of(const struct ops_json_
 }
 
 /* A whole number from 0 to `high`. */
-static bool kineto_storages_take_number(const struct ops_json_member *value, int64_t high, int64_t *ret_number)
+static bool kineto_storages_parse_number(const struct ops_json_member *value, int64_t high, int64_t *ret_number)
 {
 	return kineto_integer(value, ret_number) && *ret_number >= 0 && *ret_number <= high;
 }
 
 /* [address, bytes], or with device type and index + 1 behind. */
-static bool take_whole(const struct ops_json_member *array, struct ops_storage *ret_storage)
+static bool parse_whole(const struct ops_json_member *array, struct ops_storage *ret_storage)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(array);
 	struct ops_json_member fields[WHOLE_FIELDS];
@@ -33,9 +33,9 @@ static bool take_whole(const struct ops_json_member *array, struct ops_storage *
 	while (count < WHOLE_FIELDS && ops_json_take_element(&cursor, &fields[count]))
 		count++;
 	if (count < 2 || !kineto_integer(&fields[0], &address) ||
-	    !kineto_storages_take_number(&fields[1], (int64_t)OPS_STORAGE_BYTES_MAX, &bytes))
+	    !kineto_storages_parse_number(&fields[1], (int64_t)OPS_STORAGE_BYTES_MAX, &bytes))
 		return false;
-	if (count > 2 && (count < WHOLE_FIELDS || !kineto_storages_take_number(&fields[2], 63, &type) || !kineto_storages_take_number(&fields[3], 255, &index)))
+	if (count > 2 && (count < WHOLE_FIELDS || !kineto_storages_parse_number(&fields[2], 63, &type) || !kineto_storages_parse_number(&fields[3], 255, &index)))
 		return false;
 	*ret_storage = (struct ops_storage){.address = (uint64_t)address, .bytes = (uint64_t)bytes & OPS_STORAGE_BYTES_MAX,
 	                                    .device_type = (uint64_t)type & 63, .device_index = (uint64_t)index & 255};
@@ -43,13 +43,13 @@ static bool take_whole(const struct ops_json_member *array, struct ops_storage *
 }
 
 /* A place in the table, or a whole storage. */
-static bool kineto_storages_take_place(const struct kineto_reader *reader, const struct ops_json_member *value,
+static bool kineto_storages_parse_place(const struct kineto_reader *reader, const struct ops_json_member *value,
                        struct ops_storage *ret_storage)
 {
 	int64_t place, count = (int64_t)reader->storages.count;
 
 	if (value->type == '[')
-		return take_whole(value, ret_storage);
+		return parse_whole(value, ret_storage);
 	if (!kineto_integer(value, &place) || place == 0 || place > count || place < -count)
 		return false;
 	*ret_storage = reader->storages.items[(place < 0 ? -place : place) - 1];
@@ -65,7 +65,7 @@ void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_jso
 
 	if (reader->storages.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && take_whole(&row, &storage)) {
+	while (ops_json_take_element(&cursor, &row) && parse_whole(&row, &storage)) {
 		added = OPS_ARRAY_PUSH(&reader->storages);
 		if (!added) {
 			reader->code = ops_fault_memory(reader->error);
@@ -75,7 +75,7 @@ void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_jso
 	}
 }
 
-static bool kineto_storages_take_role(struct kineto_reader *reader, const struct ops_json_member *row)
+static bool kineto_storages_parse_role(struct kineto_reader *reader, const struct ops_json_member *row)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(row);
 	struct ops_json_member fields[ROLE_FIELDS];
@@ -88,9 +88,9 @@ static bool kineto_storages_take_role(struct kineto_reader *reader, const struct
 		if (!ops_json_take_element(&cursor, &fields[i]))
 			return false;
 	if (!kineto_integer(&fields[0], &record.time_ns) || record.time_ns > KINETO_TIME_MAX ||
-	    record.time_ns < -KINETO_TIME_MAX || !kineto_storages_take_place(reader, &fields[1], &record.storage) ||
-	    !kineto_storages_take_number(&fields[2], OPS_ROLE_TENSOR, &role) || fields[3].type != '"' ||
-	    !kineto_storages_take_number(&fields[4], (int64_t)reader->tracks.count - 1, &track))
+	    record.time_ns < -KINETO_TIME_MAX || !kineto_storages_parse_place(reader, &fields[1], &record.storage) ||
+	    !kineto_storages_parse_number(&fields[2], OPS_ROLE_TENSOR, &role) || fields[3].type != '"' ||
+	    !kineto_storages_parse_number(&fields[4], (int64_t)reader->tracks.count - 1, &track))
 		return false;
 	record.storage.role = (uint64_t)role & 15;
 	record.name = kineto_string(reader, &fields[3]);
@@ -107,7 +107,7 @@ void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_m
 	if (reader->has_roles || array->type != '[')
 		return;
 	reader->has_roles = true;
-	while (ops_json_take_element(&cursor, &row) && kineto_storages_take_role(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && kineto_storages_parse_role(reader, &row))
 		;
 }
 
@@ -122,7 +122,7 @@ bool kineto_take_storages(struct kineto_reader *reader, const struct ops_json_me
 		return false;
 	list->size = 0;
 	while (ops_json_take_element(&cursor, &value)) {
-		if (!kineto_storages_take_place(reader, &value, &storage))
+		if (!kineto_storages_parse_place(reader, &value, &storage))
 			return false;
 		ops_buffer_append(list, &storage, sizeof(storage));
 	}

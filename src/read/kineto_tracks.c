@@ -12,7 +12,7 @@
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
 /* A process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set by "stream 7". */
-static int64_t kineto_tracks_take_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
+static int64_t kineto_tracks_parse_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
                          struct kineto_place *place, bool *ret_stream)
 {
 	struct ops_json_member number;
@@ -68,8 +68,8 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 	bool stream = false;
 	uint32_t track;
 
-	place.pid = kineto_tracks_take_name(reader, pid, OPS_TRACK_PID_TEXT, &place, &stream);
-	place.tid = kineto_tracks_take_name(reader, tid, OPS_TRACK_TID_TEXT, &place, &stream);
+	place.pid = kineto_tracks_parse_name(reader, pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = kineto_tracks_parse_name(reader, tid, OPS_TRACK_TID_TEXT, &place, &stream);
 	if (reader->tracks.count && memcmp(&place, &reader->last_place, sizeof(place)) == 0)
 		track = reader->last_lane;
 	else
@@ -115,7 +115,7 @@ static struct ops_process *find_process(struct kineto_reader *reader, const stru
 	bool stream = false;
 	uint32_t index;
 
-	key.pid = kineto_tracks_take_name(reader, pid, OPS_TRACK_PID_TEXT, &key, &stream);
+	key.pid = kineto_tracks_parse_name(reader, pid, OPS_TRACK_PID_TEXT, &key, &stream);
 	index = ops_intern_add(&reader->process_keys, &key, sizeof(key));
 	if (index < reader->processes.count)
 		return &reader->processes.items[index];
@@ -126,7 +126,7 @@ static struct ops_process *find_process(struct kineto_reader *reader, const stru
 	return process;
 }
 
-static void take_process_row(struct kineto_reader *reader, const struct ops_json_member *name,
+static void parse_process_row(struct kineto_reader *reader, const struct ops_json_member *name,
                              const struct ops_json_member *pid)
 {
 	const struct ops_json_member *text = kineto_find_arg(reader, "name");
@@ -155,7 +155,7 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 	const struct ops_json_member *text = kineto_find_arg(reader, "name");
 
 	if (name && ops_begins_with(name->value, name->value_size, "process_")) {
-		take_process_row(reader, name, pid);
+		parse_process_row(reader, name, pid);
 	} else if (name && KINETO_IS(name->value, name->value_size, "thread_name") && text && text->type == '"') {
 		uint32_t track = kineto_track(reader, pid, tid);
 		if (track != OPS_NONE)
@@ -167,7 +167,7 @@ void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member
 
 /* --- tracks of own files -------------------------------------------------------------------------------------------- */
 
-static bool take_own_track(struct kineto_reader *reader, const struct ops_json_member *row)
+static bool parse_own_track(struct kineto_reader *reader, const struct ops_json_member *row)
 {
 	struct ops_json_cursor cursor = {row->value + 1, row->value + row->value_size, NULL};
 	struct ops_json_member kind, pid, tid, shown, number, name;
@@ -182,8 +182,8 @@ static bool take_own_track(struct kineto_reader *reader, const struct ops_json_m
 	    !ops_json_take_element(&cursor, &name) || !kineto_integer(&kind, &kind_number) || name.type != '"' ||
 	    !kineto_integer(&number, &number_number) || number_number < 0 || number_number > INT32_MAX)
 		return false;
-	place.pid = kineto_tracks_take_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
-	place.tid = kineto_tracks_take_name(reader, &shown, OPS_TRACK_TID_TEXT, &place, &stream);
+	place.pid = kineto_tracks_parse_name(reader, &pid, OPS_TRACK_PID_TEXT, &place, &stream);
+	place.tid = kineto_tracks_parse_name(reader, &shown, OPS_TRACK_TID_TEXT, &place, &stream);
 	track = OPS_ARRAY_PUSH(&reader->tracks);
 	if (!track)
 		return false;
@@ -212,11 +212,11 @@ void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_
 
 	if (reader->tracks.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && take_own_track(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && parse_own_track(reader, &row))
 		;
 }
 
-static bool take_function(struct kineto_reader *reader, const struct ops_json_member *row)
+static bool parse_function(struct kineto_reader *reader, const struct ops_json_member *row)
 {
 	struct ops_json_cursor cursor = {row->value + 1, row->value + row->value_size, NULL};
 	struct ops_json_member name, file, line;
@@ -245,7 +245,7 @@ void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_m
 
 	if (reader->functions.count || array->type != '[')
 		return;
-	while (ops_json_take_element(&cursor, &row) && take_function(reader, &row))
+	while (ops_json_take_element(&cursor, &row) && parse_function(reader, &row))
 		;
 }
 

@@ -207,7 +207,7 @@ void recording_devices_times(const struct recording_devices *devices, const stru
 		event->end_ns = event->start_ns;
 }
 
-static bool recording_devices_take_call(struct recording_devices *devices, const struct ops_activity *activity,
+static bool recording_devices_read_call(struct recording_devices *devices, const struct ops_activity *activity,
                       struct ops_new_event *event)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
@@ -233,7 +233,7 @@ static bool recording_devices_take_call(struct recording_devices *devices, const
 }
 
 /* A node of a CUDA graph stands for the operator in which it was captured, or that of its original. */
-static bool recording_devices_take_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
+static bool recording_devices_read_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
 	const struct recording_range *around = thread && thread->ranges ? recording_devices_innermost(thread->ranges, time_ns) : NULL;
@@ -268,11 +268,11 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 		if (event.start_ns >= time_ns)
 			break;
 		if (activity->kind == OPS_ACTIVITY_GRAPH_NODE)
-			taken = recording_devices_take_node(devices, activity, event.start_ns);
+			taken = recording_devices_read_node(devices, activity, event.start_ns);
 		else if (activity->kind == OPS_ACTIVITY_GRAPH_DEPENDENCY)
 			taken = device_graphs_add_edge(&devices->graphs, activity->bytes, activity->correlation);
 		else
-			taken = recording_devices_take_call(devices, activity, &event);
+			taken = recording_devices_read_call(devices, activity, &event);
 		if (!taken)
 			return false;
 	}

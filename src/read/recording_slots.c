@@ -26,7 +26,7 @@ static void skip_slot(struct recording_reader *reader)
 }
 
 /* Finds the slot's name, and in `*ret_second` its overload name or argument text. */
-static bool take_names(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
+static bool read_names(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
                        uint32_t *ret_name, uint32_t *ret_second)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -65,7 +65,7 @@ static uint32_t find_collective(const struct recording_reader *reader)
 }
 
 /* Named values, of which those of counters and pairs are known once the slot is closed. */
-static bool take_values(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
+static bool read_values(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
 	const struct ops_pair_times pairs = {reader->recording->pair_times_ns, reader->recording->pair_count};
@@ -92,7 +92,7 @@ static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *
 }
 
 /* Where in a script an operator runs. The modules go behind the named values. */
-static bool take_script(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
+static bool read_script(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
 	struct ops_string text;
@@ -136,15 +136,15 @@ static bool recording_slots_describe(struct recording_reader *reader, struct rec
 
 	lane->collective = OPS_NONE;
 	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes ||
-	    !take_names(reader, lane, &payload, &event->name, &second))
+	    !read_names(reader, lane, &payload, &event->name, &second))
 		return false;
 	if (slot->kind == OPS_SLOT_RANGE)
 		event->args = second;
 	else if (second != OPS_NONE)
 		event->overload = second;
-	if ((slot->flags & OPS_SLOT_HAS_VALUES) && !take_values(reader, lane, &payload, event))
+	if ((slot->flags & OPS_SLOT_HAS_VALUES) && !read_values(reader, lane, &payload, event))
 		return false;
-	if ((slot->flags & OPS_SLOT_HAS_SCRIPT) && !take_script(reader, lane, &payload, event))
+	if ((slot->flags & OPS_SLOT_HAS_SCRIPT) && !read_script(reader, lane, &payload, event))
 		return false;
 	if (slot->flags & OPS_SLOT_HAS_STORAGES) {
 		struct ops_string storages;
@@ -176,7 +176,7 @@ static void complete_wrapper(struct recording_reader *reader, struct recording_l
 		lane->wrapper = row;
 }
 
-static void recording_slots_take_event(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_read_event(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
 	struct ops_new_event event = {
@@ -238,7 +238,7 @@ static void switch_context(struct recording_reader *reader, struct recording_lan
 }
 
 /* A call of Python or of a module, which ends on the thread that began it. */
-static void recording_slots_take_call(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_read_call(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
 	struct ops_new_event event = {
@@ -264,7 +264,7 @@ static void recording_slots_take_call(struct recording_reader *reader, struct re
 		reader->failed = true;
 }
 
-static void recording_slots_take_memory(struct recording_reader *reader, const struct recording_lane *lane)
+static void recording_slots_read_memory(struct recording_reader *reader, const struct recording_lane *lane)
 {
 	const struct ops_memory_slot *slot = (const struct ops_memory_slot *)(const void *)lane->slot;
 	struct ops_memory_record record = {
@@ -282,7 +282,7 @@ static void recording_slots_take_memory(struct recording_reader *reader, const s
 	ops_builder_memory(reader->builder, &record);
 }
 
-static void take_counter(struct recording_reader *reader, struct recording_lane *lane)
+static void read_counter(struct recording_reader *reader, struct recording_lane *lane)
 {
 	struct ops_counter_record record = {.time_ns = lane->start_ns, .track = lane->track};
 	struct ops_new_event event = {OPS_NEW_EVENT};
@@ -296,7 +296,7 @@ static void take_counter(struct recording_reader *reader, struct recording_lane 
 	ops_builder_counter(reader->builder, &record);
 }
 
-static void recording_slots_take_role(struct recording_reader *reader, struct recording_lane *lane)
+static void recording_slots_read_role(struct recording_reader *reader, struct recording_lane *lane)
 {
 	struct ops_role_record record = {.time_ns = lane->start_ns, .track = lane->track};
 	struct ops_new_event event = {OPS_NEW_EVENT};
@@ -322,21 +322,21 @@ void recording_take_slot(struct recording_reader *reader, struct recording_lane 
 	case OPS_SLOT_OP:
 	case OPS_SLOT_RANGE:
 	case OPS_SLOT_INSTANT:
-		recording_slots_take_event(reader, lane);
+		recording_slots_read_event(reader, lane);
 		break;
 	case OPS_SLOT_MODULE:
 	case OPS_SLOT_PYTHON:
-		recording_slots_take_call(reader, lane);
+		recording_slots_read_call(reader, lane);
 		break;
 	case OPS_SLOT_MEMORY:
 	case OPS_SLOT_OOM:
-		recording_slots_take_memory(reader, lane);
+		recording_slots_read_memory(reader, lane);
 		break;
 	case OPS_SLOT_ROLE:
-		recording_slots_take_role(reader, lane);
+		recording_slots_read_role(reader, lane);
 		break;
 	case OPS_SLOT_COUNTER:
-		take_counter(reader, lane);
+		read_counter(reader, lane);
 		break;
 	case OPS_SLOT_CONTEXT:
 		switch_context(reader, lane);

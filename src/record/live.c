@@ -166,7 +166,7 @@ static void finish_before(struct ops_live *live, struct live_thread *thread, con
 	}
 }
 
-static void live_take_memory(struct ops_live *live, const struct ops_memory_slot *slot)
+static void live_read_memory(struct ops_live *live, const struct ops_memory_slot *slot)
 {
 	struct ops_live_memory *memory = live->state.memory;
 	size_t i = 0;
@@ -196,7 +196,7 @@ static void add_past(struct ops_live *live, const struct ops_slot *slot, uint32_
 }
 
 /* Reads the slots of a block up to `count`. */
-static void take_slots(struct ops_live *live, struct live_thread *thread, const struct ops_share *share,
+static void read_slots(struct ops_live *live, struct live_thread *thread, const struct ops_share *share,
                        const struct ops_block *block, bool is_filling, uint32_t count)
 {
 	for (; thread->slot < count; thread->slot++) {
@@ -206,7 +206,7 @@ static void take_slots(struct ops_live *live, struct live_thread *thread, const 
 
 		live->state.records++;
 		if (ops_slot_is_memory(slot))
-			live_take_memory(live, (const struct ops_memory_slot *)slot);
+			live_read_memory(live, (const struct ops_memory_slot *)slot);
 		if ((slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE) || (slot->flags & OPS_SLOT_ASYNC))
 			continue;
 		row = slot->flags & OPS_SLOT_NAME_INLINE ? inline_row(live, block, slot) : named_row(live, thread, share, slot->name);
@@ -242,14 +242,14 @@ static struct live_thread *find_thread(struct ops_live *live, uint32_t number)
 }
 
 /* The block that was being filled has become one of the share. */
-static void live_settle(struct live_thread *thread, const struct ops_block *block)
+static void live_finalize(struct live_thread *thread, const struct ops_block *block)
 {
 	for (size_t i = thread->open.count; i && !thread->open.items[i - 1].block; i--)
 		thread->open.items[i - 1].block = block;
 }
 
 /* Reads on in a share, whose thread is filling a block, or has ended: NULL. True: there is more. */
-static bool take_share(struct ops_live *live, const struct ops_share *share, const struct ops_block *filling)
+static bool read_share(struct ops_live *live, const struct ops_share *share, const struct ops_block *filling)
 {
 	struct live_thread *thread = find_thread(live, share->number);
 	const struct ops_block *block;
@@ -260,20 +260,20 @@ static bool take_share(struct ops_live *live, const struct ops_share *share, con
 		block = thread->done ? thread->done->next : share->blocks;
 		if (!block)
 			break;
-		live_settle(thread, block);
-		take_slots(live, thread, share, block, false, ops_block_count(block));
+		live_finalize(thread, block);
+		read_slots(live, thread, share, block, false, ops_block_count(block));
 		thread->done = block;
 		thread->slot = 0;
 	}
 	block = thread->done ? thread->done->next : share->blocks;
 	if (!block && filling)
-		take_slots(live, thread, share, filling, true, ops_block_count(filling));
+		read_slots(live, thread, share, filling, true, ops_block_count(filling));
 	finish_before(live, thread, filling, UINT64_MAX);
 	return block != NULL;
 }
 
 /* Reads some of what there is; the recorder's lock is held. True: there is more. */
-static bool take_some(struct ops_live *live)
+static bool read_some(struct ops_live *live)
 {
 	bool more = false;
 
@@ -285,11 +285,11 @@ static bool take_some(struct ops_live *live)
 			continue;
 		live->lost_now += __atomic_load_n(&thread->hot.lost, __ATOMIC_RELAXED);
 		pthread_mutex_lock(&thread->names_lock);
-		more |= take_share(live, thread->share, block && block->epoch == live->session ? block : NULL);
+		more |= read_share(live, thread->share, block && block->epoch == live->session ? block : NULL);
 		pthread_mutex_unlock(&thread->names_lock);
 	}
 	for (const struct ops_share *share = ops_recorder.recording->shares; share; share = share->next)
-		more |= take_share(live, share, NULL);
+		more |= read_share(live, share, NULL);
 	return more;
 }
 
@@ -315,7 +315,7 @@ void ops_live_sample(struct ops_live *live)
 			forget_threads(live);
 			live->session = ops_recorder.session;
 		}
-		more = live->session && take_some(live);
+		more = live->session && read_some(live);
 		live->state.recorder_bytes = live->session ? ops_recorder.bytes : 0;
 		pthread_mutex_unlock(&ops_recorder.lock);
 	}

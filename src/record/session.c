@@ -90,7 +90,7 @@ static struct recorder_name **session_find_name(int64_t tid)
 }
 
 /* The name given for the share's thread replaces the system's, and is used up. */
-static void session_take_name(struct ops_share *share)
+static void session_read_name(struct ops_share *share)
 {
 	struct recorder_name **link = session_find_name(share->tid);
 	struct recorder_name *name = *link;
@@ -167,7 +167,7 @@ static void hand_over(struct recorder_thread *thread)
 	thread->share = NULL;
 	pthread_mutex_unlock(&thread->names_lock);
 	share->torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
-	session_take_name(share);
+	session_read_name(share);
 	share->next = recording->shares;
 	recording->shares = share;
 	recording->share_count++;
@@ -233,7 +233,7 @@ static struct ops_recording *close_session(void)
 
 	for (struct ops_share *share = recording->shares; share; share = share->next)
 		if (!share->named) /* it ended before its name came */
-			session_take_name(share);
+			session_read_name(share);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
 	ops_recorder_forget_names();
 	ops_recorder_sweep();

@@ -41,7 +41,7 @@ static bool query_decode(char *text, size_t size, bool plus_is_space, struct ops
 	return true;
 }
 
-static bool take_segment(struct query *query, char *text, size_t size)
+static bool parse_segment(struct query *query, char *text, size_t size)
 {
 	struct ops_string *segment = &query->segments[query->segment_count];
 
@@ -52,7 +52,7 @@ static bool take_segment(struct query *query, char *text, size_t size)
 }
 
 /* A parameter is there once. */
-static bool take_parameter(struct query *query, char *text, size_t size)
+static bool parse_parameter(struct query *query, char *text, size_t size)
 {
 	char *sign = memchr(text, '=', size);
 	size_t name_size = sign ? (size_t)(sign - text) : size;
@@ -100,9 +100,9 @@ enum ops_code query_parse(struct query *query, const char *target, struct ops_er
 		return ops_fault(error, OPS_INVALID, "a path begins with '/'");
 	mark = memchr(query->text, '?', size);
 	end = mark ? mark : query->text + size;
-	if (!query_split(query, query->text + 1, end, '/', take_segment))
+	if (!query_split(query, query->text + 1, end, '/', parse_segment))
 		return ops_fault(error, OPS_INVALID, "the path is none");
-	if (mark && !query_split(query, mark + 1, query->text + size, '&', take_parameter))
+	if (mark && !query_split(query, mark + 1, query->text + size, '&', parse_parameter))
 		return ops_fault(error, OPS_INVALID, "the parameters are none, or one is there twice");
 	return OPS_OK;
 }

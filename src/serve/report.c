@@ -119,7 +119,7 @@ static enum ops_code write_element(struct report *report, const char *address, c
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
 /* The reply to "/api/v1/" and an address, which is of plain characters. */
-static enum ops_code report_ask(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
+static enum ops_code report_get(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
 {
 	struct ops_buffer *target = &report->target;
 
@@ -133,7 +133,7 @@ static enum ops_code report_ask(struct report *report, const char *address, stru
 static enum ops_code embed(struct report *report, const char *address, struct ops_error *error)
 {
 	struct ops_reply reply;
-	enum ops_code code = report_ask(report, address, &reply, error);
+	enum ops_code code = report_get(report, address, &reply, error);
 
 	if (code)
 		return code;
@@ -175,7 +175,7 @@ static struct ops_json_walk walk_traces(const struct report *report)
 
 static enum ops_code list_traces(struct report *report, const char *path, struct ops_error *error)
 {
-	enum ops_code code = report_ask(report, "traces", &report->list, error);
+	enum ops_code code = report_get(report, "traces", &report->list, error);
 	struct ops_json_walk list;
 	struct ops_string entry;
 
@@ -205,7 +205,7 @@ static enum ops_code open_trace(struct report *report, struct ops_string entry, 
 
 	snprintf(report->id, sizeof(report->id), "%.*s", (int)id.size, id.bytes);
 	snprintf(address, sizeof(address), "traces/%s/timeline", report->id);
-	code = report_ask(report, address, &report->timeline, error);
+	code = report_get(report, address, &report->timeline, error);
 	if (code || report->timeline.status == 200)
 		return code;
 	if (report_find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
@@ -264,7 +264,7 @@ static enum ops_code ask_list(struct report *report, struct tile_list *list, str
 	ops_buffer_append(&list->address, "", 1);
 	if (list->address.failed || !OPS_ARRAY_RESERVE(&level->replies, 1) || !OPS_ARRAY_RESERVE(&level->addresses, 1))
 		return ops_fault_memory(error);
-	code = report_ask(report, list->address.bytes, &reply, error);
+	code = report_get(report, list->address.bytes, &reply, error);
 	if (code)
 		return code;
 	level->bytes += reply.size;
@@ -427,7 +427,7 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	enum ops_code code;
 
 	snprintf(address, sizeof(address), "traces/%s/memory", report->id);
-	code = report_ask(report, address, &reply, error);
+	code = report_get(report, address, &reply, error);
 	if (code)
 		return code;
 	if (reply.status == 200 && report_find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {

@@ -22,7 +22,7 @@ static enum ops_code answer_timeline(struct request *request, char **ret_text, s
 /* --- tiles ---------------------------------------------------------------------------------------------------------- */
 
 /* "TRACK.LEVEL.INDEX[.BAND]" */
-static bool take_tile(const char **at, struct ops_tile *tile)
+static bool parse_tile(const char **at, struct ops_tile *tile)
 {
 	uint64_t track, level, index, band = 0;
 
@@ -51,7 +51,7 @@ static enum ops_code read_tiles(struct request *request, const char *name, struc
 		at += count ? 1 : 0;
 		if (count == TILES_MAX)
 			return ops_fault(error, OPS_INVALID, "'%s' has more than %d", name, TILES_MAX);
-		if (!take_tile(&at, &tiles[count++]))
+		if (!parse_tile(&at, &tiles[count++]))
 			return ops_fault(error, OPS_INVALID, "'%s' is not a list of tiles", name);
 	} while (*at == ',');
 	*ret_count = count;

@@ -86,7 +86,7 @@ typedef enum ops_code memory_function(const struct ops_memory_timeline *memory, 
                                       char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* Of the steps that are asked for, of a stretch of time, or of all. */
-static enum ops_code take_window(struct request *request, struct ops_memory_window *window, struct ops_error *error)
+static enum ops_code parse_window(struct request *request, struct ops_memory_window *window, struct ops_error *error)
 {
 	enum ops_code code = request_stretch(request, request->traces[0]->trace, &window->from_ns, &window->to_ns, error);
 
@@ -111,7 +111,7 @@ static enum ops_code tree_routes_answer_window(struct request *request, const ch
 	if (!code)
 		code = tree_routes_find_device(request, memory, &window.device, error);
 	if (!code)
-		code = take_window(request, &window, error);
+		code = parse_window(request, &window, error);
 	if (!code)
 		code = query_integer(&request->query, limit_name, 1, 10000, &limit, error);
 	window.limit = (size_t)limit;
@@ -127,7 +127,7 @@ static enum ops_code answer_memory(struct request *request, char **ret_text, siz
 	enum ops_code code = query_integer(&request->query, "top", 0, 1000, &top, error);
 
 	if (!code)
-		code = take_window(request, &window, error);
+		code = parse_window(request, &window, error);
 	if (!code && query_find(&request->query, "at")) {
 		code = query_integer(&request->query, "at", 0, INT64_MAX, &window.from_ns, error);
 		window.to_ns = window.from_ns;

@@ -199,7 +199,7 @@ struct unpacker {
 };
 
 /* Where `count` items of `bytes_each` bytes are; NULL, and a failure, when there are less. */
-static const char *pack_take(struct unpacker *in, uint64_t count, size_t bytes_each)
+static const char *pack_read(struct unpacker *in, uint64_t count, size_t bytes_each)
 {
 	const char *taken = in->next;
 
@@ -213,16 +213,16 @@ static const char *pack_take(struct unpacker *in, uint64_t count, size_t bytes_e
 	return taken;
 }
 
-static struct ops_string pack_take_text(struct unpacker *in)
+static struct ops_string pack_read_text(struct unpacker *in)
 {
 	struct ops_string text = {"", 0};
-	const char *at = pack_take(in, 1, sizeof(uint32_t));
+	const char *at = pack_read(in, 1, sizeof(uint32_t));
 	uint32_t size;
 
 	if (!at)
 		return text;
 	memcpy(&size, at, sizeof(size));
-	at = pack_take(in, size, 1);
+	at = pack_read(in, size, 1);
 	if (at)
 		text = (struct ops_string){at, size};
 	return text;
@@ -251,9 +251,9 @@ static int64_t moved_text(struct unpacker *in, int64_t id)
 	                false);
 }
 
-static bool take_head(struct unpacker *in)
+static bool read_head(struct unpacker *in)
 {
-	const char *at = pack_take(in, 1, sizeof(in->head));
+	const char *at = pack_read(in, 1, sizeof(in->head));
 
 	if (!at)
 		return false;
@@ -268,7 +268,7 @@ static bool take_head(struct unpacker *in)
 }
 
 /* False when memory is out. */
-static bool take_texts(struct unpacker *in)
+static bool read_texts(struct unpacker *in)
 {
 	struct ops_string text;
 
@@ -277,11 +277,11 @@ static bool take_texts(struct unpacker *in)
 	if (!in->strings || !in->inputs)
 		return false;
 	for (uint64_t i = 0; i < in->head.string_count; i++) {
-		text = pack_take_text(in);
+		text = pack_read_text(in);
 		in->strings[i] = ops_builder_string(in->builder, text.bytes, text.size);
 	}
 	for (uint64_t i = 0; i < in->head.inputs_count && !in->failure; i++) {
-		text = pack_take_text(in);
+		text = pack_read_text(in);
 		in->inputs[i] = ops_builder_inputs(in->builder, text.bytes, text.size);
 		if (in->inputs[i] == OPS_NONE)
 			pack_refuse(in, "an input list that is none");
@@ -291,8 +291,8 @@ static bool take_texts(struct unpacker *in)
 
 static void read_memory(struct unpacker *in)
 {
-	const char *at = pack_take(in, in->head.memory_count, sizeof(struct ops_memory_record));
-	const char *stacks = pack_take(in, in->head.memory_stack_count, sizeof(uint32_t));
+	const char *at = pack_read(in, in->head.memory_count, sizeof(struct ops_memory_record));
+	const char *stacks = pack_read(in, in->head.memory_stack_count, sizeof(uint32_t));
 
 	if (in->head.memory_stack_count && in->head.memory_stack_count != in->head.memory_count)
 		pack_refuse(in, "not as many stacks as memory records");
@@ -309,9 +309,9 @@ static void read_memory(struct unpacker *in)
 	}
 }
 
-static void take_records(struct unpacker *in)
+static void read_records(struct unpacker *in)
 {
-	const char *at = pack_take(in, in->head.track_count, sizeof(struct ops_track));
+	const char *at = pack_read(in, in->head.track_count, sizeof(struct ops_track));
 
 	for (uint64_t i = 0; at && i < in->head.track_count; i++) {
 		struct ops_track track;
@@ -326,7 +326,7 @@ static void take_records(struct unpacker *in)
 		ops_builder_track(in->builder, &track);
 	}
 	read_memory(in);
-	at = pack_take(in, in->head.role_count, sizeof(struct ops_role_record));
+	at = pack_read(in, in->head.role_count, sizeof(struct ops_role_record));
 	for (uint64_t i = 0; at && i < in->head.role_count; i++) {
 		struct ops_role_record record;
 		memcpy(&record, at + i * sizeof(record), sizeof(record));
@@ -334,7 +334,7 @@ static void take_records(struct unpacker *in)
 		record.track = moved_id(in, record.track, NULL, in->head.track_count, false);
 		ops_builder_role(in->builder, &record);
 	}
-	at = pack_take(in, in->head.counter_count, sizeof(struct ops_counter_record));
+	at = pack_read(in, in->head.counter_count, sizeof(struct ops_counter_record));
 	for (uint64_t i = 0; at && i < in->head.counter_count; i++) {
 		struct ops_counter_record record;
 		memcpy(&record, at + i * sizeof(record), sizeof(record));
@@ -346,10 +346,10 @@ static void take_records(struct unpacker *in)
 }
 
 /* What only a trace has that was read from a file. */
-static void take_file_records(struct unpacker *in)
+static void read_file_records(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
-	const char *at = pack_take(in, head->process_count, sizeof(struct ops_process));
+	const char *at = pack_read(in, head->process_count, sizeof(struct ops_process));
 
 	for (uint64_t i = 0; at && i < head->process_count; i++) {
 		struct ops_process process;
@@ -360,7 +360,7 @@ static void take_file_records(struct unpacker *in)
 			process.pid = moved_text(in, process.pid);
 		ops_builder_process(in->builder, &process);
 	}
-	at = pack_take(in, head->note_count, sizeof(struct ops_note));
+	at = pack_read(in, head->note_count, sizeof(struct ops_note));
 	for (uint64_t i = 0; at && i < head->note_count; i++) {
 		struct ops_note note;
 		memcpy(&note, at + i * sizeof(note), sizeof(note));
@@ -369,7 +369,7 @@ static void take_file_records(struct unpacker *in)
 		else
 			pack_refuse(in, "an unknown note");
 	}
-	at = pack_take(in, head->link_count, sizeof(struct ops_link));
+	at = pack_read(in, head->link_count, sizeof(struct ops_link));
 	for (uint64_t i = 0; at && i < head->link_count; i++) {
 		struct ops_link link;
 		memcpy(&link, at + i * sizeof(link), sizeof(link));
@@ -383,9 +383,9 @@ static void take_file_records(struct unpacker *in)
 }
 
 /* False when memory is out. */
-static bool take_functions(struct unpacker *in)
+static bool read_functions(struct unpacker *in)
 {
-	const char *at = pack_take(in, in->head.function_count, sizeof(struct ops_function));
+	const char *at = pack_read(in, in->head.function_count, sizeof(struct ops_function));
 
 	if (!at)
 		return true;
@@ -400,10 +400,10 @@ static bool take_functions(struct unpacker *in)
 	return in->functions != NULL;
 }
 
-static void take_modules(struct unpacker *in)
+static void read_modules(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
-	const char *at = pack_take(in, head->module_count, sizeof(struct ops_module));
+	const char *at = pack_read(in, head->module_count, sizeof(struct ops_module));
 
 	for (uint64_t i = 0; at && i < head->module_count; i++) {
 		struct ops_module module;
@@ -414,7 +414,7 @@ static void take_modules(struct unpacker *in)
 		module.parent = moved_id(in, module.parent, NULL, i, true);
 		ops_builder_module(in->builder, &module);
 	}
-	at = pack_take(in, head->alias_count, sizeof(struct ops_module_alias));
+	at = pack_read(in, head->alias_count, sizeof(struct ops_module_alias));
 	for (uint64_t i = 0; at && i < head->alias_count; i++) {
 		struct ops_module_alias alias;
 		memcpy(&alias, at + i * sizeof(alias), sizeof(alias));
@@ -432,7 +432,7 @@ struct packed_columns {
 #undef COLUMN_FIELD
 };
 
-static void pack_take_event(struct unpacker *in, const struct packed_columns *c, uint64_t row)
+static void pack_read_event(struct unpacker *in, const struct packed_columns *c, uint64_t row)
 {
 	const struct pack_head *head = &in->head;
 	struct ops_new_event event = {OPS_NEW_EVENT};
@@ -463,17 +463,17 @@ static void pack_take_event(struct unpacker *in, const struct packed_columns *c,
 		ops_builder_event(in->builder, &event);
 }
 
-static void pack_take_events(struct unpacker *in)
+static void pack_read_events(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
 	struct packed_columns c = {0};
 
-#define TAKE_COLUMN(type, name) c.name = pack_take(in, head->event_count, sizeof(type));
+#define TAKE_COLUMN(type, name) c.name = pack_read(in, head->event_count, sizeof(type));
 	PACKED_COLUMNS(TAKE_COLUMN)
 #undef TAKE_COLUMN
 #define TAKE_OPTIONAL_COLUMN(type, name)                                                           \
 	if (head->has_##name)                                                                      \
-		c.name = pack_take(in, head->event_count, sizeof(type));
+		c.name = pack_read(in, head->event_count, sizeof(type));
 	PACKED_OPTIONAL_COLUMNS(TAKE_OPTIONAL_COLUMN)
 #undef TAKE_OPTIONAL_COLUMN
 	if (!in->failure && in->next != in->end)
@@ -482,7 +482,7 @@ static void pack_take_events(struct unpacker *in)
 		return;
 	ops_builder_expect(in->builder, head->event_count, 0);
 	for (uint64_t row = 0; row < head->event_count && !in->failure; row++)
-		pack_take_event(in, &c, row);
+		pack_read_event(in, &c, row);
 }
 
 static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, const struct unpacker *in,
@@ -492,17 +492,17 @@ static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, co
 	enum ops_code code = OPS_OK;
 
 	for (uint64_t i = 0; !code && i < in->head.metadata_count; i++) {
-		struct ops_string key = pack_take_text(&again);
-		struct ops_string json = pack_take_text(&again);
+		struct ops_string key = pack_read_text(&again);
+		struct ops_string json = pack_read_text(&again);
 		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, error);
 	}
 	return code;
 }
 
 /* Host and process name; strings of the trace, a NUL behind. */
-static const char *pack_take_name(struct unpacker *in, struct ops_buffer *copy)
+static const char *pack_read_name(struct unpacker *in, struct ops_buffer *copy)
 {
-	struct ops_string text = pack_take_text(in);
+	struct ops_string text = pack_read_text(in);
 
 	ops_buffer_append(copy, text.bytes, text.size);
 	ops_buffer_append(copy, "", 1);
@@ -517,25 +517,25 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 	struct ops_trace *trace = NULL;
 	const char *pairs = NULL;
 
-	if (!in.builder || (take_head(&in) && !take_texts(&in)))
+	if (!in.builder || (read_head(&in) && !read_texts(&in)))
 		code = ops_fault_memory(error);
 	if (!code && !in.failure) {
 		pairs = in.next;
 		for (uint64_t i = 0; i < in.head.metadata_count * 2 && !in.failure; i++)
-			pack_take_text(&in);
+			pack_read_text(&in);
 		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns, .stop_ns = in.head.stop_ns,
 		                                  .pid = in.head.pid, .lost = in.head.lost,
 		                                  .base_ns = in.head.base_ns,
 		                                  .file_events = in.head.file_events,
-		                                  .host_name = pack_take_name(&in, &host),
-		                                  .process_name = pack_take_name(&in, &process)};
-		take_records(&in);
-		take_file_records(&in);
-		if (!take_functions(&in))
+		                                  .host_name = pack_read_name(&in, &host),
+		                                  .process_name = pack_read_name(&in, &process)};
+		read_records(&in);
+		read_file_records(&in);
+		if (!read_functions(&in))
 			code = ops_fault_memory(error);
-		take_modules(&in);
+		read_modules(&in);
 		if (!code)
-			pack_take_events(&in);
+			pack_read_events(&in);
 	}
 	if (!code && in.failure)
 		code = ops_fault(error, OPS_CORRUPT, "cannot unpack a trace: byte %zu: %s", (size_t)(in.next - in.start),

@@ -89,7 +89,7 @@ static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t
 
 /* Hands the children of folded rows to the row that stays, and subtracts every child's time from its parent's. Parents come
  * before their children, so theirs is settled already. */
-static void tree_settle(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
+static void tree_finalize(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
 {
 	for (size_t row = 0; row < c->count; row++) {
 		uint32_t parent = tree->parent[row];
@@ -126,7 +126,7 @@ bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree)
 	if (overlap && !(covered = ops_realloc_array(NULL, trace->columns.count, sizeof(*covered))))
 		return false;
 	mark_folded(&trace->columns, tree);
-	tree_settle(&trace->columns, tree, covered);
+	tree_finalize(&trace->columns, tree, covered);
 	ops_free(covered);
 	return true;
 }

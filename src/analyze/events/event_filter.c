@@ -52,7 +52,7 @@ static void event_filter_refuse(struct filter *filter, struct ops_string key, co
 		                         key.bytes, wanted);
 }
 
-static void event_filter_take_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
+static void event_filter_parse_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
 {
 	if (value.bytes[0] != '"')
 		event_filter_refuse(filter, key, "must be a text");
@@ -62,14 +62,14 @@ static void event_filter_take_text(struct filter *filter, struct ops_string key,
 		filter->code = ops_fault_memory(filter->error);
 }
 
-static void take_bool(struct filter *filter, struct ops_string key, struct ops_string value, bool *ret)
+static void parse_bool(struct filter *filter, struct ops_string key, struct ops_string value, bool *ret)
 {
 	*ret = ops_string_is(value, "true");
 	if (!*ret && !ops_string_is(value, "false"))
 		event_filter_refuse(filter, key, "must be true or false");
 }
 
-static size_t take_integers(struct filter *filter, struct ops_string key, struct ops_string value, int64_t *ret)
+static size_t parse_integers(struct filter *filter, struct ops_string key, struct ops_string value, int64_t *ret)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	struct ops_string item;
@@ -86,7 +86,7 @@ static size_t take_integers(struct filter *filter, struct ops_string key, struct
 	return count;
 }
 
-static void take_range(struct filter *filter, struct ops_string key, struct ops_string value)
+static void parse_range(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	struct ops_string from, to, more;
@@ -98,10 +98,10 @@ static void take_range(struct filter *filter, struct ops_string key, struct ops_
 		event_filter_refuse(filter, key, "must be two times in microseconds");
 }
 
-static void event_filter_take_name(struct filter *filter, struct ops_string key, struct ops_string value)
+static void event_filter_parse_name(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
-	event_filter_take_text(filter, key, value, &filter->text);
+	event_filter_parse_text(filter, key, value, &filter->text);
 	if (filter->code)
 		return;
 	ops_pattern_free(filter->name);
@@ -111,10 +111,10 @@ static void event_filter_take_name(struct filter *filter, struct ops_string key,
 		ops_fault_context(filter->error, filter->code, "'name' of a filter");
 }
 
-static void take_query(struct filter *filter, struct ops_string key, struct ops_string value)
+static void parse_query(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	filter->text.size = 0;
-	event_filter_take_text(filter, key, value, &filter->text);
+	event_filter_parse_text(filter, key, value, &filter->text);
 	if (filter->code)
 		return;
 	if (filter->has_query)
@@ -125,14 +125,14 @@ static void take_query(struct filter *filter, struct ops_string key, struct ops_
 	                                 filter->error);
 }
 
-static void event_filter_take_place(struct filter *filter, struct ops_string key, struct ops_string value, enum place place)
+static void event_filter_parse_place(struct filter *filter, struct ops_string key, struct ops_string value, enum place place)
 {
 	filter->place = place;
 	filter->anchor.size = 0;
-	event_filter_take_text(filter, key, value, &filter->anchor);
+	event_filter_parse_text(filter, key, value, &filter->anchor);
 }
 
-static void event_filter_take_member(struct filter *filter, struct ops_string key, struct ops_string value)
+static void event_filter_parse_member(struct filter *filter, struct ops_string key, struct ops_string value)
 {
 	int64_t numbers[LIST_MAX];
 	bool first = false;
@@ -140,18 +140,18 @@ static void event_filter_take_member(struct filter *filter, struct ops_string ke
 	if (ops_string_is(key, "iterations") || ops_string_is(key, "iteration_positions")) {
 		filter->has_iterations = true;
 		filter->by_position = key.size > 10;
-		filter->iteration_count = take_integers(filter, key, value, filter->iterations);
+		filter->iteration_count = parse_integers(filter, key, value, filter->iterations);
 	} else if (ops_string_is(key, "first_iteration")) {
-		take_bool(filter, key, value, &first);
+		parse_bool(filter, key, value, &first);
 		filter->has_iterations = filter->by_position = first;
 		filter->iteration_count = first;
 		filter->iterations[0] = 0;
 	} else if (ops_string_is(key, "streams")) {
 		filter->has_streams = true;
-		filter->stream_count = take_integers(filter, key, value, filter->streams);
+		filter->stream_count = parse_integers(filter, key, value, filter->streams);
 	} else if (ops_string_is(key, "depth")) {
 		filter->has_depth = true;
-		if (take_integers(filter, key, value, numbers) != 2)
+		if (parse_integers(filter, key, value, numbers) != 2)
 			event_filter_refuse(filter, key, "must be the least and the greatest depth");
 		filter->depth_min = numbers[0];
 		filter->depth_max = numbers[1];
@@ -164,23 +164,23 @@ static void event_filter_take_member(struct filter *filter, struct ops_string ke
 			event_filter_refuse(filter, key, "must be a list of texts");
 	} else if (ops_string_is(key, "memcpy")) {
 		filter->copies.size = 0;
-		event_filter_take_text(filter, key, value, &filter->copies);
+		event_filter_parse_text(filter, key, value, &filter->copies);
 	} else if (ops_string_is(key, "time_range")) {
-		take_range(filter, key, value);
+		parse_range(filter, key, value);
 	} else if (ops_string_is(key, "name")) {
-		event_filter_take_name(filter, key, value);
+		event_filter_parse_name(filter, key, value);
 	} else if (ops_string_is(key, "query")) {
-		take_query(filter, key, value);
+		parse_query(filter, key, value);
 	} else if (ops_string_is(key, "under") || ops_string_is(key, "after") || ops_string_is(key, "before")) {
-		event_filter_take_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
+		event_filter_parse_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
 	} else if (ops_string_is(key, "non_zero_duration")) {
-		take_bool(filter, key, value, &filter->non_zero);
+		parse_bool(filter, key, value, &filter->non_zero);
 	} else if (ops_string_is(key, "gpu_kernels")) {
-		take_bool(filter, key, value, &filter->kernels);
+		parse_bool(filter, key, value, &filter->kernels);
 	} else if (ops_string_is(key, "cpu_operators")) {
-		take_bool(filter, key, value, &filter->operators);
+		parse_bool(filter, key, value, &filter->operators);
 	} else if (ops_string_is(key, "with_kernels")) {
-		take_bool(filter, key, value, &filter->with_kernels);
+		parse_bool(filter, key, value, &filter->with_kernels);
 	} else {
 		event_filter_refuse(filter, key, "is not known");
 	}
@@ -204,7 +204,7 @@ static void read_filter(struct filter *filter, struct ops_string object, struct 
 
 	*filter = (struct filter){.error = error};
 	if (object.bytes[0] == '"') {
-		take_query(filter, (struct ops_string){"query", 5}, object);
+		parse_query(filter, (struct ops_string){"query", 5}, object);
 		return;
 	}
 	if (object.bytes[0] != '{') {
@@ -212,7 +212,7 @@ static void read_filter(struct filter *filter, struct ops_string object, struct 
 		return;
 	}
 	while (!filter->code && ops_json_next_member(&walk, &key, &value))
-		event_filter_take_member(filter, key, value);
+		event_filter_parse_member(filter, key, value);
 }
 
 /* --- applying ------------------------------------------------------------------------------------------------------- */

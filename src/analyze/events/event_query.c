@@ -126,7 +126,7 @@ static bool event_query_take(struct parser *parser, const char *text)
 	return true;
 }
 
-static const struct sign *take_sign(struct parser *parser, const struct sign *signs, size_t count)
+static const struct sign *parse_sign(struct parser *parser, const struct sign *signs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (event_query_take(parser, signs[i].text))
@@ -140,7 +140,7 @@ static void event_query_expect(struct parser *parser, const char *text, const ch
 		event_query_fail(parser, otherwise);
 }
 
-static struct ops_string event_query_take_word(struct parser *parser)
+static struct ops_string event_query_parse_word(struct parser *parser)
 {
 	struct ops_string word = {parser->at, 0};
 
@@ -151,7 +151,7 @@ static struct ops_string event_query_take_word(struct parser *parser)
 }
 
 /* What stands between two of `quote`; a backslash takes the next character as it is. NULL after a failure. */
-static const char *take_quoted(struct parser *parser, char quote, size_t *ret_size)
+static const char *parse_quoted(struct parser *parser, char quote, size_t *ret_size)
 {
 	const char *from = ++parser->at;
 	char *copy;
@@ -185,7 +185,7 @@ static uint32_t parse_text(struct parser *parser)
 {
 	struct query_value value = {.type = QUERY_TEXT};
 
-	value.text.bytes = take_quoted(parser, *parser->at, &value.text.size);
+	value.text.bytes = parse_quoted(parser, *parser->at, &value.text.size);
 	return add_constant(parser, value);
 }
 
@@ -209,7 +209,7 @@ static uint32_t parse_number(struct parser *parser)
 static uint32_t parse_argument(struct parser *parser)
 {
 	size_t size;
-	const char *key = take_quoted(parser, '`', &size);
+	const char *key = parse_quoted(parser, '`', &size);
 	uint32_t node = event_query_add_node(parser, QUERY_ARGUMENT, QUERY_ANY, OPS_NONE, OPS_NONE);
 
 	if (!parser->code)
@@ -220,7 +220,7 @@ static uint32_t parse_argument(struct parser *parser)
 static uint32_t parse_column(struct parser *parser)
 {
 	const char *from = parser->at;
-	struct ops_string word = event_query_take_word(parser);
+	struct ops_string word = event_query_parse_word(parser);
 	const struct query_column *column = query_column_find(word);
 	uint32_t node;
 
@@ -312,7 +312,7 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 
 	if (event_query_take(parser, "str"))
 		event_query_expect(parser, ".", "a '.' is missing");
-	method = take_sign(parser, methods, COUNT(methods));
+	method = parse_sign(parser, methods, COUNT(methods));
 	if (!method)
 		return event_query_fail(parser, "there are only contains, match, startswith, endswith and isin");
 	event_query_expect(parser, "(", "a '(' is missing");
@@ -377,7 +377,7 @@ static uint32_t parse_level(struct parser *parser, const struct sign *signs, siz
 	const struct sign *sign;
 	uint32_t node = parse(parser);
 
-	while (!parser->code && (sign = take_sign(parser, signs, count)))
+	while (!parser->code && (sign = parse_sign(parser, signs, count)))
 		node = add_sum(parser, sign->op, node, parse(parser));
 	return node;
 }
@@ -399,7 +399,7 @@ static uint32_t parse_sum(struct parser *parser)
 
 /* --- comparisons ----------------------------------------------------------------------------------------------------- */
 
-static bool take_not_in(struct parser *parser)
+static bool parse_not_in(struct parser *parser)
 {
 	const char *at = parser->at;
 
@@ -433,8 +433,8 @@ static uint32_t parse_comparison(struct parser *parser)
 	uint32_t left = parse_sum(parser), chain = OPS_NONE;
 
 	while (!parser->code) {
-		bool not_in = take_not_in(parser);
-		const struct sign *sign = not_in ? NULL : take_sign(parser, signs, COUNT(signs));
+		bool not_in = parse_not_in(parser);
+		const struct sign *sign = not_in ? NULL : parse_sign(parser, signs, COUNT(signs));
 		enum query_op op = not_in ? QUERY_NOT_IN : sign ? sign->op : QUERY_CONSTANT;
 		uint32_t right, node;
 

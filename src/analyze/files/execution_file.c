@@ -144,7 +144,7 @@ static bool execution_file_is_call(const struct nodes *nodes, const struct node 
 	       memcmp(nodes->texts.entries[name].bytes, prefix, sizeof(prefix) - 1) != 0;
 }
 
-static enum ops_code execution_file_take_node(void *context, const struct ops_json_member *element, struct ops_error *error)
+static enum ops_code execution_file_read_node(void *context, const struct ops_json_member *element, struct ops_error *error)
 {
 	struct nodes *nodes = context;
 	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
@@ -317,7 +317,7 @@ static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, c
 		if (analysis_has_events(&run->ranks[i])) {
 			*ret_trace = *ret_trace ? *ret_trace : run->ranks[i].trace;
 		} else if (run->ranks[i].path && !nodes->items.count) {
-			code = ops_json_list_read(run->ranks[i].path, "nodes", execution_file_take_node, nodes, run->error);
+			code = ops_json_list_read(run->ranks[i].path, "nodes", execution_file_read_node, nodes, run->error);
 			if (code && (code != OPS_CORRUPT || nodes->items.count))
 				return code;
 		}

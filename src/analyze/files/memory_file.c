@@ -75,7 +75,7 @@ static bool memory_file_add_change(struct timeline *timeline, int64_t time_ns, i
 
 /* --- from where ------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code take_change(void *context, const struct ops_json_member *element, struct ops_error *error)
+static enum ops_code read_change(void *context, const struct ops_json_member *element, struct ops_error *error)
 {
 	struct ops_json_walk cursor = ops_json_walk(element->value, element->value_size);
 	struct ops_string slice;
@@ -104,7 +104,7 @@ static struct ops_memory_device choose_device(const struct ops_memory_timeline *
 	return device;
 }
 
-static enum ops_code memory_file_take_trace(struct timeline *timeline, const struct ops_trace *trace, struct ops_error *error)
+static enum ops_code memory_file_read_trace(struct timeline *timeline, const struct ops_trace *trace, struct ops_error *error)
 {
 	struct ops_memory_timeline *from;
 	struct ops_memory_device device;
@@ -137,13 +137,13 @@ static enum ops_code take_run(struct timeline *timeline, const struct analysis_r
 	for (size_t i = 0; i < run->count; i++) {
 		if (analysis_has_events(&run->ranks[i]) || !run->ranks[i].path)
 			continue;
-		code = ops_json_list_read(run->ranks[i].path, NULL, take_change, timeline, run->error);
+		code = ops_json_list_read(run->ranks[i].path, NULL, read_change, timeline, run->error);
 		if (code != OPS_CORRUPT || timeline->changes.count)
 			return code;
 	}
 	for (size_t i = 0; i < run->count; i++)
 		if (analysis_has_events(&run->ranks[i]))
-			return memory_file_take_trace(timeline, run->ranks[i].trace, run->error);
+			return memory_file_read_trace(timeline, run->ranks[i].trace, run->error);
 	return ops_fault(run->error, OPS_CORRUPT, "there is neither a memory timeline nor a trace with events");
 }
 

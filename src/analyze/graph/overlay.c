@@ -70,7 +70,7 @@ static enum ops_code overlay_expect(struct copy *copy, char character)
 }
 
 /* The value is good until the next call. */
-static enum ops_code overlay_take(struct copy *copy, struct value *ret_value)
+static enum ops_code overlay_read(struct copy *copy, struct value *ret_value)
 {
 	for (;;) {
 		struct ops_json_cursor cursor = {.at = copy->window.at, .end = copy->window.end};
@@ -157,7 +157,7 @@ static enum ops_code overlay_copy_event(struct copy *copy)
 {
 	struct value event;
 	enum overlay_action action = OVERLAY_KEEP;
-	enum ops_code code = overlay_take(copy, &event);
+	enum ops_code code = overlay_read(copy, &event);
 
 	if (code)
 		return code;
@@ -213,7 +213,7 @@ static enum ops_code copy_events(struct copy *copy)
 static enum ops_code copy_member(struct copy *copy)
 {
 	struct value value;
-	enum ops_code code = overlay_take(copy, &value);
+	enum ops_code code = overlay_read(copy, &value);
 	bool events;
 	char next = '\0';
 
@@ -230,7 +230,7 @@ static enum ops_code copy_member(struct copy *copy)
 	if (!code && events && next == '[')
 		return copy_events(copy);
 	if (!code)
-		code = overlay_take(copy, &value);
+		code = overlay_read(copy, &value);
 	if (!code)
 		overlay_put(copy, value.bytes, value.size);
 	return code;

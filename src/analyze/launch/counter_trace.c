@@ -37,7 +37,7 @@ static void counter_trace_write_counters(struct copy *copy)
 	copy->done = true;
 }
 
-static void take_string_byte(struct copy *copy, char byte)
+static void parse_string_byte(struct copy *copy, char byte)
 {
 	if (copy->escaped) {
 		copy->escaped = false;
@@ -52,12 +52,12 @@ static void take_string_byte(struct copy *copy, char byte)
 }
 
 /* True when the events end before this byte. */
-static bool take_byte(struct copy *copy, char byte)
+static bool parse_byte(struct copy *copy, char byte)
 {
 	bool ends = false;
 
 	if (copy->in_string) {
-		take_string_byte(copy, byte);
+		parse_string_byte(copy, byte);
 		return false;
 	}
 	if (byte == '"') {
@@ -84,7 +84,7 @@ static void copy_chunk(struct copy *copy, const char *bytes, size_t size)
 	size_t written = 0;
 
 	for (size_t i = 0; i < size; i++) {
-		if (!take_byte(copy, bytes[i]))
+		if (!parse_byte(copy, bytes[i]))
 			continue;
 		ops_sink_write(copy->sink, bytes + written, i - written);
 		written = i;

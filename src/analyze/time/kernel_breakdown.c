@@ -256,7 +256,7 @@ static bool kernel_breakdown_add_rows(struct name_sums *sums, const struct event
 	return done;
 }
 
-static enum ops_code take_limits(const struct analysis_run *run, struct name_limits *limits)
+static enum ops_code parse_limits(const struct analysis_run *run, struct name_limits *limits)
 {
 	enum ops_code code = analysis_count(run, "num_kernels", &limits->names);
 
@@ -273,7 +273,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	bool memory, done = true;
 	struct ops_string order = analysis_arg(run, "order");
 	bool by_rank = ops_string_is(order, "\"rank,kernel_type,sum desc,name\"");
-	enum ops_code code = take_limits(run, &limits);
+	enum ops_code code = parse_limits(run, &limits);
 
 	if (!code && !by_rank && !ops_string_is(order, "\"kernel_type,name,rank\""))
 		code = ops_fault(run->error, OPS_INVALID, "option 'order' must be 'kernel_type,name,rank' or "
@@ -308,7 +308,7 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 	struct name_sums sums = {0};
 	struct name_limits limits;
 	bool on_gpu, done = true;
-	enum ops_code code = take_limits(run, &limits);
+	enum ops_code code = parse_limits(run, &limits);
 
 	if (!code)
 		code = analysis_bool(run, "use_gpu_annotation", &on_gpu);

@@ -93,7 +93,7 @@ static bool name_sums_choose(struct group *groups, size_t count, const struct na
 }
 
 /* Takes the rows of a group into a sum; the deviation's squares are summed in a second pass, about the mean. */
-static void name_sums_take(struct name_sum *sum, const struct event_table *table, const struct group *group)
+static void name_sums_read(struct name_sum *sum, const struct event_table *table, const struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		int64_t ns = table->rows[group->rows[i]].dur_ns;
@@ -137,7 +137,7 @@ static bool name_sums_add_sums(struct name_sums *sums, const struct event_table 
 	for (size_t i = 0; i < count; i++) {
 		struct name_sum one = {.type = type, .rank = table->rank}, *sum;
 
-		name_sums_take(groups[i].kept ? &one : &others, table, &groups[i]);
+		name_sums_read(groups[i].kept ? &one : &others, table, &groups[i]);
 		if (!groups[i].kept)
 			continue;
 		if (!keep_name(sums, groups[i].name, &one.name))

@@ -17,7 +17,7 @@
 
 /* --- deviceProperties ----------------------------------------------------------------------------------------------- */
 
-static void take_size(struct ops_string value, uint32_t *to)
+static void parse_size(struct ops_string value, uint32_t *to)
 {
 	int64_t size;
 
@@ -26,7 +26,7 @@ static void take_size(struct ops_string value, uint32_t *to)
 }
 
 /* The driver keeps a kilobyte of each block's shared memory for itself from Ampere on. */
-static void settle_multiprocessor(struct view_device *device)
+static void finalize_multiprocessor(struct view_device *device)
 {
 	struct ops_multiprocessor *multiprocessor = &device->multiprocessor;
 
@@ -38,18 +38,18 @@ static void settle_multiprocessor(struct view_device *device)
 	}
 }
 
-static void take_multiprocessor(struct ops_multiprocessor *multiprocessor, struct ops_string key, struct ops_string value)
+static void parse_multiprocessor(struct ops_multiprocessor *multiprocessor, struct ops_string key, struct ops_string value)
 {
 	if (ops_string_is(key, "numSms"))
-		take_size(value, &multiprocessor->count);
+		parse_size(value, &multiprocessor->count);
 	else if (ops_string_is(key, "warpSize"))
-		take_size(value, &multiprocessor->warp_size);
+		parse_size(value, &multiprocessor->warp_size);
 	else if (ops_string_is(key, "maxThreadsPerMultiprocessor"))
-		take_size(value, &multiprocessor->threads_max);
+		parse_size(value, &multiprocessor->threads_max);
 	else if (ops_string_is(key, "regsPerMultiprocessor"))
-		take_size(value, &multiprocessor->registers);
+		parse_size(value, &multiprocessor->registers);
 	else if (ops_string_is(key, "sharedMemPerMultiprocessor"))
-		take_size(value, &multiprocessor->shared_bytes);
+		parse_size(value, &multiprocessor->shared_bytes);
 }
 
 static bool view_devices_add_device(struct ops_views *views, struct ops_string object)
@@ -63,7 +63,7 @@ static bool view_devices_add_device(struct ops_views *views, struct ops_string o
 	*device = (struct view_device){.id = (int64_t)views->devices.count - 1, .memory_bytes = -1, .major = -1,
 	                               .minor = -1, .sm_count = -1, .warp_size = -1};
 	while (ops_json_next_member(&walk, &key, &value)) {
-		take_multiprocessor(&device->multiprocessor, key, value);
+		parse_multiprocessor(&device->multiprocessor, key, value);
 		if (ops_string_is(key, "id"))
 			ops_json_parse_integer(value, &device->id);
 		else if (ops_string_is(key, "name"))
@@ -79,7 +79,7 @@ static bool view_devices_add_device(struct ops_views *views, struct ops_string o
 		else if (ops_string_is(key, "warpSize"))
 			ops_json_parse_integer(value, &device->warp_size);
 	}
-	settle_multiprocessor(device);
+	finalize_multiprocessor(device);
 	return ops_map_add(&views->device_of, (uint64_t)device->id, (uint32_t)views->devices.count - 1);
 }
 
@@ -140,7 +140,7 @@ static bool take_argument(struct ops_views *views, struct view_kernel *kernel, s
 	return true;
 }
 
-static void take_sizes(struct ops_string value, uint32_t sizes[3])
+static void parse_sizes(struct ops_string value, uint32_t sizes[3])
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	struct ops_string element;
@@ -174,9 +174,9 @@ static struct ops_occupancy occupancy_of(const struct view_device *device, const
 
 	while (ops_json_next_member(&walk, &key, &value)) {
 		if (ops_string_is(key, "grid"))
-			take_sizes(value, shape.grid);
+			parse_sizes(value, shape.grid);
 		else if (ops_string_is(key, "block"))
-			take_sizes(value, shape.block);
+			parse_sizes(value, shape.block);
 	}
 	if (kernel->registers > 0 && kernel->registers <= UINT16_MAX && multiprocessor.registers)
 		shape.registers = (uint32_t)kernel->registers;
@@ -227,7 +227,7 @@ static bool view_devices_add_kernel(struct ops_views *views, struct ops_string a
 }
 
 /* Keeps one of each, ascending. */
-static void view_devices_settle(int64_t *items, size_t *count)
+static void view_devices_finalize(int64_t *items, size_t *count)
 {
 	size_t kept = 0;
 
@@ -249,7 +249,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 		return true;
 	/* Once it is full: what is left of many that are distinct then has room for as many more. */
 	if (ids->count >= 4096 && ids->count == ids->capacity) {
-		view_devices_settle(ids->items, &ids->count);
+		view_devices_finalize(ids->items, &ids->count);
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
 			return false;
 	}
@@ -343,7 +343,7 @@ bool view_kernels_describe(struct ops_views *views)
 	}
 	ops_free(known);
 	ops_free(asked);
-	view_devices_settle(views->gpus.items, &views->gpus.count);
-	view_devices_settle(views->used.items, &views->used.count);
+	view_devices_finalize(views->gpus.items, &views->gpus.count);
+	view_devices_finalize(views->used.items, &views->used.count);
 	return done && group_kernels(views);
 }

@@ -226,7 +226,7 @@ static int view_memory_compare_rows(const void *a, const void *b, void *context)
 }
 
 /* Rows that say nothing are not shown. */
-static void settle_rows(struct device *device)
+static void finalize_rows(struct device *device)
 {
 	size_t kept = 0;
 
@@ -649,7 +649,7 @@ static bool view_memory_look(const struct ops_views *views, struct memory *memor
 		device->sums = memory->sums;
 		if (!view_memory_sum(device) || !sum_outside(device) || !pair_events(device))
 			return false;
-		settle_rows(device);
+		finalize_rows(device);
 		trace_curve(device);
 		if (device->events.count)
 			qsort(device->events.items, device->events.count, sizeof(*device->events.items), view_memory_compare_events);

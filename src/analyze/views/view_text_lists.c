@@ -39,7 +39,7 @@ static int view_text_lists_compare(const void *a, const void *b)
 }
 
 /* Makes a list of the names that occur, in order of what they take. */
-static size_t view_text_lists_settle(struct entry *entries, size_t strings)
+static size_t view_text_lists_finalize(struct entry *entries, size_t strings)
 {
 	size_t kept = 0;
 
@@ -119,7 +119,7 @@ bool page_operators(struct page *page)
 		if (node->kept == i && view_is_operator(views, node))
 			view_text_lists_add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node), node->device_self_ns);
 	}
-	count = view_text_lists_settle(entries, strings);
+	count = view_text_lists_finalize(entries, strings);
 	if (count)
 		put_operators(page, entries, count);
 	ops_free(entries);
@@ -144,7 +144,7 @@ bool page_kernels(struct page *page)
 		if (views->device_events.items[i].part == VIEW_KERNEL)
 			view_text_lists_add(&entries[views->events->name[row]], row, 0, view_duration(views, row));
 	}
-	count = view_text_lists_settle(entries, strings);
+	count = view_text_lists_finalize(entries, strings);
 	for (size_t i = 0; i < count; i++)
 		sum_ns += (double)entries[i].device_self_ns;
 	open_list(page, &list, entries, count);
