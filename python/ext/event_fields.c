@@ -264,7 +264,8 @@ static PyObject *get_is_kind(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
 
-	return PyBool_FromLong(!(self->ref & OPS_MEMORY_REF) && event_fields_columns(self)->kind[self->ref] == (intptr_t)closure);
+	return PyBool_FromLong(!(self->ref & OPS_MEMORY_REF) &&
+	                       event_fields_columns(self)->kind[self->ref] == (intptr_t)closure);
 }
 
 static PyObject *get_inputs(PyObject *object, void *closure)
@@ -405,7 +406,8 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"use_device", event_fields_get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"cpu_parent", get_cpu_parent, NULL, "The enclosing event, or None.", NULL},
 	{"cpu_children", get_cpu_children, NULL, "The events directly inside, in order.", NULL},
-	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for arguments that are not tensors.", (void *)INPUT_SHAPES},
+	{"input_shapes", get_inputs, NULL, "Sizes of each argument, [] for arguments that are not tensors.",
+	 (void *)INPUT_SHAPES},
 	{"structured_input_shapes", get_inputs, NULL, "The same, with a list of sizes for a list of tensors.",
 	 (void *)INPUT_STRUCTURED_SHAPES},
 	{"structured_input_strides", get_inputs, NULL, "Strides alike.", (void *)INPUT_STRUCTURED_STRIDES},
@@ -418,7 +420,8 @@ PyGetSetDef ops_ext_function_event_getsets[] = {
 	{"kwinputs", get_named_values, NULL, "Keyword arguments.", NULL},
 	{"performance_counters", get_named_values, NULL, "What was counted in it, by the names of performance_events.",
 	 (void *)1},
-	{"stack", event_fields_get_stack, NULL, "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
+	{"stack", event_fields_get_stack, NULL,
+	 "Python functions around it, the innermost first; of a backward event, those around its forward operator.", NULL},
 	{"event_metadata", ops_ext_event_details, NULL, "Details of a device event; None for others.", NULL},
 	{"flow_id", get_flow, NULL, "Number of the arrow that begins or ends here, 0 none.", (void *)'i'},
 	{"flow_type", get_flow, NULL, "1 from forward to backward, 2 from launch to kernel, 3 any other, 0 none.", (void *)'t'},

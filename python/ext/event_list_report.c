@@ -443,8 +443,8 @@ static int find_metric(PyObject *metric)
 }
 
 /* An empty list may be of no trace: its file is that of an empty one. */
-static enum ops_code event_list_report_write_stacks(const struct row_source *source, enum ops_stack_metric metric, const char *path,
-                                  struct ops_flame_cut *ret_cut, struct ops_error *error)
+static enum ops_code event_list_report_write_stacks(const struct row_source *source, enum ops_stack_metric metric,
+                                                    const char *path, struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
 	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
 	struct ops_trace *empty = NULL;
@@ -482,8 +482,9 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 		return NULL;
 	}
 	if (!source.trace || !source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
-		OPS_EXT_WITHOUT_GIL(code = event_list_report_write_stacks(&source, number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
-		                                        PyBytes_AS_STRING(path_bytes), &cut, &error));
+		OPS_EXT_WITHOUT_GIL(code = event_list_report_write_stacks(&source,
+		                                                          number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
+		                                                          PyBytes_AS_STRING(path_bytes), &cut, &error));
 	if (code)
 		ops_ext_raise(&error);
 	else if (cut.stacks)

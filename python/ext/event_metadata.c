@@ -69,7 +69,8 @@ PyObject *ops_ext_event_metadata(PyObject *object, void *closure)
 	if (!dict)
 		return NULL;
 	if (events->kind[self->ref] != OPS_EVENT_PYTHON_FUNCTION)
-		failed |= event_metadata_put(dict, "External id", events->id ? (long long)events->id[self->ref] : self->ref + 1LL);
+		failed |= event_metadata_put(dict, "External id",
+		                             events->id ? (long long)events->id[self->ref] : self->ref + 1LL);
 	if (events->sequence_nr[self->ref] >= 0) {
 		failed |= event_metadata_put(dict, "Sequence number", events->sequence_nr[self->ref]);
 		failed |= event_metadata_put(dict, "Fwd thread id", events->forward_thread[self->ref]);

@@ -41,7 +41,8 @@ static PyObject *fatal_signals_watch(PyObject *module, PyObject *on)
 	for (size_t i = 0; i < COUNT; i++) {
 		struct sigaction present;
 
-		if (sigaction(signals[i].number, NULL, &present) || present.sa_handler != (is_on ? SIG_DFL : fatal_signals_report))
+		if (sigaction(signals[i].number, NULL, &present) ||
+		    present.sa_handler != (is_on ? SIG_DFL : fatal_signals_report))
 			continue; /* the program's own */
 		if (!is_on)
 			action = (struct sigaction){.sa_handler = SIG_DFL};

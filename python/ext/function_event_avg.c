@@ -212,11 +212,13 @@ static PyGetSetDef avg_getsets[] = {
 	{"is_remote", get_is_remote, NULL, "False", NULL},
 	{"use_device", function_event_avg_get_use_device, NULL, "Device word of the profile, or None.", NULL},
 	{"input_shapes", get_input_shapes, NULL, "Sizes of the arguments when grouped by them, else \"\".", NULL},
-	{"overload_name", function_event_avg_get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".", NULL},
+	{"overload_name", function_event_avg_get_overload_name, NULL, "Overload of the operator when grouped by it, else \"\".",
+	 NULL},
 	{"stack", function_event_avg_get_stack, NULL, "As many innermost frames as it is grouped by.", NULL},
 	{"scope", function_event_avg_get_scope, NULL, "RecordScope of the first event.", NULL},
 	{"device_type", function_event_avg_get_device_type, NULL, "DeviceType.", NULL},
-	{"is_user_annotation", function_event_avg_get_average, NULL, "A range of the user's.", (void *)FIELD_IS_USER_ANNOTATION},
+	{"is_user_annotation", function_event_avg_get_average, NULL, "A range of the user's.",
+	 (void *)FIELD_IS_USER_ANNOTATION},
 	{"cpu_children", get_of_first, NULL, "Children of the first event.", (void *)"cpu_children"},
 	{"cpu_parent", get_of_first, NULL, "Parent of the first event.", (void *)"cpu_parent"},
 	OPS_EXT_AVERAGE_GETSETS(function_event_avg_get_average),
@@ -243,8 +245,8 @@ void ops_ext_average_add(struct ops_average *total, const struct ops_average *ro
 
 /* The first thing added to an empty average gives it its key and all that describes it. */
 static void function_event_avg_take_over(struct function_event_avg_object *self, struct trace_object *trace,
-                      const struct ops_average *row, PyObject *use_device, bool by_input_shape, bool by_overload_name,
-                      bool with_flops)
+                                         const struct ops_average *row, PyObject *use_device, bool by_input_shape,
+                                         bool by_overload_name, bool with_flops)
 {
 	self->trace = (struct trace_object *)Py_XNewRef(trace);
 	Py_SETREF(self->use_device, Py_NewRef(use_device));
@@ -344,7 +346,7 @@ static int add_average(struct function_event_avg_object *self, struct function_e
 		return 0;
 	if (self->empty) {
 		function_event_avg_take_over(self, other->trace, &other->row, other->use_device, other->by_input_shape,
-		          other->by_overload_name, other->with_flops);
+		                             other->by_overload_name, other->with_flops);
 		return 0;
 	}
 	if (check_keys((PyObject *)self, (PyObject *)other) < 0)
@@ -396,8 +398,8 @@ static PyObject *avg_copy(PyObject *object, PyObject *unused)
 	(void)unused;
 	if (!copy)
 		return NULL;
-	function_event_avg_take_over(copy, self->trace, &self->row, self->use_device, self->by_input_shape, self->by_overload_name,
-	          self->with_flops);
+	function_event_avg_take_over(copy, self->trace, &self->row, self->use_device, self->by_input_shape,
+	                             self->by_overload_name, self->with_flops);
 	copy->empty = self->empty;
 	if (self->dict && !(copy->dict = PyDict_Copy(self->dict)))
 		Py_CLEAR(copy);

@@ -134,11 +134,11 @@ static PyObject *kineto_event_shown(PyObject *object, const char *attribute)
 	X(structured_input_shapes, "structured_input_shapes")                                      \
 	X(structured_input_strides, "structured_input_strides")
 
-#define DEFINE_SHOWN(method, attribute)                                                            \
-	static PyObject *kineto_##method(PyObject *object, PyObject *unused)                       \
-	{                                                                                          \
-		(void)unused;                                                                      \
-		return kineto_event_shown(object, attribute);                                                   \
+#define DEFINE_SHOWN(method, attribute) \
+	static PyObject *kineto_##method(PyObject *object, PyObject *unused) \
+	{ \
+		(void)unused; \
+		return kineto_event_shown(object, attribute); \
 	}
 SHOWN(DEFINE_SHOWN)
 #undef DEFINE_SHOWN

@@ -56,7 +56,8 @@ static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *
 }
 
 /* A name in at most so many columns; the number of those that it takes. */
-static unsigned live_text_put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look, unsigned columns)
+static unsigned live_text_put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look,
+                                   unsigned columns)
 {
 	const unsigned char *bytes = (const unsigned char *)row->name;
 	unsigned taken = 0;
@@ -173,7 +174,7 @@ static double share_of(const struct ops_live_state *state, const struct ops_live
 }
 
 static void live_text_put_row(struct line *line, const struct ops_live_state *state, const struct live_look *look,
-                    const struct ops_live_row *row)
+                              const struct ops_live_row *row)
 {
 	double share = share_of(state, row);
 	unsigned columns = look->columns >= 110 ? NAME_COLUMNS + look->columns - 110 : NAME_COLUMNS;

@@ -85,7 +85,7 @@ static size_t sort_refs(uint32_t *refs, size_t count)
 /* Merges the origins; `parts` take their refs from `views`, sorted by trace. On success views[i].ref is that in the new
  * trace. A new reference, or NULL with an exception set. */
 static struct trace_object *merge_views_merge(struct ops_ext_state *state, const struct origins *origins, struct located *views,
-                                  size_t count, bool whole)
+                                              size_t count, bool whole)
 {
 	struct ops_trace_part *parts = PyMem_Calloc(origins->trace_count, sizeof(*parts));
 	uint32_t *refs = PyMem_New(uint32_t, count), *moved = PyMem_New(uint32_t, count);

@@ -168,7 +168,8 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 		uint64_t numbers = tensor != Py_None ? module_registry_ask(tensor, "numel") : 0;
 
 		if (numbers)
-			parameters[count++] = (struct module_parameter){tensor, numbers, numbers * module_registry_ask(tensor, "element_size")};
+			parameters[count++] = (struct module_parameter){tensor, numbers,
+			                                                numbers * module_registry_ask(tensor, "element_size")};
 	}
 	Py_XDECREF(list);
 	PyMem_Free(registry->entries[index].parameters);

@@ -109,9 +109,9 @@ static int module_summary_put_number(PyObject *dict, const char *key, int64_t va
 
 static int put_metrics(PyObject *dict, const struct ops_module_row *row)
 {
-#define PUT_METRIC(name, text)                                                                     \
-	if (module_summary_put_number(dict, text, row->total[OPS_MODULE_##name]) < 0 ||                           \
-	    module_summary_put_number(dict, "self_" text, row->self[OPS_MODULE_##name]) < 0)                      \
+#define PUT_METRIC(name, text) \
+	if (module_summary_put_number(dict, text, row->total[OPS_MODULE_##name]) < 0 || \
+	    module_summary_put_number(dict, "self_" text, row->self[OPS_MODULE_##name]) < 0) \
 		return -1;
 	OPS_MODULE_METRICS(PUT_METRIC)
 #undef PUT_METRIC
@@ -155,7 +155,8 @@ static int put_module(PyObject *dict, const struct summary_object *self, const s
 
 	if (module_summary_put(dict, "name", ops_ext_text(row->name.bytes, row->name.size)) < 0 ||
 	    module_summary_put(dict, "path", ops_ext_text(row->path.bytes, row->path.size)) < 0 ||
-	    module_summary_put(dict, "parent", row->parent == OPS_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(row->parent)) < 0 ||
+	    module_summary_put(dict, "parent",
+	                       row->parent == OPS_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(row->parent)) < 0 ||
 	    module_summary_put_number(dict, "depth", row->depth) < 0 ||
 	    module_summary_put_number(dict, "parameters", (int64_t)row->parameter_count) < 0 ||
 	    module_summary_put_number(dict, "parameter_bytes", (int64_t)row->parameter_bytes) < 0 ||
@@ -173,8 +174,9 @@ static PyObject *row_dict(const struct summary_object *self, const struct ops_mo
 		return NULL;
 	if ((!is_class && put_module(dict, self, row) < 0) ||
 	    module_summary_put(dict, "class", ops_ext_text(row->class_name.bytes, row->class_name.size)) < 0 ||
-	    (is_class && module_summary_put_number(dict, "modules", row->modules) < 0) || module_summary_put_number(dict, "calls", (int64_t)row->calls) < 0 ||
-	    put_metrics(dict, row) < 0 || module_summary_put_number(dict, "cpu_peak_bytes", row->cpu_peak_bytes) < 0 ||
+	    (is_class && module_summary_put_number(dict, "modules", row->modules) < 0) ||
+	    module_summary_put_number(dict, "calls", (int64_t)row->calls) < 0 || put_metrics(dict, row) < 0 ||
+	    module_summary_put_number(dict, "cpu_peak_bytes", row->cpu_peak_bytes) < 0 ||
 	    module_summary_put_number(dict, "device_peak_bytes", row->device_peak_bytes) < 0)
 		Py_CLEAR(dict);
 	return dict;

@@ -166,8 +166,9 @@ PyObject *ops_ext_function_event_avg_rebuild(PyObject *type, PyObject *args)
 	const char *bytes;
 	Py_ssize_t size;
 
-	if (!state || !PyArg_ParseTuple(args, "Oy#Oppp:_rebuild", &object, &bytes, &size, &use_device, &by_input_shape,
-	                                &by_overload_name, &with_flops) ||
+	if (!state ||
+	    !PyArg_ParseTuple(args, "Oy#Oppp:_rebuild", &object, &bytes, &size, &use_device, &by_input_shape, &by_overload_name,
+	                      &with_flops) ||
 	    pickle_views_take_trace(state, object, &trace) < 0)
 		return NULL;
 	if (size == sizeof(row))

@@ -61,7 +61,8 @@ static bool is_c_call(const struct ops_trace *trace, uint32_t row)
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_string name = ops_trace_string(trace, events->name[row]);
 
-	return profiler_event_is_python(trace, row) && name.size > 0 && name.bytes[0] == '<' && memcmp(name.bytes, "<built-in", 9) == 0;
+	return profiler_event_is_python(trace, row) && name.size > 0 && name.bytes[0] == '<' &&
+	       memcmp(name.bytes, "<built-in", 9) == 0;
 }
 
 static enum raw_tag tag_of(const struct profiler_event_object *self)

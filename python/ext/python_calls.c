@@ -203,7 +203,7 @@ static bool python_calls_grow(struct calls_thread *thread)
 
 /* Fills the slot of a call that begins, and publishes it. */
 OPS_ALWAYS_INLINE void python_calls_begin(struct ops_slot *slot, struct ops_thread *thread, uint32_t function, uint32_t line,
-                             uint64_t start_ticks)
+                                          uint64_t start_ticks)
 {
 	slot->owner = NULL;
 	slot->end_ticks = 0;
@@ -220,8 +220,8 @@ OPS_ALWAYS_INLINE void python_calls_begin(struct ops_slot *slot, struct ops_thre
 }
 
 /* Opens a call; the caller has seen to the calls below it. */
-OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const struct ops_python_function *function, uintptr_t frame,
-                            uint32_t line, uint64_t start_ticks)
+OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const struct ops_python_function *function,
+                                         uintptr_t frame, uint32_t line, uint64_t start_ticks)
 {
 	const struct ops_collector *collector = recorder.collector;
 	uint64_t epoch = ops_collector_epoch(collector);
@@ -237,7 +237,8 @@ OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const stru
 	}
 	thread->calls[thread->count++] = (struct call){frame, slot, line};
 	if (OPS_LIKELY(slot != NULL))
-		python_calls_begin(slot, thread->recorder, function->number, line, start_ticks ? start_ticks : ops_ticks(collector->tsc));
+		python_calls_begin(slot, thread->recorder, function->number, line,
+		                   start_ticks ? start_ticks : ops_ticks(collector->tsc));
 }
 
 /* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot

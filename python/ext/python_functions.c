@@ -47,8 +47,8 @@ static bool reserve(struct ops_python_functions *functions)
 }
 
 /* Takes the reference to `take_name`, which may be NULL: then memory is out. */
-static struct ops_python_function *python_functions_add(struct ops_python_functions *functions, struct ops_python_function values,
-                                       PyObject *take_name)
+static struct ops_python_function *python_functions_add(struct ops_python_functions *functions,
+                                                        struct ops_python_function values, PyObject *take_name)
 {
 	struct ops_python_function *function = take_name && reserve(functions) ? PyMem_RawMalloc(sizeof(*function)) : NULL;
 
@@ -117,7 +117,8 @@ static bool python_functions_ends_with(const char *text, const char *end)
 /* Torch's record_function begins its range within __enter__ and ends it within __exit__: these calls would cut through it. */
 static bool is_range_method(const char *path, const char *name)
 {
-	return python_functions_ends_with(path, "torch/autograd/profiler.py") && (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
+	return python_functions_ends_with(path, "torch/autograd/profiler.py") &&
+	       (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
 }
 
 /* The function of importlib that the interpreter calls for a module that is not loaded. */
@@ -136,8 +137,8 @@ static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter,
 		return OPS_PYTHON_IMPORT;
 	if ((PyObject *)code == ops_ext_module_code())
 		return OPS_PYTHON_SKIP; /* a row of its own stands for it */
-	if (python_functions_matches(filter->exclude, path) || (filter->include && PyTuple_GET_SIZE(filter->include) &&
-	                                       !python_functions_matches(filter->include, path)))
+	if (python_functions_matches(filter->exclude, path) ||
+	    (filter->include && PyTuple_GET_SIZE(filter->include) && !python_functions_matches(filter->include, path)))
 		return OPS_PYTHON_SKIP;
 	return OPS_PYTHON_RECORD;
 }
@@ -298,7 +299,7 @@ struct ops_python_function *ops_python_import_of(struct ops_python_functions *fu
 		function = ops_python_find(functions, key, NULL);
 		if (!function)
 			function = python_functions_add(functions, (struct ops_python_function){.key = key, .owner = key},
-			               PyUnicode_FromFormat("import %U", key));
+			                                PyUnicode_FromFormat("import %U", key));
 		Py_DECREF(key);
 	}
 	PyErr_Clear();

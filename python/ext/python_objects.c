@@ -143,8 +143,8 @@ PyObject *ops_ext_module_info(const struct tensor_view *view, uint32_t row)
 		return NULL;
 	return ops_ext_raw_fields(view->state, "_NNModuleInfo",
 	                          Py_BuildValue("{sKsKsNsN}", "self_ptr",
-	                                        index < count ? (unsigned long long)modules[index].address : 0ULL, "cls_ptr", type,
-	                                        "cls_name", python_objects_class_name(trace, row), "parameters",
+	                                        index < count ? (unsigned long long)modules[index].address : 0ULL, "cls_ptr",
+	                                        type, "cls_name", python_objects_class_name(trace, row), "parameters",
 	                                        parameters ? show_parameters(view, parameters) : PyList_New(0)));
 }
 

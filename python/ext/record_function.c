@@ -443,15 +443,9 @@ static const char range_doc[] =
 	"records, and next to free while none does.";
 
 static PyType_Slot range_slots[] = {
-	{Py_tp_doc, (void *)range_doc},
-	{Py_tp_new, range_new},
-	{Py_tp_init, record_function_range_init},
-	{Py_tp_dealloc, range_dealloc},
-	{Py_tp_call, range_call},
-	{Py_tp_methods, range_methods},
-	{Py_tp_members, range_members},
-	{Py_tp_getset, range_properties},
-	{0, NULL},
+	{Py_tp_doc, (void *)range_doc}, {Py_tp_new, range_new},           {Py_tp_init, record_function_range_init},
+	{Py_tp_dealloc, range_dealloc}, {Py_tp_call, range_call},         {Py_tp_methods, range_methods},
+	{Py_tp_members, range_members}, {Py_tp_getset, range_properties}, {0, NULL},
 };
 
 static PyType_Spec range_spec = {

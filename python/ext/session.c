@@ -164,9 +164,7 @@ static void stop_devices(struct session_object *self, struct ops_recording *reco
 		return;
 	Py_BEGIN_ALLOW_THREADS
 	code = ops_device_stop(devices, recording, &error);
-	Py_END_ALLOW_THREADS
-	if (code)
-		Py_XSETREF(self->device_problem, session_text_of(error.text));
+	Py_END_ALLOW_THREADS if (code) Py_XSETREF(self->device_problem, session_text_of(error.text));
 }
 
 /* Borrows the texts of the tuple. */

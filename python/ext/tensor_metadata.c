@@ -237,7 +237,8 @@ static PyObject *tensor_of_input(const struct tensor_view *view, const struct op
 	else
 		device = storage || view->on_cpu ? ops_ext_tensor_device(0, -1) : Py_NewRef(Py_None);
 	return make_tensor(view, list_of_ints(item, 0, item->n), list_of_ints(item, item->n, strided ? item->n : 0),
-	                   tensor_metadata_dtype_of(item->dtype), ops_ext_imported("torch", strided ? "strided" : "sparse_coo"), device, memory);
+	                   tensor_metadata_dtype_of(item->dtype), ops_ext_imported("torch", strided ? "strided" : "sparse_coo"),
+	                   device, memory);
 }
 
 /* --- the tensors of a row and their storages ------------------------------------------------------------------------------- */
@@ -457,7 +458,7 @@ PyObject *ops_ext_tensor_of_storage(const struct tensor_view *view, const struct
 			return tensor_of_input(view, &item, storage, &memory);
 	}
 	/* No operator used it: bytes are all that is known. */
-	return make_tensor(view, Py_BuildValue("[K]", (unsigned long long)storage->bytes), Py_BuildValue("[i]", 1), tensor_metadata_dtype_of(0),
-	                   ops_ext_imported("torch", "strided"),
+	return make_tensor(view, Py_BuildValue("[K]", (unsigned long long)storage->bytes), Py_BuildValue("[i]", 1),
+	                   tensor_metadata_dtype_of(0), ops_ext_imported("torch", "strided"),
 	                   ops_ext_tensor_device((uint8_t)storage->device_type, (int)storage->device_index - 1), &memory);
 }

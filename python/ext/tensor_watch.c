@@ -94,7 +94,8 @@ static void *impl_of(const struct watch_object *self, PyObject *tensor)
 }
 
 /* Holds a storage. Without memory for that it is as if nobody had seen it. */
-static void tensor_watch_hold(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role)
+static void tensor_watch_hold(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
+                              enum ops_role role)
 {
 	void *storage = ops_ext_bridge()->storage_hold(impl, gradient);
 
@@ -126,8 +127,8 @@ static void tensor_watch_record(const char *name, size_t name_bytes, struct ops_
 }
 
 /* What is done with a tensor: hold its storage, or, at a step, tell at once what it is for. */
-static void tensor_watch_take(struct watch_object *self, const struct name *name, const void *impl, bool gradient, enum ops_role role,
-                 bool now)
+static void tensor_watch_take(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
+                              enum ops_role role, bool now)
 {
 	struct ops_storage storage;
 
@@ -137,7 +138,8 @@ static void tensor_watch_take(struct watch_object *self, const struct name *name
 		tensor_watch_record(name->text, name->size, &storage, role);
 }
 
-static void tensor_watch_take_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role, bool now)
+static void tensor_watch_take_tensor(struct watch_object *self, struct name *name, PyObject *tensor, enum ops_role role,
+                                     bool now)
 {
 	const void *impl = impl_of(self, tensor);
 	size_t size = name->size;
@@ -206,7 +208,8 @@ static void take_group(struct watch_object *self, PyObject *group, bool now)
 		if (tensor_watch_is_tensor(self, value)) {
 			append_key(&name, key);
 			tensor_watch_take_tensor(self, &name, value, OPS_ROLE_OPTIMIZER_STATE, now);
-		} else if (PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, "params") == 0 && PyList_Check(value)) {
+		} else if (PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, "params") == 0 &&
+		           PyList_Check(value)) {
 			for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++) {
 				PyObject *parameter = PyList_GET_ITEM(value, i);
 
@@ -364,7 +367,7 @@ static PyObject *watch_tell(PyObject *object, PyObject *ignored)
 
 		if (ops_ext_bridge()->storage_look(held->storage, &storage))
 			tensor_watch_record(held->name ? PyBytes_AS_STRING(held->name) : "",
-			       held->name ? (size_t)PyBytes_GET_SIZE(held->name) : 0, &storage, held->role);
+			                    held->name ? (size_t)PyBytes_GET_SIZE(held->name) : 0, &storage, held->role);
 	}
 	Py_RETURN_NONE;
 }

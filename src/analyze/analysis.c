@@ -381,7 +381,8 @@ static enum ops_code parse_rules(const struct analysis_run *run, enum event_rule
 	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
 }
 
-static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options, struct ops_buffer *out)
+static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options,
+                                     struct ops_buffer *out)
 {
 	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;

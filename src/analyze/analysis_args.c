@@ -92,8 +92,8 @@ enum ops_code analysis_list(const struct analysis_run *run, const char *name)
 
 	if (list.bytes[0] != '[')
 		return ops_string_is(list, "null") || ops_json_parse_integer(list, &number)
-		               ? OPS_OK
-		               : analysis_args_fail(run, name, "a list of whole numbers");
+			       ? OPS_OK
+			       : analysis_args_fail(run, name, "a list of whole numbers");
 	while (ops_json_next_element(&walk, &item))
 		if (!ops_json_parse_integer(item, &number))
 			return analysis_args_fail(run, name, "a list of whole numbers");

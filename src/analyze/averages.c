@@ -53,7 +53,7 @@ static bool is_annotation(uint8_t kind)
 
 /* What a group takes from its first event. */
 static void averages_describe(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
-		     struct ops_average *row)
+                              struct ops_average *row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t memory_count;

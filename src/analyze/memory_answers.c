@@ -61,7 +61,8 @@ static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
 }
 
 static enum ops_code memory_answers_write_peak(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
-                                const struct ops_memory_window *window, struct ops_json_writer *json, struct ops_error *error)
+                                               const struct ops_memory_window *window, struct ops_json_writer *json,
+                                               struct ops_error *error)
 {
 	struct ops_memory_peak peak = {0};
 	size_t size = 0, blocks = 0;
@@ -261,7 +262,8 @@ static void write_allocator(const struct ops_memory_timeline *timeline, const st
 	ops_json_close(json, ']');
 }
 
-static void memory_answers_write_curve(const struct ops_memory_timeline *timeline, const struct curve *curve, struct ops_json_writer *json)
+static void memory_answers_write_curve(const struct ops_memory_timeline *timeline, const struct curve *curve,
+                                       struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	write_device(json, curve->window->device);
@@ -355,19 +357,22 @@ static void write_block(const struct ops_memory_timeline *timeline, uint32_t num
 	uint32_t line = 0;
 	struct ops_string file = ops_memory_line(timeline, number, &line);
 
-	result_object_json(&table_block, 0, &(struct block_row){
-		.start_ns = block->start_ns == INT64_MIN ? RESULT_NULL : ops_difference(block->start_ns, origin_ns),
-		.end_ns = block->end_ns == INT64_MAX ? RESULT_NULL : ops_difference(block->end_ns, origin_ns),
-		.bytes = block->bytes,
-		.category = ops_memory_category_name((enum ops_memory_category)block->category),
-		.name = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
-		.operator = result_text_or_null(ops_memory_operator(timeline, number)),
-		.module = result_text_or_null(ops_memory_module(timeline, number)),
-		.file = result_text_or_null(file),
-		.line = file.size ? (int64_t)line : RESULT_NULL,
-		.shape = result_text_or_null(ops_memory_shape(timeline, number)),
-		.row = block->row == OPS_NONE ? RESULT_NULL : (int64_t)block->row,
-	}, json);
+	result_object_json(
+		&table_block, 0,
+		&(struct block_row){
+			.start_ns = block->start_ns == INT64_MIN ? RESULT_NULL : ops_difference(block->start_ns, origin_ns),
+			.end_ns = block->end_ns == INT64_MAX ? RESULT_NULL : ops_difference(block->end_ns, origin_ns),
+			.bytes = block->bytes,
+			.category = ops_memory_category_name((enum ops_memory_category)block->category),
+			.name = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
+			.operator= result_text_or_null(ops_memory_operator(timeline, number)),
+			.module = result_text_or_null(ops_memory_module(timeline, number)),
+			.file = result_text_or_null(file),
+			.line = file.size ? (int64_t)line : RESULT_NULL,
+			.shape = result_text_or_null(ops_memory_shape(timeline, number)),
+			.row = block->row == OPS_NONE ? RESULT_NULL : (int64_t)block->row,
+		},
+		json);
 }
 
 enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,

@@ -155,7 +155,8 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 	*block = *made;
 	block->end_ns = INT64_MAX;
 	*entry = number + 1;
-	if (!add_value(flow, number, start_ns) || !memory_blocks_add_edge(flow, memory_blocks_node_of(flow, made->row), life->value, true))
+	if (!add_value(flow, number, start_ns) ||
+	    !memory_blocks_add_edge(flow, memory_blocks_node_of(flow, made->row), life->value, true))
 		return NULL;
 	life->written_by = memory_blocks_node_of(flow, made->row);
 	return block;
@@ -337,7 +338,8 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 	if (block->shape || inputs == OPS_NONE || storage->bytes == 0)
 		return true;
 	list = ops_trace_inputs(flow->trace, inputs);
-	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) || memory_blocks_tensor_bytes(&tensor) != (int64_t)storage->bytes)
+	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) ||
+	    memory_blocks_tensor_bytes(&tensor) != (int64_t)storage->bytes)
 		return true;
 	ops_buffer_append_text(&text, "[");
 	for (uint16_t i = 0; i < tensor.n; i++)
@@ -502,7 +504,8 @@ static bool memory_blocks_follow(struct follower *follower)
 			bool report = at < record_count &&
 			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
 
-			if (report ? !memory_blocks_read_record(follower, &records[at++]) : !memory_blocks_read_role(follower, &roles[role++]))
+			if (report ? !memory_blocks_read_record(follower, &records[at++])
+			           : !memory_blocks_read_role(follower, &roles[role++]))
 				return false;
 		}
 		if (row < e->count && !memory_blocks_read_row(follower, (uint32_t)row))

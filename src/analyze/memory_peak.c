@@ -116,7 +116,7 @@ enum key { BY_OPERATOR, BY_MODULE, BY_LINE, BY_SHAPE };
 
 /* The live blocks by one key; what has none stands under "", unless nothing has one. False when memory is out. */
 static bool memory_peak_share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
-                      struct ops_memory_share **ret_shares, size_t *ret_count)
+                                  struct ops_memory_share **ret_shares, size_t *ret_count)
 {
 	struct ops_memory_share *shares = ops_realloc_array(NULL, peak->block_count + 1, sizeof(*shares));
 

@@ -99,8 +99,10 @@ static void write_shares(struct page *page, const char *title, const struct ops_
 	for (size_t i = 0; i < limited(page, count); i++) {
 		struct ops_string name = place_text(shares[i].name, shares[i].line, &scratch);
 
-		result_add(&table, &(struct line_row){.bytes = shares[i].bytes, .percent = memory_peak_text_percent_of(page, shares[i].bytes),
-		                                      .blocks = shares[i].blocks, .name = name.size ? name : ops_string_of("(none)")});
+		result_add(&table, &(struct line_row){.bytes = shares[i].bytes,
+		                                      .percent = memory_peak_text_percent_of(page, shares[i].bytes),
+		                                      .blocks = shares[i].blocks,
+		                                      .name = name.size ? name : ops_string_of("(none)")});
 	}
 	table.failed |= scratch.failed;
 	memory_peak_text_write_table(page, &table, count);
@@ -133,15 +135,17 @@ static void write_blocks(struct page *page)
 		struct ops_string file = ops_memory_line(timeline, number, &line);
 
 		result_add(&table, &(struct line_row){
-			.bytes = block->bytes,
-			.percent = memory_peak_text_percent_of(page, block->bytes),
-			.category = ops_string_of(ops_memory_category_name((enum ops_memory_category)block->category)),
-			.tensor = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
-			.operator = block->start_ns == INT64_MIN ? ops_string_of("(before the recording)")
-			                                         : result_text_or_null(ops_memory_operator(timeline, number)),
-			.module = result_text_or_null(ops_memory_module(timeline, number)),
-			.place = place_text(file, file.size ? line : 0, &scratch),
-		});
+					   .bytes = block->bytes,
+					   .percent = memory_peak_text_percent_of(page, block->bytes),
+					   .category = ops_string_of(
+						   ops_memory_category_name((enum ops_memory_category)block->category)),
+					   .tensor = result_text_or_null(ops_trace_string(timeline->trace, block->name)),
+					   .operator= block->start_ns == INT64_MIN
+					           ? ops_string_of("(before the recording)")
+					           : result_text_or_null(ops_memory_operator(timeline, number)),
+					   .module = result_text_or_null(ops_memory_module(timeline, number)),
+					   .place = place_text(file, file.size ? line : 0, &scratch),
+				   });
 	}
 	table.failed |= scratch.failed;
 	memory_peak_text_write_table(page, &table, 0);

@@ -138,8 +138,8 @@ static bool assign_accumulations(struct module_costs *costs)
 
 /* --- costs ---------------------------------------------------------------------------------------------------------- */
 
-static void module_costs_add(struct module_costs *costs, uint32_t unit, enum ops_module_metric forward, enum ops_module_metric backward,
-                int64_t value)
+static void module_costs_add(struct module_costs *costs, uint32_t unit, enum ops_module_metric forward,
+                             enum ops_module_metric backward, int64_t value)
 {
 	const struct module_unit *to = unit == OPS_NONE ? NULL : &costs->units.items[unit];
 	int64_t *sum;
@@ -176,7 +176,7 @@ static bool add_flops(struct module_costs *costs)
 	for (size_t event = 0; formulas && event < costs->events->count; event++)
 		if (costs->unit_of[event] != OPS_NONE && costs->events->kind[event] == OPS_EVENT_CPU_OP)
 			module_costs_add(costs, costs->unit_of[event], OPS_MODULE_FLOPS, OPS_MODULE_BACKWARD_FLOPS,
-			    ops_flops_of(costs->trace, (uint32_t)event, formulas));
+			                 ops_flops_of(costs->trace, (uint32_t)event, formulas));
 	ops_free(formulas);
 	return formulas != NULL;
 }
@@ -189,7 +189,7 @@ static bool add_device_times(struct module_costs *costs)
 	for (size_t row = 0; launchers && row < events->count; row++)
 		if (ops_kind_is_work(events->kind[row]) && launchers[row] != OPS_NONE)
 			module_costs_add(costs, costs->unit_of[launchers[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
-			    ops_difference(events->end_ns[row], events->start_ns[row]));
+			                 ops_difference(events->end_ns[row], events->start_ns[row]));
 	return launchers != NULL;
 }
 

@@ -70,7 +70,8 @@ static int module_text_compare_rows(const void *a, const void *b, void *context)
 }
 
 /* Walks down the tree and notes the rows that are called or hold such. Roots are the children of row `count`. */
-static void module_text_walk(struct sheet *sheet, const uint32_t *first, const uint32_t *next, const uint8_t *called, uint32_t max_depth)
+static void module_text_walk(struct sheet *sheet, const uint32_t *first, const uint32_t *next, const uint8_t *called,
+                             uint32_t max_depth)
 {
 	uint32_t at = first[sheet->row_count];
 
@@ -186,7 +187,8 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 }
 
 /* False when memory is out. */
-static bool module_text_write_text(const struct sheet *sheet, const struct ops_module_text_options *options, struct ops_buffer *out)
+static bool module_text_write_text(const struct sheet *sheet, const struct ops_module_text_options *options,
+                                   struct ops_buffer *out)
 {
 	struct result_table table = {.scaled = true, .copies = true};
 	bool done;

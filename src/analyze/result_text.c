@@ -200,7 +200,9 @@ static bool fit_terminal(struct terminal *terminal)
 	fit_columns(fit, count, GAP, terminal->room);
 	for (size_t i = 0; i < count; i++) {
 		terminal->columns[i].fit = fit[i];
-		for (size_t row = 0; terminal->room && result_text_is_text(terminal->table, i) && row < result_table_rows(terminal->table); row++)
+		for (size_t row = 0;
+		     terminal->room && result_text_is_text(terminal->table, i) && row < result_table_rows(terminal->table);
+		     row++)
 			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_FORMAT_TEXT, number),
 			                 fit[i].width);
 	}
@@ -226,7 +228,8 @@ static void append_line(struct terminal *terminal, size_t line)
 		if (terminal->room)
 			text = fit_name(&terminal->columns[i].names, text, width);
 		append_spaces(terminal->out, i ? GAP : 0);
-		append_padded(terminal->out, text, i == last && result_text_is_text(table, i) ? 0 : width, !result_text_is_text(table, i));
+		append_padded(terminal->out, text, i == last && result_text_is_text(table, i) ? 0 : width,
+		              !result_text_is_text(table, i));
 	}
 	ops_buffer_append(terminal->out, "\n", 1);
 }

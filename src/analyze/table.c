@@ -358,7 +358,8 @@ static void table_write_text(struct ops_table *t, const uint32_t *order)
 	fit_note_end(&note, &t->out, t->options->columns);
 }
 
-static enum ops_code table_make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *), struct ops_error *error)
+static enum ops_code table_make(struct ops_table *t, void (*write)(struct ops_table *, const uint32_t *),
+                                struct ops_error *error)
 {
 	uint32_t *order = NULL;
 	enum ops_code code = OPS_OK;

@@ -98,8 +98,10 @@ static void table_html_append_cell(struct ops_table *t, enum ops_table_column co
 	if (column == OPS_COLUMN_NAME)
 		table_html_append_text(t, true, ops_average_name(t->trace, row), letters);
 	else if (column == OPS_COLUMN_OVERLOAD)
-		table_html_append_text(t, false, row->overload == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_string(t->trace, row->overload),
-		            letters);
+		table_html_append_text(t, false,
+		                       row->overload == OPS_NONE ? (struct ops_string){"", 0}
+		                                                 : ops_trace_string(t->trace, row->overload),
+		                       letters);
 	else if (column == OPS_COLUMN_SHAPES)
 		table_html_append_text(t, false, ops_table_shapes_text(t, row->inputs), t->options->max_shapes_column_width);
 	else if (column == OPS_COLUMN_SOURCE)
@@ -119,7 +121,8 @@ static void table_html_append_head(struct ops_table *t)
 		if (!ops_table_has_column(t, column))
 			continue;
 		ops_table_title(t, column);
-		ops_buffer_append_text(&t->out, table_html_is_text(column) ? "<th scope=\"col\" class=\"t\">" : "<th scope=\"col\">");
+		ops_buffer_append_text(&t->out,
+		                       table_html_is_text(column) ? "<th scope=\"col\" class=\"t\">" : "<th scope=\"col\">");
 		ops_markup_append(&t->out, t->scratch.bytes, t->scratch.size, SIZE_MAX);
 		ops_buffer_append_text(&t->out, "</th>");
 	}

@@ -125,7 +125,7 @@ static double table_sort_mean_us(int64_t ns, uint64_t count)
 }
 
 static uint64_t table_sort_number_of(const struct attribute *attribute, const struct ops_stacks *stacks,
-			  const struct ops_average *row)
+                                     const struct ops_average *row)
 {
 	const char *field = (const char *)row + attribute->offset;
 	int64_t integer;
@@ -233,7 +233,8 @@ static int compare_stacks(const struct ops_stacks *stacks, uint64_t a, uint64_t 
 
 		if (!x_more || !y_more)
 			return x_more - y_more;
-		order = table_sort_compare_bytes(ops_stack_text(stacks, frames[x].name), ops_stack_text(stacks, frames[y].name));
+		order = table_sort_compare_bytes(ops_stack_text(stacks, frames[x].name),
+		                                 ops_stack_text(stacks, frames[y].name));
 		if (order != 0)
 			return order;
 	}

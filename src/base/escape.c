@@ -144,8 +144,9 @@ void ops_markdown_append(struct ops_buffer *out, const char *bytes, size_t size)
 
 	/* What is between may be markup, or a part of a link, only where no word or number is before it. */
 	for (size_t i = 0; i < size && is_plain; i++)
-		is_plain = escape_is_word(bytes[i]) || (i && i + 1 < size && memchr(" _-,.", bytes[i], 5) && escape_is_word(bytes[i - 1]) &&
-		                                 (bytes[i] != '.' || escape_is_digit(bytes[i - 1]))) ||
+		is_plain = escape_is_word(bytes[i]) ||
+		           (i && i + 1 < size && memchr(" _-,.", bytes[i], 5) && escape_is_word(bytes[i - 1]) &&
+		            (bytes[i] != '.' || escape_is_digit(bytes[i - 1]))) ||
 		           (i && bytes[i] == ' ' && bytes[i - 1] == ',');
 	if (is_plain || is_signed_number(bytes, size))
 		ops_buffer_append(out, bytes, size);

@@ -77,7 +77,8 @@ static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool f
 		return OPS_OK;
 	}
 	if (!first && next != ',')
-		return json_list_fail(reader, reader->window.at, next ? "',' or the end of a list is expected" : "the text ends early");
+		return json_list_fail(reader, reader->window.at,
+		                      next ? "',' or the end of a list is expected" : "the text ends early");
 	if (!first) {
 		reader->window.at++;
 		code = json_list_peek(reader, &next);

@@ -331,7 +331,8 @@ static bool is_args(const struct ops_json_member *member)
 	return member->key_size == 4 && memcmp(member->key, "args", 4) == 0;
 }
 
-static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *cursor, struct ops_json_object *object, bool of_args)
+static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *cursor, struct ops_json_object *object,
+                                                    bool of_args)
 {
 	struct ops_json_member *members = of_args ? object->args : object->members;
 	uint32_t count = 0;

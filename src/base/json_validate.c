@@ -148,7 +148,7 @@ static bool parse_close(struct scan *scan)
 		}
 		if (json_validate_peek(scan) != (object ? '}' : ']'))
 			return json_validate_refuse(scan, object ? "a comma or a closing brace is missing"
-			                           : "a comma or a closing bracket is missing");
+			                                         : "a comma or a closing bracket is missing");
 		scan->at++;
 		scan->depth--;
 	}

@@ -36,7 +36,7 @@ static size_t run_end(const uint32_t *rows, size_t start, size_t count, ops_befo
 
 /* Merges two neighbouring runs from `rows` into the same place of `out`. */
 static void order_merge(const uint32_t *rows, uint32_t *out, size_t start, size_t middle, size_t end, ops_before *before,
-                  const void *context)
+                        const void *context)
 {
 	size_t left = start;
 	size_t right = middle;

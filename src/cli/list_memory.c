@@ -68,8 +68,12 @@ static bool list_memory_print_text(const struct ops_rank *worker, size_t top, bo
 
 int cli_memory(char **arguments)
 {
-	static const struct cli_table table = {
-		.command = "memory", .usage = usage, .top = "10", .has_at = true, .print_text = list_memory_print_text, .table = OPS_VIEW_MEMORY};
+	static const struct cli_table table = {.command = "memory",
+	                                       .usage = usage,
+	                                       .top = "10",
+	                                       .has_at = true,
+	                                       .print_text = list_memory_print_text,
+	                                       .table = OPS_VIEW_MEMORY};
 
 	return cli_show_table(arguments, &table);
 }

@@ -38,9 +38,13 @@ static bool list_modules_print_text(const struct ops_rank *worker, size_t top, b
 
 int cli_modules(char **arguments)
 {
-	static const struct cli_table table = {
-		.command = "modules", .usage = usage, .top = "0", .flag = "--by-class", .print_text = list_modules_print_text,
-		.table = OPS_VIEW_MODULES, .flagged_table = OPS_VIEW_MODULE_CLASSES};
+	static const struct cli_table table = {.command = "modules",
+	                                       .usage = usage,
+	                                       .top = "0",
+	                                       .flag = "--by-class",
+	                                       .print_text = list_modules_print_text,
+	                                       .table = OPS_VIEW_MODULES,
+	                                       .flagged_table = OPS_VIEW_MODULE_CLASSES};
 
 	return cli_show_table(arguments, &table);
 }

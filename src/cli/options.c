@@ -69,7 +69,7 @@ static int options_parse(char **arguments, size_t *at, const struct cli_option *
 
 /* A word of the command line at arguments[*at]: an option, or a path, which is kept behind the others. */
 static int options_parse_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
-                     bool *only_paths)
+                              bool *only_paths)
 {
 	char *word = arguments[*at];
 

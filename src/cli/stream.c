@@ -219,8 +219,12 @@ bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t readers;
 
-	*stream = (struct cli_stream){.ahead = ahead, .flags = flags, .lock = PTHREAD_MUTEX_INITIALIZER, .shown_ns = stream_now_ns(),
-	                              .changed = PTHREAD_COND_INITIALIZER, .show = isatty(STDERR_FILENO)};
+	*stream = (struct cli_stream){.ahead = ahead,
+	                              .flags = flags,
+	                              .lock = PTHREAD_MUTEX_INITIALIZER,
+	                              .shown_ns = stream_now_ns(),
+	                              .changed = PTHREAD_COND_INITIALIZER,
+	                              .show = isatty(STDERR_FILENO)};
 	if (!cli_files_find_all(&stream->files, paths, count, flags & CLI_ANY_FILE))
 		return false;
 	stream->slots = calloc(stream->files.list.count, sizeof(*stream->slots));

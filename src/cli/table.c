@@ -121,9 +121,8 @@ int cli_table(char **arguments)
 		return CLI_EXIT_USAGE;
 	}
 	if (cli_one_trace_read(&traces, path))
-		code = choice == OPS_FORMAT_TEXT
-		               ? table_print_text(traces.workers[0].trace, &request)
-		               : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
+		code = choice == OPS_FORMAT_TEXT ? table_print_text(traces.workers[0].trace, &request)
+		                                 : print_data(traces.workers[0].trace, &request, (enum ops_format)choice);
 	cli_traces_release(&traces);
 	return cli_status(code);
 }

@@ -33,7 +33,7 @@ static bool print_texts(struct cli_stream *stream, const struct cli_table *table
 }
 
 static bool table_command_print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format,
-                        size_t top, bool flag, const int64_t *at_ns)
+                                      size_t top, bool flag, const int64_t *at_ns)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
 	const struct ops_view_table_options options = {

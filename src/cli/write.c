@@ -72,7 +72,7 @@ void cli_report_written(const char *path, size_t events, size_t total)
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code write_write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
-                                  struct ops_error *error)
+                                        struct ops_error *error)
 {
 	struct ops_event_list events;
 	struct ops_rows rows;

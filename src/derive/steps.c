@@ -113,7 +113,8 @@ static uint8_t steps_class_of(struct finder *finder, size_t row)
 	return finder->names[name];
 }
 
-static bool steps_add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row, uint32_t track)
+static bool steps_add_step(struct finder *finder, int64_t number, int64_t start_ns, int64_t end_ns, uint32_t row,
+                           uint32_t track)
 {
 	struct ops_step *step = OPS_ARRAY_PUSH(&finder->steps->list);
 
@@ -133,7 +134,8 @@ static bool find_marked(struct finder *finder)
 		if (!is_range(events, row) || steps_class_of(finder, row) != STEP)
 			continue;
 		ops_step_number(ops_trace_string(finder->trace, events->name[row]), &number);
-		if (!steps_add_step(finder, number, events->start_ns[row], events->end_ns[row], (uint32_t)row, events->track[row]))
+		if (!steps_add_step(finder, number, events->start_ns[row], events->end_ns[row], (uint32_t)row,
+		                    events->track[row]))
 			return false;
 	}
 	return true;
@@ -248,7 +250,8 @@ static bool steps_derive(struct finder *finder)
 			if (is_range(events, row) && events->name[row] == process->optimizer)
 				done = end_by_optimizer(finder, process, row);
 		} else if (process->optimizer == OPS_NONE && process->batch_track == track) {
-			done = take_batch_row(finder, process, row, is_range(events, row) && steps_class_of(finder, row) == BATCH);
+			done = take_batch_row(finder, process, row,
+			                      is_range(events, row) && steps_class_of(finder, row) == BATCH);
 		}
 	}
 	/* The step of the last batch lasts to the thread's last operator. */

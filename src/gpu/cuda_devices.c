@@ -207,9 +207,10 @@ static void put_properties(CUdevice device, uint32_t ordinal, const struct ops_m
 	                  cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK));
 	ops_buffer_printf(json, ",\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u", known->warp_size,
 	                  cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK), known->count);
-	ops_buffer_printf(json, ",\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,\"sharedMemPerMultiprocessor\":%u}",
-	                  known->registers, cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-	                  known->shared_bytes);
+	ops_buffer_printf(
+		json, ",\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,\"sharedMemPerMultiprocessor\":%u}",
+		known->registers, cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+		known->shared_bytes);
 }
 
 void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, struct ops_buffer *json)
@@ -225,8 +226,10 @@ void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, st
 			.warp_size = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
 			.threads_max = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
 			.registers = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
-			.shared_bytes = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-			.shared_reserved_bytes = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+			.shared_bytes = cuda_devices_attribute(device,
+			                                       CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+			.shared_reserved_bytes = cuda_devices_attribute(device,
+			                                                CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
 			.blocks_max = cuda_devices_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
 		};
 	put_properties(device, ordinal, ret_device, json);

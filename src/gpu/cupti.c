@@ -272,8 +272,8 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 static enum ops_code start_drain(struct cupti_session *session, struct ops_error *error)
 {
 	return ops_thread_start(&session->drain, cupti_drain, session)
-	               ? OPS_OK
-	               : ops_fault(error, OPS_NO_MEMORY, "cannot start a thread for CUPTI's records");
+		       ? OPS_OK
+		       : ops_fault(error, OPS_NO_MEMORY, "cannot start a thread for CUPTI's records");
 }
 
 static void stop_drain(struct cupti_session *session)

@@ -92,7 +92,8 @@ void ops_cupti_take_name(struct ops_cupti_decoder *decoder, const void *bytes, s
 
 /* --- counters ------------------------------------------------------------------------------------------------------- */
 
-static void cupti_extras_add_counter(struct ops_cupti_decoder *decoder, struct ops_activity *activity, const char *name, double value)
+static void cupti_extras_add_counter(struct ops_cupti_decoder *decoder, struct ops_activity *activity, const char *name,
+                                     double value)
 {
 	activity->name = ops_activities_text(decoder->activities, name, strlen(name));
 	activity->value = value;

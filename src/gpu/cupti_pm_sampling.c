@@ -82,7 +82,7 @@ static CUptiResult clear_counters(struct ops_cupti_sampler *sampler)
 }
 
 static enum ops_code cupti_pm_sampling_open_target(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device,
-                                 struct ops_error *error)
+                                                   struct ops_error *error)
 {
 	PARAMS(CUpti_PmSampling_Enable_Params, enable, .deviceIndex = sampler->metrics.device);
 	PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size, .pMetricNames = sampler->metrics.names,
@@ -327,7 +327,8 @@ enum ops_code ops_cupti_sampler_run(struct ops_cupti_sampler *sampler, bool on,
 }
 
 /* What is sampled, for the trace's metadata. */
-static bool cupti_pm_sampling_describe(struct ops_cupti_sampler *sampler, struct ops_activities *activities, const uint32_t *names)
+static bool cupti_pm_sampling_describe(struct ops_cupti_sampler *sampler, struct ops_activities *activities,
+                                       const uint32_t *names)
 {
 	struct ops_buffer json = {0};
 	bool kept;

@@ -164,7 +164,8 @@ uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size
 
 /* --- calls and what else there is ----------------------------------------------------------------------------------- */
 
-static void cupti_records_read_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+static void cupti_records_read_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                                    struct ops_activity *activity)
 {
 	const CUpti_ActivityAPI *record = bytes;
 	bool runtime = record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;

@@ -108,7 +108,8 @@ static int cupti_sync_compare_events(const void *a, const void *b)
 }
 
 /* The last time an event was recorded before it was waited for; NULL when that is not known. */
-static const struct ops_cupti_event *cupti_sync_find_event(const struct ops_cupti_decoder *decoder, const struct ops_cupti_sync *sync)
+static const struct ops_cupti_event *cupti_sync_find_event(const struct ops_cupti_decoder *decoder,
+                                                           const struct ops_cupti_sync *sync)
 {
 	const struct ops_cupti_event wanted = {sync->context, sync->event, (uint32_t)sync->activity.correlation, 0};
 	size_t low = 0;

@@ -196,8 +196,7 @@ static const char *device_work_category_of(const struct ops_activity *activity)
 }
 
 /* Adds what ran on a stream; `call` started it, NULL when that is not known. */
-static bool read_work(struct recording_devices *devices, const struct ops_activity *activity,
-                      const struct recording_call *call)
+static bool read_work(struct recording_devices *devices, const struct ops_activity *activity, const struct recording_call *call)
 {
 	static const uint8_t kinds[] = {
 		[OPS_ACTIVITY_KERNEL] = OPS_EVENT_KERNEL,
@@ -398,7 +397,7 @@ bool recording_devices_take_work(struct recording_devices *devices)
 	clear_work(devices);
 	work = order_work(devices->activities, &count);
 	ok = work && order_met(devices) && device_work_join(devices, work, count) && add_processes(devices) &&
-	          list_metadata(devices);
+	     list_metadata(devices);
 
 	ops_free(work);
 	if (ok)

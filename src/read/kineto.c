@@ -125,7 +125,8 @@ static enum step parse_element(struct kineto_reader *reader)
 				ops_builder_notes(reader->builder, OPS_NOTE_COMMA, object->commas,
 				                  ops_json_offset(window, object->comma));
 			if (!kineto_take_event(reader))
-				return reader->failure ? kineto_fail(reader, window->at, reader->failure) : kineto_fail_memory(reader),
+				return reader->failure ? kineto_fail(reader, window->at, reader->failure)
+				                       : kineto_fail_memory(reader),
 				       STEP_FAIL;
 		}
 		window->at = (char *)cursor.at;
@@ -369,8 +370,8 @@ static bool kineto_parse_members(struct kineto_reader *reader)
 			continue;
 		}
 		if (first != '"' || !comma)
-			return kineto_fail(reader, reader->window.at, comma ? "a name in quotes is expected"
-			                                             : "',' or '}' is expected");
+			return kineto_fail(reader, reader->window.at,
+			                   comma ? "a name in quotes is expected" : "',' or '}' is expected");
 		comma = false;
 		count++;
 		if (!kineto_parse_member(reader))
@@ -395,8 +396,9 @@ static void kineto_parse_document(struct kineto_reader *reader)
 	if (reader->code)
 		return;
 	if (first != '{' && first != '[') {
-		kineto_fail(reader, reader->window.at, first || reader->window.at < reader->window.end
-		                                        ? "not a trace: neither '{' nor '['" : "the file is empty");
+		kineto_fail(reader, reader->window.at,
+		            first || reader->window.at < reader->window.end ? "not a trace: neither '{' nor '['"
+		                                                            : "the file is empty");
 		return;
 	}
 	whole = first == '{' ? kineto_parse_members(reader) : kineto_parse_events(reader);
@@ -505,7 +507,7 @@ static void kineto_release(struct kineto_reader *reader)
 /* --- from where ----------------------------------------------------------------------------------------------------- */
 
 static enum ops_code kineto_read_source(struct ops_source *take_source, const struct ops_read_options *options,
-                                 struct ops_trace **ret_trace, struct ops_error *error)
+                                        struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct kineto_reader *reader = ops_alloc_zeroed(1, sizeof(*reader));
 	enum ops_code code;

@@ -174,7 +174,7 @@ static bool parse_raw_name(struct kineto_reader *reader, const struct ops_json_m
 
 /* "file:line", of which a recording's file follows from its rows. */
 static bool parse_call_from(const struct kineto_reader *reader, const struct ops_json_member *member,
-                           struct ops_new_event *event)
+                            struct ops_new_event *event)
 {
 	const char *end = member->value + member->value_size;
 	struct ops_json_member line = {.value = end, .type = OPS_JSON_NUMBER};
@@ -190,7 +190,7 @@ static bool parse_call_from(const struct kineto_reader *reader, const struct ops
 }
 
 static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
-                            struct ops_new_event *event, struct kineto_own_args *own)
+                             struct ops_new_event *event, struct kineto_own_args *own)
 {
 	int64_t value;
 
@@ -211,7 +211,8 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 		event->scope = (uint8_t)value;
 		return true;
 	case ARG_MODULE:
-		return kineto_args_parse_number(member, 0, (int64_t)reader->module_count - 1, &value) && kineto_args_parse_id(member, &event->module);
+		return kineto_args_parse_number(member, 0, (int64_t)reader->module_count - 1, &value) &&
+		       kineto_args_parse_id(member, &event->module);
 	case ARG_STORAGES:
 		return kineto_take_storages(reader, member, &event->storages);
 	case ARG_END_TRACK:
@@ -295,7 +296,7 @@ static void append_member(struct ops_buffer *out, const struct ops_json_member *
 
 /* Finds or makes the input list; what it does not hold is kept in `text`. False when memory is out. */
 static bool parse_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[INPUT_COUNT],
-                        struct ops_new_event *event)
+                         struct ops_new_event *event)
 {
 	struct kineto_inputs *inputs;
 	uint32_t text;

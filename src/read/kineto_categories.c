@@ -54,10 +54,12 @@ static const struct {
 /* The category of MTIA's jobs, copies and firmware is not one of kernels, and no name of their threads says "stream". */
 static bool is_on_device(uint8_t kind, const char *text, size_t size)
 {
-	return ops_kind_is_work(kind) || kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC || KINETO_IS(text, size, "mtia_ccp_events");
+	return ops_kind_is_work(kind) || kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC ||
+	       KINETO_IS(text, size, "mtia_ccp_events");
 }
 
-static void kineto_categories_classify(struct kineto_reader *reader, const char *text, size_t size, struct kineto_category *category)
+static void kineto_categories_classify(struct kineto_reader *reader, const char *text, size_t size,
+                                       struct kineto_category *category)
 {
 	const char *own;
 

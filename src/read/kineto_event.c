@@ -72,7 +72,7 @@ static void cut_overload(struct kineto_reader *reader, const struct kineto_event
 
 /* Fills in the rest. False when the reader cannot go on. */
 static bool kineto_event_describe(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event,
-                     struct kineto_own_args *own)
+                                  struct kineto_own_args *own)
 {
 	struct kineto_category category = kineto_category_of(reader, e->cat);
 
@@ -184,8 +184,8 @@ static bool parse_instant(struct kineto_reader *reader, const struct kineto_even
 }
 
 /* Begins an event whose end comes later. */
-static bool kineto_event_begin(struct kineto_reader *reader, const struct kineto_event *e, struct kineto_open *ret_open, uint16_t flags,
-                  uint32_t *ret_track)
+static bool kineto_event_begin(struct kineto_reader *reader, const struct kineto_event *e, struct kineto_open *ret_open,
+                               uint16_t flags, uint32_t *ret_track)
 {
 	struct ops_new_event event = {OPS_NEW_EVENT, .flags = flags};
 	struct kineto_own_args own;

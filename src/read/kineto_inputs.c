@@ -52,7 +52,7 @@ static int kineto_inputs_put_ints(struct ops_buffer *out, const struct ops_json_
 
 /* A tensor of these sizes and, if there are as many, strides. */
 static bool kineto_inputs_put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_json_member *sizes,
-                       const struct ops_json_member *strides)
+                                     const struct ops_json_member *strides)
 {
 	struct ops_input_head head = {OPS_INPUT_TENSOR, dtype, 0};
 	size_t start = out->size;
@@ -87,7 +87,8 @@ static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member
 	for (; ops_json_take_element(&size_cursor, &size); count++) {
 		bool has_stride = ops_json_take_element(&stride_cursor, &stride);
 
-		if (count == ITEMS_MAX || size.type != '[' || !kineto_inputs_put_tensor(out, 0, &size, has_stride ? &stride : NULL))
+		if (count == ITEMS_MAX || size.type != '[' ||
+		    !kineto_inputs_put_tensor(out, 0, &size, has_stride ? &stride : NULL))
 			return false;
 	}
 	if (!out->failed)

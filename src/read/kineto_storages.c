@@ -35,7 +35,8 @@ static bool parse_whole(const struct ops_json_member *array, struct ops_storage 
 	if (count < 2 || !kineto_integer(&fields[0], &address) ||
 	    !kineto_storages_parse_number(&fields[1], (int64_t)OPS_STORAGE_BYTES_MAX, &bytes))
 		return false;
-	if (count > 2 && (count < WHOLE_FIELDS || !kineto_storages_parse_number(&fields[2], 63, &type) || !kineto_storages_parse_number(&fields[3], 255, &index)))
+	if (count > 2 && (count < WHOLE_FIELDS || !kineto_storages_parse_number(&fields[2], 63, &type) ||
+	                  !kineto_storages_parse_number(&fields[3], 255, &index)))
 		return false;
 	*ret_storage = (struct ops_storage){.address = (uint64_t)address, .bytes = (uint64_t)bytes & OPS_STORAGE_BYTES_MAX,
 	                                    .device_type = (uint64_t)type & 63, .device_index = (uint64_t)index & 255};
@@ -44,7 +45,7 @@ static bool parse_whole(const struct ops_json_member *array, struct ops_storage 
 
 /* A place in the table, or a whole storage. */
 static bool kineto_storages_parse_place(const struct kineto_reader *reader, const struct ops_json_member *value,
-                       struct ops_storage *ret_storage)
+                                        struct ops_storage *ret_storage)
 {
 	int64_t place, count = (int64_t)reader->storages.count;
 

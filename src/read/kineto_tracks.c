@@ -13,7 +13,7 @@
 
 /* A process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set by "stream 7". */
 static int64_t kineto_tracks_parse_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
-                         struct kineto_place *place, bool *ret_stream)
+                                        struct kineto_place *place, bool *ret_stream)
 {
 	struct ops_json_member number;
 	int64_t id;
@@ -127,7 +127,7 @@ static struct ops_process *find_process(struct kineto_reader *reader, const stru
 }
 
 static void parse_process_row(struct kineto_reader *reader, const struct ops_json_member *name,
-                             const struct ops_json_member *pid)
+                              const struct ops_json_member *pid)
 {
 	const struct ops_json_member *text = kineto_find_arg(reader, "name");
 	const struct ops_json_member *labels = kineto_find_arg(reader, "labels");

@@ -119,7 +119,8 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 	for (size_t i = 0; i < turn->open.count; i++) {
 		struct recording_open *range = &turn->open.items[i];
 
-		if (range->can_move && !range->is_moved && range->end_ns > time_ns && !recording_coroutines_is_running(range, turn->greenlet, contexts))
+		if (range->can_move && !range->is_moved && range->end_ns > time_ns &&
+		    !recording_coroutines_is_running(range, turn->greenlet, contexts))
 			move(coroutines, turn, range);
 	}
 	return true;
@@ -176,8 +177,12 @@ void recording_coroutines_open(struct recording_coroutines *coroutines, struct r
 {
 	bool is_range = event->kind == OPS_EVENT_USER_ANNOTATION;
 	struct recording_open range = {
-		.start_ns = event->start_ns, .end_ns = event->end_ns, .row = row,
-		.greenlet = turn->greenlet, .context = turn->context, .coroutine = turn->coroutine,
+		.start_ns = event->start_ns,
+		.end_ns = event->end_ns,
+		.row = row,
+		.greenlet = turn->greenlet,
+		.context = turn->context,
+		.coroutine = turn->coroutine,
 		.can_move = is_held || (is_range && !recording_coroutines_is_step(coroutines, event)),
 	};
 
@@ -227,8 +232,8 @@ static uint32_t recording_coroutines_name_track(struct recording_coroutines *cor
 	return id;
 }
 
-static struct recording_coroutine_track *recording_coroutines_add_track(struct recording_coroutines *coroutines, uint32_t coroutine, int64_t pid,
-                                                   uint32_t *number)
+static struct recording_coroutine_track *recording_coroutines_add_track(struct recording_coroutines *coroutines,
+                                                                        uint32_t coroutine, int64_t pid, uint32_t *number)
 {
 	struct recording_coroutine *item = &coroutines->items.items[coroutine];
 	struct recording_coroutine_track *added = OPS_ARRAY_PUSH(&coroutines->tracks);
@@ -268,7 +273,8 @@ static bool has_room(struct recording_coroutine_track *track, const struct recor
 	return !count || track->open_ends_ns.items[count - 1] >= range->end_ns;
 }
 
-static bool recording_coroutines_place(struct recording_coroutines *coroutines, const struct recording_moved *range, int64_t pid, uint32_t *number)
+static bool recording_coroutines_place(struct recording_coroutines *coroutines, const struct recording_moved *range,
+                                       int64_t pid, uint32_t *number)
 {
 	uint32_t coroutine = recording_coroutines_find_shown(coroutines, range);
 	struct recording_coroutine_track *track = NULL;

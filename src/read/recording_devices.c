@@ -208,7 +208,7 @@ void recording_devices_times(const struct recording_devices *devices, const stru
 }
 
 static bool recording_devices_read_call(struct recording_devices *devices, const struct ops_activity *activity,
-                      struct ops_new_event *event)
+                                        struct ops_new_event *event)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
 	const struct recording_range *around;
@@ -236,7 +236,8 @@ static bool recording_devices_read_call(struct recording_devices *devices, const
 static bool recording_devices_read_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
-	const struct recording_range *around = thread && thread->ranges ? recording_devices_innermost(thread->ranges, time_ns) : NULL;
+	const struct recording_range *around = thread && thread->ranges ? recording_devices_innermost(thread->ranges, time_ns)
+	                                                                : NULL;
 
 	return thread && device_graphs_add_node(&devices->graphs, activity->correlation, activity->bytes,
 	                                        around ? around->operator_name : 0);

@@ -47,13 +47,16 @@ bool ops_called_modules_init(struct ops_called_modules *called, const struct ops
 
 		recording_modules_add_module(builder, module);
 		for (size_t k = 0; k < module->alias_count; k++)
-			ops_builder_module_alias(builder, &(struct ops_module_alias){
-								  .module = (uint32_t)i,
-								  .path = recording_modules_add_text(builder, module->aliases[k]),
-							  });
+			ops_builder_module_alias(builder,
+			                         &(struct ops_module_alias){
+							 .module = (uint32_t)i,
+							 .path = recording_modules_add_text(builder, module->aliases[k]),
+						 });
 		if (module->id >= 0)
 			called->by_id[module->id] = (struct ops_called_module){
-				.module = (uint32_t)i, .number = module->number, .name = recording_modules_add_text(builder, module->name)};
+				.module = (uint32_t)i,
+				.number = module->number,
+				.name = recording_modules_add_text(builder, module->name)};
 	}
 	return !ops_builder_failed(builder);
 }

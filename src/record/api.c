@@ -64,8 +64,8 @@ static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epo
 
 /* Records one slot, of kind OPS_SLOT_RANGE an open one unless it has an end. `start_ticks` 0 is now; the clock is read as late as
  * can be. */
-static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, const struct ops_string *args, int64_t sequence_nr,
-                                      uint64_t start_ticks, uint64_t end_ticks)
+static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, const struct ops_string *args,
+                                          int64_t sequence_nr, uint64_t start_ticks, uint64_t end_ticks)
 {
 	uint64_t epoch = ops_collector_epoch(&ops_recorder_collector);
 	struct ops_thread *thread;

@@ -71,7 +71,7 @@ static bool parse_parameter(struct query *query, char *text, size_t size)
 
 /* Calls `take` for each piece of [text, end) between separators; an empty text has none. */
 static bool query_split(struct query *query, char *text, char *end, char separator,
-                  bool (*take)(struct query *query, char *text, size_t size))
+                        bool (*take)(struct query *query, char *text, size_t size))
 {
 	while (text < end) {
 		char *stop = memchr(text, separator, (size_t)(end - text));

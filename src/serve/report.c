@@ -119,7 +119,8 @@ static enum ops_code write_element(struct report *report, const char *address, c
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
 /* The reply to "/api/v1/" and an address, which is of plain characters. */
-static enum ops_code report_get(struct report *report, const char *address, struct ops_reply *ret_reply, struct ops_error *error)
+static enum ops_code report_get(struct report *report, const char *address, struct ops_reply *ret_reply,
+                                struct ops_error *error)
 {
 	struct ops_buffer *target = &report->target;
 

@@ -58,7 +58,7 @@ static bool stack_names(struct ops_string stack, const struct ops_string *file)
 /* Whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
  * like a frame, but name no source. */
 static enum ops_code source_routes_find_name(const struct ops_trace *trace, const struct ops_string *file, bool *ret_named,
-                               struct ops_error *error)
+                                             struct ops_error *error)
 {
 	const struct ops_events *e = ops_trace_events(trace);
 	size_t count;
@@ -107,8 +107,8 @@ static bool find_file(const struct served *served, const char *file, char *real)
 
 /* --- its text -------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code source_routes_read_source(struct request *request, const char *path, struct ops_buffer *text, int64_t *ret_changed_ns,
-                                 struct ops_error *error)
+static enum ops_code source_routes_read_source(struct request *request, const char *path, struct ops_buffer *text,
+                                               int64_t *ret_changed_ns, struct ops_error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat about;

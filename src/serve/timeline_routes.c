@@ -154,7 +154,7 @@ typedef enum ops_code window_function(const struct request *request, const struc
                                       size_t *ret_size, struct ops_error *error);
 
 static enum ops_code timeline_routes_answer_window(const struct request *request, window_function *answer, char **ret_text,
-                                   size_t *ret_size, struct ops_error *error)
+                                                   size_t *ret_size, struct ops_error *error)
 {
 	uint32_t *tracks = ops_realloc_array(NULL, TRACKS_MAX, sizeof(*tracks));
 	struct ops_window window = OPS_WINDOW_ALL;

@@ -65,7 +65,7 @@ static int64_t origin_of(const struct served *served)
 
 /* The device of that name. */
 static enum ops_code tree_routes_find_device(struct request *request, const struct ops_memory_timeline *memory,
-                                 struct ops_memory_device *ret_device, struct ops_error *error)
+                                             struct ops_memory_device *ret_device, struct ops_error *error)
 {
 	const struct ops_string *wanted = request_need(request, "device", error);
 	char name[OPS_MEMORY_DEVICE_ROOM];
@@ -101,8 +101,9 @@ static enum ops_code parse_window(struct request *request, struct ops_memory_win
 	return code;
 }
 
-static enum ops_code tree_routes_answer_window(struct request *request, const char *limit_name, int64_t limit, memory_function *answer,
-                                   char **ret_text, size_t *ret_size, struct ops_error *error)
+static enum ops_code tree_routes_answer_window(struct request *request, const char *limit_name, int64_t limit,
+                                               memory_function *answer, char **ret_text, size_t *ret_size,
+                                               struct ops_error *error)
 {
 	struct ops_memory_window window = {.origin_ns = origin_of(request->traces[0]), .to_ns = INT64_MAX};
 	const struct ops_memory_timeline *memory;

@@ -31,7 +31,7 @@ static bool find_part(const struct reply *views, const char *name, size_t size, 
 }
 
 static enum ops_code view_routes_write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
-                                 struct ops_error *error)
+                                             struct ops_error *error)
 {
 	struct ops_string value;
 

@@ -95,7 +95,8 @@ static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_
 		ops_buffer_append(&common, value.bytes, value.size);
 	}
 	ops_buffer_append_text(&common, common.size ? "}" : "");
-	done = !common.failed && merge_copy_text(merge, (struct ops_string){common.size ? common.bytes : "", common.size}, &merge->place);
+	done = !common.failed &&
+	       merge_copy_text(merge, (struct ops_string){common.size ? common.bytes : "", common.size}, &merge->place);
 	ops_buffer_release(&common);
 	return done;
 }
@@ -239,7 +240,8 @@ static enum ops_code merge_measure(struct ranks *ranks, struct ops_trace *trace,
 
 	ranks->shifts[i] = shifts[1];
 	if (!code)
-		merge_add_facts(&ranks->merge, &(struct ops_trace_part){.trace = trace, .whole = true, .shift_ns = shifts[1].shift_ns}, i);
+		merge_add_facts(&ranks->merge,
+		                &(struct ops_trace_part){.trace = trace, .whole = true, .shift_ns = shifts[1].shift_ns}, i);
 	return code;
 }
 
@@ -256,7 +258,7 @@ static enum ops_code merge_copy(struct ranks *ranks, struct ops_trace *trace, si
 }
 
 static enum ops_code merge_each(struct ranks *ranks, size_t count,
-                          enum ops_code (*take)(struct ranks *ranks, struct ops_trace *trace, size_t i))
+                                enum ops_code (*take)(struct ranks *ranks, struct ops_trace *trace, size_t i))
 {
 	enum ops_code code = OPS_OK;
 

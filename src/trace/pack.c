@@ -90,7 +90,7 @@ static void pack_put_text(struct ops_buffer *out, struct ops_string text)
 }
 
 static void pack_put_texts(struct ops_buffer *out, const struct ops_trace *trace, const struct pack_head *head,
-                      const struct ops_trace_info *info)
+                           const struct ops_trace_info *info)
 {
 	struct ops_string key, json;
 
@@ -471,8 +471,8 @@ static void pack_read_events(struct unpacker *in)
 #define TAKE_COLUMN(type, name) c.name = pack_read(in, head->event_count, sizeof(type));
 	PACKED_COLUMNS(TAKE_COLUMN)
 #undef TAKE_COLUMN
-#define TAKE_OPTIONAL_COLUMN(type, name)                                                           \
-	if (head->has_##name)                                                                      \
+#define TAKE_OPTIONAL_COLUMN(type, name) \
+	if (head->has_##name) \
 		c.name = pack_read(in, head->event_count, sizeof(type));
 	PACKED_OPTIONAL_COLUMNS(TAKE_OPTIONAL_COLUMN)
 #undef TAKE_OPTIONAL_COLUMN
@@ -523,8 +523,10 @@ enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace 
 		pairs = in.next;
 		for (uint64_t i = 0; i < in.head.metadata_count * 2 && !in.failure; i++)
 			pack_read_text(&in);
-		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns, .stop_ns = in.head.stop_ns,
-		                                  .pid = in.head.pid, .lost = in.head.lost,
+		in.info = (struct ops_trace_info){.start_ns = in.head.start_ns,
+		                                  .stop_ns = in.head.stop_ns,
+		                                  .pid = in.head.pid,
+		                                  .lost = in.head.lost,
 		                                  .base_ns = in.head.base_ns,
 		                                  .file_events = in.head.file_events,
 		                                  .host_name = pack_read_name(&in, &host),

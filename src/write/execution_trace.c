@@ -203,7 +203,8 @@ static void execution_trace_put_ints(struct ops_buffer *out, const char *ints, u
 	ops_buffer_append_text(out, "]");
 }
 
-static bool execution_trace_put_tensor(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head, enum view view)
+static bool execution_trace_put_tensor(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head,
+                                       enum view view)
 {
 	const char *fixed = execution_trace_take(cursor, sizeof(struct ops_node_tensor));
 	const char *sizes = fixed ? execution_trace_take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;

@@ -101,7 +101,8 @@ static void put_box(struct picture *picture, size_t chain)
 
 	ops_buffer_append_text(&picture->text, "<g><title>");
 	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
-	ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
+	ops_buffer_printf(&picture->text,
+	                  " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
 	                  (double)box->total_ns / 1e6, (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
 	                  flame_svg_class_of(name, is_python), x, y, width, ROW - 1);
 	if (letters > 3) {

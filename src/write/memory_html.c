@@ -162,8 +162,9 @@ static void memory_html_put_head(struct page *page)
 	};
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
-	memory_html_put(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory timeline</title>\n"
-	          "<meta name=\"viewport\" content=\"width=device-width\">\n");
+	memory_html_put(page,
+	                "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory timeline</title>\n"
+	                "<meta name=\"viewport\" content=\"width=device-width\">\n");
 	memory_html_put(page, style);
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][0], colours[i][0]);
@@ -276,8 +277,9 @@ static void put_plot(struct page *page)
 
 static void put_legend(struct page *page)
 {
-	memory_html_put(page, "<table id=\"legend\"><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n\">Share</th>"
-	          "<th class=\"n\" id=\"when\">At the pointer</th></tr>\n");
+	memory_html_put(page,
+	                "<table id=\"legend\"><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n\">Share</th>"
+	                "<th class=\"n\" id=\"when\">At the pointer</th></tr>\n");
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_buffer_printf(&page->out, "<tr><td><i class=\"c%zu\"></i>%s</td><td class=\"n\">", i,
 		                  ops_memory_category_name(i));
@@ -292,8 +294,10 @@ static void put_allocations(struct page *page)
 {
 	const struct ops_memory_timeline *timeline = page->timeline;
 
-	memory_html_put(page, "<h2>Largest at the peak</h2>\n<table><tr><th class=\"n\">Bytes</th><th>Category</th><th>What</th><th>Module"
-	          "</th><th>Line</th></tr>\n");
+	memory_html_put(
+		page,
+		"<h2>Largest at the peak</h2>\n<table><tr><th class=\"n\">Bytes</th><th>Category</th><th>What</th><th>Module"
+		"</th><th>Line</th></tr>\n");
 	for (size_t i = 0; i < page->peak.block_count && i < ROWS; i++) {
 		uint32_t number = page->peak.blocks[i], line;
 		const struct ops_memory_block *block = &timeline->blocks[number];
@@ -326,15 +330,17 @@ static void put_script(struct page *page)
 		memory_html_put(page, "]");
 	}
 	ops_buffer_printf(&page->out, "],length=%.6f,left=%d;\n", (double)page->length_ns / 1e6, LEFT);
-	memory_html_put(page, "const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
-	          "const cells=[...document.querySelectorAll('#legend tr')].slice(1).map(r=>r.lastElementChild);\n"
-	          "const text=b=>{let u=0;while(b>=1024&&u<4){b/=1024;u++}return(u?b.toFixed(2):b)+' '+"
-	          "['B','KiB','MiB','GiB','TiB'][u]};\n"
-	          "plot.onpointermove=e=>{const p=new DOMPoint(e.clientX,e.clientY).matrixTransform("
-	          "plot.getScreenCTM().inverse()),i=Math.floor(p.x-left);if(i<0||i>=held.length)return;\n"
-	          "cursor.setAttribute('x1',p.x);cursor.setAttribute('x2',p.x);cursor.setAttribute('visibility','visible');\n"
-	          "document.getElementById('when').textContent='At '+(i/(held.length-1)*length).toFixed(3)+' ms';\n"
-	          "held[i].forEach((b,c)=>cells[c].textContent=text(b))};\n</script>\n");
+	memory_html_put(
+		page,
+		"const plot=document.getElementById('plot'),cursor=document.getElementById('cursor');\n"
+		"const cells=[...document.querySelectorAll('#legend tr')].slice(1).map(r=>r.lastElementChild);\n"
+		"const text=b=>{let u=0;while(b>=1024&&u<4){b/=1024;u++}return(u?b.toFixed(2):b)+' '+"
+		"['B','KiB','MiB','GiB','TiB'][u]};\n"
+		"plot.onpointermove=e=>{const p=new DOMPoint(e.clientX,e.clientY).matrixTransform("
+		"plot.getScreenCTM().inverse()),i=Math.floor(p.x-left);if(i<0||i>=held.length)return;\n"
+		"cursor.setAttribute('x1',p.x);cursor.setAttribute('x2',p.x);cursor.setAttribute('visibility','visible');\n"
+		"document.getElementById('when').textContent='At '+(i/(held.length-1)*length).toFixed(3)+' ms';\n"
+		"held[i].forEach((b,c)=>cells[c].textContent=text(b))};\n</script>\n");
 }
 
 enum ops_code ops_write_memory_html(struct ops_sink *sink, const struct ops_memory_timeline *timeline,

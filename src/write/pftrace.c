@@ -407,7 +407,7 @@ static void pftrace_write_rows(struct writer *writer)
 
 /* The track of a counter, described when it is new; 0 when memory is out. */
 static uint64_t pftrace_counter_track(struct writer *writer, int64_t where, struct ops_string name, struct ops_string series,
-                              bool bytes)
+                                      bool bytes)
 {
 	struct ops_buffer key = {0};
 	size_t known = writer->counters.count;
@@ -457,15 +457,16 @@ static void write_report(struct writer *writer, const struct ops_memory_record *
 		return;
 	begin_event(writer, TYPE_COUNTER,
 	            pftrace_counter_track(writer, device, (struct ops_string){allocated, sizeof(allocated) - 1},
-	                          (struct ops_string){0}, true));
+	                                  (struct ops_string){0}, true));
 	ops_pb_uint(event, EVENT_COUNTER, record->total_allocated);
 	end_event(writer, record->time_ns);
 }
 
 static void write_counter(struct writer *writer, const struct ops_counter_record *record)
 {
-	uint64_t track = pftrace_counter_track(writer, writer->lanes[record->track], ops_trace_string(writer->trace, record->name),
-	                               ops_trace_string(writer->trace, record->series), false);
+	uint64_t track = pftrace_counter_track(writer, writer->lanes[record->track],
+	                                       ops_trace_string(writer->trace, record->name),
+	                                       ops_trace_string(writer->trace, record->series), false);
 
 	begin_event(writer, TYPE_COUNTER, track);
 	ops_pb_double(&writer->event, EVENT_COUNTER_DOUBLE, record->value);

@@ -134,7 +134,8 @@ static void put_members(struct ops_buffer *event, struct ops_buffer *scratch, co
 		for (value += value < end; value < end && *value == ' ';)
 			value++;
 		after = pftrace_args_skip_value(value, end);
-		ops_pf_put_json(event, scratch, (struct ops_string){name + 1, (size_t)(pftrace_args_skip_string(name, end) - name) - 2},
+		ops_pf_put_json(event, scratch,
+		                (struct ops_string){name + 1, (size_t)(pftrace_args_skip_string(name, end) - name) - 2},
 		                (struct ops_string){value, (size_t)(after - value)});
 		at = after;
 	}

@@ -135,10 +135,11 @@ static void put_all(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 	                                      "\"exporter\":\"opstrobe " OPS_VERSION "\",\n\"shared\":{\"frames\":[");
 	put_frames(writer);
-	ops_buffer_printf(&writer->text,
-	                  "]},\n\"profiles\":[{\"type\":\"evented\",\"name\":\"stacks\",\"unit\":\"nanoseconds\",\"startValue\":0,"
-	                  "\"endValue\":%" PRId64 ",\n\"events\":[",
-	                  speedscope_sum_of(writer));
+	ops_buffer_printf(
+		&writer->text,
+		"]},\n\"profiles\":[{\"type\":\"evented\",\"name\":\"stacks\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+		"\"endValue\":%" PRId64 ",\n\"events\":[",
+		speedscope_sum_of(writer));
 	speedscope_write_text(writer);
 	put_events(writer);
 	ops_buffer_append_text(&writer->text, "]}]}\n");

@@ -100,7 +100,8 @@ static enum advice_blocked advice_blocked_kind_of(struct ops_string name)
 	bool python = ops_function_parse(name, &function);
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		if (calls[i].file ? python && advice_blocked_is_file(function.file, calls[i].file) && is_method(function.name, calls[i].name)
+		if (calls[i].file ? python && advice_blocked_is_file(function.file, calls[i].file) &&
+		                            is_method(function.name, calls[i].name)
 		                  : ops_string_starts(name, calls[i].name))
 			return calls[i].kind;
 	return ADVICE_RUNS;

@@ -19,7 +19,8 @@ static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t ne
 }
 
 /* A gap may contain a wait for the processor, which is subtracted from the self time of the function. */
-static bool advice_frees_add(const struct advice *advice, struct advice_frees *frees, uint32_t row, int64_t start_ns, int64_t end_ns)
+static bool advice_frees_add(const struct advice *advice, struct advice_frees *frees, uint32_t row, int64_t start_ns,
+                             int64_t end_ns)
 {
 	int64_t ns = end_ns > start_ns ? end_ns - start_ns : 0;
 	struct advice_free *gap;
@@ -50,8 +51,9 @@ bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct ad
 				last_ns[events->parent[next]] = events->end_ns[next];
 		if (row != OPS_NONE && records[i].device_type == 0 && records[i].bytes <= -bytes_min &&
 		    !advice_is_operator(advice, row))
-			done = advice_frees_add(advice, ret_frees, row, last_ns[row] > events->start_ns[row] ? last_ns[row] : events->start_ns[row],
-			           next_start(advice, row, next));
+			done = advice_frees_add(advice, ret_frees, row,
+			                        last_ns[row] > events->start_ns[row] ? last_ns[row] : events->start_ns[row],
+			                        next_start(advice, row, next));
 	}
 	ops_free(rows);
 	ops_free(last_ns);

@@ -278,8 +278,8 @@ bool advice_idle_find(struct advice *advice)
 {
 	struct ops_intervals steady = {0};
 	bool done = !advice->views->device_events.count ||
-	            (advice_steady_spans(advice, &steady) && advice_idle_find_gaps(advice, &steady) && find_causes(advice, &steady) &&
-	             find_exposed(advice, &steady));
+	            (advice_steady_spans(advice, &steady) && advice_idle_find_gaps(advice, &steady) &&
+	             find_causes(advice, &steady) && find_exposed(advice, &steady));
 
 	ops_intervals_release(&steady);
 	return done;

@@ -118,7 +118,8 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 		visit = visit_of(search, advice, row);
 		if (!visit)
 			return false;
-		index = ops_map_slot(&search->iterations_by_key, advice_loops_key_of(advice, row), (uint32_t)search->iterations.count);
+		index = ops_map_slot(&search->iterations_by_key, advice_loops_key_of(advice, row),
+		                     (uint32_t)search->iterations.count);
 		if (!index)
 			return false;
 		if (*index == search->iterations.count) {

@@ -345,7 +345,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
-	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_idle_find(advice) && advice_charge_device(advice);
+	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_idle_find(advice) &&
+	       advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
 		advice_model_sum_up(advice);

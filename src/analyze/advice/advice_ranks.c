@@ -86,9 +86,10 @@ static bool gather_times(struct gathering *gathering)
 		else if (views->parts[row] == VIEW_OPERATOR && !(advice->zone[row] & ADVICE_IN_OPERATOR))
 			done = advice_ranks_add_time(gathering, advice->site[row], row, advice_host_ns(advice, row));
 		else if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION)
-			done = advice_ranks_add_time(gathering, advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
-			                                                                     : advice_own_site(advice, row),
-			                row, advice->events->self_ns[row]);
+			done = advice_ranks_add_time(gathering,
+			                             advice_own_site(advice, row) == OPS_NONE ? advice->site[row]
+			                                                                      : advice_own_site(advice, row),
+			                             row, advice->events->self_ns[row]);
 	}
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
@@ -125,7 +126,8 @@ static struct ops_string advice_ranks_group_of(const struct advice *advice, uint
 /* What a link carries of a message, in either direction. */
 static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_string kind, int64_t bytes, int64_t group_size)
 {
-	double in = (double)advice_ranks_argument(advice, row, "In msg nelems"), out = (double)advice_ranks_argument(advice, row, "Out msg nelems");
+	double in = (double)advice_ranks_argument(advice, row, "In msg nelems"),
+	       out = (double)advice_ranks_argument(advice, row, "Out msg nelems");
 	struct ops_string name;
 
 	if (!ops_event_arg(advice->trace, row, "Collective name", &name))
@@ -145,9 +147,13 @@ static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t ro
 	if (group_size > gathering->ranks->largest_group)
 		gathering->ranks->largest_group = group_size;
 	*collective = (struct rank_collective){
-		.step = advice->step_of[row], .start_ns = advice->events->start_ns[row], .end_ns = advice->events->end_ns[row],
-		.bytes = bytes, .bus_bytes = bus_bytes(advice, row, kind, bytes, group_size),
-		.kind = advice_ranks_text(gathering->ranks, kind), .group = advice_ranks_text(gathering->ranks, advice_ranks_group_of(advice, row))};
+		.step = advice->step_of[row],
+		.start_ns = advice->events->start_ns[row],
+		.end_ns = advice->events->end_ns[row],
+		.bytes = bytes,
+		.bus_bytes = bus_bytes(advice, row, kind, bytes, group_size),
+		.kind = advice_ranks_text(gathering->ranks, kind),
+		.group = advice_ranks_text(gathering->ranks, advice_ranks_group_of(advice, row))};
 	return collective->kind != OPS_INTERN_NONE && collective->group != OPS_INTERN_NONE &&
 	       find_place(gathering, advice->site[host == OPS_NONE ? row : host], host == OPS_NONE ? row : host,
 	                  &collective->place);
@@ -169,7 +175,7 @@ static bool gather_collectives(struct gathering *gathering)
 			continue;
 		collective = event->collective == OPS_NONE ? NULL : &views->collectives.items[event->collective];
 		done = advice_ranks_add_collective(gathering, event->row, collective ? collective->row : OPS_NONE,
-		                      bytes || !collective ? bytes : collective->bytes);
+		                                   bytes || !collective ? bytes : collective->bytes);
 	}
 	if (gathering->rank->collectives.count)
 		return done;
@@ -315,7 +321,8 @@ static bool gather_steps(struct gathering *gathering)
 
 		if (!added)
 			return false;
-		*added = (struct rank_step){.name = advice_ranks_text(gathering->ranks, step->name), .steady = advice->steady[i],
+		*added = (struct rank_step){.name = advice_ranks_text(gathering->ranks, step->name),
+		                            .steady = advice->steady[i],
 		                            .ns = ops_difference(step->end_ns, step->start_ns)};
 		if (added->name == OPS_INTERN_NONE)
 			return false;
@@ -352,8 +359,10 @@ static bool advice_ranks_gather(struct gathering *gathering)
 	bool done = gather_steps(gathering) && gather_collectives(gathering);
 
 	if (done && rank->collectives.count) {
-		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items), advice_ranks_compare_starts);
-		done = advice_ranks_find_calls(gathering) && number_collectives(gathering) && gather_activity(gathering, &activity) && gather_times(gathering);
+		qsort(rank->collectives.items, rank->collectives.count, sizeof(*rank->collectives.items),
+		      advice_ranks_compare_starts);
+		done = advice_ranks_find_calls(gathering) && number_collectives(gathering) &&
+		       gather_activity(gathering, &activity) && gather_times(gathering);
 		if (done)
 			advice_ranks_measure_steps(gathering, &activity);
 	}

@@ -120,7 +120,8 @@ bool advice_find_recurrent(struct advice *advice)
 	tracing.seen = ops_alloc_zeroed(advice->loops.count, sizeof(*tracing.seen));
 	tracing.iteration_of = ops_alloc_zeroed(count, sizeof(*tracing.iteration_of));
 	tracing.dependent = ops_alloc_zeroed(count, 1);
-	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent && advice_recurrent_walk(&tracing, advice);
+	done = tracing.memory_rows && tracing.seen && tracing.iteration_of && tracing.dependent &&
+	       advice_recurrent_walk(&tracing, advice);
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		struct advice_loop *loop = &advice->loops.items[i];
 

@@ -160,8 +160,10 @@ static struct ops_string advice_report_operator_of(const struct advice *advice, 
 
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
-	struct advice_where where = {.module = module_of(advice, row), .operator_name = advice_report_operator_of(advice, row),
-	                             .trace = advice->report->traces, .row = row};
+	struct advice_where where = {.module = module_of(advice, row),
+	                             .operator_name = advice_report_operator_of(advice, row),
+	                             .trace = advice->report->traces,
+	                             .row = row};
 	struct ops_function_text function;
 
 	if (site == OPS_NONE)
@@ -250,8 +252,11 @@ static enum advice_severity severity_of(const struct advice_finding *finding)
 static void append_of_recording(struct ops_buffer *out, const char *text)
 {
 	static const char *const words[][2] = {
-		{"Each step", "The recording"}, {"each step", "the recording"}, {" of a step", " of the recording"},
-		{" in a step", " in the recording"}, {" a step", ""},
+		{"Each step", "The recording"},
+		{"each step", "the recording"},
+		{" of a step", " of the recording"},
+		{" in a step", " in the recording"},
+		{" a step", ""},
 	};
 
 	while (*text) {
@@ -269,7 +274,8 @@ static void append_of_recording(struct ops_buffer *out, const char *text)
 }
 
 /* What was seen, and how the gain is computed. */
-static bool format_evidence(const struct advice_result *result, struct ops_string *ret_text, const char *format, va_list arguments)
+static bool format_evidence(const struct advice_result *result, struct ops_string *ret_text, const char *format,
+                            va_list arguments)
 {
 	struct ops_buffer text = {0}, of_recording = {0};
 	bool is_recording = result->advice && !result->advice->real_steps;
@@ -296,7 +302,8 @@ static bool format_evidence(const struct advice_result *result, struct ops_strin
 }
 
 /* Adds what the result says of itself, copies what the finding borrows, and adds the finding. */
-static bool advice_report_push(struct advice_result *result, struct advice_finding finding, const char *format, va_list arguments)
+static bool advice_report_push(struct advice_result *result, struct advice_finding finding, const char *format,
+                               va_list arguments)
 {
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
@@ -312,8 +319,8 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 	return added != NULL;
 }
 
-static bool advice_report_report(struct advice_result *result, const struct advice_tally *places, double gain_ns, const char *format,
-                   va_list arguments)
+static bool advice_report_report(struct advice_result *result, const struct advice_tally *places, double gain_ns,
+                                 const char *format, va_list arguments)
 {
 	const struct advice *advice = result->advice;
 	struct advice_finding finding = {.confidence = result->confidence, .always = result->always,

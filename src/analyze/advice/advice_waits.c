@@ -67,7 +67,8 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 }
 
 /* The rows of steps on a track with the `path` of each; `steps` has the step of each. */
-static size_t advice_waits_gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows, uint32_t *steps)
+static size_t advice_waits_gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows,
+                                  uint32_t *steps)
 {
 	const struct ops_events *events = advice->events;
 	size_t count = 0, at = 0;

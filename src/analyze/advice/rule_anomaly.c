@@ -60,7 +60,7 @@ const struct advice_rule advice_rule_anomaly = {
 	.explanation = "torch.autograd.set_detect_anomaly formats the Python stack of every forward operator as text and "
 		       "checks every gradient for NaN.",
 	.advice = "Disable it, or use torch.autograd.detect_anomaly only around the steps under investigation. To check: no "
-		       "operator calls format_stack.",
+		  "operator calls format_stack.",
 	.code = "torch.autograd.set_detect_anomaly(False)",
 	.link = "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,

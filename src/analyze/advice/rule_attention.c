@@ -183,14 +183,14 @@ const struct advice_rule advice_rule_attention = {
 	.id = "unfused-attention",
 	.title = "Attention is not fused",
 	.condition = "A softmax lies between two matrix products. On a device, scaled_dot_product_attention without a fused "
-		       "kernel counts as well. The fused operator requires softmax itself on the CPU. On a GPU it requires the "
-		       "exponentials, 16 a clock and multiprocessor (a quarter of softmax if sizes or the device are unknown), "
-		       "twice with a backward pass, which also computes the scores again.",
+		     "kernel counts as well. The fused operator requires softmax itself on the CPU. On a GPU it requires the "
+		     "exponentials, 16 a clock and multiprocessor (a quarter of softmax if sizes or the device are unknown), "
+		     "twice with a backward pass, which also computes the scores again.",
 	.gain = "that time, forward and backward, and page faults on the scores, less what the fused operator requires",
 	.explanation = "Scores, scaled scores, masked scores, weights and dropped-out weights are matrices of the sequence "
 		       "length squared. Each is written to memory and kept for the backward pass.",
 	.advice = "Use torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=…, dropout_p=…). To check: no "
-		       "aten::softmax between two aten::matmul.",
+		  "aten::softmax between two aten::matmul.",
 	.code = "out = torch.nn.functional.scaled_dot_product_attention(q, k, v)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
 	.needs = ADVICE_NEEDS_OPERATORS,

@@ -142,8 +142,8 @@ const struct advice_rule advice_rule_churn = {
 	.explanation = "The system maps large temporaries on the host again each time and clears every page on first use, "
 		       "which costs more than the arithmetic. A device must stop to change its memory.",
 	.advice = "Write into persistent tensors (out=…, in-place operators, a buffer allocated before the loop), process "
-		       "smaller parts, or use an allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). To check: steps "
-		       "contain no allocations of that size.",
+		  "smaller parts, or use an allocator that keeps memory (jemalloc; MALLOC_MMAP_MAX_=0). To check: steps "
+		  "contain no allocations of that size.",
 	.code = "torch.add(x, y, out=buffer)  # made once, before the loop",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_MEMORY,

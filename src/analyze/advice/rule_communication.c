@@ -58,8 +58,9 @@ static double rule_communication_percent(const struct communication *sum, double
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
 /* The places of collectives, those with most time first; only of those that `chosen` accepts. */
-static bool rule_communication_find_places(const struct advice_ranks *ranks, bool (*chosen)(const struct rank_collective *collective),
-                        struct advice_where *where, size_t *ret_count)
+static bool rule_communication_find_places(const struct advice_ranks *ranks,
+                                           bool (*chosen)(const struct rank_collective *collective), struct advice_where *where,
+                                           size_t *ret_count)
 {
 	int64_t *times_ns = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*times_ns));
 
@@ -99,18 +100,21 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 	struct advice_where where[ADVICE_WHERE_MAX];
 	size_t count;
 
-	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns || !rule_communication_find_places(ranks, NULL, where, &count))
+	if ((double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns ||
+	    !rule_communication_find_places(ranks, NULL, where, &count))
 		return (double)sum.exposed_ns < EXPOSED_MIN * (double)sum.transfer_ns;
 	result->explained_ns += (double)sum.hideable_ns;
-	return advice_report_of_run(result,
-	                            (struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
-	                                                    .gain_pct = rule_communication_percent(&sum, (double)sum.hideable_ns),
-	                                                    .confidence = ADVICE_UNSURE, .where_count = count},
-	                            where,
-	                            "%s collectives in each step take %.3f ms without waits for other ranks. During %.3f ms of "
-	                            "that (%.1f %%) nothing is computed.", advice_number((double)sum.collectives / (double)sum.steps).text,
-	                            each_ms(&sum, (double)sum.transfer_ns), each_ms(&sum, (double)sum.exposed_ns),
-	                            rule_communication_percent(&sum, (double)sum.exposed_ns));
+	return advice_report_of_run(
+		result,
+		(struct advice_finding){.gain_ms = each_ms(&sum, (double)sum.hideable_ns),
+		                        .gain_pct = rule_communication_percent(&sum, (double)sum.hideable_ns),
+		                        .confidence = ADVICE_UNSURE,
+		                        .where_count = count},
+		where,
+		"%s collectives in each step take %.3f ms without waits for other ranks. During %.3f ms of "
+		"that (%.1f %%) nothing is computed.",
+		advice_number((double)sum.collectives / (double)sum.steps).text, each_ms(&sum, (double)sum.transfer_ns),
+		each_ms(&sum, (double)sum.exposed_ns), rule_communication_percent(&sum, (double)sum.exposed_ns));
 }
 
 /* --- little messages ------------------------------------------------------------------------------------------------ */
@@ -153,17 +157,20 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 	result->explained_ns += saved * (double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns);
 	gain_ns = saved * ((double)(transfer_ns < sum.exposed_ns ? transfer_ns : sum.exposed_ns) + (double)calls_ns);
 	return rule_communication_find_places(ranks, is_tiny, where, &count) &&
-	       advice_report_of_run(result,
-	                            (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns), .gain_pct = rule_communication_percent(&sum, gain_ns),
-	                                                    .confidence = ADVICE_LIKELY, .where_count = count},
-	                            where,
-	                            "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %.3f ms, "
-	                            "of which at most %.3f ms do not overlap with computation, and their calls take %.3f ms on "
-	                            "the host.",
-	                            advice_number(tiny / (double)sum.steps).text,
-	                            advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
-	                            advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
-	                            each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
+	       advice_report_of_run(
+		       result,
+		       (struct advice_finding){.gain_ms = each_ms(&sum, gain_ns),
+		                               .gain_pct = rule_communication_percent(&sum, gain_ns),
+		                               .confidence = ADVICE_LIKELY,
+		                               .where_count = count},
+		       where,
+		       "%s of %s collectives in each step have less than %d kB, %s kB in total. They take %.3f ms, "
+		       "of which at most %.3f ms do not overlap with computation, and their calls take %.3f ms on "
+		       "the host.",
+		       advice_number(tiny / (double)sum.steps).text,
+		       advice_number((double)sum.collectives / (double)sum.steps).text, TINY_BYTES / 1024,
+		       advice_number((double)bytes / 1000 / (double)sum.steps).text, each_ms(&sum, (double)transfer_ns),
+		       each_ms(&sum, (double)sum.exposed_ns), each_ms(&sum, (double)calls_ns));
 }
 
 /* --- slow links ----------------------------------------------------------------------------------------------------- */
@@ -323,8 +330,10 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 		snprintf(waits, sizeof(waits), " Only one rank was given, so waits for the others count as transfers.");
 	return rule_communication_find_places(ranks, NULL, where, &count) &&
 	       advice_report_of_run(result,
-	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns), .gain_pct = rule_communication_percent(&sum, left_ns),
-	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY, .where_count = count},
+	                            (struct advice_finding){.gain_ms = each_ms(&sum, left_ns),
+	                                                    .gain_pct = rule_communication_percent(&sum, left_ns),
+	                                                    .confidence = *waits ? ADVICE_UNSURE : ADVICE_LIKELY,
+	                                                    .where_count = count},
 	                            where,
 	                            "%s collectives in each step take %.3f ms. During %.3f ms of that (%.1f %%) nothing is "
 	                            "computed. %s%s%s",

@@ -45,7 +45,8 @@ static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first,
 	return *ret_first > 0;
 }
 
-static bool rule_concatenation_add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first, int64_t all)
+static bool rule_concatenation_add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first,
+                                        int64_t all)
 {
 	uint32_t *current = &growing->current[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 	struct chain *chain = *current ? &growing->chains.items[*current - 1] : NULL;
@@ -113,11 +114,11 @@ const struct advice_rule advice_rule_concatenation = {
 	.id = "quadratic-concatenation",
 	.title = "A tensor grows by concatenation in a loop",
 	.condition = "At one line, the first input of aten::cat has the size of the previous output, four times or more, "
-		       "within a step or across steps.",
+		     "within a step or across steps.",
 	.gain = "all copying but once, forward and backward",
 	.explanation = "Each torch.cat copies everything before it: n calls copy n²/2 parts.",
 	.advice = "Collect the parts in a list and concatenate once after the loop, or write into a tensor of the final size: "
-		       "out[i : i + n] = part. To check: one aten::cat instead of many.",
+		  "out[i : i + n] = part. To check: one aten::cat instead of many.",
 	.code = "parts.append(part)  # in place of out = torch.cat([out, part])\n"
 		"out = torch.cat(parts)  # behind the loop",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",

@@ -54,7 +54,8 @@ struct speed {
 	uint64_t calls;
 };
 
-static bool rule_denormal_measure(const struct advice *advice, const uint8_t *which, struct speed *places, double *ret_quickest_ns)
+static bool rule_denormal_measure(const struct advice *advice, const uint8_t *which, struct speed *places,
+                                  double *ret_quickest_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
@@ -100,12 +101,12 @@ const struct advice_rule advice_rule_denormal = {
 	.id = "denormals",
 	.title = "Arithmetic on denormal numbers",
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
-		       "more calls.",
+		     "more calls.",
 	.gain = "the difference to the fastest such operator of the trace",
 	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
 	.advice = "Call torch.set_flush_denormal(True) in each thread at the start, or clamp decaying values. To check: the "
-		       "time of the operator for each element.",
+		  "time of the operator for each element.",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.set_flush_denormal.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_NUMBERS,

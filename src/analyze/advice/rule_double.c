@@ -33,7 +33,7 @@ const struct advice_rule advice_rule_double = {
 	.explanation = "float64 takes twice the memory and time of float32, and 32 or 64 times the time on most GPUs. It often "
 		       "comes from the default type of NumPy.",
 	.advice = "Convert the data on input: torch.from_numpy(a).float(), or dtype=torch.float32. Look for .double() and "
-		       "torch.set_default_dtype. To check: no 'double' among the input types.",
+		  "torch.set_default_dtype. To check: no 'double' among the input types.",
 	.link = "https://docs.pytorch.org/docs/stable/tensor_attributes.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
 	.stage = ADVICE_STAGE_WIDTH,

@@ -110,7 +110,7 @@ const struct advice_rule advice_rule_embedding = {
 	.explanation = "The gradient of a lookup is zero except for the rows that were looked up. A dense gradient is as large "
 		       "as the table, and so is the work of the optimizer.",
 	.advice = "Use nn.Embedding(…, sparse=True) or nn.EmbeddingBag(…, sparse=True), with SGD, Adagrad or "
-		       "torch.optim.SparseAdam for its parameters. To check: no aten::embedding_dense_backward.",
+		  "torch.optim.SparseAdam for its parameters. To check: no aten::embedding_dense_backward.",
 	.code = "table = nn.Embedding(rows, size, sparse=True)\n"
 		"optimizer = torch.optim.SparseAdam(table.parameters())",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",

@@ -63,7 +63,7 @@ const struct advice_rule advice_rule_first_steps = {
 	.explanation = "The first steps allocate, choose algorithms, compile and fill caches. Advice excludes them; averages "
 		       "of operators and totals of the recording do not.",
 	.advice = "Record steady steps only: schedule=opstrobe.schedule(wait=1, warmup=2, active=8). To check: the time of the "
-		       "first step.",
+		  "first step.",
 	.code = "schedule = opstrobe.schedule(wait=1, warmup=2, active=8)",
 	.link = "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",
 	.needs = ADVICE_NEEDS_STEPS,

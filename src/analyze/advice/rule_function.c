@@ -91,12 +91,12 @@ const struct advice_rule advice_rule_function = {
 	.id = "python-autograd-function",
 	.title = "Autograd functions in Python are on the hot path",
 	.condition = "Operators call functions of the program directly, four times a step or more. Regions compiled by "
-		       "torch.compile do not count.",
+		     "torch.compile do not count.",
 	.gain = "their time, forward and backward, less the most expensive operator in each",
 	.explanation = "Each call of a torch.autograd.Function enters Python twice, forward and backward, and its formula is a "
 		       "chain of operators with a temporary each.",
 	.advice = "Use the operator of torch if one exists (torch.nn.functional), let torch.compile fuse the formula, or write "
-		       "it in C++ with torch.library. To check: no Python below operators.",
+		  "it in C++ with torch.library. To check: no Python below operators.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/extending.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_FUNCTIONS,

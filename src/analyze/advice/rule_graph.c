@@ -93,7 +93,7 @@ const struct advice_rule advice_rule_graph = {
 	.explanation = "A tensor that one step passes to the next carries the graph that created it. The backward pass then "
 		       "traverses all steps so far, and their activations are kept (retain_graph=True).",
 	.advice = "Cut the graph: state = state.detach() between steps, and backward() without retain_graph=True. To check: "
-		       "the same number of backward nodes in each step.",
+		  "the same number of backward nodes in each step.",
 	.code = "state = state.detach()  # between steps\n"
 		"loss.backward()  # without retain_graph=True",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",

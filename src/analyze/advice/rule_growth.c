@@ -139,7 +139,7 @@ const struct advice_rule advice_rule_growth = {
 	.explanation = "The program keeps tensors of earlier steps: a list of losses with their graphs, an unlimited cache, or "
 		       "stored outputs.",
 	.advice = "Keep numbers or detached copies: losses.append(loss.detach()). Limit caches. To check: allocated bytes at "
-		       "the ends of steps.",
+		  "the ends of steps.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/faq.html",
 	.needs = ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STEPS,
 	.stage = ADVICE_STAGE_GRAPH,

@@ -101,13 +101,13 @@ const struct advice_rule advice_rule_idle = {
 	.id = "device-idle",
 	.title = "The device is idle",
 	.condition = "The device is idle for 20 % of the steps or more; in a trace with fewer than 20 kernels and copies, for "
-		       "90 % or more. The evidence lists all causes.",
+		     "90 % or more. The evidence lists all causes.",
 	.gain = "the idle time during other work of the host, except for what other findings explain; the other causes have "
-		       "separate rules",
+		"separate rules",
 	.explanation = "A device computes while the host prepares the next work, as long as its queue holds some. When the "
 		       "queue is empty, it waits for the host.",
 	.advice = "Move the work of the host at these places out of the step, to the device, or to another process. To check: "
-		       "the utilization of the device.",
+		  "the utilization of the device.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.bound = ADVICE_AT_MOST,

@@ -73,7 +73,8 @@ static bool find_waiting(const struct advice *advice, struct advice_result *resu
 static bool find_locks(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
-	return rule_in_step_find_waits(result, 1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
+	return rule_in_step_find_waits(result,
+	                               1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
 }
 
 const struct advice_rule advice_rule_checkpoint = {

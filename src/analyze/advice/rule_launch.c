@@ -81,12 +81,12 @@ const struct advice_rule advice_rule_launch = {
 	.id = "launch-bound",
 	.title = "The device waits for the host to launch kernels",
 	.condition = "The device is idle 20 times or more while the host calls operators on its way to the next launch. "
-		       "Confidence is low if Python calls were recorded, which slows the host down.",
+		     "Confidence is low if Python calls were recorded, which slows the host down.",
 	.gain = "the gaps of the median step, less the 1.5 µs each that a CUDA graph leaves",
 	.explanation = "Calling an operator and launching its kernel takes the host some ten microseconds. Shorter kernels "
 		       "leave the device idle in between, however fast it is.",
 	.advice = "Launch all at once: torch.compile(model, mode=\"reduce-overhead\") records CUDA graphs. Or give each kernel "
-		       "more work: larger batches, torch.optim.AdamW(…, fused=True). To check: the utilization of the device.",
+		  "more work: larger batches, torch.optim.AdamW(…, fused=True). To check: the utilization of the device.",
 	.code = "model = torch.compile(model, mode=\"reduce-overhead\")",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs",
 	.needs = ADVICE_NEEDS_DEVICE | ADVICE_NEEDS_OPERATORS,

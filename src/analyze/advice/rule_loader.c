@@ -174,11 +174,11 @@ const struct advice_rule advice_rule_loader = {
 	.id = "loader-bound",
 	.title = "Steps wait for the data loader",
 	.condition = "Steps contain 'enumerate(DataLoader)'. If batches are made in the main process, the line with the most "
-		       "time comes first.",
+		     "time comes first.",
 	.gain = "the wait, less what workers cannot hide behind the rest of the step",
 	.explanation = "While the step waits, the batch is read, decoded and collated. Workers can do this ahead of time.",
 	.advice = "Decode once and store the result, index complete batches instead of single samples, and replace Python code "
-		       "for each sample by tensor operations. To check: the share of 'enumerate(DataLoader)' in a step.",
+		  "for each sample by tensor operations. To check: the share of 'enumerate(DataLoader)' in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
 	.needs = ADVICE_NEEDS_OPERATORS,
 	.stage = ADVICE_STAGE_WAITS,

@@ -46,7 +46,7 @@ const struct advice_rule advice_rule_loading = {
 	.explanation = "The first launch of a kernel loads its code, and compiles it if the library has none for this device. "
 		       "The call returns afterwards; nothing is launched meanwhile.",
 	.advice = "Run a few steps before those that count, and before serving with every shape that will be served, or load "
-		       "all code at the start (CUDA_MODULE_LOADING=EAGER). To check: launching calls take microseconds.",
+		  "all code at the start (CUDA_MODULE_LOADING=EAGER). To check: launching calls take microseconds.",
 	.code = "for _ in range(3):\n"
 		"    model(example)  # before the first request, or the first measured step",
 	.link = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#lazy-loading",

@@ -119,11 +119,11 @@ const struct advice_rule advice_rule_logging = {
 	.id = "logging-in-step",
 	.title = "Steps log or write files",
 	.condition = "Steps print, log, write or flush files, or save images or figures, outside of the data loader. Opening, "
-		       "closing and JSON formatting in the same function count as well; reading does not.",
+		     "closing and JSON formatting in the same function count as well; reading does not.",
 	.gain = "the time of the calls",
 	.explanation = "The training thread formats and writes the output, and waits for the terminal or the disk.",
 	.advice = "Collect statistics as tensors and write them every N steps. Keep files open and buffered. To check: most "
-		       "steps no longer contain these calls.",
+		  "steps no longer contain these calls.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_PYTHON,
 	.bound = ADVICE_AT_LEAST,

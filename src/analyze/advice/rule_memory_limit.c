@@ -124,14 +124,14 @@ const struct advice_rule advice_rule_memory_limit = {
 	.id = "memory-limit",
 	.title = "Memory is close to its limit",
 	.condition = "90 % of the memory of a device is reserved, or 90 % of the memory available to the program is in use; or "
-		       "half of the memory of a device is reserved and 30 % of that is unused. Memory that is filled on "
-		       "purpose, as by the cache of a server, does not count: more than half of it stays in use, and twice the "
-		       "rest would fit.",
+		     "half of the memory of a device is reserved and 30 % of that is unused. Memory that is filled on "
+		     "purpose, as by the cache of a server, does not count: more than half of it stays in use, and twice the "
+		     "rest would fit.",
 	.gain = "none in time",
 	.explanation = "A larger batch or a longer sequence ends the program. Before that, the allocator frees memory and "
 		       "allocates it again within steps.",
 	.advice = "Use smaller batches with accumulated gradients, torch.utils.checkpoint, bf16, or "
-		       "zero_grad(set_to_none=True), and free what the next step does not need. To check: the peak.",
+		  "zero_grad(set_to_none=True), and free what the next step does not need. To check: the peak.",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
 	.needs = ADVICE_NEEDS_MEMORY,
 	.severity_max = ADVICE_MEDIUM,

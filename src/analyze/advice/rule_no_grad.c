@@ -157,11 +157,11 @@ const struct advice_rule advice_rule_no_grad = {
 	.title = "Autograd records a graph that is not used",
 	.condition = "Steps create four or more nodes of the graph that no backward pass runs.",
 	.gain = "the time of the nodes, seven tenths of a view each, and page faults on their memory in steps without a "
-		       "backward pass",
+		"backward pass",
 	.explanation = "With gradients enabled, each operator creates a node and keeps its inputs until the result is freed. "
 		       "Memory then holds all activations of the pass.",
 	.advice = "Run evaluation and serving within `with torch.inference_mode():` or torch.no_grad(). To check: the peak of "
-		       "memory, and operators without sequence numbers.",
+		  "memory, and operators without sequence numbers.",
 	.code = "with torch.inference_mode():\n"
 		"    out = model(x)",
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc",

@@ -84,12 +84,12 @@ const struct advice_rule advice_rule_occupancy = {
 	.id = "low-occupancy",
 	.title = "The most expensive kernel leaves multiprocessors idle",
 	.condition = "The most expensive kernel takes 5 % of the steps or more, in 10 calls or more, with fewer blocks than "
-		       "the device has multiprocessors.",
+		     "the device has multiprocessors.",
 	.gain = "the share of the device that it leaves idle",
 	.explanation = "A block runs on one multiprocessor. A kernel with fewer blocks than multiprocessors uses only a part "
 		       "of the device, and takes as long as one with a block for each.",
 	.advice = "Give it more work at once: larger batches, several small products as one (torch.bmm), or kernels of "
-		       "independent streams at the same time. To check: at least 1 block per SM.",
+		  "independent streams at the same time. To check: at least 1 block per SM.",
 	.link = "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/#thread-and-block-heuristics",
 	.needs = ADVICE_NEEDS_DEVICE,
 	.severity_max = ADVICE_MEDIUM,

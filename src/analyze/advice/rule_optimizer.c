@@ -131,7 +131,8 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)
 {
 	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines))};
-	bool done = update.lines && rule_optimizer_gather(&update, advice, result) && rule_optimizer_report(advice, result, &update);
+	bool done = update.lines && rule_optimizer_gather(&update, advice, result) &&
+	            rule_optimizer_report(advice, result, &update);
 
 	ops_free(update.lines);
 	return done;
@@ -142,11 +143,11 @@ const struct advice_rule advice_rule_optimizer = {
 	.title = "The optimizer updates parameters one by one",
 	.condition = "A step of an optimizer calls 16 operators or more, and none of them is fused or foreach.",
 	.gain = "the time of the loop, less what memory requires to read and write the elements and their states once, "
-		       "estimated from the fastest of its operators",
+		"estimated from the fastest of its operators",
 	.explanation = "Each line of the formula is one operator for each parameter. Calls cost more than the arithmetic on "
 		       "small tensors; large ones pass through memory once for each line.",
 	.advice = "Pass fused=True (SGD, Adam, AdamW, Adagrad; also on the CPU), or else foreach=True. To check: one "
-		       "aten::_fused_… in a step.",
+		  "aten::_fused_… in a step.",
 	.code = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)",
 	.link = "https://docs.pytorch.org/docs/stable/optim.html#algorithms",
 	.needs = ADVICE_NEEDS_OPERATORS,

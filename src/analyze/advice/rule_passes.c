@@ -85,13 +85,13 @@ const struct advice_rule advice_rule_passes = {
 	.id = "retained-graph",
 	.title = "A graph is traversed more than once",
 	.condition = "Nodes of the graph run in several backward passes of a step. Steps with gradients of gradients or with "
-		       "torch.autograd.grad do not count. Confidence is low if an optimizer steps between the passes, since "
-		       "the losses may differ on purpose.",
+		     "torch.autograd.grad do not count. Confidence is low if an optimizer steps between the passes, since "
+		     "the losses may differ on purpose.",
 	.gain = "the time of all runs but the last of each node",
 	.explanation = "backward(retain_graph=True) keeps the graph and its memory for another pass. What several losses share "
 		       "is computed for each of them; a loss that is not detached also computes gradients that nothing reads.",
 	.advice = "Add the losses and call backward once. Pass x.detach() where the output of another model is only an input, "
-		       "as to a discriminator. To check: as many backward nodes as forward operators.",
+		  "as to a discriminator. To check: as many backward nodes as forward operators.",
 	.code = "sum(losses).backward()  # in place of loss.backward(retain_graph=True) for each\n"
 		"fake = generator(noise)\n"
 		"loss = criterion(discriminator(fake.detach()))",

@@ -88,7 +88,7 @@ static struct size rule_pointwise_size_of(const struct advice *advice, const str
 }
 
 static void rule_pointwise_add(struct pointwise *pointwise, struct advice_result *result, const struct view_device_event *event,
-                bool elementwise)
+                               bool elementwise)
 {
 	const struct advice *advice = result->advice;
 	struct chain *chain = &pointwise->chains[advice->events->track[event->row]];
@@ -122,7 +122,7 @@ static bool rule_pointwise_find(const struct advice *advice, struct advice_resul
 	done = pointwise.chains != NULL;
 	for (size_t i = 0; done && i < advice->views->device_events.count; i++)
 		rule_pointwise_add(&pointwise, result, &advice->views->device_events.items[i],
-		    result->which[advice->events->name[advice->views->device_events.items[i].row]]);
+		                   result->which[advice->events->name[advice->views->device_events.items[i].row]]);
 	for (size_t i = 0; done && i < tracks; i++)
 		end_chain(&pointwise, result, &pointwise.chains[i]);
 	done = done && advice_report_gain(result, (double)result->tally.ns * advice_busy_share(advice),
@@ -136,12 +136,12 @@ const struct advice_rule advice_rule_pointwise = {
 	.id = "unfused-pointwise",
 	.title = "Elementwise kernels run one after another",
 	.condition = "Elementwise kernels follow each other on a stream, on equally many elements: those of the result by the "
-		       "shapes of the inputs, or without shapes by the grids of the kernels.",
+		     "shapes of the inputs, or without shapes by the grids of the kernels.",
 	.gain = "all but the longest of each chain, as far as the device is busy",
 	.explanation = "An elementwise kernel computes very little: its time is that of reading inputs and writing the output. "
 		       "Consecutive ones read what was just written.",
 	.advice = "torch.compile(model) fuses them into one kernel; so do fused operators (torch.addcmul, nn.functional.gelu "
-		       "instead of its formula). To check: fewer kernels named elementwise_kernel.",
+		  "instead of its formula). To check: fewer kernels named elementwise_kernel.",
 	.code = "model = torch.compile(model)",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",
 	.needs = ADVICE_NEEDS_DEVICE,

@@ -65,7 +65,7 @@ const struct advice_rule advice_rule_precision = {
 	.id = "float32-matmul",
 	.title = "Matrix products use float32 without tensor cores",
 	.condition = "Kernels of products or convolutions compute in float32 on a device with tensor cores. Reduced precision "
-		       "is a choice, so this rule never reports high severity.",
+		     "is a choice, so this rule never reports high severity.",
 	.gain = "three quarters of their time, as far as the device is busy",
 	.explanation = "Tensor cores multiply matrices several times as fast as float32 units. They require lower precision: "
 		       "float16, bfloat16 or TF32.",

@@ -161,7 +161,7 @@ const struct advice_rule advice_rule_rows = {
 	.explanation = "Every iteration pays for Python, for the dispatch of its operators and for their outputs, and in the "
 		       "backward pass for a node each. The arithmetic on one row takes almost no time.",
 	.advice = "Express it for all rows at once: broadcasting, torch.where, gather/scatter, cumsum, bmm, torch.vmap. To "
-		       "check: fewer operators in a step.",
+		  "check: fewer operators in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_ROW_LOOPS,

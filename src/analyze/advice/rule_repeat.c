@@ -114,8 +114,8 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 }
 
 /* Hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
-static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row, bool *ret_writes,
-                       bool *ret_constant)
+static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row,
+                                   bool *ret_writes, bool *ret_constant)
 {
 	uint64_t key = rule_repeat_mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
 	struct ops_storage storage;
@@ -169,7 +169,8 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 }
 
 /* Follows allocations until `time_ns`: those of the operator at `row` are its results, others are new. */
-static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns, struct value result)
+static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns,
+                                      struct value result)
 {
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(advice->trace, &count);
@@ -192,7 +193,8 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		struct value value = {rule_repeat_mix(key, ~i), constant ? rule_repeat_value_of(numbering, &storage).made_by : OPS_NONE, constant};
+		struct value value = {rule_repeat_mix(key, ~i),
+		                      constant ? rule_repeat_value_of(numbering, &storage).made_by : OPS_NONE, constant};
 
 		if (storage.written && !set_value(numbering, storage.address, value))
 			return false;
@@ -301,7 +303,8 @@ static bool rule_repeat_follow(struct numbering *numbering, struct advice_result
 	constant &= !random && key;
 	if (random || !key)
 		key = --numbering->fresh;
-	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row], (struct value){key, makes ? row : OPS_NONE, constant}))
+	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row],
+	                               (struct value){key, makes ? row : OPS_NONE, constant}))
 		return false;
 	if (writes && !write_values(numbering, advice, row, key, constant))
 		return false;
@@ -406,14 +409,14 @@ const struct advice_rule advice_rule_repeat = {
 	.id = "repeated-work",
 	.title = "The same result is computed repeatedly",
 	.condition = "An operator repeats an earlier one of the step, on the same shapes, scalars and values; or one of an "
-		       "earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
-		       "identified by the operator that computed them. Views of parts of a tensor are not compared. The "
-		       "outermost call that only repeats comes first.",
+		     "earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
+		     "identified by the operator that computed them. Views of parts of a tensor are not compared. The "
+		     "outermost call that only repeats comes first.",
 	.gain = "that time, with the backward pass and the calls that do nothing else",
 	.explanation = "The operators get unchanged tensors that they got before: masks, position embeddings, norms and "
 		       "transposed copies that each layer or sample computes again.",
 	.advice = "Compute the result once before the loop and pass it on, or keep it as a buffer of the module if it is the "
-		       "same in all steps. To check: fewer calls at the line.",
+		  "same in all steps. To check: fewer calls at the line.",
 	.code = "weights = normalise(graph)  # once, before the loop over layers",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,

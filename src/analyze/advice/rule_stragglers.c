@@ -134,7 +134,7 @@ static void name_rank(const struct advice_ranks *ranks, const struct rank *rank,
 }
 
 static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advice_result *result,
-                   const struct lateness *lateness, const struct excess *excess)
+                                   const struct lateness *lateness, const struct excess *excess)
 {
 	const struct rank *late = &ranks->ranks.items[lateness->worst];
 	bool one = lateness->last[lateness->worst] * 10 >= lateness->steps * OFTEN_LAST;
@@ -199,12 +199,12 @@ const struct advice_rule advice_rule_stragglers = {
 	.id = "uneven-ranks",
 	.title = "Ranks wait for a late rank",
 	.condition = "In collectives, ranks wait for the one that waits least. The places are what it does longer than the "
-		       "others. Confidence is low with fewer than three steps.",
+		     "others. Confidence is low with fewer than three steps.",
 	.gain = "the difference between its step and that of the average rank, or of the others if it alone does this work",
 	.explanation = "A collective ends after the last rank has joined it: the slowest rank determines the step of all.",
 	.advice = "Give all ranks the same amount of work: batches of equal cost (sort by length, equal padding, "
-		       "drop_last=True), the same hardware and threads, and no logging or evaluation on rank 0 alone. To "
-		       "check: all ranks wait equally long.",
+		  "drop_last=True), the same hardware and threads, and no logging or evaluation on rank 0 alone. To "
+		  "check: all ranks wait equally long.",
 	.link = "https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html",
 	.needs = ADVICE_NEEDS_RANKS,
 	.stage = ADVICE_STAGE_WAITS,

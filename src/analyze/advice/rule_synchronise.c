@@ -128,13 +128,13 @@ const struct advice_rule advice_rule_synchronise = {
 	.id = "synchronising-calls",
 	.title = "Values of tensors are read within steps",
 	.condition = "Steps call .item(), .tolist(), bool(tensor), nonzero, print a tensor, or synchronize with a device (the "
-		       "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
-		       "comparisons) computed on the same line count as well.",
+		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
+		     "comparisons) computed on the same line count as well.",
 	.gain = "the time of the calls; with a device, the idle time after each call, up to the time the host waited in it",
 	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "
 		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
 	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "
-		       "instead of `if tensor`. To check: the steps no longer contain these calls.",
+		  "instead of `if tensor`. To check: the steps no longer contain these calls.",
 	.code = "total += loss.detach()  # in place of total += loss.item()\n"
 		"if step % 100 == 0:\n"
 		"    print(total.item() / 100)",

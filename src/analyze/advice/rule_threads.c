@@ -57,12 +57,12 @@ const struct advice_rule advice_rule_threads = {
 	.id = "thread-count",
 	.title = "The number of threads does not match the processors",
 	.condition = "Operators use more threads than processors, or one thread on several processors, and 30 % of the steps "
-		       "or more is in operators that threads share.",
+		     "or more is in operators that threads share.",
 	.gain = "the time of waiting for a processor; none with one thread, which may be right if other programs run",
 	.explanation = "torch divides large operators among its threads and waits for the last. With more threads than "
 		       "processors some wait for their turn; with one thread the other processors are idle.",
 	.advice = "Use one thread for each processor for a single program, and fewer with loader workers or several programs. "
-		       "To check: the time of a step with another number.",
+		  "To check: the time of a step with another number.",
 	.code = "torch.set_num_threads(len(os.sched_getaffinity(0)))",
 	.link = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,

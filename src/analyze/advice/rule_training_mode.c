@@ -145,7 +145,8 @@ static bool rule_training_mode_report(const struct modes *modes, struct advice_r
 
 static bool rule_training_mode_find(const struct advice *advice, struct advice_result *result)
 {
-	struct modes modes = {.which = result->which, .serves = !advice->incomplete && !rule_training_mode_has_backward(advice)};
+	struct modes modes = {.which = result->which,
+	                      .serves = !advice->incomplete && !rule_training_mode_has_backward(advice)};
 	bool done;
 
 	modes.trains = ops_alloc_zeroed(advice->events->count + 1, 1);
@@ -165,12 +166,12 @@ const struct advice_rule advice_rule_training_mode = {
 	.id = "training-mode",
 	.title = "A model runs in training mode without training",
 	.condition = "aten::dropout or aten::batch_norm run in training mode, in a program without a backward pass, or without "
-		       "gradients and with results that nothing in training reads. The latter requires recorded memory.",
+		     "gradients and with results that nothing in training reads. The latter requires recorded memory.",
 	.gain = "the time of dropouts, and half of the time of batch norms, which scale in either mode",
 	.explanation = "Dropout draws a random number for each element and drops values that inference needs. Batch norms use "
 		       "the average of the batch instead of the learned one. Results are noisy and take longer.",
 	.advice = "Call model.eval() before evaluation and serving, and model.train() before training continues. To check: the "
-		       "steps contain no dropout.",
+		  "steps contain no dropout.",
 	.code = "model.eval()\n"
 		"with torch.inference_mode():\n"
 		"    out = model(x)",

@@ -371,7 +371,8 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 			.duration_change = duration_change(pair),
 			.sign = signs[(change > 0) - (change < 0) + 1],
 			.means_us = {trace_diff_mean_us(comparison, pair, CONTROL), trace_diff_mean_us(comparison, pair, TEST)},
-			.noise_us = 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) / 1e3,
+			.noise_us = 2 * sqrt(error_squared(comparison, pair, CONTROL) + error_squared(comparison, pair, TEST)) /
+			            1e3,
 		};
 
 		row.mean_change_us = row.means_us[TEST] - row.means_us[CONTROL];

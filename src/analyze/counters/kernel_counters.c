@@ -81,7 +81,9 @@ static bool kernel_counters_find_counters(struct kernels *kernels)
 static bool kernels_init(struct kernels *kernels, const struct event_table *table)
 {
 	*kernels = (struct kernels){.table = table};
-	return kernel_counters_find_rows(kernels) && (!kernels->range_count || ((kernels->launchers = ops_launchers(table->trace)) && kernel_counters_find_counters(kernels)));
+	return kernel_counters_find_rows(kernels) &&
+	       (!kernels->range_count ||
+	        ((kernels->launchers = ops_launchers(table->trace)) && kernel_counters_find_counters(kernels)));
 }
 
 static void kernels_release(struct kernels *kernels)
@@ -174,7 +176,8 @@ const struct result_declaration table_cupti_counters =
 	RESULT_DECLARATION("cupti_counters", "A kernel; each counter is a further column", counter_columns);
 
 /* Names of counters in order; they live as long as the table. False when memory is out. */
-static bool kernel_counters_write_columns(struct result_table *out, const struct kernels *kernels, struct ops_intern_entry *counters)
+static bool kernel_counters_write_columns(struct result_table *out, const struct kernels *kernels,
+                                          struct ops_intern_entry *counters)
 {
 	result_declare(out, &table_cupti_counters, 0);
 	for (size_t i = 0; i < kernels->counters.count; i++)

@@ -52,7 +52,8 @@ static void event_filter_refuse(struct filter *filter, struct ops_string key, co
 		                         key.bytes, wanted);
 }
 
-static void event_filter_parse_text(struct filter *filter, struct ops_string key, struct ops_string value, struct ops_buffer *ret)
+static void event_filter_parse_text(struct filter *filter, struct ops_string key, struct ops_string value,
+                                    struct ops_buffer *ret)
 {
 	if (value.bytes[0] != '"')
 		event_filter_refuse(filter, key, "must be a text");
@@ -172,7 +173,10 @@ static void event_filter_parse_member(struct filter *filter, struct ops_string k
 	} else if (ops_string_is(key, "query")) {
 		parse_query(filter, key, value);
 	} else if (ops_string_is(key, "under") || ops_string_is(key, "after") || ops_string_is(key, "before")) {
-		event_filter_parse_place(filter, key, value, key.bytes[0] == 'u' ? UNDER : key.bytes[0] == 'a' ? AFTER : BEFORE);
+		event_filter_parse_place(filter, key, value,
+		                         key.bytes[0] == 'u'   ? UNDER
+		                         : key.bytes[0] == 'a' ? AFTER
+		                                               : BEFORE);
 	} else if (ops_string_is(key, "non_zero_duration")) {
 		parse_bool(filter, key, value, &filter->non_zero);
 	} else if (ops_string_is(key, "gpu_kernels")) {
@@ -311,10 +315,12 @@ static bool event_filter_is_chosen(const struct work *work, const struct event_r
 	const struct filter *filter = work->filter;
 	uint32_t depth = work->depths ? work->depths[row->source] : 0;
 
-	return (!filter->has_iterations || is_in_iteration(work, row->step)) && (!filter->has_range || is_in_range(work, row)) &&
-	       (!filter->name || event_filter_is_named(work, row)) && (!filter->categories.bytes || has_category(work, row)) &&
+	return (!filter->has_iterations || is_in_iteration(work, row->step)) &&
+	       (!filter->has_range || is_in_range(work, row)) && (!filter->name || event_filter_is_named(work, row)) &&
+	       (!filter->categories.bytes || has_category(work, row)) &&
 	       (!filter->has_streams || is_one_of(filter->streams, filter->stream_count, row->stream)) &&
-	       (!filter->non_zero || row->dur_ns > 0) && (!filter->kernels || (row->on_device && row->kind == OPS_EVENT_KERNEL)) &&
+	       (!filter->non_zero || row->dur_ns > 0) &&
+	       (!filter->kernels || (row->on_device && row->kind == OPS_EVENT_KERNEL)) &&
 	       (!filter->operators || row->kind == OPS_EVENT_CPU_OP) && (!filter->copies.size || is_copy(work, row)) &&
 	       (!filter->has_depth || (row->stream < 0 && depth >= filter->depth_min && depth <= filter->depth_max)) &&
 	       (filter->place == ANYWHERE || (work->anchor != OPS_NONE && is_at_place(work, row))) &&

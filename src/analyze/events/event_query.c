@@ -59,7 +59,8 @@ static struct query_node *node_at(const struct parser *parser, uint32_t node)
 	return &parser->query->nodes.items[node];
 }
 
-static uint32_t event_query_add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left, uint32_t right)
+static uint32_t event_query_add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left,
+                                     uint32_t right)
 {
 	struct query_node *node;
 
@@ -120,7 +121,8 @@ static bool event_query_take(struct parser *parser, const char *text)
 	event_query_skip_space(parser);
 	if (parser->code || (size_t)(parser->end - parser->at) < size || memcmp(parser->at, text, size) != 0)
 		return false;
-	if (is_letter(*text) && parser->at + size < parser->end && (is_letter(parser->at[size]) || event_query_is_digit(parser->at[size])))
+	if (is_letter(*text) && parser->at + size < parser->end &&
+	    (is_letter(parser->at[size]) || event_query_is_digit(parser->at[size])))
 		return false;
 	parser->at += size;
 	return true;
@@ -197,7 +199,8 @@ static uint32_t parse_number(struct parser *parser)
 	for (; parser->at + size < parser->end; size++) {
 		char c = parser->at[size], before = size ? parser->at[size - 1] : ' ';
 
-		if (!event_query_is_digit(c) && c != '.' && c != 'e' && c != 'E' && !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
+		if (!event_query_is_digit(c) && c != '.' && c != 'e' && c != 'E' &&
+		    !((c == '+' || c == '-') && (before == 'e' || before == 'E')))
 			break;
 	}
 	if (!ops_json_double(parser->at, size, &value.number) || !isfinite(value.number))
@@ -366,8 +369,9 @@ static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct par
 
 static uint32_t parse_unary(struct parser *parser)
 {
-	return event_query_take(parser, "-") ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
-	                         : parse_postfix(parser);
+	return event_query_take(parser, "-")
+		       ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
+		       : parse_postfix(parser);
 }
 
 /* Operands with signs of one precedence between them. */
@@ -456,8 +460,9 @@ static uint32_t parse_comparison(struct parser *parser)
 static uint32_t parse_not(struct parser *parser)
 {
 	return event_query_take(parser, "not") || event_query_take(parser, "~")
-	               ? parse_signed(parser, parse_not, QUERY_NOT, QUERY_TRUTH, "'not' takes what is true or false; before this")
-	               : parse_comparison(parser);
+		       ? parse_signed(parser, parse_not, QUERY_NOT, QUERY_TRUTH,
+		                      "'not' takes what is true or false; before this")
+		       : parse_comparison(parser);
 }
 
 static uint32_t event_query_join(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)

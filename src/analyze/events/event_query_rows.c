@@ -66,7 +66,8 @@ static bool event_query_rows_is_in(const struct asked *asked, const struct query
 		return value.type == QUERY_TEXT && other.type == QUERY_TEXT && holds_text(other.text, value.text);
 	}
 	for (uint32_t at = list->items; at != OPS_NONE; at = asked->query->nodes.items[at].right)
-		if (event_query_rows_compare(QUERY_EQUAL, value, event_query_rows_value_of(asked, asked->query->nodes.items[at].left)))
+		if (event_query_rows_compare(QUERY_EQUAL, value,
+		                             event_query_rows_value_of(asked, asked->query->nodes.items[at].left)))
 			return true;
 	return false;
 }
@@ -155,21 +156,31 @@ static struct query_value event_query_rows_value_of(const struct asked *asked, u
 	case QUERY_CONSTANT: return node->value;
 	case QUERY_COLUMN: return query_column_value(node->column, asked->set, asked->table, asked->row, &node->scratch);
 	case QUERY_ARGUMENT: return query_argument_value(asked->table, asked->row, node->key, &node->scratch);
-	case QUERY_OR: return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) || is_true(event_query_rows_value_of(asked, node->right)));
-	case QUERY_AND: return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) && is_true(event_query_rows_value_of(asked, node->right)));
-	case QUERY_NOT: return event_query_rows_truth(!is_true(event_query_rows_value_of(asked, node->left)));
-	case QUERY_IN: return event_query_rows_truth(event_query_rows_is_in(asked, node));
-	case QUERY_NOT_IN: return event_query_rows_truth(!event_query_rows_is_in(asked, node));
+	case QUERY_OR:
+		return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) ||
+		                              is_true(event_query_rows_value_of(asked, node->right)));
+	case QUERY_AND:
+		return event_query_rows_truth(is_true(event_query_rows_value_of(asked, node->left)) &&
+		                              is_true(event_query_rows_value_of(asked, node->right)));
+	case QUERY_NOT:
+		return event_query_rows_truth(!is_true(event_query_rows_value_of(asked, node->left)));
+	case QUERY_IN:
+		return event_query_rows_truth(event_query_rows_is_in(asked, node));
+	case QUERY_NOT_IN:
+		return event_query_rows_truth(!event_query_rows_is_in(asked, node));
 	case QUERY_CONTAINS:
 	case QUERY_MATCH:
 	case QUERY_STARTS:
-	case QUERY_ENDS: return event_query_rows_truth(has_text(asked, node));
+	case QUERY_ENDS:
+		return event_query_rows_truth(has_text(asked, node));
 	case QUERY_EQUAL:
 	case QUERY_UNEQUAL:
 	case QUERY_LESS:
 	case QUERY_LESS_EQUAL:
 	case QUERY_MORE:
-	case QUERY_MORE_EQUAL: return event_query_rows_truth(event_query_rows_compare(node->op, event_query_rows_value_of(asked, node->left), event_query_rows_value_of(asked, node->right)));
+	case QUERY_MORE_EQUAL:
+		return event_query_rows_truth(event_query_rows_compare(node->op, event_query_rows_value_of(asked, node->left),
+		                                                       event_query_rows_value_of(asked, node->right)));
 	default: return calculated(asked, node);
 	}
 }

@@ -95,7 +95,8 @@ static void event_summary_write_categories(const struct selection *rows, struct 
 	size_t distinct;
 
 	for (size_t i = 0; i < rows->count; i++)
-		items[i] = (struct counted){.text = ops_event_category(rows->table->trace, event_summary_row_at(rows, i)->source)};
+		items[i] = (struct counted){
+			.text = ops_event_category(rows->table->trace, event_summary_row_at(rows, i)->source)};
 	distinct = count_equal(items, rows->count);
 	ops_json_key(json, "rows_by_cat");
 	ops_json_open(json, '{');
@@ -214,7 +215,8 @@ static struct extent extent_of(const struct selection *rows)
 }
 
 /* Where there is no row there is no first and no last one. */
-static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows, int64_t time_ns)
+static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows,
+                                     int64_t time_ns)
 {
 	ops_json_key(json, key);
 	if (rows->count)

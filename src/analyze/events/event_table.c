@@ -165,7 +165,8 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 	bool done;
 
 	*table = (struct event_table){.trace = trace, .rules = rules};
-	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) && event_table_take_rows(table, order, classes);
+	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) &&
+	       event_table_take_rows(table, order, classes);
 	ops_free(order);
 	ops_free(classes);
 	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)

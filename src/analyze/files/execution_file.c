@@ -249,7 +249,7 @@ static const struct node *execution_file_node_of(const struct nodes *nodes, cons
 }
 
 static void execution_file_write_row(struct ops_json_writer *json, const struct nodes *nodes, const struct operators *operators,
-                      uint32_t row, const struct ops_string columns)
+                                     uint32_t row, const struct ops_string columns)
 {
 	const struct ops_events *events = ops_trace_events(operators->trace);
 	struct ops_string name = ops_trace_string(operators->trace, events->name[row]);

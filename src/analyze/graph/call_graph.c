@@ -188,7 +188,8 @@ static bool call_graph_adopt(struct call_graph *graph, const char *name)
 			if (ops_string_starts(event_name(graph->table, &graph->table->rows[candidate]), name))
 				open.items[open.count++] = candidate;
 		}
-		while (open.count && call_graph_end_of(&graph->table->rows[open.items[open.count - 1]]) < call_graph_end_of(row))
+		while (open.count &&
+		       call_graph_end_of(&graph->table->rows[open.items[open.count - 1]]) < call_graph_end_of(row))
 			open.count--;
 		if (open.count)
 			graph->nodes[at].parent = open.items[open.count - 1];

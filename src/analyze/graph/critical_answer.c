@@ -123,7 +123,7 @@ static bool is_part_of(const struct request *request, struct ops_string name)
 
 /* From the first to the last of the instances that are asked for; false when there is none of them. */
 static bool critical_answer_find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
-                        int64_t *ret_end_ns)
+                                        int64_t *ret_end_ns)
 {
 	bool named = request->annotation.size > 0;
 	int64_t instance = 0;
@@ -221,7 +221,8 @@ static const struct result_column edge_columns[] = {
 const struct result_declaration table_critical_edges =
 	RESULT_DECLARATION("critical_path", "An edge of the path, with the option edges", edge_columns);
 
-static void critical_answer_add_edge(struct result_table *out, const struct critical_path *path, const struct critical_edge *edge)
+static void critical_answer_add_edge(struct result_table *out, const struct critical_path *path,
+                                     const struct critical_edge *edge)
 {
 	const struct event_table *table = path->table;
 
@@ -269,7 +270,8 @@ static void write_types(struct ops_json_writer *json, const char *key, const uin
 }
 
 /* As it is, edges that count as 0 with their negative weight (flaw 12: the reference shows them so, too). */
-static void critical_answer_write_bounds(struct ops_json_writer *json, const struct critical_path *path, const int64_t *weights_ns)
+static void critical_answer_write_bounds(struct ops_json_writer *json, const struct critical_path *path,
+                                         const int64_t *weights_ns)
 {
 	struct bound_sum sums[CRITICAL_BOUND_COUNT] = {{0}};
 
@@ -434,7 +436,8 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 
 /* --- overlay --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code critical_answer_write_overlay(struct analysis_run *run, const struct request *request, const struct critical_path *path)
+static enum ops_code critical_answer_write_overlay(struct analysis_run *run, const struct request *request,
+                                                   const struct critical_path *path)
 {
 	struct critical_overlay overlay = request->overlay;
 	struct ops_buffer written = {0};
@@ -490,7 +493,8 @@ enum ops_code analysis_critical_path(struct analysis_run *run)
 		code = fail_region(run, table, &request);
 	} else if (!code) {
 		code = critical_path_init(&path, table, start_ns, end_ns, &request.options)
-		               ? critical_answer_answer(run, &request, &path) : ops_fault_memory(run->error);
+		               ? critical_answer_answer(run, &request, &path)
+		               : ops_fault_memory(run->error);
 		critical_path_release(&path);
 	}
 	request_release(&request);

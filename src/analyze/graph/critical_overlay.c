@@ -85,7 +85,8 @@ static enum overlay_action critical_overlay_mark_event(void *context, uint32_t i
 	return OVERLAY_MARK;
 }
 
-static void critical_overlay_write_id(struct ops_json_writer *json, const char *key, const struct ops_trace *trace, int64_t id, bool is_text)
+static void critical_overlay_write_id(struct ops_json_writer *json, const char *key, const struct ops_trace *trace, int64_t id,
+                                      bool is_text)
 {
 	struct ops_string text;
 

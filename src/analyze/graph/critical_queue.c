@@ -97,7 +97,8 @@ static bool critical_queue_find_launches(struct critical_path *path)
 			done = ops_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
 	}
 	if (path->launches.count)
-		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items), critical_queue_compare_launches);
+		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items),
+		      critical_queue_compare_launches);
 	for (size_t i = 0; i < path->launches.count; i++) {
 		struct critical_stream *stream = &path->streams.items[path->launches.items[i].stream];
 

@@ -33,7 +33,8 @@ static const struct result_column pattern_columns[] = {
 const struct result_declaration table_kernel_sequences =
 	RESULT_DECLARATION("frequent_cuda_kernel_sequences", "A pattern of kernels", pattern_columns);
 
-static void kernel_sequences_answer_fill(struct result_table *out, const struct kernel_sequences *sequences, struct ops_buffer *text)
+static void kernel_sequences_answer_fill(struct result_table *out, const struct kernel_sequences *sequences,
+                                         struct ops_buffer *text)
 {
 	out->copies = true;
 	result_declare(out, &table_kernel_sequences, 0);
@@ -180,7 +181,8 @@ static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 	return true;
 }
 
-static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *run, size_t rank, const struct kernel_sequences *sequences)
+static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *run, size_t rank,
+                                                           const struct kernel_sequences *sequences)
 {
 	struct drawing d = {.sequences = sequences};
 	const struct overlay overlay = {kernel_sequences_answer_mark_event, add_legend, &d};

@@ -65,7 +65,8 @@ static bool module_kernels_find_calls(struct spans *spans)
 		if (row->on_device && !on_device)
 			spans->device = tracks[row->track].pid;
 		on_device |= row->on_device;
-		if (!row->on_device && spans->graph.nodes[table->kept[i]].kernels && module_kernels_is_named(spans, event_name(table, row)))
+		if (!row->on_device && spans->graph.nodes[table->kept[i]].kernels &&
+		    module_kernels_is_named(spans, event_name(table, row)))
 			spans->rows.items[spans->rows.count++] = table->kept[i];
 	}
 	return true;

@@ -209,7 +209,8 @@ static int operator_launches_compare_groups(const void *a, const void *b, void *
 	for (size_t i = 0; i < COLUMNS && s->order[i] && !order; i++)
 		order = compare_column(s->table->trace, s->order[i], b, a);
 	if (!order)
-		order = operator_launches_compare_names(s->table->trace, ((const struct group *)a)->names[0], ((const struct group *)b)->names[0]);
+		order = operator_launches_compare_names(s->table->trace, ((const struct group *)a)->names[0],
+		                                        ((const struct group *)b)->names[0]);
 	return order ? order : compare_sequences(s->table->trace, a, b);
 }
 

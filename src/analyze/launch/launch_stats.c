@@ -60,7 +60,7 @@ static int64_t delay_of(const struct event_row *call, const struct event_row *wo
 }
 
 static bool launch_stats_add(struct launches *launches, const struct event_table *table, const struct pair *pair,
-                const struct cutoffs *cutoffs)
+                             const struct cutoffs *cutoffs)
 {
 	const struct event_row *call = &table->rows[pair->call], *work = &table->rows[pair->work];
 	double cpu = (double)call->dur_ns / 1000, gpu = (double)work->dur_ns / 1000;
@@ -163,7 +163,7 @@ static void write_launches(struct result *result, struct launches *launches)
 }
 
 static bool launch_stats_write_sums(struct result *result, const struct event_table *table, struct launches *launches,
-                       const struct cutoffs *cutoffs)
+                                    const struct cutoffs *cutoffs)
 {
 	result_declare(&launches->first, &table_first_launches, 0);
 	if (!launch_stats_sum_up(launches, table, cutoffs))
@@ -174,7 +174,7 @@ static bool launch_stats_write_sums(struct result *result, const struct event_ta
 }
 
 static bool launch_stats_write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
-                       const struct cutoffs *cutoffs)
+                                    const struct cutoffs *cutoffs)
 {
 	struct launches launches = {0};
 	uint8_t *kinds = launch_kinds(table);

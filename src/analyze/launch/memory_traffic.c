@@ -62,7 +62,8 @@ static bool memory_traffic_collect(struct traffic *traffic, const struct event_t
 		struct traffic_point start = traffic->points.items[i];
 		int64_t dur_ns = table->rows[start.row].dur_ns;
 
-		if (!memory_traffic_push(traffic, start.ts_ns + (dur_ns ? dur_ns : NS_PER_US), start.row, start.kind, -start.gbps, true))
+		if (!memory_traffic_push(traffic, start.ts_ns + (dur_ns ? dur_ns : NS_PER_US), start.row, start.kind,
+		                         -start.gbps, true))
 			return false;
 	}
 	return true;
@@ -81,8 +82,10 @@ static bool memory_traffic_sum_up(struct traffic *traffic)
 	double *sums = ops_alloc_zeroed(count + 1, sizeof(*sums));
 	int64_t *running = ops_alloc_zeroed(count + 1, sizeof(*running));
 	uint32_t *order = NULL;
-	bool done = sums && running && ops_find_order(traffic->points.count, memory_traffic_before, traffic->points.items, &order) &&
-	            (!order || ops_reorder(&traffic->points.items, traffic->points.count, sizeof(*traffic->points.items), order));
+	bool done = sums && running &&
+	            ops_find_order(traffic->points.count, memory_traffic_before, traffic->points.items, &order) &&
+	            (!order ||
+	             ops_reorder(&traffic->points.items, traffic->points.count, sizeof(*traffic->points.items), order));
 
 	for (size_t i = 0; done && i < traffic->points.count; i++) {
 		struct traffic_point *point = &traffic->points.items[i];
@@ -159,7 +162,8 @@ static const struct result_column summary_columns[] = {
 const struct result_declaration table_memory_summary =
 	RESULT_DECLARATION("memory_bw_summary", "A kind of memory copies or sets on a rank", summary_columns);
 
-static bool memory_traffic_write_summary(struct result_table *out, const struct event_table *table, const struct traffic *traffic)
+static bool memory_traffic_write_summary(struct result_table *out, const struct event_table *table,
+                                         const struct traffic *traffic)
 {
 	size_t count = traffic->kinds.count;
 	struct numbers *numbers = ops_alloc_zeroed(count + 1, sizeof(*numbers));
@@ -201,7 +205,8 @@ static const struct result_column point_columns[] = {
 const struct result_declaration table_memory_points =
 	RESULT_DECLARATION("memory_bw_time_series.series", "A change of the bandwidth of a kind", point_columns);
 
-static void memory_traffic_write_points(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic)
+static void memory_traffic_write_points(struct analysis_run *run, const struct event_table *table,
+                                        const struct traffic *traffic)
 {
 	size_t count;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &count);
@@ -220,7 +225,7 @@ static void memory_traffic_write_points(struct analysis_run *run, const struct e
 }
 
 static void memory_traffic_write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,
-                          const double *values, const char *key)
+                                         const double *values, const char *key)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '{');
@@ -231,8 +236,8 @@ static void memory_traffic_write_by_name(struct ops_json_writer *json, const str
 	ops_json_close(json, '}');
 }
 
-static bool memory_traffic_write_series(struct analysis_run *run, const struct event_table *table, const struct traffic *traffic,
-                         bool with_points)
+static bool memory_traffic_write_series(struct analysis_run *run, const struct event_table *table,
+                                        const struct traffic *traffic, bool with_points)
 {
 	struct ops_json_writer *json = &run->result.json;
 	uint32_t *order = sorted_kinds(traffic);

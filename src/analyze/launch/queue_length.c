@@ -49,7 +49,7 @@ const struct result_declaration table_queue_summary =
 	RESULT_DECLARATION("queue_length_summary", "A stream", summary_columns);
 
 static bool queue_length_write_summary(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
-                          int64_t parameter)
+                                       int64_t parameter)
 {
 	size_t count = queues->queues.count;
 	struct numbers *lengths = ops_alloc_zeroed(count + 1, sizeof(*lengths));
@@ -136,7 +136,7 @@ static bool write_final(struct ops_json_writer *json, const struct queues *queue
 }
 
 static bool queue_length_write_series(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
-                         int64_t with_points)
+                                      int64_t with_points)
 {
 	struct ops_json_writer *json = &run->result.json;
 	int64_t most = 0, negative = 0;

@@ -30,7 +30,7 @@ static struct queue queue_of(const struct event_table *table, uint32_t row)
 
 /* A point whose queue is that of the device work. */
 static bool queues_push(struct queues *queues, const struct event_table *table, struct ops_intern *seen, uint32_t row,
-                 uint32_t work, int change)
+                        uint32_t work, int change)
 {
 	struct queue queue = queue_of(table, work);
 	struct queue_point *point = OPS_ARRAY_PUSH(&queues->points);
@@ -49,7 +49,7 @@ static bool queues_push(struct queues *queues, const struct event_table *table, 
 
 /* All launches, then all that they launched. */
 static bool queues_collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
-                    struct ops_intern *seen)
+                           struct ops_intern *seen)
 {
 	bool done = true;
 

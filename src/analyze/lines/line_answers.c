@@ -182,7 +182,7 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
 static bool line_answers_write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
-                        struct ops_buffer *out)
+                                     struct ops_buffer *out)
 {
 	uint32_t *order = sort_lines(costs, compare_own_times);
 	struct result result;

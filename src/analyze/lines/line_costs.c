@@ -196,7 +196,8 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 	if (line && !is_function)
 		line->self_ns = ops_sum(line->self_ns, line_costs_self_of(costs, row));
 	if (line && !is_function && costs->inside[row] != OPS_NONE) {
-		line->host_ns = ops_sum(line->host_ns, line_costs_self_of(costs, row)); /* what a range holds, other lines called */
+		line->host_ns = ops_sum(line->host_ns,
+		                        line_costs_self_of(costs, row)); /* what a range holds, other lines called */
 		return true;
 	}
 	if (is_function && !count_function(costs, row))
@@ -296,7 +297,8 @@ bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
 	*costs = (struct line_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->place = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->place));
 	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
-	if (!costs->place || !costs->inside || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) || !line_costs_add_device_work(costs))
+	if (!costs->place || !costs->inside || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) ||
+	    !line_costs_add_device_work(costs))
 		return false;
 	add_up_files(costs);
 	return true;

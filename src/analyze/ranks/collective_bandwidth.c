@@ -246,7 +246,8 @@ enum ops_code analysis_collective_bandwidth(struct analysis_run *run)
 		const struct event_table *table = analysis_table(run, i);
 		size_t from = meeting.collectives.items.count;
 
-		done = table && collective_bandwidth_collect(&meeting.collectives, table) && collective_bandwidth_number(&meeting, table, from, i);
+		done = table && collective_bandwidth_collect(&meeting.collectives, table) &&
+		       collective_bandwidth_number(&meeting, table, from, i);
 	}
 	done = done && collective_bandwidth_sum_up(&meeting);
 	collectives_release(&meeting.collectives);

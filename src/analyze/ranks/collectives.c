@@ -18,7 +18,8 @@
 
 /* --- finding them ----------------------------------------------------------------------------------------------------- */
 
-static bool collectives_argument(const struct event_table *table, uint32_t source, const char *key, struct ops_string *ret_value)
+static bool collectives_argument(const struct event_table *table, uint32_t source, const char *key,
+                                 struct ops_string *ret_value)
 {
 	struct ops_string json;
 
@@ -39,7 +40,8 @@ static int64_t collectives_integer(const struct event_table *table, uint32_t sou
 }
 
 /* The id of an argument's text, of "" if there is none; OPS_INTERN_NONE when memory is out. */
-static uint32_t collectives_text(struct collectives *collectives, const struct event_table *table, uint32_t source, const char *key)
+static uint32_t collectives_text(struct collectives *collectives, const struct event_table *table, uint32_t source,
+                                 const char *key)
 {
 	struct ops_buffer *scratch = &collectives->scratch;
 	struct ops_string value = {"", 0};
@@ -81,7 +83,8 @@ bool collectives_add(struct collectives *collectives, const struct event_table *
 	id = ops_intern_add(&collectives->kinds, &kind, sizeof(kind));
 	collective = id == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&collectives->items);
 	if (collective)
-		*collective = (struct collective){.kind = id, .row = row,
+		*collective = (struct collective){.kind = id,
+		                                  .row = row,
 		                                  .elements_in = collectives_integer(table, source, "In msg nelems"),
 		                                  .elements_out = collectives_integer(table, source, "Out msg nelems")};
 	return collective != NULL;
@@ -119,7 +122,7 @@ int collective_compare(const struct collectives *collectives, uint32_t left, uin
 
 	for (int i = 0; i < COLLECTIVE_TEXT_COUNT; i++) {
 		int order = ops_string_compare(collective_text(collectives, &a, (enum collective_text)i),
-		                          collective_text(collectives, &b, (enum collective_text)i));
+		                               collective_text(collectives, &b, (enum collective_text)i));
 
 		if (order)
 			return order;
@@ -165,7 +168,7 @@ const struct result_declaration table_nccl_collectives =
 	RESULT_DECLARATION("nccl_collectives", "The operations of a kind on a rank", sums_columns);
 
 static void collectives_write_sums(struct result_table *out, const struct collectives *collectives, const struct sums *sums,
-                       size_t count)
+                                   size_t count)
 {
 	result_declare(out, &table_nccl_collectives, 0);
 	for (size_t i = 0; i < count; i++) {
@@ -180,7 +183,7 @@ static void collectives_write_sums(struct result_table *out, const struct collec
 }
 
 static bool collectives_find(struct collectives *collectives, const struct event_set *set, const struct event_table *table,
-                 struct event_query *filter)
+                             struct event_query *filter)
 {
 	for (size_t i = 0; i < table->kept_count; i++)
 		if (event_query_holds(filter, set, table, &table->rows[table->kept[i]]) &&
@@ -225,7 +228,8 @@ static enum ops_code collectives_write_rank(struct analysis_run *run, size_t ran
 
 	filter.steps_left = &steps_left;
 	analysis_rank_key(&run->result.json, run->ranks[rank].rank);
-	if (!code && !(collectives_find(&collectives, &run->events, table, &filter) && collectives_sum_up(&collectives, table, &run->result)))
+	if (!code && !(collectives_find(&collectives, &run->events, table, &filter) &&
+	               collectives_sum_up(&collectives, table, &run->result)))
 		code = analysis_failed(run);
 	if (!code)
 		code = event_query_check_steps(steps_left, run->error);

@@ -51,8 +51,8 @@ static bool idle_time_before(const void *context, uint32_t a, uint32_t b)
 
 static bool is_kernel(const struct event_table *table, const struct event_row *row)
 {
-	return row->on_device && (ops_kind_is_work(row->kind) ||
-	                          ops_string_is(ops_event_category(table->trace, row->source), "mtia_ccp_events"));
+	return row->on_device &&
+	       (ops_kind_is_work(row->kind) || ops_string_is(ops_event_category(table->trace, row->source), "mtia_ccp_events"));
 }
 
 /* Files the intervals of one stream; `rows` in order of time. */

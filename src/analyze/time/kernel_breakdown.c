@@ -219,7 +219,8 @@ static const struct result_column annotation_columns[] = {SUM_COLUMNS("annotatio
 const struct result_declaration table_user_annotations =
 	RESULT_DECLARATION("user_annotation_breakdown", "The annotations of a name on a rank", annotation_columns);
 
-static void kernel_breakdown_write_sums(struct result_table *table, const struct result_declaration *declaration, const struct name_sums *sums)
+static void kernel_breakdown_write_sums(struct result_table *table, const struct result_declaration *declaration,
+                                        const struct name_sums *sums)
 {
 	table->copies = true;
 	result_declare(table, declaration, 0);
@@ -242,7 +243,7 @@ static bool is_of_kind(const struct event_table *table, const struct event_row *
 }
 
 static bool kernel_breakdown_add_rows(struct name_sums *sums, const struct event_table *table, wanted_row *wanted, int which,
-                     const char *type, const struct name_limits *limits)
+                                      const char *type, const struct name_limits *limits)
 {
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
 	size_t count = 0;
@@ -286,8 +287,8 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 		done = table != NULL;
 		for (int at = 0; done && at < CLASS_COUNT; at++)
 			if (memory || classes[at] != EVENT_MEMORY)
-				done = kernel_breakdown_add_rows(&sums, table, is_of_class, (int)classes[at], event_class_name(classes[at]),
-				                &limits);
+				done = kernel_breakdown_add_rows(&sums, table, is_of_class, (int)classes[at],
+				                                 event_class_name(classes[at]), &limits);
 	}
 	if (!done)
 		code = analysis_failed(run);
@@ -316,7 +317,8 @@ enum ops_code analysis_user_annotations(struct analysis_run *run)
 		const struct event_table *table = analysis_table(run, i);
 
 		done = table && kernel_breakdown_add_rows(&sums, table, is_of_kind,
-		                         on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION, "", &limits);
+		                                          on_gpu ? OPS_EVENT_GPU_USER_ANNOTATION : OPS_EVENT_USER_ANNOTATION,
+		                                          "", &limits);
 	}
 	if (!done)
 		code = analysis_failed(run);

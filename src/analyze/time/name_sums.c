@@ -128,8 +128,8 @@ static bool keep_name(struct name_sums *sums, struct ops_string name, struct ops
 }
 
 /* Adds one sum of those groups that are kept, each for itself, or of all that are not. */
-static bool name_sums_add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups, size_t count,
-                     const char *type)
+static bool name_sums_add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups,
+                               size_t count, const char *type)
 {
 	struct name_sum others = {.name = {"others", 6}, .type = type, .rank = table->rank};
 	double total = 0;

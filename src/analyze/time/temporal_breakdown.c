@@ -37,14 +37,17 @@ static double temporal_breakdown_percent(int64_t part_ns, int64_t whole_ns)
 	return whole_ns ? result_round(100.0 * (double)part_ns / (double)whole_ns, 2) : NAN;
 }
 
-static void temporal_breakdown_add_row(struct result_table *table, int64_t rank, const struct ops_intervals *all, int64_t compute_ns)
+static void temporal_breakdown_add_row(struct result_table *table, int64_t rank, const struct ops_intervals *all,
+                                       int64_t compute_ns)
 {
 	int64_t kernel_ns = all->count ? all->items[all->count - 1].end_ns - all->items[0].start_ns : 0;
 	int64_t idle_ns = kernel_ns - ops_intervals_length(all);
 	int64_t other_ns = kernel_ns - compute_ns - idle_ns;
 
-	result_add(table, &(struct breakdown){rank, idle_ns, compute_ns, other_ns, kernel_ns, temporal_breakdown_percent(idle_ns, kernel_ns),
-	                                      temporal_breakdown_percent(compute_ns, kernel_ns), temporal_breakdown_percent(other_ns, kernel_ns)});
+	result_add(table, &(struct breakdown){rank, idle_ns, compute_ns, other_ns, kernel_ns,
+	                                      temporal_breakdown_percent(idle_ns, kernel_ns),
+	                                      temporal_breakdown_percent(compute_ns, kernel_ns),
+	                                      temporal_breakdown_percent(other_ns, kernel_ns)});
 }
 
 enum ops_code analysis_temporal_breakdown(struct analysis_run *run)
@@ -94,8 +97,10 @@ enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 		done = events && device_spans(events, 1u << EVENT_COMMUNICATION, &communication) &&
 		       device_spans(events, 1u << EVENT_COMPUTATION, &compute);
 		if (done)
-			result_add(table, &(struct overlap){run->ranks[i].rank, temporal_breakdown_percent(ops_intervals_common(&communication, &compute),
-			                                                                ops_intervals_length(&communication))});
+			result_add(table,
+			           &(struct overlap){run->ranks[i].rank,
+			                             temporal_breakdown_percent(ops_intervals_common(&communication, &compute),
+			                                                        ops_intervals_length(&communication))});
 		ops_intervals_release(&communication);
 		ops_intervals_release(&compute);
 	}

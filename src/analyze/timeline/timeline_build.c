@@ -192,7 +192,8 @@ enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timelin
 	timeline->trace = trace;
 	timeline->events = ops_trace_events(trace);
 	find_extent(timeline);
-	if (!timeline_build_find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) || !timeline_counters_build(timeline)) {
+	if (!timeline_build_find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) ||
+	    !timeline_counters_build(timeline)) {
 		ops_timeline_free(timeline);
 		return ops_fault_memory(error);
 	}

@@ -203,7 +203,8 @@ enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops
 	uint32_t id = by_row ? timeline->events->name[row] : ops_trace_find_string(timeline->trace, name.bytes, name.size);
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	bool done = id == OPS_NONE || (timeline_calls_find_calls(&calls, id, by_row ? timeline->events->kind[row] : -1) && timeline_calls_find_lines(&calls));
+	bool done = id == OPS_NONE || (timeline_calls_find_calls(&calls, id, by_row ? timeline->events->kind[row] : -1) &&
+	                               timeline_calls_find_lines(&calls));
 
 	if (done)
 		write_calls(&calls, row, &json);

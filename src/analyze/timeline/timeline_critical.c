@@ -19,7 +19,8 @@ struct region {
 };
 
 /* The instance of a name, or everything when no name is asked for and there are no steps. */
-static bool timeline_critical_find_region(const struct event_table *table, struct ops_string part, uint32_t instance, struct region *ret_region)
+static bool timeline_critical_find_region(const struct event_table *table, struct ops_string part, uint32_t instance,
+                                          struct region *ret_region)
 {
 	bool any = !part.size;
 
@@ -94,8 +95,8 @@ static void timeline_critical_write_bounds(const struct critical_path *path, str
 	ops_json_close(json, '}');
 }
 
-static void timeline_critical_write_path(const struct ops_timeline *timeline, const struct critical_path *path, struct ops_string region,
-                       struct ops_json_writer *json)
+static void timeline_critical_write_path(const struct ops_timeline *timeline, const struct critical_path *path,
+                                         struct ops_string region, struct ops_json_writer *json)
 {
 	bool any = path->path_start != OPS_NONE;
 

@@ -27,7 +27,7 @@ static void timeline_event_write_id(struct ops_json_writer *json, const char *ke
 }
 
 static void timeline_event_write_text(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key,
-                       const uint32_t *column, uint32_t row)
+                                      const uint32_t *column, uint32_t row)
 {
 	if (column && column[row] != OPS_NONE && ops_trace_string(timeline->trace, column[row]).size)
 		timeline_write_string(timeline, json, key, column[row]);

@@ -36,7 +36,8 @@ static int compare_threads(const struct ops_track *a, const struct ops_track *b)
 
 	if (left_is_main != right_is_main)
 		return left_is_main ? -1 : 1;
-	return a->number != b->number ? timeline_tracks_compare_numbers(a->number, b->number) : timeline_tracks_compare_numbers(a->tid, b->tid);
+	return a->number != b->number ? timeline_tracks_compare_numbers(a->number, b->number)
+	                              : timeline_tracks_compare_numbers(a->tid, b->tid);
 }
 
 static int timeline_tracks_compare_places(const void *left, const void *right)

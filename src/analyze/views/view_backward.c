@@ -82,7 +82,7 @@ static bool view_backward_follow(const struct ops_views *views, uint32_t *of_nod
 
 /* The backward of a module call and of those around it: index of the first. OPS_NONE when memory is out. */
 static uint32_t view_backward_add(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules,
-                    uint32_t *of_module, uint32_t module)
+                                  uint32_t *of_module, uint32_t module)
 {
 	uint32_t below = OPS_NONE, made = OPS_NONE;
 
@@ -130,16 +130,18 @@ static void view_backward_sum(const struct ops_views *views, struct view_backwar
 
 		if (backwards->of_node[i] != OPS_NONE)
 			view_backward_stretch(&backwards->items.items[backwards->of_node[i]],
-			        &(struct view_backward){.first = i, .start_ns = view_start(views, node->row),
-			                                .end_ns = view_end(views, node->row),
-			                                .host_total_ns = view_duration(views, node->row),
-			                                .device_total_ns = node->device_total_ns});
+			                      &(struct view_backward){.first = i,
+			                                              .start_ns = view_start(views, node->row),
+			                                              .end_ns = view_end(views, node->row),
+			                                              .host_total_ns = view_duration(views, node->row),
+			                                              .device_total_ns = node->device_total_ns});
 	}
 	for (size_t i = views->nodes.count; i-- > 0;) {
 		uint32_t at = of_module[i];
 
 		if (at != OPS_NONE && backwards->items.items[at].parent != OPS_NONE)
-			view_backward_stretch(&backwards->items.items[backwards->items.items[at].parent], &backwards->items.items[at]);
+			view_backward_stretch(&backwards->items.items[backwards->items.items[at].parent],
+			                      &backwards->items.items[at]);
 	}
 }
 

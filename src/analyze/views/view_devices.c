@@ -270,7 +270,8 @@ static bool view_devices_place(struct ops_views *views, struct view_device_event
 	event->device = views->kernels.items[event->arguments].device;
 	if (event->device < 0)
 		event->device = pid;
-	return view_devices_add_id(&views->used, pid) && (event->part != VIEW_KERNEL || view_devices_add_id(&views->gpus, event->device));
+	return view_devices_add_id(&views->used, pid) &&
+	       (event->part != VIEW_KERNEL || view_devices_add_id(&views->gpus, event->device));
 }
 
 /* Puts the kernels of each device together, so that what is asked of one does not look at those of all. */

@@ -107,7 +107,8 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		if (step == OPS_NONE || view_diff_track(side, at) != track || (at < views->nodes.count && views->nodes.items[at].kept != at))
 			continue;
 		parent = view_diff_parent(side, at);
-		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) && !view_diff_push(list, at))
+		if ((parent == OPS_NONE || view_diff_start(side, parent) < views->host_steps->list.items[step].start_ns) &&
+		    !view_diff_push(list, at))
 			return false;
 	}
 	if (list->count)
@@ -140,7 +141,7 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 
 /* `table` finds the names in `operators`. */
 static bool view_diff_add_operator(struct comparer *comparer, int which, const struct view_node *node, struct ops_map *table,
-                         struct view_diff_operators *operators)
+                                   struct view_diff_operators *operators)
 {
 	const struct ops_views *views = comparer->sides[which].views;
 	struct ops_string name = view_row_name(views, node->row);
@@ -188,14 +189,15 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 		name = views->events->name[node->row];
 		*ret_names += side->marks[name] != side->mark;
 		side->marks[name] = side->mark;
-		done = done && (!table || view_diff_add_operator(comparer, which, node, table, &comparer->diff->root_operators));
+		done = done &&
+		       (!table || view_diff_add_operator(comparer, which, node, table, &comparer->diff->root_operators));
 	}
 	OPS_ARRAY_RELEASE(&todo);
 	return done;
 }
 
 static bool view_diff_describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct ops_map *table,
-                     struct view_diff_side *ret_side)
+                               struct view_diff_side *ret_side)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 
@@ -445,12 +447,14 @@ static int view_diff_compare_names(const struct ops_string *left, const struct o
 
 static int compare_operators(const void *a, const void *b)
 {
-	return view_diff_compare_names(&((const struct view_diff_operator *)a)->name, &((const struct view_diff_operator *)b)->name);
+	return view_diff_compare_names(&((const struct view_diff_operator *)a)->name,
+	                               &((const struct view_diff_operator *)b)->name);
 }
 
 static int by_kernel_name(const void *a, const void *b)
 {
-	return view_diff_compare_names(&((const struct view_diff_kernel *)a)->name, &((const struct view_diff_kernel *)b)->name);
+	return view_diff_compare_names(&((const struct view_diff_kernel *)a)->name,
+	                               &((const struct view_diff_kernel *)b)->name);
 }
 
 static void sort_operators(struct view_diff_operators *operators)
@@ -529,8 +533,8 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	diff->views[1] = ops_views_open(&diff->own[1], experiment, true);
 	done = diff->views[0] && diff->views[1] &&
 	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts) &&
-	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) && view_diff_compare_roots(&comparer) &&
-	       compare_all_operators(&comparer) && compare_kernels(&comparer) &&
+	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) &&
+	       view_diff_compare_roots(&comparer) && compare_all_operators(&comparer) && compare_kernels(&comparer) &&
 	       view_diff_add_modules(diff, 0, &comparer.sides[0]) && view_diff_add_modules(diff, 1, &comparer.sides[1]) &&
 	       view_diff_add_memory(diff, 0, &comparer.sides[0]) && view_diff_add_memory(diff, 1, &comparer.sides[1]);
 	view_diff_finish_parts(diff);

@@ -31,8 +31,8 @@ struct figure {
 	bool is_time;
 };
 
-static void view_diff_json_write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side, const struct figure *figures,
-                          size_t count)
+static void view_diff_json_write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side,
+                                         const struct figure *figures, size_t count)
 {
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < count; i++) {
@@ -109,7 +109,8 @@ static void view_diff_json_write_kernels(struct ops_json_writer *json, const str
 }
 
 /* A name that a side does not have is null there. */
-static void view_diff_json_write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff, const struct view_diff_sums *sums)
+static void view_diff_json_write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
+                                      const struct view_diff_sums *sums)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
@@ -149,7 +150,8 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 			ops_json_open(json, '{');
 			ops_json_member(json, "peak", memory->peak_bytes[side]);
 			ops_json_member(json, "allocated", memory->allocated_bytes[side]);
-			ops_json_member_number(json, "allocated_per_step", view_diff_per_step(diff, side, (double)memory->allocated_bytes[side]));
+			ops_json_member_number(json, "allocated_per_step",
+			                       view_diff_per_step(diff, side, (double)memory->allocated_bytes[side]));
 			ops_json_close(json, '}');
 		}
 		ops_json_close(json, '}');

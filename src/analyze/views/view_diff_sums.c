@@ -15,7 +15,8 @@
 /* More than a machine has are those of a corrupt file, and each takes a pass over all blocks. */
 #define DEVICES_MAX 256
 
-static bool view_diff_sums_add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns, int64_t device_ns)
+static bool view_diff_sums_add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns,
+                               int64_t device_ns)
 {
 	uint32_t at = ops_intern_add(&sums->texts, name.bytes, name.size);
 	struct view_diff_sum *sum;
@@ -66,7 +67,8 @@ bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_di
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_string name = tree->keys[places[i]] == OPS_NONE ? OTHER_PARTS : short_name(view_diff_name(tree, places[i]));
 
-		done = name.bytes && view_diff_sums_add(&diff->parts, which, name, view_diff_host_ns(tree, places[i]), view_diff_device_ns(tree, places[i]));
+		done = name.bytes && view_diff_sums_add(&diff->parts, which, name, view_diff_host_ns(tree, places[i]),
+		                                        view_diff_device_ns(tree, places[i]));
 	}
 	return done;
 }
@@ -100,7 +102,8 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
-			done = view_diff_sums_add(&diff->modules, which, view_diff_sums_module_name(views, node->row), view_duration(views, node->row), node->device_total_ns);
+			done = view_diff_sums_add(&diff->modules, which, view_diff_sums_module_name(views, node->row),
+			                          view_duration(views, node->row), node->device_total_ns);
 	}
 	for (size_t i = 0; done && i < tree->backwards.items.count; i++) {
 		const struct view_backward *backward = &tree->backwards.items.items[i];
@@ -111,8 +114,8 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 			continue;
 		ops_buffer_append(&text, name.bytes, name.size);
 		ops_buffer_append_text(&text, ", backward");
-		done = !text.failed && view_diff_sums_add(&diff->modules, which, (struct ops_string){text.bytes, text.size}, backward->host_total_ns,
-		                           backward->device_total_ns);
+		done = !text.failed && view_diff_sums_add(&diff->modules, which, (struct ops_string){text.bytes, text.size},
+		                                          backward->host_total_ns, backward->device_total_ns);
 		ops_buffer_release(&text);
 	}
 	return done;
@@ -136,7 +139,7 @@ static struct view_diff_memory *view_diff_sums_find_device(struct view_diff *dif
 }
 
 static bool view_diff_sums_add_device(struct view_diff *diff, int which, const struct view_diff_tree *tree,
-                       const struct ops_memory_timeline *timeline, struct ops_memory_device device)
+                                      const struct ops_memory_timeline *timeline, struct ops_memory_device device)
 {
 	struct ops_memory_peak peak = {0};
 	char name[OPS_MEMORY_DEVICE_ROOM] = "";

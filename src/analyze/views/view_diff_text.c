@@ -41,8 +41,8 @@ struct changes {
 	size_t capacity;
 };
 
-static bool view_diff_text_add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name, int64_t left_ns,
-                       int64_t right_ns)
+static bool view_diff_text_add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name,
+                                      int64_t left_ns, int64_t right_ns)
 {
 	struct change *change = OPS_ARRAY_PUSH(changes);
 
@@ -191,7 +191,8 @@ static bool gather_sums(const struct view_diff *diff, const struct view_diff_sum
 	bool done = true;
 
 	for (size_t i = 0; done && i < sums->count; i++)
-		done = view_diff_text_add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns, sums->items[i].sides[1].total_ns);
+		done = view_diff_text_add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns,
+		                                 sums->items[i].sides[1].total_ns);
 	return done;
 }
 
@@ -203,9 +204,10 @@ static bool gather_operators(const struct view_diff *diff, bool device, struct c
 		const struct view_diff_operator *operator = &diff->operators.items[i];
 
 		done = device ? view_diff_text_add_change(changes, diff, operator->name, operator->sides[0].device_self_ns,
-		                           operator->sides[1].device_self_ns)
-		              : view_diff_text_add_change(changes, diff, operator->name, operator->sides[0].host_self_ns,
-		                           operator->sides[1].host_self_ns);
+		                                                                         operator->sides[1].device_self_ns)
+		              : view_diff_text_add_change(
+					changes,
+					diff, operator->name, operator->sides[0].host_self_ns, operator->sides[1].host_self_ns);
 	}
 	return done;
 }
@@ -217,7 +219,8 @@ static bool gather_kernels(const struct view_diff *diff, struct changes *changes
 	for (size_t i = 0; done && i < diff->kernels.count; i++) {
 		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
 
-		done = view_diff_text_add_change(changes, diff, kernel->name, kernel->sides[0].total_ns, kernel->sides[1].total_ns);
+		done = view_diff_text_add_change(changes, diff, kernel->name, kernel->sides[0].total_ns,
+		                                 kernel->sides[1].total_ns);
 	}
 	return done;
 }

@@ -257,7 +257,8 @@ static void view_distributed_write_gpu(struct ops_json_writer *json, const struc
 }
 
 /* Devices are numbered by their place in the list. */
-static void view_distributed_write_process(struct ops_json_writer *json, const struct view_worker *worker, struct ops_string process)
+static void view_distributed_write_process(struct ops_json_writer *json, const struct view_worker *worker,
+                                           struct ops_string process)
 {
 	const struct ops_views *views = &worker->views;
 	char text[64];
@@ -316,7 +317,8 @@ static bool write_node(const struct run *run, size_t first, struct ops_json_writ
 			continue;
 		done = name_process(&processes, run->workers[w]);
 		if (done)
-			view_distributed_write_process(json, run->workers[w], view_names_at(&processes, processes.texts.count - 1));
+			view_distributed_write_process(json, run->workers[w],
+			                               view_names_at(&processes, processes.texts.count - 1));
 	}
 	ops_json_close(json, '}');
 	view_names_release(&processes);
@@ -406,7 +408,8 @@ static void write_mean_wait(struct ops_json_writer *json, const struct view_work
 		view_add(&sum.transfer_ns, worker->waits[i].transfer_ns);
 		view_add(&sum.synchronizing_ns, worker->waits[i].synchronizing_ns);
 	}
-	write_wait(json, view_distributed_mean_ns(sum.transfer_ns, count), view_distributed_mean_ns(sum.synchronizing_ns, count));
+	write_wait(json, view_distributed_mean_ns(sum.transfer_ns, count),
+	           view_distributed_mean_ns(sum.synchronizing_ns, count));
 }
 
 /* {"all": {worker: …}, step: {worker: …}}. */
@@ -466,7 +469,8 @@ static void view_distributed_write_average(struct ops_json_writer *json, const c
 }
 
 /* Of the `count` collectives of one name. */
-static bool view_distributed_write_operation(const struct view_worker *worker, struct ops_json_writer *json, const uint32_t *order, size_t count)
+static bool view_distributed_write_operation(const struct view_worker *worker, struct ops_json_writer *json,
+                                             const uint32_t *order, size_t count)
 {
 	const struct ops_views *views = &worker->views;
 	const struct ops_intern_entry *name = &worker->texts.entries[worker->names[order[0]]];

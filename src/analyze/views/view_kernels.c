@@ -69,8 +69,9 @@ static struct row *view_kernels_row_of(struct table *table, const struct view_de
 	struct row *row;
 
 	if (table->by_operator) {
-		key = (struct key){key.name, view_kernels_operator_of(views, event), kernel->grid, kernel->block, kernel->registers,
-		                   kernel->shared_memory};
+		key = (struct key){key.name,          view_kernels_operator_of(views, event),
+		                   kernel->grid,      kernel->block,
+		                   kernel->registers, kernel->shared_memory};
 	}
 	at = ops_intern_add(&table->keys, &key, sizeof(key));
 	if (at == OPS_INTERN_NONE)
@@ -138,7 +139,8 @@ static int view_kernels_compare_rows(const void *a, const void *b, void *context
 	int order = (left->total_ns < right->total_ns) - (left->total_ns > right->total_ns);
 
 	if (!order)
-		order = ops_string_compare(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = ops_string_compare(ops_trace_string(views->trace, left->name),
+		                           ops_trace_string(views->trace, right->name));
 	if (order || !table->by_operator)
 		return order;
 	order = ops_string_compare(operator_name(views, left->operator), operator_name(views, right->operator));
@@ -193,8 +195,14 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 	ops_json_us(json, row->max_ns);
 	ops_json_key(json, "min");
 	ops_json_us(json, row->min_ns);
-	ops_json_member_number(json, "mean_blocks_per_sm", !table->has_blocks ? (double)NAN : total_ns > 0 ? row->blocks / total_ns : 0);
-	ops_json_member_number(json, "mean_est_occupancy_pct", !table->has_occupancy ? (double)NAN : total_ns > 0 ? row->occupancy / total_ns : 0);
+	ops_json_member_number(json, "mean_blocks_per_sm",
+	                       !table->has_blocks ? (double)NAN
+	                       : total_ns > 0     ? row->blocks / total_ns
+	                                          : 0);
+	ops_json_member_number(json, "mean_est_occupancy_pct",
+	                       !table->has_occupancy ? (double)NAN
+	                       : total_ns > 0        ? row->occupancy / total_ns
+	                                             : 0);
 	ops_json_close(json, '}');
 }
 
@@ -269,7 +277,7 @@ bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *j
 }
 
 static void view_kernels_take_row(const struct table *table, const struct row *row, double all_ns,
-                     void (*take)(void *context, const struct view_kernel_row *row), void *context)
+                                  void (*take)(void *context, const struct view_kernel_row *row), void *context)
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[row->kernel];

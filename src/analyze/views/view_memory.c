@@ -174,7 +174,8 @@ static bool view_memory_sum(struct device *device)
 			add_amounts(&device->sums[nodes[i].parent], &device->sums[i]);
 	for (size_t i = 0; done && i < views->nodes.count; i++)
 		if (nodes[i].kept == i && view_is_operator(views, &nodes[i]))
-			add_amounts(&view_memory_row_of(device, &names, views->events->name[nodes[i].row])->all, &device->sums[i]);
+			add_amounts(&view_memory_row_of(device, &names, views->events->name[nodes[i].row])->all,
+			            &device->sums[i]);
 	ops_map_release(&names);
 	return done;
 }
@@ -237,7 +238,8 @@ static void finalize_rows(struct device *device)
 	if (kept)
 		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), view_memory_compare_rows, (void *)device->views);
 	if (device->outside.count)
-		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), view_memory_compare_rows, (void *)device->views);
+		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), view_memory_compare_rows,
+		        (void *)device->views);
 }
 
 /* --- curve and events ----------------------------------------------------------------------------------------------- */
@@ -271,8 +273,8 @@ static struct event *view_memory_add_event(struct device *device, size_t record)
 	int64_t bytes = device->records[record].bytes;
 
 	if (event)
-		*event = (struct event){view_memory_operator_of(device, record), bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN,
-		                        INT64_MIN};
+		*event = (struct event){view_memory_operator_of(device, record),
+		                        bytes < 0 && bytes > INT64_MIN ? -bytes : bytes, INT64_MIN, INT64_MIN};
 	return event;
 }
 
@@ -633,7 +635,8 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	return done;
 }
 
-static bool view_memory_look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records, size_t count)
+static bool view_memory_look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records,
+                             size_t count)
 {
 	if (!find_devices(memory, records, count))
 		return false;
@@ -652,7 +655,8 @@ static bool view_memory_look(const struct ops_views *views, struct memory *memor
 		finalize_rows(device);
 		trace_curve(device);
 		if (device->events.count)
-			qsort(device->events.items, device->events.count, sizeof(*device->events.items), view_memory_compare_events);
+			qsort(device->events.items, device->events.count, sizeof(*device->events.items),
+			      view_memory_compare_events);
 	}
 	return true;
 }

@@ -238,8 +238,8 @@ static bool view_modules_add_module(struct modules *modules, uint32_t row)
 	struct module *module = figures == OPS_NONE ? NULL : OPS_ARRAY_PUSH(&modules->items);
 
 	if (module)
-		*module = (struct module){view_modules_module_name(modules->views, row), module_number(modules->views, row), figures,
-		                          OPS_NONE, OPS_NONE};
+		*module = (struct module){view_modules_module_name(modules->views, row), module_number(modules->views, row),
+		                          figures, OPS_NONE, OPS_NONE};
 	return module != NULL;
 }
 
@@ -411,7 +411,8 @@ static void view_modules_write_figures(const struct modules *modules, struct ops
 	ops_json_us(json, figures->device_self_ns);
 	ops_json_member_us(json, "backward_host_total", figures->backward_host_ns);
 	ops_json_member_us(json, "backward_device_total", figures->backward_device_ns);
-	ops_json_member_number(json, "avg_duration", figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
+	ops_json_member_number(json, "avg_duration",
+	                       figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
 }
 
 /* Goes down to first children and on to siblings; `path` holds the modules that are open. */
@@ -456,9 +457,11 @@ bool view_write_modules(const struct ops_views *views, struct ops_json_writer *j
 		ops_json_null(json);
 		return true;
 	}
-	done = view_modules_sum(&modules) && sum_backward(&modules) && (views->lightning ? collect_names(&modules) : collect_calls(&modules));
+	done = view_modules_sum(&modules) && sum_backward(&modules) &&
+	       (views->lightning ? collect_names(&modules) : collect_calls(&modules));
 	if (done && modules.roots.count)
-		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), view_modules_compare_roots, &modules);
+		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), view_modules_compare_roots,
+		        &modules);
 	ops_json_open(json, '[');
 	for (size_t i = 0; done && i < modules.roots.count; i++)
 		done = write_module(&modules, json, modules.roots.items[i]);

@@ -196,7 +196,8 @@ static int view_operators_compare_rows(const void *a, const void *b, void *conte
 	if (!order)
 		order = (left->host_self_ns < right->host_self_ns) - (left->host_self_ns > right->host_self_ns);
 	if (!order)
-		order = ops_string_compare(ops_trace_string(views->trace, left->name), ops_trace_string(views->trace, right->name));
+		order = ops_string_compare(ops_trace_string(views->trace, left->name),
+		                           ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
 		order = ops_string_compare(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
 	return order;
@@ -329,7 +330,8 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
 	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras};
 	size_t lists = ops_trace_inputs_count(views->trace) + 1;
-	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) && view_operators_sum(&by_name);
+	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) &&
+	            view_operators_sum(&by_name);
 
 	if (done) {
 		sort(&by_name);

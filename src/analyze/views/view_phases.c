@@ -23,7 +23,8 @@ static bool view_phases_find_operators(const struct ops_views *views, struct ops
 }
 
 /* Device work belongs to the phase, and to the step, in which its call starts. */
-static void view_phases_add_device_work(const struct ops_views *views, const struct ops_phases *found, struct view_step_phases *phases)
+static void view_phases_add_device_work(const struct ops_views *views, const struct ops_phases *found,
+                                        struct view_step_phases *phases)
 {
 	for (size_t i = 0; i < views->launches.count; i++) {
 		const struct view_launch *launch = &views->launches.items[i];
@@ -35,7 +36,8 @@ static void view_phases_add_device_work(const struct ops_views *views, const str
 			continue;
 		phase = ops_phase_at(found, start_ns);
 		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next)
-			view_add(&phases->steps[step].device_ns[phase], view_duration(views, views->device_events.items[e].row));
+			view_add(&phases->steps[step].device_ns[phase],
+			         view_duration(views, views->device_events.items[e].row));
 	}
 }
 
@@ -61,7 +63,8 @@ bool view_phases_find(const struct ops_views *views, struct view_step_phases *ph
 	bool done;
 
 	*phases = (struct view_step_phases){.steps = ops_alloc_zeroed(count + 1, sizeof(*phases->steps))};
-	done = phases->steps && view_phases_find_operators(views, &running) && ops_phases_find(&found, views->trace, views->host_steps);
+	done = phases->steps && view_phases_find_operators(views, &running) &&
+	       ops_phases_find(&found, views->trace, views->host_steps);
 	for (size_t i = 0; done && i < count; i++) {
 		struct ops_interval range = host_range(&views->steps.items[i]);
 
@@ -85,7 +88,8 @@ void view_phases_release(struct view_step_phases *phases)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void view_phases_write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT], double total_ns)
+static void view_phases_write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT],
+                                       double total_ns)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '{');

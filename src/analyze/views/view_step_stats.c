@@ -92,7 +92,8 @@ static void count_events(const struct table *table)
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
 		bool collects = views->parts[row] == VIEW_FUNCTION && ops_string_is(view_row_name(views, row), "Python GC");
-		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_at(views, view_start(views, row)) : table->count;
+		size_t step = collects || views->parts[row] == VIEW_OPERATOR ? view_step_at(views, view_start(views, row))
+		                                                             : table->count;
 
 		if (step == table->count)
 			continue;
@@ -103,14 +104,16 @@ static void count_events(const struct table *table)
 	}
 	records = ops_trace_memory(views->trace, &count);
 	for (size_t i = 0; i < count; i++) {
-		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? view_step_at(views, records[i].time_ns) : table->count;
+		size_t step = records[i].bytes > 0 && !records[i].out_of_memory ? view_step_at(views, records[i].time_ns)
+		                                                                : table->count;
 
 		if (step < table->count)
 			*cell(table, step, FIGURE_ALLOCATIONS) += 1;
 	}
 }
 
-static void view_step_stats_fill(const struct table *table, const struct view_step_phases *phases, const struct view_step_stats *stats)
+static void view_step_stats_fill(const struct table *table, const struct view_step_phases *phases,
+                                 const struct view_step_stats *stats)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		for (int category = 0; category <= FIGURE_LAST_CATEGORY; category++)
@@ -196,7 +199,8 @@ static void explain(const struct table *table, const double usual[FIGURE_COUNT],
 
 		if (is_count ? more < COUNT_MORE || value < COUNT_RATIO * usual[figure] : more < CAUSE_SHARE * outlier->over_ns)
 			continue;
-		causes[count++] = (struct view_cause){figure_name(figure), figure_title(figure), is_count, value, usual[figure]};
+		causes[count++] = (struct view_cause){figure_name(figure), figure_title(figure), is_count, value,
+		                                      usual[figure]};
 	}
 	qsort(causes, count, sizeof(*causes), compare_causes);
 	outlier->cause_count = count < VIEW_CAUSES_MAX ? count : VIEW_CAUSES_MAX;

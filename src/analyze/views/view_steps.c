@@ -100,9 +100,10 @@ static bool take_step(struct ops_views *views, struct step_finder *finder, const
 	if (!find_step(views, finder, step, &at))
 		return false;
 	if (at == OPS_NONE)
-		return view_steps_add_step(views, step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
-		                                             : view_steps_number_of(view_row_name(views, step->row)),
-		                step->start_ns, step->end_ns);
+		return view_steps_add_step(views,
+		                           step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
+		                                                 : view_steps_number_of(view_row_name(views, step->row)),
+		                           step->start_ns, step->end_ns);
 	known = &views->steps.items[at];
 	known->host_end_ns = known->end_ns = view_steps_later(known->end_ns, step->end_ns);
 	return true;
@@ -207,7 +208,8 @@ static bool view_steps_stretch(struct ops_views *views)
 			struct view_step *step = &views->steps.items[i];
 
 			step->start_ns = view_steps_later(at_ns, step->host_start_ns);
-			step->end_ns = view_steps_later(step->host_end_ns, step->device_events ? step->device_end_ns : step->start_ns);
+			step->end_ns = view_steps_later(step->host_end_ns,
+			                                step->device_events ? step->device_end_ns : step->start_ns);
 			step->end_ns = view_steps_later(step->end_ns, step->start_ns);
 			at_ns = step->end_ns;
 		}
@@ -361,7 +363,8 @@ static void assign_collectives(struct ops_views *views)
 bool view_steps_find(struct ops_views *views)
 {
 	struct work work = {0};
-	bool done = find_host_steps(views) && view_steps_stretch(views) && collect_times(views, &work) && break_down(views, &work);
+	bool done = find_host_steps(views) && view_steps_stretch(views) && collect_times(views, &work) &&
+	            break_down(views, &work);
 
 	if (done)
 		assign_collectives(views);
@@ -387,8 +390,8 @@ const char *view_category_name(enum view_category category)
 
 const char *view_category_title(enum view_category category)
 {
-	static const char *const titles[] = {"kernels", "copies", "fills", "communication", "launch calls",
-	                                     "data loading", "operators", "other"};
+	static const char *const titles[] = {"kernels",      "copies",       "fills",     "communication",
+	                                     "launch calls", "data loading", "operators", "other"};
 
 	return titles[category];
 }
@@ -451,7 +454,8 @@ double view_step_shown_average_ns(const struct ops_views *views, enum view_categ
 }
 
 /* `with_labels`: also the two parts that step_ns and view_step_shown_ns assign to different categories. */
-static void view_steps_write_rows(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+static void view_steps_write_rows(const struct ops_views *views, step_time *time, bool with_labels,
+                                  struct ops_json_writer *json)
 {
 	ops_json_key(json, "rows");
 	ops_json_open(json, '[');
@@ -471,13 +475,14 @@ static void view_steps_write_rows(const struct ops_views *views, step_time *time
 	ops_json_close(json, ']');
 }
 
-static void view_steps_write_average(const struct ops_views *views, const char *name, step_time *time, enum view_category category,
-                          struct ops_json_writer *json)
+static void view_steps_write_average(const struct ops_views *views, const char *name, step_time *time,
+                                     enum view_category category, struct ops_json_writer *json)
 {
 	ops_json_member_number(json, name, average_ns(views, time, category) / 1000);
 }
 
-static void view_steps_write_averages(const struct ops_views *views, step_time *time, bool with_labels, struct ops_json_writer *json)
+static void view_steps_write_averages(const struct ops_views *views, step_time *time, bool with_labels,
+                                      struct ops_json_writer *json)
 {
 	double total_ns = average_ns(views, time, VIEW_TIME_COUNT);
 

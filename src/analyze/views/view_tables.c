@@ -243,14 +243,14 @@ static void view_tables_put_steps(const struct filler *filler, const struct ops_
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		view_tables_put_row(filler, &(struct overview_row){"average step", ops_string_of(name), views->steps.count, (int64_t)average_ns,
-		                                       RESULT_NULL, RESULT_NULL});
+		view_tables_put_row(filler, &(struct overview_row){"average step", ops_string_of(name), views->steps.count,
+		                                                   (int64_t)average_ns, RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		view_tables_put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns, RESULT_NULL,
-		                                       step->time_ns[VIEW_TIME_KERNEL]});
+		view_tables_put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns,
+		                                                   RESULT_NULL, step->time_ns[VIEW_TIME_KERNEL]});
 	}
 }
 
@@ -260,14 +260,19 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, (int64_t)stats->median_ns, RESULT_NULL, RESULT_NULL});
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, (int64_t)stats->p95_ns, RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, (int64_t)stats->median_ns,
+	                                                   RESULT_NULL, RESULT_NULL});
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, (int64_t)stats->p95_ns,
+	                                                   RESULT_NULL, RESULT_NULL});
 	if (stats->has_waits)
-		view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count, (int64_t)stats->waited_average_ns, RESULT_NULL,
-		                                       RESULT_NULL});
+		view_tables_put_row(filler,
+		                    &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count,
+		                                           (int64_t)stats->waited_average_ns, RESULT_NULL, RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
-		view_tables_put_row(filler, &(struct overview_row){"phase", ops_string_of(ops_phase_name((enum ops_phase)phase)), count,
-		                                       (int64_t)phases->host_ns[phase], RESULT_NULL, (int64_t)phases->device_ns[phase]});
+		view_tables_put_row(filler,
+		                    &(struct overview_row){"phase", ops_string_of(ops_phase_name((enum ops_phase)phase)), count,
+		                                           (int64_t)phases->host_ns[phase], RESULT_NULL,
+		                                           (int64_t)phases->device_ns[phase]});
 }
 
 static bool view_tables_put_phases(const struct filler *filler, const struct ops_views *views)
@@ -285,13 +290,14 @@ static bool view_tables_put_phases(const struct filler *filler, const struct ops
 
 static void put_overview_operator(void *context, const struct view_operator_row *row)
 {
-	view_tables_put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns, row->host_self_ns,
-	                                        row->device_total_ns});
+	view_tables_put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns,
+	                                                    row->host_self_ns, row->device_total_ns});
 }
 
 static void put_overview_kernel(void *context, const struct view_kernel_row *row)
 {
-	view_tables_put_row(context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
+	view_tables_put_row(
+		context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
 }
 
 static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
@@ -302,7 +308,8 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 	if (done)
 		view_tables_put_steps(filler, views);
-	done = done && view_tables_put_phases(filler, views) && view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
+	done = done && view_tables_put_phases(filler, views) &&
+	       view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
 	       view_each_kernel(views, false, filler->rows_max, put_overview_kernel, (void *)filler);
 	ops_views_release(&own);
 	return done;

@@ -39,7 +39,8 @@ static bool uses_matrix_cores(struct ops_string name)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (view_tensor_cores_has(name, parts[i]))
 			return true;
-	return view_tensor_cores_has(name, "ck_tile::") && (view_tensor_cores_has(name, "Gemm") || view_tensor_cores_has(name, "Fmha"));
+	return view_tensor_cores_has(name, "ck_tile::") &&
+	       (view_tensor_cores_has(name, "Gemm") || view_tensor_cores_has(name, "Fmha"));
 }
 
 bool view_kernel_uses_tensor_cores(struct ops_string name)
@@ -103,7 +104,8 @@ static int view_tensor_cores_compare(const void *key, const void *entry)
 
 bool view_operator_is_eligible(struct ops_string name)
 {
-	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]), view_tensor_cores_compare) != NULL;
+	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]),
+	               view_tensor_cores_compare) != NULL;
 }
 
 bool view_operator_is_eligible_since(struct ops_string name)

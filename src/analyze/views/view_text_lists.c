@@ -99,8 +99,9 @@ static void put_operators(struct page *page, const struct entry *entries, size_t
 		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
 
 		page_list_row(page, &list,
-		              &(struct page_row){view_text_lists_name_of(page, entry), entry->calls, (double)entry->host_self_ns,
-		                                 (double)entry->device_self_ns, sum_ns > 0 ? taken_ns / sum_ns : 0, entry->row});
+		              &(struct page_row){view_text_lists_name_of(page, entry), entry->calls,
+		                                 (double)entry->host_self_ns, (double)entry->device_self_ns,
+		                                 sum_ns > 0 ? taken_ns / sum_ns : 0, entry->row});
 	}
 	page_list_rest(page, count);
 }
@@ -117,7 +118,8 @@ bool page_operators(struct page *page)
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->kept == i && view_is_operator(views, node))
-			view_text_lists_add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node), node->device_self_ns);
+			view_text_lists_add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node),
+			                    node->device_self_ns);
 	}
 	count = view_text_lists_finalize(entries, strings);
 	if (count)
@@ -151,8 +153,11 @@ bool page_kernels(struct page *page)
 	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
 		double taken_ns = (double)entries[i].device_self_ns;
 
-		page_list_row(page, &list, &(struct page_row){.name = view_text_lists_name_of(page, &entries[i]), .calls = entries[i].calls,
-		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
+		page_list_row(page, &list,
+		              &(struct page_row){.name = view_text_lists_name_of(page, &entries[i]),
+		                                 .calls = entries[i].calls,
+		                                 .first_ns = taken_ns,
+		                                 .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
 	page_list_rest(page, count);
 	ops_free(entries);
@@ -213,8 +218,11 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 		const struct ops_module_row *row = entries[i].row;
 		double taken_ns = (double)entries[i].own_ns;
 
-		page_list_row(page, &list, &(struct page_row){.name = view_text_lists_module_name(row), .calls = row->calls,
-		                                              .first_ns = taken_ns, .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
+		page_list_row(page, &list,
+		              &(struct page_row){.name = view_text_lists_module_name(row),
+		                                 .calls = row->calls,
+		                                 .first_ns = taken_ns,
+		                                 .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
 	}
 	page_list_rest(page, count);
 	ops_free(entries);

@@ -79,8 +79,8 @@ static void put_breakdown(struct page *page)
 		if (!(time_ns > 0))
 			continue;
 		ops_format_duration(time, time_ns);
-		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", view_category_title((enum view_category)category),
-		                  time, 100 * time_ns / total_ns);
+		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ",
+		                  view_category_title((enum view_category)category), time, 100 * time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, (int)bar);
 		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 	}
@@ -95,8 +95,8 @@ static void put_phase(struct page *page, const struct view_step_phases *phases, 
 
 	ops_format_duration(time, phases->host_ns[phase]);
 	ops_format_duration(device, phases->device_ns[phase]);
-	ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ", ops_phase_title((enum ops_phase)phase), time,
-	                  100 * share);
+	ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ",
+	                  ops_phase_title((enum ops_phase)phase), time, 100 * share);
 	if (devices)
 		ops_buffer_printf(&page->out, page->markdown ? "%s | " : "%14s ", device);
 	page_bar(page, share, (int)(page->columns - 56 < BAR_WIDTH_MAX / 2 ? page->columns - 56 : BAR_WIDTH_MAX / 2));
