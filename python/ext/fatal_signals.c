@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that kill the program while `opstrobe run` records it: a line says that there is no trace. A handler of Python would run
+ * Signals that kill the program while `opstrobe run` records it: a line says that no trace is written. A handler of Python would run
  * too late, or never. The process still dies of the signal, with its core file.
  */
 #include "ext.h"

@@ -203,7 +203,7 @@ void live_text_line(const struct ops_live_state *state, const struct live_look *
 		live_text_put(&line, ", %" PRIu64 " records, ", state->records);
 		live_text_put_bytes(&line, state->recorder_bytes);
 		if (state->lost)
-			live_text_put(&line, ", %" PRIu64 " LOST for want of memory", state->lost);
+			live_text_put(&line, ", %" PRIu64 " LOST: out of memory", state->lost);
 	} else if (index - 2 < state->row_count) {
 		live_text_put_row(&line, state, look, &state->rows[index - 2]);
 	}

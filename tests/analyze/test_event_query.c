@@ -109,13 +109,13 @@ static void test_spec_23_what_is_refused(void **state)
 	refuse("dur in 3", "'in' takes a list");
 	refuse("3 in name", "'in' takes a list");
 	refuse("dur == [3]", "different types");
-	refuse("dur in [[3]]", "a list stands in a list");
+	refuse("dur in [[3]]", "a list within a list");
 	refuse("dur in [3", "a comma or ']' is missing");
 	refuse("(dur > 3", "a ')' is missing");
 	refuse("name == 'a", "a quote is not closed");
 	refuse("`a", "a quote is not closed");
-	refuse("1..2 > 3", "no such number");
-	refuse("1e999 > 3", "no such number");
+	refuse("1..2 > 3", "not a number");
+	refuse("1e999 > 3", "not a number");
 	refuse("name.upper()", "there are only contains");
 	refuse("name.contains(3)", "a text in quotes is missing");
 	refuse("name.contains('(')", "missing ')'");

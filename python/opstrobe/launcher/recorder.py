@@ -255,7 +255,7 @@ class RunRecorder:
             _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
 
     def _say_first_finding(self, trace: _core.Trace) -> None:
-        with contextlib.suppress(Exception):  # the trace is what the user asked for
+        with contextlib.suppress(Exception):  # the trace matters more than the finding
             advice = json.loads(trace.advice_json())
             if advice["findings"]:
                 _say(f"first finding: {_finding_text(advice['findings'][0], advice['base']['steps'])}")

@@ -204,7 +204,7 @@ static uint32_t parse_number(struct parser *parser)
 			break;
 	}
 	if (!ops_json_double(parser->at, size, &value.number) || !isfinite(value.number))
-		return event_query_fail(parser, "there is no such number");
+		return event_query_fail(parser, "not a number");
 	parser->at += size;
 	return add_constant(parser, value);
 }
@@ -246,7 +246,7 @@ static uint32_t parse_list(struct parser *parser)
 		uint32_t item = parse_sum(parser), link;
 
 		if (!parser->code && node_at(parser, item)->type == QUERY_LIST)
-			event_query_fail(parser, "a list stands in a list before this");
+			event_query_fail(parser, "a list within a list before this");
 		link = event_query_add_node(parser, QUERY_CONSTANT, QUERY_ANY, item, OPS_NONE);
 		if (parser->code)
 			break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events by a part of their name, or of their arguments. Each text is looked at once; then a pass over the rows asks for
+ * Events by a part of their name, or of their arguments. Each text is looked at once; then a pass over the rows tests
  * a bit.
  */
 #include <string.h>

@@ -84,7 +84,7 @@ struct view_node {
 	uint8_t part;
 	bool eligible;       /* for tensor cores, itself or a child */
 	bool eligible_below; /* some descendant is */
-	int64_t inner_ns; /* durations of its own launching calls and of its direct children */
+	int64_t inner_ns; /* durations of the launching calls directly in it and of its direct children */
 	int64_t device_self_ns;
 	int64_t device_total_ns;
 	int64_t tensor_self_ns;

@@ -18,6 +18,10 @@ pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.13"), reason
 LEFT_OUT = {"Python thread"}
 
 
+def torch_misread(facts):
+    return any((seen["error"] or "").startswith("UnicodeDecodeError") for seen in facts.values())
+
+
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory):
     """What all callers saw: under torch, under Opstrobe."""
@@ -30,7 +34,10 @@ def facts(tmp_path_factory):
         assert done.returncode == 0, done.stderr
         return json.loads((out / "facts.json").read_text())
 
-    return run(""), run("1")
+    # Rarely, torch's own profiler raises UnicodeDecodeError for a name that it reads itself.
+    theirs = next((seen for seen in (run("") for _ in range(3)) if not torch_misread(seen)), None)
+    assert theirs is not None, "torch failed to decode its own names three times"
+    return theirs, run("1")
 
 
 def is_trace(fact):

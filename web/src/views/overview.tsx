@@ -19,9 +19,9 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
 import { FindingLine } from "./finding";
-import { PhaseTime, usedPhases } from "./phases";
+import { PHASES, PhaseTime } from "./phases";
 import { SlowSteps } from "./slow_steps";
-import { usedParts } from "./step_parts";
+import { stepParts, usedParts } from "./step_parts";
 import { placesOfSteps } from "./steps";
 
 const PARTS = "trace_events,lost_events,profiler_start_ts,flags,devices,steps,gpus,tensor_cores";
@@ -136,7 +136,7 @@ function StepTime({ views }: { views: OverviewReply }) {
 	return (
 		<section class="panel" aria-label="Where the time goes">
 			<h2>{views.steps.from === "none" ? "Where the time goes" : "Where a step’s time goes"}</h2>
-			<Breakdown parts={usedParts(views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} />
+			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} />
 		</section>
 	);
 }
@@ -178,13 +178,13 @@ function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry
 	const { breakdown, phases } = views.steps;
 	const [by, choose] = useParam("by", "parts");
 	const byPhase = phases && by === "phases";
-	const parts = usedParts(breakdown.rows);
-	const series = byPhase ? usedPhases(phases) : parts;
+	const parts = usedParts(stepParts, breakdown.rows);
+	const series = byPhase ? usedParts(PHASES, phases.rows) : parts;
 	const bars = breakdown.rows.map((row, i) => {
 		const place = places.get(row.name);
 		return {
 			name: row.name,
-			parts: byPhase ? usedPhases(phases).map((phase) => phases.rows[i]![phase.id]) : parts.map((part) => row[part.id]),
+			parts: byPhase ? usedParts(PHASES, phases.rows).map((phase) => phases.rows[i]![phase.id]) : parts.map((part) => row[part.id]),
 			href: place && timelineHref(trace.id, { from: place.start_ns, to: place.end_ns }),
 		};
 	});

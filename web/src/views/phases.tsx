@@ -2,12 +2,10 @@
 // Phases of training: what the host does in a step, and what it launches on devices meanwhile.
 import type { OverviewReply, Phases, PhaseTimes } from "../data/replies";
 import { scaleOf } from "../format/scale";
-import { type Series, Swatch } from "../widgets/chart";
+import { Swatch } from "../widgets/chart";
+import { type PartOf, usedParts } from "./step_parts";
 
-export interface Phase extends Series {
-	id: keyof PhaseTimes;
-	about: string;
-}
+export type Phase = PartOf<keyof PhaseTimes>;
 
 export const PHASES: readonly Phase[] = [
 	{ id: "data_loading", title: "Data loading", color: "var(--kind-annotation)", about: "The step waits for its batch" },
@@ -17,14 +15,9 @@ export const PHASES: readonly Phase[] = [
 	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these" },
 ];
 
-/** The phases that any step has. */
-export function usedPhases(phases: Phases): Phase[] {
-	return PHASES.filter((phase) => phases.rows.some((row) => row[phase.id] > 0));
-}
-
 export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Phases }) {
 	const { average, average_pct, average_operators, average_device } = phases;
-	const used = usedPhases(phases);
+	const used = usedParts(PHASES, phases.rows);
 	const scale = scaleOf("us", average.total);
 	const devices = used.some((phase) => average_device[phase.id] > 0);
 	const time = (us: number) => `${scale.text(us)} ${scale.unit}`;

@@ -3,10 +3,13 @@
 import type { Step } from "../data/replies";
 import type { Series } from "../widgets/chart";
 
-export interface StepPart extends Series {
-	id: Exclude<keyof Step, "name" | "total">;
+/** A part of a step, which is a member of its rows. */
+export interface PartOf<Id extends string> extends Series {
+	id: Id;
 	about: string;
 }
+
+export type StepPart = PartOf<Exclude<keyof Step, "name" | "total">>;
 
 export const stepParts: readonly StepPart[] = [
 	{ id: "kernel", title: "Kernels", color: "var(--kind-kernel)", about: "A kernel computes on a device" },
@@ -20,6 +23,6 @@ export const stepParts: readonly StepPart[] = [
 ];
 
 /** The parts that any step has. */
-export function usedParts(rows: readonly Step[]): StepPart[] {
-	return stepParts.filter((part) => rows.some((row) => row[part.id] > 0));
+export function usedParts<Id extends string>(parts: readonly PartOf<Id>[], rows: readonly Record<Id, number>[]): PartOf<Id>[] {
+	return parts.filter((part) => rows.some((row) => row[part.id] > 0));
 }
