@@ -27,7 +27,7 @@ LAYERS = {
     "analyze": ("base", "trace", "derive"),
     "write": ("base", "trace", "derive", "analyze"),
     "serve": ("base", "trace", "derive", "analyze"),
-    "cli": (),  # and the extension: public headers only
+    "cli": (),  # and the extension: headers of include/opstrobe only
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z]+)/', re.MULTILINE)
 

@@ -75,25 +75,12 @@ struct ops_clock_shift {
 	int64_t shift_ns;   /* to be added to its times, so that they are those of the first */
 	size_t collectives; /* how many operations that is known from; 0: not known, or clocks are one */
 };
-/* By the ends of collective operations, which all ranks reach together: the median of how far they are apart. Ranks on the
- * host of the first have its clock. `ret_shifts` has room for `count`. OPS_NO_MEMORY. */
-enum ops_code ops_trace_align(const struct ops_trace *const *traces, size_t count, struct ops_clock_shift *ret_shifts,
-                              struct ops_error *error);
-
 /* All ranks of a run side by side, as whole parts with these names, and set to the clock of the first if `align`. Each
  * comes from the source twice, and two are held at most. `ret_shifts` has room for `count`. OPS_NO_MEMORY, or as the source
  * fails. The caller owns one reference to `*ret_trace`. */
 enum ops_code ops_trace_merge_ranks(const struct ops_trace_source *source, const char *const *names, size_t count, bool align,
                                     struct ops_clock_shift *ret_shifts, struct ops_trace **ret_trace,
                                     struct ops_error *error);
-
-/* The trace as one run of bytes, about 45 bytes an event, for another process of the same machine type and the same
- * version of the library: no file format. `*ret_bytes` is freed with ops_free. */
-enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, size_t *ret_size, struct ops_error *error);
-
-/* The trace again; OPS_CORRUPT, naming the byte, for what ops_trace_pack did not make. Any alignment. The caller owns one
- * reference to `*ret_trace`. */
-enum ops_code ops_trace_unpack(const char *bytes, size_t size, struct ops_trace **ret_trace, struct ops_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

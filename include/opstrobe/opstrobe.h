@@ -8,7 +8,6 @@
 
 #include <opstrobe/advice.h>
 #include <opstrobe/analyses.h>
-#include <opstrobe/analyze.h>
 #include <opstrobe/arrow.h>
 #include <opstrobe/common.h>
 #include <opstrobe/device.h>
@@ -16,13 +15,10 @@
 #include <opstrobe/files.h>
 #include <opstrobe/inputs.h>
 #include <opstrobe/lines.h>
-#include <opstrobe/memory.h>
 #include <opstrobe/merge.h>
-#include <opstrobe/modules.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 #include <opstrobe/storage.h>
-#include <opstrobe/timeline.h>
 #include <opstrobe/trace.h>
 #include <opstrobe/version.h>
 #include <opstrobe/views.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/serve.h: answers about traces to programs that ask by URL: over HTTP (docs/http-api.md), for the viewer that comes
- * with it, or within the process.
+ * opstrobe/serve.h: serves traces and the viewer over HTTP (docs/http-api.md), or writes both to one HTML file.
  *
  *     struct ops_server_options options = {.paths = paths, .path_count = count};
  *     ops_server_start(&options, &server, &error);
@@ -44,26 +43,6 @@ struct ops_api_options {
 	/* Called by some thread for each diagnostic of a trace that was read; NULL: not. It may not ask the server. */
 	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic);
 };
-
-/* --- within the process --------------------------------------------------------------------------------------------- */
-
-struct ops_api;
-
-struct ops_reply {
-	int status;       /* as in HTTP: 200 */
-	const char *type; /* "application/json", "application/octet-stream", a file's. Static */
-	char *body;       /* a NUL stands behind */
-	size_t size;
-};
-
-/* OPS_IO when a path is not there. */
-enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error);
-/* Nobody may be asking. NULL is allowed. */
-void ops_api_free(struct ops_api *api);
-/* What a GET of "/api/v1/…" answers, or of the viewer's files ("/", "/app.js"); waits for it. Errors that are the asker's
- * are replies. OPS_NO_MEMORY. The reply is released with ops_reply_release. */
-enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error);
-void ops_reply_release(struct ops_reply *reply);
 
 /* --- as a file ------------------------------------------------------------------------------------------------------ */
 

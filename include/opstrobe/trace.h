@@ -122,7 +122,6 @@ enum ops_track_flag {
 	                          * `tid` is a number that no thread has, and the name says whose ranges they are */
 };
 #define OPS_COROUTINE_TIDS INT64_C(1000000000) /* such a track's `tid` is this plus its `number` */
-#define OPS_OWN_KIND_COROUTINE 2 /* the kind of such a track in files that Opstrobe writes, next to enum ops_track_kind */
 
 /* A thread or a device stream. */
 struct ops_track {
@@ -228,7 +227,6 @@ enum ops_link_kind {
 	OPS_LINK_OTHER,
 	OPS_LINK_DEPENDENCY,       /* "ac2g", work of a CUDA graph to work of the same launch that waits for it */
 };
-#define OPS_DEPENDENCY_ARROWS (UINT64_C(1) << 40) /* files number dependencies from here on */
 struct ops_link {
 	uint32_t from;
 	uint32_t to;
@@ -307,15 +305,9 @@ size_t ops_trace_string_count(const struct ops_trace *trace);
 uint32_t ops_trace_find_string(const struct ops_trace *trace, const char *bytes, size_t size);
 const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
-/* By memory record, what its file says of its stack, as in ops_events.call_stack: a string id, or OPS_NONE. NULL if no record
- * has one. */
-const uint32_t *ops_trace_memory_stacks(const struct ops_trace *trace);
 const struct ops_role_record *ops_trace_roles(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_counter_record *ops_trace_counters(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_link *ops_trace_links(const struct ops_trace *trace, size_t *ret_count);
-/* The number of each arrow, from 1, as files and viewers count them: in the order in which the events end that they point
- * to. False when memory is out. */
-bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers);
 const struct ops_function *ops_trace_functions(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_process *ops_trace_processes(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_module *ops_trace_modules(const struct ops_trace *trace, size_t *ret_count);
@@ -328,22 +320,13 @@ bool ops_trace_is_complete(const struct ops_trace *trace);
 /* Lists the diagnostics of a trace, `source` in each; returns their number. */
 size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
                              struct ops_diagnostic ret_items[OPS_DIAGNOSTICS_MAX]);
-/* Adds the member "diagnostics", a list, to a JSON object that another function of the library returned. Without diagnostics,
- * and for text that is no object, nothing changes. The text keeps the function that frees it, and is left alone on failure. */
-enum ops_code ops_diagnostics_add(const struct ops_diagnostic *items, size_t count, char **text, size_t *size,
-                                  struct ops_error *error);
-
 /* The category of an event: that of its kind unless its file says otherwise. */
 struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row);
 /* The function that a PYTHON_FUNCTION calls, by its column or, in a trace that has none, taken from its name. False when
  * neither tells. */
 bool ops_event_function(const struct ops_trace *trace, uint32_t row, struct ops_function_text *ret_function);
-/* Takes a row's name, "path(line): name", apart: the path as the name has it. False for names of another form. */
-bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
 /* The row of the Python function (not a C function) that called an event: the nearest above it; OPS_NONE when none did. */
 uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
-/* Whether a file of Python's is torch's own, or none ("<string>"): what users look for is who called it. */
-bool ops_file_is_torch(struct ops_string file);
 /* The file and line of the innermost Python function around an event, or itself, that is not torch's own: where the user's
  * code called it, or the function's first line where no call's line is known. Where there are no Python functions, as in files
  * of torch before 1.12, what the stack says that the file has of the event, or of the next around it. Empty, and line 0,
@@ -376,9 +359,6 @@ int64_t ops_trace_origin(const struct ops_trace *trace);
  * readers of the metadata. */
 enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
                                      size_t json_size, struct ops_error *error);
-/* Whether ops_trace_set_metadata would take this pair, for those who collect metadata before there is a trace. */
-enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *json, size_t json_size,
-                                 struct ops_error *error);
 size_t ops_trace_metadata_count(const struct ops_trace *trace);
 void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json);
 /* The value of a key; false when the trace has it not. */

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include <opstrobe/analyze.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
 
@@ -35,23 +35,31 @@ struct ops_chrome_json_options {
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error);
 
-/* A flame graph's data; the end of the path's name says the form:
- *   .speedscope.json  what speedscope.app reads
- *   .svg              the flame graph itself, a picture
- *   anything else     collapsed stacks for flamegraph.pl and its like: frames with ';' between, a space, whole nanoseconds
- * Only stacks with time of their own are written. Collapsed stacks repeat all frames in every line, so a stack that is deeper
- * than a limit has that many of its outermost frames, "[truncated]", and its own frame. The limit is OPS_COLLAPSED_DEPTH; where
- * the lines would have more than OPS_COLLAPSED_FRAMES together it is halved until they do not, to OPS_COLLAPSED_LEAST at the
- * least. `*ret_cut` says what was cut like that; NULL is allowed. OPS_IO with errno on any failure of the file system. */
+/* Zero means default. */
+struct ops_flame_options {
+	bool device_time; /* stacks with the time of the device work that they launched; default: CPU time */
+};
+
+/* What was shortened in a file of collapsed stacks. */
+struct ops_flame_cut {
+	size_t stacks;  /* cut short */
+	uint32_t depth; /* frames that a stack keeps */
+};
+
+/* The self time of events under the frames around them: Python functions, ranges and operators. Backward nodes are below what
+ * called their forward operator. The end of the file's name selects the format:
+ *   .speedscope.json  speedscope.app
+ *   .svg              a picture of the flame graph
+ *   anything else     collapsed stacks for flamegraph.pl: frames separated by ';', a space, and nanoseconds
+ *
+ * Collapsed stacks repeat all frames in every line. A stack deeper than OPS_COLLAPSED_DEPTH keeps its outermost frames,
+ * "[truncated]" and its innermost frame. That depth is halved, down to OPS_COLLAPSED_LEAST, until the lines together have at most
+ * OPS_COLLAPSED_FRAMES frames. `*ret_cut`, which may be NULL, receives how many stacks were shortened. */
 #define OPS_COLLAPSED_DEPTH 2000
 #define OPS_COLLAPSED_LEAST 125
 #define OPS_COLLAPSED_FRAMES 8000000
-struct ops_flame_cut {
-	size_t stacks;  /* cut short */
-	uint32_t depth; /* the limit */
-};
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
-                              struct ops_error *error);
+enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
+                              struct ops_flame_cut *ret_cut, struct ops_error *error);
 
 /* Zero means default. */
 struct ops_pftrace_options {
@@ -64,9 +72,6 @@ struct ops_pftrace_options {
  * memory and counters as curves. Times are ns since the epoch. As above otherwise. */
 enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path, const struct ops_pftrace_options *options,
                                 struct ops_error *error);
-
-/* A text that is made already, such as a report. */
-enum ops_code ops_write_text(const char *text, size_t size, const char *path, struct ops_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

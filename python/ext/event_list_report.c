@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/write.h>
 #include <opstrobe/merge.h>
-#include <opstrobe/write.h>
 
 /* Rows of any list for the C functions, without a Python object a row. Arrays that belong to the list are copied, so
  * that another thread may change the list while the GIL is released. */
@@ -455,7 +455,7 @@ static enum ops_code event_list_report_write_stacks(const struct row_source *sou
 		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, metric,
 		                     &flame, error);
 	if (!code) {
-		code = ops_write_flame(flame, path, ret_cut, error);
+		code = ops_flame_write(flame, path, ret_cut, error);
 		ops_flame_free(flame);
 	}
 	ops_trace_unref(empty);

@@ -5,6 +5,7 @@
  */
 #include "raw_views.h"
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
 
 struct kineto_object {

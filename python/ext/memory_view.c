@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/write.h>
 
 struct memory_object {
 	PyObject_HEAD

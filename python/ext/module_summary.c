@@ -4,7 +4,7 @@
  */
 #include "views.h"
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 struct summary_object {
 	PyObject_HEAD

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 struct profiler_event_object {
 	PyObject_HEAD
 	struct event_tree_object *tree;

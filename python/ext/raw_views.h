@@ -11,7 +11,7 @@
 
 #include "views.h"
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 /* --- raw_fields.c: objects with attributes that pass for torch's own -------------------------------------------------- */
 

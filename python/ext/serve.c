@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 struct api_object {

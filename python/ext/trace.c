@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/write.h>
 

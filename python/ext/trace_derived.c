@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 int ops_ext_trace_need_refs(struct trace_object *self)
 {
 	struct ops_error error;

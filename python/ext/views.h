@@ -13,7 +13,8 @@
 
 #include "ext.h"
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
+#include <opstrobe/internal/trace.h>
 
 struct trace_object {
 	PyObject_HEAD

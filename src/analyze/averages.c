@@ -3,7 +3,7 @@
  * Sums over groups of function events. What makes a group is turned into small dense numbers first: a name into its string
  * id, shapes into the number of their text. By name alone the group is then one look into a table.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <string.h>
 

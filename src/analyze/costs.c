@@ -9,7 +9,7 @@
  *                         │    │       │
  *               event  ├──┼────┼───┤   │        12 - 0 = 12
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "analyze/device.h"
 #include "analyze/device_times.h"

@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_DEVICE_TIMES_H
 #define OPS_ANALYZE_DEVICE_TIMES_H
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 /* Fills `launcher`, `device_time` and `self_device_time`, or leaves them NULL when nothing ran on a device. False when
  * memory is out; what was made is released with the costs. */

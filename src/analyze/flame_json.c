@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/flame.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"

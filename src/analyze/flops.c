@@ -13,7 +13,7 @@
  * one number for strides stand for all dimensions; sparse operands give no value instead of a dense one. Known limit:
  * under vmap the outermost operator sees one sample's shape.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <string.h>
 

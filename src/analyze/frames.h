@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "base/array.h"
 #include "base/intern.h"

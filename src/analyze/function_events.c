@@ -2,7 +2,7 @@
  *
  * The function events of a trace: its visible rows, and the memory records that stand by themselves, in time order.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <time.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "analyze/sum.h"
 #include "analyze/result.h"

@@ -10,7 +10,7 @@
 #ifndef OPS_ANALYZE_MEMORY_FLOW_H
 #define OPS_ANALYZE_MEMORY_FLOW_H
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "base/array.h"
 #include "base/intern.h"

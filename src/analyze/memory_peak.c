@@ -3,7 +3,7 @@
  * The moment at which most memory is held, and who holds it: what lives then, summed by who allocated it. An allocation
  * carries the row of its innermost event, so its operator, module, line and stack come from the tree.
  */
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include <stdlib.h>
 #include <string.h>

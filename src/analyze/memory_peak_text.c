@@ -2,7 +2,7 @@
  *
  * The peak of memory as text for people, a table for each list, and as JSON.
  */
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include <inttypes.h>
 #include <stdio.h>

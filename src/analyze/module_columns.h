@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_MODULE_COLUMNS_H
 #define OPS_ANALYZE_MODULE_COLUMNS_H
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 #include "analyze/result.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 #include "base/array.h"
 

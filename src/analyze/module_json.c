@@ -2,7 +2,7 @@
  *
  * The tree of modules as JSON, for viewers.
  */
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 #include "analyze/tables.h"
 #include "base/json_writer.h"

@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_MODULE_TREE_H
 #define OPS_ANALYZE_MODULE_TREE_H
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 #include "analyze/module_costs.h"
 #include "base/array.h"

@@ -7,7 +7,7 @@
  * which need not be it: that number is also on operators before it that made no node.) A node whose forward operator was
  * not recorded keeps its own stack; one that never had any, such as AccumulateGrad, has none, as with torch.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * are, and the sums; a second prints the rows asked for. Differs from torch on purpose: a share of nothing is "NaN" also
  * where torch refuses to print; memory rows count as rows without FLOPs (D12).
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <stdio.h>
 #include <string.h>

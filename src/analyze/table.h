@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "analyze/fit.h"
 #include "analyze/format.h"

@@ -3,7 +3,7 @@
  * The operator table for a page that belongs to somebody else, such as a notebook: a fragment of HTML without script, in the
  * page's own colours, with a bar for each share. Names may hold anything; none of it becomes markup.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_TABLE_SORT_H
 #define OPS_ANALYZE_TABLE_SORT_H
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 /* Rows by the attribute `sort_by`, the largest first, equal ones as they came; as ops_table_text says about its errors.
  * Caller frees `*ret_order` with ops_free. */

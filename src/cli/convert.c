@@ -61,7 +61,7 @@ int cli_convert(char **arguments)
 	done = cli_one_trace_read(&traces, path);
 	trace = done ? (struct ops_trace *)traces.workers[0].trace : NULL;
 	done = done && set_rank(trace, rank_text, rank) &&
-	       cli_write("convert", trace, output, (enum ops_stack_metric)metric);
+	       cli_write("convert", trace, output, metric == 1);
 	if (done)
 		cli_report_written(output, ops_trace_events(trace)->count, ops_trace_events(trace)->count);
 	cli_traces_release(&traces);

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include <opstrobe/trace.h>
+#include <opstrobe/internal/trace.h>
 
 /* Prints the diagnostics of a trace, and keeps them for the command's JSON. For one thread, once for each file. */
 void cli_diagnose(const struct ops_trace *trace, const char *path);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #define DEVICES_MAX 256
 

@@ -4,7 +4,7 @@
  */
 #include "table_command.h"
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 static const char usage[] =
 	"usage: opstrobe modules [options] TRACE|DIRECTORY...\n"

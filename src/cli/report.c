@@ -11,9 +11,9 @@
 
 #include <opstrobe/advice.h>
 #include <opstrobe/error.h>
+#include <opstrobe/internal/write.h>
 #include <opstrobe/serve.h>
 #include <opstrobe/views.h>
-#include <opstrobe/write.h>
 
 #include "diagnose.h"
 #include "options.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <opstrobe/analyses.h>
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "options.h"
 #include "traces.h"

@@ -71,33 +71,20 @@ void cli_report_written(const char *path, size_t events, size_t total)
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code write_write_stacks(const struct ops_trace *trace, const char *path, enum ops_stack_metric metric,
-                                        struct ops_error *error)
+static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, bool device_time,
+                                  struct ops_error *error)
 {
-	struct ops_event_list events;
-	struct ops_rows rows;
-	struct ops_stacks *stacks = NULL;
-	struct ops_flame *flame = NULL;
+	const struct ops_flame_options options = {.device_time = device_time};
 	struct ops_flame_cut cut = {0};
-	enum ops_code code = ops_event_list_init(&events, trace, false, error);
+	enum ops_code code = ops_write_flame(trace, path, &options, &cut, error);
 
-	rows = ops_rows_of_events(&events);
-	if (!code)
-		code = ops_stacks_new(trace, &stacks, error);
-	if (!code)
-		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
-	if (!code)
-		code = ops_write_flame(flame, path, &cut, error);
 	if (cut.stacks)
 		cli_log("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
 		        "'.speedscope.json' has them whole\n", cut.stacks, cut.depth);
-	ops_flame_free(flame);
-	ops_stacks_free(stacks);
-	ops_event_list_release(&events);
 	return code;
 }
 
-bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric)
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time)
 {
 	struct ops_chrome_json_options json = {.progress = cli_interrupted};
 	struct ops_pftrace_options pftrace = {.progress = cli_interrupted};
@@ -107,7 +94,7 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, e
 
 	cli_interrupt_begin();
 	if (form == FORM_STACKS)
-		code = write_write_stacks(trace, path, metric, &error);
+		code = write_stacks(trace, path, device_time, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

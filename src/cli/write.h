@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/trace.h>
 
 /* The lines on forms for a usage text. */
 #define CLI_FORMS                                                                                  \
@@ -18,7 +18,7 @@
 	"                                 flamegraph.pl (also .collapsed and .txt)\n"
 
 /* False, after saying why. Ctrl-C leaves no half of a file. */
-bool cli_write(const char *command, struct ops_trace *trace, const char *path, enum ops_stack_metric metric);
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time);
 /* Whether a name has a suffix of a known format and is none of the `count` inputs; prints why, if not. */
 bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Prints to standard error what a file that was just written holds of the `total` events. */

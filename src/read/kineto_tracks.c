@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "base/text.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/api.h>
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/timeline.h>
 #include <opstrobe/read.h>
 #include <opstrobe/serve.h>
-#include <opstrobe/timeline.h>
 #include <opstrobe/trace.h>
 
 #include "base/array.h"

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include <opstrobe/internal/api.h>
+#include <opstrobe/internal/timeline.h>
 #include <opstrobe/serve.h>
-#include <opstrobe/timeline.h>
 
 #include "base/alloc.h"
 #include "base/array.h"

@@ -3,6 +3,7 @@
  * The API and the viewer's files over HTTP, by libmicrohttpd. One thread of it moves bytes; a request that takes work is put
  * aside until a worker has made its reply, so slow clients and slow answers hold up nobody else.
  */
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 #include <arpa/inet.h>

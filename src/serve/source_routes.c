@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/lines.h>
 
 #include "base/alloc.h"

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include <opstrobe/analyze.h>
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/analyze.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/modules.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"

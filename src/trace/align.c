@@ -4,6 +4,7 @@
  * part, so the ends of the same one are the same moment. The same one is the nth of its name; that ranks took part in
  * different groups, or that one trace begins later, spoils some pairs, and the median bears that.
  */
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 
 #include <stdlib.h>

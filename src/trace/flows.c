@@ -10,6 +10,8 @@
  *                     f (ac2g 7)
  */
 #include "base/alloc.h"
+
+#include <opstrobe/internal/trace.h>
 #include "base/order.h"
 #include "trace/builder.h"
 #include "trace/table.h"

@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "trace/table.h"
 
 /* The digits that end at `end`, as a number; `*ret_start` is where they begin. False when there are none, or too many. */

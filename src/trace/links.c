@@ -8,6 +8,8 @@
  * and only the handful of one chain is put in end order.
  */
 #include "base/alloc.h"
+
+#include <opstrobe/internal/trace.h>
 #include "base/order.h"
 #include "trace/table.h"
 

@@ -2,6 +2,7 @@
  *
  * One trace of several, or of some events of one: every part is copied into a builder, which sorts and links anew.
  */
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 
 #include <string.h>

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/intern.h"

@@ -2,6 +2,7 @@
  *
  * What is said of a trace as a whole: JSON by keys, the one part of it that can be changed.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
 
 #include <assert.h>

@@ -8,6 +8,8 @@
  *
  * A text is its size (uint32_t) and its bytes. Numbers are in the machine's byte order; nothing is aligned.
  */
+#include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include <string.h>

@@ -2,6 +2,7 @@
  *
  * A finished trace: its life, and what it gives to read.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
 
 #include <assert.h>

@@ -12,6 +12,7 @@
  *
  * The rows in the middle are chrome_rows.c's; here is what stands once in a file.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/write.h>
 
 #include <inttypes.h>

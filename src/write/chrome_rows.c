@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/json.h"

@@ -19,7 +19,7 @@
  */
 #include "write/stack_files.h"
 
-#include <opstrobe/write.h>
+#include <opstrobe/internal/write.h>
 
 #include <string.h>
 

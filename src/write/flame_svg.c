@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"

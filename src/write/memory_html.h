@@ -5,7 +5,7 @@
 #ifndef OPS_WRITE_MEMORY_HTML_H
 #define OPS_WRITE_MEMORY_HTML_H
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/write.h>
 
 struct ops_sink;
 

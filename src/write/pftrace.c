@@ -10,6 +10,7 @@
  * Names are interned: sent once, with the first packet that has them. Field numbers are those of Perfetto's published
  * protos/perfetto/trace.
  */
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/write.h>
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/version.h>
 
 #include "analyze/sum.h"

@@ -4,7 +4,7 @@
  */
 #include "write/stack_files.h"
 
-#include <opstrobe/write.h>
+#include <opstrobe/internal/write.h>
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static bool stack_files_ends_with(const char *text, const char *suffix)
 	return size >= suffix_size && memcmp(text + size - suffix_size, suffix, suffix_size) == 0;
 }
 
-enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
+enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
                               struct ops_error *error)
 {
 	struct ops_sink *sink;
@@ -49,4 +49,27 @@ enum ops_code ops_write_flame(const struct ops_flame *flame, const char *path, s
 	if (ret_cut)
 		*ret_cut = cut;
 	return OPS_OK;
+}
+
+enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
+                              struct ops_flame_cut *ret_cut, struct ops_error *error)
+{
+	enum ops_stack_metric metric = options && options->device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	struct ops_event_list events;
+	struct ops_stacks *stacks = NULL;
+	struct ops_flame *flame = NULL;
+	struct ops_rows rows;
+	enum ops_code code = ops_event_list_init(&events, trace, false, error);
+
+	rows = ops_rows_of_events(&events);
+	if (!code)
+		code = ops_stacks_new(trace, &stacks, error);
+	if (!code)
+		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
+	if (!code)
+		code = ops_flame_write(flame, path, ret_cut, error);
+	ops_flame_free(flame);
+	ops_stacks_free(stacks);
+	ops_event_list_release(&events);
+	return code;
 }

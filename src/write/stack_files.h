@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include <opstrobe/write.h>
+#include <opstrobe/internal/write.h>
 
 #include "analyze/flame.h"
 #include "base/sink.h"

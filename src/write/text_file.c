@@ -2,7 +2,7 @@
  *
  * A text as a file.
  */
-#include <opstrobe/write.h>
+#include <opstrobe/internal/write.h>
 
 #include "base/sink.h"
 

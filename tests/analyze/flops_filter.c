@@ -3,7 +3,7 @@
  * FLOPs on demand, for flops_against_torch.py: reads events of one thread (how many; of each start, end, name, inputs),
  * writes the FLOPs of each in the same order, until the input ends.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "trace/builder.h"
 #include "words.h"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "../trace/lists.h"
 #include "trace/builder.h"

@@ -3,7 +3,7 @@
  * Tables on demand, for table_against_torch.py: reads options and rows, writes the table's text, until the input ends.
  * What is read is said by read_options and read_row.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "trace/builder.h"
 #include "words.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "../base/failing.h"
 #include "base/json.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/modules.h>
 
 #include "../base/failing.h"
 #include "../trace/lists.h"

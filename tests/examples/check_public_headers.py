@@ -21,6 +21,7 @@ COMPILERS = {
     "clang++": ["-std=c++17", "-x", "c++"],
 }
 LIBRARIES = {"opstrobe": "opstrobe.h", "opstrobe-serve": "serve.h"}
+FUNCTIONS_MAX = 120  # a larger interface needs a reason
 PROGRAM = """
 #include <stdio.h>
 #include <opstrobe/opstrobe.h>
@@ -87,7 +88,7 @@ def main(build_root, *meson):
         headers = sorted(folder.glob("*.h"))
         declared = {header.name: functions_of(header) for header in headers}
         functions = sorted(sum(declared.values(), []))
-        assert len(functions) == len(set(functions)) > 100, functions
+        assert 50 < len(functions) == len(set(functions)) <= FUNCTIONS_MAX, len(functions)
 
         umbrella = re.findall(r"#include <opstrobe/(.*)>", (folder / "opstrobe.h").read_text())
         assert sorted([*umbrella, "opstrobe.h", "serve.h"]) == [header.name for header in headers]

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <opstrobe/analyses.h>
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/views.h>
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 #include "base/json.h"

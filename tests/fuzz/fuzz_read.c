@@ -3,7 +3,8 @@
  * Any bytes as a trace file: an error or a trace that keeps its promises, has stacks, and written and read again is the same
  * size. fuzzing.h tells how to run it.
  */
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 
 #include "fuzzing.h"

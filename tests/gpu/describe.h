@@ -5,7 +5,7 @@
 #ifndef OPS_TESTS_GPU_DESCRIBE_H
 #define OPS_TESTS_GPU_DESCRIBE_H
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 #include <opstrobe/views.h>
 
 #include "asking.h"

@@ -16,7 +16,7 @@
 #include <cupti_pmsampling.h>
 #include <dlfcn.h>
 
-#include <opstrobe/timeline.h>
+#include <opstrobe/internal/timeline.h>
 
 #include "asking.h"
 #include "base/alloc.h"

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
 
 static inline void assert_same_text(struct ops_string a, struct ops_string b)

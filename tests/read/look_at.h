@@ -5,8 +5,8 @@
 #ifndef OPS_TEST_LOOK_AT_H
 #define OPS_TEST_LOOK_AT_H
 
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/modules.h>
 #include <opstrobe/views.h>
 
 static inline void look_at(struct ops_trace *trace, void (*expect)(int holds, const char *what))

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 

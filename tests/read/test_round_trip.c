@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 #include <opstrobe/write.h>

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 #include "base/alloc.h"

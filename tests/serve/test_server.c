@@ -21,6 +21,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 #include "base/alloc.h"

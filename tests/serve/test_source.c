@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
 
 #define EVENT(category, name, args) \

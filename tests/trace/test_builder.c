@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 #include "rich.h"
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 #include <opstrobe/write.h>

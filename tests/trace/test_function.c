@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "../read/compare.h"

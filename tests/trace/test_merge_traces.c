@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "base/alloc.h"

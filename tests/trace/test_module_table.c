@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 
 #include "../base/failing.h"

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <opstrobe/internal/pack.h>
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 
 #include "base/alloc.h"

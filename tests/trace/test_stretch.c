@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/write.h>
 
 #include "../analyze/scene.h"
 #include "../base/failing.h"

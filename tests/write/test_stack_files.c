@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/write.h>
+#include <opstrobe/internal/write.h>
 
 #include "../analyze/scene.h"
 #include "../base/failing.h"
@@ -51,7 +51,7 @@ static enum ops_code write_events(const struct ops_trace *trace, const char *pat
 	if (!code)
 		code = ops_flame_new(trace, NULL, &rows, OPS_STACKS_SELF_CPU, &flame, error);
 	if (!code)
-		code = ops_write_flame(flame, path, &cut, error);
+		code = ops_flame_write(flame, path, &cut, error);
 	ops_flame_free(flame);
 	ops_free(all.refs);
 	return code;
@@ -198,12 +198,12 @@ static void averages_under_the_frames_they_show(void **state)
 		                                        .self_cpu_time_total_ns = i + 1, .self_device_time_total_ns = 7};
 	assert_int_equal(ops_stacks_new(trace, &stacks, NULL), OPS_OK);
 	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, NULL), OPS_OK);
-	assert_int_equal(ops_write_flame(flame, "cpu", NULL, NULL), OPS_OK);
+	assert_int_equal(ops_flame_write(flame, "cpu", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("cpu", "mm 1\nstep;mm 2\nmain;step;mm 3\n");
 	rows.count = 1;
 	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_DEVICE, &flame, NULL), OPS_OK);
-	assert_int_equal(ops_write_flame(flame, "device", NULL, NULL), OPS_OK);
+	assert_int_equal(ops_flame_write(flame, "device", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("device", "mm 7\n");
 	ops_stacks_free(stacks);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "analyze/analysis.h"
 #include "analyze/table_sort.h"

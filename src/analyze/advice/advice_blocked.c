@@ -6,6 +6,8 @@
  */
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"

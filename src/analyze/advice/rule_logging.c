@@ -4,6 +4,9 @@
  * write images also decodes them.
  */
 #include "analyze/advice/advice.h"
+
+#include <opstrobe/internal/trace.h>
+
 #include "base/alloc.h"
 
 enum output {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "analyze/analysis.h"
 #include "analyze/sum.h"

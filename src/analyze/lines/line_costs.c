@@ -11,6 +11,8 @@
  */
 #include "analyze/lines/line_costs.h"
 
+#include <opstrobe/internal/trace.h>
+
 #include "analyze/frames.h"
 #include "analyze/sum.h"
 #include "analyze/visible.h"

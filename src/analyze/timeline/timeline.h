@@ -16,7 +16,7 @@
 #ifndef OPS_ANALYZE_TIMELINE_H
 #define OPS_ANALYZE_TIMELINE_H
 
-#include <opstrobe/timeline.h>
+#include <opstrobe/internal/timeline.h>
 
 #include "base/array.h"
 #include "base/json_writer.h"

@@ -2,7 +2,7 @@
  *
  * A call among all of its name: how long they take, where it ranks, which lines make them.
  */
-#include <opstrobe/timeline.h>
+#include <opstrobe/internal/timeline.h>
 
 #include <stdlib.h>
 #include <string.h>

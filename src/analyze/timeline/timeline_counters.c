@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "analyze/device.h"
 #include "analyze/timeline/timeline.h"

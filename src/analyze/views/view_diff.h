@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_VIEW_DIFF_H
 #define OPS_ANALYZE_VIEW_DIFF_H
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 #include <opstrobe/views.h>
 
 #include "analyze/views/views.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/memory.h>
+#include <opstrobe/internal/memory.h>
 
 #include "analyze/device.h"
 #include "analyze/views/views.h"

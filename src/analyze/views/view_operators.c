@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/analyze.h>
+#include <opstrobe/internal/analyze.h>
 
 #include "analyze/flops.h"
 #include "analyze/views/view_shapes.h"

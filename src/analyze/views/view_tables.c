@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/modules.h>
 
 #include "analyze/module_columns.h"
 #include "analyze/sum.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/memory.h>
-#include <opstrobe/modules.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/modules.h>
 
 #include "analyze/device.h"
 #include "analyze/views/view_communication.h"

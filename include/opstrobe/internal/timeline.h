@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/timeline.h: a trace as boxes on tracks, for a viewer that looks at a stretch of it at a time: tiles of any zoom,
+ * opstrobe/internal/timeline.h: a trace as boxes on tracks, for a viewer that looks at a stretch of it at a time: tiles of any zoom,
  * counters, single events, hits of a search, sums of a range, arrows. What the answers look like is in docs/http-api.md
  * and docs/openapi.yaml.
  *
@@ -12,8 +12,8 @@
  * A timeline borrows its trace and does not change: any thread may ask. Times are ns since the timeline's origin. What is
  * given is freed with ops_free; texts have a NUL behind. OPS_INVALID for tracks, rows, levels that are not there.
  */
-#ifndef OPSTROBE_TIMELINE_H
-#define OPSTROBE_TIMELINE_H
+#ifndef OPSTROBE_INTERNAL_TIMELINE_H
+#define OPSTROBE_INTERNAL_TIMELINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 struct ops_timeline;
 
@@ -110,7 +109,6 @@ enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, st
 enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const uint32_t *ids, size_t count, char **ret_text,
                                    size_t *ret_size, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

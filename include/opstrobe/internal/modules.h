@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/modules.h: where the time, the FLOPs and the memory of a trace went, by torch.nn.Module.
+ * opstrobe/internal/modules.h: where the time, the FLOPs and the memory of a trace went, by torch.nn.Module.
  *
  *     struct ops_module_tree *tree;
  *     ops_module_tree_new(trace, &tree, &error);
@@ -20,8 +20,8 @@
  *
  * A tree borrows its trace. It does not change, so several threads may read it.
  */
-#ifndef OPSTROBE_MODULES_H
-#define OPSTROBE_MODULES_H
+#ifndef OPSTROBE_INTERNAL_MODULES_H
+#define OPSTROBE_INTERNAL_MODULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* What is summed, with its name in data. Times in ns; FLOPs as ops_event_flops estimates them. Memory is what the thread
  * of the call reported while it ran: all that was allocated, and what of it was left, frees taken off. */
@@ -114,7 +113,6 @@ enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct o
 /* All rows and classes as one JSON object (docs/openapi.yaml, Modules), likewise freed. */
 enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/analyze.h: what a trace says. Every function here takes a finished trace and leaves it as it is.
+ * opstrobe/internal/analyze.h: what a trace says. Every function here takes a finished trace and leaves it as it is.
  */
-#ifndef OPSTROBE_ANALYZE_H
-#define OPSTROBE_ANALYZE_H
+#ifndef OPSTROBE_INTERNAL_ANALYZE_H
+#define OPSTROBE_INTERNAL_ANALYZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* --- function events: the list that torch calls events() -------------------------------------------------------- */
 
@@ -245,7 +244,6 @@ enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metri
 /* The key as shown: name, "ProfilerStep*", "[memory]", "Total". Borrowed from the trace or static. */
 struct ops_string ops_average_name(const struct ops_trace *trace, const struct ops_average *row);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/memory.h: what holds memory, over time. The allocator's reports of a trace become blocks, each the life of one
+ * opstrobe/internal/memory.h: what holds memory, over time. The allocator's reports of a trace become blocks, each the life of one
  * storage; the operators that read and write them, and what the program said of them, give each block a category:
  *
  *     struct ops_memory_timeline *timeline = NULL;
@@ -10,8 +10,8 @@
  *
  * A timeline does not change; it may be read by several threads. It keeps a reference to its trace.
  */
-#ifndef OPSTROBE_MEMORY_H
-#define OPSTROBE_MEMORY_H
+#ifndef OPSTROBE_INTERNAL_MEMORY_H
+#define OPSTROBE_INTERNAL_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* Name, and colour in plots (light, dark background). The order is that of torch's exports (spec 4.3).
  *
@@ -132,19 +131,6 @@ void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_M
 bool ops_memory_next_device(const struct ops_memory_timeline *timeline, const struct ops_memory_device *after,
                             struct ops_memory_device *ret_device);
 
-/* --- files ------------------------------------------------------------------------------------------------------- */
-
-enum ops_memory_format {
-	OPS_MEMORY_HTML, /* a page with a plot, for a browser without a network */
-	OPS_MEMORY_JSON, /* [times in µs, bytes of 0 and each category], as torch (spec 4.4) */
-	OPS_MEMORY_RAW,  /* a list of [time in ns, action, signed bytes, category], as torch */
-};
-
-/* Writes one device's timeline; compressed when the path ends in ".gz". OPS_IO with errno on failures of the file system. */
-enum ops_code ops_write_memory_timeline(const struct ops_memory_timeline *timeline, const char *path,
-                                        enum ops_memory_format format, struct ops_memory_device device,
-                                        struct ops_error *error);
-
 /* --- the peak ----------------------------------------------------------------------------------------------------- */
 
 /* Bytes of one key at the peak. */
@@ -218,7 +204,6 @@ enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, 
 enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                                      char **ret_text, size_t *ret_size, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
