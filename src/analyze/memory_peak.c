@@ -16,6 +16,7 @@
 #include "base/intern.h"
 #include "base/text.h"
 #include "derive/backward.h"
+#include "derive/modules.h"
 #include "trace/names.h"
 
 static const struct ops_string nothing = {"", 0};
@@ -45,14 +46,11 @@ static uint32_t row_around(const struct ops_memory_timeline *timeline, const str
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block)
 {
 	const struct ops_events *e = ops_trace_events(timeline->trace);
-	size_t count;
-	const struct ops_module *modules = ops_trace_modules(timeline->trace, &count);
+	enum ops_module_source source = (enum ops_module_source)timeline->module_source;
 
-	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && e->python_module; row = row_around(timeline, e, row))
-		if (e->python_module[row] != OPS_NONE)
-			return ops_trace_string(timeline->trace, e->module && e->module[row] != OPS_NONE
-			                                                 ? modules[e->module[row]].path
-			                                                 : e->name[row]);
+	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && source; row = row_around(timeline, e, row))
+		if (ops_is_module_call(timeline->trace, source, row))
+			return ops_module_of_call(timeline->trace, row);
 	return nothing;
 }
 

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/order.h"
 #include "derive/backward.h"
+#include "derive/modules.h"
 
 const char *ops_memory_category_name(enum ops_memory_category category)
 {
@@ -138,7 +139,9 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 		timeline->shapes = flow.shapes;
 	else
 		ops_free(flow.shapes);
-	if (ok && flow.events->python_module) {
+	if (ok)
+		timeline->module_source = ops_module_source(trace);
+	if (ok && timeline->module_source) {
 		timeline->forward = ops_forward_rows(trace);
 		ok = timeline->forward != NULL;
 	}

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "analyze/flops.h"
-#include "derive/launches.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "derive/launches.h"
+#include "derive/modules.h"
 #include "trace/names.h"
 
 #define SCOPE_BACKWARD_FUNCTION 1 /* at::RecordScope */
@@ -23,12 +24,6 @@
 static const char accumulation[] = OPS_ENGINE_PREFIX "torch::autograd::AccumulateGrad";
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
-
-static bool module_costs_is_call(const struct ops_events *events, size_t event)
-{
-	return events->python_module && events->python_module[event] != OPS_NONE &&
-	       events->kind[event] == OPS_EVENT_PYTHON_FUNCTION && !(events->flags[event] & OPS_EVENT_ASYNC);
-}
 
 /* What autograd's engine runs around a node; and a node by itself, in files where there is nothing around it. */
 static bool is_backward_node(const struct module_costs *costs, size_t event, const uint8_t *wrappers, uint32_t outer)
@@ -79,11 +74,12 @@ static bool add_unit(struct module_costs *costs, size_t event, uint32_t outer, b
 static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
 {
 	const struct ops_events *events = costs->events;
+	enum ops_module_source source = ops_module_source(costs->trace);
 
 	for (size_t event = 0; event < events->count; event++) {
 		uint32_t parent = events->parent[event];
 		uint32_t unit = parent == OPS_NONE ? OPS_NONE : costs->unit_of[parent];
-		bool call = module_costs_is_call(events, event);
+		bool call = ops_is_module_call(costs->trace, source, event);
 
 		if (call || is_backward_node(costs, event, wrappers, unit)) {
 			if (!add_unit(costs, event, unit, !call))

@@ -10,30 +10,9 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
-#include "trace/names.h"
-
-static const char name_prefix[] = OPS_MODULE_PREFIX;
+#include "derive/modules.h"
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
-
-/* Files of other profilers name a class in the name of its modules' rows alone: "nn.Module: Linear_0" is a Linear. */
-static void split_name(struct ops_string name, struct ops_string *ret_short, struct ops_string *ret_class)
-{
-	size_t prefix = sizeof(name_prefix) - 1;
-	size_t size;
-
-	if (name.size >= prefix && memcmp(name.bytes, name_prefix, prefix) == 0) {
-		name.bytes += prefix;
-		name.size -= prefix;
-	}
-	*ret_short = name;
-	size = name.size;
-	while (size && name.bytes[size - 1] >= '0' && name.bytes[size - 1] <= '9')
-		size--;
-	if (size > 1 && size < name.size && name.bytes[size - 1] == '_')
-		name.size = size - 1;
-	*ret_class = name;
-}
 
 static bool add_known_modules(struct ops_module_tree *tree)
 {
@@ -70,7 +49,7 @@ static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *key
                             const struct ops_module_call *call)
 {
 	const struct ops_events *events = ops_trace_events(tree->trace);
-	struct key key = {events->name[call->event], events->python_module[call->event]};
+	struct key key = {events->name[call->event], events->python_module ? events->python_module[call->event] : OPS_NONE};
 	struct ops_module_row *row;
 	uint32_t index;
 
@@ -84,7 +63,8 @@ static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *key
 		return OPS_NONE;
 	*row = (struct ops_module_row){.module = OPS_NONE, .parent = OPS_NONE,
 	                               .name = ops_trace_string(tree->trace, key.name)};
-	split_name(row->name, &row->path, &row->class_name);
+	row->path = ops_module_path(row->name);
+	row->class_name = ops_module_class(row->name);
 	if (call->outer != OPS_NONE) {
 		row->parent = tree->calls.items[call->outer].row;
 		row->depth = tree->rows.items[row->parent].depth + 1;

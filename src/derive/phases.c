@@ -35,7 +35,7 @@ static enum mark mark_of_name(struct ops_string name)
 	if (ops_is_engine_name(name) || ops_string_contains(name, "run_backward"))
 		return MARK_BACKWARD;
 	/* DistributedDataParallel and DataParallel label their forward, Lightning each module. */
-	if (ops_string_ends(name, "Parallel.forward") || ops_string_starts(name, "[pl][module]"))
+	if (ops_string_ends(name, "Parallel.forward") || ops_string_starts(name, OPS_LIGHTNING_PREFIX))
 		return MARK_FORWARD;
 	return MARK_NONE;
 }

@@ -41,8 +41,9 @@ bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event 
 	record.bytes = kineto_number_arg(reader, "Bytes", 0);
 	record.total_allocated = (uint64_t)kineto_number_arg(reader, "Total Allocated", 0);
 	record.total_reserved = (uint64_t)kineto_number_arg(reader, "Total Reserved", 0);
-	record.device_index = (int16_t)kineto_number_arg(reader, "Device Id", -1);
 	record.device_type = (uint8_t)kineto_number_arg(reader, "Device Type", 0);
+	/* There is one CPU; some files number it. */
+	record.device_index = record.device_type ? (int16_t)kineto_number_arg(reader, "Device Id", -1) : -1;
 	ops_builder_memory(reader->builder, &record);
 	if (stack && stack->type == '"') {
 		kineto_note_text(reader, stack);

@@ -13,6 +13,8 @@
 #define OPS_ENGINE_PREFIX "autograd::engine::evaluate_function: "
 /* A call of a torch.nn.Module; "Linear_0" follows. */
 #define OPS_MODULE_PREFIX "nn.Module: "
+/* What Lightning's profiler puts around a module; "torch.nn.modules.linear.Linear: net.0" follows. */
+#define OPS_LIGHTNING_PREFIX "[pl][module]"
 
 static inline bool ops_is_engine_name(struct ops_string name)
 {

@@ -6,6 +6,7 @@ shared ones next to the repository."""
 import json
 import os
 import pathlib
+import re
 
 import pytest
 
@@ -15,10 +16,8 @@ FOLDER = pathlib.Path(
     os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
 )
 SHARED = sorted(path for path in FOLDER.glob("**/*.json.gz") if path.name != "et.json.gz")
-# Modules of Lightning; modules that overlap on a thread; devices that are not CUDA's; addresses that are allocated twice.
-UNLIKE = ("lightning", "stop-module-overlap", "mi_normalization", "memory-mixed", "memory-curve-no-step-plot")
-# A step that takes no time has no row that is in it.
-EMPTY_STEPS = ("stop-empty-step",)
+# An address that is allocated twice.
+UNLIKE = ("memory-mixed",)
 
 
 def row(name, ts, dur, cat="cpu_op", tid=1, **args):
@@ -79,6 +78,7 @@ TRACES = {
         ],
         [], 0, {"k": "outer"},
     ),
+    "empty step": ([step("ProfilerStep#4", 0, 0)], ["4"], 0, {}),
 }  # fmt: skip
 
 
@@ -140,7 +140,10 @@ def rounded(rows, *names):
 
 
 def device_name(views_name):
-    return "cpu" if views_name == "CPU" else f"cuda:{views_name.removeprefix('GPU')}"
+    """views names devices as the TensorBoard plugin does: CPU, GPU0, HIP0."""
+    kind, number = re.fullmatch(r"([A-Z]+)(\d*)", views_name).groups()
+    kind = kind.lower().replace("gpu", "cuda")
+    return f"{kind}:{number}" if number else kind
 
 
 def assert_surfaces_agree(ask, path, found):
@@ -187,7 +190,7 @@ def test_hand_made(ask, tmp_path, name):
     assert communication_us(ask, "t.json") == communication
     assert sum(step["communication"] for step in found["steps"]["rows"]) == communication
     assert_surfaces_agree(ask, "t.json", found)
-    assert {row["name"]: row["operator"] for row in found["kernels_by_op"]["top"]} == operators
+    assert {row["name"]: row["operator"] for row in (found["kernels_by_op"] or {"top": []})["top"]} == operators
     table = ask("kernels", "--by-operator", "--format", "json", "t.json")
     table = table.get("table", table)
     columns = [dict(zip(table["columns"], values, strict=True)) for values in table["rows"]]
@@ -219,6 +222,46 @@ def test_modules_and_memory(ask, tmp_path):
     ]  # fmt: skip
     assert found["memory"]["peaks"] == {"GPU0": 1536}
     assert_surfaces_agree(ask, "t.json", found)
+
+
+def lightning(name, ts, dur, cat):
+    return row(f"[pl][module]torch.nn.modules.{name}", ts, dur, cat)
+
+
+@pytest.mark.parametrize("cat", ["cpu_op", "user_annotation"])
+def test_modules_of_lightning(ask, tmp_path, cat):
+    """Its ranges are the calls of modules, unlike the Python functions of such a trace."""
+    rows = [
+        step("ProfilerStep#1", 0, 200),
+        lightning("container.Sequential: net", 5, 90, cat), lightning("linear.Linear: net.0", 10, 40, cat),
+        row("nn.Module: Linear_0", 11, 38, "python_function", **{"Python id": 2, "Python module id": 1}),
+        *launched("gemm", "aten::mm", 15, 1),
+        *({"ph": phase, "cat": "fwdbwd", "name": "fwdbwd", "id": 1, "pid": 1, "tid": 1, "ts": ts, "bp": "e"}
+          for phase, ts in (("s", 15), ("f", 102))),
+        row("autograd::engine::evaluate_function: MmBackward0", 100, 30), row("MmBackward0", 102, 20),
+    ]  # fmt: skip
+    (tmp_path / "t.json").write_text(json.dumps({"Framework": "pytorch-lightning", "traceEvents": rows}))
+    found = ask("views", "--format", "json", "t.json")
+    figures = ("name", "host_us", "device_us", "backward_us")
+    assert rounded(modules_of_views(found["modules"]), *figures) == [("net", 90, 40, 30), ("net.0", 40, 40, 30)]
+    table = table_of(ask, "modules", "t.json")
+    assert [(row["path"], row["class"], row["host_us"]) for row in table] == [("net", "Sequential", 90), ("net.0", "Linear", 40)]
+    assert_surfaces_agree(ask, "t.json", found)
+
+
+def test_names_of_devices(ask, tmp_path):
+    """There is one CPU, whether a file numbers it or not."""
+    rows = [
+        {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+         "args": {"Device Type": kind, "Device Id": id, "Addr": ts, "Bytes": size, "Total Allocated": total}}
+        for ts, kind, id, size, total in ((1, 0, 0, 8, 8), (2, 0, -1, 16, 24), (3, 6, 1, 64, 64), (4, 1, 0, 32, 32))
+    ]  # fmt: skip
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [step("ProfilerStep#1", 0, 9), *rows]}))
+    found = ask("views", "--format", "json", "t.json")
+    assert found["memory"]["peaks"] == {"CPU": 24, "GPU0": 32, "HIP1": 64}
+    assert_surfaces_agree(ask, "t.json", found)
+    peaks = {row["device"]: row["bytes"] for row in table_of(ask, "memory", "t.json") if row["held_by"] == "all"}
+    assert peaks == {"cpu": 24, "cuda:0": 32, "hip:1": 64}
 
 
 @pytest.mark.parametrize("name", ["communication", "two calls of a correlation", "no steps"])
@@ -288,8 +331,7 @@ def test_a_device_without_kernels_has_no_rows(opstrobe, tmp_path):
 @pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_shared(ask, path):
     found = ask("views", "--format", "json", str(path))
-    if path.parent.name not in EMPTY_STEPS:
-        assert steps_of_views(found) == steps_of_analyze(ask, str(path))
+    assert steps_of_views(found) == steps_of_analyze(ask, str(path))
     if path.parent.name not in UNLIKE:
         assert_surfaces_agree(ask, str(path), found)
     communication = communication_us(ask, str(path))

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "derive/calls.h"
+#include "derive/modules.h"
 #include "derive/steps.h"
 #include "derive/work.h"
 
@@ -109,12 +110,40 @@ static void collectives_by_backend(void **state)
 	assert_int_equal(ops_collective_of(text("all_reduce")), OPS_COLLECTIVE_NONE);
 }
 
+static void modules_by_path_and_class(void **state)
+{
+	static const struct {
+		const char *name, *path, *class_name;
+	} all[] = {
+		{"nn.Module: Linear_0", "Linear_0", "Linear"},
+		{"nn.Module: Linear", "Linear", "Linear"},
+		{"nn.Module: _12", "_12", "_12"},
+		{"nn.Module: ", "", ""},
+		{"Conv2d_1", "Conv2d_1", "Conv2d"},
+		{"[pl][module]torch.nn.modules.linear.Linear: net.0", "net.0", "Linear"},
+		{"[pl][module]Net: model", "model", "Net"},
+		{"[pl][module]net_3", "net_3", "net"},
+		{"[pl][module]", "", ""},
+		{"", "", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct ops_string path = ops_module_path(text(all[i].name)), class_name = ops_module_class(text(all[i].name));
+
+		assert_int_equal(path.size, strlen(all[i].path));
+		assert_memory_equal(path.bytes, all[i].path, path.size);
+		assert_int_equal(class_name.size, strlen(all[i].class_name));
+		assert_memory_equal(class_name.bytes, all[i].class_name, class_name.size);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_of_all_makers),    cmocka_unit_test(copies_and_fills),
 		cmocka_unit_test(steps_have_a_number),    cmocka_unit_test(work_by_name_and_kind),
-		cmocka_unit_test(collectives_by_backend),
+		cmocka_unit_test(collectives_by_backend), cmocka_unit_test(modules_by_path_and_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

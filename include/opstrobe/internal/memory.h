@@ -103,6 +103,7 @@ struct ops_memory_timeline {
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
 	const uint32_t *forward; /* by row, for ops_memory_module: what a backward node belongs to; NULL without modules */
+	uint8_t module_source;   /* for ops_memory_module: how calls of modules are known; 0 not at all */
 };
 
 /* Works out the timeline of a trace. Linear in the trace but for the sorting of the steps. */

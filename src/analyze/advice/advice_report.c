@@ -10,6 +10,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/modules.h"
 #include "trace/names.h"
 
 /* Gains from which a finding has a severity. Below one percent the noise between steps hides the figure; a tenth is worth an
@@ -128,17 +129,9 @@ static bool advice_report_keep(struct advice_report *report, const char *bytes, 
 /* Path of the innermost module around a row; "" none. */
 static struct ops_string module_of(const struct advice *advice, uint32_t row)
 {
-	size_t count;
-	const struct ops_module *modules = ops_trace_modules(advice->trace, &count);
-
-	for (; row != OPS_NONE; row = advice->events->parent[row]) {
-		if (advice->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION)
-			continue;
-		if (advice->events->module && advice->events->module[row] < count)
-			return ops_trace_string(advice->trace, modules[advice->events->module[row]].path);
-		if (ops_is_module_name(advice_name(advice, row)))
-			return advice_name(advice, row);
-	}
+	for (; row != OPS_NONE; row = advice->events->parent[row])
+		if (ops_is_module_call(advice->trace, advice->views->modules, row))
+			return ops_module_of_call(advice->trace, row);
 	return (struct ops_string){"", 0};
 }
 

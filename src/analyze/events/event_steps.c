@@ -137,6 +137,13 @@ bool event_steps_assign(struct event_table *table)
 	for (size_t i = 0; done && i < table->count; i++)
 		if (table->rows[i].stream < 0)
 			table->rows[i].step = event_steps_step_at(table, &stretches, table->rows[i].ts_ns);
+	/* A step that takes no time at least has the row that marks it. */
+	for (size_t i = 0; done && i < table->steps.count && table->rules != EVENT_RULES_HTA; i++) {
+		struct event_row *row = &table->rows[table->steps.items[i]];
+
+		if (row->step == EVENT_NO_STEP)
+			ops_step_number(event_name(table, row), &row->step);
+	}
 	for (size_t i = 0; done && i < table->count; i++)
 		if (table->rows[i].stream >= 0 && table->rows[i].partner != OPS_NONE)
 			table->rows[i].step = table->rows[table->rows[i].partner].step;

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "trace/names.h"
+#include "derive/modules.h"
 
 #define OTHER_PARTS ((struct ops_string){"other parts", strlen("other parts")})
 
@@ -49,7 +49,7 @@ void view_diff_sums_release(struct view_diff_sums *sums)
  * "Optimizer.step#SGD.step". */
 static struct ops_string short_name(struct ops_string name)
 {
-	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#", OPS_MODULE_PREFIX};
+	static const char *const prefixes[] = {"enumerate(DataLoader)#", "enumerate(DataPipe)#"};
 	const char *class_name = NULL;
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -57,7 +57,7 @@ static struct ops_string short_name(struct ops_string name)
 			return (struct ops_string){name.bytes + strlen(prefixes[i]), name.size - strlen(prefixes[i])};
 	if (ops_string_starts(name, "Optimizer."))
 		class_name = memchr(name.bytes, '#', name.size);
-	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : name;
+	return class_name ? (struct ops_string){name.bytes, (size_t)(class_name - name.bytes)} : ops_module_path(name);
 }
 
 bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_diff_tree *tree, const uint32_t *places, size_t count)
@@ -81,18 +81,6 @@ void view_diff_finish_parts(struct view_diff *diff)
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
-/* By attributes where that is known: "blocks.0.attn", else "Attention_0". */
-static struct ops_string view_diff_sums_module_name(const struct ops_views *views, uint32_t row)
-{
-	const struct ops_events *events = views->events;
-	size_t count;
-	const struct ops_module *modules = ops_trace_modules(views->trace, &count);
-
-	if (events->module && events->module[row] != OPS_NONE)
-		return ops_trace_string(views->trace, modules[events->module[row]].path);
-	return short_name(view_row_name(views, row));
-}
-
 bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
 	const struct ops_views *views = tree->views;
@@ -102,12 +90,12 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
-			done = view_diff_sums_add(&diff->modules, which, view_diff_sums_module_name(views, node->row),
+			done = view_diff_sums_add(&diff->modules, which, ops_module_of_call(views->trace, node->row),
 			                          view_duration(views, node->row), node->device_total_ns);
 	}
 	for (size_t i = 0; done && i < tree->backwards.items.count; i++) {
 		const struct view_backward *backward = &tree->backwards.items.items[i];
-		struct ops_string name = view_diff_sums_module_name(views, views->nodes.items[backward->module].row);
+		struct ops_string name = ops_module_of_call(views->trace, views->nodes.items[backward->module].row);
 		struct ops_buffer text = {0};
 
 		if (!view_diff_counts(tree, backward->start_ns))

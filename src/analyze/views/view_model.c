@@ -33,8 +33,6 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_DDP;
 	if (ops_string_starts(name, "aten::empty"))
 		bits |= VIEW_NAME_EMPTY;
-	if (ops_string_starts(name, "[pl][module]"))
-		bits |= VIEW_NAME_LIGHTNING_MODULE;
 	if (ops_string_starts(name, "[pl][profile]"))
 		bits |= VIEW_NAME_LIGHTNING_HOOK;
 	if (ops_work_of_name(name) == OPS_WORK_COMMUNICATION)
@@ -63,9 +61,7 @@ static uint8_t part_of_operator(const struct ops_views *views, uint16_t name)
 		return VIEW_LOADER;
 	if (name & VIEW_NAME_OPTIMIZER_STEP)
 		return VIEW_OPTIMIZER;
-	if (views->lightning && (name & VIEW_NAME_LIGHTNING_MODULE))
-		return VIEW_LIGHTNING_MODULE;
-	if (views->lightning && (name & VIEW_NAME_LIGHTNING_HOOK))
+	if (views->modules == OPS_MODULES_LIGHTNING && (name & VIEW_NAME_LIGHTNING_HOOK))
 		return VIEW_LIGHTNING_HOOK;
 	return VIEW_OPERATOR;
 }
@@ -76,9 +72,7 @@ static uint8_t part_of_function(const struct ops_views *views, uint32_t row)
 
 	if (events->category && events->category[row] != OPS_NONE)
 		return VIEW_OLD_PYTHON; /* there is one other category of this kind */
-	if (views->lightning)
-		return VIEW_NOTHING;
-	return events->python_module && events->python_module[row] != OPS_NONE ? VIEW_MODULE : VIEW_FUNCTION;
+	return views->modules == OPS_MODULES_LIGHTNING ? VIEW_NOTHING : VIEW_FUNCTION;
 }
 
 static uint8_t part_of(struct ops_views *views, uint32_t row)
@@ -86,12 +80,14 @@ static uint8_t part_of(struct ops_views *views, uint32_t row)
 	uint16_t name = view_model_name_of(views, views->events->name[row]);
 	uint8_t part;
 
+	if (ops_is_module_call(views->trace, views->modules, row))
+		return VIEW_MODULE;
 	switch (views->events->kind[row]) {
 	case OPS_EVENT_CPU_OP:
 		return part_of_operator(views, name);
 	case OPS_EVENT_USER_ANNOTATION:
 		part = part_of_operator(views, name);
-		return part == VIEW_OPERATOR || part >= VIEW_LIGHTNING_MODULE ? VIEW_LABEL : part;
+		return part == VIEW_OPERATOR || part == VIEW_LIGHTNING_HOOK ? VIEW_LABEL : part;
 	case OPS_EVENT_GPU_USER_ANNOTATION: /* no steps on devices' rows (F02), nor time of the host (F06) */
 		return VIEW_DEVICE_LABEL;
 	case OPS_EVENT_PYTHON_FUNCTION:
@@ -126,7 +122,7 @@ static void view_model_mark(struct ops_views *views, uint8_t part, uint16_t name
 	views->has_launches |= part == VIEW_LAUNCH;
 	views->has_kernels |= part == VIEW_KERNEL;
 	views->has_copies |= part == VIEW_COPY || part == VIEW_FILL;
-	views->has_modules |= part == VIEW_MODULE || part == VIEW_LIGHTNING_MODULE;
+	views->has_modules |= part == VIEW_MODULE;
 	if (part == VIEW_OPERATOR || part == VIEW_LABEL) {
 		views->has_nccl |= (name & VIEW_NAME_NCCL) != 0;
 		views->has_gloo |= (name & VIEW_NAME_GLOO) != 0;
@@ -162,19 +158,12 @@ static void find_parts(struct ops_views *views)
 
 /* --- the model ------------------------------------------------------------------------------------------------------ */
 
-static bool is_lightning(const struct ops_trace *trace)
-{
-	struct ops_string json;
-
-	return ops_trace_find_metadata(trace, "Framework", &json) && ops_string_is(json, "\"pytorch-lightning\"");
-}
-
 bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
 	*views = (struct ops_views){.trace = trace, .events = events, .base_ns = ops_trace_info(trace)->base_ns,
-	                            .lightning = is_lightning(trace)};
+	                            .modules = ops_module_source(trace)};
 	views->names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*views->names));
 	views->parts = ops_alloc_zeroed(events->count + 1, sizeof(*views->parts));
 	views->node_of = ops_realloc_array(NULL, events->count + 1, sizeof(*views->node_of));

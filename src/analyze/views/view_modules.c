@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "trace/names.h"
 
 struct figures {
 	uint64_t occurrences;
@@ -45,35 +44,16 @@ struct modules {
 	OPS_ARRAY(uint32_t) roots;
 };
 
-static struct ops_string view_modules_cut(struct ops_string name, const char *prefix)
-{
-	size_t size = strlen(prefix);
-
-	if (name.size >= size && memcmp(name.bytes, prefix, size) == 0)
-		return (struct ops_string){name.bytes + size, name.size - size};
-	return name;
-}
-
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
-/* "torch.nn.modules.linear.Linear: net.0" is net.0. */
 static struct ops_string view_modules_module_name(const struct ops_views *views, uint32_t row)
 {
-	struct ops_string name = view_row_name(views, row);
-	const char *colon;
-
-	if (views->parts[row] == VIEW_MODULE)
-		return view_modules_cut(name, OPS_MODULE_PREFIX);
-	name = view_modules_cut(name, "[pl][module]");
-	colon = memmem(name.bytes, name.size, ": ", 2);
-	if (!colon)
-		return name;
-	return (struct ops_string){colon + 2, name.size - (size_t)(colon + 2 - name.bytes)};
+	return ops_module_path(view_row_name(views, row));
 }
 
 static int64_t module_number(const struct ops_views *views, uint32_t row)
 {
-	return views->parts[row] == VIEW_MODULE ? (int64_t)views->events->python_module[row] : 0;
+	return views->modules == OPS_MODULES_PYTHON ? (int64_t)views->events->python_module[row] : 0;
 }
 
 /* The entry of a name and number; added if new. OPS_NONE when memory is out. */
@@ -108,7 +88,7 @@ static bool view_modules_sum(struct modules *modules)
 		struct figures *figures;
 		uint32_t at;
 
-		if (node->part != VIEW_MODULE && node->part != VIEW_LIGHTNING_MODULE)
+		if (node->part != VIEW_MODULE)
 			continue;
 		at = figures_of(modules, node->row);
 		if (at == OPS_NONE)
@@ -350,7 +330,7 @@ static bool collect_names(struct modules *modules)
 	for (uint32_t row = 0; done && row < views->events->count; row++) {
 		struct ops_string name;
 
-		if (views->parts[row] != VIEW_LIGHTNING_MODULE)
+		if (views->parts[row] != VIEW_MODULE)
 			continue;
 		name = view_modules_module_name(views, row);
 		done = ops_intern_add(&names, name.bytes, name.size) != OPS_INTERN_NONE;
@@ -458,7 +438,7 @@ bool view_write_modules(const struct ops_views *views, struct ops_json_writer *j
 		return true;
 	}
 	done = view_modules_sum(&modules) && sum_backward(&modules) &&
-	       (views->lightning ? collect_names(&modules) : collect_calls(&modules));
+	       (views->modules == OPS_MODULES_LIGHTNING ? collect_names(&modules) : collect_calls(&modules));
 	if (done && modules.roots.count)
 		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), view_modules_compare_roots,
 		        &modules);

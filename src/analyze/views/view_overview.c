@@ -42,7 +42,7 @@ static void write_flags(const struct ops_views *views, struct ops_json_writer *j
 	for (size_t i = 0; i < views->used.count; i++)
 		ops_json_integer(json, views->used.items[i]);
 	ops_json_close(json, ']');
-	write_flag(json, "lightning", views->lightning);
+	write_flag(json, "lightning", views->modules == OPS_MODULES_LIGHTNING);
 	ops_json_close(json, '}');
 }
 
@@ -61,7 +61,7 @@ static void view_overview_write_names(const struct ops_views *views, struct ops_
 	if (records)
 		write_word(json, "Memory");
 	if (views->has_modules)
-		write_word(json, views->lightning ? "Lightning" : "Module");
+		write_word(json, views->modules == OPS_MODULES_LIGHTNING ? "Lightning" : "Module");
 	ops_json_close(json, ']');
 }
 

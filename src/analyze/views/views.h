@@ -27,6 +27,7 @@
 #include "base/json_writer.h"
 #include "base/map.h"
 #include "base/occupancy.h"
+#include "derive/modules.h"
 #include "derive/steps.h"
 
 /* What a row is to the views (section 2). */
@@ -41,7 +42,6 @@ enum view_part {
 	VIEW_STEP,
 	VIEW_LOADER,
 	VIEW_OPTIMIZER,
-	VIEW_LIGHTNING_MODULE,
 	VIEW_LIGHTNING_HOOK,
 	VIEW_LAUNCH, /* runtime or driver call */
 	VIEW_KERNEL,
@@ -64,10 +64,9 @@ enum view_name {
 	VIEW_NAME_TENSOR_CORES = 512, /* of a kernel that uses them */
 	VIEW_NAME_ELIGIBLE = 1024,    /* of an operator that could */
 	VIEW_NAME_EMPTY = 2048,       /* aten::empty… */
-	VIEW_NAME_LIGHTNING_MODULE = 4096,
-	VIEW_NAME_LIGHTNING_HOOK = 8192,
-	VIEW_NAME_COMMUNICATES = 16384, /* of a kernel that communicates */
-	VIEW_NAME_ELIGIBLE_SINCE = 32768, /* likewise, by names that the plugin did not know */
+	VIEW_NAME_LIGHTNING_HOOK = 4096,
+	VIEW_NAME_COMMUNICATES = 8192, /* of a kernel that communicates */
+	VIEW_NAME_ELIGIBLE_SINCE = 16384, /* likewise, by names that the plugin did not know */
 };
 #define VIEW_NAME_COLLECTIVE (VIEW_NAME_NCCL | VIEW_NAME_GLOO)
 
@@ -183,7 +182,7 @@ struct ops_views {
 	int64_t first_ns; /* earliest start of all that the views take, and latest end */
 	int64_t last_ns;
 	uint64_t parsed;  /* rows and memory records that the views take */
-	bool lightning;
+	enum ops_module_source modules;
 	uint16_t *names;      /* enum view_name by string id */
 	uint8_t *parts;       /* by row */
 	uint32_t *node_of;    /* by row */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which rows are calls of modules (docs/reference/definitions.md).
+ */
+#ifndef OPS_DERIVE_MODULES_H
+#define OPS_DERIVE_MODULES_H
+
+#include <stdbool.h>
+
+#include <opstrobe/trace.h>
+
+enum ops_module_source {
+	OPS_MODULES_NONE,
+	OPS_MODULES_PYTHON,    /* Python functions with the number of a module */
+	OPS_MODULES_LIGHTNING, /* ranges that Lightning's profiler puts around modules */
+};
+
+/* One walk over the strings of the trace. */
+enum ops_module_source ops_module_source(const struct ops_trace *trace);
+bool ops_is_module_call(const struct ops_trace *trace, enum ops_module_source source, size_t row);
+/* The parts of a call's name: "Linear_0" and "Linear" of "nn.Module: Linear_0", "net.0" and "Linear" of
+ * "[pl][module]torch.nn.modules.linear.Linear: net.0". */
+struct ops_string ops_module_path(struct ops_string name);
+struct ops_string ops_module_class(struct ops_string name);
+/* What a call's module is called: its path in the program, "blocks.0.attn", if a recording knows it, else that of the name. */
+struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row);
+
+#endif
