@@ -229,7 +229,7 @@ static void close_trace(struct report *report)
 /* A list of tiles in the making: "TRACK.LEVEL.INDEX.BAND" joined by commas, as an address writes them. */
 struct tile_list {
 	struct ops_buffer address;
-	const char *route; /* "tiles?tiles=" */
+	const char *route; /* "counters?counters=" */
 	unsigned count;
 };
 
@@ -301,8 +301,8 @@ static enum ops_code ask_level(struct report *report, const char *member, const 
 	if (report_find_member(timeline, member, &list))
 		entries = ops_json_walk(list.bytes, list.size);
 	while (!code && entries.at && ops_json_next_element(&entries, &entry)) {
-		bool is_track = member_integer(entry, "depths") > 0;
-		int64_t bands = is_track ? (member_integer(entry, "depths") - 1) / OPS_TILE_BAND_DEPTHS + 1 : 1;
+		bool is_track = member_integer(entry, "folded_depths") > 0;
+		int64_t bands = is_track ? (member_integer(entry, "folded_depths") - 1) / OPS_TILE_BAND_DEPTHS + 1 : 1;
 		int64_t from = is_track ? member_integer(entry, "start_ns") >> zoom : 0;
 		int64_t to = (is_track ? member_integer(entry, "end_ns") : duration_ns) >> zoom;
 
@@ -354,7 +354,7 @@ static enum ops_code write_level(struct report *report, const struct level *leve
 static enum ops_code embed_level(struct report *report, unsigned zoom, bool *ret_fits, struct ops_error *error)
 {
 	struct level level = {0};
-	enum ops_code code = ask_level(report, "tracks", "tiles?tiles=", zoom, &level, error);
+	enum ops_code code = ask_level(report, "tracks", "tiles?fold=true&tiles=", zoom, &level, error);
 
 	if (!code)
 		code = ask_level(report, "counters", "counters?counters=", zoom, &level, error);

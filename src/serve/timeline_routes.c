@@ -34,7 +34,7 @@ static bool parse_tile(const char **at, struct ops_tile *tile)
 		if (!query_take_number(at, UINT32_MAX, &band))
 			return false;
 	}
-	*tile = (struct ops_tile){(uint32_t)track, (uint32_t)level, index, (uint32_t)band};
+	*tile = (struct ops_tile){.track = (uint32_t)track, .level = (uint32_t)level, .index = index, .band = (uint32_t)band};
 	return true;
 }
 
@@ -58,12 +58,28 @@ static enum ops_code read_tiles(struct request *request, const char *name, struc
 	return *at ? ops_fault(error, OPS_INVALID, "'%s' is not a list of tiles", name) : OPS_OK;
 }
 
+/* "true" or "false"; false if it is not there. */
+static enum ops_code read_switch(const struct request *request, const char *name, bool *ret_on, struct ops_error *error)
+{
+	const struct ops_string *text = query_find(&request->query, name);
+
+	if (text && strcmp(text->bytes, "true") != 0 && strcmp(text->bytes, "false") != 0)
+		return ops_fault(error, OPS_INVALID, "'%s' is true or false", name);
+	*ret_on = text && !strcmp(text->bytes, "true");
+	return OPS_OK;
+}
+
 static enum ops_code answer_tiles(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_tile tiles[TILES_MAX];
 	size_t count;
+	bool fold = false;
 	enum ops_code code = read_tiles(request, "tiles", tiles, &count, error);
 
+	if (!code)
+		code = read_switch(request, "fold", &fold, error);
+	for (size_t i = 0; !code && i < count; i++)
+		tiles[i].fold = fold;
 	return code ? code
 	            : ops_timeline_tiles(request->traces[0]->timeline, tiles, count, ret_text, ret_size, error);
 }
@@ -181,8 +197,8 @@ static enum ops_code search_window(const struct request *request, const struct o
                                    size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_string *text = query_find(&request->query, "q");
-	const struct ops_string *arguments = query_find(&request->query, "arguments");
 	int64_t after = OPS_NONE, before = OPS_NONE, bins = 0;
+	bool arguments = false;
 	enum ops_code code = query_integer(&request->query, "after", 0, OPS_NONE - 1, &after, error);
 	struct ops_search search;
 
@@ -192,12 +208,12 @@ static enum ops_code search_window(const struct request *request, const struct o
 		code = query_integer(&request->query, "bins", 1, BINS_MAX, &bins, error);
 	if (!code && (!text || !text->size))
 		code = ops_fault(error, OPS_INVALID, "'q' is missing");
-	if (!code && arguments && strcmp(arguments->bytes, "true") != 0 && strcmp(arguments->bytes, "false") != 0)
-		code = ops_fault(error, OPS_INVALID, "'arguments' is true or false");
+	if (!code)
+		code = read_switch(request, "arguments", &arguments, error);
 	if (code)
 		return code;
 	search = (struct ops_search){*window, text->bytes, text->size, (uint32_t)after, (uint32_t)before, (uint32_t)bins,
-	                             arguments && !strcmp(arguments->bytes, "true")};
+	                             arguments};
 	return ops_timeline_search(request->traces[0]->timeline, &search, ret_text, ret_size, error);
 }
 
@@ -263,7 +279,7 @@ static enum ops_code answer_critical_path(struct request *request, char **ret_te
 
 const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline", .parameters = "", .answer = answer_timeline},
-	{.path = "traces/{id}/timeline/tiles", .parameters = "tiles", .answer = answer_tiles, .binary = true},
+	{.path = "traces/{id}/timeline/tiles", .parameters = "tiles,fold", .answer = answer_tiles, .binary = true},
 	{.path = "traces/{id}/timeline/counters", .parameters = "counters", .answer = answer_counters},
 	{.path = "traces/{id}/timeline/events/{row}", .parameters = "", .answer = answer_event},
 	{.path = "traces/{id}/timeline/calls", .parameters = "name,row", .answer = answer_calls, .slow = true},

@@ -23,7 +23,7 @@ static uint64_t next_random(uint64_t below)
 	return (seed >> 33) % below;
 }
 
-/* Rows of all lengths on two tracks: nested, overlapping, asynchronous, without duration. */
+/* Rows of all lengths on two tracks: nested, overlapping, asynchronous, without duration; calls of library functions. */
 static struct ops_trace *random_trace(size_t rows, int64_t extent)
 {
 	struct ops_builder *b = scene_open();
@@ -34,6 +34,10 @@ static struct ops_trace *random_trace(size_t rows, int64_t extent)
 		                                         1000 + start + (int64_t)next_random((uint64_t)longest + 1));
 
 		event.flags = next_random(10) ? 0 : OPS_EVENT_ASYNC;
+		if (next_random(2)) {
+			event.name = scene_string(b, "torch/a.py(1): wrap");
+			event.kind = OPS_EVENT_PYTHON_FUNCTION;
+		}
 		ops_builder_event(b, &event);
 	}
 	return scene_close(b);
@@ -89,6 +93,11 @@ static struct box box_of(const struct tile *tile, size_t i)
 	return box;
 }
 
+static bool is_folded(const struct ops_timeline *timeline, uint32_t row)
+{
+	return timeline->wrappers->into && timeline->wrappers->into[row] != OPS_NONE;
+}
+
 /* Every row of the track is found again: a long one by itself where it has a part in the tile, a short one in the box of its
  * bin and depth. */
 static void check_tile(const struct ops_timeline *timeline, struct ops_tile wanted)
@@ -103,14 +112,15 @@ static void check_tile(const struct ops_timeline *timeline, struct ops_tile want
 		bool is_long = end - start >= bin;
 		bool inside = start <= last && (is_long ? end > from : start >= from);
 
-		if (timeline_track_of(timeline, row) == wanted.track && timeline->depths[row] / OPS_TILE_BAND_DEPTHS == wanted.band)
+		if (timeline_track_of(timeline, row) == wanted.track && !(wanted.fold && is_folded(timeline, row)) &&
+		    timeline_depth(timeline, row, wanted.fold) / OPS_TILE_BAND_DEPTHS == wanted.band)
 			expected += inside;
 	}
 	for (size_t i = 0; i < tile.count; i++) {
 		struct box box = box_of(&tile, i);
 
 		found += box.count;
-		assert_int_equal(timeline->depths[box.row], box.depth);
+		assert_int_equal(timeline_depth(timeline, box.row, wanted.fold), box.depth);
 		assert_true((double)timeline_start(timeline, box.row) == box.start);
 		if (box.count == 1)
 			assert_true((double)timeline_end(timeline, box.row) == box.end);
@@ -131,7 +141,7 @@ static void check_tiles(const struct ops_timeline *timeline)
 			for (int i = 0; i < 4; i++) {
 				uint64_t tiles = ((uint64_t)timeline->duration_ns >> level) + 1;
 				uint32_t bands = (timeline->tracks.items[track].depths - 1) / OPS_TILE_BAND_DEPTHS + 1;
-				struct ops_tile wanted = {track, level, next_random(tiles), (uint32_t)next_random(bands)};
+				struct ops_tile wanted = {track, level, next_random(tiles), (uint32_t)next_random(bands), i % 2};
 
 				check_tile(timeline, wanted);
 			}
@@ -164,7 +174,8 @@ static void test_lanes(void **state)
 	seed = 5;
 	trace = random_trace(2000, 100000);
 	timeline = timeline_of(trace);
-	for (size_t lane = 0; lane < timeline->lane_count; lane++)
+	assert_true(timeline->all_lanes > timeline->lane_count);
+	for (size_t lane = 0; lane < timeline->all_lanes; lane++)
 		for (size_t i = timeline->lane_first[lane] + 1; i < timeline->lane_first[lane + 1]; i++)
 			assert_true(timeline_end(timeline, timeline->rows[i - 1]) <= timeline->starts[i]);
 	for (uint32_t row = 0; row < timeline->events->count; row++) {
@@ -172,7 +183,49 @@ static void test_lanes(void **state)
 
 		if (parent != OPS_NONE && timeline->depths[row] != OPS_NONE && timeline->depths[parent] != OPS_NONE)
 			assert_true(timeline->depths[row] > timeline->depths[parent]);
+		if (parent != OPS_NONE && timeline->depths[row] != OPS_NONE && timeline->depths[parent] != OPS_NONE &&
+		    !is_folded(timeline, row) && !is_folded(timeline, parent))
+			assert_true(timeline->folded_depths[row] > timeline->folded_depths[parent]);
+		if (is_folded(timeline, row))
+			assert_int_equal(timeline->folded_depths[row], timeline->folded_depths[timeline->wrappers->into[row]]);
 	}
+	ops_timeline_free(timeline);
+	ops_trace_unref(trace);
+}
+
+/* A call that only passes on leaves its depth to what it calls. */
+static void test_wrappers_fold(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_new_event event = scene_event(b, 0, "torch/nn/modules/module.py(1): _call_impl", 1000, 2000);
+	struct ops_tile wanted = {.level = 10, .index = 0, .fold = true};
+	struct ops_timeline *timeline;
+	struct ops_trace *trace;
+	struct tile tile;
+	char *answer;
+	size_t size;
+
+	(void)state;
+	event.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(b, &event);
+	scene_op(b, 0, "aten::linear", 1000, 2000);
+	scene_op(b, 0, "aten::addmm", 1010, 1500);
+	scene_op(b, 1, "aten::other", 1010, 1500);
+	trace = scene_close(b);
+	timeline = timeline_of(trace);
+	assert_int_equal(timeline->tracks.items[0].depths, 3);
+	assert_int_equal(timeline->tracks.items[0].folded_depths, 2);
+	assert_int_equal(timeline->tracks.items[1].folded_depths, 1);
+	tile = get_tile(timeline, wanted);
+	assert_int_equal(tile.count, 2);
+	assert_int_equal(box_of(&tile, 0).row, scene_row(trace, "aten::linear"));
+	assert_int_equal(box_of(&tile, 0).depth, 0);
+	ops_free(tile.bytes);
+	assert_int_equal(ops_timeline_event(timeline, scene_row(trace, "aten::linear"), &answer, &size, NULL), OPS_OK);
+	assert_non_null(strstr(answer, "\"depth\":1,\"folded_depth\":0,"));
+	assert_non_null(strstr(answer, "\"folds_into\":null,\"wrappers\":[{\"row\":0,\"name\":\"torch/nn/modules/module.py(1): "
+	                               "_call_impl\",\"duration_ns\":1000}]"));
+	ops_free(answer);
 	ops_timeline_free(timeline);
 	ops_trace_unref(trace);
 }
@@ -213,7 +266,7 @@ static void ask_everything(const struct ops_timeline *timeline)
 {
 	struct ops_window window = OPS_WINDOW_ALL;
 	struct ops_search search = {OPS_WINDOW_ALL, "A", 1, OPS_NONE, OPS_NONE, 16, true};
-	struct ops_tile tile = {.level = timeline->level_max};
+	struct ops_tile tile = {.level = timeline->level_max, .fold = true};
 	const uint32_t ids[] = {0};
 	char *answer;
 	size_t size;
@@ -318,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_tiles),      cmocka_unit_test(test_lanes),
+		cmocka_unit_test(test_wrappers_fold),
 		cmocka_unit_test(test_chain_of_overlaps), cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_no_events_and_odd_times), cmocka_unit_test(test_range_of_overlapping_children),
 		cmocka_unit_test(test_without_memory),

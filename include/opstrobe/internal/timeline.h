@@ -51,6 +51,7 @@ struct ops_tile {
 	uint32_t level; /* OPS_TILE_LEVEL_MIN … OPS_TILE_LEVEL_MAX */
 	uint64_t index;
 	uint32_t band; /* of OPS_TILE_BAND_DEPTHS depths; 0 for counters */
+	bool fold;     /* wrappers folded into what they call: depths are folded_depths; false for counters */
 };
 
 /* Tiles one behind the other, in the binary form of docs/http-api.md. */

@@ -384,8 +384,7 @@ static inline bool advice_is_explained(int64_t claimed_ns, int64_t span_ns)
 /* Time during which both the thread of the steps and another thread are in Python functions: one of them waits for the GIL.
  * Returns false if memory is out. */
 bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns);
-/* Whether torch.compile wrote a file, or compiled the region of an operator: neither is Python code of the program. */
-bool advice_is_generated(struct ops_string file);
+/* Whether torch.compile compiled the region of an operator: it is not Python code of the program. */
 bool advice_is_region(struct ops_string name);
 /* Place of the self time of a function of the program: its line with the most calls, or its first. OPS_NONE for other rows. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);

@@ -8,48 +8,15 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/backward.h"
+#include "derive/program.h"
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
-
-/* Code written by torch.compile: Inductor names its modules by a hash, as "ab/cab….py", in directories of its cache. */
-bool advice_is_generated(struct ops_string file)
-{
-	static const char *const caches[] = {"*torchinductor_*", "*/inductor_cache/*", "*/torch_compile_cache/*", NULL};
-	const char *slash = file.size ? memrchr(file.bytes, '/', file.size) : NULL;
-
-	return (slash && slash - file.bytes >= 3 && file.size - (size_t)(slash - file.bytes) > 40 && slash[-3] == '/' &&
-	        slash[1] == 'c' && memcmp(slash + 2, slash - 2, 2) == 0) ||
-	       advice_text_like(file, caches);
-}
 
 bool advice_is_region(struct ops_string name)
 {
 	static const char *const regions[] = {"Torch-Compiled Region*", "*CompiledFxGraph*", "CompiledFunction*", NULL};
 
 	return advice_text_like(name, regions);
-}
-
-/* Code of Python or a package, not of the program. A recording has complete paths. Kineto shortens paths by sys.path, which
- * leaves little of files of the standard library: those that calls of torch pass through are listed. */
-static bool is_library(struct ops_string file)
-{
-	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
-	static const char *const starts[] = {"torch/", "torchvision/", "numpy/", "<", "collections/", "multiprocessing/",
-	                                     "logging/", "json/", "importlib/", "concurrent/", "opstrobe/"};
-	static const char *const files[] = {"typing.py", "contextlib.py", "threading.py", "functools.py", "enum.py", "abc.py",
-	                                    "random.py", "copy.py", "runpy.py", "queue.py", "weakref.py", "warnings.py"};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (ops_string_contains(file, parts[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (ops_string_starts(file, starts[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (ops_string_is(file, files[i]))
-			return true;
-	/* Opstrobe's own package where it is installed for development. */
-	return ops_string_contains(file, "/python/opstrobe/") || advice_is_generated(file);
 }
 
 enum frame { FRAME_UNKNOWN, FRAME_NONE, FRAME_LIBRARY, FRAME_USER };
@@ -65,7 +32,7 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 		if (!ops_event_function(advice->trace, row, &function) || !function.file.size)
 			*slot = FRAME_NONE;
 		else
-			*slot = is_library(function.file) ? FRAME_LIBRARY : FRAME_USER;
+			*slot = ops_file_is_library(function.file) ? FRAME_LIBRARY : FRAME_USER;
 	}
 	return (enum frame)*slot;
 }

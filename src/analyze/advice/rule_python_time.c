@@ -8,6 +8,7 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/program.h"
 #include "trace/names.h"
 
 /* Minimum self time of a call that computes rather than combines calls: a hundred lines of Python take less. And the share
@@ -44,7 +45,7 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 		return 0;
 	if (ops_event_function(advice->trace, row, &function) &&
 	    (ops_string_starts(function.file, "torch/") || ops_string_contains(function.file, "/torch/") ||
-	     advice_is_generated(function.file)))
+	     ops_file_is_generated(function.file)))
 		return 0;
 	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
 }

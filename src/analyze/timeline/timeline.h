@@ -9,6 +9,8 @@
  *     starts[] │ with their starts                                        │
  *     busy[]   │ and the sum of the durations before                      │
  *
+ * A track with wrappers (derive/program.h) has a second set of lanes, behind those of all tracks, in which they are folded.
+ *
  *     timeline_build.c     depths, lanes            lane_tree.c          which depth is free
  *     timeline_tracks.c    tracks and groups        timeline_counters.c  counters
  *     timeline_tiles.c, timeline_event.c, timeline_search.c, timeline_range.c, timeline_flows.c, timeline_json.c: answers
@@ -20,6 +22,7 @@
 
 #include "base/array.h"
 #include "base/json_writer.h"
+#include "derive/program.h"
 
 enum timeline_group_kind { TIMELINE_PROCESS, TIMELINE_DEVICE, TIMELINE_OTHER_GROUP };
 enum timeline_track_kind { TIMELINE_THREAD, TIMELINE_STREAM, TIMELINE_ASYNC, TIMELINE_OTHER };
@@ -37,6 +40,8 @@ struct timeline_track {
 	uint32_t group;
 	uint32_t first_lane;
 	uint32_t depths; /* lanes */
+	uint32_t folded_lane; /* the first with wrappers folded; first_lane if there are none */
+	uint32_t folded_depths;
 	uint64_t events;
 	int64_t start_ns;
 	int64_t end_ns;
@@ -63,14 +68,17 @@ struct ops_timeline {
 	int64_t duration_ns;
 	uint32_t level_max;
 	uint32_t *depths;    /* by row; OPS_NONE: not shown */
+	uint32_t *folded_depths; /* the same with wrappers folded, which have that of what they fold into; NULL: as `depths` */
+	const struct ops_wrappers *wrappers;
 	uint32_t *track_of;  /* by the trace's track, twice: what is nested, what is asynchronous; OPS_NONE: no such */
 	uint32_t *lane_first; /* by lane, one more than there are: where its rows begin in the three below */
-	uint32_t *rows;
+	uint32_t *rows;      /* by entry */
 	int64_t *starts;     /* since the origin */
 	uint64_t *busy_ns;   /* one more than there are; sums of two lanes wrap */
 	uint32_t *links_to;  /* indexes of links, by the row they lead to */
-	size_t shown;
-	size_t lane_count;
+	size_t entries;
+	size_t lane_count;   /* without those in which wrappers are folded */
+	size_t all_lanes;
 	OPS_ARRAY(struct timeline_track) tracks;
 	OPS_ARRAY(struct timeline_group) groups;
 	OPS_ARRAY(struct timeline_counter) counters;
@@ -106,11 +114,17 @@ static inline uint32_t timeline_track_of(const struct ops_timeline *timeline, ui
 	return timeline->depths[row] == OPS_NONE ? OPS_NONE : timeline->track_of[timeline_place(timeline->events, row)];
 }
 
+static inline uint32_t timeline_depth(const struct ops_timeline *timeline, uint32_t row, bool fold)
+{
+	return (fold && timeline->folded_depths ? timeline->folded_depths : timeline->depths)[row];
+}
+
 /* How a kind is called: its category, "mark" or "other". */
 const char *timeline_kind_name(int kind);
 
-/* Finds tracks and groups of all rows, whose depths are known; `lanes` has how many a place has. False when memory is out. */
-bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes);
+/* Finds tracks and groups of all rows, whose depths are known; `lanes` and `folded_lanes` have how many a place has. The latter
+ * are 0 where nothing folds. False when memory is out. */
+bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes, const uint32_t *folded_lanes);
 void timeline_tracks_write(const struct ops_timeline *timeline, struct ops_json_writer *json);
 /* The group of a process (or of a device), OPS_NONE when nothing of it is shown. */
 uint32_t timeline_find_group(const struct ops_timeline *timeline, enum timeline_group_kind kind, int64_t pid);
@@ -118,6 +132,8 @@ uint32_t timeline_find_group(const struct ops_timeline *timeline, enum timeline_
 bool timeline_counters_build(struct ops_timeline *timeline);
 void timeline_counters_write(const struct ops_timeline *timeline, struct ops_json_writer *json);
 
+/* The depths of a row, as members; null for OPS_NONE. */
+void timeline_write_depths(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row);
 /* The members of an object that says where a row stands. */
 void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key, uint32_t row);
 void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_writer *json, const struct ops_link *link);

@@ -68,35 +68,94 @@ static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 		                                      events->end_ns[row]);
 		if (timeline->depths[row] == OPS_NONE)
 			return false;
-		timeline->shown++;
+		timeline->entries++;
 	}
 	return true;
 }
 
+/* Not into what is not shown. */
+static bool folds(const struct ops_timeline *timeline, size_t row)
+{
+	uint32_t into = timeline->wrappers->into ? timeline->wrappers->into[row] : OPS_NONE;
+
+	return into != OPS_NONE && timeline->depths[into] != OPS_NONE && timeline->depths[row] != OPS_NONE;
+}
+
+/* The same for the places that have wrappers. A wrapper leaves its depth to what it leads to; then it has that one's. `trees`
+ * are used where something folds. */
+static bool lay_folded_rows(struct ops_timeline *timeline, struct lane_tree *trees, const uint8_t *has_wrappers)
+{
+	const struct ops_events *events = timeline->events;
+	const uint32_t *into = timeline->wrappers->into;
+	uint32_t *depths = timeline->folded_depths;
+
+	for (size_t row = 0; row < events->count; row++) {
+		uint32_t parent = events->parent[row], from = 0;
+		size_t place = timeline_place(events, row);
+
+		depths[row] = timeline->depths[row];
+		if (depths[row] == OPS_NONE || !has_wrappers[place])
+			continue;
+		if (parent != OPS_NONE && depths[parent] != OPS_NONE)
+			from = depths[parent] + !folds(timeline, parent);
+		depths[row] = from;
+		if (folds(timeline, row))
+			continue;
+		depths[row] = lane_tree_lay(&trees[place], from, events->start_ns[row], events->end_ns[row]);
+		if (depths[row] == OPS_NONE)
+			return false;
+		timeline->entries++;
+	}
+	for (size_t row = 0; row < events->count; row++)
+		if (folds(timeline, row))
+			depths[row] = depths[into[row]];
+	return true;
+}
+
+static bool fold_wrappers(struct ops_timeline *timeline, struct lane_tree *trees, size_t places)
+{
+	uint8_t *has_wrappers = ops_alloc_zeroed(places + 1, 1);
+	bool any = false, done = has_wrappers != NULL;
+
+	for (size_t row = 0; done && timeline->wrappers->into && row < timeline->events->count; row++) {
+		if (!folds(timeline, row))
+			continue;
+		has_wrappers[timeline_place(timeline->events, row)] = 1;
+		any = true;
+	}
+	if (done && any) {
+		timeline->folded_depths = ops_realloc_array(NULL, timeline->events->count + 1, sizeof(*timeline->folded_depths));
+		done = timeline->folded_depths && lay_folded_rows(timeline, trees, has_wrappers);
+	}
+	ops_free(has_wrappers);
+	return done;
+}
+
 static bool build_tracks(struct ops_timeline *timeline, const struct lane_tree *trees, size_t places)
 {
-	uint32_t *lanes = ops_realloc_array(NULL, places + 1, sizeof(*lanes));
+	uint32_t *lanes = ops_realloc_array(NULL, 2 * places + 1, sizeof(*lanes));
 	bool done = lanes != NULL;
 
-	for (size_t place = 0; done && place < places; place++)
+	for (size_t place = 0; done && place < 2 * places; place++)
 		lanes[place] = trees[place].used;
-	done = done && timeline_tracks_build(timeline, lanes);
+	done = done && timeline_tracks_build(timeline, lanes, lanes + places);
 	ops_free(lanes);
 	return done;
 }
 
 static bool timeline_build_find_depths(struct ops_timeline *timeline)
 {
-	struct lane_tree *trees;
+	struct lane_tree *trees; /* two for each place: the second with wrappers folded */
 	size_t places;
 	bool done;
 
 	ops_trace_tracks(timeline->trace, &places);
 	places *= 2;
-	trees = ops_alloc_zeroed(places + 1, sizeof(*trees));
+	trees = ops_alloc_zeroed(2 * places + 1, sizeof(*trees));
 	timeline->depths = ops_realloc_array(NULL, timeline->events->count + 1, sizeof(*timeline->depths));
-	done = trees && timeline->depths && lay_rows(timeline, trees) && build_tracks(timeline, trees, places);
-	for (size_t place = 0; trees && place < places; place++)
+	done = trees && timeline->depths && lay_rows(timeline, trees) && fold_wrappers(timeline, trees + places, places) &&
+	       build_tracks(timeline, trees, places);
+	for (size_t place = 0; trees && place < 2 * places; place++)
 		lane_tree_release(&trees[place]);
 	ops_free(trees);
 	return done;
@@ -104,9 +163,20 @@ static bool timeline_build_find_depths(struct ops_timeline *timeline)
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
 
-static uint32_t lane_of(const struct ops_timeline *timeline, uint32_t row)
+/* OPS_NONE for a row that is not drawn: with wrappers folded, those, and all of the tracks without any. */
+static uint32_t lane_of(const struct ops_timeline *timeline, uint32_t row, bool fold)
 {
-	return timeline->tracks.items[timeline_track_of(timeline, row)].first_lane + timeline->depths[row];
+	uint32_t id = timeline_track_of(timeline, row);
+	const struct timeline_track *track;
+
+	if (id == OPS_NONE)
+		return OPS_NONE;
+	track = &timeline->tracks.items[id];
+	if (!fold)
+		return track->first_lane + timeline->depths[row];
+	if (track->folded_lane == track->first_lane || folds(timeline, row))
+		return OPS_NONE;
+	return track->folded_lane + timeline->folded_depths[row];
 }
 
 /* A counting sort; rows come in order of their start, and keep it. */
@@ -114,20 +184,23 @@ static void sort_rows(struct ops_timeline *timeline)
 {
 	uint32_t *first = timeline->lane_first;
 	uint32_t count = (uint32_t)timeline->events->count, before = 0;
+	bool twice = timeline->folded_depths != NULL;
 
 	for (uint32_t row = 0; row < count; row++)
-		if (timeline->depths[row] != OPS_NONE)
-			first[lane_of(timeline, row)]++;
-	for (size_t lane = 0; lane <= timeline->lane_count; lane++) {
+		for (int fold = 0; fold <= twice; fold++)
+			if (lane_of(timeline, row, fold) != OPS_NONE)
+				first[lane_of(timeline, row, fold)]++;
+	for (size_t lane = 0; lane <= timeline->all_lanes; lane++) {
 		uint32_t rows = first[lane];
 
 		first[lane] = before;
 		before += rows;
 	}
 	for (uint32_t row = 0; row < count; row++)
-		if (timeline->depths[row] != OPS_NONE)
-			timeline->rows[first[lane_of(timeline, row)]++] = row;
-	memmove(first + 1, first, timeline->lane_count * sizeof(*first));
+		for (int fold = 0; fold <= twice; fold++)
+			if (lane_of(timeline, row, fold) != OPS_NONE)
+				timeline->rows[first[lane_of(timeline, row, fold)]++] = row;
+	memmove(first + 1, first, timeline->all_lanes * sizeof(*first));
 	first[0] = 0;
 }
 
@@ -135,21 +208,21 @@ static bool fill_lanes(struct ops_timeline *timeline)
 {
 	uint64_t sum = 0;
 
-	timeline->lane_first = ops_alloc_zeroed(timeline->lane_count + 1, sizeof(*timeline->lane_first));
-	timeline->rows = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->rows));
-	timeline->starts = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->starts));
-	timeline->busy_ns = ops_realloc_array(NULL, timeline->shown + 1, sizeof(*timeline->busy_ns));
+	timeline->lane_first = ops_alloc_zeroed(timeline->all_lanes + 1, sizeof(*timeline->lane_first));
+	timeline->rows = ops_realloc_array(NULL, timeline->entries + 1, sizeof(*timeline->rows));
+	timeline->starts = ops_realloc_array(NULL, timeline->entries + 1, sizeof(*timeline->starts));
+	timeline->busy_ns = ops_realloc_array(NULL, timeline->entries + 1, sizeof(*timeline->busy_ns));
 	if (!timeline->lane_first || !timeline->rows || !timeline->starts || !timeline->busy_ns)
 		return false;
 	sort_rows(timeline);
-	for (size_t i = 0; i < timeline->shown; i++) {
+	for (size_t i = 0; i < timeline->entries; i++) {
 		uint32_t row = timeline->rows[i];
 
 		timeline->starts[i] = timeline_start(timeline, row);
 		timeline->busy_ns[i] = sum;
 		sum += (uint64_t)timeline_end(timeline, row) - (uint64_t)timeline->starts[i];
 	}
-	timeline->busy_ns[timeline->shown] = sum;
+	timeline->busy_ns[timeline->entries] = sum;
 	return true;
 }
 
@@ -191,8 +264,9 @@ enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timelin
 		return ops_fault_memory(error);
 	timeline->trace = trace;
 	timeline->events = ops_trace_events(trace);
+	timeline->wrappers = ops_wrappers_of(trace);
 	find_extent(timeline);
-	if (!timeline_build_find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) ||
+	if (!timeline->wrappers || !timeline_build_find_depths(timeline) || !fill_lanes(timeline) || !sort_links(timeline) ||
 	    !timeline_counters_build(timeline)) {
 		ops_timeline_free(timeline);
 		return ops_fault_memory(error);
@@ -218,6 +292,7 @@ void ops_timeline_free(struct ops_timeline *timeline)
 	OPS_ARRAY_RELEASE(&timeline->tracks);
 	OPS_ARRAY_RELEASE(&timeline->groups);
 	ops_free(timeline->depths);
+	ops_free(timeline->folded_depths);
 	ops_free(timeline->track_of);
 	ops_free(timeline->lane_first);
 	ops_free(timeline->rows);
@@ -232,9 +307,9 @@ size_t ops_timeline_bytes(const struct ops_timeline *timeline)
 	size_t bytes = sizeof(*timeline), links;
 
 	ops_trace_links(timeline->trace, &links);
-	bytes += timeline->events->count * sizeof(*timeline->depths);
-	bytes += timeline->shown * (sizeof(*timeline->rows) + sizeof(*timeline->starts) + sizeof(*timeline->busy_ns));
-	bytes += timeline->lane_count * sizeof(*timeline->lane_first) + links * sizeof(*timeline->links_to);
+	bytes += timeline->events->count * sizeof(*timeline->depths) * (timeline->folded_depths ? 2 : 1);
+	bytes += timeline->entries * (sizeof(*timeline->rows) + sizeof(*timeline->starts) + sizeof(*timeline->busy_ns));
+	bytes += timeline->all_lanes * sizeof(*timeline->lane_first) + links * sizeof(*timeline->links_to);
 	for (size_t i = 0; i < timeline->counters.count; i++)
 		bytes += timeline->counters.items[i].count * 2 * sizeof(double);
 	return bytes;

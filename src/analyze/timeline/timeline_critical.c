@@ -67,7 +67,7 @@ static void write_segment(const struct ops_timeline *timeline, const struct crit
 	timeline_critical_write_text(json, "bound", critical_bound_name(critical_bound_of(path, edge)));
 	timeline_write_number(json, "row", row);
 	timeline_write_number(json, "track", row == OPS_NONE ? OPS_NONE : timeline_track_of(timeline, row));
-	timeline_write_number(json, "depth", row == OPS_NONE ? OPS_NONE : timeline->depths[row]);
+	timeline_write_depths(timeline, json, row);
 	ops_json_close(json, '}');
 }
 

@@ -153,6 +153,29 @@ static void timeline_event_write_stack(const struct ops_timeline *timeline, stru
 	ops_json_close(json, ']');
 }
 
+/* --- wrappers ------------------------------------------------------------------------------------------------------- */
+
+/* The calls around it that fold into it, outermost last, and what it folds into itself. */
+static void write_wrappers(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+{
+	const struct ops_events *e = timeline->events;
+	const uint32_t *into = timeline->wrappers->into;
+	uint32_t at = e->parent[row];
+	int frames = 0;
+
+	timeline_write_number(json, "folds_into", into ? into[row] : OPS_NONE);
+	ops_json_key(json, "wrappers");
+	ops_json_open(json, '[');
+	for (; into && at != OPS_NONE && into[at] == row && frames < FRAMES_MAX; at = e->parent[at], frames++) {
+		ops_json_open(json, '{');
+		ops_json_member(json, "row", at);
+		timeline_write_string(timeline, json, "name", e->name[at]);
+		ops_json_member(json, "duration_ns", timeline_end(timeline, at) - timeline_start(timeline, at));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
 /* --- arrows --------------------------------------------------------------------------------------------------------- */
 
 static void timeline_event_write_links(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
@@ -200,7 +223,7 @@ static void timeline_event_write_event(const struct ops_timeline *timeline, stru
 	ops_json_member_text(json, "kind", kind);
 	ops_json_member_string(json, "category", category);
 	timeline_write_number(json, "track", timeline_track_of(timeline, row));
-	timeline_write_number(json, "depth", timeline->depths[row]);
+	timeline_write_depths(timeline, json, row);
 	ops_json_member(json, "start_ns", timeline_start(timeline, row));
 	ops_json_member(json, "duration_ns", timeline_end(timeline, row) - timeline_start(timeline, row));
 	ops_json_member(json, "self_ns", e->self_ns[row]);
@@ -209,6 +232,7 @@ static void timeline_event_write_event(const struct ops_timeline *timeline, stru
 	write_args(timeline, json, row);
 	timeline_event_write_line(timeline, json, row);
 	timeline_event_write_stack(timeline, json, row);
+	write_wrappers(timeline, json, row);
 	timeline_event_write_links(timeline, json, row);
 	ops_json_close(json, '}');
 }

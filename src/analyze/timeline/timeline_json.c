@@ -33,6 +33,12 @@ void timeline_write_string(const struct ops_timeline *timeline, struct ops_json_
 	ops_json_member_string(json, key, text);
 }
 
+void timeline_write_depths(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
+{
+	timeline_write_number(json, "depth", row == OPS_NONE ? OPS_NONE : timeline_depth(timeline, row, false));
+	timeline_write_number(json, "folded_depth", row == OPS_NONE ? OPS_NONE : timeline_depth(timeline, row, true));
+}
+
 void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_writer *json, const char *key, uint32_t row)
 {
 	if (key)
@@ -41,7 +47,7 @@ void timeline_write_place(const struct ops_timeline *timeline, struct ops_json_w
 	ops_json_member(json, "row", row);
 	ops_json_member(json, "name", timeline->events->name[row]);
 	timeline_write_number(json, "track", timeline_track_of(timeline, row));
-	timeline_write_number(json, "depth", timeline->depths[row]);
+	timeline_write_depths(timeline, json, row);
 	ops_json_member(json, "start_ns", timeline_start(timeline, row));
 	ops_json_member(json, "end_ns", timeline_end(timeline, row));
 	ops_json_close(json, '}');
@@ -102,6 +108,7 @@ static void timeline_json_write_extent(const struct ops_timeline *timeline, stru
 	ops_json_member(json, "duration_ns", timeline->duration_ns);
 	ops_json_member(json, "events", (int64_t)timeline->events->count);
 	ops_json_member(json, "lost", ops_clamped(lost));
+	ops_json_member(json, "wrappers", timeline->folded_depths ? (int64_t)timeline->wrappers->count : 0);
 	ops_json_member(json, "tile_bins", OPS_TILE_BINS);
 	ops_json_member(json, "band_depths", OPS_TILE_BAND_DEPTHS);
 	ops_json_member(json, "level_min", OPS_TILE_LEVEL_MIN);

@@ -153,6 +153,8 @@ static bool make_tile(const struct ops_timeline *timeline, const struct ops_tile
                       struct ops_buffer *out)
 {
 	const struct timeline_track *track = &timeline->tracks.items[tile->track];
+	uint32_t lane = tile->fold ? track->folded_lane : track->first_lane;
+	uint32_t depths = tile->fold ? track->folded_depths : track->depths;
 	uint32_t depth = tile->band * OPS_TILE_BAND_DEPTHS, end = depth + OPS_TILE_BAND_DEPTHS;
 	bool done = true;
 
@@ -160,8 +162,8 @@ static bool make_tile(const struct ops_timeline *timeline, const struct ops_tile
 	boxes->from_ns = (int64_t)(tile->index << tile->level);
 	boxes->last_ns = boxes->from_ns + (int64_t)((UINT64_C(1) << tile->level) - 1);
 	boxes->bin_ns = INT64_C(1) << (tile->level - OPS_TILE_LEVEL_MIN);
-	for (; done && depth < track->depths && depth < end; depth++)
-		done = add_lane(boxes, track->first_lane + depth, depth);
+	for (; done && depth < depths && depth < end; depth++)
+		done = add_lane(boxes, lane + depth, depth);
 	return done && put_tile(boxes, tile, out);
 }
 

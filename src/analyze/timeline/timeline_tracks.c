@@ -122,7 +122,8 @@ static bool name_groups(struct ops_timeline *timeline)
 	return true;
 }
 
-static bool timeline_tracks_add_track(struct ops_timeline *timeline, const struct place *place, uint32_t lanes)
+static bool timeline_tracks_add_track(struct ops_timeline *timeline, const struct place *place, uint32_t lanes,
+                                      uint32_t folded_lanes)
 {
 	struct timeline_group *group = timeline->groups.count ? &timeline->groups.items[timeline->groups.count - 1] : NULL;
 	struct timeline_track *track = OPS_ARRAY_PUSH(&timeline->tracks);
@@ -141,9 +142,12 @@ static bool timeline_tracks_add_track(struct ops_timeline *timeline, const struc
 		.group = (uint32_t)(timeline->groups.count - 1),
 		.first_lane = (uint32_t)timeline->lane_count,
 		.depths = lanes,
+		.folded_lane = folded_lanes ? (uint32_t)timeline->all_lanes : (uint32_t)timeline->lane_count,
+		.folded_depths = folded_lanes ? folded_lanes : lanes,
 		.start_ns = INT64_MAX,
 	};
 	timeline->lane_count += lanes;
+	timeline->all_lanes += folded_lanes;
 	timeline->track_of[place->place] = (uint32_t)(timeline->tracks.count - 1);
 	return true;
 }
@@ -165,7 +169,7 @@ static void timeline_tracks_measure(struct ops_timeline *timeline)
 	}
 }
 
-bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes)
+bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes, const uint32_t *folded_lanes)
 {
 	size_t tracks, count;
 	struct place *places = list_places(timeline, lanes, &count);
@@ -179,7 +183,9 @@ bool timeline_tracks_build(struct ops_timeline *timeline, const uint32_t *lanes)
 	if (done)
 		qsort(places, count, sizeof(*places), timeline_tracks_compare_places);
 	for (size_t i = 0; done && i < count; i++)
-		done = timeline_tracks_add_track(timeline, &places[i], lanes[places[i].place]);
+		timeline->all_lanes += lanes[places[i].place];
+	for (size_t i = 0; done && i < count; i++)
+		done = timeline_tracks_add_track(timeline, &places[i], lanes[places[i].place], folded_lanes[places[i].place]);
 	ops_free(places);
 	if (done)
 		timeline_tracks_measure(timeline);
@@ -272,6 +278,7 @@ static void write_track(const struct ops_timeline *timeline, struct ops_json_wri
 	else
 		ops_json_integer(json, source->tid);
 	ops_json_member(json, "depths", track->depths);
+	ops_json_member(json, "folded_depths", track->folded_depths);
 	ops_json_member(json, "events", (int64_t)track->events);
 	ops_json_member(json, "start_ns", track->start_ns);
 	ops_json_member(json, "end_ns", track->end_ns);

@@ -101,9 +101,9 @@ function allReady(list: TraceList): TraceList {
 	return { ...list, traces: list.traces.map((trace) => ({ ...trace, state: "ready" })) };
 }
 
-/** The ids of a list's only parameter. */
+/** The ids of a list's last parameter. */
 function idsOf(key: string): string[] {
-	return decodeURIComponent(key.slice(key.indexOf("=") + 1)).split(",");
+	return decodeURIComponent(key.slice(key.lastIndexOf("=") + 1)).split(",");
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -5,7 +5,7 @@ import { CLASSES } from "./palette";
 import { foldedAtFirst, type TimelineState } from "./state";
 import { clampSpan, type Span } from "./viewport";
 
-const NAMES = ["from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path"] as const;
+const NAMES = ["from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path", "wrappers"] as const;
 
 /** What of an address is the timeline's: the rest belongs to the tables below it. */
 export function ownText(params: ReadonlyMap<string, string>): string {
@@ -35,6 +35,7 @@ export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], P
 		color: state.colorMode.value === "name" ? "name" : undefined,
 		arrows: state.showFlows.value ? 1 : undefined,
 		path: state.showPath.value ? 1 : undefined,
+		wrappers: state.showWrappers.value ? 1 : undefined,
 	};
 }
 
@@ -71,6 +72,7 @@ export function readParams(state: TimelineState, params: ReadonlyMap<string, str
 	state.colorMode.value = params.get("color") === "name" ? "name" : "kind";
 	state.showFlows.value = params.get("arrows") === "1";
 	state.showPath.value = params.get("path") === "1";
+	state.showWrappers.value = params.get("wrappers") === "1";
 	const [from, to] = (params.get("range") ?? "").split("-").map(Number);
 	state.range.value = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
 	const tracks = list("tracks").map(Number).filter((id) => state.timeline.tracks.some((each) => each.id === id));

@@ -8,6 +8,8 @@ export interface Track {
 	label: string;
 	tid: number | null;
 	depths: number;
+	/** With wrappers folded. */
+	folded_depths: number;
 	events: number;
 	start_ns: number;
 	end_ns: number;
@@ -40,6 +42,8 @@ export interface TimelineReply {
 	duration_ns: number;
 	events: number;
 	lost: number;
+	/** Calls that fold into what they call; 0: nothing folds. */
+	wrappers: number;
 	tile_bins: number;
 	band_depths: number;
 	level_min: number;
@@ -63,12 +67,14 @@ export interface CounterTile {
 	last: number[];
 }
 
-/** Where an event is; track and depth are null for one that the timeline does not show. */
+/** Where an event is; track and depths are null for one that the timeline does not show. */
 export interface Place {
 	row: number;
 	name: number;
 	track: number | null;
 	depth: number | null;
+	/** With wrappers folded; that of what it folds into. */
+	folded_depth: number | null;
 	start_ns: number;
 	end_ns: number;
 }
@@ -91,6 +97,7 @@ export interface EventReply {
 	category: string;
 	track: number | null;
 	depth: number | null;
+	folded_depth: number | null;
 	start_ns: number;
 	duration_ns: number;
 	self_ns: number;
@@ -100,6 +107,9 @@ export interface EventReply {
 	file: string | null;
 	line: number | null;
 	stack: string[];
+	/** What it folds into, and the calls around it that fold into it, outermost last. */
+	folds_into: number | null;
+	wrappers: { row: number; name: string; duration_ns: number }[];
 	links: Flow[];
 }
 
@@ -137,6 +147,7 @@ export interface PathSegment {
 	row: number | null;
 	track: number | null;
 	depth: number | null;
+	folded_depth: number | null;
 }
 
 export interface CriticalPathReply {

@@ -17,8 +17,9 @@ export function fetchEvent(state: TimelineState, row: number): Promise<EventRepl
 	return fetchReply<EventReply>(state.source, eventPath(state, row));
 }
 
-export function pickedOf(place: Place): Picked | undefined {
-	const { row, name, track, depth, start_ns, end_ns } = place;
+export function pickedOf(state: TimelineState, place: Place): Picked | undefined {
+	const { row, name, track, start_ns, end_ns } = place;
+	const depth = state.depthOf(place);
 	if (track === null || depth === null) return undefined;
 	return { row, name, track, depth, start: start_ns, end: end_ns, count: 1 };
 }
@@ -37,7 +38,7 @@ export function goTo(state: TimelineState, stage: Stage, picked: Picked, close =
 
 export async function goToRow(state: TimelineState, stage: Stage, row: number, close = false): Promise<void> {
 	const event = await fetchEvent(state, row);
-	const picked = pickedOf({ ...event, name: -1, end_ns: event.start_ns + event.duration_ns });
+	const picked = pickedOf(state, { ...event, name: -1, end_ns: event.start_ns + event.duration_ns });
 	if (picked) goTo(state, stage, picked, close);
 }
 
@@ -53,7 +54,13 @@ export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way
 	const from = state.selected.value;
 	if (!from) return;
 	if (way === "parent") {
-		const { parent } = await fetchEvent(state, from.row);
+		let { parent } = await fetchEvent(state, from.row);
+		// What is folded is not a place to go to.
+		while (parent !== null && !state.showWrappers.value) {
+			const outer = await fetchEvent(state, parent);
+			if (outer.folds_into === null) break;
+			parent = outer.parent;
+		}
 		if (parent !== null) await goToRow(state, stage, parent);
 		return;
 	}

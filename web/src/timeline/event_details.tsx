@@ -94,6 +94,23 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 				)}
 			</Fact>
 			<Fact title="Children">{formatCount(event.children)}</Fact>
+			{!state.showWrappers.value && event.wrappers.length > 0 && (
+				<Fact title="Folded around it">
+					{event.wrappers.map((each) => (
+						<div key={each.row}>
+							<Frame trace={traceOf(state)} frame={each.name} />{" "}
+							<small>{formatNs(each.duration_ns)}</small>
+						</div>
+					))}
+				</Fact>
+			)}
+			{!state.showWrappers.value && event.folds_into !== null && (
+				<Fact title="Folded into">
+					<button type="button" class="link" onClick={() => stage && void goToRow(state, stage, event.folds_into!)}>
+						what it calls
+					</button>
+				</Fact>
+			)}
 		</dl>
 	);
 }
@@ -168,7 +185,7 @@ function delay({ from, to }: Flow): string {
 function Link({ state, stage, place }: Props & { place: Place }) {
 	follow(state.arrived); // names come with tiles
 	const text = state.names.get(place.name) ?? `event ${place.row}`;
-	const picked = pickedOf(place);
+	const picked = pickedOf(state, place);
 	return (
 		<button type="button" class="link" disabled={!picked} onClick={() => picked && stage && goTo(state, stage, picked)}>
 			{text}

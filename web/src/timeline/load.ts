@@ -10,10 +10,10 @@ export interface CounterPiece extends CounterTile {
 }
 
 /** Tiles with the names of all their boxes at hand. */
-export function tileLoader(source: DataSource, path: string, names: Names) {
+export function tileLoader(source: DataSource, path: string, names: Names, fold: boolean) {
 	return async (ids: TileId[], signal: AbortSignal): Promise<Tile[]> => {
 		const list = ids.map((id) => `${id.track}.${id.level}.${id.index}${id.band > 0 ? `.${id.band}` : ""}`);
-		const tiles = decodeTiles(await source.binary(`${path}/timeline/tiles`, { tiles: list.join(",") }, signal));
+		const tiles = decodeTiles(await source.binary(`${path}/timeline/tiles`, { ...(fold ? { fold } : {}), tiles: list.join(",") }, signal));
 		if (tiles.length !== ids.length) throw new Error("not the tiles that were asked for");
 		const used = new Set<number>();
 		for (const tile of tiles) for (const name of tile.name) used.add(name);

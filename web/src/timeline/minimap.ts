@@ -20,7 +20,7 @@ export class Minimap {
 	readonly width: Signal<number> = signal(0);
 	private readonly context: CanvasRenderingContext2D;
 	private readonly backdrop = document.createElement("canvas");
-	private readonly tracks: Track[];
+	private tracks: Track[];
 	private readonly off = new AbortController();
 	private readonly stop: (() => void)[] = [];
 	private frame = 0;
@@ -39,6 +39,7 @@ export class Minimap {
 		this.tracks = stripsOf(state);
 		this.stop.push(
 			effect(() => {
+				this.tracks = stripsOf(state);
 				follow(theme, state.colorMode, this.width, state.hits);
 				this.stale = true;
 				this.schedule();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is drawn over the boxes: ruler, steps, the chosen range, marks, arrows, the critical path, the chosen event.
 import { formatNs } from "../format/units";
-import type { Flow, Place } from "./api";
+import type { Flow } from "./api";
 import type { Geometry } from "./geometry";
 import type { Fitter } from "./labels";
 import type { Picked, TimelineState } from "./state";
@@ -191,8 +191,8 @@ export class Overlay {
 	}
 
 	private arrow(geometry: Geometry, flow: Flow, color: string, width: number): void {
-		const from = middleOf(geometry, flow.from);
-		const to = middleOf(geometry, flow.to);
+		const from = middleOf(geometry, flow.from.track, this.state.depthOf(flow.from));
+		const to = middleOf(geometry, flow.to.track, this.state.depthOf(flow.to));
 		if (!from || !to) return;
 		const { context } = this;
 		// From inside the event that causes, at most a little after its start, to the start of what it caused.
@@ -227,7 +227,8 @@ export class Overlay {
 		for (let i = firstEnding(segments, geometry.span.from); i < segments.length; i++) {
 			const each = segments[i]!;
 			if (each.start_ns > geometry.span.to) break;
-			const line = each.track === null || each.depth === null ? undefined : geometry.line(each.track, each.depth);
+			const depth = this.state.depthOf(each);
+			const line = each.track === null || depth === null ? undefined : geometry.line(each.track, depth);
 			if (!line) continue;
 			const left = geometry.x(each.start_ns);
 			const right = geometry.x(each.end_ns);
@@ -251,9 +252,9 @@ function inWindow({ from, to }: Span, flow: Flow): boolean {
 	return Math.min(flow.from.start_ns, flow.to.start_ns) >= from && Math.max(flow.from.start_ns, flow.to.start_ns) <= to;
 }
 
-function middleOf(geometry: Geometry, place: Place): number | undefined {
-	if (place.track === null || place.depth === null) return undefined;
-	const line = geometry.line(place.track, place.depth);
+function middleOf(geometry: Geometry, track: number | null, depth: number | null): number | undefined {
+	if (track === null || depth === null) return undefined;
+	const line = geometry.line(track, depth);
 	return line && line.top + line.height / 2;
 }
 

@@ -5,7 +5,7 @@ import { Names } from "../data/names";
 import type { DataSource } from "../data/source";
 import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
-import type { CriticalPathReply, Flow, HitsReply, TimelineReply } from "./api";
+import type { CriticalPathReply, Flow, HitsReply, Place, TimelineReply } from "./api";
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
 import type { ColorMode, KindClass } from "./palette";
 import type { Span } from "./viewport";
@@ -47,6 +47,8 @@ export class TimelineState {
 	readonly inArguments = signal(false);
 	/** Texts of marks, by their time. */
 	readonly notes: Signal<ReadonlyMap<number, string>> = signal(new Map<number, string>());
+	/** Wrappers are drawn instead of folded into what they call. */
+	readonly showWrappers = signal(false);
 	readonly dragMode: Signal<DragMode> = signal("move");
 	readonly showFlows = signal(false);
 	readonly flows: Signal<readonly Flow[]> = signal([]);
@@ -56,15 +58,18 @@ export class TimelineState {
 	readonly arrived = signal(0);
 
 	readonly names: Names;
-	readonly tiles: TileStore<Tile>;
+	private readonly replies: { all: TimelineReply; folded: TimelineReply };
+	private readonly stores: { all: TileStore<Tile>; folded: TileStore<Tile> };
 	readonly counters: TileStore<CounterPiece>;
 
 	constructor(
 		readonly source: DataSource,
 		/** Of the trace: traces/ID. */
 		readonly address: string,
-		readonly timeline: TimelineReply,
+		timeline: TimelineReply,
 	) {
+		const tracks = timeline.tracks.map((track) => ({ ...track, depths: track.folded_depths }));
+		this.replies = { all: timeline, folded: { ...timeline, tracks } };
 		this.whole = { from: 0, to: Math.max(timeline.duration_ns, 1) };
 		this.span = signal(this.whole);
 		this.folded = signal(new Set(foldedAtFirst(timeline)));
@@ -74,7 +79,8 @@ export class TimelineState {
 		const onTiles = (): void => {
 			this.arrived.value = this.arrived.peek() + 1;
 		};
-		this.tiles = new TileStore({ load: tileLoader(source, address, this.names), onTiles, ...more });
+		const store = (fold: boolean) => new TileStore({ load: tileLoader(source, address, this.names, fold), onTiles, ...more });
+		this.stores = { all: store(false), folded: store(true) };
 		this.counters = new TileStore({
 			load: counterLoader(source, address),
 			onTiles,
@@ -84,8 +90,32 @@ export class TimelineState {
 		});
 	}
 
+	/** A report carries tiles with wrappers folded alone. */
+	get canShowWrappers(): boolean {
+		return this.replies.all.wrappers > 0 && this.source.kind === "http";
+	}
+
+	/** Which of the two sets of depths is shown. */
+	private get which(): "all" | "folded" {
+		return this.showWrappers.value && this.canShowWrappers ? "all" : "folded";
+	}
+
+	/** With the depths that are shown. */
+	get timeline(): TimelineReply {
+		return this.replies[this.which];
+	}
+
+	get tiles(): TileStore<Tile> {
+		return this.stores[this.which];
+	}
+
+	depthOf(place: Pick<Place, "depth" | "folded_depth">): number | null {
+		return this.which === "all" ? place.depth : place.folded_depth;
+	}
+
 	close(): void {
-		this.tiles.close();
+		this.stores.all.close();
+		this.stores.folded.close();
 		this.counters.close();
 	}
 

@@ -128,7 +128,7 @@ function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp
 		nextHit: (forward) =>
 			withStage(async (there) => {
 				const hit = await neighbourHit(state, forward).catch(quietly);
-				const picked = hit && pickedOf(hit);
+				const picked = hit && pickedOf(state, hit);
 				if (picked) goTo(state, there, picked);
 			}),
 		search: () => document.querySelector<HTMLInputElement>("#tl-search")?.focus(),

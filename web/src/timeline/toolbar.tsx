@@ -32,6 +32,11 @@ export function Toolbar({ state, actions, stage, onHelp }: Props) {
 				onClick={() => (state.showFlows.value = !state.showFlows.value)}>
 				Arrows
 			</Toggle>
+			{state.canShowWrappers && (
+				<Toggle on={!state.showWrappers.value} title="Calls of Python that only pass on to one other call fold into that call" onClick={() => void showWrappers(state, !state.showWrappers.value)}>
+					Fold wrappers
+				</Toggle>
+			)}
 			<Toggle on={state.showPath.value} title="The chain of events that determines the time of the first step"
 				onClick={() => (state.showPath.value = !state.showPath.value)}>
 				Critical path
@@ -54,6 +59,15 @@ export function Toolbar({ state, actions, stage, onHelp }: Props) {
 			</button>
 		</div>
 	);
+}
+
+/** Depths change: the chosen event keeps its place. */
+async function showWrappers(state: TimelineState, show: boolean): Promise<void> {
+	const picked = state.selected.value;
+	state.showWrappers.value = show;
+	if (!picked) return;
+	const depth = state.depthOf(await fetchEvent(state, picked.row));
+	if (depth !== null && state.selected.value === picked) state.selected.value = { ...picked, depth };
 }
 
 /** Zooms to a step, and chooses its time as the range. */

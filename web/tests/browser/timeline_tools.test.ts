@@ -29,6 +29,10 @@ beforeAll(async () => {
 		add("gemm", "kernel", 7, at + 50, 200, { "External id": step + 1, correlation: step + 1, device: 0, stream: 7 });
 		add("aten::index", "cpu_op", 2, at + 100, 50);
 	}
+	add("train.py(3): predict", "python_function", 3, 1000, 1100);
+	add("torch/nn/modules/module.py(1): _call_impl", "python_function", 3, 1001, 998);
+	add("nn.Module: Linear_0", "python_function", 3, 1002, 990, { "Python module id": 0, "Python id": 9 });
+	add("aten::linear", "cpu_op", 3, 1003, 980);
 	events.push({ ph: "i", s: "g", name: "Record Window End", cat: "", pid: "", tid: "", ts: 90_000 });
 	writeFileSync(path, JSON.stringify({ traceEvents: events }));
 	browser = await launch();
@@ -150,4 +154,39 @@ test("marks carry notes in the address", async () => {
 	await other.shot("timeline-notes");
 	await other.close();
 	other.expectQuiet();
+});
+
+test("wrappers are folded until the switch is off", async () => {
+	const tab = await open(`q=${encodeURIComponent("nn.Module: Linear_0")}`);
+	const { page } = tab;
+	const track = page.locator(".tl-name.track .text", { hasText: "thread 3" });
+	const depths = async () => Number(/(\d+) deep/.exec((await track.getAttribute("title")) ?? "")?.[1]);
+	expect(await depths()).toBe(3); // predict, Linear_0, aten::linear
+	await page.locator(".tl-event h2", { hasText: "Linear_0" }).waitFor();
+	await page.getByText("Folded around it").waitFor();
+	expect(await page.locator(".tl-event dt:text-is('Folded around it') + dd").innerText()).toMatch(/_call_impl.*998.0\sµs/s);
+	await tab.shot("timeline-wrappers-folded");
+	const toggle = page.getByRole("button", { name: "Fold wrappers" });
+	expect(await toggle.getAttribute("aria-pressed")).toBe("true");
+	const before = await page.locator(".tl-canvas").screenshot();
+	await toggle.click();
+	await said(tab, "wrappers").toBe("1");
+	await expect.poll(depths).toBe(4);
+	await expect.poll(async () => Buffer.compare(before, await page.locator(".tl-canvas").screenshot())).not.toBe(0);
+	await tab.shot("timeline-wrappers");
+	await page.reload();
+	await expect.poll(depths).toBe(4);
+	// The parent is the wrapper where that is drawn, and else what is around it.
+	await page.locator(".tl-canvas").focus();
+	await page.keyboard.press("Alt+ArrowUp");
+	await page.locator(".tl-event h2", { hasText: "_call_impl" }).waitFor();
+	await page.getByRole("button", { name: "Fold wrappers" }).click();
+	await page.getByText("Folded into").waitFor();
+	await page.getByRole("button", { name: "what it calls" }).click();
+	await page.locator(".tl-event h2", { hasText: "Linear_0" }).waitFor();
+	await page.locator(".tl-canvas").focus();
+	await page.keyboard.press("Alt+ArrowUp");
+	await page.locator(".tl-event h2", { hasText: "predict" }).waitFor();
+	await tab.close();
+	tab.expectQuiet();
 });

@@ -8,12 +8,13 @@ import { FOLDED, GAP, layOut, LINE, visibleDepths, visibleItems } from "../../sr
 import { CLASSES, classOf, contrast, Palette, parseColor } from "../../src/timeline/palette";
 
 const track = (id: number, group: number, depths: number) =>
-	({ id, group, kind: "thread", label: `t${id}`, tid: id, depths, events: 1, start_ns: 0, end_ns: 1 }) as const;
+	({ id, group, kind: "thread", label: `t${id}`, tid: id, depths, folded_depths: depths, events: 1, start_ns: 0, end_ns: 1 }) as const;
 const timeline: TimelineReply = {
 	origin_ns: "0",
 	duration_ns: 1000,
 	events: 3,
 	lost: 0,
+	wrappers: 0,
 	tile_bins: 512,
 	band_depths: 64,
 	level_min: 9,

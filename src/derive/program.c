@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Functions of the program and of libraries; see program.h.
+ */
+#include "derive/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bits.h"
+#include "base/text.h"
+#include "derive/modules.h"
+#include "trace/derived.h"
+
+/* A wrapper takes at most a twentieth of its call, or as much as some calls in the interpreter take while they are recorded. */
+#define WRAPPER_PART 20
+#define WRAPPER_NS 20000
+
+/* --- files ---------------------------------------------------------------------------------------------------------- */
+
+/* Inductor names its modules by a hash, as "ab/cab….py", in directories of its cache. */
+bool ops_file_is_generated(struct ops_string file)
+{
+	const char *slash = file.size ? memrchr(file.bytes, '/', file.size) : NULL;
+
+	return (slash && slash - file.bytes >= 3 && file.size - (size_t)(slash - file.bytes) > 40 && slash[-3] == '/' &&
+	        slash[1] == 'c' && memcmp(slash + 2, slash - 2, 2) == 0) ||
+	       ops_string_contains(file, "torchinductor_") || ops_string_contains(file, "/inductor_cache/") ||
+	       ops_string_contains(file, "/torch_compile_cache/");
+}
+
+/* A recording has complete paths. Kineto shortens paths by sys.path, which leaves little of files of the standard library:
+ * those that calls of torch pass through are listed. */
+bool ops_file_is_library(struct ops_string file)
+{
+	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
+	static const char *const starts[] = {"torch/", "torchvision/", "numpy/", "<", "collections/", "multiprocessing/",
+	                                     "logging/", "json/", "importlib/", "concurrent/", "opstrobe/", NULL};
+	static const char *const files[] = {"typing.py", "contextlib.py", "threading.py", "functools.py", "enum.py", "abc.py",
+	                                    "random.py", "copy.py", "runpy.py", "queue.py", "weakref.py", "warnings.py"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (ops_string_contains(file, parts[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (ops_string_is(file, files[i]))
+			return true;
+	/* Opstrobe's own package where it is installed for development. */
+	return ops_string_starts_any(file, starts) || ops_string_contains(file, "/python/opstrobe/") ||
+	       ops_file_is_generated(file);
+}
+
+/* --- wrappers ------------------------------------------------------------------------------------------------------- */
+
+struct wrapping {
+	const struct ops_events *events;
+	uint8_t *library; /* bits by row: a call of a library function, or of one of C */
+	uint8_t *works;   /* bits by row: not only calls of library functions */
+	uint32_t *only;   /* by row: the call in it that works, SEVERAL; OPS_NONE */
+	uint32_t *into;
+	size_t count;
+};
+#define SEVERAL (OPS_NONE - 1)
+
+/* Calls of modules are the program's, whoever wrote the module. */
+static bool find_library_calls(struct wrapping *w, const struct ops_trace *trace)
+{
+	const struct ops_events *events = w->events;
+	enum ops_module_source modules = ops_module_source(trace);
+	size_t strings = ops_trace_string_count(trace);
+	uint8_t *known = ops_alloc_zeroed(strings + 1, 1); /* by name: 1 library, 2 program */
+
+	for (uint32_t row = 0; known && row < events->count; row++) {
+		uint8_t *is = &known[events->name[row]];
+		struct ops_function_text function;
+
+		if (events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || ops_is_module_call(trace, modules, row))
+			continue;
+		if (!*is)
+			*is = ops_event_function(trace, row, &function) && function.file.size &&
+			              !ops_file_is_library(function.file)
+			              ? 2 : 1;
+		if (*is == 1)
+			ops_bit_set(w->library, row);
+	}
+	ops_free(known);
+	return known != NULL;
+}
+
+static bool is_wrapper(const struct wrapping *w, uint32_t row)
+{
+	const struct ops_events *events = w->events;
+	uint32_t inner = w->only[row];
+	uint64_t duration_ns, inner_ns, most_ns;
+
+	if (inner >= SEVERAL || !ops_bit(w->library, row))
+		return false;
+	duration_ns = (uint64_t)events->end_ns[row] - (uint64_t)events->start_ns[row];
+	inner_ns = (uint64_t)events->end_ns[inner] - (uint64_t)events->start_ns[inner];
+	most_ns = duration_ns / WRAPPER_PART > WRAPPER_NS ? duration_ns / WRAPPER_PART : WRAPPER_NS;
+	return inner_ns >= duration_ns || duration_ns - inner_ns <= most_ns;
+}
+
+/* Parents are above their children: from below, all that is in a call is known when it is met. */
+static void find_wrappers(struct wrapping *w)
+{
+	const struct ops_events *events = w->events;
+
+	for (size_t row = events->count; row-- > 0;) {
+		uint32_t parent = events->parent[row];
+
+		if (w->only[row] != OPS_NONE || !ops_bit(w->library, row))
+			ops_bit_set(w->works, row);
+		if (is_wrapper(w, (uint32_t)row)) {
+			uint32_t inner = w->only[row];
+
+			w->into[row] = w->into[inner] == OPS_NONE ? inner : w->into[inner];
+			w->count++;
+		}
+		if (parent != OPS_NONE && ops_bit(w->works, row))
+			w->only[parent] = w->only[parent] == OPS_NONE ? (uint32_t)row : SEVERAL;
+	}
+	for (size_t row = 0; w->count && row < events->count; row++) {
+		uint32_t parent = events->parent[row];
+
+		if (parent != OPS_NONE && w->into[parent] != OPS_NONE && !ops_bit(w->works, row)) {
+			w->into[row] = w->into[parent];
+			w->count++;
+		}
+	}
+}
+
+static void free_wrappers(void *object)
+{
+	struct ops_wrappers *wrappers = object;
+
+	ops_free(wrappers->into);
+	ops_free(wrappers);
+}
+
+static void wrappers_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	struct wrapping w = {.events = ops_trace_events(trace)};
+	size_t count = w.events->count;
+	struct ops_wrappers *wrappers = ops_alloc_zeroed(1, sizeof(*wrappers));
+	bool done;
+
+	w.library = ops_alloc_zeroed(count / 8 + 1, 1);
+	w.works = ops_alloc_zeroed(count / 8 + 1, 1);
+	w.only = ops_realloc_array(NULL, count + 1, sizeof(*w.only));
+	w.into = ops_realloc_array(NULL, count + 1, sizeof(*w.into));
+	done = wrappers && w.library && w.works && w.only && w.into && find_library_calls(&w, trace);
+	if (done) {
+		memset(w.only, 0xff, (count + 1) * sizeof(*w.only));
+		memset(w.into, 0xff, (count + 1) * sizeof(*w.into));
+		find_wrappers(&w);
+		wrappers->count = w.count;
+	}
+	if (done && w.count) {
+		wrappers->into = w.into;
+		w.into = NULL;
+	}
+	ops_free(w.library);
+	ops_free(w.works);
+	ops_free(w.only);
+	ops_free(w.into);
+	if (done)
+		*ret_made = (struct ops_derived_object){wrappers, free_wrappers, w.count ? (count + 1) * sizeof(*w.into) : 0};
+	else
+		ops_free(wrappers);
+}
+
+const struct ops_wrappers *ops_wrappers_of(const struct ops_trace *trace)
+{
+	return ops_trace_derive(trace, OPS_DERIVED_WRAPPERS, wrappers_derive);
+}
