@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/graph/call_graph.h"
+#include "analyze/graph/critical_backward.h"
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
 #include "base/text.h"
@@ -125,14 +126,14 @@ static bool threads_init(struct threads *threads, const struct critical_path *pa
 	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents && threads->around;
 }
 
-/* Where one thread runs all forward passes and another all of autograd, they count as one. */
-static void join_autograd(struct threads *threads, const struct critical_path *path)
+/* Where one thread runs all forward passes and another all of autograd, they count as one, as in the reference. */
+static void join_autograd(struct threads *threads, const struct critical_path *path, const struct critical_engines *engines)
 {
 	uint32_t forward = thread_with(path, "forward"), autograd = thread_with(path, "autograd");
 
 	for (uint32_t t = 0; t < threads->count; t++)
 		threads->of[t] = t;
-	if (forward != OPS_NONE && autograd != OPS_NONE)
+	if (forward != OPS_NONE && autograd != OPS_NONE && !critical_engines_have(engines, autograd))
 		threads->of[autograd] = forward;
 }
 
@@ -163,6 +164,8 @@ struct walk {
 	uint32_t last;  /* node before, OPS_NONE at first */
 	uint32_t open;  /* innermost row that is running, with nodes or without */
 	uint32_t depth; /* of running rows with nodes */
+	struct critical_engines *engines;
+	uint32_t track;
 };
 
 /* Edges between calls that hold the lock come from there, but for those from the end of one to the start of the next. */
@@ -195,6 +198,7 @@ static bool enter(struct walk *walk, uint32_t row)
 	walk->around[row] = event != OPS_NONE || walk->open == OPS_NONE ? event : walk->around[walk->open];
 	walk->open = row;
 	if (event != OPS_NONE) {
+		done = done && critical_engines_between(walk->engines, path, walk->track, walk->last, start);
 		walk->last = start;
 		walk->depth++;
 	}
@@ -217,16 +221,18 @@ static bool leave(struct walk *walk)
 		done = critical_add_edge(path, walk->last, end, CRITICAL_OPERATOR, blocks ? 0 : gap_ns,
 		                         walk->last % 2 ? event : walk->last / 2);
 	}
+	done = done && critical_engines_between(walk->engines, path, walk->track, walk->last, end);
 	walk->last = end;
 	walk->depth--;
 	return done;
 }
 
-static bool walk_thread(struct critical_path *path, struct threads *threads, size_t t)
+static bool walk_thread(struct critical_path *path, struct threads *threads, struct critical_engines *engines, size_t t)
 {
 	uint32_t *rows = threads->order + threads->first[t];
 	size_t count = threads->first[t + 1] - threads->first[t];
-	struct walk walk = {.path = path, .parents = threads->parents, .around = threads->around, .last = OPS_NONE, .open = OPS_NONE};
+	struct walk walk = {.path = path, .parents = threads->parents, .around = threads->around, .last = OPS_NONE, .open = OPS_NONE,
+	                    .engines = engines, .track = (uint32_t)t};
 	bool done = call_nest(path->table, rows, count, threads->parents);
 
 	for (size_t i = 0; done && i < count; i++) {
@@ -236,21 +242,24 @@ static bool walk_thread(struct critical_path *path, struct threads *threads, siz
 	}
 	while (done && walk.open != OPS_NONE)
 		done = leave(&walk);
-	return done;
+	return done && (walk.last == OPS_NONE || critical_engines_between(engines, path, walk.track, walk.last, OPS_NONE));
 }
 
 bool critical_host_edges(struct critical_path *path)
 {
 	struct threads threads = {0};
-	bool done = lock_edges(path) && threads_init(&threads, path);
+	struct critical_engines engines = {0};
+	bool hta = path->table->rules == EVENT_RULES_HTA;
+	bool done = lock_edges(path) && threads_init(&threads, path) && (hta || critical_engines_init(&engines, path));
 
 	if (done) {
-		join_autograd(&threads, path);
+		join_autograd(&threads, path, &engines);
 		critical_host_gather(&threads, path);
 	}
 	for (size_t t = 0; done && t < threads.count; t++)
 		if (!threads.is_stream[t])
-			done = walk_thread(path, &threads, t);
+			done = walk_thread(path, &threads, &engines, t);
+	critical_engines_release(&engines);
 	threads_release(&threads);
 	return done;
 }

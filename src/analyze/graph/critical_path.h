@@ -11,6 +11,7 @@
  *
  *     critical_path.c    the region, nodes and edges
  *     critical_host.c    edges of the host: calls that exclude each other, order in threads
+ *     critical_backward.c edges between a thread and the autograd engine's that works for it
  *     critical_queue.c   how much work waits on each stream at each launch and start
  *     critical_device.c  edges of devices: launches, streams, synchronisation
  *     critical_search.c  the longest path, and the longest if something took another time

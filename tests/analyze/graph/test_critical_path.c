@@ -110,6 +110,39 @@ static void all_kernels_of_a_graph_are_on_the_path(void **state)
 	              NULL, "\"gpu_compute_bound\":[2970,3],\"gpu_kernel_kernel_overhead\":[20,2],\"gpu_kernel_launch_overhead\":[35,1]}");
 }
 
+/* The engine has a thread; who calls backward() waits for it. */
+#define ENGINE(name, tid, ts, dur) ROW("cpu_op", "autograd::engine::evaluate_function: " name, 9, tid, ts, dur, "")
+#define STEP(ts, dur) ROW("user_annotation", "ProfilerStep#1", 9, 9, ts, dur, "")
+#define LINK(ts, to_tid, to_ts)                                                                    \
+	"{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":1,\"pid\":9,\"tid\":9,\"ts\":" #ts "},"                    \
+	"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":1,\"pid\":9,\"tid\":" #to_tid ",\"ts\":" #to_ts "},"
+
+static void backward_runs_between_forward_and_optimizer(void **state)
+{
+#define PASS OP("aten::loss", 0, 100) ENGINE("MmBackward0", 10, 110, 200) ROW("cpu_op", "aten::mm", 9, 10, 120, 180, "")               \
+	ENGINE("torch::autograd::AccumulateGrad", 10, 320, 30) OP("aten::add_", 360, 40)
+	(void)state;
+	/* 100 forward, 200 and 30 of the engine, 40 of the optimizer; to the reference, two threads that do not wait */
+	assert_answer(ID, PASS STEP(0, 410), NULL, "\"path_weight\":370,");
+	assert_answer(ID, PASS STEP(0, 410), NULL, "\"path_start_ts\":0,\"path_end_ts\":400");
+	assert_answer(ID, PASS STEP(0, 410), "{\"rules\":\"hta\"}", "\"path_weight\":230,");
+	/* the thread of the forward operator is the caller where there are no steps */
+	assert_answer(ID, PASS LINK(0, 10, 110), NULL, "\"path_weight\":370,");
+	assert_answer(ID, PASS, NULL, "\"path_weight\":230,");
+	/* what the engine runs across an operator of the caller is not waited for: 100 and 250 of the engine */
+	assert_answer(ID, OP("aten::loss", 0, 100) ENGINE("MmBackward0", 10, 110, 250) OP("aten::add_", 340, 40) STEP(0, 410), NULL,
+	              "\"path_weight\":350,");
+}
+
+/* Two devices have two engines, of which the slower counts; what is around the caller meanwhile takes no time. */
+static void engines_of_two_devices_run_at_once(void **state)
+{
+	(void)state;
+	assert_answer(ID, STEP(0, 400) OP("outer", 0, 400) OP("aten::loss", 10, 90) ENGINE("A", 10, 110, 100) ENGINE("B", 11, 110, 150)
+	                      OP("aten::add_", 300, 50),
+	              NULL, "\"path_weight\":350,"); /* 10 + 90, 150, then 50 + 50 */
+}
+
 static void spec_25_2_flaw_12_devices(void **state)
 {
 	static const char rows[] = OP("op", 0, 200) CALL("cudaLaunchKernel", 10, 5, 1) CALL("cudaLaunchKernel", 20, 5, 3)
@@ -237,6 +270,8 @@ int main(void)
 		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
 		cmocka_unit_test(spec_15_6_events),
 		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
+		cmocka_unit_test(backward_runs_between_forward_and_optimizer),
+		cmocka_unit_test(engines_of_two_devices_run_at_once),
 		cmocka_unit_test(all_kernels_of_a_graph_are_on_the_path),
 		cmocka_unit_test(spec_25_2_flaw_12_devices),
 		cmocka_unit_test(spec_15_1_regions),
