@@ -363,7 +363,8 @@ static void advice_write_append_base(const struct advice_style *style, const str
 	else if (!report->steps)
 		used = (size_t)snprintf(text, sizeof(text), "The trace has no steps. Percentages are shares of its total time, %s.", step);
 	else if (report->steady == report->steps)
-		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average step, %s.", step);
+		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average step, %s%s.", step,
+		                        strcmp(step, mean) ? " without the overhead of recording" : "");
 	else
 		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s (%u of %u steps are steady; "
 		                        "all steps take %s on average).", step, report->steady, report->steps, mean);

@@ -34,6 +34,8 @@ struct row {
 	int64_t cpu_memory; /* what the calls allocated themselves less what they freed, as in tables of averages */
 	int64_t device_memory;
 	int64_t flops;
+	int64_t longest_ns; /* what the call takes itself, on devices or else on the host */
+	uint32_t longest;
 	bool eligible;
 };
 
@@ -152,7 +154,7 @@ static bool view_operators_sum(struct table *table)
 	for (size_t i = 0; i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 		struct row *row;
-		int64_t duration_ns;
+		int64_t duration_ns, self_ns;
 
 		if (node->kept != i || !view_is_operator(views, node))
 			continue;
@@ -163,6 +165,11 @@ static bool view_operators_sum(struct table *table)
 		row->host_min_ns = row->calls == 0 || duration_ns < row->host_min_ns ? duration_ns : row->host_min_ns;
 		row->host_max_ns = duration_ns > row->host_max_ns ? duration_ns : row->host_max_ns;
 		row->calls++;
+		self_ns = node->device_self_ns ? node->device_self_ns : view_host_self_ns(views, node);
+		if (row->calls == 1 || self_ns > row->longest_ns) {
+			row->longest = node->row;
+			row->longest_ns = self_ns;
+		}
 		view_add(&row->host_total_ns, duration_ns);
 		view_add(&row->host_self_ns, view_host_self_ns(views, node));
 		view_add(&row->device_total_ns, node->device_total_ns);
@@ -319,7 +326,7 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 		const struct row *row = &by_name.rows.items[i];
 
 		take(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
-		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns});
+		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns, row->longest});
 	}
 	view_operators_release(&by_name);
 	return done;

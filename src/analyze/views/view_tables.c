@@ -39,7 +39,7 @@ static void view_tables_put_row(const struct filler *filler, const void *row)
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
 RESULT_GETTER(get_kernel_percent, struct view_kernel_row, number, result_round(100 * row->share, 2))
-RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? row->total_ns / (int64_t)row->calls : 0)
+RESULT_GETTER(get_kernel_mean, struct view_kernel_row, integer, row->calls ? llround((double)row->total_ns / (double)row->calls) : 0)
 RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(row->blocks_per_sm, 2))
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
@@ -244,7 +244,7 @@ static void view_tables_put_steps(const struct filler *filler, const struct ops_
 		const char *name = view_category_name((enum view_category)category);
 
 		view_tables_put_row(filler, &(struct overview_row){"average step", ops_string_of(name), views->steps.count,
-		                                                   (int64_t)average_ns, RESULT_NULL, RESULT_NULL});
+		                                                   llround(average_ns), RESULT_NULL, RESULT_NULL});
 	}
 	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
 		const struct view_step *step = &views->steps.items[i];
@@ -260,19 +260,19 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 {
 	size_t count = views->steps.count;
 
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, (int64_t)stats->median_ns,
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns),
 	                                                   RESULT_NULL, RESULT_NULL});
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, (int64_t)stats->p95_ns,
+	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns),
 	                                                   RESULT_NULL, RESULT_NULL});
 	if (stats->has_waits)
 		view_tables_put_row(filler,
 		                    &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count,
-		                                           (int64_t)stats->waited_average_ns, RESULT_NULL, RESULT_NULL});
+		                                           llround(stats->waited_average_ns), RESULT_NULL, RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
 		view_tables_put_row(filler,
 		                    &(struct overview_row){"phase", ops_string_of(ops_phase_name((enum ops_phase)phase)), count,
-		                                           (int64_t)phases->host_ns[phase], RESULT_NULL,
-		                                           (int64_t)phases->device_ns[phase]});
+		                                           llround(phases->host_ns[phase]), RESULT_NULL,
+		                                           llround(phases->device_ns[phase])});
 }
 
 static bool view_tables_put_phases(const struct filler *filler, const struct ops_views *views)

@@ -30,6 +30,7 @@ struct view_operator_row {
 	int64_t host_self_ns;
 	int64_t device_total_ns;
 	int64_t device_self_ns;
+	uint32_t longest; /* row of the trace: the call that takes most itself */
 };
 
 /* The first `most` operators by name, those that take most of the device's time, else of the host's, first. False when memory is out. */

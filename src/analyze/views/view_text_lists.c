@@ -14,153 +14,85 @@
 
 #include "analyze/device.h"
 #include "analyze/views/view_communication.h"
+#include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 
 #define BESIDE_A_TIME 34 /* columns of a row of communication that are not for its name */
 
-struct entry {
-	uint32_t name;
-	uint32_t row; /* the one that took longest itself */
-	uint64_t calls;
-	int64_t host_self_ns;
-	int64_t device_self_ns;
-	int64_t most_ns;
+/* The first rows of a table, and the sums of all. */
+struct shown {
+	struct page_row rows[PAGE_ROWS];
+	size_t count; /* of all */
+	double first_ns, second_ns;
 };
 
-static int view_text_lists_compare(const void *a, const void *b)
+static void add_row(struct shown *shown, const struct page_row *row)
 {
-	const struct entry *left = a, *right = b;
-
-	if (left->device_self_ns != right->device_self_ns)
-		return left->device_self_ns < right->device_self_ns ? 1 : -1;
-	if (left->host_self_ns != right->host_self_ns)
-		return left->host_self_ns < right->host_self_ns ? 1 : -1;
-	return (left->name > right->name) - (left->name < right->name);
+	if (shown->count < PAGE_ROWS)
+		shown->rows[shown->count] = *row;
+	shown->count++;
+	shown->first_ns += row->first_ns;
+	shown->second_ns += row->second_ns;
 }
 
-/* Makes a list of the names that occur, in order of what they take. */
-static size_t view_text_lists_finalize(struct entry *entries, size_t strings)
+/* Shares are those of the last time. */
+static void put_list(struct page *page, struct page_list *list, struct shown *shown)
 {
-	size_t kept = 0;
+	size_t count = shown->count < PAGE_ROWS ? shown->count : PAGE_ROWS;
+	double sum_ns = list->second ? shown->second_ns : shown->first_ns;
 
-	for (uint32_t i = 0; i < strings; i++) {
-		if (!entries[i].calls)
-			continue;
-		entries[kept] = entries[i];
-		entries[kept++].name = i;
-	}
-	qsort(entries, kept, sizeof(*entries), view_text_lists_compare);
-	return kept;
-}
-
-/* The row goes to the name's entry, with what it takes itself. */
-static void view_text_lists_add(struct entry *entry, uint32_t row, int64_t host_self_ns, int64_t device_self_ns)
-{
-	int64_t taken_ns = device_self_ns ? device_self_ns : host_self_ns;
-
-	if (!entry->calls++ || taken_ns > entry->most_ns) {
-		entry->row = row;
-		entry->most_ns = taken_ns;
-	}
-	view_add(&entry->host_self_ns, host_self_ns);
-	view_add(&entry->device_self_ns, device_self_ns);
-}
-
-static struct ops_string view_text_lists_name_of(const struct page *page, const struct entry *entry)
-{
-	return ops_trace_string(page->views->trace, entry->name);
-}
-
-static void open_list(struct page *page, struct page_list *list, const struct entry *entries, size_t count)
-{
-	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
-		page_list_measure(list, view_text_lists_name_of(page, &entries[i]));
+	for (size_t i = 0; i < count; i++)
+		page_list_measure(list, shown->rows[i].name);
 	page_list(page, list);
-	for (size_t i = 0; i < count && i < PAGE_ROWS; i++)
-		page_list_expect(page, list, view_text_lists_name_of(page, &entries[i]));
+	for (size_t i = 0; i < count; i++)
+		page_list_expect(page, list, shown->rows[i].name);
+	for (size_t i = 0; i < count; i++) {
+		struct page_row *row = &shown->rows[i];
+
+		row->share = sum_ns > 0 ? (list->second ? row->second_ns : row->first_ns) / sum_ns : 0;
+		page_list_row(page, list, row);
+	}
+	page_list_rest(page, shown->count);
 }
 
 /* --- operators ------------------------------------------------------------------------------------------------------ */
 
-static void put_operators(struct page *page, const struct entry *entries, size_t count)
+static void add_operator(void *context, const struct view_operator_row *row)
 {
-	struct page_list list = {.title = "operators", .first = "self CPU", .has_lines = true};
-	bool device = false;
-	double sum_ns = 0;
-
-	for (size_t i = 0; i < count; i++)
-		device |= entries[i].device_self_ns > 0;
-	for (size_t i = 0; i < count; i++)
-		sum_ns += (double)(device ? entries[i].device_self_ns : entries[i].host_self_ns);
-	list.second = device ? "self device" : NULL;
-	open_list(page, &list, entries, count);
-	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
-		const struct entry *entry = &entries[i];
-		double taken_ns = (double)(device ? entry->device_self_ns : entry->host_self_ns);
-
-		page_list_row(page, &list,
-		              &(struct page_row){view_text_lists_name_of(page, entry), entry->calls,
-		                                 (double)entry->host_self_ns, (double)entry->device_self_ns,
-		                                 sum_ns > 0 ? taken_ns / sum_ns : 0, entry->row});
-	}
-	page_list_rest(page, count);
+	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->host_self_ns,
+	                                    .second_ns = (double)row->device_self_ns, .row = row->longest});
 }
 
 bool page_operators(struct page *page)
 {
-	const struct ops_views *views = page->views;
-	size_t strings = ops_trace_string_count(views->trace), count;
-	struct entry *entries = ops_alloc_zeroed(strings + 1, sizeof(*entries));
+	struct page_list list = {.title = "operators", .first = "self CPU", .has_lines = true};
+	struct shown shown = {.count = 0};
 
-	if (!entries)
+	if (!view_each_operator(page->views, SIZE_MAX, add_operator, &shown))
 		return false;
-	for (size_t i = 0; i < views->nodes.count; i++) {
-		const struct view_node *node = &views->nodes.items[i];
-
-		if (node->kept == i && view_is_operator(views, node))
-			view_text_lists_add(&entries[views->events->name[node->row]], node->row, view_host_self_ns(views, node),
-			                    node->device_self_ns);
-	}
-	count = view_text_lists_finalize(entries, strings);
-	if (count)
-		put_operators(page, entries, count);
-	ops_free(entries);
+	list.second = shown.second_ns > 0 ? "self device" : NULL;
+	if (shown.count)
+		put_list(page, &list, &shown);
 	return true;
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
 
+static void add_kernel(void *context, const struct view_kernel_row *row)
+{
+	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->total_ns, .row = OPS_NONE});
+}
+
 bool page_kernels(struct page *page)
 {
-	const struct ops_views *views = page->views;
-	size_t strings = ops_trace_string_count(views->trace), count;
 	struct page_list list = {.title = "kernels", .first = "time"};
-	struct entry *entries = views->has_kernels ? ops_alloc_zeroed(strings + 1, sizeof(*entries)) : NULL;
-	double sum_ns = 0;
+	struct shown shown = {.count = 0};
 
-	if (!entries)
-		return !views->has_kernels;
-	for (size_t i = 0; i < views->device_events.count; i++) {
-		uint32_t row = views->device_events.items[i].row;
-
-		if (views->device_events.items[i].part == VIEW_KERNEL)
-			view_text_lists_add(&entries[views->events->name[row]], row, 0, view_duration(views, row));
-	}
-	count = view_text_lists_finalize(entries, strings);
-	for (size_t i = 0; i < count; i++)
-		sum_ns += (double)entries[i].device_self_ns;
-	open_list(page, &list, entries, count);
-	for (size_t i = 0; i < count && i < PAGE_ROWS; i++) {
-		double taken_ns = (double)entries[i].device_self_ns;
-
-		page_list_row(page, &list,
-		              &(struct page_row){.name = view_text_lists_name_of(page, &entries[i]),
-		                                 .calls = entries[i].calls,
-		                                 .first_ns = taken_ns,
-		                                 .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
-	}
-	page_list_rest(page, count);
-	ops_free(entries);
+	if (!page->views->has_kernels)
+		return true;
+	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
+		return false;
+	put_list(page, &list, &shown);
 	return true;
 }
 
@@ -191,40 +123,30 @@ static struct ops_string view_text_lists_module_name(const struct ops_module_row
 	return row->path.size ? row->path : row->class_name;
 }
 
-/* Forward and backward together. */
+/* Forward and backward together, those that take no time left out. */
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
 	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
 	struct page_list list = {.title = "modules"};
-	bool device = false;
-	double sum_ns = 0;
+	struct shown shown = {.count = 0};
+	bool device = false, backward = false;
 
 	if (!entries)
 		return false;
-	for (size_t i = 0; i < count; i++)
-		device |= view_text_lists_own_ns(&rows[i], true) > 0;
 	for (size_t i = 0; i < count; i++) {
+		device |= view_text_lists_own_ns(&rows[i], true) > 0;
+		backward |= rows[i].total[OPS_MODULE_BACKWARD] > 0;
+	}
+	for (size_t i = 0; i < count; i++)
 		entries[i] = (struct module_entry){&rows[i], view_text_lists_own_ns(&rows[i], device)};
-		sum_ns += (double)entries[i].own_ns;
-	}
 	qsort(entries, count, sizeof(*entries), compare_modules);
+	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
+		add_row(&shown, &(struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
+		                                   .first_ns = (double)entries[i].own_ns, .row = OPS_NONE});
 	list.first = device ? "self device" : "self CPU";
-	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
-		page_list_measure(&list, view_text_lists_module_name(entries[i].row));
-	page_list(page, &list);
-	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++)
-		page_list_expect(page, &list, view_text_lists_module_name(entries[i].row));
-	for (size_t i = 0; i < count && i < PAGE_ROWS && entries[i].own_ns > 0; i++) {
-		const struct ops_module_row *row = entries[i].row;
-		double taken_ns = (double)entries[i].own_ns;
-
-		page_list_row(page, &list,
-		              &(struct page_row){.name = view_text_lists_module_name(row),
-		                                 .calls = row->calls,
-		                                 .first_ns = taken_ns,
-		                                 .share = sum_ns > 0 ? taken_ns / sum_ns : 0});
-	}
-	page_list_rest(page, count);
+	if (backward)
+		list.title = "modules with backward";
+	put_list(page, &list, &shown);
 	ops_free(entries);
 	return true;
 }
