@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads traces of a run, one rank each, and asks them: where the time of the GPUs went, and what to change in the program.
+ * Reads the traces of a run, one for each rank, and prints where the time of the GPUs goes, the kernels, and what to change in the
+ * program.
  *
  *     cc analyze.c $(pkg-config --cflags --libs opstrobe) -o analyze
  *     ./analyze rank0.json.gz rank1.json.gz
@@ -8,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <opstrobe/advice.h>
-#include <opstrobe/analyses.h>
+#include <opstrobe/query.h>
 #include <opstrobe/read.h>
 
 #define RANKS_MAX 64
@@ -20,29 +20,18 @@ static int fail(const struct ops_error *error)
 	return EXIT_FAILURE;
 }
 
-static int print_breakdown(const struct ops_rank *ranks, size_t count)
+static int print_table(const struct ops_run *run, const char *id, const char *args)
 {
-	struct ops_analyze_options options = {OPS_FORMAT_TEXT, false, NULL, NULL, 0};
+	struct ops_query_options options = {sizeof(options), OPS_FORMAT_TEXT, 0, args, false};
 	struct ops_error error;
 	char *text;
 	size_t size;
 
-	if (ops_analyze("temporal_breakdown", ranks, count, &options, &text, &size, &error))
+	if (ops_query(run, id, &options, &text, &size, &error))
 		return fail(&error);
+	printf("== %s\n\n", id);
 	fwrite(text, 1, size, stdout);
-	ops_free(text);
-	return EXIT_SUCCESS;
-}
-
-static int print_advice(const struct ops_rank *ranks, size_t count)
-{
-	struct ops_error error;
-	char *text;
-	size_t size;
-
-	if (ops_advise(ranks, count, OPS_FORMAT_TEXT, &text, &size, &error))
-		return fail(&error);
-	fwrite(text, 1, size, stdout);
+	putchar('\n');
 	ops_free(text);
 	return EXIT_SUCCESS;
 }
@@ -50,6 +39,7 @@ static int print_advice(const struct ops_rank *ranks, size_t count)
 int main(int count, char **paths)
 {
 	static struct ops_rank ranks[RANKS_MAX];
+	struct ops_run run = {ranks, 0, NULL};
 	size_t read = 0;
 	int status = EXIT_SUCCESS;
 
@@ -71,10 +61,13 @@ int main(int count, char **paths)
 		return EXIT_FAILURE;
 	}
 	ops_number_ranks(ranks, read);
+	run.count = read;
 	if (!status)
-		status = print_breakdown(ranks, read);
+		status = print_table(&run, "temporal_breakdown", NULL);
 	if (!status)
-		status = print_advice(ranks, read);
+		status = print_table(&run, "kernels", "{\"limit\": 10}");
+	if (!status)
+		status = print_table(&run, "advise", NULL);
 	for (size_t i = 0; i < read; i++)
 		ops_trace_unref((struct ops_trace *)ranks[i].trace);
 	return status;

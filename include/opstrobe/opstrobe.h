@@ -6,22 +6,19 @@
 #ifndef OPSTROBE_OPSTROBE_H
 #define OPSTROBE_OPSTROBE_H
 
-#include <opstrobe/advice.h>
-#include <opstrobe/analyses.h>
 #include <opstrobe/arrow.h>
 #include <opstrobe/common.h>
 #include <opstrobe/device.h>
 #include <opstrobe/error.h>
 #include <opstrobe/files.h>
 #include <opstrobe/inputs.h>
-#include <opstrobe/lines.h>
 #include <opstrobe/merge.h>
+#include <opstrobe/query.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 #include <opstrobe/storage.h>
 #include <opstrobe/trace.h>
 #include <opstrobe/version.h>
-#include <opstrobe/views.h>
 #include <opstrobe/write.h>
 
 #endif

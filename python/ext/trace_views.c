@@ -4,8 +4,8 @@
  */
 #include "views.h"
 
-#include <opstrobe/advice.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/views.h>
 
 /* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
 static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)

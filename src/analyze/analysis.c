@@ -4,29 +4,31 @@
  */
 #include "analyze/analysis.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/events/event_filter.h"
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/text.h"
 
 #define RANKS_OPTION {"ranks", "null", "a list of ranks; null: the lowest rank"}
-static const struct ops_analysis_option no_options[] = {{0}};
+static const struct ops_query_option no_options[] = {{0}};
 
-static const struct ops_analysis_option kernel_type_options[] = {
+static const struct ops_query_option kernel_type_options[] = {
 	{"num_kernels", "10", "has no effect here; see gpu_kernel_breakdown.by_kernel"},
 	{"duration_ratio", "0.8", "has no effect here"},
 	{"include_memory_kernels", "true", "also count memory copies and sets"},
 	{0},
 };
-static const struct ops_analysis_option kernel_options[] = {
+static const struct ops_query_option kernel_options[] = {
 	{"num_kernels", "10", "maximum number of kernels for each rank and type; the rest are summed as others"},
 	{"duration_ratio", "0.8", "maximum share of the total time that they cover together"},
 	{"include_memory_kernels", "true", "also count memory copies and sets"},
 	{"order", "\"kernel_type,name,rank\"", "or \"rank,kernel_type,sum desc,name\""},
 	{0},
 };
-static const struct ops_analysis_option annotation_options[] = {
+static const struct ops_query_option annotation_options[] = {
 	{"use_gpu_annotation", "true", "annotations on devices; false: annotations on the host"},
 	{"num_kernels", "1000", "maximum number of names for each rank; the rest are summed as others"},
 	{"duration_ratio", "0.8", "maximum share of the total time that they cover together"},
@@ -34,22 +36,22 @@ static const struct ops_analysis_option annotation_options[] = {
 	{0},
 };
 
-static const struct ops_analysis_option info_options[] = {
+static const struct ops_query_option info_options[] = {
 	{"metadata", "true", "the metadata of the file"},
 	{0},
 };
-static const struct ops_analysis_option averages_options[] = {
+static const struct ops_query_option averages_options[] = {
 	{"sort_by", "\"self_cpu_time_total\"", "an attribute of torch's averages, largest first; null: in order of appearance"},
 	{"group_by_input_shape", "false", "a row for each set of input shapes"},
 	{"with_flops", "false", "estimate floating-point operations"},
 	{0},
 };
-static const struct ops_analysis_option straggler_options[] = {
+static const struct ops_query_option straggler_options[] = {
 	{"num_candidates", "2", "number of ranks"},
 	{"profiler_steps", "null", "a step or a list of steps; null: all"},
 	{0},
 };
-static const struct ops_analysis_option compare_options[] = {
+static const struct ops_query_option compare_options[] = {
 	{"control_iteration", "null", "a step of the control trace or a list; null: the first; \"all\": all but the last"},
 	{"test_iteration", "null", "the same for the test trace"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
@@ -59,39 +61,39 @@ static const struct ops_analysis_option compare_options[] = {
 	{"limit", "null", "maximum number of names; null: 12 in the summary, all in the complete table"},
 	{0},
 };
-static const struct ops_analysis_option diff_options[] = {
+static const struct ops_query_option diff_options[] = {
 	{"control_iteration", "null", "a step of the control trace or a list; null: the first; \"all\": all but the last"},
 	{"test_iteration", "null", "the same for the test trace"},
 	{"device_type", "\"ALL\"", "CPU, GPU or ALL"},
 	{"limit", "8", "maximum number of names of each kind"},
 	{0},
 };
-static const struct ops_analysis_option ranks_options[] = {
+static const struct ops_query_option ranks_options[] = {
 	RANKS_OPTION,
 	{0},
 };
-static const struct ops_analysis_option collectives_options[] = {
+static const struct ops_query_option collectives_options[] = {
 	{"filter", "\"collective_name != '' and stream != -1\"", "an expression that selects events"},
 	{0},
 };
-static const struct ops_analysis_option memory_options[] = {
+static const struct ops_query_option memory_options[] = {
 	{"series", "false", "the complete curve as a table"},
 	{"points", "[744]", "indices of the points to show, in ascending order"},
 	{0},
 };
-static const struct ops_analysis_option execution_options[] = {
+static const struct ops_query_option execution_options[] = {
 	{"columns", "[\"et_node_name\", \"op_schema\"]",
 	 "columns of the nodes; also available: input_shapes, input_types, output_shapes, output_types"},
 	{"limit", "30", "maximum number of rows"},
 	{0},
 };
-static const struct ops_analysis_option idle_options[] = {
+static const struct ops_query_option idle_options[] = {
 	RANKS_OPTION,
 	{"streams", "null", "a stream or a list of streams; null: all"},
 	{"consecutive_kernel_delay", "30", "gaps shorter than this number of microseconds are kernel_wait"},
 	{0},
 };
-static const struct ops_analysis_option launch_options[] = {
+static const struct ops_query_option launch_options[] = {
 	RANKS_OPTION,
 	{"runtime_cutoff", "50", "calls longer than this number of microseconds are outliers"},
 	{"launch_delay_cutoff", "100", "launch delays longer than this number of microseconds are outliers"},
@@ -99,37 +101,37 @@ static const struct ops_analysis_option launch_options[] = {
 	{"launches", "false", "a table of all launches instead of statistics"},
 	{0},
 };
-static const struct ops_analysis_option annotated_options[] = {
+static const struct ops_query_option annotated_options[] = {
 	{"kernels", "false", "a table of all device events with their annotations, instead of sums"},
 	{0},
 };
-static const struct ops_analysis_option series_options[] = {
+static const struct ops_query_option series_options[] = {
 	RANKS_OPTION,
 	{"series", "false", "also all points of the series"},
 	{0},
 };
-static const struct ops_analysis_option counter_options[] = {
+static const struct ops_query_option counter_options[] = {
 	RANKS_OPTION,
 	{"output_dir", "null", "the directory of the copies; null: that of each file"},
 	{0},
 };
-static const struct ops_analysis_option full_options[] = {
+static const struct ops_query_option full_options[] = {
 	RANKS_OPTION,
 	{"max_queue_length", "1024", "length from which a queue counts as full"},
 	{0},
 };
 
-static const struct ops_analysis_option operator_launches_options[] = {
+static const struct ops_query_option operator_launches_options[] = {
 	{"ranks", "null", "a rank or a list; null: the lowest rank"},
 	{"sort_by", "[\"occurrence_count\"]", "columns to sort by, largest first"},
 	{0},
 };
-static const struct ops_analysis_option call_graph_options[] = {
+static const struct ops_query_option call_graph_options[] = {
 	{"nodes", "false", "a table of all nodes instead of statistics"},
 	{"event", "null", "the calls around the event with this index in the file"},
 	{0},
 };
-static const struct ops_analysis_option kernel_sequences_options[] = {
+static const struct ops_query_option kernel_sequences_options[] = {
 	{"operator_name", "\"\"", "text that the operator's name contains"},
 	{"min_pattern_len", "3", "minimum number of kernels in a pattern"},
 	{"output_dir", "null", "a directory for overlaid_FILE: the trace with the patterns as events"},
@@ -138,13 +140,29 @@ static const struct ops_analysis_option kernel_sequences_options[] = {
 	{"rank", "null", "a rank or a list; null: the lowest rank"},
 	{0},
 };
-static const struct ops_analysis_option module_kernels_options[] = {
+static const struct ops_query_option module_kernels_options[] = {
 	RANKS_OPTION,
 	{"names", "[\"nn.Module: \"]", "prefixes of the names of calls"},
 	{"output_dir", "null", "a directory for aligned_FILE: the trace with these spans above the kernels"},
 	{0},
 };
-static const struct ops_analysis_option critical_path_options[] = {
+static const struct ops_query_option kernels_options[] = {
+	{"by_operator", "false", "a row for each operator and launch configuration"},
+	{0},
+};
+static const struct ops_query_option modules_options[] = {
+	{"by_class", "false", "a row for each class of modules"},
+	{0},
+};
+static const struct ops_query_option peak_options[] = {
+	{"at_ns", "null", "the moment, in ns since the first event; null: the peak of each device"},
+	{0},
+};
+static const struct ops_query_option gate_options[] = {
+	{"gate_percent", "0", "a median step that is longer by no more than this is not a regression"},
+	{0},
+};
+static const struct ops_query_option critical_path_options[] = {
 	{"rank", "null", "a rank or a list; null: the lowest rank"},
 	{"annotation", "\"\"", "text that the region's name contains; empty: all"},
 	{"instance_id", "null", "index of the region among those, or the first and last index of several; null: the first"},
@@ -238,9 +256,24 @@ static const struct ops_analysis_option critical_path_options[] = {
 	  "the device work of each call of a module", NULL) \
 	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL)
 
-static const struct ops_analysis analyses[] = {
-#define ROW(id, inputs, options, function, summary, unfiltered_because) {id, summary, OPS_ANALYSIS_##inputs, options},
+/* Tables and pages of complete traces, with commands of their own. */
+#define TABLES(X) \
+	X("overview", RANKS, no_options, analysis_overview, "the average step, each step, operators and kernels") \
+	X("kernels", RANKS, kernels_options, analysis_kernels, "kernels by name, largest total time first") \
+	X("modules", RANKS, modules_options, analysis_modules, "time, FLOPs and memory of each torch.nn.Module") \
+	X("memory", RANKS, peak_options, analysis_memory, "who holds memory at the peak of each device") \
+	X("lines", RANKS, no_options, analysis_lines, "what each source line of the program costs") \
+	X("diff", PAIR, gate_options, analysis_diff, "steps, modules, operators and kernels of two traces, before and after") \
+	X("advise", RANKS, no_options, analysis_advise, "what to change in the program, and the predicted gain") \
+	X("rules", NOTHING, no_options, analysis_rules, "the rules of advise") \
+	X("views", RANKS, no_options, analysis_views, "all views of each trace and of the run as one JSON object, or a page of text")
+
+static const struct ops_query_info analyses[] = {
+#define ROW(id, inputs, options, function, summary, unfiltered_because) {id, summary, OPS_QUERY_##inputs, options},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
+#undef ROW
+#define ROW(id, inputs, options, function, summary) {id, summary, OPS_QUERY_##inputs, options},
+	TABLES(ROW)
 #undef ROW
 };
 
@@ -252,57 +285,81 @@ static const struct {
 #define ROW(id, inputs, options, function, summary, unfiltered_because) {function, unfiltered_because},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
+#define ROW(id, inputs, options, function, summary) {function, "it sums up complete traces; 'opstrobe cut' extracts steps"},
+	TABLES(ROW)
+#undef ROW
 };
 
-#define ANALYSIS_COUNT (sizeof(analyses) / sizeof(analyses[0]))
+#define COUNT_ONE(...) +1
+#define TABLE_COUNT (0 TABLES(COUNT_ONE))
+#define QUERY_COUNT (sizeof(analyses) / sizeof(analyses[0]))
+#define ANALYSIS_COUNT (QUERY_COUNT - TABLE_COUNT)
 
-const struct ops_analysis *ops_analyses(size_t *ret_count)
+const struct ops_query_info *ops_queries(size_t *ret_count)
+{
+	*ret_count = QUERY_COUNT;
+	return analyses;
+}
+
+const struct ops_query_info *ops_analyses(size_t *ret_count)
 {
 	*ret_count = ANALYSIS_COUNT;
 	return analyses;
 }
 
-const struct ops_analysis *ops_analysis_find(const char *id)
+const struct ops_query_info *ops_query_find(const char *id)
 {
-	for (size_t i = 0; i < ANALYSIS_COUNT; i++)
+	for (size_t i = 0; i < QUERY_COUNT; i++)
 		if (!strcmp(analyses[i].id, id))
 			return &analyses[i];
 	return NULL;
 }
 
+static bool is_analysis(const struct ops_query_info *query)
+{
+	return (size_t)(query - analyses) < ANALYSIS_COUNT;
+}
+
+const struct ops_query_info *ops_analysis_find(const char *id)
+{
+	const struct ops_query_info *found = ops_query_find(id);
+
+	return found && is_analysis(found) ? found : NULL;
+}
+
 /* Options that every analysis takes: what they are for is the result, … */
-static const struct ops_analysis_option table_options[] = {
+static const struct ops_query_option table_options[] = {
 	{"limit", "null", "keep so many rows of a table"},
 	{0},
 };
 /* … the steps of ranks … */
-static const struct ops_analysis_option step_options[] = {
+static const struct ops_query_option step_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
 	{"rules", "\"opstrobe\"", "definitions of device work and its classes: opstrobe, or hta for those of Holistic Trace Analysis"},
 	{0},
 };
 /* … and the rows that are looked at. */
-static const struct ops_analysis_option row_options[] = {
+static const struct ops_query_option row_options[] = {
 	{"where", "null", "a filter: an expression, \"dur > 100\", or {\"name\": \"aten::\", \"iterations\": [5]}"},
 	{0},
 };
 
-static const char *unfiltered_because(const struct ops_analysis *analysis)
+static const char *unfiltered_because(const struct ops_query_info *analysis)
 {
 	return inner[analysis - analyses].unfiltered_because;
 }
 
 /* Of the name; NULL when there is none. */
-static const struct ops_analysis_option *find_option(const struct ops_analysis *analysis, struct ops_string name)
+static const struct ops_query_option *find_option(const struct ops_query_info *analysis, struct ops_string name)
 {
-	const struct ops_analysis_option *const lists[] = {
+	const struct ops_query_option *const lists[] = {
 		analysis->options, table_options,
-		analysis->inputs == OPS_ANALYSIS_RANKS ? step_options : no_options,
+		analysis->inputs == OPS_QUERY_RANKS && is_analysis(analysis) ? step_options : no_options,
 		unfiltered_because(analysis) ? no_options : row_options,
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (const struct ops_analysis_option *option = lists[i]; option->name; option++)
+		for (const struct ops_query_option *option = lists[i]; option->name; option++)
 			if (ops_string_is(name, option->name))
 				return option;
 	return NULL;
@@ -311,7 +368,7 @@ static const struct ops_analysis_option *find_option(const struct ops_analysis *
 /* Where the default is a list or a text the value is one, too; other types are the matter of who reads them. */
 static enum ops_code check_option(const struct analysis_run *run, struct ops_string name, struct ops_string value)
 {
-	const struct ops_analysis_option *option = find_option(run->analysis, name);
+	const struct ops_query_option *option = find_option(run->analysis, name);
 	const char *reason = unfiltered_because(run->analysis);
 	char type;
 
@@ -320,10 +377,10 @@ static enum ops_code check_option(const struct analysis_run *run, struct ops_str
 	if (!option)
 		return ops_fault(run->error, OPS_INVALID, "%s has no option '%.*s'; 'opstrobe analyze %s --help' lists them",
 		                 run->analysis->id, (int)(name.size < 80 ? name.size : 80), name.bytes, run->analysis->id);
-	type = option->otherwise[0];
+	type = option->default_value[0];
 	if ((type == '[' || type == '"') && value.bytes[0] != type && !ops_string_is(value, "null"))
 		return ops_fault(run->error, OPS_INVALID, "option '%s' of %s must be a %s, such as %s", option->name,
-		                 run->analysis->id, type == '[' ? "list" : "text", option->otherwise);
+		                 run->analysis->id, type == '[' ? "list" : "text", option->default_value);
 	return OPS_OK;
 }
 
@@ -348,13 +405,15 @@ static enum ops_code analysis_check_args(struct analysis_run *run, const char *a
 
 static enum ops_code check_ranks(const struct analysis_run *run)
 {
-	size_t wanted = run->analysis->inputs == OPS_ANALYSIS_PAIR ? 2 : 1;
+	size_t wanted = run->analysis->inputs == OPS_QUERY_PAIR ? 2 : 1;
 
+	if (run->analysis->inputs == OPS_QUERY_NOTHING)
+		return OPS_OK;
 	if (run->count < wanted || (wanted == 2 && run->count > 2))
 		return ops_fault(run->error, OPS_INVALID, "%s takes %s", run->analysis->id,
 		                 wanted == 2 ? "two traces: control and test" : "at least one trace");
 	for (size_t i = 0; i < run->count; i++)
-		if (!run->ranks[i].trace && !run->source && run->analysis->inputs != OPS_ANALYSIS_FILES)
+		if (!run->ranks[i].trace && !run->source && run->analysis->inputs != OPS_QUERY_FILES)
 			return ops_fault(run->error, OPS_INVALID, "'%s' is not a trace", run->ranks[i].path ? run->ranks[i].path : "");
 	return OPS_OK;
 }
@@ -381,6 +440,26 @@ static enum ops_code parse_rules(const struct analysis_run *run, enum event_rule
 	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
 }
 
+static enum ops_code write_result(struct analysis_run *run, struct ops_buffer *out)
+{
+	return result_write(&run->result, run->format, out) ? OPS_OK : ops_fault_memory(run->error);
+}
+
+/* A table or page of complete traces. Only a page of text of its own is in `written`. */
+static enum ops_code answer_table(struct analysis_run *run, struct ops_buffer *out)
+{
+	enum ops_code code;
+
+	if (run->format == OPS_FORMAT_BRIEF && strcmp(run->analysis->id, "advise") != 0)
+		return ops_fault(run->error, OPS_INVALID, "%s has no brief form", run->analysis->id);
+	run->result.table.copies = true;
+	code = inner[run->analysis - analyses].answer(run);
+	if (!code && !run->written.size && !run->written.failed)
+		return write_result(run, out);
+	*out = run->written;
+	return code;
+}
+
 static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options,
                                      struct ops_buffer *out)
 {
@@ -395,9 +474,9 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 		code = event_filter_check(where, run->error);
 	if (code)
 		return code;
-	if (run->analysis->inputs != OPS_ANALYSIS_FILES)
+	if (run->analysis->inputs != OPS_QUERY_FILES)
 		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, rules, run->error);
-	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_ANALYSIS_PAIR;
+	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_QUERY_PAIR;
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;
 	if (!code)
@@ -409,9 +488,7 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 	run->result.leaves_out = run->events.leaves_out;
 	if (run->events.leaves_out)
 		run->result.left_out_step = run->events.steps.items[run->events.steps.count - 1];
-	if (!code && !result_write(&run->result, options->format, out))
-		code = ops_fault_memory(run->error);
-	return code;
+	return code ? code : write_result(run, out);
 }
 
 enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t count,
@@ -420,17 +497,19 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 {
 	static const struct ops_analyze_options defaults;
 	struct analysis_run run = {
-		.analysis = ops_analysis_find(id), .ranks = ranks, .count = count, .error = error};
+		.analysis = ops_query_find(id), .ranks = ranks, .count = count, .error = error};
 	struct ops_buffer out = {0};
 	enum ops_code code;
 
 	options = options ? options : &defaults;
 	run.round_to_us = options->round_to_us;
 	run.source = options->source;
+	run.format = options->format;
+	run.columns = options->columns;
 	*ret_text = NULL;
 	*ret_size = 0;
 	if (!run.analysis)
-		return ops_fault(error, OPS_INVALID, "there is no analysis '%s'", id);
+		return ops_fault(error, OPS_INVALID, "unknown query '%s'", id);
 	code = analysis_check_args(&run, options->args);
 	if (!code)
 		code = check_ranks(&run);
@@ -439,8 +518,56 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	run.result.room = options->columns;
 	run.result.keeps_parts = options->format != OPS_FORMAT_JSON;
 	if (!code)
-		code = analysis_answer(&run, options, &out);
+		code = is_analysis(run.analysis) ? analysis_answer(&run, options, &out) : answer_table(&run, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+}
+
+/* Ranks of a program need no names. */
+#define RANK_NAME_BYTES 32
+struct named_ranks {
+	struct ops_rank *items;
+	char (*names)[RANK_NAME_BYTES];
+};
+
+static bool name_ranks(struct named_ranks *named, const struct ops_rank *ranks, size_t count)
+{
+	named->items = ops_realloc_array(NULL, count + 1, sizeof(*named->items));
+	named->names = ops_realloc_array(NULL, count + 1, sizeof(*named->names));
+	for (size_t i = 0; named->items && named->names && i < count; i++) {
+		named->items[i] = ranks[i];
+		if (ranks[i].name)
+			continue;
+		snprintf(named->names[i], RANK_NAME_BYTES, "rank %lld", (long long)ranks[i].rank);
+		named->items[i].name = ranks[i].path ? ranks[i].path : named->names[i];
+	}
+	return named->items && named->names;
+}
+
+enum ops_code ops_query(const struct ops_run *run, const char *id, const struct ops_query_options *options, char **ret_text,
+                        size_t *ret_size, struct ops_error *error)
+{
+	static const struct ops_run nothing;
+	struct named_ranks named = {NULL, NULL};
+	struct ops_query_options given;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
+	struct ops_analyze_options used = {
+		.format = given.format, .round_to_us = given.round_to_us, .args = given.args, .columns = given.columns};
+	char *text = NULL;
+	size_t size = 0;
+
+	run = run ? run : &nothing;
+	used.source = run->source;
+	if (!code && !name_ranks(&named, run->ranks, run->count))
+		code = ops_fault_memory(error);
+	if (!code)
+		code = ops_analyze(id, named.items, run->count, &used, &text, &size, error);
+	ops_free(named.items);
+	ops_free(named.names);
+	if (code)
+		return code;
+	*ret_text = text;
+	*ret_size = size;
+	return OPS_OK;
 }

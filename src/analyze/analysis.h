@@ -10,7 +10,7 @@
 #ifndef OPS_ANALYZE_ANALYSIS_H
 #define OPS_ANALYZE_ANALYSIS_H
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 
 #include "analyze/events/event_table.h"
 #include "analyze/result.h"
@@ -20,14 +20,17 @@
 #include "base/json_walk.h"
 
 struct analysis_run {
-	const struct ops_analysis *analysis;
+	const struct ops_query_info *analysis;
 	const struct ops_rank *ranks;
 	size_t count;
 	const struct ops_trace_source *source;
+	enum ops_format format;
+	unsigned columns; /* of the terminal; 0: any number */
 	bool round_to_us;
 	struct ops_string args; /* of an object that is checked */
 	struct event_set events;    /* of `ranks`, in that order; none for analyses of files */
 	struct result result;
+	struct ops_buffer written; /* of a table with a form of its own: the answer, instead of `result` */
 	struct ops_error *error;
 };
 
@@ -126,5 +129,16 @@ analysis_function analysis_execution_trace;
 analysis_function analysis_info;
 analysis_function analysis_key_averages;
 analysis_function analysis_validate;
+
+/* Of complete traces; these have no event tables. */
+analysis_function analysis_overview;
+analysis_function analysis_kernels;
+analysis_function analysis_modules;
+analysis_function analysis_memory;
+analysis_function analysis_lines;
+analysis_function analysis_diff;
+analysis_function analysis_advise;
+analysis_function analysis_rules;
+analysis_function analysis_views;
 
 #endif

@@ -15,11 +15,11 @@ struct ops_string analysis_arg(const struct analysis_run *run, const char *name)
 {
 	struct ops_json_walk cursor = ops_json_walk(run->args.bytes, run->args.size);
 	struct ops_string key, value, found = {"null", 4};
-	const struct ops_analysis_option *option = run->analysis->options;
+	const struct ops_query_option *option = run->analysis->options;
 
 	for (; option && option->name; option++)
 		if (!strcmp(option->name, name))
-			found = (struct ops_string){option->otherwise, strlen(option->otherwise)};
+			found = (struct ops_string){option->default_value, strlen(option->default_value)};
 	while (ops_json_next_member(&cursor, &key, &value))
 		if (ops_string_is(key, name))
 			found = value;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/trace.h>
 
 #include "base/arena.h"

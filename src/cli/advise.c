@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 
 #include "options.h"
 #include "traces.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 
 #include "arguments.h"
 #include "nearest.h"
@@ -44,7 +44,7 @@ static const char usage[] =
 #define PATHS_MAX 4096
 
 struct request {
-	const struct ops_analysis *analysis;
+	const struct ops_query_info *analysis;
 	struct cli_arguments args;
 	char *paths[PATHS_MAX];
 	size_t path_count;
@@ -57,7 +57,7 @@ struct request {
 static int list_analyses(const char *indent)
 {
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	for (size_t i = 0; i < count; i++)
 		printf("%s%-34s %s\n", indent, analyses[i].id, analyses[i].summary);
@@ -65,21 +65,21 @@ static int list_analyses(const char *indent)
 }
 
 /* As it is written on the command line: "--num-kernels". */
-static void print_option(const struct ops_analysis_option *option)
+static void print_option(const struct ops_query_option *option)
 {
 	int width = printf("  --");
 
 	for (const char *c = option->name; *c; c++, width++)
 		putchar(*c == '_' ? '-' : *c);
-	printf("%*s  %s\n%32s  (default: %s)\n", width < 32 ? 32 - width : 0, "", option->summary, "", option->otherwise);
+	printf("%*s  %s\n%32s  (default: %s)\n", width < 32 ? 32 - width : 0, "", option->summary, "", option->default_value);
 }
 
 /* What is asked about comes first, what holds for all behind it. */
-static int print_help(const struct ops_analysis *analysis)
+static int print_help(const struct ops_query_info *analysis)
 {
 	if (analysis)
 		printf("%s: %s\n\n", analysis->id, analysis->summary);
-	for (const struct ops_analysis_option *option = analysis ? analysis->options : NULL; option && option->name; option++)
+	for (const struct ops_query_option *option = analysis ? analysis->options : NULL; option && option->name; option++)
 		print_option(option);
 	printf("%s", analysis && analysis->options->name ? "\n" : "");
 	fputs(usage, stdout);
@@ -102,7 +102,7 @@ static int analyze_fail_unknown(const char *id)
 {
 	const char *names[ANALYSES_MAX + 1] = {NULL};
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	for (size_t i = 0; i < count && i < ANALYSES_MAX; i++)
 		names[i] = analyses[i].id;
@@ -170,9 +170,11 @@ static int parse(struct request *request, char **arguments)
 
 static int analyze(const struct request *request)
 {
-	struct ops_analyze_options options = {.format = request->format, .round_to_us = request->round_to_us,
-	                                      .args = request->args.text, .columns = cli_table_columns()};
+	const struct ops_query_options options = {.size = sizeof(options), .format = request->format,
+	                                          .round_to_us = request->round_to_us, .args = request->args.text,
+	                                          .columns = cli_table_columns()};
 	struct cli_ranks ranks;
+	struct ops_run run = {0};
 	struct ops_error error;
 	char *text = NULL;
 	size_t size = 0;
@@ -183,9 +185,8 @@ static int analyze(const struct request *request)
 		cli_ranks_release(&ranks);
 		return CLI_EXIT_FAILED;
 	}
-	if (request->analysis->inputs == OPS_ANALYSIS_RANKS)
-		options.source = &ranks.source;
-	code = ops_analyze(request->analysis->id, ranks.items, ranks.count, &options, &text, &size, &error);
+	run = (struct ops_run){ranks.items, ranks.count, request->analysis->inputs == OPS_QUERY_RANKS ? &ranks.source : NULL};
+	code = ops_query(&run, request->analysis->id, &options, &text, &size, &error);
 	if (code)
 		cli_log("opstrobe analyze: %s\n", error.text);
 	if (code == OPS_CORRUPT && *ranks.odd.text)

@@ -12,7 +12,7 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 {
 	const char *format = "text", *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
-	struct ops_analyze_options how = {0};
+	struct ops_query_options how = {.size = sizeof(how)};
 	struct ops_error error;
 	struct ops_rank rank;
 	enum ops_code code;
@@ -37,6 +37,6 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 	how.format = (enum ops_format)choice;
 	how.columns = cli_table_columns();
 	how.args = how.format == OPS_FORMAT_TEXT ? text_args : NULL;
-	code = ops_analyze(id, &rank, 1, &how, &text, &size, &error);
+	code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &how, &text, &size, &error);
 	return cli_print_data(how.format, code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

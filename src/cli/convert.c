@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/query.h>
 #include <opstrobe/read.h>
 
 #include "options.h"

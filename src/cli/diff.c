@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "options.h"
 #include "traces.h"

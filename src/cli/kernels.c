@@ -20,8 +20,7 @@ static const char usage[] =
 int cli_kernels(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "kernels", .usage = usage, .top = "30", .flag = "--by-operator",
-		.table = OPS_VIEW_KERNELS, .flagged_table = OPS_VIEW_KERNELS_BY_OPERATOR};
+		.command = "kernels", .usage = usage, .limit = "30", .flag = "--by-operator", .flag_option = "by_operator"};
 
 	return cli_show_table(arguments, &table);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <opstrobe/lines.h>
+#include <opstrobe/internal/lines.h>
 
 #include "options.h"
 #include "traces.h"

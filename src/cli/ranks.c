@@ -85,16 +85,16 @@ static void ranks_release_rank(const struct ops_rank *rank)
 	ops_rank_facts_free((struct ops_rank_facts *)rank->facts);
 }
 
-static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, size_t count, enum ops_query_inputs inputs,
                      bool round_to_us)
 {
 	struct cli_stream *stream = &ranks->streams[side];
-	bool hold = inputs != OPS_ANALYSIS_RANKS, done;
+	bool hold = inputs != OPS_QUERY_RANKS, done;
 	size_t from = ranks->count;
 	struct ops_rank *grown;
 
 	if (!cli_stream_open(stream, paths, count, hold ? SIZE_MAX / 2 : CLI_AHEAD,
-	                     inputs == OPS_ANALYSIS_FILES ? CLI_ANY_FILE : hold ? 0 : CLI_AGAIN))
+	                     inputs == OPS_QUERY_FILES ? CLI_ANY_FILE : hold ? 0 : CLI_AGAIN))
 		return false;
 	grown = realloc(ranks->items, (from + stream->count) * sizeof(*grown));
 	if (!grown)
@@ -104,16 +104,16 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 	for (size_t i = 0; done && i < stream->count; i++)
 		done = ranks_get(ranks, stream, i, hold, round_to_us);
 	done = done && ranks_number(ranks, stream, from);
-	while (done && inputs == OPS_ANALYSIS_PAIR && ranks->count > from + 1)
+	while (done && inputs == OPS_QUERY_PAIR && ranks->count > from + 1)
 		ranks_release_rank(&ranks->items[--ranks->count]);
 	return done;
 }
 
-bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_query_inputs inputs,
                     bool round_to_us)
 {
 	*ranks = (struct cli_ranks){.source = {cli_stream_take, &ranks->streams[0]}};
-	if (inputs != OPS_ANALYSIS_PAIR)
+	if (inputs != OPS_QUERY_PAIR)
 		return read_run(ranks, 0, paths, count, inputs, round_to_us);
 	if (count != 2)
 		return ranks_fail("two traces are wanted: control and test");

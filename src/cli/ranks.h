@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 
 #include "stream.h"
 
@@ -22,7 +22,7 @@ struct cli_ranks {
 
 /* Paths are files, directories, patterns or "-"; of a pair each side is the lowest rank of its path. False, after saying why;
  * released in any case. */
-bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_analysis_inputs inputs,
+bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_query_inputs inputs,
                     bool round_to_us);
 void cli_ranks_release(struct cli_ranks *ranks);
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/error.h>
 #include <opstrobe/internal/write.h>
 #include <opstrobe/serve.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "diagnose.h"
 #include "options.h"

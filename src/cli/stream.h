@@ -13,7 +13,7 @@
 
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "files.h"
 

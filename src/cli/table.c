@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/analyses.h>
 #include <opstrobe/internal/analyze.h>
+#include <opstrobe/query.h>
 
 #include "options.h"
 #include "traces.h"
@@ -74,7 +74,7 @@ static enum ops_code table_print_text(const struct ops_trace *trace, const struc
 
 static enum ops_code print_data(const struct ops_trace *trace, const struct request *request, enum ops_format format)
 {
-	struct ops_analyze_options how = {.format = format};
+	struct ops_query_options how = {.size = sizeof(how), .format = format};
 	struct ops_rank rank = {.rank = 0, .trace = trace};
 	struct ops_error error;
 	size_t size = 0;
@@ -86,7 +86,7 @@ static enum ops_code print_data(const struct ops_trace *trace, const struct requ
 	         "{\"sort_by\": \"%s\", \"limit\": %zu, \"group_by_input_shape\": %s, \"with_flops\": %s}", request->sort_by,
 	         request->row_limit, request->by_shape ? "true" : "false", request->with_flops ? "true" : "false");
 	how.args = args;
-	code = ops_analyze("key_averages", &rank, 1, &how, &text, &size, &error);
+	code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, "key_averages", &how, &text, &size, &error);
 	cli_print_data(format, code, text, size, &error);
 	return code;
 }

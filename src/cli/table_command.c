@@ -7,75 +7,104 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <opstrobe/query.h>
 
 #include "cli.h"
 #include "stream.h"
 
-static bool print_texts(struct cli_stream *stream, const struct cli_table *table, size_t top, bool flag, const int64_t *at_ns)
+#define ARGS_MAX 128
+
+static bool print_run(const struct cli_table *table, const struct ops_run *run, enum ops_format format, const char *args)
+{
+	const struct ops_query_options options = {
+		.size = sizeof(options), .format = format, .args = args, .columns = cli_table_columns()};
+	struct ops_error error;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = ops_query(run, table->command, &options, &text, &size, &error);
+
+	return cli_print_data(format, code, text, size, &error);
+}
+
+static bool print_pages(struct cli_stream *stream, const struct cli_table *table, const char *args)
 {
 	bool done = true;
 
 	for (size_t i = 0; done && i < stream->count; i++) {
-		const struct ops_trace_file *file = &stream->files.list.items[i];
+		struct ops_rank rank = {.rank = 0};
 		struct ops_trace *trace = NULL;
 		struct ops_error error;
 
 		done = !cli_stream_take(stream, i, &trace, &error);
+		rank.trace = trace;
 		if (!done)
 			cli_log("opstrobe: %s\n", error.text);
 		else if (stream->count > 1)
-			cli_put_heading(file->path, !i);
-		done = done && table->print_text(&(struct ops_rank){.trace = trace, .name = file->worker, .span = file->span}, top, flag,
-		                                 at_ns);
+			cli_put_heading(stream->files.list.items[i].path, !i);
+		done = done && print_run(table, &(struct ops_run){.ranks = &rank, .count = 1}, OPS_FORMAT_TEXT, args);
 		ops_trace_unref(trace);
 	}
 	return done;
 }
 
-static bool table_command_print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format,
-                                      size_t top, bool flag, const int64_t *at_ns)
+static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format, const char *args)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
-	const struct ops_view_table_options options = {
-		.format = format, .rows_max = top, .source = &source, .columns = cli_table_columns(), .memory_at_ns = at_ns};
-	struct ops_error error = {.text = "out of memory"};
-	enum ops_code code = OPS_NO_MEMORY;
+	struct ops_run run = {.count = stream->count, .source = &source};
 	struct ops_rank *workers;
-	char *text = NULL;
-	size_t size = 0;
+	bool done;
 
-	if (format == OPS_FORMAT_TEXT && table->print_text)
-		return print_texts(stream, table, top, flag, at_ns);
+	if (format == OPS_FORMAT_TEXT && table->page_each)
+		return print_pages(stream, table, args);
 	workers = cli_stream_ranks(stream);
-	if (workers)
-		code = ops_view_table_of(workers, stream->count, flag ? table->flagged_table : table->table, &options, &text, &size,
-		                         &error);
+	if (!workers)
+		fputs("opstrobe: out of memory\n", stderr);
+	run.ranks = workers;
+	done = workers && print_run(table, &run, format, args);
 	free(workers);
-	return cli_print_data(format, code, text, size, &error);
+	return done;
+}
+
+static void append_arg(char args[ARGS_MAX], const char *name, const char *value)
+{
+	size_t size = strlen(args);
+
+	snprintf(args + size, ARGS_MAX - size, "%s\"%s\": %s", size > 1 ? ", " : "", name, value);
 }
 
 int cli_show_table(char **arguments, const struct cli_table *table)
 {
-	const char *format_name = "text", *top_text = table->top, *at = NULL;
+	const char *format_name = "text", *limit_text = table->limit, *at = NULL;
+	char args[ARGS_MAX] = "{", number[24];
 	int64_t at_ns = 0;
 	bool flag = false, help, done;
-	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--limit", &top_text, NULL},
-	                                     {"--top", &top_text, NULL}, /* the former name */
+	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--limit", &limit_text, NULL},
+	                                     {"--top", &limit_text, NULL}, /* the former name */
 	                                     {table->has_at ? "--at" : table->flag, table->has_at ? &at : NULL, table->has_at ? NULL : &flag},
 	                                     {NULL, NULL, NULL}};
 	struct cli_stream stream;
-	size_t count, top;
+	size_t count, limit;
 	int status = cli_parse_paths(arguments, options, table->usage, 1, SIZE_MAX, &count, &help);
 	int format;
 
 	if (status || help)
 		return status;
 	format = cli_choice(table->command, "format", format_name, cli_formats);
-	if (format < 0 || !cli_number(table->command, "number of rows", top_text, &top) ||
+	if (format < 0 || !cli_number(table->command, "number of rows", limit_text, &limit) ||
 	    (at && !cli_time(table->command, "time", at, &at_ns)))
 		return CLI_EXIT_USAGE;
+	snprintf(number, sizeof(number), "%zu", limit);
+	append_arg(args, "limit", limit ? number : "null");
+	snprintf(number, sizeof(number), "%lld", (long long)at_ns);
+	if (at)
+		append_arg(args, "at_ns", number);
+	if (flag)
+		append_arg(args, table->flag_option, "true");
+	strcat(args, "}");
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       table_command_print_table(&stream, table, (enum ops_format)format, top, flag, at ? &at_ns : NULL);
+	       print_table(&stream, table, (enum ops_format)format, args);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -6,7 +6,6 @@
 #define OPS_CLI_TABLE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "options.h"
 #include "traces.h"
@@ -16,14 +15,13 @@
 	"  --limit N                        maximum number of rows for each trace (0: all)\n"
 
 struct cli_table {
-	const char *command;
+	const char *command; /* and the id of the query */
 	const char *usage;
-	const char *top;  /* the default of --limit */
-	const char *flag; /* a switch of the command's own, "--by-operator", or NULL */
-	bool has_at;      /* `--at TIME` chooses a moment */
-	/* The text for people of one trace, where it is no mere table; or NULL. False after saying why. */
-	bool (*print_text)(const struct ops_rank *worker, size_t top, bool flag, const int64_t *at_ns);
-	enum ops_view_table table, flagged_table; /* the second with the switch */
+	const char *limit; /* the default of --limit */
+	const char *flag;  /* a switch of the command, "--by-operator", or NULL */
+	const char *flag_option; /* the option of the query that it sets: "by_operator" */
+	bool has_at;       /* `--at TIME` selects a moment */
+	bool page_each;    /* text has a page for each trace */
 };
 
 int cli_show_table(char **arguments, const struct cli_table *table);

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <opstrobe/advice.h>
-#include <opstrobe/analyses.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/advice.h>
+#include <opstrobe/query.h>
+#include <opstrobe/internal/views.h>
 
 #include "files.h"
 

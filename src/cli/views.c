@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <opstrobe/advice.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/views.h>
 
 #include "options.h"
 #include "stream.h"
 #include "traces.h"
 
-#define ROWS_SHOWN 20 /* of each kind, in a page */
+#define ROWS_SHOWN "20" /* of each kind, in a page */
 
 static const char usage[] =
 	"usage: opstrobe views [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
@@ -115,7 +115,7 @@ static enum ops_code make_json(struct cli_stream *stream, char **ret_text, size_
 		snprintf(error->text, sizeof(error->text), "out of memory");
 		return OPS_NO_MEMORY;
 	}
-	code = ops_run_json_of(&source, workers, stream->count, ret_text, ret_size, error);
+	code = ops_run_json(&source, workers, stream->count, ret_text, ret_size, error);
 	free(workers);
 	return code;
 }
@@ -136,16 +136,18 @@ static bool print_json(struct cli_stream *stream)
 static bool views_print_table(struct cli_stream *stream, enum ops_format format)
 {
 	const struct ops_trace_source source = {cli_stream_take, stream};
-	const struct ops_view_table_options options = {
-		.format = format, .rows_max = format == OPS_FORMAT_MARKDOWN ? ROWS_SHOWN : 0, .source = &source};
+	const struct ops_query_options options = {
+		.size = sizeof(options), .format = format, .args = format == OPS_FORMAT_MARKDOWN ? "{\"limit\": " ROWS_SHOWN "}" : NULL};
+	struct ops_run run = {.count = stream->count, .source = &source};
 	struct ops_rank *workers = cli_stream_ranks(stream);
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
 	char *text = NULL;
 	size_t size = 0;
 
+	run.ranks = workers;
 	if (workers)
-		code = ops_view_table_of(workers, stream->count, OPS_VIEW_OVERVIEW, &options, &text, &size, &error);
+		code = ops_query(&run, "overview", &options, &text, &size, &error);
 	free(workers);
 	return cli_print(code, text, size, &error);
 }

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/query.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"

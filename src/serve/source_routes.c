@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include <opstrobe/internal/trace.h>
-#include <opstrobe/lines.h>
+#include <opstrobe/internal/lines.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"

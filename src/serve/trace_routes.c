@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include <opstrobe/advice.h>
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/version.h>
 
 #include "base/alloc.h"
@@ -61,22 +61,22 @@ static struct ops_rank *ranks_of(const struct request *request)
 /* An option that names a directory to write to is the command's alone. */
 #define OUTPUT_OPTION "output_dir"
 
-static bool is_offered(const struct ops_analysis *analysis)
+static bool is_offered(const struct ops_query_info *analysis)
 {
 	return strcmp(analysis->id, "trace_with_counters") != 0; /* which does nothing but write */
 }
 
-static void write_options(const struct ops_analysis *analysis, struct ops_json_writer *json)
+static void write_options(const struct ops_query_info *analysis, struct ops_json_writer *json)
 {
 	ops_json_key(json, "options");
 	ops_json_open(json, '[');
-	for (const struct ops_analysis_option *option = analysis->options; option->name; option++) {
+	for (const struct ops_query_option *option = analysis->options; option->name; option++) {
 		if (!strcmp(option->name, OUTPUT_OPTION))
 			continue;
 		ops_json_open(json, '{');
 		ops_json_member_text(json, "name", option->name);
 		ops_json_key(json, "default");
-		ops_json_raw(json, option->otherwise, strlen(option->otherwise));
+		ops_json_raw(json, option->default_value, strlen(option->default_value));
 		ops_json_member_text(json, "summary", option->summary);
 		ops_json_close(json, '}');
 	}
@@ -88,7 +88,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	(void)request;
 	ops_json_open(&json, '{');
@@ -100,7 +100,7 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 		ops_json_open(&json, '{');
 		ops_json_member_text(&json, "id", analyses[i].id);
 		ops_json_member_text(&json, "summary", analyses[i].summary);
-		ops_json_member_text(&json, "traces", analyses[i].inputs == OPS_ANALYSIS_PAIR ? "pair" : "ranks");
+		ops_json_member_text(&json, "traces", analyses[i].inputs == OPS_QUERY_PAIR ? "pair" : "ranks");
 		write_options(&analyses[i], &json);
 		ops_json_close(&json, '}');
 	}
@@ -124,7 +124,7 @@ static enum ops_code trace_routes_check_args(const char *args, struct ops_error 
 	return OPS_OK;
 }
 
-static enum ops_code run_analysis(const struct request *request, const char *id, const struct ops_analyze_options *options,
+static enum ops_code run_analysis(const struct request *request, const char *id, const struct ops_query_options *options,
                                   char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_rank *ranks = ranks_of(request);
@@ -132,9 +132,9 @@ static enum ops_code run_analysis(const struct request *request, const char *id,
 
 	if (!ranks)
 		return ops_fault_memory(error);
-	if (ops_analysis_find(id)->inputs != OPS_ANALYSIS_PAIR)
+	if (ops_query_find(id)->inputs != OPS_QUERY_PAIR)
 		ops_number_ranks(ranks, request->trace_count);
-	code = ops_analyze(id, ranks, request->trace_count, options, ret_text, ret_size, error);
+	code = ops_query(&(struct ops_run){.ranks = ranks, .count = request->trace_count}, id, options, ret_text, ret_size, error);
 	ops_free(ranks);
 	return code;
 }
@@ -143,8 +143,8 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 {
 	const struct ops_string *args = query_find(&request->query, "args"), *rounding = query_find(&request->query, "rounding");
 	const char *id = request->query.segments[5].bytes;
-	const struct ops_analysis *analysis = ops_analysis_find(id);
-	struct ops_analyze_options options = {.format = OPS_FORMAT_JSON, .args = args ? args->bytes : NULL};
+	const struct ops_query_info *analysis = ops_analysis_find(id);
+	struct ops_query_options options = {.size = sizeof(options), .args = args ? args->bytes : NULL};
 	enum ops_code code = OPS_OK;
 
 	if (!analysis || !is_offered(analysis))
@@ -159,9 +159,7 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 
 static enum ops_code answer_info(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct ops_analyze_options options = {.format = OPS_FORMAT_JSON};
-
-	return run_analysis(request, "info", &options, ret_text, ret_size, error);
+	return run_analysis(request, "info", NULL, ret_text, ret_size, error);
 }
 
 /* --- advice, differences -------------------------------------------------------------------------------------------- */

@@ -2,9 +2,11 @@
  *
  * Routes of the views of one trace.
  */
+#include <stdio.h>
 #include <string.h>
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
+#include <opstrobe/query.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -67,24 +69,32 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 
 static enum ops_code answer_table(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	static const char *const names[] = {
-		[OPS_VIEW_OVERVIEW] = "overview",
-		[OPS_VIEW_KERNELS] = "kernels",
-		[OPS_VIEW_KERNELS_BY_OPERATOR] = "kernels_by_operator",
-		[OPS_VIEW_MODULES] = "modules",
-		[OPS_VIEW_MODULE_CLASSES] = "module_classes",
-		[OPS_VIEW_MEMORY] = "memory",
+	static const struct {
+		const char *name, *query, *option;
+	} tables[] = {
+		{"overview", "overview", ""},
+		{"kernels", "kernels", ""},
+		{"kernels_by_operator", "kernels", ", \"by_operator\": true"},
+		{"modules", "modules", ""},
+		{"module_classes", "modules", ", \"by_class\": true"},
+		{"memory", "memory", ""},
 	};
 	const char *name = request->query.segments[5].bytes;
 	struct ops_rank worker = {.trace = request_trace(request, 0), .name = request->traces[0]->worker,
 	                          .span = request->traces[0]->span};
+	struct ops_query_options options = {.size = sizeof(options)};
 	int64_t rows = 0;
+	char args[80], limit[24];
 	enum ops_code code = query_integer(&request->query, "rows", 0, UINT32_MAX, &rows, error);
 
-	for (int table = 0; !code && table <= OPS_VIEW_MEMORY; table++)
-		if (!strcmp(names[table], name))
-			return ops_view_table(&worker, 1, (enum ops_view_table)table, OPS_FORMAT_JSON, (size_t)rows, ret_text,
-			                      ret_size, error);
+	snprintf(limit, sizeof(limit), "%lld", (long long)rows);
+	for (size_t i = 0; !code && i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (strcmp(tables[i].name, name) != 0)
+			continue;
+		snprintf(args, sizeof(args), "{\"limit\": %s%s}", rows ? limit : "null", tables[i].option);
+		options.args = args;
+		return ops_query(&(struct ops_run){.ranks = &worker, .count = 1}, tables[i].query, &options, ret_text, ret_size, error);
+	}
 	return code ? code : request_fail(request, 404, error, "there is no table '%.80s'", name);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/read.h>
 
 #include "../base/failing.h"

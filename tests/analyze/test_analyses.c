@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/read.h>
 
 #include "base/alloc.h"
@@ -78,7 +78,7 @@ static enum ops_code ask(const char *id, const struct ops_trace *trace, const st
 	struct ops_rank ranks[] = {{.rank = 3, .trace = trace}, {.rank = 4, .trace = trace}};
 	size_t size;
 
-	return ops_analyze(id, ranks, ops_analysis_find(id)->inputs == OPS_ANALYSIS_PAIR ? 2 : 1, options, ret_text, &size,
+	return ops_analyze(id, ranks, ops_analysis_find(id)->inputs == OPS_QUERY_PAIR ? 2 : 1, options, ret_text, &size,
 	                   error);
 }
 
@@ -184,16 +184,16 @@ static void test_refused(void **state)
 }
 
 /* Ids that read or write files of their own have tests of their own. */
-static bool is_of_files(const struct ops_analysis *analysis)
+static bool is_of_files(const struct ops_query_info *analysis)
 {
-	return analysis->inputs == OPS_ANALYSIS_FILES || !strcmp(analysis->id, "trace_with_counters");
+	return analysis->inputs == OPS_QUERY_FILES || !strcmp(analysis->id, "trace_with_counters");
 }
 
 /* Whatever the trace: an answer in JSON, or an error that says why there is none. */
 static void answer_all(const struct ops_trace *trace, bool round)
 {
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	for (size_t i = 0; i < count; i++) {
 		for (int format = 0; format < 4 && !is_of_files(&analyses[i]); format++) {
@@ -227,7 +227,7 @@ static void test_no_memory(void **state)
 {
 	struct ops_trace *trace = read_text(ordinary);
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
@@ -311,7 +311,7 @@ static void test_one_trace_at_a_time(void **state)
 	struct ops_rank ranks[RUN_COUNT];
 	struct ops_error error;
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	(void)state;
 	for (int64_t i = 0; i < RUN_COUNT; i++) {
@@ -319,7 +319,7 @@ static void test_one_trace_at_a_time(void **state)
 		assert_int_equal(ops_rank_facts_new(ranks[i].trace, false, &facts[i], &error), OPS_OK);
 	}
 	for (size_t i = 0; i < count; i++)
-		if (analyses[i].inputs == OPS_ANALYSIS_RANKS && !is_of_files(&analyses[i]) && strcmp(analyses[i].id, "discovery") != 0)
+		if (analyses[i].inputs == OPS_QUERY_RANKS && !is_of_files(&analyses[i]) && strcmp(analyses[i].id, "discovery") != 0)
 			assert_same_from_source(analyses[i].id, ranks, facts);
 	for (size_t i = 0; i < RUN_COUNT; i++) {
 		ops_trace_unref((struct ops_trace *)ranks[i].trace);

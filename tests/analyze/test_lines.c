@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <opstrobe/lines.h>
+#include <opstrobe/internal/lines.h>
 #include <opstrobe/read.h>
 
 #define ROW(cat, name, tid, ts, dur)                                                               \

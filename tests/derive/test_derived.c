@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/read.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "base/alloc.h"
 #include "derive/backward.h"
@@ -94,7 +94,7 @@ static void consumers_share_the_views(void **state)
 	views = ops_trace_derived(trace, OPS_DERIVED_VIEWS);
 	assert_non_null(views);
 	assert_true(ops_trace_derived_bytes(trace) > 0);
-	assert_int_equal(ops_view_table(&rank, 1, OPS_VIEW_KERNELS, OPS_FORMAT_JSON, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, "kernels", NULL, &text, &size, NULL), OPS_OK);
 	ops_free(text);
 	assert_int_equal(ops_diff(trace, trace, &(struct ops_diff_options){0}, &text, &size, &verdict, NULL), OPS_OK);
 	ops_free(text);
@@ -113,7 +113,7 @@ static void views_of_several_workers_do_not_stay(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_view_table(ranks, 2, OPS_VIEW_KERNELS, OPS_FORMAT_JSON, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_query(&(struct ops_run){.ranks = ranks, .count = 2}, "kernels", NULL, &text, &size, NULL), OPS_OK);
 	ops_free(text);
 	for (int i = 0; i < 2; i++) {
 		assert_null(ops_trace_derived(traces[i], OPS_DERIVED_VIEWS));

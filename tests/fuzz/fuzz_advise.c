@@ -2,7 +2,7 @@
  *
  * Any bytes as a trace file, and then all advice about it, of one worker and of two. fuzzing.h tells how to run it.
  */
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 
 #include "fuzzing.h"
 

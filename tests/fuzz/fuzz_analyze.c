@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "fuzzing.h"
 
@@ -54,12 +54,13 @@ static void ask(const char *id, const char *args, struct ops_trace *trace)
 
 static void view(struct ops_trace *trace)
 {
+	static const char *const tables[] = {"overview", "kernels", "modules", "memory", "lines"};
 	const struct ops_rank workers[] = {{.trace = trace, .name = "a_0"}, {.trace = trace, .name = "a_1"}};
 	struct ops_error error;
 	char *text;
 	size_t size;
 
-	expect(ops_run_json(workers, 2, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_run_json(NULL, workers, 2, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
 	expect(ops_views_text(trace, OPS_VIEWS_COLOURS, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
@@ -67,9 +68,11 @@ static void view(struct ops_trace *trace)
 	ops_free(text);
 	expect(ops_diff(trace, trace, NULL, &text, &size, NULL, &error) == OPS_OK, error.text);
 	ops_free(text);
-	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
-		expect(ops_view_table(workers, 2, (enum ops_view_table)which, OPS_FORMAT_CSV, 0, &text, &size, &error) == OPS_OK,
-		       error.text);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct ops_run run = {.ranks = workers, .count = 2};
+		const struct ops_query_options options = {.size = sizeof(options), .format = OPS_FORMAT_CSV};
+
+		expect(ops_query(&run, tables[i], &options, &text, &size, &error) == OPS_OK, error.text);
 		ops_free(text);
 	}
 }
@@ -93,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct ops_trace *trace = read_bytes(bytes, size), *other = trace ? read_bytes(bytes, size) : NULL;
 	size_t count;
-	const struct ops_analysis *analyses = ops_analyses(&count);
+	const struct ops_query_info *analyses = ops_analyses(&count);
 
 	if (!trace)
 		return 0;

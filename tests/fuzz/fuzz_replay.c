@@ -3,7 +3,7 @@
  * Any bytes as a file of CUPTI's records (tests/gpu/replay/records.h): no file, or a trace that keeps its promises and has views.
  * fuzzing.h tells how to run it; it takes tests/gpu/replay/{records,replayer}.c and CUPTI's headers besides.
  */
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "../gpu/replay/replayer.h"
 #include "fuzzing.h"

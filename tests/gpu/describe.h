@@ -6,7 +6,7 @@
 #define OPS_TESTS_GPU_DESCRIBE_H
 
 #include <opstrobe/internal/analyze.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "asking.h"
 #include "base/buffer.h"

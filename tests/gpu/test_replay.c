@@ -14,9 +14,9 @@
 
 #include <cupti.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/merge.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 #include <opstrobe/write.h>
 
 #include "asking.h"

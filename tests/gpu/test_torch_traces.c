@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/read.h>
 
@@ -278,13 +278,13 @@ static bool is_asked(const char *id, const struct file *file, bool has_ns)
 static void compare_analyses(const struct pair *pair, const struct file *file, struct tally *tally)
 {
 	size_t analyses;
-	const struct ops_analysis *all = ops_analyses(&analyses);
+	const struct ops_query_info *all = ops_analyses(&analyses);
 	struct ops_trace *torch = without_the_rest(pair->torch), *replayed = without_the_rest(pair->replayed);
 
 	for (size_t i = 0; i < analyses; i++) {
 		char *said, *says;
 
-		if (all[i].inputs != OPS_ANALYSIS_RANKS || !is_asked(all[i].id, file, pair->has_ns))
+		if (all[i].inputs != OPS_QUERY_RANKS || !is_asked(all[i].id, file, pair->has_ns))
 			continue;
 		said = answer(all[i].id, torch);
 		says = answer(all[i].id, replayed);

@@ -7,7 +7,7 @@
 
 #include <opstrobe/internal/memory.h>
 #include <opstrobe/internal/modules.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 static inline void look_at(struct ops_trace *trace, void (*expect)(int holds, const char *what))
 {

@@ -177,6 +177,9 @@ struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, ui
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
+/* Each device of a trace at its peak, or at the moment `*at_ns` after ops_trace_origin, as text; else as ops_memory_peak_text. */
+enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,
+                              size_t *ret_size, struct ops_error *error);
 /* The peak as text for people that fits `columns` characters (0: any number), or as one JSON object; `top` limits each list, 0
  * none. Caller frees with ops_free. */
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "base/array.h"
 #include "base/intern.h"

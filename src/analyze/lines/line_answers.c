@@ -2,7 +2,7 @@
  *
  * Lines with what they cost, as JSON by file, and as a table.
  */
-#include <opstrobe/lines.h>
+#include <opstrobe/internal/lines.h>
 
 #include <stdlib.h>
 
@@ -12,6 +12,7 @@
 #include "analyze/tables.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)
 {
@@ -181,24 +182,39 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 
 /* --- a table -------------------------------------------------------------------------------------------------------- */
 
-static bool line_answers_write_table(struct line_costs *costs, enum ops_format format, size_t rows_max, size_t columns,
+bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+{
+	struct line_costs costs;
+	bool done = line_costs_init(&costs, trace);
+	uint32_t *order = done ? sort_lines(&costs, compare_own_times) : NULL;
+
+	if (worker && !table->columns.count)
+		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
+	if (table->columns.count <= 1)
+		result_declare(table, &table_lines, 0);
+	for (size_t i = 0; order && i < costs.lines.count && (!rows_max || i < rows_max); i++) {
+		struct place_row row = line_answers_row_of(&costs, &costs.lines.items[order[i]]);
+
+		if (worker)
+			result_text(table, ops_string_of(worker));
+		result_add(table, &row);
+	}
+	line_costs_release(&costs);
+	ops_free(order);
+	return order != NULL;
+}
+
+static bool line_answers_write_table(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
                                      struct ops_buffer *out)
 {
-	uint32_t *order = sort_lines(costs, compare_own_times);
 	struct result result;
 	bool done;
 
 	result_init(&result);
-	result_declare(&result.table, &table_lines, 0);
-	for (size_t i = 0; order && i < costs->lines.count && (!rows_max || i < rows_max); i++) {
-		struct place_row row = line_answers_row_of(costs, &costs->lines.items[order[i]]);
-
-		result_add(&result.table, &row);
-	}
+	result.table.copies = true;
 	result.room = columns;
-	done = order && result_write(&result, format, out);
+	done = line_table_fill(&result.table, trace, NULL, rows_max) && result_write(&result, format, out);
 	result_release(&result);
-	ops_free(order);
 	return done;
 }
 
@@ -207,13 +223,14 @@ enum ops_code ops_lines(const struct ops_trace *trace, enum ops_format format, s
 {
 	struct line_costs costs;
 	struct ops_buffer out = {0};
-	bool done = line_costs_init(&costs, trace);
+	bool done;
 
-	if (done && format == OPS_FORMAT_JSON)
-		done = line_answers_write_json(&costs, &out);
-	else if (done)
-		done = line_answers_write_table(&costs, format, rows_max, columns, &out);
-	line_costs_release(&costs);
+	if (format == OPS_FORMAT_JSON) {
+		done = line_costs_init(&costs, trace) && line_answers_write_json(&costs, &out);
+		line_costs_release(&costs);
+	} else {
+		done = line_answers_write_table(trace, format, rows_max, columns, &out);
+	}
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -10,6 +10,7 @@
 
 #include <opstrobe/trace.h>
 
+#include "analyze/result.h"
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -60,5 +61,9 @@ struct line_costs {
 /* False when memory is out; released in any case. */
 bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace);
 void line_costs_release(struct line_costs *costs);
+
+/* Adds the lines of a trace that take most time, at most `rows_max` (0: all), to a table. With a worker the first column names it.
+ * The first call adds the columns. Returns false if memory is out. */
+bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max);
 
 #endif

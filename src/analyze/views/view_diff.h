@@ -6,7 +6,7 @@
 #define OPS_ANALYZE_VIEW_DIFF_H
 
 #include <opstrobe/internal/memory.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "analyze/views/views.h"
 #include "base/intern.h"

@@ -3,7 +3,7 @@
  * A diff for people and for spreadsheets: the verdict, the parts of a step, and the operators and kernels whose time in a step
  * changed most.
  */
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include <inttypes.h>
 #include <math.h>

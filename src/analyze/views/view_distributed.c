@@ -8,7 +8,7 @@
  */
 #include "analyze/views/view_distributed.h"
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef OPS_ANALYZE_VIEW_DISTRIBUTED_H
 #define OPS_ANALYZE_VIEW_DISTRIBUTED_H
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "analyze/views/view_communication.h"
 #include "analyze/views/view_names.h"

@@ -2,7 +2,7 @@
  *
  * All views of a trace, or of a run's traces, in one JSON object.
  */
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include <string.h>
 
@@ -140,8 +140,8 @@ static bool write_distributed(struct run *run, struct ops_json_writer *json)
 	return done;
 }
 
-enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
-                              char **ret_text, size_t *ret_size, struct ops_error *error)
+enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, char **ret_text,
+                           size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
@@ -161,12 +161,6 @@ enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struc
 	ops_json_close(&json, '}');
 	view_json_release(&run);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
-}
-
-enum ops_code ops_run_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
-                           struct ops_error *error)
-{
-	return ops_run_json_of(NULL, ranks, count, ret_text, ret_size, error);
 }
 
 enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,

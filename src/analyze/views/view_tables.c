@@ -3,7 +3,7 @@
  * Views as tables of typed columns, for spreadsheets, reports and programs: all that matters most, kernels, modules, and who
  * holds memory when most is held. Of several workers each row says whose it is.
  */
-#include <opstrobe/views.h>
+#include "analyze/views/view_tables.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 #include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_step_stats.h"
-#include "analyze/views/view_tables.h"
 #include "base/fault.h"
 #include "base/text.h"
 
@@ -317,30 +316,30 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
-static void add_columns(struct result_table *table, enum ops_view_table which)
+static void add_columns(struct result_table *table, enum view_table which)
 {
 	static const struct result_declaration *const declarations[] = {
-		[OPS_VIEW_OVERVIEW] = &table_overview, [OPS_VIEW_MEMORY] = &table_memory,
-		[OPS_VIEW_MODULES] = &table_modules, [OPS_VIEW_MODULE_CLASSES] = &table_modules,
-		[OPS_VIEW_KERNELS] = &table_kernels, [OPS_VIEW_KERNELS_BY_OPERATOR] = &table_kernels,
+		[VIEW_TABLE_OVERVIEW] = &table_overview, [VIEW_TABLE_MEMORY] = &table_memory,
+		[VIEW_TABLE_MODULES] = &table_modules, [VIEW_TABLE_MODULE_CLASSES] = &table_modules,
+		[VIEW_TABLE_KERNELS] = &table_kernels, [VIEW_TABLE_KERNELS_BY_OPERATOR] = &table_kernels,
 	};
 
-	result_declare(table, declarations[which], which == OPS_VIEW_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
+	result_declare(table, declarations[which], which == VIEW_TABLE_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
 }
 
-static bool view_tables_fill(const struct filler *filler, const struct ops_trace *trace, enum ops_view_table which)
+static bool view_tables_fill(const struct filler *filler, const struct ops_trace *trace, enum view_table which)
 {
-	if (which == OPS_VIEW_OVERVIEW)
+	if (which == VIEW_TABLE_OVERVIEW)
 		return fill_overview(filler, trace);
-	if (which == OPS_VIEW_MEMORY)
+	if (which == VIEW_TABLE_MEMORY)
 		return fill_memory(filler, trace);
-	if (which == OPS_VIEW_MODULES || which == OPS_VIEW_MODULE_CLASSES)
-		return fill_modules(filler, trace, which == OPS_VIEW_MODULE_CLASSES);
-	return fill_kernels(filler, trace, which == OPS_VIEW_KERNELS_BY_OPERATOR);
+	if (which == VIEW_TABLE_MODULES || which == VIEW_TABLE_MODULE_CLASSES)
+		return fill_modules(filler, trace, which == VIEW_TABLE_MODULE_CLASSES);
+	return fill_kernels(filler, trace, which == VIEW_TABLE_KERNELS_BY_OPERATOR);
 }
 
 static enum ops_code fill_worker(const struct ops_trace_source *source, const struct filler *filler,
-                                 const struct ops_rank *worker, size_t i, enum ops_view_table which,
+                                 const struct ops_rank *worker, size_t i, enum view_table which,
                                  struct ops_error *error)
 {
 	struct ops_trace *taken = NULL;
@@ -352,36 +351,20 @@ static enum ops_code fill_worker(const struct ops_trace_source *source, const st
 	return code;
 }
 
-enum ops_code ops_view_table_of(const struct ops_rank *workers, size_t count, enum ops_view_table which,
-                                const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
-                                struct ops_error *error)
+enum ops_code view_table_fill(struct result_table *table, const struct ops_rank *workers, size_t count, enum view_table which,
+                              const struct view_table_options *options, struct ops_error *error)
 {
 	size_t rows_max = options->rows_max ? options->rows_max : SIZE_MAX;
-	struct ops_buffer out = {0};
-	struct result result;
 	enum ops_code code = OPS_OK;
 
-	result_init(&result);
-	result.room = options->columns;
 	if (count > 1)
-		result_columns(&result.table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	add_columns(&result.table, which);
-	result.table.copies = true;
+		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
+	add_columns(table, which);
+	table->copies = true;
 	for (size_t i = 0; !code && i < count; i++) {
-		struct filler filler = {&result.table, count > 1 ? &workers[i] : NULL, rows_max, options->memory_at_ns};
+		struct filler filler = {table, count > 1 ? &workers[i] : NULL, rows_max, options->memory_at_ns};
 
 		code = fill_worker(options->source, &filler, &workers[i], i, which, error);
 	}
-	out.failed = !code && !result_write(&result, options->format, &out);
-	result_release(&result);
-	return ops_buffer_give(&out, code, ret_text, ret_size, error);
-}
-
-enum ops_code ops_view_table(const struct ops_rank *workers, size_t count, enum ops_view_table which,
-                             enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
-                             struct ops_error *error)
-{
-	const struct ops_view_table_options options = {.format = format, .rows_max = rows_max};
-
-	return ops_view_table_of(workers, count, which, &options, ret_text, ret_size, error);
+	return code;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "analyze/format.h"
 #include "base/alloc.h"

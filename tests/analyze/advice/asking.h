@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 
 static inline void ask_for(struct ops_trace *trace, enum ops_format format)
 {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/read.h>
 
 #include "base/buffer.h"

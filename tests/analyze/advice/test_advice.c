@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/advice.h>
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/read.h>
 
 #include "../../base/failing.h"

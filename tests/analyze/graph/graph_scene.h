@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/read.h>
 
 #include "../../base/failing.h"

@@ -77,7 +77,7 @@ static void equal_names(void **state)
 	assert_has(text, "\"ops\":{\"n_0\":[{");
 	assert_has(text, "}],\"n_0 (2)\":[{");
 	ops_free(text);
-	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"1 (3)\":50,\"1 (4)\":60}");
 	ops_free(text);
 	release(workers, 2);
@@ -104,7 +104,7 @@ static void spec_12_workers_that_do_not_talk(void **state)
 	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_string_equal(text, "null");
 	ops_free(text);
-	assert_int_equal(ops_run_json(workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, &text, &size, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
 	assert_has(text, "{\"traces\":[{\"worker\":\"n_0\",\"span\":null,");
 	assert_has(text, "\"distributed\":null}");
@@ -358,7 +358,7 @@ static void work(void *context)
 	char *text = NULL;
 	size_t size;
 
-	code = ops_run_json(workers, 2, &text, &size, NULL);
+	code = ops_run_json(NULL, workers, 2, &text, &size, NULL);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free(text);
 	text = NULL;
@@ -402,13 +402,13 @@ static void traces_from_a_source(void **state)
 	char *held, *taken;
 
 	(void)state;
-	assert_int_equal(ops_run_json(workers, 2, &held, &size, NULL), OPS_OK);
-	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, &held, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(&source, empty, 2, &taken, &size, NULL), OPS_OK);
 	assert_string_equal(held, taken);
 	ops_free(held);
 	ops_free(taken);
 	none = 0;
-	assert_int_equal(ops_run_json_of(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(&source, empty, 2, &taken, &size, NULL), OPS_OK);
 	assert_has(taken, "{\"traces\":[{\"worker\":\"n_1\"");
 	assert_has_not(taken, "n_0");
 	ops_free(taken);

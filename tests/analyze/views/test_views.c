@@ -123,11 +123,12 @@ static void spec_18_f05_labels_launch(void **state)
 static void table_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
 	const struct ops_rank worker = {.trace = trace, .name = "w"};
+	const struct ops_query_options options = {.size = sizeof(options), .format = format};
 	struct ops_error error;
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_view_table(&worker, 1, OPS_VIEW_OVERVIEW, format, 0, &text, &size, &error), OPS_OK);
+	assert_int_equal(ops_query(&(struct ops_run){.ranks = &worker, .count = 1}, "overview", &options, &text, &size, &error), OPS_OK);
 	assert_has(text, part);
 	ops_free(text);
 }
@@ -453,6 +454,13 @@ static void lines_of_stacks_in_texts(void **state)
 	ops_trace_unref(trace);
 }
 
+static const struct {
+	const char *id, *args;
+} all_tables[] = {
+	{"overview", NULL}, {"kernels", NULL}, {"kernels", "{\"by_operator\": true}"}, {"modules", NULL},
+	{"modules", "{\"by_class\": true}"}, {"memory", NULL},
+};
+
 static void make_views(void *context)
 {
 	struct ops_error error = {0};
@@ -469,24 +477,28 @@ static void make_views(void *context)
 		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 		ops_free(text);
 	}
-	for (int which = OPS_VIEW_OVERVIEW; which <= OPS_VIEW_MEMORY; which++) {
+	for (size_t i = 0; i < sizeof(all_tables) / sizeof(all_tables[0]); i++) {
 		const struct ops_rank worker = {.trace = context, .name = "w"};
+		const struct ops_query_options options = {
+			.size = sizeof(options), .format = OPS_FORMAT_CSV, .args = all_tables[i].args};
 
 		text = NULL;
-		code = ops_view_table(&worker, 1, (enum ops_view_table)which, OPS_FORMAT_CSV, 0, &text, &size, &error);
+		code = ops_query(&(struct ops_run){.ranks = &worker, .count = 1}, all_tables[i].id, &options, &text, &size, &error);
 		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 		ops_free(text);
 	}
 }
 
-static void table_is(struct ops_trace *trace, enum ops_view_table which, size_t workers, const char *expected)
+static void table_is(struct ops_trace *trace, const char *id, const char *args, size_t workers, const char *expected)
 {
 	const struct ops_rank both[2] = {{.trace = trace, .name = "w1"}, {.trace = trace, .name = "w2"}};
+	const struct ops_run run = {.ranks = both, .count = workers};
+	const struct ops_query_options options = {.size = sizeof(options), .format = OPS_FORMAT_CSV, .args = args};
 	struct ops_error error;
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_view_table(both, workers, which, OPS_FORMAT_CSV, 1, &text, &size, &error), OPS_OK);
+	assert_int_equal(ops_query(&run, id, &options, &text, &size, &error), OPS_OK);
 	assert_string_equal(text, expected);
 	ops_free(text);
 }
@@ -496,7 +508,7 @@ static void tables(void **state)
 	struct ops_trace *trace = scene_read(everything, devices);
 
 	(void)state;
-	table_is(trace, OPS_VIEW_OVERVIEW, 1,
+	table_is(trace, "overview", "{\"limit\": 1}", 1,
 	         "view,name,calls,total_us,self_us,device_us\naverage step,kernel,1,40,,\naverage step,memcpy,1,0,,\n"
 	         "average step,memset,1,0,,\naverage step,communication,1,60,,\naverage step,runtime,1,5,,\n"
 	         "average step,dataloader,1,0,,\naverage step,cpu_exec,1,65,,\naverage step,other,1,230,,\n"
@@ -504,17 +516,17 @@ static void tables(void **state)
 	         "steps,median,1,400,,\nsteps,p95,1,400,,\nphase,data_loading,1,0,,0\nphase,forward,1,100,,0\nphase,backward,1,0,,0\nphase,optimizer,1,0,,0\n"
 	         "phase,other,1,300,,100\noperator,nccl:all_reduce,1,50,45,60\n"
 	         "kernel,k,2,80,80,80\n");
-	table_is(trace, OPS_VIEW_KERNELS, 2,
+	table_is(trace, "kernels", "{\"limit\": 1}", 2,
 	         "worker,name,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
 	         "w1,k,2,80,57.14,40,40,40,0.25,25,no\nw2,k,2,80,57.14,40,40,40,0.25,25,no\n");
-	table_is(trace, OPS_VIEW_KERNELS_BY_OPERATOR, 1,
+	table_is(trace, "kernels", "{\"limit\": 1, \"by_operator\": true}", 1,
 	         "name,operator,grid,block,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,"
 	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,60,60,60,0,0,no\n");
-	table_is(trace, OPS_VIEW_MODULES, 1,
+	table_is(trace, "modules", "{\"limit\": 1}", 1,
 	         "path,class,depth,calls,parameters,host_us,backward_us,device_us,backward_device_us,self_host_us,"
 	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes,cpu_allocated_bytes,cpu_peak_bytes,"
 	         "device_allocated_bytes,device_peak_bytes\nNet_0,Net,0,1,0,100,0,0,0,80,0,0,-64,0,0,0,0,0\n");
-	table_is(trace, OPS_VIEW_MEMORY, 1,
+	table_is(trace, "memory", "{\"limit\": 1}", 1,
 	         "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,64,100,1\n"
 	         "cpu,category,UNKNOWN,,64,100,\ncpu,operator,a,,64,100,1\ncuda:0,all,,,64,100,1\n"
 	         "cuda:0,category,UNKNOWN,,64,100,\ncuda:0,operator,a,,64,100,1\n");

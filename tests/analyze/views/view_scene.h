@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <opstrobe/read.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #include "../../base/failing.h"
 

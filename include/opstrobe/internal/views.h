@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/views.h: what a trace looks like, at a glance: steps and where their time goes, devices, operators, kernels,
+ * opstrobe/internal/views.h: what a trace looks like, at a glance: steps and where their time goes, devices, operators, kernels,
  * memory, modules, communication, and what differs between two traces. The figures and names are those of PyTorch's
  * former TensorBoard plugin, its flaws put right.
  *
@@ -8,14 +8,14 @@
  * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text has a NUL behind and is freed
  * with ops_free. Any thread may call them.
  */
-#ifndef OPSTROBE_VIEWS_H
-#define OPSTROBE_VIEWS_H
+#ifndef OPSTROBE_INTERNAL_VIEWS_H
+#define OPSTROBE_INTERNAL_VIEWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 #include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
@@ -23,7 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* The views of one trace. OPS_NO_MEMORY is all that can go wrong. */
 enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
@@ -34,13 +33,10 @@ enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, c
                                    struct ops_error *error);
 
 /* All of a run: of one trace its views, of several a list of them as "traces"; each with its worker and span, and behind
- * them what they say together as "distributed" (a list where there are several spans). */
-enum ops_code ops_run_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
-                           struct ops_error *error);
-
-/* The same of workers without a trace: it is taken from the source when it is its turn, and given back before the next. */
-enum ops_code ops_run_json_of(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
-                              char **ret_text, size_t *ret_size, struct ops_error *error);
+ * them what they say together as "distributed" (a list where there are several spans). A worker without a trace comes from the source
+ * when it is its turn, and is released before the next; `source` may be NULL if there is none. */
+enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, char **ret_text,
+                           size_t *ret_size, struct ops_error *error);
 
 /* How text is to look: several of these, and the width. */
 enum ops_views_look {
@@ -56,35 +52,6 @@ enum ops_views_look {
 /* The most important of it to be read on a terminal, or in Markdown. What a file's notes say may take more than a line. */
 enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
-
-/* Views as tables. */
-enum ops_view_table {
-	OPS_VIEW_OVERVIEW,            /* what an average step is made of, each step, operator and kernel */
-	OPS_VIEW_KERNELS,             /* a row a name, longest first */
-	OPS_VIEW_KERNELS_BY_OPERATOR, /* a row a name, operator and launch */
-	OPS_VIEW_MODULES,             /* a row a module, each below the one that holds it */
-	OPS_VIEW_MODULE_CLASSES,
-	OPS_VIEW_MEMORY, /* who holds what when most memory of a device is held */
-};
-
-/* A table of all workers together; with several, the first column names them. At most `rows_max` rows of each worker (and of
- * each part of the tables of memory and of all), 0: all. JSON is {"table": {"columns": […], "rows": […]}}. */
-enum ops_code ops_view_table(const struct ops_rank *ranks, size_t count, enum ops_view_table which,
-                             enum ops_format format, size_t rows_max, char **ret_text, size_t *ret_size,
-                             struct ops_error *error);
-/* Zero means default. */
-struct ops_view_table_options {
-	enum ops_format format;
-	size_t rows_max;
-	const struct ops_trace_source *source; /* of workers without a trace: it is taken when it is its turn, and given back
-	                                        * before the next; NULL: all have one */
-	unsigned columns; /* of the terminal that text is to fit, if it can; 0: nothing is left out or cut */
-	const int64_t *memory_at_ns; /* of OPS_VIEW_MEMORY: the moment, since ops_trace_origin; NULL: the peak */
-};
-/* The same, with what else may be asked for. */
-enum ops_code ops_view_table_of(const struct ops_rank *ranks, size_t count, enum ops_view_table which,
-                                const struct ops_view_table_options *options, char **ret_text, size_t *ret_size,
-                                struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 
@@ -110,7 +77,6 @@ enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *exp
                        struct ops_diff_verdict *ret_verdict, struct ops_error *error);
 
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/advice.h: what wastes time or memory in a program, where, and what a change would gain.
+ * opstrobe/internal/advice.h: what wastes time or memory in a program, where, and what a change would gain.
  *
  * Reads the finished traces of the workers of a run, and does not change them. The JSON form:
  *
@@ -13,19 +13,18 @@
  * event there, in the trace with the number `trace`. `checked` lists the rules that apply to the trace. The functions are
  * thread-safe.
  */
-#ifndef OPSTROBE_ADVICE_H
-#define OPSTROBE_ADVICE_H
+#ifndef OPSTROBE_INTERNAL_ADVICE_H
+#define OPSTROBE_INTERNAL_ADVICE_H
 
 #include <stddef.h>
 
 #include <opstrobe/common.h>
 #include <opstrobe/error.h>
-#include <opstrobe/views.h>
+#include <opstrobe/internal/views.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 /* Advice on a run of many workers, one trace after another. A trace may be released as soon as it is added: the advisor keeps a few
  * megabytes of it. `new` returns NULL if memory is out; `free` accepts NULL. Call `finish` once, after the last trace.
@@ -45,7 +44,6 @@ enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_fo
 /* The rules: as a table, or with OPS_FORMAT_MARKDOWN as the page docs/reference/rules.md. Likewise. */
 enum ops_code ops_advice_rules(enum ops_format format, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

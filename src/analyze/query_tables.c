@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queries of complete traces: views as tables, modules, memory, lines, differences and advice.
+ */
+#include <string.h>
+
+#include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/modules.h>
+#include <opstrobe/internal/views.h>
+
+#include "analyze/analysis.h"
+#include "analyze/lines/line_costs.h"
+#include "analyze/views/view_tables.h"
+#include "base/text.h"
+
+/* Returns trace `i` of the run, with a reference that the caller releases. */
+static enum ops_code query_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
+{
+	if (!run->ranks[i].trace)
+		return run->source->take(run->source->context, i, ret_trace, run->error);
+	*ret_trace = ops_trace_ref((struct ops_trace *)run->ranks[i].trace);
+	return OPS_OK;
+}
+
+/* A text that another function made. */
+struct query_text {
+	char *bytes;
+	size_t size;
+};
+
+/* Makes it the answer. */
+static enum ops_code use_text(struct analysis_run *run, enum ops_code code, const struct query_text *text)
+{
+	if (!code)
+		run->written = (struct ops_buffer){.bytes = text->bytes, .size = text->size, .capacity = text->size + 1};
+	return code;
+}
+
+/* The option `limit`; 0: no limit. */
+static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows)
+{
+	int64_t rows;
+	enum ops_code code = analysis_limit(run, &rows);
+
+	*ret_rows = code || rows < 0 ? 0 : (size_t)rows;
+	return code;
+}
+
+/* --- views ---------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_view(struct analysis_run *run, enum view_table which, const int64_t *at_ns)
+{
+	struct view_table_options options = {.source = run->source, .memory_at_ns = at_ns};
+	enum ops_code code = query_rows(run, &options.rows_max);
+
+	return code ? code : view_table_fill(&run->result.table, run->ranks, run->count, which, &options, run->error);
+}
+
+enum ops_code analysis_overview(struct analysis_run *run)
+{
+	return answer_view(run, VIEW_TABLE_OVERVIEW, NULL);
+}
+
+enum ops_code analysis_kernels(struct analysis_run *run)
+{
+	bool by_operator;
+	enum ops_code code = analysis_bool(run, "by_operator", &by_operator);
+
+	return code ? code : answer_view(run, by_operator ? VIEW_TABLE_KERNELS_BY_OPERATOR : VIEW_TABLE_KERNELS, NULL);
+}
+
+static enum ops_code write_page(struct analysis_run *run)
+{
+	unsigned look = run->format == OPS_FORMAT_MARKDOWN ? OPS_VIEWS_MARKDOWN : OPS_VIEWS_COLUMNS(run->columns);
+	enum ops_code code = OPS_OK;
+
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct ops_trace *trace = NULL;
+		struct query_text text = {NULL, 0};
+
+		code = query_trace(run, i, &trace);
+		if (!code)
+			code = ops_views_text(trace, look, &text.bytes, &text.size, run->error);
+		if (!code && run->count > 1)
+			ops_buffer_printf(&run->written, "%s%s%s\n\n", i ? "\n" : "", look & OPS_VIEWS_MARKDOWN ? "# " : "",
+			                  run->ranks[i].name);
+		if (!code)
+			ops_buffer_append(&run->written, text.bytes, text.size);
+		ops_free(text.bytes);
+		ops_trace_unref(trace);
+	}
+	return code;
+}
+
+enum ops_code analysis_views(struct analysis_run *run)
+{
+	struct query_text text = {NULL, 0};
+
+	if (run->format == OPS_FORMAT_CSV)
+		return ops_fault(run->error, OPS_INVALID, "views has no CSV; query its tables: overview, kernels, modules, memory");
+	if (run->format != OPS_FORMAT_JSON)
+		return write_page(run);
+	return use_text(run, ops_run_json(run->source, run->ranks, run->count, &text.bytes, &text.size, run->error), &text);
+}
+
+/* --- modules, memory, lines ----------------------------------------------------------------------------------------- */
+
+enum ops_code analysis_modules(struct analysis_run *run)
+{
+	struct ops_module_text_options options = {.columns = run->columns};
+	struct ops_module_tree *tree = NULL;
+	struct ops_trace *trace = NULL;
+	struct query_text text = {NULL, 0};
+	enum ops_code code = analysis_bool(run, "by_class", &options.by_class);
+
+	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
+		return code ? code : answer_view(run, options.by_class ? VIEW_TABLE_MODULE_CLASSES : VIEW_TABLE_MODULES, NULL);
+	code = query_rows(run, &options.rows_max);
+	if (!code)
+		code = query_trace(run, 0, &trace);
+	if (!code)
+		code = ops_module_tree_new(trace, &tree, run->error);
+	if (!code)
+		code = use_text(run, ops_module_text(tree, &options, &text.bytes, &text.size, run->error), &text);
+	ops_module_tree_free(tree);
+	ops_trace_unref(trace);
+	return code;
+}
+
+enum ops_code analysis_memory(struct analysis_run *run)
+{
+	bool at_peak = ops_string_is(analysis_arg(run, "at_ns"), "null");
+	struct ops_trace *trace = NULL;
+	int64_t at_ns = 0;
+	struct query_text text = {NULL, 0};
+	size_t rows;
+	enum ops_code code = at_peak ? OPS_OK : analysis_integer(run, "at_ns", &at_ns);
+
+	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
+		return code ? code : answer_view(run, VIEW_TABLE_MEMORY, at_peak ? NULL : &at_ns);
+	code = query_rows(run, &rows);
+	if (!code)
+		code = query_trace(run, 0, &trace);
+	if (!code)
+		code = ops_memory_text(trace, rows, run->columns, at_peak ? NULL : &at_ns, &text.bytes, &text.size, run->error);
+	code = use_text(run, code, &text);
+	ops_trace_unref(trace);
+	return code;
+}
+
+enum ops_code analysis_lines(struct analysis_run *run)
+{
+	size_t rows;
+	enum ops_code code = query_rows(run, &rows);
+
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct ops_trace *trace = NULL;
+
+		code = query_trace(run, i, &trace);
+		if (!code && !line_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
+			code = ops_fault_memory(run->error);
+		ops_trace_unref(trace);
+	}
+	return code;
+}
+
+/* --- differences and advice ----------------------------------------------------------------------------------------- */
+
+enum ops_code analysis_diff(struct analysis_run *run)
+{
+	struct ops_diff_options options = {.format = run->format, .columns = run->columns};
+	struct ops_trace *traces[2] = {NULL, NULL};
+	double percent = 0;
+	struct query_text text = {NULL, 0};
+	enum ops_code code = analysis_number(run, "gate_percent", &percent);
+
+	options.gate_ratio = percent / 100;
+	for (size_t i = 0; !code && i < 2; i++)
+		code = query_trace(run, i, &traces[i]);
+	if (!code)
+		code = use_text(run, ops_diff(traces[0], traces[1], &options, &text.bytes, &text.size, NULL, run->error), &text);
+	ops_trace_unref(traces[0]);
+	ops_trace_unref(traces[1]);
+	return code;
+}
+
+enum ops_code analysis_advise(struct analysis_run *run)
+{
+	struct ops_adviser *adviser = ops_adviser_new();
+	struct query_text text = {NULL, 0};
+	enum ops_code code = adviser ? OPS_OK : ops_fault_memory(run->error);
+
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct ops_rank rank = run->ranks[i];
+		struct ops_trace *trace = NULL;
+
+		code = query_trace(run, i, &trace);
+		rank.trace = trace;
+		if (!code)
+			code = ops_adviser_add(adviser, &rank, run->error);
+		ops_trace_unref(trace);
+	}
+	if (!code)
+		code = use_text(run, ops_adviser_finish(adviser, run->format, &text.bytes, &text.size, run->error), &text);
+	ops_adviser_free(adviser);
+	return code;
+}
+
+enum ops_code analysis_rules(struct analysis_run *run)
+{
+	struct query_text text = {NULL, 0};
+
+	return use_text(run, ops_advice_rules(run->format, &text.bytes, &text.size, run->error), &text);
+}
