@@ -8,10 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/trace.h>
-
-/* Any text made here fits, its NUL included. */
-#define OPS_FORMAT_ROOM 48
 
 /* How times are shown: by size, or all in one unit. */
 enum ops_time_unit { OPS_TIME_BY_SIZE, OPS_TIME_S, OPS_TIME_MS, OPS_TIME_US };
@@ -19,18 +17,12 @@ enum ops_time_unit { OPS_TIME_BY_SIZE, OPS_TIME_S, OPS_TIME_MS, OPS_TIME_US };
 enum ops_time_unit ops_time_unit_of(const char *text);
 
 void ops_format_time(char *out, double us, enum ops_time_unit unit);
-/* "1.234 ms", in the unit from "ns" to "s" that fits; "0". */
-void ops_format_duration(char *out, double ns);
-/* "11.69 M": a count with the prefix that fits, from K to P. */
-void ops_format_count(char *out, double count);
 /* "12,345". */
 void ops_format_integer(char *out, uint64_t number);
 /* Share of a total in percent; "NaN" when there is no total. */
 void ops_format_share(char *out, double us, double total_us);
 /* "1.50 MB" as torch's tables have it, of 1024 KB. */
 void ops_format_memory(char *out, int64_t bytes);
-/* "1.50 MiB", everywhere else. */
-void ops_format_bytes(char *out, int64_t bytes);
 
 /* Code points of a text. A byte that belongs to no UTF-8 sequence counts one; so does an encoded surrogate. */
 size_t ops_text_length(struct ops_string text);

@@ -33,6 +33,7 @@ int cli_info(char **arguments);
 int cli_serve(char **arguments);
 int cli_report(char **arguments);
 int cli_table(char **arguments);
+int cli_tui(char **arguments);
 int cli_validate(char **arguments);
 
 /* Prints to stderr. Only a line break at the end of `format` is one, whatever the arguments hold. */

@@ -19,6 +19,7 @@
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it", false},
 	{"serve", cli_serve, "show traces in the browser", false},
+	{"tui", cli_tui, "show a trace in the terminal, with keys to explore it", false},
 	{"report", cli_report, "write one HTML file that shows a trace", false},
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …", true},
 	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true},

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application: reads the trace while it shows how far that is, then the views in tabs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Footer, OptionList, ProgressBar, Static, TabbedContent, TabPane
+
+from opstrobe.tui.figures import printable
+from opstrobe.tui.help import Sheet, keys_sheet
+from opstrobe.tui.source import Source, SourceError
+from opstrobe.tui.views import VIEWS, View
+
+_POLL_S = 0.1
+
+
+class TraceApp(App[None]):
+    """Shows one trace of a source."""
+
+    TITLE = "opstrobe"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #reading { align: center middle; height: 1fr; }
+    #reading Static { width: auto; max-width: 90%; height: auto; }
+    #reading ProgressBar { width: auto; }
+    OptionList { height: 1fr; }
+    TabbedContent { height: 1fr; }
+    TabPane { padding: 0; }
+    .state { height: auto; padding: 0 1; color: $text-muted; }
+    .state.wrong { color: $text-error; }
+    .words { padding: 0 1; height: auto; }
+    """
+    BINDINGS = [
+        Binding("question_mark", "keys", "Keys"),
+        Binding("q", "quit", "Quit"),
+        *(Binding(str(number), f"view({number - 1})", show=False) for number in range(1, len(VIEWS) + 1)),
+    ]
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        self._has_failed = False
+        if os.environ.get("COLORTERM") not in ("truecolor", "24bit") and "256color" not in os.environ.get("TERM", ""):
+            self.theme = "ansi-dark"  # the colors of the terminal itself
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="reading"):
+            yield Static("Looking for traces …", id="what", markup=False)
+            yield ProgressBar(total=100, show_eta=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        traces = self.source.traces()
+        if not traces:
+            self._fail("no traces in the directory")
+        elif len(traces) == 1:
+            self._read(traces[0])
+        else:
+            self._choose(traces)
+
+    # --- answers
+
+    def ask(self, fetch: Callable[[Source], Any], show: Callable[[Any], object], fail: Callable[[str], None]) -> None:
+        """Calls `fetch` on another thread, and `show` or `fail` with what came of it on that of the screen.
+
+        The thread does not keep the program: it may wait for a large trace when the user quits.
+        """
+
+        def run() -> None:
+            try:
+                answer = fetch(self.source)
+            except SourceError as error:
+                self._tell(fail, str(error))
+            else:
+                self._tell(show, answer)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _tell(self, call: Callable[[Any], object], value: Any) -> None:
+        if self._loop is not None and self.is_running:
+            self._loop.call_soon_threadsafe(self.call_later, call, value)
+
+    # --- reading
+
+    def _choose(self, traces: list[dict[str, Any]]) -> None:
+        reading = self.query_one("#reading")
+        reading.display = False
+        names = [printable(f"{trace['run']}/{trace['name']}") for trace in traces]
+        chosen = OptionList(*names, markup=False)
+        chosen.border_title = f"{len(traces):,} traces: choose one"
+        self.mount(chosen, before=reading)
+        chosen.focus()
+        self._traces = traces
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        event.option_list.remove()
+        self.query_one("#reading").display = True
+        self._read(self._traces[event.option_index])
+
+    def _read(self, trace: dict[str, Any]) -> None:
+        self.source.trace = trace["id"]
+        self.title = trace["name"]
+        self.query_one("#what", Static).update(f"Reading {printable(trace['path'])}")
+        self._poll = self.set_interval(_POLL_S, self._show_progress)
+        self.ask(lambda source: source.get("info"), self._show_views, self._fail)
+
+    def _show_progress(self) -> None:
+        entry = next(each for each in self.source.traces() if each["id"] == self.source.trace)
+        progress = entry["progress"]
+        if progress:
+            self.query_one(ProgressBar).update(progress=100 * progress["share"] if progress["share"] is not None else 0)
+            self.query_one("#what", Static).update(f"Reading {printable(entry['path'])}: {progress['events']:,} events")
+
+    def _fail(self, message: str) -> None:
+        self._stop_polling()
+        self.query_one(ProgressBar).display = False
+        self.query_one("#what", Static).update(f"Cannot show the trace: {printable(message)}\n\nq quits.")
+        self._has_failed = True
+
+    def _stop_polling(self) -> None:
+        if self.source.trace:
+            self._poll.stop()
+
+    async def _show_views(self, _: Any) -> None:
+        self._stop_polling()
+        reading = self.query_one("#reading")
+        tabs = TabbedContent(id="views")
+        await self.mount(tabs, before=reading)
+        await reading.remove()
+        for view in VIEWS:
+            await tabs.add_pane(TabPane(view.title, view(), id=view.title.lower()))
+        self.action_view(0)
+
+    async def action_quit(self) -> None:
+        self.exit(return_code=int(self._has_failed))
+
+    # --- views
+
+    def view(self) -> View | None:
+        """The one that is shown."""
+        tabs = next(iter(self.query(TabbedContent)), None)
+        pane = tabs.active_pane if tabs is not None else None
+        return pane.query_one(View) if pane is not None else None
+
+    def action_view(self, number: int) -> None:
+        for tabs in self.query(TabbedContent):
+            tabs.active = VIEWS[number].title.lower()
+
+    @on(TabbedContent.TabActivated)
+    def _activated(self) -> None:
+        view = self.view()
+        if view is not None:
+            view.ask()
+            view.focus_content()
+
+    def action_keys(self) -> None:
+        if not isinstance(self.screen, Sheet):
+            self.push_screen(keys_sheet())

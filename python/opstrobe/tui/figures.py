@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures as text. The core formats those with a unit, so they read as the command prints them."""
+
+from __future__ import annotations
+
+from opstrobe import _core
+
+Cell = str | int | float | bool | None
+
+NOTHING = "–"
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def cell_text(cell: Cell, kind: str) -> str:
+    """The text of a figure; its kind is that of a column (table_model.Column)."""
+    if cell is None:
+        return NOTHING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, str):
+        return printable(cell)
+    if kind == "us":
+        return _core.format_duration(cell * 1000)
+    if kind == "ns":
+        return _core.format_duration(cell)
+    if kind == "bytes":
+        return _core.format_bytes(round(cell))
+    if kind == "scaled":
+        return _core.format_count(cell)
+    if kind == "share":
+        return f"{cell * 100:.1f} %"
+    if kind == "pct":
+        return f"{cell:.1f} %"
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.1f}"
+
+
+def printable(text: str) -> str:
+    """A name from the program, in which nothing moves the cursor or turns the direction of writing."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of at most `width` columns for a share of 1."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    if share > 0:
+        eighths = max(1, eighths)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def curve(values: list[float]) -> str:
+    """One block a value, from 0 to the largest; a space for 0."""
+    most = max(values, default=0)
+    return "".join("▁▂▃▄▅▆▇█"[min(7, int(value / most * 8))] if value > 0 else " " for value in values)
+
+
+def place(file: str | None, line: int | None) -> str:
+    """ "train.py:21": the name of the file without its folders."""
+    if not file:
+        return ""
+    name = printable(file.rpartition("/")[2])
+    return f"{name}:{line}" if line is not None else name
+
+
+def shorten(text: str, width: int) -> str:
+    """A text in at most `width` columns. What is left out is in the middle: both ends of a name matter."""
+    if len(text) <= width:
+        return text
+    if width < 3:
+        return text[: max(0, width)]
+    end = (width - 1) // 3
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
