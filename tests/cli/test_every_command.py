@@ -50,7 +50,8 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-OTHERS = {"run", "serve", "doctor", "tui"}  # these have tests of their own: test_run.py, tests/serve, golden/doctor.sh, test_tui.py
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py.
+OTHERS = {"run", "serve", "doctor", "tui"}
 
 
 def test_every_command_is_in_the_tables():
