@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: lets libFuzzer look for bytes that break tests/fuzz/fuzz_TARGET.c, with ASan
 # and UBSan. Inputs that reach new code gather in build/fuzz/TARGET/, those that break something in build/fuzz/TARGET-*;
-# OPTIONs are libFuzzer's. The targets: advise, analyze, query, read, and, where CUPTI's headers are, replay.
+# OPTIONs are libFuzzer's. The targets: advise, analyze, query, read, recover, and, where CUPTI's headers are, replay.
 . "$(dirname "$0")/common.sh"
 
-target=${1:?which target: read, analyze, advise, query or replay}
+target=${1:?which target: read, recover, analyze, advise, query or replay}
 seconds=${2:-600}
 system_packages clang libclang-rt-14-dev
 [ -e "tests/fuzz/fuzz_$target.c" ] || die "there is no tests/fuzz/fuzz_$target.c"
@@ -29,6 +29,10 @@ query)
 	ninja -C $folder -j "$JOBS" src/serve/libopstrobe-serve.a
 	libraries=("$folder/src/serve/libopstrobe-serve.a" "${libraries[@]}" -lmicrohttpd)
 	seeds=(tests/fuzz/query)
+	options=()
+	;;
+recover)
+	seeds=(tests/fuzz/recover)
 	options=()
 	;;
 replay)

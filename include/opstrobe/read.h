@@ -5,6 +5,7 @@
 #ifndef OPSTROBE_READ_H
 #define OPSTROBE_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,22 @@ extern "C" {
  * OPS_NO_MEMORY: the recording stays the caller's, who tries again when there is memory, or frees it. Nothing of it is lost: the
  * next attempt continues where this one failed. */
 enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error);
+
+/* What a recording file says about the end of the recording. */
+struct ops_recovery {
+	int64_t pid;     /* of the process that recorded */
+	bool is_running; /* it still does: the trace ends at this moment */
+	bool is_stopped; /* the recording had come to its end */
+	bool is_torn;    /* a part is missing or makes no sense: the file was cut short or written over */
+	int end_errno;   /* why the file could not hold all of the recording, such as ENOSPC; 0: it does */
+};
+
+/* Reads a recording file (ops_record_options.spill_path), which a process left behind that was killed: every event whose end was
+ * recorded, and those that were open as unfinished. The file stays as it is. OPS_CORRUPT if it is not a recording file, OPS_UNSUPPORTED
+ * for one of another version or machine, OPS_IO with errno when it cannot be read. `ret_recovery` may be NULL. The caller owns one
+ * reference to `*ret_trace`. */
+enum ops_code ops_trace_recover(const char *path, struct ops_trace **ret_trace, struct ops_recovery *ret_recovery,
+                                struct ops_error *error);
 
 /* How far reading has come. */
 struct ops_read_progress {

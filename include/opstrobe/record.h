@@ -40,6 +40,11 @@ struct ops_record_options {
 	uint64_t max_bytes; /* ceiling of all blocks and names together; default a quarter of the memory of the machine or
 	                     * control group, or of the address space left. Past it records are counted as lost. A thread takes 64 KiB at a time. */
 	uint64_t prefault_bytes; /* memory to have ready before the first record; default 0 */
+	/* A file to make, which holds the recording while it is made, so that a process that is killed leaves it behind for
+	 * ops_trace_recover (opstrobe/read.h). NULL: none. It is removed when the recording is freed, read into a trace or
+	 * discarded. A file that cannot be made or cannot grow leaves the recording as it is without: ops_session_spill_problem. */
+	const char *spill_path;
+	bool keep_spill;         /* the file stays: it is the caller's to remove */
 	bool args_are_inputs;    /* the argument text of a range is also an input of it, of unknown shape, as torch shows it;
 	                          * default no */
 };
@@ -49,6 +54,10 @@ struct ops_record_options {
  * or fails. */
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
                                 struct ops_error *error);
+
+/* OPS_OK, or why the file of the session does not have all that was recorded: it could not be made, or the disk is full. OPS_OK also
+ * for a session without a file and one that has stopped. */
+enum ops_code ops_session_spill_problem(const struct ops_session *session, struct ops_error *error);
 
 /* Suspends and resumes recording; idempotent, any thread. Open ranges close normally meanwhile. */
 void ops_session_pause(struct ops_session *session);

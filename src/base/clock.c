@@ -160,6 +160,20 @@ struct ops_clock_pair ops_clock_pair_now(void)
 	return clock_read_pair(ops_clock_tsc());
 }
 
+struct ops_clock_pair ops_clock_first_pair(void)
+{
+	return first_pair;
+}
+
+struct ops_clock_pair ops_clock_pair_of_tsc(void)
+{
+#if defined(__x86_64__)
+	return clock_read_pair(1);
+#else
+	return (struct ops_clock_pair){0};
+#endif
+}
+
 /* --- ticks to nanoseconds ------------------------------------------------------------------------------------------ */
 
 /* The rate of the longest base line that can be trusted. The process's first pair gives the longer one; but a machine

@@ -25,6 +25,10 @@ bool ops_clock_tsc(void);
 const char *ops_clock_reason(void);
 
 struct ops_clock_pair ops_clock_pair_now(void);
+/* That of the moment when the library was loaded, in ticks of the TSC; zeros where there is none. */
+struct ops_clock_pair ops_clock_first_pair(void);
+/* In ticks of the TSC whatever ops_clock_tsc says; zeros where there is none. */
+struct ops_clock_pair ops_clock_pair_of_tsc(void);
 
 /* Ticks → ns since the epoch: wall_ns of the start + (ticks - start.ticks) * rate, the rate measured over the longest
  * base line known: from the process's first pair to the stop. */

@@ -39,7 +39,7 @@ static const char *json_walk_skip_value(const char *at, const char *end)
 
 struct ops_json_walk ops_json_walk(const char *text, size_t size)
 {
-	struct ops_json_walk cursor = {text, text + size};
+	struct ops_json_walk cursor = {text, size ? text + size : text}; /* of no text the address may be NULL */
 
 	cursor.at = skip_gap(cursor.at, cursor.end);
 	if (cursor.at < cursor.end && (*cursor.at == '{' || *cursor.at == '['))

@@ -31,6 +31,7 @@ int cli_convert(char **arguments);
 int cli_cut(char **arguments);
 int cli_info(char **arguments);
 int cli_serve(char **arguments);
+int cli_recover(char **arguments);
 int cli_report(char **arguments);
 int cli_table(char **arguments);
 int cli_tui(char **arguments);

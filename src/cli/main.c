@@ -18,6 +18,7 @@
 
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it", false},
+	{"recover", cli_recover, "make a trace of what a killed program had recorded", false},
 	{"serve", cli_serve, "show traces in the browser", false},
 	{"tui", cli_tui, "show a trace in the terminal, with keys to explore it", false},
 	{"report", cli_report, "write one HTML file that shows a trace", false},

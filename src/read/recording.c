@@ -75,10 +75,15 @@ static bool translate_names(struct recording_reader *reader, struct recording_la
 	return !ops_builder_failed(reader->builder);
 }
 
+static int64_t recording_pid(const struct recording_reader *reader)
+{
+	return reader->recording->recovered ? reader->recording->recovered->pid : getpid();
+}
+
 static bool open_lane(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_share *share = lane->share;
-	struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = getpid(), .tid = share->tid};
+	struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = recording_pid(reader), .tid = share->tid};
 
 	if (share->name)
 		track.name = ops_builder_string(reader->builder, share->name, share->name_size);
@@ -241,11 +246,12 @@ static bool merge_lanes(struct recording_reader *reader)
 
 static void set_info(struct recording_reader *reader)
 {
+	const struct ops_recovered *recovered = reader->recording->recovered;
 	char host[256];
 	struct ops_trace_info info = {
 		.start_ns = ops_clock_to_ns(&reader->clock, reader->recording->start.ticks),
 		.stop_ns = reader->stop_ns,
-		.pid = getpid(),
+		.pid = recording_pid(reader),
 		.lost = reader->recording->lost + reader->lost +
 		        (reader->recording->activities ? reader->recording->activities->lost : 0),
 		.host_name = gethostname(host, sizeof(host)) == 0 ? host : "",
@@ -253,6 +259,10 @@ static void set_info(struct recording_reader *reader)
 	};
 
 	host[sizeof(host) - 1] = '\0';
+	if (recovered) {
+		info.host_name = recovered->host_name;
+		info.process_name = recovered->process_name;
+	}
 	ops_builder_info(reader->builder, &info);
 }
 
@@ -329,7 +339,8 @@ static struct recording_reader *reader_of(struct ops_recording *recording)
 	if (!reader)
 		return NULL;
 	reader->recording = recording;
-	reader->clock = ops_clock_map_between(recording->start, recording->stop);
+	reader->clock = recording->recovered ? recording->recovered->clock
+	                                     : ops_clock_map_between(recording->start, recording->stop);
 	reader->stop_ns = ops_clock_to_ns(&reader->clock, recording->stop.ticks);
 	reader->builder = ops_builder_new();
 	if (!recording_prepare(reader)) {
@@ -360,7 +371,7 @@ static bool read_all(struct recording_reader *reader)
 	if (!recording_devices_finish(&reader->devices))
 		return false;
 	number = recording_number_tracks(reader);
-	if (!recording_coroutines_finish(&reader->coroutines, getpid(), &number))
+	if (!recording_coroutines_finish(&reader->coroutines, recording_pid(reader), &number))
 		return false;
 	set_info(reader);
 	if (recording_out_of_memory(reader))

@@ -17,6 +17,8 @@ void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread)
 	block->epoch = epoch;
 	block->thread = thread;
 	block->bytes = OPS_BLOCK_BYTES;
+	block->sequence = 0;
+	block->lost = 0;
 	memset(block->reserved, 0, sizeof(block->reserved));
 	block->next = NULL;
 	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED); /* a stop may look; the session's lock orders the rest */

@@ -2,7 +2,7 @@
  *
  * fork() in mid-recording. The parent goes on as if nothing had happened. In the child only the forking thread lives:
  * the session, its records and the other threads are dropped, and it can start a session of its own. Ranges that are
- * open at the fork may be closed in the child, so their blocks stay, in limbo.
+ * open at the fork may be closed in the child, so their blocks stay, in limbo; those in the parent's recording file as copies.
  */
 #include "record/recorder.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "record/pool.h"
+#include "record/spill.h"
 
 /* No other thread is changing anything of ours at the moment of the fork. */
 static void fork_before(void)
@@ -18,12 +19,14 @@ static void fork_before(void)
 	pthread_mutex_lock(&ops_recorder.lock);
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
 		pthread_mutex_lock(&thread->names_lock);
+	ops_spill_lock();
 	ops_pool_lock();
 }
 
 static void unlock_all(void)
 {
 	ops_pool_unlock();
+	ops_spill_unlock();
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
 		pthread_mutex_unlock(&thread->names_lock);
 	pthread_mutex_unlock(&ops_recorder.lock);
@@ -65,6 +68,8 @@ static void fork_drop_session(void)
 		recording->shares = share->next;
 		drop_share(share);
 	}
+	if (recording)
+		ops_spill_forget(recording->spill);
 	ops_free(recording);
 }
 
@@ -73,6 +78,7 @@ static void in_child(void)
 	struct recorder_thread *self = ops_this_thread;
 	struct recorder_thread *next;
 
+	ops_pool_leave_files();
 	unlock_all();
 	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
 	for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = next) {

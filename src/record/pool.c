@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The block pool (pool.h). A chunk stands in one of three lists, by how many of its blocks are free: all, some, none.
+ * The block pool (pool.h). A chunk is in one of three lists, by how many of its blocks are free: all, some, none. Those of the
+ * file in use that have a free block are in a separate list, those of earlier files with the ones that have none.
  */
 #include "record/pool.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -29,17 +36,30 @@
 #define CHUNK_BLOCKS 32u
 #define ALL_FREE UINT32_MAX
 #define PAGE_BYTES 4096u
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* Free blocks that may stay in memory while no session runs. */
 #define WARM_BLOCKS 64u
 
 _Static_assert(CHUNK_BYTES == (size_t)CHUNK_BLOCKS * OPS_BLOCK_BYTES, "a bit for each block");
 
+struct ops_pool_file {
+	int fd; /* -1 in a child of fork */
+	int error;
+	bool trimmed;
+	uint32_t references;
+	uint64_t bytes;
+};
+
 struct chunk {
 	struct chunk *previous;
 	struct chunk *next;
 	struct chunk **list; /* where it stands now */
 	char *base;
+	struct ops_pool_file *file; /* that it is a mapping of; NULL: memory */
+	uint64_t offset;            /* in the file */
 	uint32_t free;  /* one bit a block */
 	uint32_t clean; /* free blocks that hold no memory: never touched, or given back to the system */
 };
@@ -49,6 +69,8 @@ static struct {
 	struct chunk *empty;   /* all blocks free */
 	struct chunk *partial; /* some */
 	struct chunk *full;    /* none; listed for leak checkers, which do not look into blocks */
+	struct chunk *filed;   /* of the file, some or all */
+	struct ops_pool_file *file; /* where blocks come from; NULL: memory */
 	size_t empty_count;
 	size_t empty_keep; /* as many empty chunks stay mapped */
 	size_t chunk_count;
@@ -74,6 +96,8 @@ static void enlist(struct chunk *chunk)
 {
 	struct chunk **list = chunk->free == ALL_FREE ? &pool.empty : chunk->free ? &pool.partial : &pool.full;
 
+	if (chunk->file)
+		list = chunk->free && chunk->file == pool.file ? &pool.filed : &pool.full;
 	if (chunk->list == list)
 		return;
 	unlist(chunk);
@@ -106,22 +130,83 @@ static struct chunk *map_chunk(void)
 	return chunk;
 }
 
+/* Allocates the next part of the file. An errno, 0 when it is done. */
+static int grow_file(struct ops_pool_file *file)
+{
+	struct rlimit limit;
+	int error;
+
+	/* To pass it is a signal that kills. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && file->bytes + CHUNK_BYTES > limit.rlim_cur)
+		return EFBIG;
+	do
+		error = posix_fallocate(file->fd, (off_t)file->bytes, CHUNK_BYTES);
+	while (error == EINTR);
+	return error;
+}
+
+/* Maps the next part of the file in use. NULL when that cannot be: then the file is not in use any more. */
+static struct chunk *map_file_chunk(void)
+{
+	struct ops_pool_file *file = pool.file;
+	struct chunk *chunk = ops_alloc_zeroed(1, sizeof(*chunk));
+	char *base = chunk ? ops_pages_map(CHUNK_BYTES) : NULL;
+
+	file->error = base ? grow_file(file) : ENOMEM;
+	/* Replaces pages that are aligned. */
+	if (!file->error &&
+	    mmap(base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, (off_t)file->bytes) == MAP_FAILED)
+		file->error = errno;
+	/* A file system that promised space and has none says so here, and not by a signal; before Linux 5.14 nobody asks. */
+	if (!file->error && madvise(base, CHUNK_BYTES, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
+		file->error = errno == EFAULT ? ENOSPC : errno;
+	if (file->error) {
+		ops_pages_unmap(base, CHUNK_BYTES);
+		ops_free(chunk);
+		pool.file = NULL;
+		return NULL;
+	}
+	POISON(base, CHUNK_BYTES);
+	chunk->base = base;
+	chunk->file = file;
+	chunk->offset = file->bytes;
+	chunk->free = ALL_FREE;
+	file->bytes += CHUNK_BYTES;
+	file->references++;
+	pool.chunk_count++;
+	enlist(chunk);
+	return chunk;
+}
+
+static void pool_unref_file(struct ops_pool_file *file)
+{
+	if (!file || --file->references)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	ops_free(file);
+}
+
 static void unmap_chunk(struct chunk *chunk)
 {
 	unlist(chunk);
 	pool.chunk_count--;
 	UNPOISON(chunk->base, CHUNK_BYTES);
 	ops_pages_unmap(chunk->base, CHUNK_BYTES);
+	pool_unref_file(chunk->file);
 	ops_free(chunk);
 }
 
 struct ops_block *ops_pool_take(void)
 {
 	struct ops_block *block = NULL;
-	struct chunk *chunk;
+	struct chunk *chunk = NULL;
 
 	pthread_mutex_lock(&pool.lock);
-	chunk = pool.partial ? pool.partial : pool.empty ? pool.empty : map_chunk();
+	if (pool.file)
+		chunk = pool.filed ? pool.filed : map_file_chunk();
+	if (!chunk)
+		chunk = pool.partial ? pool.partial : pool.empty ? pool.empty : map_chunk();
 	if (chunk) {
 		uint32_t index = (uint32_t)__builtin_ctz(chunk->free);
 
@@ -147,11 +232,13 @@ void ops_pool_give(struct ops_block *block)
 		ops_free(block);
 		return;
 	}
-	POISON(block, OPS_BLOCK_BYTES);
 	pthread_mutex_lock(&pool.lock);
+	if (chunk->file && chunk->file == pool.file)
+		block->magic = block->count = 0; /* what it held is not part of the recording */
+	POISON(block, OPS_BLOCK_BYTES);
 	chunk->free |= 1u << (((size_t)((char *)block - chunk->base)) / OPS_BLOCK_BYTES);
 	enlist(chunk);
-	if (chunk->free == ALL_FREE && pool.empty_count > pool.empty_keep)
+	if (chunk->free == ALL_FREE && (chunk->file ? chunk->file != pool.file : pool.empty_count > pool.empty_keep))
 		unmap_chunk(chunk);
 	pthread_mutex_unlock(&pool.lock);
 }
@@ -172,6 +259,10 @@ bool ops_pool_prefault(uint64_t bytes)
 	bool done = true;
 
 	pthread_mutex_lock(&pool.lock);
+	while (pool.file && pool.file->bytes / CHUNK_BYTES < chunks)
+		map_file_chunk();
+	if (pool.filed)
+		chunks = 0;
 	while (done && pool.empty_count < chunks)
 		done = map_chunk() != NULL;
 	for (struct chunk *chunk = pool.empty; chunk; chunk = chunk->next) {
@@ -221,6 +312,151 @@ void ops_pool_settle(void)
 		unmap_chunk(chunk);
 	}
 	pthread_mutex_unlock(&pool.lock);
+}
+
+struct ops_pool_file *ops_pool_file_new(int fd_taken)
+{
+	struct ops_pool_file *file = ops_alloc_zeroed(1, sizeof(*file));
+
+	if (!file) {
+		close(fd_taken);
+		return NULL;
+	}
+	file->fd = fd_taken;
+	file->references = 1;
+	return file;
+}
+
+void ops_pool_file_unlock(const struct ops_pool_file *file)
+{
+	flock(file->fd, LOCK_UN);
+}
+
+void ops_pool_file_unref(struct ops_pool_file *file)
+{
+	pthread_mutex_lock(&pool.lock);
+	pool_unref_file(file);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void ops_pool_use_file(struct ops_pool_file *file)
+{
+	struct chunk *chunk;
+
+	pthread_mutex_lock(&pool.lock);
+	pool.file = file;
+	while ((chunk = pool.filed)) { /* of the file before, if it is not this one */
+		if (chunk->free == ALL_FREE)
+			unmap_chunk(chunk);
+		else
+			enlist(chunk);
+	}
+	pthread_mutex_unlock(&pool.lock);
+}
+
+int ops_pool_file_error(const struct ops_pool_file *file)
+{
+	int error;
+
+	pthread_mutex_lock(&pool.lock);
+	error = file->error;
+	pthread_mutex_unlock(&pool.lock);
+	return error;
+}
+
+bool ops_pool_is_in_file(const struct ops_block *block)
+{
+	const struct chunk *chunk = block->home;
+
+	return chunk && chunk->file;
+}
+
+bool ops_pool_is_current(const struct ops_block *block)
+{
+	const struct chunk *chunk = block->home;
+	bool current;
+
+	pthread_mutex_lock(&pool.lock);
+	current = chunk && chunk->file == pool.file;
+	pthread_mutex_unlock(&pool.lock);
+	return current;
+}
+
+static bool is_mapped(const struct ops_pool_file *file, uint64_t offset)
+{
+	for (const struct chunk *chunk = pool.full; chunk; chunk = chunk->next)
+		if (chunk->file == file && chunk->offset == offset)
+			return true;
+	return false;
+}
+
+/* The pages read as zeros from here on. */
+static void punch(const struct ops_pool_file *file, uint64_t offset, uint64_t bytes)
+{
+	if (fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) != 0)
+		return; /* a file system that cannot: the space is free when the last block is */
+}
+
+static void trim_file(struct ops_pool_file *file)
+{
+	for (uint64_t offset = 0; offset < file->bytes; offset += CHUNK_BYTES)
+		if (!is_mapped(file, offset))
+			punch(file, offset, CHUNK_BYTES);
+	file->trimmed = true;
+}
+
+void ops_pool_trim_files(void)
+{
+	struct stat seen;
+
+	pthread_mutex_lock(&pool.lock);
+	for (struct chunk *chunk = pool.full; chunk; chunk = chunk->next) {
+		struct ops_pool_file *file = chunk->file;
+
+		if (!file || file == pool.file || file->fd < 0 || fstat(file->fd, &seen) != 0 || seen.st_nlink)
+			continue;
+		if (!file->trimmed)
+			trim_file(file);
+		for (uint32_t i = 0; i < CHUNK_BLOCKS; i++)
+			if (chunk->free >> i & 1)
+				punch(file, chunk->offset + (uint64_t)i * OPS_BLOCK_BYTES, OPS_BLOCK_BYTES);
+	}
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void leave_files(struct chunk *chunk)
+{
+	for (; chunk; chunk = chunk->next) {
+		if (!chunk->file || chunk->file->fd < 0)
+			continue;
+		/* Where the system refuses a copy, what is in the blocks is not worth a write to the parent's file. */
+		if (mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, chunk->file->fd,
+		         (off_t)chunk->offset) == MAP_FAILED)
+			mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+	}
+}
+
+static void close_files(struct chunk *chunk)
+{
+	for (; chunk; chunk = chunk->next) {
+		if (chunk->file && chunk->file->fd >= 0) {
+			close(chunk->file->fd);
+			chunk->file->fd = -1;
+		}
+	}
+}
+
+void ops_pool_leave_files(void)
+{
+	struct chunk *chunk;
+
+	leave_files(pool.filed);
+	leave_files(pool.full);
+	close_files(pool.filed);
+	close_files(pool.full);
+	pool.file = NULL;
+	while ((chunk = pool.filed))
+		enlist(chunk);
 }
 
 void ops_pool_lock(void)

@@ -12,6 +12,9 @@
  * system by whole chunks: threads fill a chunk at about the same time, and the reader, which goes by time, is done with
  * it at about the same time.
  *
+ * While a session keeps a recording file (spill.h), blocks come from chunks that are shared mappings of it. Their space is
+ * allocated before they are mapped: a page of a sparse file that finds the disk full would kill the program.
+ *
  * Any thread; one lock, slow path only.
  */
 #ifndef OPS_RECORD_POOL_H
@@ -33,6 +36,27 @@ bool ops_pool_prefault(uint64_t bytes);
 
 /* The session is over: free memory goes back to the system, but for one chunk and as much in chunks that are in use. */
 void ops_pool_settle(void);
+
+/* A file that blocks come from. Counted: by its maker and by each of its chunks. */
+struct ops_pool_file;
+
+/* Owns the descriptor from here on; NULL, and it is closed, when memory is out. */
+struct ops_pool_file *ops_pool_file_new(int fd_taken);
+void ops_pool_file_unref(struct ops_pool_file *file);
+/* Gives up the lock on the file (flock), which its maker took. */
+void ops_pool_file_unlock(const struct ops_pool_file *file);
+/* From here on blocks come from the file, from its start on; NULL: from memory. A file that cannot grow any more is left for memory. */
+void ops_pool_use_file(struct ops_pool_file *file);
+/* Why the file could not grow: an errno; 0: it could. */
+int ops_pool_file_error(const struct ops_pool_file *file);
+/* Whether the block lies in a file, and whether it lies where blocks come from now. */
+bool ops_pool_is_in_file(const struct ops_block *block);
+bool ops_pool_is_current(const struct ops_block *block);
+/* Gives the space of files that are removed back to the system, but for the blocks in use: as long as a thread has one, the system
+ * keeps the rest, too. */
+void ops_pool_trim_files(void);
+/* In a child of fork, with the pool locked: its blocks become copies that the parent does not see. */
+void ops_pool_leave_files(void);
 
 /* Around fork: no other thread is inside the pool when the child is made. */
 void ops_pool_lock(void);

@@ -26,6 +26,7 @@ struct recorder_thread {
 	struct recorder_thread *previous;
 	struct recorder_thread *next;
 	int64_t tid;
+	uint32_t noted_torch_number; /* in the session's recording file */
 	bool joined;                /* a share was made for hot.epoch; only the thread itself looks */
 	bool collected;             /* what it recorded in hot.epoch was collected; with recorder.lock */
 	struct ops_share *share;    /* NULL unless part of the session in progress */
@@ -52,6 +53,7 @@ struct recorder {
 	struct recorder_thread *threads;
 	struct ops_block *limbo;
 	uint32_t last_thread;
+	uint32_t last_block; /* that threads began to fill in the session in progress */
 	/* Relaxed atomics that order nothing. */
 	uint64_t full;         /* the session that has no room for another block, 0 none: saves the lock */
 	uint64_t lost_nowhere; /* records of threads that could not be registered */

@@ -58,6 +58,15 @@ struct ops_function_names {
 };
 
 struct ops_activities;
+struct ops_spill;
+
+/* What is known of the process that made a recording which was read from its file. */
+struct ops_recovered {
+	struct ops_clock_map clock;
+	int64_t pid;
+	char host_name[256];
+	char process_name[64];
+};
 
 struct ops_recording {
 	struct ops_clock_pair start;
@@ -75,6 +84,8 @@ struct ops_recording {
 	OPS_ARRAY(struct ops_function_names) functions;
 	int64_t *pair_times_ns; /* see ops_recording_set_pair_times; owned */
 	size_t pair_count;
+	struct ops_spill *spill; /* the recording file (spill.h), owned; NULL none */
+	struct ops_recovered *recovered; /* of a recording that was read from a file: what a live one asks the process; else NULL. Owned */
 	struct ops_activities *activities; /* of devices (activities.h), owned; NULL when no collector ran */
 	/* What the reader made before memory ran out, from where it continues (read/recording.c); NULL before the first block is
 	 * dropped. */

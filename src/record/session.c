@@ -21,6 +21,7 @@
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"
+#include "record/spill.h"
 
 static struct ops_session *handle_of(uint64_t session)
 {
@@ -137,7 +138,8 @@ static bool collect_block(struct recorder_thread *thread, struct ops_share *shar
 
 	if (!ops_block_count(block))
 		return true;
-	copy = leaving && ops_block_open(block) ? NULL : ops_block_pack(block);
+	/* A block of a recording file stays what it is: the file is to keep what is in it. */
+	copy = leaving && (ops_block_open(block) || ops_pool_is_in_file(block)) ? NULL : ops_block_pack(block);
 	if (copy) {
 		ops_share_append(share, copy);
 		if (leaving)
@@ -200,6 +202,7 @@ static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes
 		ops_recorder.session = session;
 		ops_recorder.recording = recording;
 		ops_recorder.max_bytes = max_bytes;
+		ops_recorder.last_block = 0;
 		ops_recorder.bytes = ops_recorder_sweep() * OPS_BLOCK_BYTES;
 		__atomic_store_n(&ops_recorder.full, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&ops_recorder.lost_nowhere, 0, __ATOMIC_RELAXED);
@@ -239,7 +242,32 @@ static struct ops_recording *close_session(void)
 	ops_recorder_sweep();
 	ops_recorder.session = 0;
 	ops_recorder.recording = NULL;
+	ops_spill_stop(recording->spill);
 	return recording;
+}
+
+/* False when memory is out. */
+static bool session_start_spill(struct ops_recording *recording, const struct ops_record_options *options)
+{
+	recording->spill = ops_spill_new(&(struct ops_spill_options){
+		.path = options->spill_path,
+		.keep = options->keep_spill,
+		.args_are_inputs = recording->args_are_inputs,
+		.session = recording->epoch,
+		.start = recording->start,
+	});
+	return recording->spill != NULL;
+}
+
+enum ops_code ops_session_spill_problem(const struct ops_session *session, struct ops_error *error)
+{
+	enum ops_code code = OPS_OK;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(session))
+		code = ops_spill_problem(ops_recorder.recording->spill, error);
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return code;
 }
 
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
@@ -260,11 +288,16 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 		ops_free(recording);
 		return ops_fault(error, OPS_BUSY, "cannot start a session: another one is recording");
 	}
+	recording->args_are_inputs = options && options->args_are_inputs;
+	recording->start = ops_clock_pair_now();
+	if (options && options->spill_path && !session_start_spill(recording, options)) {
+		ops_session_discard(handle_of(session));
+		return ops_fault_memory(error);
+	}
 	if (prefault_bytes && !ops_pool_prefault(prefault_bytes < max_bytes ? prefault_bytes : max_bytes)) {
 		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}
-	recording->args_are_inputs = options && options->args_are_inputs;
 	recording->start = ops_clock_pair_now();
 	*ret_session = handle_of(session);
 	ops_session_resume(*ret_session);
@@ -351,6 +384,8 @@ void ops_thread_name(int64_t tid, const char *bytes, size_t size)
 		link = session_find_name(name->tid);
 		old = *link;
 		name->next = old ? old->next : NULL;
+		if (!old || old->size != size || memcmp(old->bytes, bytes, size) != 0)
+			ops_spill_thread_name(ops_recorder.session, name->tid, (struct ops_string){bytes, size});
 		*link = name;
 		name = NULL;
 	}

@@ -16,6 +16,7 @@
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"
+#include "record/spill.h"
 
 void ops_share_append(struct ops_share *share, struct ops_block *block)
 {
@@ -120,6 +121,8 @@ void ops_recording_free(struct ops_recording *recording)
 	OPS_ARRAY_RELEASE(&recording->functions);
 	ops_free(recording->pair_times_ns);
 	ops_activities_free(recording->activities);
+	ops_spill_free(recording->spill);
+	ops_free(recording->recovered);
 	ops_free(recording);
 	pthread_mutex_lock(&ops_recorder.lock);
 	idle = !ops_recorder.session;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "record/block.h"
 #include "record/pool.h"
+#include "record/spill.h"
 
 /* The round of thread destructors in which a thread is forgotten. */
 #define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
@@ -159,6 +160,19 @@ static struct ops_share *new_share(const struct recorder_thread *thread)
 	return share;
 }
 
+/* Describes the thread in the session's recording file. */
+static void thread_note(struct recorder_thread *thread, uint64_t epoch)
+{
+	char name[17] = "";
+
+	if (!ops_spill_is_on(epoch))
+		return;
+	prctl(PR_GET_NAME, name, 0, 0, 0);
+	thread->noted_torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
+	ops_spill_thread(epoch, thread->hot.number, thread->noted_torch_number, thread->tid,
+	                 (struct ops_string){name, strlen(name)});
+}
+
 /* Makes the thread part of session `epoch`; false when that is not being recorded any more. Without memory for a share
  * it is part of it all the same, so that its losses are counted, and the next record tries again. */
 static bool thread_join(struct recorder_thread *thread, uint64_t epoch)
@@ -182,6 +196,8 @@ static bool thread_join(struct recorder_thread *thread, uint64_t epoch)
 	pthread_mutex_unlock(&ops_recorder.lock);
 	if (share && !joined)
 		ops_share_free(share);
+	else if (share)
+		thread_note(thread, epoch);
 	return joined;
 }
 
@@ -196,7 +212,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	struct ops_thread *hot = &thread->hot;
 	struct ops_block *old = hot->block;
 	bool filled = old && old->epoch == epoch;
-	bool reuse = old && !filled && !ops_block_open(old);
+	bool reuse = old && !filled && !ops_block_open(old) && ops_pool_is_current(old);
 	struct ops_block *block = reuse ? old : ops_pool_take();
 	bool over, taken = false;
 
@@ -213,6 +229,8 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 		else if (!reuse)
 			ops_recorder_retire(old);
 		ops_block_init(block, epoch, hot->number);
+		block->sequence = ops_recorder.last_block++;
+		block->lost = hot->lost;
 		hot->block = block;
 		hot->reserved_slots = 0;
 		hot->payload_start = OPS_BLOCK_BYTES;
@@ -220,6 +238,8 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	pthread_mutex_unlock(&ops_recorder.lock);
 	if (block && !taken && !reuse)
 		ops_pool_give(block);
+	else if (taken)
+		ops_spill_block(epoch, block);
 	*ret_over = over;
 	return taken;
 }
@@ -228,6 +248,8 @@ static void count_lost(struct ops_thread *hot)
 {
 	/* The thread alone writes it; the stop reads it. */
 	__atomic_store_n(&hot->lost, hot->lost + 1, __ATOMIC_RELAXED);
+	if (hot->block && hot->block->epoch == hot->epoch)
+		hot->block->lost = hot->lost; /* for the readers of recording files */
 }
 
 static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, size_t payload_bytes)
@@ -308,6 +330,11 @@ static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t na
 		if (thread->share) /* else stopped since, or without memory from the beginning */
 			id = thread_add_name(thread->share, name, overload);
 		pthread_mutex_unlock(&thread->names_lock);
+	}
+	if (id && ops_spill_is_on(epoch)) {
+		if (thread->noted_torch_number != __atomic_load_n(&hot->torch_number, __ATOMIC_RELAXED))
+			thread_note(thread, epoch); /* torch has come to run on it */
+		ops_spill_name(epoch, hot->number, id, name, overload);
 	}
 	if (!id)
 		count_lost(hot);

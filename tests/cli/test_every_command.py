@@ -50,8 +50,8 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py.
-OTHERS = {"run", "serve", "doctor", "tui"}
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py, tests/python/test_spill.py.
+OTHERS = {"run", "serve", "doctor", "tui", "recover"}
 
 
 def test_every_command_is_in_the_tables():
@@ -99,7 +99,7 @@ def words_of(command, first="a.pt.trace.json"):
     return [*words, *extra, first, *second]
 
 
-@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "serve"}))
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "serve", "recover"}))
 def test_help_has_an_example_and_errors_their_statuses(opstrobe, traces, command):
     for asked in [[command, "--help"], [command, "-h"], ["help", command]]:
         process = opstrobe(*asked, cwd=traces)
@@ -109,7 +109,7 @@ def test_help_has_an_example_and_errors_their_statuses(opstrobe, traces, command
         assert all(len(line) < 100 for line in process.stdout.splitlines())
     if command in TABLES:
         assert "--format text|json|csv|markdown" in process.stdout
-    if command == "serve":
+    if command in OTHERS:
         return
     process = opstrobe(*words_of(command), "--no-such-option", cwd=traces)
     assert process.returncode == USAGE and "no-such-option" in process.stderr and not process.stdout

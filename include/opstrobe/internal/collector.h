@@ -128,7 +128,9 @@ struct ops_block {
 	uint32_t thread;        /* struct ops_thread.number */
 	uint32_t count;         /* published slots; release store by the owner, acquire load by the drain */
 	uint32_t bytes;         /* size of the block: OPS_BLOCK_BYTES, less for a packed copy */
-	uint32_t reserved[5];
+	uint32_t sequence;      /* the core's: place among the blocks of the session */
+	uint64_t lost;          /* records that the thread could not keep in this session so far; its owner writes it */
+	uint32_t reserved[2];
 	void *home;             /* the core's: the chunk of memory that the block is carved from */
 	struct ops_block *next; /* the core's: the list that the block is on */
 	struct ops_slot slots[];

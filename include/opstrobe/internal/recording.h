@@ -73,6 +73,21 @@ struct ops_recorded_function {
 /* Adds to a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
 bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
 
+/* The following are for sessions with a recording file, which get at once what others get at the stop. In others they do
+ * nothing. Whether there is such a session: */
+bool ops_session_wants_notes(void);
+/* The function that slots of kind OPS_SLOT_PYTHON will name: 1, 2, … in order. */
+void ops_session_note_function(uint32_t number, const struct ops_recorded_function *function);
+/* The module that slots of kind OPS_SLOT_MODULE will name, and its number among those of its class. */
+void ops_session_note_module(uint32_t id, uint32_t number, struct ops_text name, struct ops_text class_name);
+/* All modules known so far, and the ids that slots name them by. */
+void ops_session_note_modules(const struct ops_recorded_module *modules, const uint32_t *ids, size_t count);
+/* Metadata of the trace to come. */
+void ops_session_note_metadata(const char *key, size_t key_bytes, const char *json, size_t json_bytes);
+
+/* Removes the file of a recording that was made with keep_spill, and is freed. */
+bool ops_recording_file_remove(const char *path);
+
 /* Says how long it was, in ns, between the events of each pair that named values speak of (OPS_VALUE_PAIR); OPS_COUNT_UNKNOWN where
  * it is not known. Copied; at most once for a recording. OPS_NO_MEMORY, and then none of them is known. */
 enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A recording file becomes a recording, and that a trace (recovery.h). Nothing in the file is trusted: what a process that is
+ * killed leaves is complete up to the counts that it published, but files are cut short, copied while they grow, and damaged.
+ *
+ *     units ── blocks ─▶ slots whose times make sense ─▶ shares ─┐
+ *        └──── parts of the log ─▶ one text ─▶ recovery_log ─────┴─▶ recording ─▶ trace
+ *
+ * Blocks are read before the log: of a process that still records, a name is in the log before a slot has it.
+ */
+#include "read/recovery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/fault.h"
+#include "read/recovery_log.h"
+#include "record/recorder.h"
+#include "record/spill.h"
+#include "record/spill_format.h"
+
+#define BLOCK_SLOTS ((OPS_BLOCK_BYTES - sizeof(struct ops_block)) / sizeof(struct ops_slot))
+
+/* Times that make sense: ten years before and after the start. */
+#define FAR_NS 3.2e17
+
+struct part {
+	uint64_t unit;
+	uint32_t sequence;
+};
+
+struct recovery {
+	const struct ops_recovery_source *source;
+	uint64_t unit_count; /* the last one may be incomplete */
+	uint64_t session;
+	struct ops_spill_header header;
+	struct ops_recording *recording;
+	struct ops_clock_map clock;
+	OPS_ARRAY(struct ops_block *) blocks; /* in order of their sequence once they are sorted */
+	struct ops_buffer text; /* of the log */
+	struct ops_recovery_log log;
+	uint64_t last_ticks;
+	uint64_t missing; /* slots that make no sense or are cut off */
+	bool is_torn;
+};
+
+/* --- units ---------------------------------------------------------------------------------------------------------- */
+
+/* Reads what there is of a unit from its start, `size` bytes at most; the rest is zeros. */
+static enum ops_code read_unit(const struct recovery *recovery, uint64_t unit, void *out, size_t size, size_t *ret_got,
+                               struct ops_error *error)
+{
+	const struct ops_recovery_source *source = recovery->source;
+	uint64_t offset = unit * OPS_BLOCK_BYTES;
+	size_t wanted = source->size - offset < size ? (size_t)(source->size - offset) : size, got = 0;
+
+	if (source->fd < 0) {
+		memcpy(out, source->bytes + offset, wanted);
+		got = wanted;
+	}
+	while (got < wanted) {
+		ssize_t more = pread(source->fd, (char *)out + got, wanted - got, (off_t)(offset + got));
+
+		if (more < 0 && errno == EINTR)
+			continue;
+		if (more < 0)
+			return ops_fault_errno(error, errno, "cannot read");
+		if (more == 0)
+			break;
+		got += (size_t)more;
+	}
+	memset((char *)out + got, 0, size - got);
+	*ret_got = got;
+	return OPS_OK;
+}
+
+static enum ops_code read_header(struct recovery *recovery, struct ops_error *error)
+{
+	struct ops_spill_header *header = &recovery->header;
+	struct ops_block head;
+	char unit[sizeof(head) + sizeof(*header)];
+	size_t got;
+	enum ops_code code = read_unit(recovery, 0, unit, sizeof(unit), &got, error);
+
+	if (code)
+		return code;
+	memcpy(&head, unit, sizeof(head));
+	memcpy(header, unit + sizeof(head), sizeof(*header));
+	if (got < sizeof(unit) || head.magic != OPS_SPILL_MAGIC)
+		return ops_fault(error, OPS_CORRUPT, "not a recording file");
+	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
+	header->opstrobe_version[sizeof(header->opstrobe_version) - 1] = '\0';
+	header->process_name[sizeof(header->process_name) - 1] = '\0';
+	header->host_name[sizeof(header->host_name) - 1] = '\0';
+	if (header->byte_order != OPS_SPILL_BYTE_ORDER)
+		return ops_fault(error, OPS_UNSUPPORTED, "it was written by a machine with another order of bytes");
+	if (header->version != OPS_SPILL_VERSION || head.abi != OPS_COLLECTOR_ABI ||
+	    header->slot_bytes != sizeof(struct ops_slot)) {
+		ops_make_plain(header->opstrobe_version);
+		return ops_fault(error, OPS_UNSUPPORTED, "it has another format: Opstrobe %s wrote it; recover it with that version",
+		                 header->opstrobe_version);
+	}
+	recovery->session = head.epoch;
+	return OPS_OK;
+}
+
+/* --- clocks --------------------------------------------------------------------------------------------------------- */
+
+static bool is_later(const struct ops_clock_pair *pair, const struct ops_clock_pair *start)
+{
+	return pair->ticks > start->ticks && pair->monotonic_ns > start->monotonic_ns;
+}
+
+/* The pair to measure the rate of the ticks to: of this moment if it is the same counter, else the last one known. */
+static struct ops_clock_pair latest_pair(const struct recovery *recovery)
+{
+	struct ops_clock_pair now = ops_clock_pair_of_tsc();
+	char boot_id[40];
+
+	ops_spill_boot_id(boot_id);
+	if (boot_id[0] && strcmp(boot_id, recovery->header.boot_id) == 0 && is_later(&now, &recovery->header.start))
+		return now;
+	return is_later(&recovery->log.last_clock, &recovery->header.start) ? recovery->log.last_clock : recovery->header.start;
+}
+
+static enum ops_code find_clock(struct recovery *recovery, struct ops_error *error)
+{
+	const struct ops_spill_header *header = &recovery->header;
+	struct ops_clock_pair first = header->first.ticks && is_later(&header->start, &header->first) ? header->first
+	                                                                                              : header->start;
+	struct ops_clock_pair last = latest_pair(recovery);
+	double rate = 1;
+
+	if (header->tsc && is_later(&last, &first))
+		rate = (double)(last.monotonic_ns - first.monotonic_ns) / (double)(last.ticks - first.ticks);
+	/* 20 MHz to 50 GHz, as when the recorder chose the clock, and a wall clock within a century of 1970. */
+	if (!(rate > 0.02 && rate < 50) || header->start.wall_ns < 0 || header->start.wall_ns > INT64_C(4000000000000000000))
+		return ops_fault(error, OPS_CORRUPT, "its clocks make no sense");
+	recovery->clock = (struct ops_clock_map){header->start.ticks, header->start.wall_ns, rate};
+	return OPS_OK;
+}
+
+static bool makes_sense(const struct recovery *recovery, uint64_t ticks)
+{
+	double ns = (double)(int64_t)(ticks - recovery->clock.base_ticks) * recovery->clock.ns_per_tick;
+
+	return ns > -FAR_NS && ns < FAR_NS;
+}
+
+static void note_ticks(struct recovery *recovery, uint64_t ticks)
+{
+	if ((int64_t)(ticks - recovery->last_ticks) > 0)
+		recovery->last_ticks = ticks;
+}
+
+/* --- blocks --------------------------------------------------------------------------------------------------------- */
+
+/* Whether a slot can be shown; what is not known of it when its end is cut off is taken from it. */
+static bool check_slot(struct recovery *recovery, struct ops_slot *slot, size_t got)
+{
+	if (!makes_sense(recovery, slot->start_ticks))
+		return false;
+	note_ticks(recovery, slot->start_ticks);
+	if (ops_slot_is_memory(slot))
+		return true;
+	if (slot->payload && (size_t)slot->payload + slot->payload_bytes > got)
+		return false;
+	if (slot->forward_thread > INT32_MAX)
+		slot->forward_thread = 0;
+	if (slot->end_ticks && !makes_sense(recovery, slot->end_ticks))
+		return false;
+	if (slot->end_ticks)
+		note_ticks(recovery, slot->end_ticks);
+	return true;
+}
+
+/* Keeps the slots of a block that make sense; `got` bytes of it were there. */
+static void check_slots(struct recovery *recovery, struct ops_block *block, size_t got)
+{
+	size_t there = got < sizeof(*block) ? 0 : (got - sizeof(*block)) / sizeof(struct ops_slot);
+	uint32_t count = 0;
+
+	if (block->count > BLOCK_SLOTS) {
+		recovery->is_torn = true;
+		block->count = BLOCK_SLOTS;
+	}
+	for (uint32_t i = 0; i < block->count; i++) {
+		if (i < there && check_slot(recovery, &block->slots[i], got))
+			block->slots[count++] = block->slots[i];
+		else
+			recovery->missing++;
+	}
+	block->count = count;
+	block->bytes = OPS_BLOCK_BYTES;
+	block->home = NULL;
+	block->next = NULL;
+}
+
+static enum ops_code recovery_read_block(struct recovery *recovery, uint64_t unit, struct ops_error *error)
+{
+	struct ops_block *block = ops_alloc(OPS_BLOCK_BYTES), **added;
+	enum ops_code code;
+	size_t got;
+
+	if (!block)
+		return ops_fault_memory(error);
+	code = read_unit(recovery, unit, block, OPS_BLOCK_BYTES, &got, error);
+	if (!code) {
+		check_slots(recovery, block, got);
+		added = OPS_ARRAY_PUSH(&recovery->blocks);
+		if (added) {
+			*added = block;
+			return OPS_OK;
+		}
+		code = ops_fault_memory(error);
+	}
+	ops_free(block);
+	return code;
+}
+
+static enum ops_code read_blocks(struct recovery *recovery, struct ops_error *error)
+{
+	struct ops_block head;
+	enum ops_code code = OPS_OK;
+	size_t got;
+
+	for (uint64_t unit = 1; !code && unit < recovery->unit_count; unit++) {
+		code = read_unit(recovery, unit, &head, sizeof(head), &got, error);
+		if (code || head.magic == 0 || head.magic == OPS_SPILL_LOG_MAGIC)
+			continue;
+		if (head.magic == OPS_BLOCK_MAGIC && head.epoch == recovery->session)
+			code = recovery_read_block(recovery, unit, error);
+		else
+			recovery->is_torn = true;
+	}
+	return code;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct ops_block *left = *(const struct ops_block *const *)a, *right = *(const struct ops_block *const *)b;
+
+	return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
+}
+
+/* Gives each block to the share of its thread. Blocks that are given are NULL. */
+static bool share_blocks(struct recovery *recovery)
+{
+	if (recovery->blocks.count)
+		qsort(recovery->blocks.items, recovery->blocks.count, sizeof(struct ops_block *), compare_blocks);
+	for (size_t i = 0; i < recovery->blocks.count; i++) {
+		struct ops_block *block = recovery->blocks.items[i];
+		struct ops_share *share = ops_recovery_log_share(&recovery->log, block->thread);
+
+		if (!share)
+			return false;
+		/* Each block has what its thread had lost by then. */
+		if (block->lost > (share->last ? share->last->lost : 0))
+			recovery->recording->lost += block->lost - (share->last ? share->last->lost : 0);
+		else if (share->last)
+			block->lost = share->last->lost;
+		ops_share_append(share, block);
+		recovery->recording->slot_count += block->count;
+		recovery->blocks.items[i] = NULL;
+	}
+	return true;
+}
+
+/* --- the log -------------------------------------------------------------------------------------------------------- */
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *left = a, *right = b;
+
+	if (left->sequence != right->sequence)
+		return left->sequence < right->sequence ? -1 : 1;
+	return left->unit < right->unit ? -1 : left->unit > right->unit;
+}
+
+/* Appends what was published of a part to the text. */
+static enum ops_code read_part(struct recovery *recovery, uint64_t unit, bool is_last, struct ops_error *error)
+{
+	struct ops_block *part = ops_alloc(OPS_BLOCK_BYTES);
+	enum ops_code code;
+	size_t got, published;
+
+	if (!part)
+		return ops_fault_memory(error);
+	code = read_unit(recovery, unit, part, OPS_BLOCK_BYTES, &got, error);
+	published = part->count <= OPS_SPILL_LOG_BYTES ? part->count : OPS_SPILL_LOG_BYTES;
+	got = got > sizeof(*part) ? got - sizeof(*part) : 0;
+	if (!code && (published > got || part->count > OPS_SPILL_LOG_BYTES || (!is_last && published < OPS_SPILL_LOG_BYTES)))
+		recovery->is_torn = true;
+	if (!code)
+		ops_buffer_append(&recovery->text, part + 1, published < got ? published : got);
+	ops_free(part);
+	if (!code && recovery->text.failed)
+		code = ops_fault_memory(error);
+	return code;
+}
+
+/* Reads the log as far as it is complete. */
+static enum ops_code read_log(struct recovery *recovery, struct ops_error *error)
+{
+	OPS_ARRAY(struct part) parts = {0};
+	struct ops_block head;
+	enum ops_code code = OPS_OK;
+	size_t got;
+
+	for (uint64_t unit = 1; !code && unit < recovery->unit_count; unit++) {
+		struct part *part;
+
+		code = read_unit(recovery, unit, &head, sizeof(head), &got, error);
+		if (code || head.magic != OPS_SPILL_LOG_MAGIC || head.epoch != recovery->session)
+			continue;
+		part = OPS_ARRAY_PUSH(&parts);
+		if (part)
+			*part = (struct part){unit, head.sequence};
+		else
+			code = ops_fault_memory(error);
+	}
+	if (parts.count)
+		qsort(parts.items, parts.count, sizeof(*parts.items), compare_parts);
+	for (size_t i = 0; !code && !recovery->is_torn && i < parts.count; i++) {
+		if (parts.items[i].sequence != i)
+			recovery->is_torn = true;
+		else
+			code = read_part(recovery, parts.items[i].unit, i + 1 == parts.count, error);
+	}
+	OPS_ARRAY_RELEASE(&parts);
+	return code;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------ */
+
+static enum ops_code describe_process(struct recovery *recovery, struct ops_error *error)
+{
+	struct ops_recording *recording = recovery->recording;
+	struct ops_recovered *recovered = ops_alloc_zeroed(1, sizeof(*recovered));
+
+	if (!recovered)
+		return ops_fault_memory(error);
+	recovered->clock = recovery->clock;
+	recovered->pid = recovery->header.pid;
+	memcpy(recovered->host_name, recovery->header.host_name, sizeof(recovered->host_name));
+	memcpy(recovered->process_name, recovery->header.process_name, sizeof(recovered->process_name));
+	recording->recovered = recovered;
+	recording->epoch = recovery->session;
+	recording->args_are_inputs = recovery->header.args_are_inputs != 0;
+	recording->start = recovery->header.start;
+	recording->stop = (struct ops_clock_pair){.ticks = recovery->last_ticks};
+	recording->lost += recovery->missing;
+	return OPS_OK;
+}
+
+static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *error)
+{
+	enum ops_code code = read_header(recovery, error);
+	bool torn;
+
+	recovery->last_ticks = recovery->header.start.ticks;
+	/* The rate of the clock is measured again with the log; to tell what makes no sense, this one will do. */
+	if (!code)
+		code = find_clock(recovery, error);
+	recovery->is_torn = !recovery->header.end_errno && recovery->source->size % OPS_SPILL_GROWTH_BYTES != 0;
+	if (!code)
+		code = read_blocks(recovery, error);
+	torn = recovery->is_torn;
+	recovery->is_torn = false; /* the log is another matter: it is read up to where it is torn */
+	if (!code)
+		code = read_log(recovery, error);
+	recovery->is_torn |= torn;
+	if (!code && (!ops_recovery_log_read(&recovery->log, (struct ops_string){ops_buffer_text(&recovery->text), recovery->text.size}) ||
+	              !ops_recovery_log_set_modules(&recovery->log) || !share_blocks(recovery)))
+		code = ops_fault_memory(error);
+	if (!code)
+		code = find_clock(recovery, error);
+	return code ? code : describe_process(recovery, error);
+}
+
+/* The metadata that the process had noted, and what is known of the recovery. */
+static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *told, struct ops_trace *trace,
+                                  struct ops_error *error)
+{
+	char json[200];
+	int size = snprintf(json, sizeof(json), "{\"torn\": %s, \"stopped\": %s, \"errno\": %d, \"missing\": %" PRIu64 "}",
+	                    told->is_torn ? "true" : "false", told->is_stopped ? "true" : "false", told->end_errno,
+	                    recovery->missing);
+	enum ops_code code = ops_trace_set_metadata(trace, "recovered", 9, json, (size_t)size, error);
+
+	for (size_t i = 0; !code && i < recovery->log.metadata.count; i++) {
+		const struct ops_recovery_metadata *row = &recovery->log.metadata.items[i];
+
+		code = ops_trace_set_metadata(trace, row->key.bytes, row->key.size, row->json.bytes, row->json.size, error);
+		if (code != OPS_NO_MEMORY)
+			code = OPS_OK; /* it is no JSON: left out */
+	}
+	return code;
+}
+
+static void recovery_release(struct recovery *recovery)
+{
+	for (size_t i = 0; i < recovery->blocks.count; i++)
+		ops_free(recovery->blocks.items[i]);
+	OPS_ARRAY_RELEASE(&recovery->blocks);
+	ops_recovery_log_release(&recovery->log);
+	ops_buffer_release(&recovery->text);
+	ops_recording_free(recovery->recording);
+}
+
+enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, struct ops_trace **ret_trace,
+                                     struct ops_recovery *ret_recovery, struct ops_error *error)
+{
+	struct recovery recovery = {
+		.source = source,
+		.unit_count = source->size / OPS_BLOCK_BYTES + (source->size % OPS_BLOCK_BYTES != 0),
+		.recording = ops_alloc_zeroed(1, sizeof(struct ops_recording)),
+	};
+	struct ops_trace *trace = NULL;
+	struct ops_recovery told;
+	enum ops_code code;
+
+	if (!recovery.recording)
+		return ops_fault_memory(error);
+	recovery.log.recording = recovery.recording;
+	code = recovery_read(&recovery, error);
+	if (!code && !(code = ops_trace_from_recording(recovery.recording, &trace, error)))
+		recovery.recording = NULL; /* freed */
+	if (!code) {
+		told = (struct ops_recovery){
+			.pid = recovery.header.pid,
+			.is_stopped = recovery.header.state == OPS_SPILL_STOPPED,
+			.is_torn = recovery.is_torn || recovery.missing || recovery.log.ignored,
+			.end_errno = recovery.header.end_errno <= INT32_MAX ? (int)recovery.header.end_errno : 0,
+		};
+		code = add_metadata(&recovery, &told, trace, error);
+	}
+	if (code) {
+		ops_trace_unref(trace);
+	} else {
+		*ret_trace = trace;
+		if (ret_recovery)
+			*ret_recovery = told;
+	}
+	recovery_release(&recovery);
+	return code;
+}
+
+enum ops_code ops_trace_recover(const char *path, struct ops_trace **ret_trace, struct ops_recovery *ret_recovery,
+                                struct ops_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct ops_recovery_source source = {.fd = fd};
+	enum ops_code code = OPS_OK;
+	bool is_running;
+	off_t size;
+
+	if (fd < 0)
+		return ops_fault_errno(error, errno, "cannot open '%s'", path);
+	/* Who records holds a lock until it ends. */
+	is_running = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0)
+		code = ops_fault_errno(error, errno, "cannot read");
+	source.size = size > 0 ? (uint64_t)size : 0;
+	if (!code)
+		code = ops_trace_recover_from(&source, ret_trace, ret_recovery, error);
+	if (!code && ret_recovery)
+		ret_recovery->is_running = is_running;
+	close(fd);
+	return code ? ops_fault_context(error, code, "cannot recover '%s'", path) : OPS_OK;
+}

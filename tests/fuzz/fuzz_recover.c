@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a recording file: an error, or a trace that keeps its promises. fuzzing.h tells how to run it.
+ *
+ * Recording files are large and mostly zeros, so an input lists the bytes that are not: an offset (4 bytes), a size (2 bytes), the
+ * bytes, and so on. What the reader refuses at once, such as another version, is put right, so that inputs outlive versions.
+ */
+#include <string.h>
+
+#include "fuzzing.h"
+#include "read/recovery.h"
+#include "record/spill_format.h"
+
+#define FILE_BYTES_MAX (24u * OPS_BLOCK_BYTES)
+
+static char file[FILE_BYTES_MAX];
+
+/* Fills the file; its size. */
+static size_t fill(const uint8_t *bytes, size_t size)
+{
+	size_t end = 0;
+
+	memset(file, 0, sizeof(file));
+	while (size >= 6) {
+		uint32_t offset;
+		uint16_t length;
+
+		memcpy(&offset, bytes, sizeof(offset));
+		memcpy(&length, bytes + 4, sizeof(length));
+		offset %= FILE_BYTES_MAX;
+		bytes += 6;
+		size -= 6;
+		length = length < size ? length : (uint16_t)size;
+		length = length < FILE_BYTES_MAX - offset ? length : (uint16_t)(FILE_BYTES_MAX - offset);
+		memcpy(file + offset, bytes, length);
+		end = offset + length > end ? offset + length : end;
+		bytes += length;
+		size -= length;
+	}
+	return end;
+}
+
+static void make_current(void)
+{
+	struct ops_block head;
+	struct ops_spill_header header;
+
+	memcpy(&head, file, sizeof(head));
+	memcpy(&header, file + sizeof(head), sizeof(header));
+	head.magic = OPS_SPILL_MAGIC;
+	head.abi = OPS_COLLECTOR_ABI;
+	header.version = OPS_SPILL_VERSION;
+	header.byte_order = OPS_SPILL_BYTE_ORDER;
+	header.slot_bytes = sizeof(struct ops_slot);
+	memcpy(file, &head, sizeof(head));
+	memcpy(file + sizeof(head), &header, sizeof(header));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct ops_recovery_source source = {.fd = -1, .bytes = file, .size = fill(bytes, size)};
+	struct ops_trace *trace = NULL;
+	struct ops_recovery recovery;
+	struct ops_error error;
+
+	make_current();
+	if (ops_trace_recover_from(&source, &trace, &recovery, &error))
+		expect(error.code == OPS_CORRUPT || error.code == OPS_UNSUPPORTED, error.text);
+	else
+		expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
+	ops_trace_unref(trace);
+	return 0;
+}
