@@ -82,4 +82,6 @@ def test_the_path_goes_through_the_engine_and_back(trace, tmp_path):
         assert float(path_us(tmp_path / "one.json", name)) == near
         assert float(path_us(tmp_path / "two.json", name)) == near
         # To the reference the threads do not wait for each other.
-        assert float(path_us(tmp_path / "two.json", name, "--rules", "hta")) == pytest.approx(float(max(parts)), abs=0.01)
+        assert float(path_us(tmp_path / "two.json", name, "--rules", "hta")) == pytest.approx(
+            float(max(parts)), abs=0.01
+        )

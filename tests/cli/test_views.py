@@ -42,6 +42,8 @@ FLAWS = [
     # A kernel of NCCL outside of any collective communicates, too.
     ("F07", r"runtime-launch-multipe-kernels", r"(steps|recommendations).*"),
     ("F10", r"memory-(mixed|view)", r"memory\.events.*"),
+    # The peak is that of what lives; the allocator frees 256 bytes that it did not count. Its own peak is compared in the curve.
+    ("peak", r"memory-mixed", r"memory\.peaks\.GPU0"),
     ("F15", r"broken-overlapping-ops", r"operators.*"),
     ("F25", r"user-annotation-has|memory-curve-no-step", r"steps.*|communication.*|recommendations.*"),
     # The plugin sees one step where the trace marks none.

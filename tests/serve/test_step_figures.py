@@ -108,7 +108,9 @@ def test_memory_and_modules():
         modules = server.json(f"traces/{trace['id']}/views", steps=2, parts="modules")["modules"]
     records = wanted.records()
     assert memory["records"] == len(records)
-    assert memory["peaks"] == {"CPU": max(record["args"]["Total Allocated"] for record in records)}
+    assert memory["curve"]["devices"]["CPU"]["max_allocated"] == max(
+        record["args"]["Total Allocated"] for record in records
+    )
     assert memory["curve"]["devices"]["CPU"]["points"] == len(records)
 
     calls = collections.Counter(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters of the timeline: what each allocator holds, how busy each device is, and those of the trace itself. Each is a
+ * Counters of the timeline: what memory lives on each device, how busy each device is, and those of the trace itself. Each is a
  * list of values in order of time; least and greatest of blocks make a stretch of any length cheap.
  */
 #include <math.h>
@@ -102,47 +102,94 @@ static bool timeline_counters_is_of(const struct ops_memory_record *record, cons
 	       record->device_index == series->device.index;
 }
 
-static bool add_memory_counter(struct ops_timeline *timeline, const struct memory_series *series, const int64_t *times,
-                               bool reserved)
+/* Of the process for memory of the host, of its device else. */
+static uint32_t memory_group(const struct ops_timeline *timeline, struct ops_memory_device device)
 {
-	size_t count, at = 0;
-	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
-	bool host = ops_device_is_host(series->device.type);
-	struct timeline_counter counter = {.unit = TIMELINE_BYTES, .times_ns = times, .count = series->count};
+	return ops_device_is_host(device.type)
+	               ? timeline_find_group(timeline, TIMELINE_PROCESS, ops_trace_info(timeline->trace)->pid)
+	               : timeline_find_group(timeline, TIMELINE_DEVICE, device.index);
+}
+
+static bool add_memory_counter(struct ops_timeline *timeline, struct ops_memory_device device, const char *what,
+                               struct timeline_counter counter)
+{
 	struct ops_buffer label = {0};
 	char name[OPS_MEMORY_DEVICE_ROOM];
 
-	counter.group = host ? timeline_find_group(timeline, TIMELINE_PROCESS, ops_trace_info(timeline->trace)->pid)
-	                     : timeline_find_group(timeline, TIMELINE_DEVICE, series->device.index);
-	counter.values = ops_realloc_array(NULL, series->count + 1, sizeof(double));
-	for (size_t i = 0; counter.values && i < count; i++)
-		if (timeline_counters_is_of(&records[i], series))
-			counter.values[at++] = (double)(reserved ? records[i].total_reserved : records[i].total_allocated);
-	ops_memory_device_name(series->device, name);
-	ops_buffer_printf(&label, "%s memory, %s", name, reserved ? "reserved" : "allocated");
+	ops_memory_device_name(device, name);
+	ops_buffer_printf(&label, "%s memory%s", name, what);
+	counter.unit = TIMELINE_BYTES;
+	counter.group = memory_group(timeline, device);
 	counter.label = finish_label(&label);
 	return timeline_counters_add_counter(timeline, &counter);
 }
 
-static bool add_memory_series(struct ops_timeline *timeline, const struct memory_series *series)
+/* What lives on a device, whose greatest value is the peak that every view of memory has. Times that several changes share
+ * have one value. */
+static bool add_live_memory(struct ops_timeline *timeline, const struct memory_series *series,
+                            const struct ops_memory_timeline *memory)
 {
-	size_t count, at = 0;
-	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
-	int64_t *times;
+	int64_t *times = timeline_counters_add_times(timeline, memory->step_count);
+	struct timeline_counter counter = {.times_ns = times};
+	double held = 0;
 
-	if (!series->allocated_max && !series->reserved_max)
-		return true;
-	times = timeline_counters_add_times(timeline, series->count);
-	if (!times)
+	counter.values = ops_realloc_array(NULL, memory->step_count + 1, sizeof(double));
+	for (size_t i = 0; times && counter.values && i < memory->step_count; i++) {
+		const struct ops_memory_step *step = &memory->steps[i];
+		const struct ops_memory_block *block = &memory->blocks[step->block];
+		int64_t time_ns = step->action == OPS_MEMORY_PREEXISTING ? 0 : timeline_since(timeline, step->time_ns);
+
+		if (!ops_memory_on_device(block, series->device) || step->action == OPS_MEMORY_INCREMENT_VERSION)
+			continue;
+		held += step->action == OPS_MEMORY_DESTROY ? -(double)block->bytes : (double)block->bytes;
+		counter.count += counter.count == 0 || times[counter.count - 1] != time_ns;
+		times[counter.count - 1] = time_ns;
+		counter.values[counter.count - 1] = held;
+	}
+	if (!times || !counter.values) {
+		ops_free(counter.values);
 		return false;
-	for (size_t i = 0; i < count; i++)
-		if (timeline_counters_is_of(&records[i], series))
-			times[at++] = timeline_since(timeline, records[i].time_ns);
-	return (!series->allocated_max || add_memory_counter(timeline, series, times, false)) &&
-	       (!series->reserved_max || add_memory_counter(timeline, series, times, true));
+	}
+	return add_memory_counter(timeline, series->device, "", counter);
 }
 
-/* What the allocators said that they hold. Old traces do not have it. */
+static bool add_reserved_memory(struct ops_timeline *timeline, const struct memory_series *series)
+{
+	size_t count;
+	const struct ops_memory_record *records = ops_trace_memory(timeline->trace, &count);
+	int64_t *times = timeline_counters_add_times(timeline, series->count);
+	struct timeline_counter counter = {.times_ns = times};
+
+	counter.values = ops_realloc_array(NULL, series->count + 1, sizeof(double));
+	for (size_t i = 0; times && counter.values && i < count; i++) {
+		if (!timeline_counters_is_of(&records[i], series))
+			continue;
+		times[counter.count] = timeline_since(timeline, records[i].time_ns);
+		counter.values[counter.count++] = (double)records[i].total_reserved;
+	}
+	if (!times || !counter.values) {
+		ops_free(counter.values);
+		return false;
+	}
+	return add_memory_counter(timeline, series->device, ", reserved by the allocator", counter);
+}
+
+static bool add_memory_series(struct ops_timeline *timeline, const struct memory_series *series, size_t count)
+{
+	struct ops_memory_timeline *memory = NULL;
+	bool done = ops_memory_timeline_new((struct ops_trace *)timeline->trace, &memory, NULL) == OPS_OK;
+
+	for (size_t i = 0; done && i < count; i++) {
+		if (series[i].allocated_max)
+			done = add_live_memory(timeline, &series[i], memory);
+		if (done && series[i].reserved_max)
+			done = add_reserved_memory(timeline, &series[i]);
+	}
+	ops_memory_timeline_free(memory);
+	return done;
+}
+
+/* Old traces do not say which memory is where. */
 static bool timeline_counters_add_memory(struct ops_timeline *timeline)
 {
 	size_t count, series_count = 0;
@@ -161,8 +208,8 @@ static bool timeline_counters_add_memory(struct ops_timeline *timeline)
 		if (records[i].total_reserved > series->reserved_max)
 			series->reserved_max = records[i].total_reserved;
 	}
-	for (size_t i = 0; done && i < series_count; i++)
-		done = add_memory_series(timeline, &all[i]);
+	if (done && series_count)
+		done = add_memory_series(timeline, all, series_count);
 	ops_free(all);
 	return done;
 }

@@ -58,11 +58,17 @@ struct device {
 	uint64_t points;
 	const struct ops_memory_record *first, *last;
 	uint64_t allocated_max, reserved_max;
+	int64_t peak_bytes; /* of what lives, as `opstrobe memory` has it */
 };
 
 static int view_memory_key_of(const struct ops_memory_record *record)
 {
 	return record->device_type == OPS_DEVICE_CPU ? CPU_KEY : record->device_type << 16 | (uint16_t)record->device_index;
+}
+
+static struct ops_memory_device memory_device(int key)
+{
+	return (struct ops_memory_device){(uint8_t)(key >> 16), key == CPU_KEY ? -1 : (int16_t)key};
 }
 
 static bool view_memory_is_of(const struct device *device, const struct ops_memory_record *record)
@@ -335,7 +341,7 @@ static int view_memory_compare_events(const void *a, const void *b)
 /* "CPU", "GPU0" as the plugin called what torch calls "cuda:0", and others as torch does: "XPU0". */
 static const char *name_device(int key, char room[OPS_MEMORY_DEVICE_ROOM])
 {
-	struct ops_memory_device device = {(uint8_t)(key >> 16), key == CPU_KEY ? -1 : (int16_t)key};
+	struct ops_memory_device device = memory_device(key);
 	size_t size = 0;
 
 	if (device.type == OPS_DEVICE_CUDA)
@@ -561,7 +567,7 @@ static void write_display_points(const struct device *device, struct ops_json_wr
 static void write_peak_bytes(const struct device *device, struct ops_json_writer *json)
 {
 	write_device_key(device, json);
-	ops_json_integer(json, (int64_t)device->allocated_max);
+	ops_json_integer(json, device->peak_bytes);
 }
 
 static void write_curves(const struct memory *memory, struct ops_json_writer *json, const char *key,
@@ -635,6 +641,23 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	return done;
 }
 
+static bool find_peaks(const struct ops_views *views, struct memory *memory)
+{
+	struct ops_memory_timeline *timeline = NULL;
+	bool done = !ops_memory_timeline_new((struct ops_trace *)views->trace, &timeline, NULL);
+
+	for (size_t i = 0; done && i < memory->devices.count; i++) {
+		struct device *device = &memory->devices.items[i];
+		struct ops_memory_peak peak = {0};
+
+		done = !ops_memory_peak_of(timeline, memory_device(device->key), &peak, NULL);
+		device->peak_bytes = peak.bytes;
+		ops_memory_peak_release(&peak);
+	}
+	ops_memory_timeline_free(timeline);
+	return done;
+}
+
 static bool view_memory_look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records,
                              size_t count)
 {
@@ -658,7 +681,7 @@ static bool view_memory_look(const struct ops_views *views, struct memory *memor
 			qsort(device->events.items, device->events.count, sizeof(*device->events.items),
 			      view_memory_compare_events);
 	}
-	return true;
+	return memory->devices.count == 0 || find_peaks(views, memory);
 }
 
 bool view_write_memory(const struct ops_views *views, struct ops_json_writer *json)
