@@ -22,7 +22,8 @@ export interface Step {
 export interface StepBreakdown {
 	rows: Step[];
 	average: Omit<Step, "name">;
-	average_pct: Omit<Step, "name">;
+	/** Null for steps that take no time. */
+	average_pct: Record<keyof Omit<Step, "name">, number | null>;
 }
 
 /** The host's part of a step by phase of training. */

@@ -39,6 +39,11 @@ export function formatShare(share: number): string {
 	return `${(share * 100).toFixed(2)} %`;
 }
 
+/** A percentage with two decimals; a dash if there is none. */
+export function formatPercent(percent: number | null): string {
+	return percent === null ? "–" : `${percent.toFixed(2)} %`;
+}
+
 function withUnit(value: number, units: [number, string][]): string {
 	const size = Math.abs(value);
 	const [scale, name] = units.find(([least]) => size >= least) ?? units[units.length - 1]!;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The average step as one bar, and its parts as a list.
-import type { Step } from "../data/replies";
+import type { Step, StepBreakdown } from "../data/replies";
 import { scaleOf } from "../format/scale";
+import { formatPercent } from "../format/units";
 import { Swatch } from "../widgets/chart";
 import type { StepPart } from "./step_parts";
 
 interface BreakdownProps {
 	parts: readonly StepPart[];
 	average: Omit<Step, "name">;
-	percent: Omit<Step, "name">;
+	percent: StepBreakdown["average_pct"];
 }
 
 export function Breakdown({ parts, average, percent }: BreakdownProps) {
@@ -36,13 +37,13 @@ export function Breakdown({ parts, average, percent }: BreakdownProps) {
 								<Swatch color={part.color} /> {part.title}
 							</th>
 							<td class="figure" title={`${average[part.id]} µs`}>{`${scale.text(average[part.id])} ${scale.unit}`}</td>
-							<td class="figure">{`${percent[part.id].toFixed(2)} %`}</td>
+							<td class="figure">{formatPercent(percent[part.id])}</td>
 						</tr>
 					))}
 					<tr class="sum" data-part="total">
 						<th scope="row">Step</th>
 						<td class="figure" title={`${average.total} µs`}>{`${scale.text(average.total)} ${scale.unit}`}</td>
-						<td class="figure">{`${percent.total.toFixed(2)} %`}</td>
+						<td class="figure">{formatPercent(percent.total)}</td>
 					</tr>
 				</tbody>
 			</table>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a table from the screen as a reader does: line by line, scrolling.
+// Reads a table from the screen as a reader does: line by line, scrolling, all lines or the first ones.
 import type { FrameLocator, Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -10,12 +10,12 @@ export interface Shown {
 	rows: Record<string, string>[];
 }
 
-export async function readGrid(page: Page | FrameLocator, label: string): Promise<Shown> {
+export async function readGrid(page: Page | FrameLocator, label: string, most = Infinity): Promise<Shown> {
 	const grid = page.locator(`.grid[aria-label="${label}"]`);
 	await grid.waitFor();
-	return grid.evaluate(async (element) => {
+	return grid.evaluate(async (element, most) => {
 		const found = new Map<number, Record<string, string>>();
-		const count = Number(element.getAttribute("aria-rowcount")) - 1;
+		const count = Math.min(most, Number(element.getAttribute("aria-rowcount")) - 1);
 		const units: Record<string, string> = {};
 		const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 		for (let top = 0; found.size < count && top <= element.scrollHeight; top += 200) {
@@ -34,7 +34,7 @@ export async function readGrid(page: Page | FrameLocator, label: string): Promis
 			units[cell.getAttribute("data-column") ?? ""] = heads[i]?.querySelector(".unit")?.textContent.replace(/^, /, "") ?? "";
 		});
 		return { units, rows: [...found].sort((a, b) => a[0] - b[0]).map(([, cells]) => cells) };
-	});
+	}, most);
 }
 
 const UNITS: Record<string, number> = {

@@ -59,7 +59,7 @@ describe.each(TRACES)("%s", (_, path) => {
 			const part = (await row.getAttribute("data-part")) as keyof OverviewReply["steps"]["average"];
 			const [time = "", share = ""] = await row.locator("td").allInnerTexts();
 			expectShowsWithUnit(time, views.steps.breakdown.average[part], part);
-			expectShowsWithUnit(share, views.steps.breakdown.average_pct[part], part);
+			expectShowsWithUnit(share, views.steps.breakdown.average_pct[part]!, part);
 		}
 		const bars = tab.page.locator(".chart a[data-bar]");
 		expect(await bars.count()).toBe(views.steps.rows.length);
