@@ -100,7 +100,7 @@ struct adder {
 	const struct ops_track *tracks;
 	const struct ops_memory_record *memory;
 	const struct ops_event_costs *costs;
-	uint8_t *formulas; /* by string id, see flops.h; NULL to look names up */
+	uint16_t *formulas; /* by string id, see flops.h; NULL to look names up */
 };
 
 static struct adder adder_of(const struct ops_trace *trace, const struct ops_event_costs *costs)

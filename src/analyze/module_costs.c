@@ -167,7 +167,7 @@ static void module_costs_add_times(struct module_costs *costs)
 
 static bool add_flops(struct module_costs *costs)
 {
-	uint8_t *formulas = ops_flops_formulas(costs->trace);
+	uint16_t *formulas = ops_flops_formulas(costs->trace);
 
 	for (size_t event = 0; formulas && event < costs->events->count; event++)
 		if (costs->unit_of[event] != OPS_NONE && costs->events->kind[event] == OPS_EVENT_CPU_OP)

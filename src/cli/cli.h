@@ -33,6 +33,8 @@ int cli_info(char **arguments);
 int cli_serve(char **arguments);
 int cli_recover(char **arguments);
 int cli_report(char **arguments);
+int cli_roof(char **arguments);
+int cli_roofline(char **arguments);
 int cli_table(char **arguments);
 int cli_tui(char **arguments);
 int cli_validate(char **arguments);

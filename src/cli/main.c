@@ -29,6 +29,7 @@ static const struct cli_command commands[] = {
 	{"memory", cli_memory, "show what holds memory at its peak", true},
 	{"modules", cli_modules, "list time, FLOPs and memory by module", true},
 	{"lines", cli_lines, "list time and memory by line of the program", true},
+	{"roofline", cli_roofline, "list how near operators are to what the machine can do", true},
 	{"diff", cli_diff, "compare two traces", true},
 	{"merge", cli_merge, "combine the traces of several ranks into one", false},
 	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …", false},
@@ -36,6 +37,7 @@ static const struct cli_command commands[] = {
 	{"table", cli_table, "print the operator table of torch.profiler", true},
 	{"info", cli_info, "show what a trace contains and where it was recorded", true},
 	{"validate", cli_validate, "check a trace file for errors", false},
+	{"roof", cli_roof, "measure what this machine can do, for 'roofline'", false},
 	{"doctor", cli_doctor, "check whether recording works on this machine", false},
 };
 

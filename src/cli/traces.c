@@ -4,6 +4,8 @@
  */
 #include "traces.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -117,6 +119,12 @@ bool cli_colours(void)
 	if (color != CLI_COLOR_AUTO)
 		return color == CLI_COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+bool cli_ascii(void)
+{
+	setlocale(LC_CTYPE, "");
+	return isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
 bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error)

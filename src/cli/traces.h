@@ -38,6 +38,8 @@ enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 /* Whether to print colours: as set, or on a terminal that knows them unless NO_COLOR is set. */
 void cli_set_color(enum cli_color when);
 bool cli_colours(void);
+/* Whether the terminal shows nothing but ASCII; what reads a file or a pipe reads UTF-8. */
+bool cli_ascii(void);
 
 /* Prints a result and frees it, or says what went wrong. */
 bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_error *error);

@@ -4,14 +4,10 @@
  */
 #include "cli.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <opstrobe/internal/advice.h>
 #include <opstrobe/internal/views.h>
@@ -41,9 +37,7 @@ static const char usage[] =
 /* What the terminal can; where there is none, what reads UTF-8. */
 static unsigned views_look(void)
 {
-	bool ascii = isatty(STDOUT_FILENO) && strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-
-	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (ascii ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
+	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (cli_ascii() ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
 }
 
 /* Prints the page of a trace, and passes the trace to the advisor. Returns false after printing an error. */
@@ -173,7 +167,6 @@ int cli_views(char **arguments)
 	chosen = cli_choice("views", "format", format, cli_formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
-	setlocale(LC_CTYPE, "");
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
 	       print(&stream, (enum ops_format)chosen);
 	cli_stream_close(&stream);

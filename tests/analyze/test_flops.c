@@ -113,7 +113,7 @@ static void a_call_counts_at_the_outermost_operator_that_knows(void **state)
 	struct ops_builder *b = scene_open();
 	struct list list, unknown;
 	struct ops_trace *trace;
-	uint8_t *formulas;
+	uint16_t *formulas;
 
 	(void)state;
 	convolution_with(&list, 1, 0, 1);

@@ -39,6 +39,7 @@ TABLES = {
     "memory": ([], "any"),
     "modules": ([], "any"),
     "lines": ([], "one"),
+    "roofline": ([], "one"),
     "diff": ([], "two"),
     "table": ([], "one"),
     "info": ([], "one"),
@@ -50,8 +51,8 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py, tests/python/test_spill.py.
-OTHERS = {"run", "serve", "doctor", "tui", "recover"}
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py, test_roofline.py and test_spill.py in tests/python.
+OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof"}
 
 
 def test_every_command_is_in_the_tables():

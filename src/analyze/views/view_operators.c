@@ -42,7 +42,7 @@ struct row {
 /* What only some traces have of each row. */
 struct extras {
 	struct ops_event_costs costs;
-	uint8_t *formulas;
+	uint16_t *formulas;
 };
 
 struct table {

@@ -107,6 +107,42 @@ export interface Block {
 	row: number | null;
 }
 
+/** Calls of an operator, or a kernel, against the roof. */
+export interface RooflineRow {
+	/** Name of the operator or kernel. */
+	name: string;
+	/** Shapes of the inputs. */
+	input_shapes: string | null;
+	/** Type that it computes with; tfloat32: float32 by tensor cores. */
+	dtype: string;
+	/** CPU or GPU. */
+	processor: string;
+	/** Number of calls or kernels. */
+	count: number;
+	/** Time of the calls; on a GPU that of their kernels. */
+	time_us: number;
+	/** Floating-point operations, from the shapes. */
+	flops: number;
+	/** Bytes of the tensors that are read and written, each once. */
+	bytes: number;
+	/** Intensity: floating-point operations for each byte. */
+	flops_per_byte: number | null;
+	/** Floating-point operations by time. */
+	gflops_per_second: number | null;
+	/** Bytes by time. */
+	gb_per_second: number | null;
+	/** What takes the time at the roof: compute or memory; or overhead, where calls cost more than their work. */
+	bound: string | null;
+	/** Lower bound of the time: what the FLOPs or the bytes take at least. */
+	roof_us: number | null;
+	/** Time above the lower bound. */
+	avoidable_us: number | null;
+	/** Time at the roof by the time of the calls. */
+	percent_of_roof: number | null;
+	/** Longest call: a row of the trace. */
+	row: number;
+}
+
 /** Titles, kinds and meanings of columns, by table and name. */
 export const TABLES = {
 	overview: {
@@ -371,6 +407,24 @@ export const TABLES = {
 		flops_per_byte: { title: "Intensity", kind: "number", about: "Floating-point operations for each byte", unit: "FLOPs/byte" },
 		gflops_per_second: { title: "Compute", kind: "number", about: "Floating-point operations by time; null without the counter of times", unit: "GFLOP/s" },
 		dram_gb_per_second: { title: "Bandwidth", kind: "number", about: "Bytes by time; null without the counter of times", unit: "GB/s" },
+	},
+	operator_roofline: {
+		name: { title: "Name", kind: "text", about: "Name of the operator or kernel" },
+		input_shapes: { title: "Shapes", kind: "text", about: "Shapes of the inputs" },
+		dtype: { title: "Type", kind: "text", about: "Type that it computes with; tfloat32: float32 by tensor cores" },
+		processor: { title: "On", kind: "text", about: "CPU or GPU" },
+		count: { title: "Calls", kind: "count", about: "Number of calls or kernels" },
+		time_us: { title: "Time", kind: "us", about: "Time of the calls; on a GPU that of their kernels" },
+		flops: { title: "FLOPs", kind: "count", about: "Floating-point operations, from the shapes" },
+		bytes: { title: "Bytes", kind: "bytes", about: "Bytes of the tensors that are read and written, each once" },
+		flops_per_byte: { title: "FLOP/B", kind: "number", about: "Intensity: floating-point operations for each byte", unit: "FLOP/B" },
+		gflops_per_second: { title: "GFLOP/s", kind: "number", about: "Floating-point operations by time", unit: "GFLOP/s" },
+		gb_per_second: { title: "GB/s", kind: "number", about: "Bytes by time", unit: "GB/s" },
+		bound: { title: "Bound by", kind: "text", about: "What takes the time at the roof: compute or memory; or overhead, where calls cost more than their work" },
+		roof_us: { title: "At the roof", kind: "us", about: "Lower bound of the time: what the FLOPs or the bytes take at least" },
+		avoidable_us: { title: "Avoidable", kind: "us", about: "Time above the lower bound" },
+		percent_of_roof: { title: "Of the roof", kind: "pct", about: "Time at the roof by the time of the calls" },
+		bar: { title: "", kind: "text", about: "The same as a bar" },
 	},
 	nccl_collectives: {
 		collective_name: { title: "Collective", kind: "text", about: "Name of the operation" },

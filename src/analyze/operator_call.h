@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments that an operator was called with, for formulas of what the call had to do.
+ */
+#ifndef OPS_ANALYZE_OPERATOR_CALL_H
+#define OPS_ANALYZE_OPERATOR_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/inputs.h>
+
+#include "analyze/sum.h"
+
+#define OPERATOR_ARGUMENTS_MAX 12
+#define OPERATOR_UNKNOWN 0 /* FLOPs and bytes that do not follow from the arguments */
+
+struct operator_call {
+	struct ops_input arguments[OPERATOR_ARGUMENTS_MAX];
+	size_t count;
+};
+
+/* What a formula of the table in flops.c computes; `where` are the row's numbers. */
+typedef int64_t operator_formula(const struct operator_call *call, const uint8_t *where);
+
+static inline bool operator_is_tensor(const struct operator_call *call, size_t i, bool with_strides)
+{
+	if (i >= call->count)
+		return false;
+	return call->arguments[i].tag == OPS_INPUT_TENSOR ||
+	       (!with_strides && call->arguments[i].tag == OPS_INPUT_TENSOR_PLAIN);
+}
+
+/* Product of a tensor's sizes from dimension `from` up to `to`. */
+static inline int64_t operator_elements(const struct ops_input *tensor, size_t from, size_t to)
+{
+	int64_t product = 1;
+
+	for (size_t i = from; i < to; i++)
+		product = ops_product(product, ops_input_int(tensor, i));
+	return product;
+}
+
+/* Sizes of -1 and the like, which only a file can hold, would make nonsense of the products. */
+static inline bool operator_has_negative_size(const struct ops_input *argument)
+{
+	if (argument->tag != OPS_INPUT_TENSOR && argument->tag != OPS_INPUT_TENSOR_PLAIN)
+		return false;
+	for (size_t i = 0; i < argument->n; i++)
+		if (ops_input_int(argument, i) < 0)
+			return true;
+	return false;
+}
+
+/* The ith truth value of a list of them. */
+bool operator_list_truth(const struct operator_call *call, size_t argument, size_t i);
+
+#endif

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Floating-point operations of an operator, and the bytes that it must move, estimated from the arguments it was called with.
+ *
+ * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at the outermost operator whose formula knows the
+ * answer: aten::conv2d carries the value and the aten::convolution inside it none, as in torch.profiler; where the
+ * arguments do not tell (padding given as a string is not recorded) the value stands at the operator inside. Composite
+ * operators have no formula: aten::linear's stands at its aten::addmm, that of the "math" form of attention at its
+ * aten::bmm's, aten::lstm's at what its layers run.
+ *
+ * Differs from torch.profiler on purpose (D26): pointwise operators count the elements of the broadcast result, also in
+ * place; other pointwise operators, reductions, normalisation, vector products, all convolutions, fused attention and the
+ * backward operators have formulas; lists of one number for strides stand for all dimensions; sparse operands give no value
+ * instead of a dense one. Known limit: under vmap the outermost operator sees one sample's shape.
+ */
+#include "analyze/operator_call.h"
+
+#include <string.h>
+
+#include "analyze/traffic.h"
+
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
+
+static bool is_none(const struct operator_call *call, size_t i)
+{
+	return i >= call->count || call->arguments[i].tag == OPS_INPUT_NONE;
+}
+
+/* The ith number of a list of integers, of which one number stands for all. False when there is no such list. */
+static bool list_number(const struct operator_call *call, size_t argument, size_t i, int64_t *ret_number)
+{
+	const struct ops_input *list;
+
+	if (argument >= call->count)
+		return false;
+	list = &call->arguments[argument];
+	if (list->tag != OPS_INPUT_INT_LIST || list->n == 0 || (list->n > 1 && i >= list->n))
+		return false;
+	*ret_number = ops_input_int(list, list->n == 1 ? 0 : i);
+	return true;
+}
+
+/* A truth value as a scalar, and the ith of a list of them. */
+static bool flops_truth(const struct operator_call *call, size_t argument)
+{
+	return argument < call->count && call->arguments[argument].tag == OPS_INPUT_BOOL && call->arguments[argument].n;
+}
+
+bool operator_list_truth(const struct operator_call *call, size_t argument, size_t i)
+{
+	struct ops_input_cursor cursor;
+	struct ops_input item = {0};
+
+	if (argument >= call->count || call->arguments[argument].tag != OPS_INPUT_SCALAR_LIST)
+		return false;
+	cursor = ops_input_items(&call->arguments[argument]);
+	for (size_t n = 0; n <= i; n++)
+		if (!ops_inputs_next(&cursor, &item))
+			return false;
+	return item.tag == OPS_INPUT_BOOL && item.n;
+}
+
+/* --- formulas ----------------------------------------------------------------------------------------------------- */
+
+/* One operation an element of the broadcast result of arguments 0 and 1; a number broadcasts to anything. */
+static int64_t pointwise(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *a = &call->arguments[0], *b = &call->arguments[1];
+	int64_t product = 1;
+	size_t n;
+
+	(void)where;
+	if (!operator_is_tensor(call, 0, true) || call->count < 2)
+		return OPERATOR_UNKNOWN;
+	if (!operator_is_tensor(call, 1, false))
+		return operator_elements(a, 0, a->n);
+	if (!operator_is_tensor(call, 1, true))
+		return OPERATOR_UNKNOWN;
+	n = a->n > b->n ? a->n : b->n;
+	for (size_t back = 1; back <= n; back++) {
+		int64_t x = back <= a->n ? ops_input_int(a, a->n - back) : 1;
+		int64_t y = back <= b->n ? ops_input_int(b, b->n - back) : 1;
+
+		if (x != y && x != 1 && y != 1)
+			return OPERATOR_UNKNOWN;
+		product = ops_product(product, x == 1 ? y : x);
+	}
+	return product;
+}
+
+/* 2 · rows · inner · columns (· batch). where: argument of the first factor (the second follows), its dimensions, those of
+ * the second factor. A vector has no columns. */
+static int64_t matrix_product(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *a = &call->arguments[where[0]], *b = a + 1;
+	size_t inner;
+
+	if (!operator_is_tensor(call, where[0], true) || !operator_is_tensor(call, where[0] + 1u, true) || a->n != where[1] ||
+	    b->n != where[2])
+		return OPERATOR_UNKNOWN;
+	inner = b->n == 1 ? 0 : b->n - 2u;
+	if (ops_input_int(a, a->n - 1u) != ops_input_int(b, inner))
+		return OPERATOR_UNKNOWN;
+	return ops_product(2, ops_product(operator_elements(a, 0, a->n), operator_elements(b, inner + 1, b->n)));
+}
+
+/* The size of a convolution's output along dimension i. False when the arguments do not tell. */
+static bool output_size(const struct operator_call *call, const uint8_t *where, int64_t size, int64_t kernel, size_t i,
+			int64_t *ret_size)
+{
+	int64_t stride, padding, dilation = 1, room;
+
+	if (!list_number(call, where[2], i, &stride) || !list_number(call, where[3], i, &padding))
+		return false;
+	if (where[4] && !list_number(call, where[4], i, &dilation))
+		return false;
+	if (stride <= 0 || padding < 0 || dilation <= 0 || kernel <= 0)
+		return false;
+	room = ops_sum(size, ops_product(2, padding));
+	room = ops_difference(room, ops_sum(ops_product(dilation, kernel - 1), 1));
+	*ret_size = room < 0 ? 0 : ops_sum(room / stride, 1);
+	return true;
+}
+
+/* 2 · batch · positions · weights, the positions being those of the input for a transposed convolution and those of the
+ * output for others: at each of them every weight is used once, whatever the groups. where: arguments of input and weight,
+ * stride, padding, dilation (0: none), and whether transposed (0: no). */
+static int64_t convolution(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[where[0]], *weight = &call->arguments[where[1]];
+	size_t dimensions, first;
+	int64_t positions = 1;
+
+	if (!operator_is_tensor(call, where[0], false) || !operator_is_tensor(call, where[1], false) || weight->n < 3 ||
+	    (input->n != weight->n && input->n + 1 != weight->n))
+		return OPERATOR_UNKNOWN;
+	dimensions = weight->n - 2u;
+	first = input->n - dimensions;
+	if (where[5] && flops_truth(call, where[5])) {
+		positions = operator_elements(input, first, input->n);
+	} else {
+		for (size_t i = 0; i < dimensions; i++) {
+			int64_t size;
+
+			if (!output_size(call, where, ops_input_int(input, first + i), ops_input_int(weight, 2 + i), i,
+					 &size))
+				return OPERATOR_UNKNOWN;
+			positions = ops_product(positions, size);
+		}
+	}
+	if (input->n == weight->n)
+		positions = ops_product(positions, ops_input_int(input, 0));
+	return ops_product(2, ops_product(positions, operator_elements(weight, 0, weight->n)));
+}
+
+/* Arguments (input, weight, …). */
+static int64_t transposed_convolution(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[0], *weight = &call->arguments[1];
+	int64_t positions;
+
+	(void)where;
+	if (!operator_is_tensor(call, 0, false) || !operator_is_tensor(call, 1, false) || weight->n < 3 ||
+	    (input->n != weight->n && input->n + 1 != weight->n))
+		return OPERATOR_UNKNOWN;
+	positions = operator_elements(input, input->n - (weight->n - 2u), input->n);
+	if (input->n == weight->n)
+		positions = ops_product(positions, ops_input_int(input, 0));
+	return ops_product(2, ops_product(positions, operator_elements(weight, 0, weight->n)));
+}
+
+/* The gradients of input and of weight cost as much as the convolution each; the last argument says which are wanted.
+ * (flop_counter counts the gradient of a grouped convolution's weight as if it were not grouped.) */
+static int64_t convolution_backward(const struct operator_call *call, const uint8_t *where)
+{
+	int64_t gradients = operator_list_truth(call, 10, 0) + operator_list_truth(call, 10, 1);
+
+	return ops_product(gradients, convolution(call, where));
+}
+
+/* Every weight once for every row of the input, which are all its dimensions but the last. where: arguments of the input and
+ * of up to two weights (0: none), and how many times (0: once). */
+static int64_t weight_product(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[where[0]];
+	int64_t weights = 0;
+
+	if (!operator_is_tensor(call, where[0], false) || input->n == 0)
+		return OPERATOR_UNKNOWN;
+	for (size_t i = 1; i <= 2 && where[i]; i++) {
+		const struct ops_input *weight = &call->arguments[where[i]];
+
+		if (!operator_is_tensor(call, where[i], false))
+			return OPERATOR_UNKNOWN;
+		weights = ops_sum(weights, operator_elements(weight, 0, weight->n));
+	}
+	weights = ops_product(weights, where[3] ? where[3] : 1);
+	return ops_product(2, ops_product(operator_elements(input, 0, input->n - 1u), weights));
+}
+
+/* (input, weights, …): a whole stack of layers, each of whose matrices every step of every sequence is multiplied with once.
+ * Biases are vectors. */
+static int64_t recurrent(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *input = &call->arguments[0];
+	struct ops_input_cursor cursor;
+	struct ops_input weight;
+	int64_t weights = 0;
+
+	(void)where;
+	if (!operator_is_tensor(call, 0, true) || input->n == 0 || call->count < 2 ||
+	    call->arguments[1].tag != OPS_INPUT_TENSOR_LIST)
+		return OPERATOR_UNKNOWN;
+	cursor = ops_input_items(&call->arguments[1]);
+	while (ops_inputs_next(&cursor, &weight)) {
+		if (operator_has_negative_size(&weight))
+			return OPERATOR_UNKNOWN;
+		if (weight.n == 2)
+			weights = ops_sum(weights, operator_elements(&weight, 0, 2));
+	}
+	return ops_product(2, ops_product(operator_elements(input, 0, input->n - 1u), weights));
+}
+
+/* One operation an element of each tensor in a list. */
+static int64_t flops_each(const struct operator_call *call, const uint8_t *where)
+{
+	struct ops_input_cursor cursor;
+	struct ops_input tensor;
+	int64_t sum = 0;
+
+	(void)where;
+	if (!call->count || call->arguments[0].tag != OPS_INPUT_TENSOR_LIST)
+		return OPERATOR_UNKNOWN;
+	cursor = ops_input_items(&call->arguments[0]);
+	while (ops_inputs_next(&cursor, &tensor)) {
+		if (operator_has_negative_size(&tensor))
+			return OPERATOR_UNKNOWN;
+		sum = ops_sum(sum, operator_elements(&tensor, 0, tensor.n));
+	}
+	return sum;
+}
+
+/* inductor's operators, alone (X, W, …) or with another tensor fused in (X, other, W, …), which has `where[0]` arguments
+ * at least. What is fused in is not counted. */
+static int64_t fused_convolution(const struct operator_call *call, const uint8_t *where)
+{
+	static const uint8_t alone[6] = {0, 1, 4, 3, 5}, with_other[6] = {0, 2, 5, 4, 6};
+
+	return convolution(call, call->count >= where[0] ? with_other : alone);
+}
+
+static int64_t fused_linear(const struct operator_call *call, const uint8_t *where)
+{
+	static const uint8_t alone[6] = {0, 1}, with_other[6] = {0, 2};
+
+	return weight_product(call, call->count <= where[0] ? with_other : alone);
+}
+
+/* Fused attention: for every pair of a query and a key, matrix products of the lengths of a query and of a value, `times`
+ * of each. where: argument of the query (key and value follow), dimension of the heads, dimension of the sequence, times
+ * for queries, times for values, an argument that makes the batch ragged when it is given (0: none). */
+static int64_t attention(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *query = &call->arguments[where[0]], *key = query + 1, *value = query + 2;
+	int64_t pairs, length;
+
+	for (size_t i = 0; i < 3; i++)
+		if (!operator_is_tensor(call, where[0] + i, true) || query[i].n != 4)
+			return OPERATOR_UNKNOWN;
+	if (where[5] && !is_none(call, where[5]))
+		return OPERATOR_UNKNOWN;
+	pairs = ops_product(ops_input_int(query, 0), ops_input_int(query, where[1]));
+	pairs = ops_product(pairs, ops_product(ops_input_int(query, where[2]), ops_input_int(key, where[2])));
+	length = ops_sum(ops_product(where[3], ops_input_int(query, 3)), ops_product(where[4], ops_input_int(value, 3)));
+	return ops_product(2, ops_product(pairs, length));
+}
+
+/* where: argument, and operations for each of its elements. */
+static int64_t each_element(const struct operator_call *call, const uint8_t *where)
+{
+	if (!operator_is_tensor(call, where[0], true))
+		return OPERATOR_UNKNOWN;
+	return ops_product(where[1], operator_elements(&call->arguments[where[0]], 0, call->arguments[where[0]].n));
+}
+
+/* Names are without "aten::". Sources of FLOPs: [P] what torch.profiler gives, [F] what torch.utils.flop_counter gives;
+ * others by the definition of the operator in the same way of counting. Of traffic: the operator's schema, whose tensors are
+ * read and written once. READS and WRITES have the numbers of arguments; a result is written that has the size of an
+ * argument of WRITES, and `result` is the size of another. */
+#define BIT(i) (1u << (i))
+#define READS_1(a) BIT(a)
+#define READS_2(a, b) (BIT(a) | BIT(b))
+#define READS_3(a, b, c) (BIT(a) | BIT(b) | BIT(c))
+#define READS_4(a, b, c, d) (BIT(a) | BIT(b) | BIT(c) | BIT(d))
+#define READS_5(a, b, c, d, e) (BIT(a) | BIT(b) | BIT(c) | BIT(d) | BIT(e))
+#define WRITES(a) BIT(a)
+
+/* Operators with one, two and three tensors, and those that write to the first; `times` operations an element. */
+#define POINTWISE_1(name, times) \
+	{name, each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}}, \
+	{name "_", each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}}
+#define POINTWISE_2(name) \
+	{name, pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}}, \
+	{name "_", pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}}
+#define POINTWISE_3(name, times) \
+	{name, each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}}, \
+	{name "_", each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}}
+/* Comparisons compute nothing. */
+#define COMPARISON(name) {name, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_truth}}
+/* (grad_output, self or result, …). */
+#define GRADIENT(name, times) {name, each_element, {0, times, 2}, {READS_2(0, 1), 0, traffic_broadcast}}
+/* (self, dim, …); the last number is the argument of the dimensions. */
+#define REDUCTION(name, times, dimensions) {name, each_element, {0, times, dimensions}, {READS_1(0), 0, traffic_reduced}}
+#define FILL(name) {name, NULL, {0}, {0, WRITES(0), NULL}}
+/* Reads all of the first argument, and writes what is not counted. */
+#define READ_ALL(name) {name, NULL, {0}, {READS_1(0), 0, NULL}}
+/* (self[], other[], …): lists of tensors, as the operators for one. */
+#define FOREACH(name, reads) \
+	{"_foreach_" name, flops_each, {0}, {reads, WRITES(0), NULL}}, {"_foreach_" name "_", flops_each, {0}, {reads, WRITES(0), NULL}}
+
+const struct operator_row operator_rows[] = {
+	/* One operation an element [P for add and mul of equal shapes]. */
+	POINTWISE_2("add"), POINTWISE_2("sub"), POINTWISE_2("mul"), POINTWISE_2("div"),
+	POINTWISE_2("pow"), POINTWISE_2("maximum"), POINTWISE_2("minimum"), POINTWISE_2("atan2"),
+	POINTWISE_2("remainder"), POINTWISE_2("fmod"), POINTWISE_2("floor_divide"), POINTWISE_2("true_divide"),
+	POINTWISE_1("abs", 1), POINTWISE_1("neg", 1), POINTWISE_1("exp", 1), POINTWISE_1("exp2", 1), POINTWISE_1("expm1", 1),
+	POINTWISE_1("log", 1), POINTWISE_1("log2", 1), POINTWISE_1("log10", 1), POINTWISE_1("log1p", 1),
+	POINTWISE_1("sqrt", 1), POINTWISE_1("rsqrt", 1), POINTWISE_1("reciprocal", 1), POINTWISE_1("square", 1),
+	POINTWISE_1("sin", 1), POINTWISE_1("cos", 1), POINTWISE_1("tan", 1), POINTWISE_1("tanh", 1), POINTWISE_1("erf", 1),
+	POINTWISE_1("sigmoid", 1), POINTWISE_1("relu", 1), POINTWISE_1("silu", 1), POINTWISE_1("gelu", 1), POINTWISE_1("mish", 1),
+	POINTWISE_1("elu", 1), POINTWISE_1("leaky_relu", 1), POINTWISE_1("softplus", 1), POINTWISE_1("hardtanh", 1),
+	POINTWISE_1("hardswish", 1), POINTWISE_1("hardsigmoid", 1), POINTWISE_1("clamp_min", 1), POINTWISE_1("clamp_max", 1),
+	POINTWISE_1("floor", 1), POINTWISE_1("ceil", 1), POINTWISE_1("round", 1), POINTWISE_1("trunc", 1), POINTWISE_1("sign", 1),
+	POINTWISE_3("clamp", 2), POINTWISE_3("lerp", 3), POINTWISE_3("addcmul", 3), POINTWISE_3("addcdiv", 3),
+	{"where", NULL, {0, 0, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}},
+	{"masked_fill", NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_broadcast}},
+	COMPARISON("eq"), COMPARISON("ne"), COMPARISON("lt"), COMPARISON("le"), COMPARISON("gt"), COMPARISON("ge"),
+	COMPARISON("logical_and"), COMPARISON("logical_or"), COMPARISON("logical_not"), COMPARISON("isnan"), COMPARISON("isinf"),
+	GRADIENT("threshold_backward", 1), GRADIENT("sigmoid_backward", 3), GRADIENT("tanh_backward", 3),
+	GRADIENT("gelu_backward", 1), GRADIENT("silu_backward", 1), GRADIENT("mish_backward", 1), GRADIENT("elu_backward", 1),
+	GRADIENT("leaky_relu_backward", 1), GRADIENT("hardtanh_backward", 1), GRADIENT("hardswish_backward", 1),
+	GRADIENT("hardsigmoid_backward", 1), GRADIENT("native_dropout_backward", 2),
+	{"native_dropout", each_element, {0, 2}, {READS_1(0), WRITES(0), traffic_mask}},
+
+	/* What moves data: (self, src), lists of tensors, and what is only written. The rows that indices name may be few. */
+	{"copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}},
+	{"cat", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	FILL("fill_"), FILL("zero_"), FILL("normal_"), FILL("uniform_"), FILL("bernoulli_"), FILL("random_"), FILL("exponential_"),
+	{"embedding", NULL, {0, 1}, {READS_1(1), 0, traffic_rows}},
+	{"index_select", NULL, {0, 2, 1}, {READS_1(2), 0, traffic_selected}},
+	{"gather", NULL, {0, 2}, {READS_1(2), 0, traffic_gathered}},
+	{"embedding_dense_backward", NULL, {0, 2}, {READS_2(0, 1), 0, traffic_embedding_gradient}},
+	{"flip", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	{"roll", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+
+	/* One operation for each element that goes in; means divide, variances subtract, square and add. */
+	REDUCTION("sum", 1, 1), REDUCTION("mean", 1, 1), REDUCTION("prod", 1, 1), REDUCTION("amax", 1, 1), REDUCTION("amin", 1, 1),
+	REDUCTION("max", 1, 1), REDUCTION("min", 1, 1), REDUCTION("argmax", 1, 1), REDUCTION("argmin", 1, 1),
+	REDUCTION("logsumexp", 3, 1), REDUCTION("std", 4, 1), REDUCTION("var", 4, 1), REDUCTION("std_mean", 4, 1),
+	REDUCTION("var_mean", 4, 1), REDUCTION("linalg_vector_norm", 2, 2), REDUCTION("norm", 2, 2),
+	{"any", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}},
+	{"all", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}},
+	{"cumsum", each_element, {0, 1}, {READS_1(0), WRITES(0), NULL}},
+	{"sort", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	READ_ALL("topk"),
+
+	/* (self, dim, …): largest, difference, exponential, sum, quotient; backward the product of gradient and result, its sum,
+	 * difference and product, of a logarithm an exponential for the first product. */
+	{"_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}},
+	{"_log_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}},
+	{"_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}},
+	{"_log_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}},
+
+	/* Mean, difference, square, sum, product with the scale, weight and bias: 7 operations an element, 5 without a mean and
+	 * bias. Backward: the normalised element (2), its gradient (1), the sums of that and of its product with the element (3),
+	 * the result (4), the gradients of weight and bias (3). What is normalised is read once, though its mean needs all of it. */
+	{"native_layer_norm", each_element, {0, 7}, {READS_3(0, 2, 3), WRITES(0), NULL}},
+	{"native_group_norm", each_element, {0, 7}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"native_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
+	{"_native_batch_norm_legit", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
+	{"_batch_norm_with_update", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
+	{"cudnn_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
+	{"miopen_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
+	{"_fused_rms_norm", each_element, {0, 5}, {READS_2(0, 2), WRITES(0), NULL}},
+	/* (grad_output, input, …); those of libraries (input, grad_output, …). */
+	{"native_layer_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 3, 4, 5), WRITES(1), NULL}},
+	{"native_group_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 2, 3, 4), WRITES(1), NULL}},
+	{"native_batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}},
+	{"batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}},
+	{"_fused_rms_norm_backward", each_element, {1, 11}, {READS_4(0, 1, 3, 4), WRITES(1), NULL}},
+	{"cudnn_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"miopen_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+
+	/* Pooling reads all of its input, and writes less. Backward (grad_output, self, …). */
+	READ_ALL("max_pool2d_with_indices"), READ_ALL("avg_pool2d"), READ_ALL("_adaptive_avg_pool2d"), READ_ALL("mkldnn_max_pool2d"),
+	{"max_pool2d_with_indices_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
+	{"avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
+	{"_adaptive_avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
+
+	/* (self, mat2) [P, F]; the scale factors of _scaled_mm are not counted [F]. */
+	{"mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, traffic_product}},
+	{"bmm", matrix_product, {0, 3, 3}, {READS_2(0, 1), 0, traffic_product}},
+	{"_scaled_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}},
+	{"_int_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}},
+	/* (self, mat1, mat2): what is added is not counted [P, F]. */
+	{"addmm", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}},
+	{"addmm_", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_addmm_activation", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}},
+	{"baddbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), 0, traffic_product}},
+	{"baddbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"addbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"addbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	/* Products with vectors, counted as matrices of one column. */
+	{"mv", matrix_product, {0, 2, 1}, {READS_2(0, 1), 0, traffic_product}},
+	{"addmv", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), 0, traffic_product}},
+	{"addmv_", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"dot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}},
+	{"vdot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}},
+
+	/* (input, weight, bias, stride, padding, dilation, groups) [P for conv2d]. */
+	{"conv1d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"conv2d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"conv3d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	/* (input, weight, bias, stride, padding, dilation, transposed, …) [F]. */
+	{"convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"_convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"convolution_overrideable", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
+	/* (self, weight, bias, padding, stride, dilation, groups). */
+	{"mkldnn_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"miopen_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	/* (self, weight, padding, stride, dilation, groups, …) [F]. */
+	{"cudnn_convolution", convolution, {0, 1, 3, 2, 4}, {READS_2(0, 1), 0, traffic_convolution}},
+	/* (self, weight, kernel_size, bias, stride, padding) [F]. */
+	{"_slow_conv2d_forward", convolution, {0, 1, 4, 5, 0}, {READS_2(0, 1), 0, traffic_convolution}},
+	/* (input, weight, …) [F for what is inside]. */
+	{"conv_transpose1d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+	{"conv_transpose2d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+	{"conv_transpose3d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+	/* (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask) [F]. */
+	{"convolution_backward", convolution_backward, {1, 2, 4, 5, 6, 7}, {READS_3(0, 1, 2), 0, traffic_gradients}},
+
+	FOREACH("add", READS_2(0, 1)), FOREACH("sub", READS_2(0, 1)), FOREACH("mul", READS_2(0, 1)), FOREACH("div", READS_2(0, 1)),
+	FOREACH("addcmul", READS_3(0, 1, 2)), FOREACH("addcdiv", READS_3(0, 1, 2)), FOREACH("lerp", READS_2(0, 1)),
+	FOREACH("sqrt", READS_1(0)), FOREACH("neg", READS_1(0)), FOREACH("exp", READS_1(0)),
+	{"_foreach_zero_", NULL, {0}, {0, WRITES(0), NULL}},
+	{"_foreach_copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}},
+	{"_foreach_norm", NULL, {0}, {READS_1(0), 0, NULL}},
+	/* (self[], grads[], exp_avgs[], exp_avg_sqs[], …) and (self[], grads[], momentum_buffers[], …). */
+	{"_fused_adam_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}},
+	{"_fused_adamw_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}},
+	{"_fused_sgd_", NULL, {0}, {READS_3(0, 1, 2), BIT(0) | BIT(2), NULL}},
+
+	/* Recurrent layers in one operator: their matrix products. */
+	{"_cudnn_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}},
+	{"miopen_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}},
+	/* (input, w_ih, w_hh, …); backward the gradients of what is multiplied and of the weights. */
+	{"mkldnn_rnn_layer", weight_product, {0, 1, 2}, {READS_3(0, 1, 2), 0, NULL}},
+	{"mkldnn_rnn_layer_backward", weight_product, {0, 1, 2, 2}, {READS_3(0, 1, 2), 0, NULL}},
+
+	/* (self, weight, bias). */
+	{"mkldnn_linear", weight_product, {0, 1}, {READS_3(0, 1, 2), 0, traffic_linear}},
+	{"mkldnn::_linear_pointwise", fused_linear, {5}, {READS_2(0, 1), 0, NULL}},
+	/* (X, W, B, padding, stride, dilation, …); in place (other, X, W, B, padding, stride, dilation, …). */
+	{"mkldnn::_convolution_pointwise", fused_convolution, {12}, {READS_2(0, 1), 0, NULL}},
+	{"mkldnn::_convolution_pointwise_", convolution, {1, 2, 5, 4, 6}, {READS_2(1, 2), 0, traffic_convolution}},
+	{"mkldnn::_convolution_transpose_pointwise", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+
+	/* (query, key, value, …), each (batch, heads, length, size): scores and weighted values [F]. */
+	{"_scaled_dot_product_flash_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_scaled_dot_product_flash_attention_for_cpu", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_scaled_dot_product_efficient_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_scaled_dot_product_cudnn_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_scaled_dot_product_fused_attention_overrideable", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	/* The same with (batch, length, heads, size), which flop_counter takes for the order above; no value when the
+	 * sequences are packed, whose lengths are then a tensor: argument 3, 4, or 6 backward. */
+	{"_flash_attention_forward", attention, {0, 2, 1, 1, 1, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_efficient_attention_forward", attention, {0, 2, 1, 1, 1, 4}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	/* (grad_out, query, key, value, …): the scores once more, and the gradients of scores, values, queries, keys [F]. */
+	{"_scaled_dot_product_flash_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_scaled_dot_product_flash_attention_for_cpu_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_scaled_dot_product_efficient_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_scaled_dot_product_cudnn_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_scaled_dot_product_fused_attention_overrideable_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_flash_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_efficient_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+};
+const size_t operator_row_count = sizeof(operator_rows) / sizeof(operator_rows[0]);

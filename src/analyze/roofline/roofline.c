@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the calls of operators had to do, and how long it took.
+ *
+ *     aten::linear         ├──────────────────┤    the table has no row for it,
+ *     aten::addmm             ├────────────┤       so this call counts: its FLOPs and bytes,
+ *     cudaLaunchKernel           ├───┤
+ *     stream 7                          ├─ gemm ─┤  and the time of its kernel
+ */
+#include "analyze/roofline/roofline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/flops.h"
+#include "analyze/sum.h"
+#include "analyze/views/view_shapes.h"
+#include "analyze/views/views.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/text.h"
+#include "derive/calls.h"
+#include "derive/launches.h"
+#include "derive/steps.h"
+#include "derive/work.h"
+#include "trace/inputs.h"
+
+struct maker {
+	struct roofline *roofline;
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const uint32_t *launchers;
+	uint16_t *formulas;
+	uint32_t *call_of;   /* by row: the call that it is or is in; OPS_NONE for none */
+	struct ops_demand *demands; /* by call */
+	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE unknown yet. NULL: not by shape */
+};
+
+static int64_t duration_of(const struct ops_events *events, size_t row)
+{
+	int64_t ns = ops_difference(events->end_ns[row], events->start_ns[row]);
+
+	return ns > 0 ? ns : 0;
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static bool add_call(struct maker *maker, uint32_t row, const struct ops_demand *demand)
+{
+	struct roofline *roofline = maker->roofline;
+	struct roofline_call *call = OPS_ARRAY_PUSH(&roofline->calls);
+
+	if (!call)
+		return false;
+	*call = (struct roofline_call){.row = row};
+	maker->call_of[row] = (uint32_t)roofline->calls.count - 1;
+	maker->demands[roofline->calls.count - 1] = *demand;
+	return true;
+}
+
+/* The outermost operators whose demand is known. Parents precede their children. */
+static bool find_calls(struct maker *maker)
+{
+	const struct ops_events *events = maker->events;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t parent = events->parent[row];
+		struct ops_demand demand;
+
+		maker->call_of[row] = parent != OPS_NONE && parent < row ? maker->call_of[parent] : OPS_NONE;
+		maker->roofline->has_shapes |= events->kind[row] == OPS_EVENT_CPU_OP && events->inputs[row] != OPS_NONE;
+		if (maker->call_of[row] == OPS_NONE && !(events->flags[row] & OPS_EVENT_HIDDEN) &&
+		    ops_demand_of(maker->trace, row, maker->formulas, &demand) && !add_call(maker, row, &demand))
+			return false;
+	}
+	return true;
+}
+
+/* Between host and device: "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice". */
+static bool crosses_bus(struct ops_string name)
+{
+	return ops_string_contains(name, "HtoD") || ops_string_contains(name, "DtoH") || ops_string_contains(name, "HostToDevice") ||
+	       ops_string_contains(name, "DeviceToHost");
+}
+
+static bool computes(const struct maker *maker, uint32_t row)
+{
+	return ops_work_of(maker->events->kind[row], ops_trace_string(maker->trace, maker->events->name[row])) == OPS_WORK_COMPUTE;
+}
+
+/* The call that work belongs to; OPS_NONE for none. */
+static uint32_t call_of_work(const struct maker *maker, size_t row)
+{
+	uint32_t owner = ops_launching_operator(maker->launchers, row);
+
+	return owner == OPS_NONE ? OPS_NONE : maker->call_of[owner];
+}
+
+static void add_work(struct maker *maker, uint32_t row)
+{
+	struct ops_string name = ops_trace_string(maker->trace, maker->events->name[row]);
+	struct roofline *roofline = maker->roofline;
+	int64_t duration_ns = duration_of(maker->events, row);
+	uint32_t at = call_of_work(maker, row);
+	struct roofline_call *call;
+
+	roofline->has_device_work = true;
+	if (computes(maker, row))
+		roofline->total_ns = ops_sum(roofline->total_ns, duration_ns);
+	if (at == OPS_NONE)
+		return;
+	call = &roofline->calls.items[at];
+	call->kernels++;
+	call->device_ns = ops_sum(call->device_ns, duration_ns);
+	call->transfers |= crosses_bus(name);
+	call->uses_tensor_cores |= view_kernel_uses_tensor_cores(name);
+	if (computes(maker, row))
+		roofline->known_ns = ops_sum(roofline->known_ns, duration_ns);
+}
+
+static void find_work(struct maker *maker)
+{
+	const struct ops_events *events = maker->events;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t at = maker->call_of[row];
+
+		if (ops_kind_is_work(events->kind[row]))
+			add_work(maker, row);
+		else if (at != OPS_NONE && ops_kind_is_call(events->kind[row]) &&
+		         (ops_call_of(ops_trace_string(maker->trace, events->name[row])) & OPS_CALL_STARTS_WORK))
+			maker->roofline->calls.items[at].launches = true;
+	}
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* The text of an operator's shapes, as a number; slot 0 is for those without inputs. False when memory is out. */
+static bool find_shapes(struct maker *maker, uint32_t inputs, uint32_t *ret_text)
+{
+	uint32_t *known = &maker->shapes_of[inputs == OPS_NONE ? 0 : inputs + 1];
+	struct ops_buffer text = {0};
+
+	if (*known == OPS_NONE) {
+		view_shapes_text(maker->trace, inputs, &text);
+		if (!text.failed)
+			*known = ops_intern_add(&maker->roofline->shapes, ops_buffer_text(&text), text.size);
+		ops_buffer_release(&text);
+	}
+	*ret_text = *known;
+	return *known != OPS_NONE;
+}
+
+static const char *type_name(uint8_t dtype, enum roof_type type)
+{
+	/* c10::ScalarType of those that roofs do not name. */
+	static const struct {
+		uint8_t dtype;
+		const char *name;
+	} others[] = {{0, "uint8"}, {2, "int16"}, {3, "int32"}, {4, "int64"}, {8, "complex32"}, {9, "complex64"},
+	              {10, "complex128"}, {11, "bool"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].dtype == dtype)
+			return others[i].name;
+	return roof_type_name(type);
+}
+
+/* A row's identity. */
+struct row_key {
+	uint32_t name, shapes;
+	uint32_t type;
+	uint32_t on_device;
+};
+
+static struct roofline_row *find_row(struct maker *maker, uint32_t name, const struct roofline_call *call, bool on_device,
+                                     enum roof_type type, uint8_t dtype)
+{
+	struct roofline *roofline = maker->roofline;
+	struct row_key key = {name, OPS_NONE, (uint32_t)type << 8 | dtype, on_device};
+	struct roofline_row *row;
+	uint32_t at;
+
+	if (maker->shapes_of && !find_shapes(maker, maker->events->inputs[call->row], &key.shapes))
+		return NULL;
+	at = ops_intern_add(&roofline->keys, &key, sizeof(key));
+	if (at == OPS_INTERN_NONE)
+		return NULL;
+	if (at < roofline->rows.count)
+		return &roofline->rows.items[at];
+	row = OPS_ARRAY_PUSH(&roofline->rows);
+	if (!row)
+		return NULL;
+	*row = (struct roofline_row){.name = ops_trace_string(maker->trace, name), .type = type_name(dtype, type),
+	                             .processor = on_device ? "GPU" : "CPU", .roof = on_device ? &roofline->device : &roofline->cpu,
+	                             .longest = call->row, .longest_ns = -1};
+	if (key.shapes != OPS_NONE)
+		row->shapes = (struct ops_string){roofline->shapes.entries[key.shapes].bytes, roofline->shapes.entries[key.shapes].size};
+	return row;
+}
+
+/* What part of a call counts for a row, and how long that took. */
+struct part {
+	uint32_t name;
+	int64_t time_ns;
+	uint32_t kernels;
+	double share;
+};
+
+static bool add_part(struct maker *maker, uint32_t call_number, bool on_device, const struct part *part)
+{
+	const struct roofline_call *call = &maker->roofline->calls.items[call_number];
+	const struct ops_demand *demand = &maker->demands[call_number];
+	enum roof_type type = roof_type_of(demand->dtype);
+	struct roofline_row *row;
+	double compute_ns, memory_ns;
+
+	if (on_device && type == ROOF_FLOAT32 && call->uses_tensor_cores)
+		type = ROOF_TFLOAT32;
+	row = find_row(maker, part->name, call, on_device, type, demand->dtype);
+	if (!row)
+		return false;
+	compute_ns = roof_compute_ns(row->roof, type, (double)demand->flops) * part->share;
+	memory_ns = roof_memory_ns(row->roof, (double)demand->bytes, (double)part->time_ns / part->share) * part->share;
+	row->count++;
+	row->time_ns = ops_sum(row->time_ns, part->time_ns);
+	row->flops += (double)demand->flops * part->share;
+	row->bytes += (double)demand->bytes * part->share;
+	row->compute_ns += compute_ns;
+	row->memory_ns += memory_ns;
+	row->bound_ns += compute_ns > memory_ns ? compute_ns : memory_ns;
+	row->calls_ns += row->roof->call_ns * (on_device ? part->kernels : 1);
+	if (part->time_ns > row->longest_ns) {
+		row->longest_ns = part->time_ns;
+		row->longest = call->row;
+	}
+	return true;
+}
+
+/* Whether what a call did on the host is all that it did: one that launches something did the rest on a device, which may be
+ * missing in the trace. A trace with device work but without calls leaves this open. */
+static bool ran_on_host(const struct maker *maker, const struct roofline_call *call, bool has_calls)
+{
+	return !call->kernels && !call->launches && (!maker->roofline->has_device_work || has_calls);
+}
+
+static bool has_launch_calls(const struct ops_events *events)
+{
+	for (size_t row = 0; row < events->count; row++)
+		if (ops_kind_is_call(events->kind[row]))
+			return true;
+	return false;
+}
+
+static bool sum_calls(struct maker *maker)
+{
+	struct roofline *roofline = maker->roofline;
+	bool has_calls = has_launch_calls(maker->events), done = true;
+
+	for (uint32_t i = 0; done && i < roofline->calls.count; i++) {
+		const struct roofline_call *call = &roofline->calls.items[i];
+		struct part part = {.name = maker->events->name[call->row], .kernels = call->kernels, .share = 1};
+
+		part.time_ns = call->kernels ? call->device_ns : duration_of(maker->events, call->row);
+		if (call->kernels ? !call->transfers : ran_on_host(maker, call, has_calls))
+			done = add_part(maker, i, call->kernels > 0, &part);
+		if (!roofline->has_device_work)
+			roofline->known_ns = ops_sum(roofline->known_ns, part.time_ns);
+	}
+	return done;
+}
+
+/* What an operator has to do is shared among its kernels by their time. */
+static bool sum_kernels(struct maker *maker)
+{
+	const struct ops_events *events = maker->events;
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t at = ops_kind_is_work(events->kind[row]) ? call_of_work(maker, row) : OPS_NONE;
+		const struct roofline_call *call = at == OPS_NONE ? NULL : &maker->roofline->calls.items[at];
+		struct part part = {.name = events->name[row], .time_ns = duration_of(events, row), .kernels = 1};
+
+		if (!call || call->transfers || call->device_ns <= 0)
+			continue;
+		part.share = (double)part.time_ns / (double)call->device_ns;
+		done = add_part(maker, at, true, &part);
+	}
+	return done;
+}
+
+/* All time of operators: of those that are in no other. */
+static void sum_operators(struct maker *maker)
+{
+	const struct ops_events *events = maker->events;
+	struct roofline *roofline = maker->roofline;
+	int64_t step;
+
+	for (uint32_t row = 0; row < events->count; row++) {
+		uint32_t around = events->parent[row];
+
+		if (events->kind[row] != OPS_EVENT_CPU_OP || ops_row_step(maker->trace, row, &step))
+			continue;
+		while (around != OPS_NONE && (events->kind[around] != OPS_EVENT_CPU_OP || ops_row_step(maker->trace, around, &step)))
+			around = events->parent[around];
+		if (around == OPS_NONE)
+			roofline->total_ns = ops_sum(roofline->total_ns, duration_of(events, row));
+	}
+}
+
+static int most_time_first(const void *a, const void *b)
+{
+	const struct roofline_row *left = a, *right = b;
+	int order = (left->time_ns < right->time_ns) - (left->time_ns > right->time_ns);
+
+	if (!order)
+		order = ops_string_compare(left->name, right->name);
+	if (!order)
+		order = strcmp(left->type, right->type);
+	return order ? order : ops_string_compare(left->shapes, right->shapes);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static bool maker_init(struct maker *maker, struct roofline *roofline)
+{
+	const struct ops_trace *trace = roofline->trace;
+	size_t count = ops_trace_events(trace)->count + 1, lists = ops_trace_inputs_count(trace) + 1;
+
+	*maker = (struct maker){.roofline = roofline, .trace = trace, .events = ops_trace_events(trace)};
+	maker->launchers = ops_launchers(trace);
+	maker->formulas = ops_flops_formulas(trace);
+	maker->call_of = ops_realloc_array(NULL, count, sizeof(*maker->call_of));
+	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
+	if (roofline->by == OPS_ROOFLINE_SHAPE) {
+		maker->shapes_of = ops_realloc_array(NULL, lists, sizeof(*maker->shapes_of));
+		if (maker->shapes_of)
+			memset(maker->shapes_of, 0xff, lists * sizeof(*maker->shapes_of));
+	}
+	return maker->launchers && maker->formulas && maker->call_of && maker->demands &&
+	       (roofline->by != OPS_ROOFLINE_SHAPE || maker->shapes_of);
+}
+
+static void maker_release(struct maker *maker)
+{
+	ops_free(maker->formulas);
+	ops_free(maker->call_of);
+	ops_free(maker->demands);
+	ops_free(maker->shapes_of);
+}
+
+/* A roof that is given holds for what most of the trace is about. */
+static enum ops_code find_roofs(struct roofline *roofline, const char *roof, struct ops_error *error)
+{
+	struct roof given;
+	enum ops_code code = OPS_OK;
+
+	roof_of_cpu(roofline->trace, &roofline->cpu);
+	roof_of_device(roofline->trace, &roofline->device);
+	for (size_t row = 0; row < ops_trace_events(roofline->trace)->count && !roofline->has_device_work; row++)
+		roofline->has_device_work = ops_kind_is_work(ops_trace_events(roofline->trace)->kind[row]);
+	if (roof)
+		code = roof_parse(ops_string_of(roof), &given, error);
+	if (roof && !code) {
+		struct roof *to = roofline->has_device_work ? &roofline->device : &roofline->cpu;
+
+		if (!given.name[0])
+			memcpy(given.name, to->name, sizeof(given.name));
+		*to = given;
+	}
+	return code;
+}
+
+enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *trace, enum ops_roofline_by by,
+                            const char *roof, struct ops_error *error)
+{
+	struct maker maker;
+	enum ops_code code;
+	bool done;
+
+	*roofline = (struct roofline){.trace = trace, .by = by};
+	code = find_roofs(roofline, roof, error);
+	if (code)
+		return code;
+	done = maker_init(&maker, roofline) && find_calls(&maker);
+	if (done) {
+		find_work(&maker);
+		if (!roofline->has_device_work)
+			sum_operators(&maker);
+		done = by == OPS_ROOFLINE_KERNEL ? sum_kernels(&maker) : sum_calls(&maker);
+	}
+	maker_release(&maker);
+	if (!done)
+		return ops_fault_memory(error);
+	if (roofline->rows.count)
+		qsort(roofline->rows.items, roofline->rows.count, sizeof(*roofline->rows.items), most_time_first);
+	return OPS_OK;
+}
+
+void roofline_release(struct roofline *roofline)
+{
+	OPS_ARRAY_RELEASE(&roofline->calls);
+	OPS_ARRAY_RELEASE(&roofline->rows);
+	ops_intern_release(&roofline->keys);
+	ops_intern_release(&roofline->shapes);
+}
+
+const char *roofline_bound(const struct roofline_row *row)
+{
+	if (row->roof->source == ROOF_UNKNOWN)
+		return NULL;
+	if (row->calls_ns > row->bound_ns)
+		return "overhead";
+	return row->compute_ns > row->memory_ns ? "compute" : "memory";
+}
