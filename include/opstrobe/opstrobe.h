@@ -16,7 +16,6 @@
 #include <opstrobe/query.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
-#include <opstrobe/roofline.h>
 #include <opstrobe/storage.h>
 #include <opstrobe/trace.h>
 #include <opstrobe/version.h>

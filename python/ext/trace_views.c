@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace.views_json, advice_json and diff_json: views and advice as JSON text, which Python makes dicts of.
+ * Trace.views_json, advice_json, diff_json and roofline: views and advice as JSON text, which Python makes dicts of.
  */
 #include "views.h"
 
 #include <opstrobe/internal/advice.h>
+#include <opstrobe/internal/roofline.h>
 #include <opstrobe/internal/views.h>
 
 /* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
@@ -58,5 +59,29 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
 		return NULL;
 	}
 	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, NULL, &text, &size, NULL, &error));
+	return trace_views_take_text(code, text, size, &error);
+}
+
+PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
+{
+	const struct ops_trace *trace = ((struct trace_object *)object)->trace;
+	struct ops_roofline_options options = {.format = OPS_FORMAT_TEXT};
+	struct ops_error error;
+	enum ops_code code;
+	char *text = NULL;
+	size_t size = 0;
+	Py_ssize_t rows_max;
+	int by, as_json;
+
+	if (!PyArg_ParseTuple(arguments, "iznp:roofline", &by, &options.roof, &rows_max, &as_json))
+		return NULL;
+	if (by < OPS_ROOFLINE_OPERATOR || by > OPS_ROOFLINE_KERNEL || rows_max < 0) {
+		PyErr_SetString(PyExc_ValueError, "roofline() takes 0, 1 or 2, a roof, and a number of rows");
+		return NULL;
+	}
+	options.by = (enum ops_roofline_by)by;
+	options.rows_max = (size_t)rows_max;
+	options.format = as_json ? OPS_FORMAT_JSON : OPS_FORMAT_TEXT;
+	OPS_EXT_WITHOUT_GIL(code = ops_roofline(trace, &options, &text, &size, &error));
 	return trace_views_take_text(code, text, size, &error);
 }

@@ -101,6 +101,7 @@ PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
+PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments);
 
 /* --- trace_derived.c ---------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@ from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, Record
 from opstrobe._warn import warn
 from opstrobe.autograd_profiler import check_graph_options, kineto_available, private_device
 from opstrobe.autograd_profiler import profile as _Window
-from opstrobe.recording import host_info, metadata, provenance
+from opstrobe.recording import host_info, metadata, provenance, roof
 from opstrobe.recording.activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
 from opstrobe.recording.configured import Configured, option
 from opstrobe.recording.execution_trace import ExecutionTraceObserver
@@ -312,12 +312,14 @@ class _KinetoProfile(Configured, Results):
             self.profiler.trace.set_metadata(key, text)
 
     def _all_metadata(self) -> dict[str, str]:
+        measured = roof.cached_json()
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
         return {
             **{flag: "1" for flag in flags if getattr(self, flag)},
             **metadata.of_environment(),
             "machine": host_info.make_json(self._clock),
             "recording": provenance.make_json({flag: getattr(self, flag) for flag in (*flags, "max_bytes")}),
+            **({"roof": measured} if measured else {}),
             **self.preset_metadata,
             **self._metadata,
         }

@@ -68,6 +68,11 @@ static const struct ops_query_option diff_options[] = {
 	{"limit", "8", "maximum number of names of each kind"},
 	{0},
 };
+static const struct ops_query_option roofline_options[] = {
+	{"by", "\"operator\"", "operator, shape or kernel: what a row is"},
+	{"roof", "null", "FLOP/s and bytes/s instead of the roof that the trace has: \"67T,3.35T\""},
+	{0},
+};
 static const struct ops_query_option ranks_options[] = {
 	RANKS_OPTION,
 	{0},
@@ -263,6 +268,8 @@ static const struct ops_query_option critical_path_options[] = {
 	X("modules", RANKS, modules_options, analysis_modules, "time, FLOPs and memory of each torch.nn.Module") \
 	X("memory", RANKS, peak_options, analysis_memory, "who holds memory at the peak of each device") \
 	X("lines", RANKS, no_options, analysis_lines, "what each source line of the program costs") \
+	X("operator_roofline", RANKS, roofline_options, analysis_operator_roofline, \
+	  "how near operators are to what the machine can do") \
 	X("diff", PAIR, gate_options, analysis_diff, "steps, modules, operators and kernels of two traces, before and after") \
 	X("advise", RANKS, no_options, analysis_advise, "what to change in the program, and the predicted gain") \
 	X("rules", NOTHING, no_options, analysis_rules, "the rules of advise") \

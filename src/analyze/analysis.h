@@ -136,6 +136,7 @@ analysis_function analysis_kernels;
 analysis_function analysis_modules;
 analysis_function analysis_memory;
 analysis_function analysis_lines;
+analysis_function analysis_operator_roofline;
 analysis_function analysis_diff;
 analysis_function analysis_advise;
 analysis_function analysis_rules;

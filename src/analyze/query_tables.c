@@ -11,6 +11,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/lines/line_costs.h"
+#include "analyze/roofline/roofline.h"
 #include "analyze/views/view_tables.h"
 #include "base/text.h"
 
@@ -162,6 +163,44 @@ enum ops_code analysis_lines(struct analysis_run *run)
 			code = ops_fault_memory(run->error);
 		ops_trace_unref(trace);
 	}
+	return code;
+}
+
+/* The names of enum ops_roofline_by. */
+static enum ops_code query_roofline_by(const struct analysis_run *run, enum ops_roofline_by *ret_by)
+{
+	static const char *const names[] = {"\"operator\"", "\"shape\"", "\"kernel\""};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (ops_string_is(analysis_arg(run, "by"), names[i])) {
+			*ret_by = (enum ops_roofline_by)i;
+			return OPS_OK;
+		}
+	return ops_fault(run->error, OPS_INVALID, "option 'by' of %s is operator, shape or kernel", run->analysis->id);
+}
+
+enum ops_code analysis_operator_roofline(struct analysis_run *run)
+{
+	struct ops_roofline_options options = {0};
+	struct ops_buffer roof = {0};
+	enum ops_code code = query_roofline_by(run, &options.by);
+
+	if (!code)
+		code = query_rows(run, &options.rows_max);
+	if (!code)
+		code = analysis_text(run, "roof", &roof);
+	ops_buffer_append(&roof, "", 1);
+	options.roof = roof.size > 1 ? roof.bytes : NULL;
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct ops_trace *trace = NULL;
+
+		code = query_trace(run, i, &trace);
+		if (!code)
+			code = roofline_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, &options,
+			                           run->error);
+		ops_trace_unref(trace);
+	}
+	ops_buffer_release(&roof);
 	return code;
 }
 

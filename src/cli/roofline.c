@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <opstrobe/roofline.h>
+#include <opstrobe/internal/roofline.h>
 
 #include "options.h"
 #include "traces.h"

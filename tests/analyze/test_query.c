@@ -164,7 +164,7 @@ static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace,
 
 static void traces_come_from_a_source(void **state)
 {
-	static const char *const ids[] = {"overview", "kernels", "modules", "memory", "lines", "views", "advise", "diff", "temporal_breakdown"};
+	static const char *const ids[] = {"overview", "kernels", "modules", "memory", "lines", "operator_roofline", "views", "advise", "diff", "temporal_breakdown"};
 	struct ops_trace *trace = read_events();
 	const struct ops_rank held[2] = {{.trace = trace}, {.trace = trace, .rank = 1}}, empty[2] = {{.rank = 0}, {.rank = 1}};
 	const struct ops_trace_source source = {take, trace};

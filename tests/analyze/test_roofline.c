@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <opstrobe/roofline.h>
+#include <opstrobe/internal/roofline.h>
 
 #include "analyze/flops.h"
 #include "analyze/roofline/roofline.h"

@@ -64,7 +64,9 @@ def test_list_of_traces(server, traces):
         assert states[trace["id"]]["events"] == server.json(f"traces/{trace['id']}/info")["value"]["events"]
 
 
-@pytest.mark.parametrize("route", ["info", "views", "advice", "lines", "stacks", "modules", "memory", "timeline"])
+@pytest.mark.parametrize(
+    "route", ["info", "views", "advice", "lines", "roofline", "stacks", "modules", "memory", "timeline"]
+)
 def test_replies_are_as_documented(server, traces, route):
     for trace in traces:
         path = next(path for path in DOCUMENT["paths"] if re.fullmatch(r"/traces/{ids?}/" + route, path))
@@ -78,6 +80,10 @@ def test_the_same_as_the_commands(server, traces):
         assert server.json(f"{base}/views") == command("views", "--format", "json", path)
         assert server.json(f"{base}/advice") == command("advise", "--format", "json", path)
         assert server.json(f"{base}/lines") == command("lines", "--format", "json", path)
+        by_shape = ("--by", "shape", "--roof", "1T,100G", "--limit", "0")
+        assert server.json(f"{base}/roofline", by="shape", roof="1T,100G") == command(
+            "roofline", *by_shape, "--format", "json", path
+        )
         assert server.json(f"{base}/tables/kernels") == command("kernels", "--top", "0", "--format", "json", path)
         assert server.json(f"{base}/tables/modules") == command("modules", "--limit", "0", "--format", "json", path)
         assert server.json(f"{base}/tables/memory") == command("memory", "--limit", "0", "--format", "json", path)
@@ -97,6 +103,7 @@ STEP_ROUTES = [
     ("views", {}),
     ("views", {"parts": "operators,kernels"}),
     ("lines", {}),
+    ("roofline", {"by": "shape"}),
     ("stacks", {"metric": "self_cpu"}),
     ("modules", {}),
     ("tables/modules", {}),
@@ -124,6 +131,15 @@ def test_some_steps_are_the_cut_trace(server, recorded, tmp_path, steps):
             wanted = other.json(f"traces/{cut['id']}/{route}", **parameters)
             assert some == (wanted | events if "trace_events" in wanted else wanted), route
             assert some != whole, route
+
+
+def test_roofline_parameters(server, recorded):
+    path = f"traces/{recorded['id']}/roofline"
+    whole = server.json(path)
+    assert len(whole["rows"]) == whole["distinct"] > 2
+    assert server.json(path, rows=1)["rows"] == whole["rows"][:1]
+    for wrong in ({"by": "line"}, {"roof": "fast"}, {"rows": "-1"}, {"no": "1"}):
+        assert server.api(path, **wrong).status == 400, wrong
 
 
 def test_memory_of_some_steps_is_that_stretch(server, recorded):

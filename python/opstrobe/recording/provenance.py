@@ -69,7 +69,8 @@ def _read(path: str) -> str:
 
 
 @functools.cache
-def _cpu() -> str:
+def cpu() -> str:
+    """The model of the processor."""
     for line in _read("/proc/cpuinfo").splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "Model", "cpu model"):
@@ -126,7 +127,7 @@ def make_json(options: dict[str, Any]) -> str:
         "git_revision": _revision_of_program(),
         "opstrobe": opstrobe.__version__,
         "python": platform.python_version(),
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "options": " ".join(name if value is True else f"{name}={value}" for name, value in options.items() if value),
     }
     if torch is not None and hasattr(torch, "get_num_threads"):

@@ -10,6 +10,7 @@ from opstrobe import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     import pandas
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from opstrobe.notebook.markup import Advice
     from opstrobe.results.memory import MemoryPeak
+    from opstrobe.results.roofline import Roofline
 
 
 def export_trace(
@@ -103,6 +105,18 @@ class Results:
     def module_summary(self) -> _core.ModuleSummary:
         """Where time, FLOPs and memory went, by module: prints as a table, and has it as data."""
         return _core.ModuleSummary(self._trace_for("summarize modules"))
+
+    def roofline(
+        self, by: str = "operator", roof: str | tuple[float, float] | Mapping[str, Any] | None = None
+    ) -> Roofline:
+        """How near operators are to what the machine can do, from shapes: prints as a table, and has it as data.
+
+        `by` is "operator", "shape" or "kernel". `roof` replaces the roof that the trace has: FLOP/s and bytes/s as a pair or as
+        "67T,3.35T", or what `opstrobe roof --format json` prints, as a dict. Needs record_shapes.
+        """
+        from opstrobe.results.roofline import Roofline
+
+        return Roofline(self._trace_for("make a roofline"), by, roof)
 
     def views(self) -> dict[str, Any]:
         """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.

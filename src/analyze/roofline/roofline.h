@@ -5,8 +5,9 @@
 #ifndef OPS_ANALYZE_ROOFLINE_H
 #define OPS_ANALYZE_ROOFLINE_H
 
-#include <opstrobe/roofline.h>
+#include <opstrobe/internal/roofline.h>
 
+#include "analyze/result.h"
 #include "analyze/roofline/roof.h"
 #include "base/array.h"
 #include "base/intern.h"
@@ -55,6 +56,10 @@ struct roofline {
 enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *trace, enum ops_roofline_by by,
                             const char *roof, struct ops_error *error);
 void roofline_release(struct roofline *roofline);
+
+/* Adds the rows of a trace to a table, with the columns if it has none yet. `worker`: NULL, or the first cell of each row. */
+enum ops_code roofline_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker,
+                                  const struct ops_roofline_options *options, struct ops_error *error);
 
 /* "compute", "memory", "overhead": what bounds a row; NULL without a roof. */
 const char *roofline_bound(const struct roofline_row *row);

@@ -10,7 +10,7 @@
 #include "analyze/roofline/roofline.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_text.h"
-#include "base/fault.h"
+#include "base/text.h"
 
 #define BAR_WIDTH 10
 #define ABOVE_ROOF 1.1 /* more than noise */
@@ -309,6 +309,33 @@ static bool write_table(const struct roofline *roofline, size_t rows, const stru
 	return done && !out->failed;
 }
 
+static size_t rows_shown(const struct roofline *roofline, size_t most)
+{
+	return !most || roofline->rows.count < most ? roofline->rows.count : most;
+}
+
+enum ops_code roofline_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker,
+                                  const struct ops_roofline_options *options, struct ops_error *error)
+{
+	struct roofline roofline;
+	enum ops_code code = roofline_init(&roofline, trace, options->by, options->roof, error);
+
+	table->copies = true;
+	if (!table->columns.count && worker)
+		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
+	if (table->columns.count <= (worker ? 1 : 0))
+		result_declare(table, &table_operator_roofline, options->by == OPS_ROOFLINE_SHAPE ? BY_SHAPE : 0);
+	for (size_t i = 0; !code && i < rows_shown(&roofline, options->rows_max); i++) {
+		struct answer_row row = answer_of(&roofline.rows.items[i]);
+
+		if (worker)
+			result_text(table, ops_string_of(worker));
+		result_add(table, &row);
+	}
+	roofline_release(&roofline);
+	return code;
+}
+
 enum ops_code ops_roofline(const struct ops_trace *trace, const struct ops_roofline_options *options, char **ret_text,
                            size_t *ret_size, struct ops_error *error)
 {
@@ -322,7 +349,7 @@ enum ops_code ops_roofline(const struct ops_trace *trace, const struct ops_roofl
 	*ret_text = NULL;
 	*ret_size = 0;
 	code = roofline_init(&roofline, trace, options->by, options->roof, error);
-	rows = !options->rows_max || roofline.rows.count < options->rows_max ? roofline.rows.count : options->rows_max;
+	rows = rows_shown(&roofline, options->rows_max);
 	if (!code && options->format == OPS_FORMAT_JSON)
 		write_json(&roofline, rows, &out);
 	else if (!code && !write_table(&roofline, rows, options, &out))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/roofline.h: how far operators are from what the machine can do, from shapes and types, without hardware counters.
+ * opstrobe/internal/roofline.h: how far operators are from what the machine can do, from shapes and types, without hardware counters.
  * Requires traces that were recorded with record_shapes.
  *
  * An operator has to compute its FLOPs and to move the bytes of the tensors that it reads and writes, each once. The roof of
@@ -12,8 +12,8 @@
  *
  * The JSON form is in docs/openapi.yaml (Roofline).
  */
-#ifndef OPSTROBE_ROOFLINE_H
-#define OPSTROBE_ROOFLINE_H
+#ifndef OPSTROBE_INTERNAL_ROOFLINE_H
+#define OPSTROBE_INTERNAL_ROOFLINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default)
 
 enum ops_roofline_by {
 	OPS_ROOFLINE_OPERATOR, /* a row a name, type and processor */
@@ -47,7 +46,6 @@ struct ops_roofline_options {
 enum ops_code ops_roofline(const struct ops_trace *trace, const struct ops_roofline_options *options, char **ret_text,
                            size_t *ret_size, struct ops_error *error);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

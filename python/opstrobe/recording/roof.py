@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured roof of this machine's CPU, kept in the user's cache: `opstrobe roof` measures it, recordings keep it with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from opstrobe.recording import bridge, provenance
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FORMAT = 1  # of the file: another one is measured again
+_SIZE_MAX = 65536
+
+
+def cache_path(threads: int, torch_version: str) -> Path:
+    """The file for this processor, so many threads of torch, and this torch."""
+    key = json.dumps([_FORMAT, provenance.cpu(), threads, torch_version])
+    return bridge.cache_directory().parent / "roof" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        text = path.read_text("utf-8")
+        found = json.loads(text) if len(text) <= _SIZE_MAX else None
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def cached_json() -> str | None:
+    """The roof that was measured for the program as it runs, as JSON. Never measures."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "get_num_threads"):
+        return None
+    found = _read(cache_path(torch.get_num_threads(), str(torch.__version__)))
+    return None if found is None else json.dumps(found, separators=(",", ":"))
+
+
+def best_of(roof: dict[str, Any]) -> dict[str, Any]:
+    """A roof with the better of each figure, its own or the one that is kept: a busy machine makes figures too low."""
+    before = _read(cache_path(roof["threads"], roof["torch"]))
+    if before is None:
+        return roof
+    flops = {name: max(value, before["flops"].get(name, 0)) for name, value in roof["flops"].items()}
+    speeds = {size: speed for size, speed in before["bandwidth"]}
+    bandwidth = [[size, max(speed, speeds.get(size, 0))] for size, speed in roof["bandwidth"]]
+    return {**roof, "flops": flops, "bandwidth": bandwidth, "call_us": min(roof["call_us"], before["call_us"])}
+
+
+def store(roof: dict[str, Any]) -> Path:
+    """Keeps a roof for recordings from now on. OSError where the cache cannot be written."""
+    path = cache_path(roof["threads"], roof["torch"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(roof), "utf-8")
+    temporary.replace(path)
+    return path
