@@ -157,6 +157,78 @@ PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyOb
 	return capsule;
 }
 
+/* --- tables --------------------------------------------------------------------------------------------------------- */
+
+/* The names of a sequence of str: borrowed from it, in memory of the caller's. NULL with an exception set. */
+static const char **names_of(PyObject *sequence, size_t *ret_count)
+{
+	Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
+	const char **names = calloc((size_t)count + 1, sizeof(*names));
+
+	if (!names) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	for (Py_ssize_t i = 0; i < count; i++) {
+		names[i] = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(sequence, i));
+		if (!names[i]) {
+			free(names);
+			return NULL;
+		}
+	}
+	*ret_count = (size_t)count;
+	return names;
+}
+
+static PyObject *table_capsules(const struct ops_trace *trace, const char *table, const char *const *columns, size_t count)
+{
+	struct ArrowSchema *schema = calloc(1, sizeof(*schema));
+	struct ArrowArray *array = calloc(1, sizeof(*array));
+	PyObject *schema_capsule = schema ? PyCapsule_New(schema, "arrow_schema", free_schema) : NULL;
+	PyObject *array_capsule = array ? PyCapsule_New(array, "arrow_array", free_array) : NULL;
+	struct ops_error error;
+	enum ops_code code;
+
+	if (!schema_capsule)
+		free(schema);
+	if (!array_capsule)
+		free(array);
+	if (!schema_capsule || !array_capsule) {
+		Py_XDECREF(schema_capsule);
+		Py_XDECREF(array_capsule);
+		return PyErr_NoMemory();
+	}
+	OPS_EXT_WITHOUT_GIL(code = ops_arrow_table(trace, table, columns, count, schema, array, &error));
+	if (!code)
+		return Py_BuildValue("(NN)", schema_capsule, array_capsule);
+	Py_DECREF(schema_capsule);
+	Py_DECREF(array_capsule);
+	return ops_ext_raise(&error);
+}
+
+PyObject *ops_ext_trace_table(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"table", "columns", NULL};
+	const char *table, **columns = NULL;
+	PyObject *wanted = Py_None, *sequence = NULL, *result;
+	size_t count = 0;
+
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s|O:table", names, &table, &wanted))
+		return NULL;
+	if (wanted != Py_None) {
+		sequence = PySequence_Fast(wanted, "columns must be a sequence of names");
+		columns = sequence ? names_of(sequence, &count) : NULL;
+		if (!columns) {
+			Py_XDECREF(sequence);
+			return NULL;
+		}
+	}
+	result = table_capsules(((struct trace_object *)object)->trace, table, columns, count);
+	free(columns);
+	Py_XDECREF(sequence);
+	return result;
+}
+
 /* --- without Arrow -------------------------------------------------------------------------------------------------- */
 
 static PyObject *dictionary_of(const struct ArrowArray *array)

@@ -6,8 +6,25 @@
 
 #include <string.h>
 
+#include <opstrobe/arrow.h>
 #include <opstrobe/record.h>
 #include <opstrobe/version.h>
+
+static PyObject *module_tables_json(PyObject *module, PyObject *unused)
+{
+	struct ops_error error;
+	PyObject *result;
+	size_t size;
+	char *text;
+
+	(void)module;
+	(void)unused;
+	if (ops_arrow_tables_json(&text, &size, &error))
+		return ops_ext_raise(&error);
+	result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, NULL);
+	ops_free(text);
+	return result;
+}
 
 static PyObject *module_clock(PyObject *module, PyObject *unused)
 {
@@ -17,6 +34,8 @@ static PyObject *module_clock(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef module_methods[] = {
+	{"tables_json", module_tables_json, METH_NOARGS,
+	 "tables_json() -> str\n\nThe tables that queries ask, with the meanings of their columns, as a JSON object."},
 	{"clock", module_clock, METH_NOARGS, "clock() -> str\n\n\"tsc\", or \"monotonic: \" and why not the TSC."},
 	{NULL, NULL, 0, NULL},
 };

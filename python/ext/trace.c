@@ -9,6 +9,7 @@
 
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
+#include <opstrobe/query.h>
 #include <opstrobe/write.h>
 
 PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take)
@@ -328,6 +329,20 @@ static PyObject *trace_diagnostics(PyObject *object, PyObject *unused)
 	return list;
 }
 
+static PyObject *trace_rank(PyObject *object, PyObject *path)
+{
+	PyObject *bytes;
+	int64_t rank;
+
+	if (!PyUnicode_FSConverter(path, &bytes))
+		return NULL;
+	rank = ops_trace_rank(((struct trace_object *)object)->trace, PyBytes_AS_STRING(bytes));
+	Py_DECREF(bytes);
+	if (rank < 0)
+		Py_RETURN_NONE;
+	return PyLong_FromLongLong(rank);
+}
+
 static PyObject *trace_is_complete(PyObject *object, PyObject *unused)
 {
 	(void)unused;
@@ -427,12 +442,16 @@ static PyMethodDef trace_methods[] = {
 	 "What was not as it should be in the file that this was read from: (what, how often, byte of the first)."},
 	{"diagnostics", trace_diagnostics, METH_NOARGS,
 	 "Why figures differ from what happened, as dicts with kind, message, count and byte (of the first)."},
+	{"rank", trace_rank, METH_O, "rank(path) -> int | None\n\nThe rank that the trace states, or else the path of its file."},
 	{"is_complete", trace_is_complete, METH_NOARGS, "Whether no record was lost, and the file does not end early."},
 	{"__arrow_c_schema__", ops_ext_trace_arrow_schema, METH_NOARGS, "The columns of the events, for Arrow."},
 	{"__arrow_c_array__", (PyCFunction)(void (*)(void))ops_ext_trace_arrow_array, METH_VARARGS | METH_KEYWORDS,
 	 "The events as one batch, for Arrow."},
 	{"__arrow_c_stream__", (PyCFunction)(void (*)(void))ops_ext_trace_arrow_stream, METH_VARARGS | METH_KEYWORDS,
 	 "The events as a stream of one batch, for Arrow."},
+	{"table", (PyCFunction)(void (*)(void))ops_ext_trace_table, METH_VARARGS | METH_KEYWORDS,
+	 "table(table, columns=None)\n--\n\nA table that queries ask, as Arrow's capsules of schema and array, with all columns or those "
+	 "with the given names."},
 	{"columns", ops_ext_trace_columns, METH_NOARGS,
 	 "The events by column: name to (numpy's type, values, valid bits or None, list of strings or None)."},
 	{"views_json", ops_ext_trace_views_json, METH_NOARGS, "All views of the trace as the text of a JSON object."},

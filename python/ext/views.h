@@ -97,6 +97,7 @@ PyObject *ops_ext_trace_make(struct ops_ext_state *state, struct ops_trace *take
 PyObject *ops_ext_trace_arrow_schema(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *ops_ext_trace_table(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from opstrobe._server import TraceApi as TraceApi
     from opstrobe._server import serve as serve
     from opstrobe.notebook.show import show as show
+    from opstrobe.query.api import sql as sql
 
 # As torch.profiler has it; the names imported above under themselves are for those who know them.
 __all__ = [
@@ -71,6 +72,10 @@ def __getattr__(name: str) -> object:
         from opstrobe.notebook.show import show
 
         return show
+    if name == "sql":
+        from opstrobe.query.api import sql
+
+        return sql
     if name == "itt":
         import opstrobe.itt as itt
 

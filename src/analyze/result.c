@@ -137,7 +137,7 @@ static struct result_cell field_cell(const struct result_column *column, const v
 	return cell;
 }
 
-static struct result_cell cell_of(const struct result_column *column, const void *row)
+struct result_cell result_cell_of(const struct result_column *column, const void *row)
 {
 	struct result_cell cell = {0};
 
@@ -154,7 +154,7 @@ void result_add(struct result_table *table, const void *row)
 
 	for (size_t i = count ? table->cells.count % count : 0; !table->failed && i < count; i++) {
 		const struct result_column *column = &table->columns.items[i];
-		struct result_cell cell = cell_of(column, row);
+		struct result_cell cell = result_cell_of(column, row);
 
 		if (column->type >= RESULT_FIGURE && !cell.is_null)
 			result_text(table, cell.text);
@@ -316,7 +316,7 @@ void result_members_json(const struct result_declaration *declaration, unsigned 
 		}
 		if (column->type == RESULT_LIST)
 			continue;
-		cell = cell_of(column, row);
+		cell = result_cell_of(column, row);
 		write_cell(&cell, column->type, json);
 	}
 }

@@ -142,6 +142,8 @@ void result_declare(struct result_table *table, const struct result_declaration 
 #define RESULT_DECLARED(table, columns) result_columns(table, columns, sizeof(columns) / sizeof((columns)[0]))
 /* One that is not declared. */
 void result_column(struct result_table *table, const char *name, enum result_type type);
+/* The cell of a row in a column that has a getter or a field. */
+struct result_cell result_cell_of(const struct result_column *column, const void *row);
 /* The cells of a row, or those that remain of it, by the getters of their columns. */
 void result_add(struct result_table *table, const void *row);
 /* What a cell of a text is given where an empty text is null. */

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "analyze/relations/relations.h"
+
 static const char *const types[] = {
 	[RESULT_INTEGER] = "integer", [RESULT_FLAG] = "flag", [RESULT_COUNT] = "count", [RESULT_BYTES] = "bytes",
 	[RESULT_NUMBER] = "number", [RESULT_PERCENT] = "percent", [RESULT_CHANGE] = "change", [RESULT_TIME] = "time",
@@ -35,22 +37,35 @@ static void write_column(struct ops_json_writer *json, const struct result_colum
 	ops_json_close(json, '}');
 }
 
+static void write_declaration(struct ops_json_writer *json, const struct result_declaration *declaration)
+{
+	ops_json_open(json, '{');
+	tables_write_text(json, "id", declaration->id);
+	tables_write_text(json, "about", declaration->about);
+	ops_json_key(json, "columns");
+	ops_json_open(json, '[');
+	for (size_t column = 0; column < declaration->count; column++)
+		write_column(json, &declaration->columns[column]);
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
 static void write_declarations(struct ops_json_writer *json, const char *key,
                                const struct result_declaration *const *declarations, size_t count)
 {
 	ops_json_key(json, key);
 	ops_json_open(json, '[');
-	for (size_t i = 0; i < count; i++) {
-		ops_json_open(json, '{');
-		tables_write_text(json, "id", declarations[i]->id);
-		tables_write_text(json, "about", declarations[i]->about);
-		ops_json_key(json, "columns");
-		ops_json_open(json, '[');
-		for (size_t column = 0; column < declarations[i]->count; column++)
-			write_column(json, &declarations[i]->columns[column]);
-		ops_json_close(json, ']');
-		ops_json_close(json, '}');
-	}
+	for (size_t i = 0; i < count; i++)
+		write_declaration(json, declarations[i]);
+	ops_json_close(json, ']');
+}
+
+void relations_json(struct ops_json_writer *json)
+{
+	ops_json_key(json, "relations");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < relation_count; i++)
+		write_declaration(json, relations[i].declaration);
 	ops_json_close(json, ']');
 }
 
@@ -64,5 +79,6 @@ void result_tables_json(struct ops_json_writer *json)
 	ops_json_open(json, '{');
 	write_declarations(json, "tables", tables, sizeof(tables) / sizeof(tables[0]));
 	write_declarations(json, "objects", objects, sizeof(objects) / sizeof(objects[0]));
+	relations_json(json);
 	ops_json_close(json, '}');
 }

@@ -22,7 +22,7 @@
 RESULT_TABLES(DECLARE) RESULT_OBJECTS(DECLARE)
 #undef DECLARE
 
-/* {"tables": […], "objects": […]}: each with its columns. */
+/* {"tables": […], "objects": […], "relations": […]}: each with its columns. */
 void result_tables_json(struct ops_json_writer *json);
 
 #endif

@@ -51,8 +51,9 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, test_tui.py, test_roofline.py and test_spill.py in tests/python.
-OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof"}
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py and test_sql.py in
+# tests/python.
+OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof", "sql"}
 
 
 def test_every_command_is_in_the_tables():

@@ -10,10 +10,12 @@ from opstrobe import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    import duckdb
     import pandas
+    import polars
     import pyarrow
 
     from opstrobe.notebook.markup import Advice
@@ -141,12 +143,29 @@ class Results:
 
         show(self, inline=inline, height=height, block=block)
 
-    def to_arrow(self) -> pyarrow.Table:
-        """All events as a `pyarrow.Table`, columns of the trace as they are. Needs pyarrow; other libraries that know
-        Arrow's interface (polars, duckdb, …) take this object itself."""
+    def to_arrow(self, table: str | None = None, columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """All events as a `pyarrow.Table`, columns of the trace as they are; or one of the tables that SQL asks, "events",
+        "kernels", "steps", … (docs/reference/schema.md), with all its columns or those of these names. Needs pyarrow; other
+        libraries that know Arrow's interface (polars, duckdb, …) take this object itself."""
         import pyarrow
 
-        return pyarrow.table(self)
+        if table is None:
+            return pyarrow.table(self)
+        found = self._trace_for("make an Arrow table").table(table, columns)
+        return pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*found)])
+
+    def to_polars(self, table: str = "events") -> polars.DataFrame:
+        """A table of the trace, as SQL asks it, as a `polars.DataFrame`. Needs polars and pyarrow."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow(table))
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """What a query in SQL finds in the tables of the trace (docs/reference/schema.md): prints as a table, and has `df()`,
+        `pl()`, `to_arrow_table()`, `fetchall()`. Needs `pip install 'opstrobe[sql]'`."""
+        from opstrobe.query.api import sql
+
+        return sql(query, [self._trace_for("run a query")])
 
     def to_pandas(self) -> pandas.DataFrame:
         """All events as a `pandas.DataFrame`. Needs pandas."""

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe.sql`."""
+
+from __future__ import annotations
+
+import collections
+import os
+
+from opstrobe import _core
+from opstrobe.query.database import Database, connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import duckdb
+
+
+def sql(
+    query: str, traces: str | os.PathLike[str] | _core.Trace | Iterable[str | os.PathLike[str] | _core.Trace]
+) -> duckdb.DuckDBPyRelation:
+    """What a query in SQL finds in one trace or many, files or objects: the rows of its last statement.
+
+    The tables are those of docs/reference/schema.md, with the further columns `path` and `rank`. duckdb.Error says what is wrong
+    with a query, ValueError and OSError what is wrong with a file.
+    """
+    single = isinstance(traces, (str, os.PathLike, _core.Trace))
+    database = Database([traces] if single else traces)  # type: ignore[arg-type, list-item]
+    try:
+        found = collections.deque(database.run(query), maxlen=1)
+    finally:
+        database.close()
+    if not found:
+        raise ValueError("the query is empty")
+    return connect().from_arrow(found.pop())

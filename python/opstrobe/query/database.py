@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces as tables of DuckDB, which reads them through Arrow when a query needs them."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import re
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from opstrobe import _core
+
+try:
+    import duckdb as duckdb
+    import pyarrow
+except ImportError as error:
+    raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Source = str | os.PathLike[str] | _core.Trace
+
+# Traces stay in memory between queries if their files have less than this together.
+_KEPT_BYTES = 256 << 20
+# Rows that DuckDB is handed at once, so that several of its threads have work.
+_BATCH_ROWS = 1 << 17
+
+_PATH = pyarrow.field(
+    "path", pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), metadata={"meaning": "file of the trace"}
+)
+_RANK = pyarrow.field("rank", pyarrow.int64(), metadata={"meaning": "rank of the process in its job"})
+
+
+class _Input:
+    """A trace, or the file that it is read from."""
+
+    def __init__(self, source: Source) -> None:
+        self.trace = source if isinstance(source, _core.Trace) else None
+        self.path = None if isinstance(source, _core.Trace) else os.fspath(source)
+
+    def read(self) -> _core.Trace:
+        if self.trace is not None:
+            return self.trace
+        assert self.path is not None
+        return _core.read_trace(self.path)
+
+
+class Database:
+    """Several traces as one set of tables: those of `tables()`, each with the further columns `path` and `rank`."""
+
+    def __init__(
+        self, sources: Iterable[Source], *, on_read: Callable[[str, _core.Trace], object] | None = None
+    ) -> None:
+        """`on_read` is called with the path of each file that is read, and its trace."""
+        self.open(sources)
+        self._on_read = on_read
+        self._wanted: set[str] | None = None
+        self._failure: Exception | None = None
+        self._connection = connect()
+        for table in tables():
+            self._connection.register(str(table["id"]), _Table(self, str(table["id"])))
+
+    def open(self, sources: Iterable[Source]) -> None:
+        """Asks these traces from now on."""
+        inputs = [_Input(source) for source in sources]
+        files = [source.path for source in inputs if source.path is not None]
+        self._keeps = sum(os.path.getsize(path) for path in files) < _KEPT_BYTES
+        self._inputs = inputs
+
+    def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
+        """Rows in memory, to print or write them."""
+        return self._connection.from_arrow(rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def run(self, text: str) -> Iterator[pyarrow.Table]:
+        """Runs the statements of a text one by one, and yields the rows of each that has rows.
+
+        duckdb.Error says what is wrong with a statement; an unreadable trace raises what reading it raises."""
+        for statement in self._connection.extract_statements(text):
+            self._wanted = self._columns_of(statement.query)
+            self._failure = None
+            try:
+                relation = self._connection.sql(statement.query)
+                rows = None if relation is None else _with_plain_sums(relation).to_arrow_table()
+            except duckdb.Error:
+                if self._failure is not None:
+                    raise self._failure from None
+                raise
+            if rows is not None:
+                yield rows
+
+    def _columns_of(self, statement: str) -> set[str] | None:
+        """The columns that a statement reads of any table, by DuckDB's plan for it; None: all."""
+        try:
+            (plan,) = self._connection.execute(f"explain (format json) {statement}").fetchall()
+        except (duckdb.Error, ValueError):
+            return None
+        columns: set[str] = set()
+        nodes = json.loads(plan[1])
+        while nodes:
+            node = nodes.pop()
+            nodes += node["children"]
+            if "ARROW_SCAN" not in node["name"]:
+                continue
+            about = node["extra_info"]
+            if "Projections" not in about:
+                return None
+            # Lists, or texts where there is one; filters are expressions, of which every word may be a column.
+            columns.update(re.findall(r"\w+", f"{about['Projections']} {about.get('Filters', '')}"))
+        return columns
+
+    def _read(
+        self, source: _Input, table: str, columns: list[str]
+    ) -> tuple[pyarrow.RecordBatch, str | None, int | None]:
+        trace = source.read()
+        if source.trace is None and self._on_read is not None:
+            self._on_read(str(source.path), trace)
+        if self._keeps:
+            source.trace = trace
+        batch = pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, columns))
+        return batch, source.path, trace.rank(source.path or "")
+
+    def batches(self, table: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+        """The rows of a table of all traces, the columns filled that the statement reads. Traces are read ahead, one a
+        processor."""
+        wanted = [name for name in schema.names[:-2] if self._wanted is None or name in self._wanted]
+        ahead = os.cpu_count() or 1
+        pending: collections.deque[Future[tuple[pyarrow.RecordBatch, str | None, int | None]]] = collections.deque()
+        with ThreadPoolExecutor(ahead) as readers:
+            for source in [*self._inputs, *[None] * ahead]:
+                if source is not None:
+                    pending.append(readers.submit(self._read, source, table, wanted))
+                if pending and (source is None or len(pending) > ahead):
+                    try:
+                        found = pending.popleft().result()
+                    except Exception as error:
+                        self._failure = error
+                        raise
+                    yield from _slices(_complete(schema, *found))
+
+
+class _Table:
+    """A table for DuckDB, which reads its rows whenever a query scans it."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        self._name = name
+        self._schema = _schema(name)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        batches = self._database.batches(self._name, self._schema)
+        return pyarrow.RecordBatchReader.from_batches(self._schema, batches).__arrow_c_stream__()
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A connection that prints nothing by itself."""
+    connection = duckdb.connect(":memory:")
+    connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def tables() -> list[dict[str, object]]:
+    """The tables, with their columns: id, about, columns with name, type, unit, about."""
+    declared: list[dict[str, object]] = json.loads(_core.tables_json())["relations"]
+    return declared
+
+
+def _schema(table: str) -> pyarrow.Schema:
+    empty = pyarrow.RecordBatch._import_from_c_capsule(*_core.parse_trace(b"[]").table(table))
+    return empty.schema.append(_PATH).append(_RANK)
+
+
+def _complete(
+    schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str | None, rank: int | None
+) -> pyarrow.RecordBatch:
+    rows = batch.num_rows
+    read = dict(zip(batch.schema.names, batch.columns))
+    arrays = [
+        read[field.name] if field.name in read else pyarrow.nulls(rows, field.type) for field in list(schema)[:-2]
+    ]
+    paths = pyarrow.DictionaryArray.from_arrays(_repeated(0, rows), pyarrow.array([path or ""], pyarrow.utf8()))
+    arrays += [paths, pyarrow.nulls(rows, _RANK.type) if rank is None else pyarrow.repeat(pyarrow.scalar(rank), rows)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _repeated(value: int, rows: int) -> pyarrow.Array:
+    return pyarrow.repeat(pyarrow.scalar(value, pyarrow.int8()), rows)
+
+
+def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
+    for start in range(0, batch.num_rows, _BATCH_ROWS):
+        yield batch.slice(start, _BATCH_ROWS)
+
+
+def _with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Sums of integers, which have 128 bits and would become decimals, with 64 bits."""
+    kinds = [str(kind) for kind in relation.types]
+    names = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
+    if "HUGEINT" not in kinds or len(set(names)) < len(names):
+        return relation
+    return relation.project(
+        ", ".join(f"{name}::bigint as {name}" if kind == "HUGEINT" else name for name, kind in zip(names, kinds))
+    )

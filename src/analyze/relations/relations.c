@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of relations, and what their columns share.
+ */
+#include "analyze/relations/relations.h"
+
+#include <string.h>
+
+#include "analyze/relations/relation_list.h"
+#include "base/alloc.h"
+#include "base/intern.h"
+#include "derive/launches.h"
+#include "trace/names.h"
+
+#define LISTED(name) {&relation_##name##_declaration, relation_##name##_open},
+const struct relation relations[] = {RELATIONS(LISTED)};
+#undef LISTED
+const size_t relation_count = sizeof(relations) / sizeof(relations[0]);
+
+const struct relation *relation_find(const char *name)
+{
+	for (size_t i = 0; i < relation_count; i++)
+		if (!strcmp(relations[i].declaration->id, name))
+			return &relations[i];
+	return NULL;
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------------------- */
+
+/* By track: the process whose steps its rows are in, OPS_NONE; and by process the step that it is in while rows are passed in
+ * order of time. */
+struct process_steps {
+	uint32_t *process_of;
+	uint32_t *step;
+	size_t count;
+};
+
+static bool find_step_processes(const struct relation_rows *rows, struct process_steps *processes)
+{
+	struct ops_intern pids = {0};
+	size_t tracks;
+	bool done = true;
+
+	ops_trace_tracks(rows->trace, &tracks);
+	for (size_t i = 0; done && i < rows->steps->list.count; i++) {
+		int64_t pid = rows->tracks[rows->steps->list.items[i].track].pid;
+
+		done = ops_intern_add(&pids, &pid, sizeof(pid)) != OPS_INTERN_NONE;
+	}
+	processes->count = pids.count;
+	processes->process_of = ops_realloc_array(NULL, tracks + 1, sizeof(*processes->process_of));
+	processes->step = ops_realloc_array(NULL, pids.count + 1, sizeof(*processes->step));
+	done = done && processes->process_of && processes->step;
+	for (size_t i = 0; done && i < pids.count; i++)
+		processes->step[i] = OPS_NONE;
+	for (size_t i = 0; done && i < tracks; i++) {
+		/* Devices belong to no process: the work on them is that of the only one, unless a launch says otherwise. */
+		if (rows->tracks[i].kind == OPS_TRACK_STREAM)
+			processes->process_of[i] = pids.count == 1 ? 0 : OPS_NONE;
+		else
+			processes->process_of[i] = ops_intern_find(&pids, &rows->tracks[i].pid, sizeof(rows->tracks[i].pid));
+	}
+	ops_intern_release(&pids);
+	return done;
+}
+
+/* Rows belong to the step of their process in which they start. */
+static void find_steps_by_time(struct relation_rows *rows, struct process_steps *processes)
+{
+	const struct ops_step *steps = rows->steps->list.items;
+	size_t next = 0;
+
+	for (size_t row = 0; row < rows->events->count; row++) {
+		uint32_t process = processes->process_of[rows->events->track[row]], step;
+		int64_t start_ns = rows->events->start_ns[row];
+
+		for (; next < rows->steps->list.count && steps[next].start_ns <= start_ns; next++)
+			processes->step[processes->process_of[steps[next].track]] = (uint32_t)next;
+		step = process == OPS_NONE ? OPS_NONE : processes->step[process];
+		rows->step_of[row] = step == OPS_NONE || start_ns >= steps[step].end_ns ? OPS_NONE : step;
+	}
+}
+
+static bool find_steps(struct relation_rows *rows)
+{
+	struct process_steps processes = {0};
+	bool done;
+
+	rows->steps = ops_steps_of(rows->trace);
+	rows->step_of = ops_realloc_array(NULL, rows->events->count + 1, sizeof(*rows->step_of));
+	done = rows->steps && rows->step_of && find_step_processes(rows, &processes);
+	if (done)
+		find_steps_by_time(rows, &processes);
+	/* Work belongs to the step that launched it, also when it runs later. */
+	for (size_t row = 0; done && row < rows->events->count; row++)
+		if (ops_row_is_launched(rows->events, row) && rows->launchers[row] != OPS_NONE)
+			rows->step_of[row] = rows->step_of[rows->launchers[row]];
+	ops_free(processes.process_of);
+	ops_free(processes.step);
+	return done;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------------------------- */
+
+bool relation_open(struct relation_rows *rows, const struct relation *relation, const struct ops_trace *trace, unsigned needs)
+{
+	size_t tracks;
+
+	*rows = (struct relation_rows){.relation = relation, .trace = trace, .events = ops_trace_events(trace),
+	                               .tracks = ops_trace_tracks(trace, &tracks)};
+	if (!relation->open(rows))
+		return false;
+	if (needs & RELATION_LAUNCHERS) {
+		rows->launchers = ops_launchers(trace);
+		if (!rows->launchers)
+			return false;
+	}
+	if ((needs & RELATION_STEPS) == RELATION_STEPS && !find_steps(rows))
+		return false;
+	if ((needs & RELATION_MODULES) == RELATION_MODULES && !module_costs_init(&rows->modules, trace))
+		return false;
+	return !(needs & RELATION_PHASES) || ops_phases_find(&rows->phases, trace, rows->steps);
+}
+
+void relation_close(struct relation_rows *rows)
+{
+	ops_free(rows->step_of);
+	ops_free(rows->selected);
+	module_costs_release(&rows->modules);
+	ops_module_tree_free(rows->module_tree);
+	line_costs_release(&rows->lines);
+	ops_phases_release(&rows->phases);
+	ops_buffer_release(&rows->scratch);
+}
+
+/* --- cells ---------------------------------------------------------------------------------------------------------- */
+
+void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	uint32_t step = row == OPS_NONE ? OPS_NONE : rows->step_of[row];
+
+	if (step == OPS_NONE)
+		cell->is_null = true;
+	else
+		cell->integer = rows->steps->list.items[step].number;
+}
+
+/* The path of the module in whose call a row is, or for whose call a backward node works. */
+static struct ops_string module_path(const struct relation_rows *rows, uint32_t row)
+{
+	const struct module_costs *costs = &rows->modules;
+	uint32_t unit = costs->unit_of[row], event;
+	struct ops_string name;
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(rows->trace, &count);
+
+	if (unit == OPS_NONE || costs->units.items[unit].call == OPS_NONE)
+		return (struct ops_string){0};
+	event = costs->calls.items[costs->units.items[unit].call].event;
+	if (rows->events->module && rows->events->module[event] != OPS_NONE)
+		return ops_trace_string(rows->trace, modules[rows->events->module[event]].path);
+	name = ops_trace_string(rows->trace, rows->events->name[event]);
+	if (ops_is_module_name(name)) {
+		name.bytes += sizeof(OPS_MODULE_PREFIX) - 1;
+		name.size -= sizeof(OPS_MODULE_PREFIX) - 1;
+	}
+	return name;
+}
+
+void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	struct ops_string path = {0};
+
+	if (row != OPS_NONE && ops_row_is_launched(rows->events, row))
+		row = rows->launchers[row];
+	if (row != OPS_NONE && rows->modules.unit_of)
+		path = module_path(rows, row);
+	relation_set_text(cell, path);
+}
+
+void relation_get_file(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	uint32_t line;
+
+	relation_set_text(cell, row == OPS_NONE ? (struct ops_string){0} : ops_event_line(rows->trace, row, &line));
+}
+
+void relation_get_line(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	uint32_t line = 0;
+
+	if (row != OPS_NONE)
+		ops_event_line(rows->trace, row, &line);
+	cell->integer = line;
+	cell->is_null = !line;
+}
+
+void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell)
+{
+	cell->is_null = track == OPS_NONE || rows->tracks[track].flags & OPS_TRACK_PID_TEXT;
+	cell->integer = cell->is_null ? 0 : rows->tracks[track].pid;
+}
+
+void relation_get_tid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell)
+{
+	cell->is_null = track == OPS_NONE || rows->tracks[track].flags & OPS_TRACK_TID_TEXT;
+	cell->integer = cell->is_null ? 0 : rows->tracks[track].tid;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Relations: the tables that queries ask, with a row an event, a kernel, a step, and so on. Each is declared once, with names,
+ * types, units and meanings of its columns; its cells are computed from the trace when they are read. Times are nanoseconds.
+ *
+ *     relation_open(&rows, relation_find("events"), trace, RELATION_ALL_COLUMNS);
+ *     row = relation_row(&rows, i);
+ *     cell = result_cell_of(&rows.relation->declaration->columns[column], &row);
+ *     relation_close(&rows);
+ */
+#ifndef OPS_ANALYZE_RELATIONS_H
+#define OPS_ANALYZE_RELATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/internal/modules.h>
+#include <opstrobe/trace.h>
+
+#include "analyze/lines/line_costs.h"
+#include "analyze/module_costs.h"
+#include "analyze/result.h"
+#include "base/buffer.h"
+#include "base/text.h"
+#include "derive/phases.h"
+#include "derive/steps.h"
+
+/* What columns need that is computed for the whole trace: bits of result_column.option. */
+enum relation_need {
+	RELATION_LAUNCHERS = 1,
+	RELATION_STEPS = 2 | RELATION_LAUNCHERS,
+	RELATION_MODULES = 4 | RELATION_LAUNCHERS,
+	RELATION_PHASES = 8,
+};
+
+struct relation_rows {
+	const struct relation *relation;
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	const struct ops_track *tracks;
+	size_t count; /* of rows */
+	/* Where the relation or one of its columns needs it: */
+	const struct ops_memory_record *memory;
+	const struct ops_counter_record *counters;
+	const struct ops_link *links;
+	const struct ops_steps *steps;
+	const uint32_t *launchers;
+	uint32_t *step_of;  /* by event: index into `steps`, OPS_NONE */
+	uint32_t *selected; /* the events that are rows */
+	struct module_costs modules;
+	struct ops_module_tree *module_tree;
+	const struct ops_module_row *module_rows;
+	struct line_costs lines;
+	struct ops_phases phases;
+	struct ops_buffer scratch; /* the text of a cell that is made; valid until the next one is */
+};
+
+/* A row, as getters of columns take it. */
+struct relation_row {
+	struct relation_rows *rows;
+	size_t at;
+};
+
+struct relation {
+	const struct result_declaration *declaration;
+	/* Sets `count` and what the rows come from. False when memory is out. */
+	bool (*open)(struct relation_rows *rows);
+};
+
+/* The relations, in the order of the reference. */
+extern const struct relation relations[];
+extern const size_t relation_count;
+
+/* NULL for a name that is none. */
+const struct relation *relation_find(const char *name);
+
+/* A member "relations" with the declarations of all. */
+void relations_json(struct ops_json_writer *json);
+
+/* Prepares the rows of a trace, with what columns with these needs use. False when memory is out. To be closed in any case. */
+bool relation_open(struct relation_rows *rows, const struct relation *relation, const struct ops_trace *trace, unsigned needs);
+void relation_close(struct relation_rows *rows);
+
+/* What columns of several relations have in common; `row` is that of an event, OPS_NONE gives null. */
+void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_file(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_line(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+/* The id of a process or thread; null where the file has a text instead. */
+void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
+void relation_get_tid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
+
+static inline void relation_set_text(struct result_cell *cell, struct ops_string text)
+{
+	cell->text = text;
+	cell->is_null = !text.size;
+}
+
+static inline void relation_set_id(struct result_cell *cell, uint32_t id)
+{
+	cell->integer = id;
+	cell->is_null = id == OPS_NONE;
+}
+
+#endif

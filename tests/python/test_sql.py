@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions in SQL: figures equal to those of the other surfaces, several traces, errors, the command and its shell."""
+
+import csv
+import gc
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+import opstrobe
+
+duckdb = pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+torch = pytest.importorskip("torch")
+
+from opstrobe.query import database  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A training of three steps, with all that can be recorded."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    path = tmp_path_factory.mktemp("sql") / "train.json.gz"
+    profile = opstrobe.profile(
+        record_shapes=True,
+        profile_memory=True,
+        with_stack=True,
+        with_modules=True,
+        schedule=opstrobe.schedule(wait=0, warmup=1, active=3, repeat=1),
+        on_trace_ready=lambda prof: prof.export_chrome_trace(str(path)),
+    )
+    with profile as prof:
+        for _ in range(4):
+            model(torch.ones(4, 8)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            prof.step()
+    return path
+
+
+@pytest.fixture
+def trace(recorded):
+    return opstrobe.read(recorded)
+
+
+def rank_file(folder, rank, events):
+    rows = [
+        {"ph": "X", "cat": "cpu_op", "name": f"op{i % 3}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": rank + 1}
+        for i in range(events)
+    ]
+    path = folder / f"rank{rank}.json"
+    path.write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": rows}))
+    return path
+
+
+def command(*words, **options):
+    done = subprocess.run(["opstrobe", "sql", *map(str, words)], capture_output=True, text=True, timeout=120, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_operators_have_the_sums_of_key_averages(trace):
+    found = trace.sql(
+        "select name, count(*), sum(dur_ns) from events where category = 'cpu_op' and not hidden group by 1"
+    ).fetchall()
+    averages = {row.key: (row.count, row.cpu_time_total) for row in trace.key_averages(include_python_functions=False)}
+    compared = 0
+    for name, count, total_ns in found:
+        if name in averages and name.startswith("aten::") and averages[name][0] == count:
+            assert averages[name][1] == pytest.approx(total_ns / 1000)
+            compared += 1
+    assert compared > 5
+
+
+def test_steps_are_those_of_views(trace):
+    shown = trace.views()["steps"]["breakdown"]["rows"]
+    found = trace.sql(
+        "select step, dur_ns, data_loading_ns + forward_ns + backward_ns + optimizer_ns + other_ns from steps"
+    ).fetchall()
+    assert len(found) == len(shown) == 3
+    assert all(length == phases for _, length, phases in found)
+    assert sorted(length / 1000 for _, length, _ in found) == pytest.approx(sorted(row["total"] for row in shown))
+
+
+def test_modules_and_lines_are_those_of_the_commands(trace, recorded):
+    rows = {row["path"]: row for row in trace.module_summary().rows()}
+    found = trace.sql("select module, calls, host_ns from modules where calls > 0").fetchall()
+    assert len(found) == 4
+    for module, calls, host_ns in found:
+        assert (rows[module]["calls"], rows[module]["host_ns"]) == (calls, host_ns)
+    printed = subprocess.run(
+        ["opstrobe", "lines", "--limit", "0", "--format", "csv", recorded], capture_output=True, text=True, check=True
+    )
+    lines = {
+        (row["file"], int(row["line"])): float(row["with_calls"]) for row in csv.DictReader(printed.stdout.splitlines())
+    }
+    found = trace.sql("select file, line, host_ns from lines").fetchall()
+    assert found and {(file, line): ns / 1000 for file, line, ns in found} == pytest.approx(lines)
+
+
+def test_memory_sums_to_what_is_left(trace):
+    ((left, records),) = trace.sql("select sum(bytes), count(*) from memory where not out_of_memory").fetchall()
+    assert records > 10 and isinstance(left, int)
+    assert left == sum(trace.to_arrow("memory")["bytes"].to_pylist())
+    assert trace.sql("select count(*) from events where module = '0'").fetchall()[0][0] > 0
+
+
+def test_shapes_are_json(trace):
+    shapes = trace.sql("select distinct input_shapes from events where name = 'aten::addmm'").fetchall()
+    assert [8, 16] in [shape for (text,) in shapes for shape in json.loads(text)]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_tables_are_documented_and_typed(trace):
+    assert len(database.tables()) == 10
+    for declared in database.tables():
+        table = trace.to_arrow(declared["id"])
+        assert table.schema.names == [column["name"] for column in declared["columns"]]
+        for column in declared["columns"]:
+            field = table.schema.field(column["name"])
+            assert field.metadata[b"meaning"].decode() == column["about"]
+            assert field.nullable == column["nullable"]
+        table.validate(full=True)
+
+
+def test_table_of_some_columns(trace):
+    assert trace.to_arrow("events", ["dur_ns", "name"]).schema.names == ["dur_ns", "name"]
+    assert trace.to_arrow("events", []).num_rows == trace.to_arrow("events").num_rows
+    with pytest.raises(ValueError, match="table 'events' has no column 'x'"):
+        trace.to_arrow("events", ["x"])
+    with pytest.raises(ValueError, match="unknown table 'x'"):
+        trace.to_arrow("x")
+    with pytest.raises(TypeError):
+        trace.to_arrow("events", [3])
+
+
+def test_table_outlives_its_trace(recorded):
+    table = opstrobe.read(recorded).to_arrow("events")
+    gc.collect()
+    assert "aten::addmm" in table["name"].unique().to_pylist()
+
+
+def test_only_columns_that_are_read_are_computed(trace):
+    asked = []
+
+    class Watched:
+        def __init__(self, trace):
+            self.trace = trace
+
+        def rank(self, path):
+            return None
+
+        def table(self, name, columns):
+            asked.append((name, sorted(columns)))
+            return self.trace.table(name, columns)
+
+    tables = database.Database([])
+    source = database._Input("x")
+    source.trace = Watched(trace.trace)
+    tables._inputs = [source]
+
+    def columns_of(query):
+        asked.clear()
+        list(tables.run(query))
+        return asked[:]
+
+    assert columns_of("select sum(dur_ns) from events where name like 'a%'") == [("events", ["dur_ns", "name"])]
+    assert columns_of("select count(*) from events")[0][1] in ([], ["id"])
+    assert len(columns_of("from events")[0][1]) > 15
+    assert len(columns_of("select e from events e")[0][1]) > 15
+    assert {name for name, _ in columns_of("select * from kernels join events on operator_id = events.id")} == {
+        "kernels",
+        "events",
+    }
+    tables.close()
+
+
+# --- several traces ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 30])
+def test_several_traces_are_one_table(tmp_path, monkeypatch, kept):
+    monkeypatch.setattr(database, "_KEPT_BYTES", kept)
+    paths = [rank_file(tmp_path, rank, 300) for rank in (0, 1)]
+    found = opstrobe.sql(
+        "select rank, path, count(*), sum(dur_ns) from events group by all order by 1", paths
+    ).fetchall()
+    assert found == [(0, str(paths[0]), 300, 300_000), (1, str(paths[1]), 300, 600_000)]
+    joined = opstrobe.sql("select count(*) from events a join events b on a.rank = b.rank and a.id = b.id", paths)
+    assert joined.fetchall() == [(600,)]
+
+
+def test_rows_of_many_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "_BATCH_ROWS", 64)
+    path = rank_file(tmp_path, 0, 1000)
+    found = opstrobe.sql("select name, count(*), min(id), max(id) from events group by 1 order by 1", path).fetchall()
+    assert found == [("op0", 334, 0, 999), ("op1", 333, 1, 997), ("op2", 333, 2, 998)]
+
+
+def test_errors_name_the_file(tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{]")
+    with pytest.raises(ValueError, match="bad.json"):
+        opstrobe.sql("select count(*) from events", [rank_file(tmp_path, 0, 3), bad])
+    with pytest.raises(FileNotFoundError):
+        opstrobe.sql("select count(*) from events", tmp_path / "none.json")
+    with pytest.raises(ValueError, match="the query is empty"):
+        opstrobe.sql("-- nothing", [])
+    with pytest.raises(duckdb.Error, match="nothing"):
+        opstrobe.sql("select nothing from events", [])
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+STEPS = "select step, dur_ns from steps order by step"
+
+
+def test_formats_have_the_same_rows(recorded, tmp_path):
+    status, printed, _ = command("--format", "json", STEPS, recorded)
+    rows = json.loads(printed)
+    assert status == 0 and [row["step"] for row in rows] == [1, 2, 3]
+    _, printed, _ = command("--format", "csv", STEPS, recorded)
+    assert [list(map(int, row)) for row in list(csv.reader(printed.splitlines()))[1:]] == [
+        list(row.values()) for row in rows
+    ]
+    _, printed, _ = command("--format", "markdown", STEPS, recorded)
+    assert printed.splitlines()[2] == f"| 1 | {rows[0]['dur_ns']} |"
+    _, printed, _ = command(STEPS, recorded)
+    assert all(str(row["dur_ns"]) in printed for row in rows)
+    status, printed, _ = command("-o", tmp_path / "steps.parquet", STEPS, recorded)
+    assert (status, printed) == (0, "")
+    import pyarrow.parquet
+
+    assert pyarrow.parquet.read_table(tmp_path / "steps.parquet").to_pylist() == rows
+
+
+def test_limit_of_rows(recorded):
+    _, printed, _ = command("--limit", "4", "select id from events", recorded)
+    assert "4 shown" in printed
+    _, printed, _ = command("--limit", "0", "select id from events", recorded)
+    assert "shown" not in printed
+
+
+def test_failure_leaves_the_old_file(recorded, tmp_path):
+    output = tmp_path / "out.csv"
+    output.write_text("old")
+    status, _, errors = command("-o", output, "select nothing from steps", recorded)
+    assert status == 1 and "nothing" in errors
+    assert output.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_misuse_is_explained(recorded, tmp_path):
+    status, _, errors = command("selec", recorded)
+    assert status == 2 and "'selec' is neither a query nor a file" in errors
+    status, _, errors = command("select 1")
+    assert status == 2 and "no trace is named" in errors
+    status, _, errors = command("--format", "parquet", STEPS, recorded)
+    assert status == 2 and "--output" in errors
+    status, _, errors = command("select 1", tmp_path / "none.json")
+    assert (status, errors) == (1, f"opstrobe sql: cannot open '{tmp_path}/none.json': no such file or directory\n")
+    status, _, errors = command("--schema", "none")
+    assert status == 2 and "unknown table 'none'" in errors
+
+
+def test_incomplete_traces_are_named(tmp_path):
+    path = tmp_path / "cut.json"
+    path.write_text(rank_file(tmp_path, 0, 9).read_text()[:-40])
+    status, printed, errors = command("--format", "csv", "select count(*) from events", path)
+    assert status == 0 and int(printed.splitlines()[1]) in (8, 9)
+    assert f"{path}: the text ends early" in errors
+
+
+def test_schema_says_what_columns_mean():
+    status, printed, _ = command("--schema", "steps")
+    assert status == 0
+    assert "  backward_ns        part of the backward pass, ns\n" in printed
+
+
+def test_without_duckdb_says_what_to_install(recorded, tmp_path):
+    (tmp_path / "duckdb.py").write_text("raise ImportError('no', name='duckdb')")
+    status, _, errors = command(STEPS, recorded, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (status, errors) == (1, "opstrobe sql: SQL needs duckdb: pip install 'opstrobe[sql]'\n")
+
+
+def test_closed_pipe_is_no_error(recorded):
+    line = f"opstrobe sql --format csv 'from events' {recorded} | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("id,name")
+    assert "Traceback" not in done.stderr
+
+
+# --- the shell --------------------------------------------------------------------------------------------------------
+
+
+def test_shell_reads_statements_and_commands(recorded):
+    text = f".tables\nselect count(*) as steps\nfrom steps;\nselect nothing;\n.nothing\n.open {recorded}\nselect max(step) from steps\n"
+    status, printed, errors = command(recorded, input=text)
+    assert status == 0
+    assert "an event of the trace" in printed
+    assert "│     3 │" in printed.replace("int64", "") and "│         3 │" in printed
+    assert "nothing" in errors and ".nothing is not a command" in errors
+
+
+def test_shell_completes_and_remembers(recorded, tmp_path):
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb", "INPUTRC": "/dev/null"}
+    leader, follower = pty.openpty()
+    shell = subprocess.Popen(
+        [sys.executable, "-m", "opstrobe.query.command", str(recorded)],
+        stdin=follower, stdout=follower, stderr=follower, env=environment, close_fds=True,
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+
+    def until(text):
+        nonlocal seen
+        while text not in seen:
+            seen += os.read(leader, 4096)
+        seen = seen[seen.index(text) + len(text) :]
+
+    until(b"sql> ")
+    os.write(leader, b"select max(optimizer\t")
+    until(b"optimizer_ns")
+    os.write(leader, b") is not null as known from steps;\n")
+    until(b"true")
+    until(b"sql> ")
+    os.write(leader, b".quit\n")
+    assert shell.wait(60) == 0
+    os.close(leader)
+    assert "select max(optimizer_ns) is not null" in (tmp_path / "opstrobe" / "sql_history").read_text()
