@@ -277,6 +277,25 @@ static enum ops_code answer_critical_path(struct request *request, char **ret_te
 	                                         error);
 }
 
+/* --- several ranks -------------------------------------------------------------------------------------------------- */
+
+static enum ops_code answer_collective(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	const struct ops_timeline **timelines = ops_realloc_array(NULL, request->trace_count, sizeof(*timelines));
+	int64_t row = OPS_NONE;
+	enum ops_code code = timelines ? query_integer(&request->query, "row", 0, OPS_NONE - 1, &row, error)
+	                               : ops_fault_memory(error);
+
+	if (!code && row != OPS_NONE && row >= (int64_t)ops_trace_events(request->traces[0]->trace)->count)
+		code = request_fail(request, 404, error, "row %lld does not exist", (long long)row);
+	for (size_t i = 0; !code && i < request->trace_count; i++)
+		timelines[i] = request->traces[i]->timeline;
+	if (!code)
+		code = ops_timelines_collective(timelines, request->trace_count, (uint32_t)row, ret_text, ret_size, error);
+	ops_free(timelines);
+	return code;
+}
+
 const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline", .parameters = "", .answer = answer_timeline},
 	{.path = "traces/{id}/timeline/tiles", .parameters = "tiles,fold", .answer = answer_tiles, .binary = true},
@@ -288,6 +307,7 @@ const struct route timeline_routes[] = {
 	{.path = "traces/{id}/timeline/flows", .parameters = "row,from,to,kinds,tracks,limit", .answer = answer_flows},
 	{.path = "traces/{id}/timeline/critical-path", .parameters = "annotation,instance", .answer = answer_critical_path,
 	 .slow = true},
+	{.path = "traces/{ids}/timeline/collective", .parameters = "row", .answer = answer_collective, .slow = true},
 	{.path = "traces/{id}/strings", .parameters = "ids", .answer = answer_strings},
 	{0},
 };

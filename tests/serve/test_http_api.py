@@ -345,6 +345,43 @@ def test_flows_of_a_window(server, traces):
         )
 
 
+def rank_with_collectives(number, collectives):
+    """A rank whose nth collective, of a host event and a kernel, begins (number + 1) * n ms after its first event."""
+    events = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]
+    for i, name in enumerate(collectives, 1):
+        host = {"ph": "X", "pid": 1, "tid": 1, "ts": (number + 1) * i * 1000}
+        kernel = {"device": 0, "stream": 7, "External id": i, "correlation": i}
+        args = {"External id": i, "Input Dims": [[100]], "Input type": ["float"]}
+        events += [
+            host | {"cat": "user_annotation", "name": name, "dur": 40, "args": args},
+            host | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 3, "args": kernel},
+            host | {"cat": "kernel", "name": "ncclDevKernel()", "pid": 0, "tid": 7, "dur": 500, "args": kernel},
+        ]
+    return json.dumps({"traceEvents": events, "distributedInfo": {"rank": number, "world_size": 2}})
+
+
+def test_a_collective_of_several_ranks(tmp_path):
+    names = [["nccl:broadcast", "nccl:all_reduce", "nccl:all_reduce"], ["nccl:all_reduce", "nccl:all_reduce"]]
+    for number in 0, 1:
+        (tmp_path / f"worker{number}.pt.trace.json").write_text(rank_with_collectives(number, names[number]))
+    with serving(tmp_path) as server:
+        ids = [trace["id"] for trace in sorted(server.traces(), key=lambda trace: trace["worker"])]
+        path = f"traces/{','.join(ids)}/timeline/collective"
+        common = check(server.json(path), "/traces/{ids}/timeline/collective")
+        assert common["name"] == "nccl:all_reduce"
+        assert [[place["start_ns"] for place in places] for places in common["calls"]] == [[2_000_000] * 2, [2_000_000] * 2]
+        assert [place["end_ns"] for place in common["calls"][1]] == [2_040_000, 2_500_000]
+        host, kernel = common["calls"][0]
+        assert server.json(path, row=host["row"]) == server.json(path, row=kernel["row"]) == common
+        # The second of the name is the second of the other rank. What one rank alone has is in none of the others.
+        second = server.json(path, row=kernel["row"] + 3)
+        assert [places[0]["start_ns"] for places in second["calls"]] == [3_000_000, 4_000_000]
+        alone = server.json(path, row=1)
+        assert alone["name"] == "nccl:broadcast" and [len(places) for places in alone["calls"]] == [2, 0]
+        assert server.json(path, row=0) == {"name": None, "calls": [[], []]}
+        assert server.api(path, row=1000).status == 404
+
+
 def test_counters(server, traces):
     seen = 0
     for trace in traces:

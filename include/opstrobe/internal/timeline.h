@@ -101,6 +101,11 @@ enum ops_code ops_timeline_range(const struct ops_timeline *timeline, const stru
 enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const struct ops_window *window, uint32_t row,
                                  uint32_t kinds, char **ret_text, size_t *ret_size, struct ops_error *error);
 
+/* One collective operation on the timelines of `count` ranks: the one that a row of the first timeline belongs to, or (OPS_NONE)
+ * the first that all of them have. Near linear in the traces. */
+enum ops_code ops_timelines_collective(const struct ops_timeline *const *timelines, size_t count, uint32_t row,
+                                       char **ret_text, size_t *ret_size, struct ops_error *error);
+
 /* What the time of a region hangs on: that of the events whose name holds `annotation` (empty: of the steps, or of all when
  * there are none), the first being 0. OPS_INVALID when there is no such. Near linear in the trace. */
 enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, struct ops_string annotation, uint32_t instance,

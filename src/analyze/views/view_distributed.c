@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All workers of a run together (12). The nth collective of a name in a process group, or the one of a number that torch
- * gave it there, is the same operation on all workers. The shortest of one operation's ranges is what the transfer took, at
+ * All workers of a run together (12). The shortest of one operation's ranges is what the transfer took, at
  * the end of each worker's own; what a worker's range is longer, it waited. Ranges are the host's event and each kernel; no
  * clocks are compared. The plugin matched by order alone, and where workers differ in number of collectives it showed nothing
  * (F09); here `shown` tells, and what has a counterpart is matched.
@@ -15,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/views/view_operations.h"
 #include "base/alloc.h"
 #include "base/map.h"
 
@@ -25,42 +25,16 @@ struct run {
 	size_t count;
 	bool shown;
 	struct view_names names; /* by worker: its name as a key */
-	struct ops_intern keys;
-	struct ops_map operations; /* by key and how many the worker had of it before */
+	struct view_operations operations;
 	struct ops_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
 	OPS_ARRAY(int64_t) shortest_ns;
 };
 
 /* --- who waits ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t pair_key(uint32_t high, uint32_t low)
-{
-	return (uint64_t)high << 32 | low;
-}
-
-static bool find_operations(struct run *run, struct view_worker *worker)
-{
-	struct ops_map seen = {0};
-	bool done = true;
-
-	for (size_t i = 0; done && i < worker->views.collectives.count; i++) {
-		const struct ops_intern_entry *text = &worker->texts.entries[worker->keys[i]];
-		uint32_t key = ops_intern_add(&run->keys, text->bytes, text->size);
-		uint32_t *nth = key == OPS_INTERN_NONE ? NULL : ops_map_slot(&seen, key, 0);
-		uint32_t *operation =
-			nth ? ops_map_slot(&run->operations, pair_key(key, (*nth)++), (uint32_t)run->operations.count) : NULL;
-
-		done = operation != NULL;
-		if (done)
-			worker->operations[i] = *operation;
-	}
-	ops_map_release(&seen);
-	return done;
-}
-
 static bool view_distributed_add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
-	uint32_t *at = ops_map_slot(&run->ranges, pair_key(operation, range), (uint32_t)run->shortest_ns.count);
+	uint32_t *at = ops_map_slot(&run->ranges, view_operations_pair(operation, range), (uint32_t)run->shortest_ns.count);
 	int64_t *shortest_ns;
 
 	if (!at)
@@ -126,7 +100,7 @@ static bool cut_transfers(const struct run *run, struct view_worker *worker)
 			struct ops_interval *span = &transfers->items[collective->first + range];
 
 			span->start_ns = span->end_ns - run->shortest_ns.items[ops_map_find(
-								&run->ranges, pair_key(worker->operations[i], range))];
+								&run->ranges, view_operations_pair(worker->operations[i], range))];
 		}
 	}
 	return true;
@@ -138,7 +112,9 @@ static bool find_transfers(struct run *run)
 
 	for (size_t w = 0; done && w < run->count; w++) {
 		sort_ranges(&run->workers[w]->views);
-		done = find_operations(run, run->workers[w]) && view_distributed_find_shortest(run, run->workers[w]);
+		done = view_operations_number(&run->operations, &run->workers[w]->texts, run->workers[w]->keys,
+		                              run->workers[w]->views.collectives.count, run->workers[w]->operations) &&
+		       view_distributed_find_shortest(run, run->workers[w]);
 	}
 	for (size_t w = 0; done && w < run->count; w++)
 		done = cut_transfers(run, run->workers[w]);
@@ -148,8 +124,7 @@ static bool find_transfers(struct run *run)
 static void release_run(struct run *run)
 {
 	view_names_release(&run->names);
-	ops_intern_release(&run->keys);
-	ops_map_release(&run->operations);
+	view_operations_release(&run->operations);
 	ops_map_release(&run->ranges);
 	OPS_ARRAY_RELEASE(&run->shortest_ns);
 }
@@ -587,60 +562,6 @@ static bool view_distributed_keep_text(struct view_worker *worker, struct ops_st
 	return true;
 }
 
-/* Adds what a row says of its group; false when it says nothing. Torch has it with an operator around the collective, and
- * with its kernels. */
-static bool append_group(const struct ops_views *views, uint32_t row, struct ops_buffer *key)
-{
-	static const char *const names[] = {"Process Group Ranks", "Process Group Name", "Seq"};
-	bool known = false;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct ops_string json;
-
-		if (!ops_event_arg(views->trace, row, names[i], &json))
-			continue;
-		ops_buffer_append(key, json.bytes, json.size);
-		ops_buffer_append(key, "\n", 1);
-		known = true;
-	}
-	return known;
-}
-
-static bool add_key(struct view_worker *worker, uint32_t collective, const uint32_t *kernels)
-{
-	const struct ops_views *views = &worker->views;
-	uint32_t row = views->collectives.items[collective].row, parent = views->nodes.items[views->node_of[row]].parent;
-	struct ops_string name = view_row_name(views, row);
-	struct ops_buffer key = {0};
-
-	ops_buffer_append(&key, name.bytes, name.size);
-	ops_buffer_append(&key, "\n", 1);
-	if (!append_group(views, row, &key) &&
-	    (parent == OPS_NONE || !append_group(views, views->nodes.items[parent].row, &key)) &&
-	    kernels[collective] != OPS_NONE)
-		append_group(views, kernels[collective], &key);
-	worker->keys[collective] = key.failed ? OPS_INTERN_NONE : ops_intern_add(&worker->texts, key.bytes, key.size);
-	ops_buffer_release(&key);
-	return worker->keys[collective] != OPS_INTERN_NONE;
-}
-
-static bool add_keys(struct view_worker *worker)
-{
-	const struct ops_views *views = &worker->views;
-	uint32_t *kernels = ops_realloc_array(NULL, views->collectives.count + 1, sizeof(*kernels)); /* a row of each */
-	bool done = kernels != NULL;
-
-	if (done)
-		memset(kernels, 0xff, (views->collectives.count + 1) * sizeof(*kernels));
-	for (size_t i = 0; done && i < views->device_events.count; i++)
-		if (views->device_events.items[i].collective != OPS_NONE)
-			kernels[views->device_events.items[i].collective] = views->device_events.items[i].row;
-	for (uint32_t i = 0; done && i < views->collectives.count; i++)
-		done = add_key(worker, i, kernels);
-	ops_free(kernels);
-	return done;
-}
-
 /* Copies all texts that point into the trace. */
 static bool keep_texts(struct view_worker *worker)
 {
@@ -676,7 +597,8 @@ bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, 
 	worker->keys = ops_realloc_array(NULL, collectives, sizeof(*worker->keys));
 	worker->operations = ops_realloc_array(NULL, collectives, sizeof(*worker->operations));
 	done = worker->overlaps && worker->waits && worker->order && worker->names && worker->keys && worker->operations &&
-	       measure_overlaps(worker) && keep_texts(worker) && add_keys(worker);
+	       measure_overlaps(worker) && keep_texts(worker) &&
+	       view_operations_make_keys(&worker->views, &worker->texts, worker->keys);
 	ops_views_forget_trace(&worker->views);
 	return done;
 }

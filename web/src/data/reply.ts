@@ -26,14 +26,28 @@ export function fetchReply<T>(source: DataSource, path: string, query?: Query): 
 	return reply;
 }
 
+export interface Request {
+	path: string;
+	query?: Query;
+}
+
 /** Asks for a reply and renders again when it comes. A path of undefined asks for nothing yet. */
 export function useReply<T>(source: DataSource, path: string | undefined, query?: Query): Reply<T> {
-	const key = path === undefined ? undefined : address(path, query);
+	return useAnswer(source, path === undefined ? undefined : address(path, query), () => fetchReply<T>(source, path!, query));
+}
+
+/** The replies of several, when all have come. */
+export function useReplies<T>(source: DataSource, requests: readonly Request[]): Reply<T[]> {
+	const key = requests.map(({ path, query }) => address(path, query)).join("\n");
+	return useAnswer(source, key, () => Promise.all(requests.map(({ path, query }) => fetchReply<T>(source, path, query))));
+}
+
+function useAnswer<T>(source: DataSource, key: string | undefined, ask: () => Promise<T>): Reply<T> {
 	const [held, hold] = useState<{ key: string | undefined; reply: Reply<T> }>();
 	useEffect(() => {
-		if (path === undefined) return;
+		if (key === undefined) return;
 		let wanted = true;
-		fetchReply<T>(source, path, query).then(
+		ask().then(
 			(data) => {
 				if (wanted) hold({ key, reply: { state: "ready", data } });
 			},

@@ -11,6 +11,8 @@ export interface TileId {
 
 /** The boxes of a tile in columns, in order of depth, then start. Those of one depth do not overlap. */
 export interface Tile extends TileId {
+	/** Added to rows and names gives those that all traces on the screen have in common. */
+	readonly first: number;
 	readonly start: Float64Array;
 	readonly end: Float64Array;
 	readonly busy: Float32Array;
@@ -29,7 +31,7 @@ const BOX_BYTES = 37;
 export const BAND_DEPTHS = 64;
 
 /** The tiles of a reply. Throws when the bytes are not what they should be. */
-export function decodeTiles(buffer: ArrayBuffer): Tile[] {
+export function decodeTiles(buffer: ArrayBuffer, first = 0): Tile[] {
 	const view = new DataView(buffer);
 	const tiles: Tile[] = [];
 	for (let offset = 0; offset < buffer.byteLength; ) {
@@ -39,13 +41,13 @@ export function decodeTiles(buffer: ArrayBuffer): Tile[] {
 		if (size % 8 !== 0 || size < HEADER + count * BOX_BYTES || size > buffer.byteLength - offset) {
 			throw new Error("a tile of a wrong size");
 		}
-		tiles.push(decodeTile(view, offset, size, count));
+		tiles.push({ ...decodeTile(view, offset, size, count), first });
 		offset += size;
 	}
 	return tiles;
 }
 
-function decodeTile(view: DataView, offset: number, size: number, count: number): Tile {
+function decodeTile(view: DataView, offset: number, size: number, count: number): Omit<Tile, "first"> {
 	const buffer = view.buffer as ArrayBuffer;
 	const band = view.getUint32(offset + 24, true);
 	const column = offset + HEADER;

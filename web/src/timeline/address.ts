@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline in the page's address: what someone else must see who opens the link. Times are ns since the origin.
 import type { Params } from "../app/route";
+import { alignAtFirst, ALIGNS, shiftParts, shiftsOf, stepSpan } from "./align";
 import { CLASSES } from "./palette";
 import { foldedAtFirst, type TimelineState } from "./state";
-import { clampSpan, type Span } from "./viewport";
+import { clampSpan, fitSpan, type Span } from "./viewport";
 
-const NAMES = ["from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path", "wrappers"] as const;
+const NAMES = ["align", "step", "from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path", "wrappers"] as const;
 
 /** What of an address is the timeline's: the rest belongs to the tables below it. */
 export function ownText(params: ReadonlyMap<string, string>): string {
@@ -16,12 +17,15 @@ export function ownText(params: ReadonlyMap<string, string>): string {
 export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], Params[string]> {
 	const { from, to } = state.span.value;
 	const all = from <= state.whole.from && to >= state.whole.to;
+	const step = state.several && state.align.value === "step" ? state.step.value?.name : undefined;
 	const range = state.range.value;
-	const first = foldedAtFirst(state.timeline).sort().join(",");
+	const first = foldedAtFirst(state.parts).sort().join(",");
 	const folded = [...state.folded.value].sort().join(",");
 	return {
-		from: all ? undefined : Math.round(from),
-		to: all ? undefined : Math.round(to),
+		align: state.align.value === alignAtFirst(state.parts.map((each) => each.timeline)) ? undefined : state.align.value,
+		step,
+		from: all && !step ? undefined : Math.round(from),
+		to: all && !step ? undefined : Math.round(to),
 		event: state.selected.value?.row,
 		range: range && `${Math.round(range.from)}-${Math.round(range.to)}`,
 		tracks: range && state.rangeTracks.value ? state.rangeTracks.value.join(",") : undefined,
@@ -56,8 +60,14 @@ export interface Wish {
 /** Sets what an address says. The window and the event are left to the caller, who moves there. */
 export function readParams(state: TimelineState, params: ReadonlyMap<string, string>): Wish {
 	const list = (name: string): string[] => (params.get(name) ?? "").split(",").filter((each) => each !== "");
+	const timelines = state.parts.map((each) => each.timeline);
+	const step = state.steps.find((each) => each.name === params.get("step"));
+	const align = ALIGNS.find((each) => each === params.get("align")) ?? alignAtFirst(timelines);
+	shiftParts(state, shiftsOf(timelines, align, step) ?? state.shifts.value);
+	state.align.value = align;
+	state.step.value = step;
 	const fold = params.get("fold");
-	state.folded.value = new Set(fold === undefined ? foldedAtFirst(state.timeline) : fold === "none" ? [] : list("fold"));
+	state.folded.value = new Set(fold === undefined ? foldedAtFirst(state.parts) : fold === "none" ? [] : list("fold"));
 	state.pinned.value = list("pin");
 	state.marks.value = list("marks").map(Number).filter(Number.isFinite);
 	state.notes.value = new Map(
@@ -73,14 +83,17 @@ export function readParams(state: TimelineState, params: ReadonlyMap<string, str
 	state.showFlows.value = params.get("arrows") === "1";
 	state.showPath.value = params.get("path") === "1";
 	state.showWrappers.value = params.get("wrappers") === "1";
-	const [from, to] = (params.get("range") ?? "").split("-").map(Number);
-	state.range.value = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
+	// Times before the first event of the first part are negative.
+	const [from = NaN, to = NaN] = (/^(-?\d+)-(-?\d+)$/.exec(params.get("range") ?? "") ?? []).slice(1).map(Number);
+	state.range.value = to > from ? { from, to } : undefined;
 	const tracks = list("tracks").map(Number).filter((id) => state.timeline.tracks.some((each) => each.id === id));
 	state.rangeTracks.value = tracks.length > 0 ? tracks : undefined;
+	// A link that says a step alone means its time.
+	if (step && !params.has("from") && !params.has("range") && !params.has("event")) state.range.value = stepSpan(state, step);
 	const row = Number(params.get("event") ?? NaN);
 	const span = { from: Number(params.get("from") ?? NaN), to: Number(params.get("to") ?? NaN) };
 	return {
-		span: span.to > span.from ? clampSpan(span, state.whole) : undefined,
+		span: span.to > span.from ? clampSpan(span, state.whole) : step && state.range.value ? fitSpan(state.range.value, state.whole) : undefined,
 		row: Number.isInteger(row) && row >= 0 ? row : undefined,
 	};
 }

@@ -139,6 +139,12 @@ export interface RangeReply {
 	tracks: { track: number; events: number; busy_ns: number }[];
 }
 
+/** One collective operation in several traces: where each has it, on the host first, then its kernels. */
+export interface CollectiveReply {
+	name: string | null;
+	calls: Place[][];
+}
+
 export interface PathSegment {
 	start_ns: number;
 	end_ns: number;

@@ -4,9 +4,12 @@ import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { fetchReply } from "../data/reply";
 import { isAbort } from "../data/source";
-import type { CriticalPathReply, FlowsReply } from "./api";
+import { findShifts, shiftParts } from "./align";
+import type { CollectiveReply, CriticalPathReply, FlowsReply, Place } from "./api";
 import { fetchEvent } from "./choose";
 import { search } from "./find";
+import { classOf } from "./palette";
+import { ownNumber, type Part, partOf, traceOf } from "./parts";
 import type { TimelineState } from "./state";
 import { follow } from "./follow";
 
@@ -14,8 +17,8 @@ const TYPING_MS = 120;
 const SETTLED_MS = 150;
 const MOST_FLOWS = 400;
 
-export function criticalPath(state: TimelineState): string {
-	return `${state.address}/timeline/critical-path`;
+export function criticalPath(part: Part): string {
+	return `${part.address}/timeline/critical-path`;
 }
 
 export function useBackground(state: TimelineState): void {
@@ -26,12 +29,23 @@ export function useBackground(state: TimelineState): void {
 				return soon(TYPING_MS, (signal) => search(state, signal));
 			}),
 			effect(() => {
+				follow(state.shifts);
 				const row = state.selected.value?.row;
 				state.links.value = [];
 				if (row === undefined) return;
 				return soon(0, async (signal) => {
-					const { links } = await fetchEvent(state, row);
-					if (!signal.aborted) state.links.value = links;
+					const event = await fetchEvent(state, row);
+					if (!signal.aborted) state.links.value = event.links;
+				});
+			}),
+			effect(() => {
+				follow(state.shifts);
+				const row = state.selected.value?.row;
+				state.together.value = [];
+				if (row === undefined || !state.several) return;
+				return soon(0, async (signal) => {
+					const together = await fetchTogether(state, row);
+					if (!signal.aborted) state.together.value = together;
 				});
 			}),
 			effect(() => {
@@ -40,16 +54,37 @@ export function useBackground(state: TimelineState): void {
 					state.flows.value = [];
 					return;
 				}
-				const query = { from: Math.floor(from), to: Math.ceil(to), limit: MOST_FLOWS };
 				return soon(SETTLED_MS, async (signal) => {
-					const reply = await state.source.json<FlowsReply>(`${state.address}/timeline/flows`, query, signal);
-					state.flows.value = reply.flows;
+					const flows = await Promise.all(
+						state.parts.map(async (part) => {
+							const shift = state.shifts.value[part.number]!;
+							if (to < shift) return [];
+							const query = { from: Math.floor(from - shift), to: Math.ceil(to - shift), limit: Math.ceil(MOST_FLOWS / state.parts.length) };
+							const reply = await state.source.json<FlowsReply>(`${part.address}/timeline/flows`, query, signal);
+							return reply.flows.map(state.translator(part).flow);
+						}),
+					);
+					state.flows.value = flows.flat();
 				});
 			}),
 			effect(() => {
+				follow(state.shifts);
 				if (!state.showPath.value) return;
-				return soon(0, async () => {
-					state.path.value = await fetchReply<CriticalPathReply>(state.source, criticalPath(state));
+				return soon(0, async (signal) => {
+					const paths = await Promise.allSettled(state.parts.map((part) => fetchReply<CriticalPathReply>(state.source, criticalPath(part))));
+					if (signal.aborted) return;
+					state.paths.value = paths.flatMap((each, i) => (each.status === "fulfilled" ? [state.translator(state.parts[i]!).path(each.value)] : []));
+				});
+			}),
+			effect(() => {
+				const align = state.align.value;
+				const step = state.step.value;
+				if (!state.several) return;
+				return soon(0, async (signal) => {
+					const shifts = await findShifts(state.source, state.parts, align, step);
+					if (signal.aborted) return;
+					state.alignFailed.value = shifts === undefined;
+					if (shifts) shiftParts(state, shifts);
 				});
 			}),
 		];
@@ -57,6 +92,18 @@ export function useBackground(state: TimelineState): void {
 			for (const stop of stops) stop();
 		};
 	}, [state]);
+}
+
+/** Where the collective operation that a row belongs to is in all parts. */
+async function fetchTogether(state: TimelineState, row: number): Promise<Place[]> {
+	const { kind, name } = await fetchEvent(state, row);
+	if (classOf(kind, name) !== "communication") return [];
+	const at = partOf(row);
+	const parts = [state.parts[at]!, ...state.parts.filter((each) => each.number !== at)];
+	const path = `traces/${parts.map(traceOf).join(",")}/timeline/collective`;
+	const { calls } = await fetchReply<CollectiveReply>(state.source, path, { row: ownNumber(row) });
+	await Promise.all(calls.map((places, i) => parts[i]!.names.load(places.map((each) => each.name))));
+	return calls.flatMap((places, i) => places.map(state.translator(parts[i]!).place));
 }
 
 /** Does something after a while, unless it is called off. What cannot be had (in a report) is left out of the picture. */

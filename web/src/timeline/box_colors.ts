@@ -27,7 +27,7 @@ export class BoxColors {
 		this.palette = palette;
 		const { hits, query } = this.state;
 		const found = hits.value;
-		this.matches = found && query.value ? new Set(found.names) : undefined;
+		this.matches = found && query.value ? new Set(found.flatMap((each) => each.names)) : undefined;
 		this.known.clear();
 		this.version++;
 	}
@@ -44,7 +44,7 @@ export class BoxColors {
 		for (let box = 0; box < colors.length; box++) {
 			// A sixteenth is as finely as shares can be told apart.
 			const busy = tile.count[box] === 1 ? 16 : Math.round(tile.busy[box]! * 16);
-			colors[box] = this.color(tile.kind[box]!, tile.name[box]!, busy);
+			colors[box] = this.color(tile.kind[box]!, tile.first + tile.name[box]!, busy);
 		}
 		this.colored.set(tile, { version: this.version, colors });
 		return colors;
@@ -54,7 +54,7 @@ export class BoxColors {
 		const key = `${name}.${kind}.${busy}`;
 		const known = this.known.get(key);
 		if (known !== undefined) return known;
-		const text = this.state.names.get(name) ?? "";
+		const text = this.state.nameOf(name) ?? "";
 		const of = classOf(this.state.timeline.kinds[kind] ?? "", text);
 		if (this.state.hidden.value.has(of)) {
 			this.known.set(key, BoxColors.HIDDEN);

@@ -45,7 +45,7 @@ export class BoxPainter {
 	paint(geometry: Geometry, placed: Placed[], scale: number, ground: Ground, grid: number[]): ImageData {
 		this.begin(Math.round(geometry.width * scale), Math.round(geometry.height * scale), ground, grid, scale);
 		for (const each of placed) {
-			if (each.item.type === "track") this.paintTrack(geometry, each, each.item, scale);
+			if (each.item.type === "track") this.paintTrack(geometry.of(this.state.shiftOf(each.item.track.id)), each, each.item, scale);
 			if (each.item.type === "group") this.paintGroup(each, scale, ground.group);
 		}
 		return this.image!;
@@ -80,8 +80,9 @@ export class BoxPainter {
 		this.pixels.fill(color, top * this.columns, Math.max(bottom, top) * this.columns);
 	}
 
+	/** In the times of the track's part. */
 	private paintTrack(geometry: Geometry, placed: Placed, item: Item & { type: "track" }, scale: number): void {
-		const { timeline } = this.state;
+		const { timeline } = this.state.part(item.track.id);
 		const { span } = geometry;
 		const [first, last] = visibleDepths(item, placed.clipTop - placed.y, placed.clipBottom - placed.y);
 		const level = levelFor(geometry.nsPerPixel, timeline.level_min, timeline.level_max);
@@ -169,7 +170,7 @@ export class BoxPainter {
 			// A long box is in several tiles: its text belongs to the first that shows.
 			if (start < stretch.from && stretch.from > origin) continue;
 			const width = Math.min((tile.end[box]! - origin) * perNs, columns) / scale - x0 / scale;
-			if (width >= LABEL_LEAST) this.labels.push({ x: x0 / scale, y: label, width, name: tile.name[box]! });
+			if (width >= LABEL_LEAST) this.labels.push({ x: x0 / scale, y: label, width, name: tile.first + tile.name[box]! });
 		}
 	}
 }

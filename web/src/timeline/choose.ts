@@ -4,17 +4,19 @@ import { fetchReply } from "../data/reply";
 import { BAND_DEPTHS, firstBox, levelFor } from "../data/tiles";
 import type { EventReply, Place } from "./api";
 import type { Stage } from "./stage";
+import { ownNumber, partOf } from "./parts";
 import type { Picked, TimelineState } from "./state";
 import { fitSpan, revealSpan } from "./viewport";
 
 export type Way = "previous" | "next" | "parent" | "child";
 
 export function eventPath(state: TimelineState, row: number): string {
-	return `${state.address}/timeline/events/${row}`;
+	return `${state.part(row).address}/timeline/events/${ownNumber(row)}`;
 }
 
-export function fetchEvent(state: TimelineState, row: number): Promise<EventReply> {
-	return fetchReply<EventReply>(state.source, eventPath(state, row));
+export async function fetchEvent(state: TimelineState, row: number): Promise<EventReply> {
+	const event = await fetchReply<EventReply>(state.source, eventPath(state, row));
+	return state.translator(state.part(row)).event(event);
 }
 
 export function pickedOf(state: TimelineState, place: Place): Picked | undefined {
@@ -44,7 +46,7 @@ export async function goToRow(state: TimelineState, stage: Stage, row: number, c
 
 function unfold(state: TimelineState, track: number): void {
 	const group = state.timeline.tracks.find((each) => each.id === track)?.group;
-	const keys = [`t${track}`, `g${group ?? ""}`];
+	const keys = [`t${track}`, `g${group ?? ""}`, `p${partOf(track)}`];
 	if (keys.some((key) => state.folded.value.has(key))) {
 		state.folded.value = new Set([...state.folded.value].filter((key) => !keys.includes(key)));
 	}
@@ -73,13 +75,15 @@ export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way
  * Tiles that are not there yet are got, for in the coarser ones painted meanwhile other boxes are neighbours.
  */
 async function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exclude<Way, "parent">): Promise<number | undefined> {
-	const { level_min, level_max } = state.timeline;
+	const { level_min, level_max } = state.part(from.track).timeline;
 	const { target, size } = stage;
+	const shift = state.shiftOf(from.track);
+	const [fromStart, fromEnd] = [from.start - shift, from.end - shift];
 	const level = levelFor((target.to - target.from) / Math.max(size.value.width, 1), level_min, level_max);
 	const depth = way === "child" ? from.depth + 1 : from.depth;
 	const band = Math.floor(depth / BAND_DEPTHS);
 	const step = way === "previous" ? -1 : 1;
-	const begin = way === "next" ? from.end : from.start;
+	const begin = way === "next" ? fromEnd : fromStart;
 	const index = Math.floor(begin / 2 ** level);
 	// What lies further away than a few tiles is found by zooming out.
 	for (let i = 0; i < 16; i++) {
@@ -92,14 +96,14 @@ async function neighbourBox(state: TimelineState, stage: Stage, from: Picked, wa
 		if (!tile) return undefined;
 		const line = depth % BAND_DEPTHS;
 		const end = tile.depthStart[line + 1]!;
-		let box = firstBox(tile, line, from.start);
+		let box = firstBox(tile, line, fromStart);
 		if (way === "previous") {
 			box = Math.min(box, end);
-			while (box > tile.depthStart[line]! && (box >= end || tile.start[box]! >= from.start)) box--;
-			if (box < end && tile.start[box]! < from.start) return tile.row[box];
+			while (box > tile.depthStart[line]! && (box >= end || tile.start[box]! >= fromStart)) box--;
+			if (box < end && tile.start[box]! < fromStart) return tile.first + tile.row[box]!;
 		} else {
-			while (box < end && (tile.row[box] === from.row || tile.start[box]! < begin)) box++;
-			if (box < end && (way === "next" || tile.start[box]! < from.end)) return tile.row[box];
+			while (box < end && (from.row === tile.first + tile.row[box]! || tile.start[box]! < begin)) box++;
+			if (box < end && (way === "next" || tile.start[box]! < fromEnd)) return tile.first + tile.row[box]!;
 			if (way === "child") return undefined;
 		}
 	}

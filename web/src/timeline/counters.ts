@@ -24,7 +24,7 @@ export function formatCounter(counter: Counter, value: number): string {
 	return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }
 
-/** Paints one, and tells which pieces it looked at. */
+/** Paints one, in the times of its part, and tells which pieces it looked at. */
 export function paintCounter(
 	context: CanvasRenderingContext2D,
 	state: TimelineState,
@@ -66,7 +66,7 @@ export function paintCounter(
 			area.lineTo(x, height);
 			line.lineTo(x, height);
 		});
-		const end = Math.min(geometry.x(state.whole.to), geometry.width);
+		const end = Math.min(geometry.x(state.part(counter.id).timeline.duration_ns), geometry.width);
 		line.lineTo(end, y(steps[steps.length - 1]![1]));
 		area.lineTo(end, y(steps[steps.length - 1]![1]));
 		area.lineTo(end, y(0));
@@ -89,11 +89,11 @@ interface Stretch extends Span {
 }
 
 function piecesOf(state: TimelineState, geometry: Geometry, counter: Counter, wanted: TileId[]): Stretch[] {
-	const { level_min, level_max } = state.timeline;
+	const { level_min, level_max, duration_ns } = state.part(counter.id).timeline;
 	const level = levelFor(geometry.nsPerPixel, level_min, level_max);
 	const length = 2 ** level;
 	const pieces: Stretch[] = [];
-	const last = Math.floor(Math.min(geometry.span.to, state.whole.to) / length);
+	const last = Math.floor(Math.min(geometry.span.to, duration_ns) / length);
 	for (let index = Math.max(Math.floor(geometry.span.from / length), 0); index <= last; index++) {
 		const id = { track: counter.id, level, index, band: 0 };
 		wanted.push(id);
@@ -126,8 +126,9 @@ export function valueAt(piece: CounterPiece, time: number): number | null {
 
 /** The value of a counter at a moment, from what is there. */
 export function counterValue(state: TimelineState, counter: Counter, time: number, nsPerPixel: number): number | null {
-	const level = levelFor(nsPerPixel, state.timeline.level_min, state.timeline.level_max);
-	const index = Math.floor(time / 2 ** level);
-	const piece = state.counters.covering(counter.id, level, index, 0, state.timeline.level_max);
-	return piece ? valueAt(piece, time) : null;
+	const { level_min, level_max } = state.part(counter.id).timeline;
+	const own = time - state.shiftOf(counter.id);
+	const level = levelFor(nsPerPixel, level_min, level_max);
+	const piece = state.counters.covering(counter.id, level, Math.floor(own / 2 ** level), 0, level_max);
+	return piece ? valueAt(piece, own) : null;
 }

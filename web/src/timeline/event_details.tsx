@@ -10,6 +10,7 @@ import type { EventReply, Flow, Place } from "./api";
 import { eventPath, goTo, goToRow, pickedOf } from "./choose";
 import { classOf } from "./palette";
 import { follow } from "./follow";
+import { ownNumber, partOf, traceOf } from "./parts";
 import type { Stage } from "./stage";
 import type { Picked, TimelineState } from "./state";
 import { fitSpan } from "./viewport";
@@ -23,8 +24,10 @@ export function EventDetails({ state, stage }: Props) {
 	const picked = state.selected.value;
 	const reply = useReply<EventReply>(state.source, picked && eventPath(state, picked.row));
 	if (!picked) return <p class="note">Choose an event: click on it, or press N after a search.</p>;
-	const loaded = reply.state === "ready" && reply.data.row === picked.row ? reply.data : undefined;
-	const name = loaded?.name ?? state.names.get(picked.name) ?? "";
+	const event = reply.state === "ready" ? state.translator(state.part(picked.row)).event(reply.data) : undefined;
+	const loaded = event?.row === picked.row ? event : undefined;
+	const name = loaded?.name ?? state.nameOf(picked.name) ?? "";
+	const trace = traceOf(state.part(picked.row));
 	return (
 		<div class="tl-event">
 			<div class="tl-facts">
@@ -36,10 +39,11 @@ export function EventDetails({ state, stage }: Props) {
 				{loaded ? <Facts state={state} stage={stage} event={loaded} /> : <Known picked={picked} />}
 				{reply.state === "failed" && <p class="tl-summary">{reply.error.message}</p>}
 			</div>
-			{loaded && <Calls source={state.source} trace={traceOf(state)} of={{ row: loaded.row }} />}
+			{loaded && <Together state={state} stage={stage} event={loaded} />}
+			{loaded && <Calls source={state.source} trace={trace} of={{ row: ownNumber(loaded.row) }} />}
 			{loaded && <Arguments args={loaded.args} />}
 			{loaded && <Links state={state} stage={stage} event={loaded} />}
-			{loaded && loaded.stack.length > 0 && <Stack trace={traceOf(state)} stack={loaded.stack} />}
+			{loaded && loaded.stack.length > 0 && <Stack trace={trace} stack={loaded.stack} />}
 		</div>
 	);
 }
@@ -78,10 +82,11 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 			<Fact title="Self">{formatNs(event.self_ns)}</Fact>
 			<Fact title="Start">{formatNs(event.start_ns)}</Fact>
 			<Fact title="Kind">{event.category || event.kind}</Fact>
+			{state.several && <Fact title={state.noun.value}>{state.labels.value[partOf(event.row)]}</Fact>}
 			{track && <Fact title="On">{track.label}</Fact>}
 			{file !== null && (
 				<Fact title="Called at">
-					<SourceLink trace={traceOf(state)} file={file} line={line} />
+					<SourceLink trace={traceOf(state.part(event.row))} file={file} line={line} />
 				</Fact>
 			)}
 			<Fact title="Inside">
@@ -98,7 +103,7 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 				<Fact title="Folded around it">
 					{event.wrappers.map((each) => (
 						<div key={each.row}>
-							<Frame trace={traceOf(state)} frame={each.name} />{" "}
+							<Frame trace={traceOf(state.part(event.row))} frame={each.name} />{" "}
 							<small>{formatNs(each.duration_ns)}</small>
 						</div>
 					))}
@@ -113,10 +118,6 @@ function Facts({ state, stage, event }: Props & { event: EventReply }) {
 			)}
 		</dl>
 	);
-}
-
-function traceOf(state: TimelineState): string {
-	return state.address.replace(/^traces\//, "");
 }
 
 function Fact({ title, children }: { title: string; children: ComponentChildren }) {
@@ -176,15 +177,39 @@ function Links({ state, stage, event }: Props & { event: EventReply }) {
 	);
 }
 
+/** The same collective operation in the other parts, with how much later it begins there. */
+function Together({ state, stage, event }: Props & { event: EventReply }) {
+	const kindOf = (track: number | null) => state.timeline.tracks.find((each) => each.id === track)?.kind;
+	// Of a kernel its kernels, of the call on the host that call.
+	const places = state.together.value.filter((each) => partOf(each.row) !== partOf(event.row) && kindOf(each.track) === kindOf(event.track));
+	if (places.length === 0) return null;
+	return (
+		<div>
+			<h3>{`Same call in other ${state.noun.value.toLowerCase()}s`}</h3>
+			<ul class="tl-links">
+				{places.map((place) => (
+					<li key={place.row}>
+						{state.labels.value[partOf(place.row)]}: <Link state={state} stage={stage} place={place} />
+						<small>{`${delayText(place.start_ns - event.start_ns)}, ${formatNs(place.end_ns - place.start_ns)} long`}</small>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}
+
 /** How long after the begin of the one the other begins. */
 function delay({ from, to }: Flow): string {
-	const wait = to.start_ns - from.start_ns;
+	return delayText(to.start_ns - from.start_ns);
+}
+
+function delayText(wait: number): string {
 	return wait >= 0 ? ` ${formatNs(wait)} later` : ` ${formatNs(-wait)} earlier`;
 }
 
 function Link({ state, stage, place }: Props & { place: Place }) {
 	follow(state.arrived); // names come with tiles
-	const text = state.names.get(place.name) ?? `event ${place.row}`;
+	const text = state.nameOf(place.name) ?? `event ${place.row}`;
 	const picked = pickedOf(state, place);
 	return (
 		<button type="button" class="link" disabled={!picked} onClick={() => picked && stage && goTo(state, stage, picked)}>

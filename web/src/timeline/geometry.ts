@@ -29,12 +29,19 @@ export class Geometry {
 		readonly height: number,
 		readonly layout: Layout,
 		readonly scrollTop: number,
-		hasSteps: boolean,
+		private readonly hasSteps: boolean,
 	) {
 		this.perNs = width / (span.to - span.from);
 		this.pinnedTop = RULER + (hasSteps ? STEPS : 0);
 		// What is pinned never takes more than half of the room.
 		this.bodyTop = this.pinnedTop + Math.min(layout.pinnedHeight, (height - this.pinnedTop) / 2);
+	}
+
+	/** For the own times of a part, whose are so much later here. */
+	of(shift: number): Geometry {
+		if (shift === 0) return this;
+		const { span, width, height, layout, scrollTop } = this;
+		return new Geometry({ from: span.from - shift, to: span.to - shift }, width, height, layout, scrollTop, this.hasSteps);
 	}
 
 	x(time: number): number {
@@ -65,6 +72,14 @@ export class Geometry {
 			clipBottom: height,
 		}));
 		return [...pinned, ...scrolled];
+	}
+
+	/** The titles of parts that show. */
+	parts(): { item: Item & { type: "part" }; y: number; height: number }[] {
+		const { bodyTop, height, scrollTop } = this;
+		return visibleItems(this.layout.items, scrollTop, scrollTop + height - bodyTop).flatMap((item) =>
+			item.type === "part" ? [{ item, y: bodyTop + item.y - scrollTop, height: item.height }] : [],
+		);
 	}
 
 	/** Where a depth of a track is, if the track has a line at all: it may be out of sight. */

@@ -6,27 +6,28 @@ import { formatCounter } from "./counters";
 import { RULER, STEPS } from "./geometry";
 import { type Item, visibleItems } from "./layout";
 import { MINIMAP } from "./minimap";
+import { partOf } from "./parts";
 import type { Stage } from "./stage";
-import type { TimelineState } from "./state";
+import { hasStepLine, type TimelineState } from "./state";
 
 export function Gutter({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
 	if (!stage) return <div class="tl-gutter" />;
 	const layout = stage.layout.value;
-	const top = RULER + (state.timeline.steps.length > 0 ? STEPS : 0);
+	const top = RULER + (hasStepLine(state) ? STEPS : 0);
 	const pinned = Math.min(layout.pinnedHeight, (stage.size.value.height - top) / 2);
 	const room = stage.size.value.height - top - pinned;
 	const scroll = Math.round(state.scrollTop.value);
 	return (
 		<div class="tl-gutter">
 			<div class="tl-corner" style={{ height: `${MINIMAP + top}px` }}>
-				<span>{formatNs(state.whole.to)}</span>
+				<span>{formatNs(state.whole.to - state.whole.from)}</span>
 				<span>{formatCount(state.timeline.events)} events</span>
 				{state.timeline.lost > 0 && <span class="failure">{formatCount(state.timeline.lost)} lost</span>}
 			</div>
 			{pinned > 0 && (
 				<div class="tl-names pinned" style={{ height: `${pinned}px` }} role="group" aria-label="Pinned tracks">
 					{layout.pinned.map((item) => (
-						<Name key={item.key} item={item} y={item.y} state={state} />
+						<Name key={item.key} item={item} y={item.y} state={state} pinnedHere />
 					))}
 				</div>
 			)}
@@ -39,8 +40,10 @@ export function Gutter({ state, stage }: { state: TimelineState; stage: Stage | 
 	);
 }
 
-function Name({ item, y, state }: { item: Item; y: number; state: TimelineState }) {
-	const label = labelOf(item);
+function Name({ item, y, state, pinnedHere }: { item: Item; y: number; state: TimelineState; pinnedHere?: boolean }) {
+	const name = labelOf(item, state);
+	// Out of its part, a track says of which it is.
+	const label = pinnedHere && state.several ? `${partLabel(item, state)}: ${name}` : name;
 	const pinned = state.pinned.value.includes(item.key);
 	return (
 		<div class={`tl-name ${item.type}`} style={{ top: `${y}px`, height: `${item.height}px` }}>
@@ -53,7 +56,7 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 			>
 				{item.folded ? "▸" : "▾"}
 			</button>
-			<span class="text" title={tooltipOf(item)}>
+			<span class="text" title={tooltipOf(item, state)}>
 				{label}
 				{item.type === "track" && <small class="beside">{ownNumber(item.track)}</small>}
 				{item.type === "counter" && !item.folded && (
@@ -62,7 +65,7 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 					</small>
 				)}
 			</span>
-			{item.type !== "group" && (
+			{item.type !== "group" && item.type !== "part" && (
 				<button
 					type="button"
 					class="pin"
@@ -81,9 +84,15 @@ function Name({ item, y, state }: { item: Item; y: number; state: TimelineState 
 }
 
 /** Marks of the whole recording, as of its end, have empty texts for process and thread. */
-function labelOf(item: Item): string {
+function labelOf(item: Item, state: TimelineState): string {
+	if (item.type === "part") return partLabel(item, state);
 	if (item.type === "group") return item.group.label || "(no process)";
 	return item.type === "track" ? item.track.label || "(no thread)" : item.counter.label || "(no name)";
+}
+
+function partLabel(item: Item, state: TimelineState): string {
+	const number = item.type === "part" ? item.part.number : item.type === "group" ? 0 : partOf(item.type === "track" ? item.track.id : item.counter.id);
+	return state.labels.value[number] ?? "";
 }
 
 /** The number of a thread, where its name does not say it: threads share names. */
@@ -91,8 +100,8 @@ function ownNumber({ kind, label, tid }: Track): string {
 	return kind === "thread" && tid !== null && !label.includes(String(tid)) ? ` ${tid}` : "";
 }
 
-function tooltipOf(item: Item): string {
-	if (item.type !== "track") return labelOf(item);
+function tooltipOf(item: Item, state: TimelineState): string {
+	if (item.type !== "track") return labelOf(item, state);
 	const { label, tid, events, depths } = item.track;
-	return `${label || labelOf(item)}${tid === null ? "" : ` (${item.track.kind} ${tid})`}: ${formatCount(events)} events, ${depths} deep`;
+	return `${label || labelOf(item, state)}${tid === null ? "" : ` (${item.track.kind} ${tid})`}: ${formatCount(events)} events, ${depths} deep`;
 }

@@ -10,7 +10,8 @@ export interface Actions {
 	select(picked: Picked | undefined): void;
 	/** An event to look at closely. */
 	focus(picked: Picked): void;
-	selectStep(x: number): void;
+	/** The step of a part. */
+	selectStep(x: number, part: number): void;
 	neighbour(way: "previous" | "next" | "parent" | "child"): void;
 	nextHit: (forward: boolean) => void;
 	search(): void;
@@ -111,7 +112,9 @@ export class Input {
 		if (!drag || drag.moved || event.type === "pointercancel") return;
 		const at = this.place(event);
 		const { geometry } = this.stage;
-		if (geometry && at.y >= RULER && at.y < geometry.pinnedTop) this.actions.selectStep(at.x);
+		const item = geometry?.at(at.y)?.item;
+		if (geometry && at.y >= RULER && at.y < geometry.pinnedTop) this.actions.selectStep(at.x, 0);
+		else if (item?.type === "part") this.actions.selectStep(at.x, item.part.number);
 		else if (at.y >= RULER) this.actions.select(this.stage.pick(at.x, at.y));
 		if (drag.mode === "range") this.state.range.value = undefined;
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things stand from top to bottom: groups with their counters and tracks, and above them, out of the scrolled part,
-// what is pinned.
+// Where things stand from top to bottom: of each part (with a title where there are several) groups with their tracks and
+// counters, and above them, out of the scrolled part, what is pinned.
 import { firstBox, type Tile } from "../data/tiles";
 import type { Counter, Group, TimelineReply, Track } from "./api";
+import type { Part } from "./parts";
 
 export const LINE = 18; // pixels of one depth
 export const FOLDED = 20; // of a track that is folded
@@ -10,7 +11,11 @@ export const HEADER = 24; // of a group's title
 export const COUNTER = 46;
 export const GAP = 5; // below a track
 
+/** What the layout looks at. */
+export type LaidPart = Pick<Part, "number" | "timeline">;
+
 export type Item =
+	| { type: "part"; key: string; y: number; height: number; part: LaidPart; folded: boolean }
 	| { type: "group"; key: string; y: number; height: number; group: Group; folded: boolean; inside: number }
 	| { type: "track"; key: string; y: number; height: number; track: Track; folded: boolean; line: number }
 	| { type: "counter"; key: string; y: number; height: number; counter: Counter; folded: boolean };
@@ -22,40 +27,53 @@ export interface Layout {
 	height: number;
 }
 
-/** The group of counters that belong to none. */
-const LOOSE: Group = { id: -1, kind: "other", label: "Counters" };
+/** The group of counters of a part that belong to none. */
+function looseGroup(part: LaidPart): Group {
+	return { id: -1 - part.number, kind: "other", label: "Counters" };
+}
 
-export function layOut(timeline: TimelineReply, folded: ReadonlySet<string>, pinned: readonly string[]): Layout {
+export function layOut(parts: readonly LaidPart[], folded: ReadonlySet<string>, pinned: readonly string[]): Layout {
 	const items: Item[] = [];
 	let y = 0;
 	const place = (item: Item): void => {
 		items.push(item);
 		y += item.height;
 	};
-	const loose = timeline.counters.some((counter) => counter.group === null);
-	// Devices first: what a GPU does is what most readers look for.
-	const groups = [...timeline.groups.filter((each) => each.kind === "device"), ...timeline.groups.filter((each) => each.kind !== "device")];
-	for (const group of loose ? [...groups, LOOSE] : groups) {
-		const counters = timeline.counters.filter((counter) => (counter.group ?? LOOSE.id) === group.id);
-		const tracks = timeline.tracks.filter((track) => track.group === group.id);
-		const inside = counters.length + tracks.length;
-		if (inside === 0) continue;
-		const key = `g${group.id}`;
+	for (const part of parts) {
+		const key = `p${part.number}`;
 		const closed = folded.has(key);
-		place({ type: "group", key, y, height: HEADER, group, folded: closed, inside });
-		if (closed) continue;
-		for (const track of tracks) place(trackItem(track, y, folded));
-		for (const counter of counters) place(counterItem(counter, y, folded));
+		if (parts.length > 1) place({ type: "part", key, y, height: HEADER, part, folded: closed });
+		if (!closed || parts.length === 1) placeGroups(part, folded, () => y, place);
 	}
 	const above: Item[] = [];
 	let pinnedHeight = 0;
 	for (const key of pinned) {
-		const item = itemOf(timeline, key, pinnedHeight, folded);
+		const item = parts.map((part) => itemOf(part.timeline, key, pinnedHeight, folded)).find((each) => each);
 		if (!item) continue;
 		above.push(item);
 		pinnedHeight += item.height;
 	}
 	return { pinned: above, pinnedHeight, items, height: y };
+}
+
+function placeGroups(part: LaidPart, folded: ReadonlySet<string>, y: () => number, place: (item: Item) => void): void {
+	const { counters, groups, tracks } = part.timeline;
+	const loose = looseGroup(part);
+	const hasLoose = counters.some((counter) => counter.group === null);
+	// Devices first: what a GPU does is what most readers look for.
+	const ordered = [...groups.filter((each) => each.kind === "device"), ...groups.filter((each) => each.kind !== "device")];
+	for (const group of hasLoose ? [...ordered, loose] : ordered) {
+		const itsCounters = counters.filter((counter) => (counter.group ?? loose.id) === group.id);
+		const itsTracks = tracks.filter((track) => track.group === group.id);
+		const inside = itsCounters.length + itsTracks.length;
+		if (inside === 0) continue;
+		const key = `g${group.id}`;
+		const closed = folded.has(key);
+		place({ type: "group", key, y: y(), height: HEADER, group, folded: closed, inside });
+		if (closed) continue;
+		for (const track of itsTracks) place(trackItem(track, y(), folded));
+		for (const counter of itsCounters) place(counterItem(counter, y(), folded));
+	}
 }
 
 function itemOf(timeline: TimelineReply, key: string, y: number, folded: ReadonlySet<string>): Item | undefined {

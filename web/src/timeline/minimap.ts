@@ -40,7 +40,7 @@ export class Minimap {
 		this.stop.push(
 			effect(() => {
 				this.tracks = stripsOf(state);
-				follow(theme, state.colorMode, this.width, state.hits);
+				follow(theme, state.colorMode, this.width, state.hits, state.shifts);
 				this.stale = true;
 				this.schedule();
 			}),
@@ -72,9 +72,8 @@ export class Minimap {
 
 	/** The tiles that it is made of: one of each of its tracks. */
 	wanted(): TileId[] {
-		const level = this.state.timeline.level_max;
 		return this.tracks.flatMap((track) =>
-			bandsOf(track).map((band) => ({ track: track.id, level, index: 0, band })),
+			bandsOf(track).map((band) => ({ track: track.id, level: this.state.part(track.id).timeline.level_max, index: 0, band })),
 		);
 	}
 
@@ -90,7 +89,8 @@ export class Minimap {
 	}
 
 	private x(time: number): number {
-		return (time / this.state.whole.to) * this.width.value;
+		const { from, to } = this.state.whole;
+		return ((time - from) / (to - from)) * this.width.value;
 	}
 
 	private paint(): void {
@@ -129,12 +129,13 @@ export class Minimap {
 	private paintStrip(context: CanvasRenderingContext2D, track: Track, colors: BoxColors, top: number, height: number): void {
 		// Deeper boxes paint over the ones around them, and stand as much higher.
 		for (const band of bandsOf(track)) {
-			const tile = this.state.tiles.get(track.id, this.state.timeline.level_max, 0, band);
+			const tile = this.state.tiles.get(track.id, this.state.part(track.id).timeline.level_max, 0, band);
 			if (!tile) continue;
 			const ink = colors.of(tile);
+			const shift = this.state.shiftOf(track.id);
 			for (let depth = 0; depth < BAND_DEPTHS; depth++) {
 				const high = Math.max((height * (band * BAND_DEPTHS + depth + 1)) / track.depths, 1.5);
-				this.paintDepth(context, tile, depth, ink, top + height - high, high);
+				this.paintDepth(context, tile, shift, depth, ink, top + height - high, high);
 			}
 		}
 	}
@@ -142,25 +143,28 @@ export class Minimap {
 	private paintDepth(
 		context: CanvasRenderingContext2D,
 		tile: Tile,
+		shift: number,
 		depth: number,
 		ink: Uint32Array,
 		y: number,
 		height: number,
 	): void {
 		for (let box = tile.depthStart[depth]!; box < tile.depthStart[depth + 1]!; box++) {
-			const x = this.x(tile.start[box]!);
+			const x = this.x(tile.start[box]! + shift);
 			const color = ink[box]!;
 			context.fillStyle = `rgb(${color & 255} ${(color >> 8) & 255} ${(color >> 16) & 255})`;
-			context.fillRect(x, y, Math.max(this.x(tile.end[box]!) - x, 1), height);
+			context.fillRect(x, y, Math.max(this.x(tile.end[box]! + shift) - x, 1), height);
 		}
 	}
 
 	private paintHits(context: CanvasRenderingContext2D): void {
-		const bins = this.state.hits.value?.bins;
-		if (!bins) return;
 		context.fillStyle = cssColor("--bad");
-		bins.forEach((count, i) => {
-			if (count > 0) context.fillRect((i / bins.length) * this.width.value, MINIMAP - 6, 1.5, 5);
+		this.state.hits.value?.forEach(({ bins }, part) => {
+			const shift = this.state.shifts.value[part]!;
+			const { duration_ns } = this.state.parts[part]!.timeline;
+			bins?.forEach((count, i) => {
+				if (count > 0) context.fillRect(this.x(shift + (i / bins.length) * duration_ns), MINIMAP - 6, 1.5, 5);
+			});
 		});
 	}
 
@@ -186,7 +190,8 @@ export class Minimap {
 
 	private time(event: PointerEvent): { x: number; time: number } {
 		const x = event.clientX - this.canvas.getBoundingClientRect().left;
-		return { x, time: (x / Math.max(this.width.value, 1)) * this.state.whole.to };
+		const { from, to } = this.state.whole;
+		return { x, time: from + (x / Math.max(this.width.value, 1)) * (to - from) };
 	}
 
 	private down(event: PointerEvent): void {
@@ -195,7 +200,7 @@ export class Minimap {
 		this.canvas.setPointerCapture(event.pointerId);
 		if (Math.abs(x - this.x(from)) <= HANDLE) this.drag = { edge: "from" };
 		else if (Math.abs(x - this.x(to)) <= HANDLE) this.drag = { edge: "to" };
-		else if (time > from && time < to && to - from < this.state.whole.to) this.drag = { share: (time - from) / (to - from) };
+		else if (time > from && time < to && to - from < this.state.whole.to - this.state.whole.from) this.drag = { share: (time - from) / (to - from) };
 		else this.drag = { share: 0.5 };
 		this.move(event);
 	}
@@ -219,11 +224,14 @@ export class Minimap {
 	}
 }
 
-/** The tracks with most events, devices first. */
+/** The tracks with most events, devices first; of several parts, one of each at least. */
 function stripsOf(state: TimelineState): Track[] {
-	const busiest = [...state.timeline.tracks].sort((a, b) => b.events - a.events);
-	const streams = busiest.filter((track) => track.kind === "stream").slice(0, 1);
-	return [...streams, ...busiest.filter((track) => !streams.includes(track))].slice(0, STRIPS);
+	return state.parts.flatMap(({ timeline }) => {
+		const busiest = [...timeline.tracks].sort((a, b) => b.events - a.events);
+		const streams = busiest.filter((track) => track.kind === "stream").slice(0, 1);
+		const strips = Math.ceil(STRIPS / state.parts.length);
+		return [...streams, ...busiest.filter((track) => !streams.includes(track))].slice(0, strips);
+	});
 }
 
 function bandsOf(track: Track): number[] {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is drawn over the boxes: ruler, steps, the chosen range, marks, arrows, the critical path, the chosen event.
 import { formatNs } from "../format/units";
-import type { Flow } from "./api";
+import type { CriticalPathReply, Flow, Place, Step } from "./api";
+import { pickedOf } from "./choose";
 import type { Geometry } from "./geometry";
 import type { Fitter } from "./labels";
 import type { Picked, TimelineState } from "./state";
@@ -35,17 +36,23 @@ export class Overlay {
 
 	paint(geometry: Geometry, ink: Ink, times: number[], step: number): void {
 		const { range, hover, selected } = this.state;
-		this.body(geometry, () => {
-			if (this.state.showPath.value) this.paintPath(geometry, ink);
+		this.below(geometry, geometry.bodyTop, () => {
+			for (const { item, y, height } of geometry.parts()) {
+				this.paintSteps(geometry.of(this.state.shifts.value[item.part.number]!), item.part.timeline.steps, y, height, ink);
+			}
+		});
+		this.below(geometry, geometry.pinnedTop, () => {
+			if (this.state.showPath.value) for (const path of this.state.paths.value) this.paintPath(geometry, path, ink);
 			for (const flow of this.state.flows.value) {
 				if (inWindow(geometry.span, flow)) this.arrow(geometry, flow, ink.soft, 1);
 			}
 			for (const flow of this.state.links.value) this.arrow(geometry, flow, ink.accent, 2);
 		});
+		for (const each of this.state.together.value) this.paintTogether(geometry, each, ink);
 		if (hover.value) this.outline(geometry, hover.value, ink.text, 1);
 		if (selected.value) this.outline(geometry, selected.value, ink.accent, 3);
 		this.paintRuler(geometry, ink, times, step);
-		if (geometry.pinnedTop > RULER) this.paintSteps(geometry, ink);
+		if (geometry.pinnedTop > RULER) this.paintSteps(geometry, this.state.timeline.steps, RULER, STEPS, ink);
 		if (range.value) this.paintRange(geometry, range.value, ink);
 		if (range.value && this.state.rangeTracks.value) this.paintTracks(geometry, range.value, this.state.rangeTracks.value, ink);
 		this.paintMarks(geometry, ink);
@@ -55,11 +62,11 @@ export class Overlay {
 		}
 	}
 
-	/** Draws within the part below ruler and steps. */
-	private body(geometry: Geometry, draw: () => void): void {
+	/** Draws within what is below a line: that of ruler and steps, or that of pinned tracks. */
+	private below(geometry: Geometry, top: number, draw: () => void): void {
 		this.context.save();
 		this.context.beginPath();
-		this.context.rect(0, geometry.pinnedTop, geometry.width, geometry.height - geometry.pinnedTop);
+		this.context.rect(0, top, geometry.width, geometry.height - top);
 		this.context.clip();
 		draw();
 		this.context.restore();
@@ -82,11 +89,11 @@ export class Overlay {
 		context.fillRect(0, RULER - 1, geometry.width, 1);
 	}
 
-	private paintSteps(geometry: Geometry, ink: Ink): void {
+	/** In a line of this height, in the times that the steps have. */
+	private paintSteps(geometry: Geometry, steps: readonly Step[], top: number, height: number, ink: Ink): void {
 		const { context } = this;
-		const { steps } = this.state.timeline;
 		context.fillStyle = ink.surface;
-		context.fillRect(0, RULER, geometry.width, STEPS);
+		context.fillRect(0, top, geometry.width, height);
 		let painted = -1;
 		for (let i = firstEnding(steps, geometry.span.from); i < steps.length; i++) {
 			const each = steps[i]!;
@@ -96,13 +103,13 @@ export class Overlay {
 			if (right - painted < 0.5) continue; // more steps than pixels
 			painted = right;
 			context.fillStyle = i % 2 === 0 ? ink.step : ink.raised;
-			context.fillRect(left, RULER + 1, Math.max(right - left - 1, 1), STEPS - 3);
+			context.fillRect(left, top + 1, Math.max(right - left - 1, 1), height - 3);
 			const text = this.fitter.fit(each.name.replace(/^ProfilerStep#/, "step "), right - left - 8);
 			context.fillStyle = ink.text;
-			if (right - left > 24) context.fillText(text, Math.max(left, 0) + 4, RULER + STEPS / 2);
+			if (right - left > 24) context.fillText(text, Math.max(left, 0) + 4, top + height / 2);
 		}
 		context.fillStyle = ink.line;
-		context.fillRect(0, RULER + STEPS - 1, geometry.width, 1);
+		context.fillRect(0, top + height - 1, geometry.width, 1);
 	}
 
 	private paintRange(geometry: Geometry, range: Span, ink: Ink): void {
@@ -190,6 +197,12 @@ export class Overlay {
 		this.context.restore();
 	}
 
+	/** The same collective operation in one of the parts. */
+	private paintTogether(geometry: Geometry, place: Place, ink: Ink): void {
+		const picked = pickedOf(this.state, place);
+		if (picked) this.outline(geometry, picked, ink.accent, 2);
+	}
+
 	private arrow(geometry: Geometry, flow: Flow, color: string, width: number): void {
 		const from = middleOf(geometry, flow.from.track, this.state.depthOf(flow.from));
 		const to = middleOf(geometry, flow.to.track, this.state.depthOf(flow.to));
@@ -214,9 +227,7 @@ export class Overlay {
 		context.fill();
 	}
 
-	private paintPath(geometry: Geometry, ink: Ink): void {
-		const path = this.state.path.value;
-		if (!path) return;
+	private paintPath(geometry: Geometry, path: CriticalPathReply, ink: Ink): void {
 		const { context } = this;
 		context.lineWidth = 2;
 		context.strokeStyle = ink.bad;

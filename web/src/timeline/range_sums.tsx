@@ -2,7 +2,7 @@
 // What ran in a range of time, summed by name. It is also the timeline as a table, for those who cannot see the picture.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { route, routeHref } from "../app/route";
-import { useReply } from "../data/reply";
+import { useReplies } from "../data/reply";
 import { moduleName } from "../format/module_name";
 import { formatCount, formatNs } from "../format/units";
 import { Failure } from "../widgets/status";
@@ -10,6 +10,7 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import type { RangeReply, RangeRow } from "./api";
 import { CLASS_TITLES, classOf, isDeviceKind, type KindClass } from "./palette";
+import { ownNumber, partOf } from "./parts";
 import type { TimelineState } from "./state";
 
 const MOST = 1000;
@@ -29,10 +30,14 @@ interface Props {
 	height: number;
 }
 
-/** A row with its share of the work of all of its side: the CPU or the devices. */
+/** A row with its share of the work of all of its side of its part: the CPU or the devices. */
 interface Sum extends RangeRow {
+	/** What its part is called, where there are several. */
+	rank: string;
 	share: number;
 }
+
+const RANK: Column<Sum> = { id: "rank", title: "Trace", kind: "text", groups: true, value: (row) => row.rank };
 
 const COLUMNS: Column<Sum>[] = [
 	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
@@ -45,23 +50,37 @@ const COLUMNS: Column<Sum>[] = [
 ];
 
 export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
-	const reply = useReply<RangeReply>(state.source, `${state.address}/timeline/range`, { from, to, limit: MOST, tracks: tracks?.join(",") });
+	const requests = requestsOf(state, from, to, tracks);
+	const reply = useReplies<RangeReply>(state.source, requests);
 	// The sums of the window before stay until those of this one are there.
-	const [held, setHeld] = useState<RangeReply>();
+	const [held, setHeld] = useState<RangeReply[]>();
 	useEffect(() => {
 		if (reply.state === "ready") setHeld(reply.data);
 	}, [reply]);
 	const data = reply.state === "ready" ? reply.data : held;
-	const rows = useMemo(() => sumsOf((data?.rows ?? []).filter((row) => !hidden.has(classOf(row.kind, row.name)))), [data, hidden]);
+	const labels = state.labels.value;
+	const rows = useMemo(
+		() =>
+			(data ?? []).flatMap((each, i) => {
+				const { part } = requests[i] ?? {};
+				if (!part) return [];
+				const translator = state.translator(part);
+				return sumsOf(each.rows.filter((row) => !hidden.has(classOf(row.kind, row.name))).map((row) => translator.rangeRow(row)), labels[part.number] ?? "");
+			}),
+		[data, hidden, labels],
+	);
 	if (reply.state === "failed") return <Failure error={reply.error} />;
 	if (!data) return null;
-	const left = data.left_out > 0 ? `; ${formatCount(data.left_out)} more names are not listed` : "";
+	const sum = (of: (each: RangeReply) => number): number => data.reduce((all, each) => all + of(each), 0);
+	const leftOut = sum((each) => each.left_out);
+	const left = leftOut > 0 ? `; ${formatCount(leftOut)} more names are not listed` : "";
+	const onTracks = sum((each) => each.tracks.length);
 	return (
 		<div class="tl-sums">
 			<Table
 				id="sums"
 				label="What runs in this range"
-				columns={COLUMNS}
+				columns={state.several ? [{ ...RANK, title: state.noun.value }, ...COLUMNS] : COLUMNS}
 				rows={rows}
 				sort="-self"
 				href={(row) => eventHref(row.longest)}
@@ -69,8 +88,7 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 				empty="Nothing runs here."
 				tools={
 					<span class="tl-summary">
-						{formatNs(data.to_ns - data.from_ns)}, {formatCount(data.events)} events on {data.tracks.length}{" "}
-						{data.tracks.length === 1 ? "track" : "tracks"}
+						{formatNs(to - from)}, {formatCount(sum((each) => each.events))} events on {onTracks} {onTracks === 1 ? "track" : "tracks"}
 						{left}
 					</span>
 				}
@@ -79,14 +97,25 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 	);
 }
 
+/** A request for each part that the range touches, in its own times. */
+function requestsOf(state: TimelineState, from: number, to: number, tracks: readonly number[] | undefined) {
+	return state.parts.flatMap((part) => {
+		const shift = state.shifts.value[part.number]!;
+		const own = tracks?.filter((each) => partOf(each) === part.number).map(ownNumber);
+		if (own?.length === 0 || to < shift) return [];
+		const query = { from: Math.max(Math.round(from - shift), 0), to: Math.round(to - shift), limit: MOST, tracks: own?.join(",") };
+		return [{ part, path: `${part.address}/timeline/range`, query }];
+	});
+}
+
 /** Spans of a whole session are no work of their own. */
-function sumsOf(rows: readonly RangeRow[]): Sum[] {
+function sumsOf(rows: readonly RangeRow[], rank: string): Sum[] {
 	const work = rows.filter((row) => row.kind !== "Trace");
 	const selfOf = (device: boolean): number => work.reduce((sum, row) => sum + (isDeviceKind(row.kind) === device ? row.self_ns : 0), 0);
 	const self = { cpu: selfOf(false), device: selfOf(true) };
 	return work.map((row) => {
 		const all = isDeviceKind(row.kind) ? self.device : self.cpu;
-		return { ...row, share: all > 0 ? row.self_ns / all : 0 };
+		return { ...row, rank, share: all > 0 ? row.self_ns / all : 0 };
 	});
 }
 

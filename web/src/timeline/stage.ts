@@ -12,7 +12,7 @@ import { Fitter, shortName } from "./labels";
 import { boxAt, type Layout, layOut } from "./layout";
 import { type Ink, Overlay, SMALL_FONT } from "./overlay";
 import { packColor, Palette, parseColor } from "./palette";
-import type { Picked, TimelineState } from "./state";
+import { hasStepLine, type Picked, type TimelineState } from "./state";
 import { follow } from "./follow";
 import { tickStep, ticks } from "./ticks";
 import { betweenSpans, clampSpan, type Span } from "./viewport";
@@ -55,7 +55,7 @@ export class Stage {
 	) {
 		// The picture is made by the processor, pixel by pixel; the browser need not keep it elsewhere.
 		this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
-		this.layout = computed(() => layOut(state.timeline, state.folded.value, state.pinned.value));
+		this.layout = computed(() => layOut(state.parts, state.folded.value, state.pinned.value));
 		this.context.font = SMALL_FONT;
 		this.fitter = new Fitter((text) => this.context.measureText(text).width);
 		this.readTheme();
@@ -74,8 +74,8 @@ export class Stage {
 			effect(() => {
 				follow(state.span, state.scrollTop, this.layout, this.size, state.arrived);
 				follow(state.selected, state.links, state.hover, state.range, state.marks);
-				follow(state.rangeTracks, state.notes);
-				follow(state.flows, state.path, state.showPath);
+				follow(state.rangeTracks, state.notes, state.shifts, state.together);
+				follow(state.flows, state.paths, state.showPath);
 				this.schedule();
 			}),
 		);
@@ -111,20 +111,21 @@ export class Stage {
 		const { item } = placed;
 		const depth = Math.floor((y - placed.y) / item.line);
 		if (depth < 0 || depth >= item.track.depths) return undefined;
-		const time = geometry.time(x);
-		const { level_min, level_max } = state.timeline;
+		const shift = state.shiftOf(item.track.id);
+		const time = geometry.time(x) - shift;
+		const { level_min, level_max } = state.part(item.track.id).timeline;
 		const level = levelFor(geometry.nsPerPixel, level_min, level_max);
 		const index = Math.floor(time / 2 ** level);
 		const tile = state.tiles.covering(item.track.id, level, index, Math.floor(depth / BAND_DEPTHS), level_max);
 		const box = tile && boxAt(tile, depth % BAND_DEPTHS, time, 2 * geometry.nsPerPixel);
 		if (!tile || box === undefined || this.colors.of(tile)[box] === BoxColors.HIDDEN) return undefined;
 		return {
-			row: tile.row[box]!,
-			name: tile.name[box]!,
+			row: tile.first + tile.row[box]!,
+			name: tile.first + tile.name[box]!,
 			track: item.track.id,
 			depth,
-			start: tile.start[box]!,
-			end: tile.end[box]!,
+			start: tile.start[box]! + shift,
+			end: tile.end[box]! + shift,
 			count: tile.count[box]!,
 		};
 	}
@@ -173,7 +174,7 @@ export class Stage {
 			this.canvas.width = columns;
 			this.canvas.height = rows;
 		}
-		const hasSteps = state.timeline.steps.length > 0;
+		const hasSteps = hasStepLine(state);
 		const scroll = Math.round(state.scrollTop.value);
 		const geometry = new Geometry(state.span.value, width, height, this.layout.value, scroll, hasSteps);
 		this.geometry = geometry;
@@ -187,7 +188,8 @@ export class Stage {
 		const counters: TileId[] = [];
 		for (const each of placed) {
 			if (each.item.type !== "counter") continue;
-			counters.push(...paintCounter(context, state, geometry, each, each.item, this.counterInk));
+			const own = geometry.of(state.shiftOf(each.item.counter.id));
+			counters.push(...paintCounter(context, state, own, each, each.item, this.counterInk));
 		}
 		this.overlay.paint(geometry, this.ink, times, step);
 		state.tiles.want([...this.boxes.wanted, ...(this.background?.() ?? [])]);
@@ -216,7 +218,7 @@ export class Stage {
 	private shortName(id: number): string {
 		let short = this.shortNames.get(id);
 		if (short === undefined) {
-			const text = this.state.names.get(id);
+			const text = this.state.nameOf(id);
 			if (text === undefined) return "";
 			this.shortNames.set(id, (short = shortName(text)));
 		}

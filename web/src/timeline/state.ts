@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timeline shows: all that its parts read and change, and that the address keeps.
-import { type Signal, signal } from "@preact/signals";
-import { Names } from "../data/names";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { DataSource } from "../data/source";
 import { TileStore } from "../data/tile_store";
 import type { Tile } from "../data/tiles";
+import { type Align, alignAtFirst, type CommonStep, commonSteps, shiftsOf } from "./align";
 import type { CriticalPathReply, Flow, HitsReply, Place, TimelineReply } from "./api";
 import { type CounterPiece, counterLoader, tileLoader } from "./load";
 import type { ColorMode, KindClass } from "./palette";
+import { ownNumber, type Part, partOf, Translator } from "./parts";
 import type { Span } from "./viewport";
 
 /** A box, or an event, at its place. */
@@ -22,22 +23,41 @@ export interface Picked {
 	count: number;
 }
 
+/** What a part is. */
+export type Noun = "Rank" | "Trace";
+
 export type DragMode = "move" | "range";
 
 export class TimelineState {
-	readonly whole: Span;
+	/** Whether more than one trace is shown. */
+	readonly several: boolean;
+	/** Steps that all parts have. */
+	readonly steps: readonly CommonStep[];
+	readonly align: Signal<Align>;
+	/** The step that was chosen last: parts that are aligned by a step begin it together. */
+	readonly step: Signal<CommonStep | undefined> = signal(undefined);
+	/** The traces have nothing in common that they could be aligned by. */
+	readonly alignFailed = signal(false);
+	/** By part: how much later its times are than its own. Those of the first are its own. */
+	readonly shifts: Signal<readonly number[]>;
+	/** What the parts are called, where there are several. */
+	readonly labels: Signal<readonly string[]> = signal([]);
+	readonly noun: Signal<Noun> = signal("Trace");
 	readonly span: Signal<Span>;
 	readonly scrollTop = signal(0);
 	readonly folded: Signal<ReadonlySet<string>>;
 	readonly pinned: Signal<readonly string[]> = signal([]);
 	readonly selected: Signal<Picked | undefined> = signal(undefined);
+	/** Where the collective operation that is selected is in all parts. */
+	readonly together: Signal<readonly Place[]> = signal([]);
 	/** The arrows of the event that is selected. */
 	readonly links: Signal<readonly Flow[]> = signal([]);
 	readonly hover: Signal<Picked | undefined> = signal(undefined);
 	readonly range: Signal<Span | undefined> = signal(undefined);
 	readonly marks: Signal<readonly number[]> = signal([]);
 	readonly query = signal("");
-	readonly hits: Signal<HitsReply | undefined> = signal(undefined);
+	/** By part. */
+	readonly hits: Signal<readonly HitsReply[] | undefined> = signal(undefined);
 	readonly colorMode: Signal<ColorMode> = signal("kind");
 	/** Kinds that are not shown. */
 	readonly hidden: Signal<ReadonlySet<KindClass>> = signal(new Set<KindClass>());
@@ -53,36 +73,47 @@ export class TimelineState {
 	readonly showFlows = signal(false);
 	readonly flows: Signal<readonly Flow[]> = signal([]);
 	readonly showPath = signal(false);
-	readonly path: Signal<CriticalPathReply | undefined> = signal(undefined);
+	/** That of each part that has one. */
+	readonly paths: Signal<readonly CriticalPathReply[]> = signal([]);
 	/** Counts what has come from the source, so that pictures are drawn anew. */
 	readonly arrived = signal(0);
 
-	readonly names: Names;
-	private readonly replies: { all: TimelineReply; folded: TimelineReply };
-	private readonly stores: { all: TileStore<Tile>; folded: TileStore<Tile> };
+	private readonly sets: Record<"all" | "folded", { parts: readonly Part[]; timeline: TimelineReply; tiles: TileStore<Tile> }>;
+	private readonly extent: ReadonlySignal<Span>;
 	readonly counters: TileStore<CounterPiece>;
 
 	constructor(
 		readonly source: DataSource,
-		/** Of the trace: traces/ID. */
-		readonly address: string,
-		timeline: TimelineReply,
+		/** With the depths that all calls have. */
+		parts: readonly Part[],
 	) {
-		const tracks = timeline.tracks.map((track) => ({ ...track, depths: track.folded_depths }));
-		this.replies = { all: timeline, folded: { ...timeline, tracks } };
-		this.whole = { from: 0, to: Math.max(timeline.duration_ns, 1) };
+		const timelines = parts.map((each) => each.timeline);
+		this.several = parts.length > 1;
+		this.steps = commonSteps(timelines);
+		this.align = signal(alignAtFirst(timelines));
+		this.shifts = signal(shiftsOf(timelines, this.align.value, undefined) ?? timelines.map(() => 0));
+		this.extent = computed(() => {
+			const shifts = this.shifts.value;
+			const to = Math.max(...timelines.map((each, i) => shifts[i]! + each.duration_ns));
+			const from = Math.min(...shifts);
+			return { from, to: Math.max(to, from + 1) };
+		});
 		this.span = signal(this.whole);
-		this.folded = signal(new Set(foldedAtFirst(timeline)));
-		this.names = new Names(source, `${address}/strings`);
+		const folded = parts.map((part) => ({ ...part, timeline: withWrappersFolded(part.timeline) }));
+		this.folded = signal(new Set(foldedAtFirst(folded)));
 		// A report carries its tiles one by one, and what it does not carry will not come.
 		const more = source.kind === "embedded" ? { batch: 1, retryMs: Infinity } : {};
 		const onTiles = (): void => {
 			this.arrived.value = this.arrived.peek() + 1;
 		};
-		const store = (fold: boolean) => new TileStore({ load: tileLoader(source, address, this.names, fold), onTiles, ...more });
-		this.stores = { all: store(false), folded: store(true) };
+		const set = (fold: boolean, of: readonly Part[]) => ({
+			parts: of,
+			timeline: joined(of.map((each) => each.timeline)),
+			tiles: new TileStore({ load: tileLoader(source, parts, fold), onTiles, ...more }),
+		});
+		this.sets = { all: set(false, parts), folded: set(true, folded) };
 		this.counters = new TileStore({
-			load: counterLoader(source, address),
+			load: counterLoader(source, parts),
 			onTiles,
 			maxRequests: 1,
 			maxBytes: 16 << 20,
@@ -92,7 +123,7 @@ export class TimelineState {
 
 	/** A report carries tiles with wrappers folded alone. */
 	get canShowWrappers(): boolean {
-		return this.replies.all.wrappers > 0 && this.source.kind === "http";
+		return this.sets.all.parts.some((each) => each.timeline.wrappers > 0) && this.source.kind === "http";
 	}
 
 	/** Which of the two sets of depths is shown. */
@@ -101,21 +132,50 @@ export class TimelineState {
 	}
 
 	/** With the depths that are shown. */
+	get parts(): readonly Part[] {
+		return this.sets[this.which].parts;
+	}
+
+	/** All parts together: groups, tracks, counters. Its times are those of the first part. */
 	get timeline(): TimelineReply {
-		return this.replies[this.which];
+		return this.sets[this.which].timeline;
 	}
 
 	get tiles(): TileStore<Tile> {
-		return this.stores[this.which];
+		return this.sets[this.which].tiles;
 	}
 
 	depthOf(place: Pick<Place, "depth" | "folded_depth">): number | null {
 		return this.which === "all" ? place.depth : place.folded_depth;
 	}
 
+	/** The times of all parts. */
+	get whole(): Span {
+		return this.extent.value;
+	}
+
+	/** The part that a row, track, counter or name belongs to. */
+	part(common: number): Part {
+		return this.parts[partOf(common)]!;
+	}
+
+	shiftOf(common: number): number {
+		return this.shifts.value[partOf(common)]!;
+	}
+
+	/** Of replies about a part. */
+	translator(part: Part): Translator {
+		return new Translator(part.number, this.shifts.value[part.number]!);
+	}
+
+	/** The text of a name, if it is here. */
+	nameOf(common: number): string | undefined {
+		return this.parts[partOf(common)]?.names.get(ownNumber(common));
+	}
+
 	close(): void {
-		this.stores.all.close();
-		this.stores.folded.close();
+		this.sets.all.tiles.close();
+		this.sets.folded.tiles.close();
 		this.counters.close();
 	}
 
@@ -131,10 +191,53 @@ export class TimelineState {
 	}
 }
 
-/** With many tracks, those with few events are folded until they are looked at. */
-export function foldedAtFirst(timeline: TimelineReply): string[] {
+function withWrappersFolded(timeline: TimelineReply): TimelineReply {
+	return { ...timeline, tracks: timeline.tracks.map((track) => ({ ...track, depths: track.folded_depths })) };
+}
+
+/** Steps have a line below the ruler; those of several parts are beside the parts' names. */
+export function hasStepLine(state: TimelineState): boolean {
+	return !state.several && state.timeline.steps.length > 0;
+}
+
+/** The lists of all; what else there is, of the first. */
+function joined(timelines: readonly TimelineReply[]): TimelineReply {
+	const sum = (of: (each: TimelineReply) => number): number => timelines.reduce((all, each) => all + of(each), 0);
+	return {
+		...timelines[0]!,
+		events: sum((each) => each.events),
+		lost: sum((each) => each.lost),
+		groups: timelines.flatMap((each) => each.groups),
+		tracks: timelines.flatMap((each) => each.tracks),
+		counters: timelines.flatMap((each) => each.counters),
+	};
+}
+
+/** Lines of all parts together that fit on a screen. */
+const LINES = 36;
+
+/** With many tracks, those with few events are folded until they are looked at; of several parts, most. */
+export function foldedAtFirst(parts: readonly Part[]): string[] {
+	if (parts.length > 1) return parts.flatMap((part) => foldedOf(part, LINES / parts.length));
 	const MOST = 12;
-	if (timeline.tracks.length <= MOST) return [];
-	const busiest = [...timeline.tracks].sort((a, b) => b.events - a.events).slice(0, MOST);
-	return timeline.tracks.filter((track) => !busiest.includes(track)).map((track) => `t${track.id}`);
+	const { tracks } = parts[0]!.timeline;
+	if (tracks.length <= MOST) return [];
+	const busiest = [...tracks].sort((a, b) => b.events - a.events).slice(0, MOST);
+	return tracks.filter((track) => !busiest.includes(track)).map((track) => `t${track.id}`);
+}
+
+/**
+ * What a part folds at first. Streams of devices stay, and without any the busiest threads that fit into so many lines: what
+ * is below one another in all parts is what a reader compares.
+ */
+function foldedOf({ timeline }: Part, lines: number): string[] {
+	const { counters, groups, tracks } = timeline;
+	const streams = tracks.some((each) => each.kind === "stream");
+	const folded = groups.filter((each) => each.kind === "other").map((each) => `g${each.id}`);
+	let left = lines;
+	for (const track of [...tracks].sort((a, b) => b.events - a.events)) {
+		if (streams ? track.kind !== "stream" : track.depths > left) folded.push(`t${track.id}`);
+		else left -= track.depths;
+	}
+	return [...folded, ...counters.map((each) => `c${each.id}`)];
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline: toolbar, tracks, and the panel below that tells of an event or a stretch of time.
 import { effect, untracked } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
+import { askForTraces } from "../app/traces";
 import type { ViewProps } from "../app/views";
-import { useReply } from "../data/reply";
+import { useReplies } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { Failure, Loading } from "../widgets/status";
 import { ownText, paramsOf, readParams } from "./address";
@@ -17,34 +20,59 @@ import { type Actions, Input } from "./input";
 import { Minimap, MINIMAP } from "./minimap";
 import { PathSummary } from "./path_summary";
 import { Panel } from "./panel";
+import { makePart, type Part, traceOf } from "./parts";
+import { nounOf, partsOf, RankChoice, rankTitle } from "./ranks";
 import { Stage } from "./stage";
-import { TimelineState } from "./state";
+import { type Noun, TimelineState } from "./state";
 import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
 import { useBackground } from "./background";
 import { fitSpan } from "./viewport";
 import { useModulePaths } from "../views/module_paths";
+import { runOf } from "../views/runs";
 import "./timeline.css";
 
-export function Timeline({ source, trace }: ViewProps) {
-	const address = `traces/${trace.id}`;
-	const reply = useReply<TimelineReply>(source, `${address}/timeline`);
-	if (reply.state === "loading") return <Loading what="the timeline" />;
+export function Timeline({ source, trace, traces }: ViewProps) {
+	const [others] = useParam("with");
+	const shown = partsOf(trace, traces, others);
+	const ids = shown.map((each) => each.id).join(",");
+	const reply = useReplies<TimelineReply>(source, shown.map((each) => ({ path: `traces/${each.id}/timeline` })));
+	const timelines = reply.state === "ready" ? reply.data : undefined;
+	const parts = useMemo(() => timelines?.map((each, i) => makePart(source, i, ids.split(",")[i]!, each)), [source, ids, timelines]);
 	if (reply.state === "failed") return <Failure error={reply.error} />;
-	if (reply.data.tracks.length + reply.data.counters.length === 0) {
+	if (!parts) return <Loading what={shown.length > 1 ? `${shown.length} timelines` : "the timeline"} />;
+	if (parts.every(({ timeline }) => timeline.tracks.length + timeline.counters.length === 0)) {
 		return <p class="note">The trace has no events.</p>;
 	}
-	return <Tracks source={source} address={address} timeline={reply.data} />;
+	const run = [...new Set([...shown, ...runOf(trace, traces)])].sort((a, b) => traces.indexOf(a) - traces.indexOf(b));
+	const labels = shown.map((each) => rankTitle(each, shown));
+	return <Tracks key={ids} source={source} parts={parts} labels={labels} noun={nounOf(shown)} ranks={<RankChoice source={source} run={run} shown={shown} />} />;
 }
 
-function Tracks(props: { source: DataSource; address: string; timeline: TimelineReply }) {
-	const { source, address, timeline } = props;
-	const state = useMemo(() => new TimelineState(source, address, timeline), [source, address, timeline]);
+interface TracksProps {
+	source: DataSource;
+	parts: readonly Part[];
+	labels: readonly string[];
+	noun: Noun;
+	ranks: ComponentChildren;
+}
+
+function Tracks({ source, parts, labels, noun, ranks }: TracksProps) {
+	const state = useMemo(() => new TimelineState(source, parts), [source, parts]);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const strip = useRef<HTMLCanvasElement>(null);
 	const [stage, setStage] = useState<Stage>();
 	const [help, setHelp] = useState(false);
-	useModulePaths(source, address.replace(/^traces\//, ""), state.names.hasModules.value);
+	useModulePaths(source, useMemo(() => parts.map(traceOf), [parts]), parts.some((each) => each.names.hasModules.value));
+	// A rank is known when its trace was read.
+	const known = labels.join("\n");
+	useEffect(() => {
+		if (parts.length > 1) state.labels.value = known.split("\n");
+		state.noun.value = noun;
+	}, [state, known, noun]);
+	useEffect(() => {
+		if (parts.length > 1) askForTraces();
+	}, [parts]);
 	const actions = useMemo(() => actionsOf(state, () => stage, setHelp), [state, stage]);
 
 	useEffect(() => {
@@ -79,7 +107,7 @@ function Tracks(props: { source: DataSource; address: string; timeline: Timeline
 	useBackground(state);
 	return (
 		<div class="timeline">
-			<Toolbar state={state} actions={actions} stage={stage} onHelp={() => setHelp(true)} />
+			<Toolbar state={state} actions={actions} stage={stage} ranks={ranks} onHelp={() => setHelp(true)} />
 			{state.showPath.value && <PathSummary state={state} stage={stage} />}
 			<div class="tl-tracks">
 				<Gutter state={state} stage={stage} />
@@ -115,13 +143,14 @@ function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp
 	return {
 		select: (picked) => (state.selected.value = picked),
 		focus: (picked) => withStage((there) => goTo(state, there, picked, true)),
-		selectStep: (x) =>
+		selectStep: (x, part) =>
 			withStage((there) => {
-				const time = there.geometry?.time(x) ?? 0;
-				const step = state.timeline.steps.find((each) => each.start_ns <= time && time <= each.end_ns);
+				const shift = state.shifts.value[part]!;
+				const time = (there.geometry?.time(x) ?? 0) - shift;
+				const step = state.parts[part]!.timeline.steps.find((each) => each.start_ns <= time && time <= each.end_ns);
 				if (!step) return;
 				state.rangeTracks.value = undefined;
-				state.range.value = { from: step.start_ns, to: step.end_ns };
+				state.range.value = { from: step.start_ns + shift, to: step.end_ns + shift };
 				state.selected.value = undefined;
 			}),
 		neighbour: (way) => withStage((there) => goToNeighbour(state, there, way).catch(quietly)),

@@ -48,7 +48,7 @@ interface Told {
 }
 
 function tellEvent(state: TimelineState, picked: Picked): Told {
-	const name = state.names.get(picked.name) ?? "";
+	const name = state.nameOf(picked.name) ?? "";
 	const title = picked.count === 1 ? name : `${formatCount(picked.count)} events, the first: ${name}`;
 	return { title, text: formatNs(picked.end - picked.start) };
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Above the tracks: search, what to show, and how dragging works.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
+import { chooseStep, stepSpan } from "./align";
 import { fetchEvent } from "./choose";
-import { hitNumber } from "./find";
+import { hitNumber, hitsOf } from "./find";
 import type { Actions } from "./input";
+import { AlignChoice } from "./ranks";
 import type { Stage } from "./stage";
 import { CLASS_TITLES, CLASSES, type KindClass } from "./palette";
 import type { TimelineState } from "./state";
@@ -14,14 +17,18 @@ interface Props {
 	state: TimelineState;
 	actions: Actions;
 	stage: Stage | undefined;
+	/** Which traces are shown. */
+	ranks: ComponentChildren;
 	onHelp: () => void;
 }
 
-export function Toolbar({ state, actions, stage, onHelp }: Props) {
+export function Toolbar({ state, actions, stage, ranks, onHelp }: Props) {
 	return (
 		<div class="tl-toolbar" role="toolbar" aria-label="Timeline">
 			<Search state={state} actions={actions} />
 			<StepPicker state={state} stage={stage} />
+			{ranks}
+			<AlignChoice state={state} />
 			<span class="tl-space" />
 			<KindChoice state={state} />
 			<Toggle on={state.dragMode.value === "range"} title="Dragging marks a range (also: Shift and drag)"
@@ -72,10 +79,13 @@ async function showWrappers(state: TimelineState, show: boolean): Promise<void> 
 
 /** Zooms to a step, and chooses its time as the range. */
 function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
-	const { steps } = state.timeline;
+	const { steps } = state;
 	if (steps.length === 0) return null;
 	const range = state.range.value;
-	const at = steps.findIndex((step) => step.start_ns === range?.from && step.end_ns === range.to);
+	const at = steps.findIndex((step) => {
+		const { from, to } = stepSpan(state, step);
+		return from === range?.from && to === range.to;
+	});
 	return (
 		<label class="tl-color">
 			Step{" "}
@@ -83,15 +93,14 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 				value={String(at)}
 				onChange={(event) => {
 					const step = steps[Number(event.currentTarget.value)];
-					state.rangeTracks.value = undefined;
-					state.range.value = step && { from: step.start_ns, to: step.end_ns };
-					stage?.show(step ? fitSpan({ from: step.start_ns, to: step.end_ns }, state.whole) : state.whole);
+					chooseStep(state, step);
+					stage?.show(state.range.value ? fitSpan(state.range.value, state.whole) : state.whole);
 				}}
 			>
-				<option value="-1">Whole trace</option>
+				<option value="-1">{state.several ? "All" : "Whole trace"}</option>
 				{steps.map((step, i) => (
 					<option key={i} value={String(i)}>
-						{`${step.name.replace(/^ProfilerStep#/, "")} (${formatNs(step.end_ns - step.start_ns)})`}
+						{`${step.name} (${step.of.map((each) => formatNs(each.end_ns - each.start_ns)).join(", ")})`}
 					</option>
 				))}
 			</select>
@@ -134,7 +143,7 @@ function Search({ state, actions }: { state: TimelineState; actions: Actions }) 
 	const hits = state.hits.value;
 	const query = state.query.value;
 	const number = useHitNumber(state);
-	const found = hits?.total ?? 0;
+	const found = hitsOf(state);
 	return (
 		<search class="tl-search">
 			<input
@@ -185,7 +194,7 @@ function useHitNumber(state: TimelineState): number | undefined {
 		const find = async (): Promise<void> => {
 			const { name, start_ns } = await fetchEvent(state, picked.row);
 			if (!state.inArguments.value && !name.toLowerCase().includes(query.toLowerCase())) return;
-			const found = await hitNumber(state, start_ns);
+			const found = await hitNumber(state, picked.row, start_ns);
 			if (wanted) setNumber(found);
 		};
 		find().catch(() => undefined);

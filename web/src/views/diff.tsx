@@ -13,6 +13,7 @@ import { Await } from "../widgets/await";
 import { Card, Cards } from "../widgets/cards";
 import { Choice, Select } from "../widgets/choice";
 import { Pairing, type Pair } from "../widgets/pairing";
+import { timelinesHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
@@ -43,6 +44,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 				<button type="button" onClick={() => setParams({ base: now.id, to: base.id })}>
 					Swap
 				</button>
+				<a href={timelinesHref(base.id, now.id)}>Timelines</a>
 				<span class="tools-space" />
 				<StepChoice source={source} trace={now} />
 			</div>

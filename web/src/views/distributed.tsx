@@ -2,6 +2,7 @@
 // What the workers of a run say together: how much communication computation hides, who waits for whom, and each
 // collective operation.
 import { useParam } from "../app/params";
+import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
 import type { TraceEntry } from "../data/api";
 import type { CommunicationOperation, Distributed as Reply } from "../data/replies";
@@ -11,6 +12,7 @@ import { Await } from "../widgets/await";
 import { Bars } from "../widgets/bars";
 import type { Series } from "../widgets/chart";
 import { Select } from "../widgets/choice";
+import { earlyRank, lateRank } from "../widgets/late_rank";
 import { timelineHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
@@ -92,26 +94,6 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	);
 }
 
-/** A rank is called late where the others wait for more than this share of their communication. */
-const LATE_SHARE = 0.1;
-
-interface Late {
-	worker: string;
-	/** How much longer the others wait than it does, on average; µs. */
-	wait: number;
-}
-
-/** The rank that waits least: the others wait for it. Undefined where all wait about as long. */
-export function lateRank(wait: Reply["wait"][string], workers: readonly string[]): Late | undefined {
-	const found = workers.flatMap((worker) => (wait[worker] ? [{ worker, ...wait[worker] }] : []));
-	const late = found.reduce<(typeof found)[number] | undefined>((least, each) => (least && least.synchronizing <= each.synchronizing ? least : each), undefined);
-	if (!late || found.length < 2) return undefined;
-	const others = found.filter((each) => each !== late);
-	const mean = (of: (each: (typeof found)[number]) => number): number => others.reduce((sum, each) => sum + of(each), 0) / others.length;
-	const longer = mean((each) => each.synchronizing) - late.synchronizing;
-	return longer > LATE_SHARE * mean((each) => each.synchronizing + each.data_transfer) ? { worker: late.worker, wait: longer } : undefined;
-}
-
 /** Names who is late, with the way to the step on its timeline in which the others wait longest. */
 function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const steps = Object.entries(data.wait).filter(([step]) => step !== "all");
@@ -122,7 +104,9 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 			return late ? [{ step, ...late }] : [];
 		})
 		.sort((a, b) => b.wait - a.wait)[0];
-	const trace = worst && run.find((each) => each.worker === worst.worker);
+	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
+	const trace = worst && traceOf(worst.worker);
+	const early = worst && traceOf(earlyRank(data.wait[worst.step] ?? {}, data.workers));
 	return (
 		<section class="panel" aria-label="Late rank">
 			<h2>Late rank</h2>
@@ -130,7 +114,9 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 			{worst && trace && (
 				<p>
 					{`Longest in step ${worst.step}, for ${worst.worker}: ${formatUs(worst.wait)}. `}
-					<a href={timelineHref(trace.id, { find: `ProfilerStep#${worst.step}` })}>Show this step on its timeline</a>
+					<a href={routeHref("timeline", trace.id, { with: early?.id, step: worst.step })}>
+						{early ? `Show this step on the timelines of ${worst.worker} and ${early.worker}` : "Show this step on its timeline"}
+					</a>
 				</p>
 			)}
 		</section>

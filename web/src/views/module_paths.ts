@@ -6,22 +6,22 @@ import { fetchReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { modulePaths } from "../format/module_name";
 
-/** Loads the paths of a trace's modules, if `wanted`. A name that two modules share stays as it is. */
-export function useModulePaths(source: DataSource, trace: string, wanted: boolean): void {
+/** Loads the paths of the modules of these traces, if `wanted`. A name that two modules share stays as it is. */
+export function useModulePaths(source: DataSource, traces: readonly string[], wanted: boolean): void {
 	useEffect(() => {
 		modulePaths.value = new Map();
 		if (!wanted) return;
 		let current = true;
-		fetchReply<ModulesReply>(source, `traces/${trace}/modules`).then(
-			({ modules }) => {
-				if (current) modulePaths.value = pathsOf(modules);
+		Promise.all(traces.map((trace) => fetchReply<ModulesReply>(source, `traces/${trace}/modules`))).then(
+			(replies) => {
+				if (current) modulePaths.value = pathsOf(replies.flatMap(({ modules }) => modules));
 			},
 			() => undefined, // the names stay as they are
 		);
 		return () => {
 			current = false;
 		};
-	}, [source, trace, wanted]);
+	}, [source, traces, wanted]);
 }
 
 export function pathsOf(modules: ModulesReply["modules"]): Map<string, string> {

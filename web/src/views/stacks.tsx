@@ -89,7 +89,7 @@ interface StackViewsProps {
 
 function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 	const root = useMemo(() => stackTree(stacks), [stacks]);
-	useModulePaths(source, trace, useMemo(() => stacks.names.some((each) => isModule(each.name)), [stacks]));
+	useModulePaths(source, useMemo(() => [trace], [trace]), useMemo(() => stacks.names.some((each) => isModule(each.name)), [stacks]));
 	const [name, setName] = useParam("function");
 	const [find, setFind] = useParam("find");
 	const [text, setText] = useLater(find, setFind, 150);

@@ -16,6 +16,11 @@ export function timelineHref(trace: string, place: Place): string {
 	return routeHref("timeline", trace, { from, to, event: row, q: find });
 }
 
+/** The timelines of two traces below one another, aligned step by step. */
+export function timelinesHref(first: string, other: string): string {
+	return routeHref("timeline", first, { with: other, align: "step" });
+}
+
 export function sourceHref(trace: string, file: string, line?: number | null): string {
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseRoute } from "../../src/app/route";
 import { launch, Tab } from "./browser";
 import { Server } from "./server";
 
@@ -49,10 +50,14 @@ test("the late rank is named, with the step in which the others wait longest", a
 	await panel.getByText(/^worker1 is late: the others wait 250\.0\sµs longer/).waitFor();
 	await panel.getByText(/Longest in step 1, for worker1: 400\.0\sµs/).waitFor();
 	await tab.shot("distributed-late-rank");
-	await panel.getByRole("link", { name: "Show this step on its timeline" }).click();
+	await panel.getByRole("link", { name: "Show this step on the timelines of worker1 and worker0" }).click();
 	await tab.page.waitForFunction((id) => location.hash.startsWith(`#/timeline/${id}`), server.trace("worker1").id);
-	await tab.page.locator(".tl-event h2", { hasText: "ProfilerStep#1" }).waitFor();
-	expect(await tab.page.locator(".tl-gutter").innerText()).toContain("stream 7");
+	await tab.page.locator(".tl-canvas[aria-busy=false]").waitFor();
+	expect(await tab.page.locator(".tl-name.part .text").allInnerTexts()).toEqual(["worker1", "worker0"]);
+	// The step in which the others wait longest is the range, and fills the window.
+	await tab.page.waitForFunction(() => location.hash.includes("range=1000000-1900000"));
+	const params = parseRoute(new URL(tab.page.url()).hash).params;
+	expect(Number(params.get("to")) - Number(params.get("from"))).toBeLessThan(1_100_000);
 	await tab.close();
 	tab.expectQuiet();
 });

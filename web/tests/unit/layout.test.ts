@@ -35,7 +35,7 @@ const timeline: TimelineReply = {
 
 describe("the layout", () => {
 	test("stands groups, tracks and counters one below the other, devices first", () => {
-		const { items, height } = layOut(timeline, new Set(), []);
+		const { items, height } = layOut([{ number: 0, timeline }], new Set(), []);
 		expect(items.map((item) => item.key)).toEqual(["g1", "t2", "c0", "g0", "t0", "t1", "g-1", "c1"]);
 		let y = 0;
 		for (const item of items) {
@@ -47,20 +47,20 @@ describe("the layout", () => {
 	});
 
 	test("what is folded takes one line, a folded group only its title", () => {
-		const { items } = layOut(timeline, new Set(["t1", "g1"]), []);
+		const { items } = layOut([{ number: 0, timeline }], new Set(["t1", "g1"]), []);
 		expect(items.map((item) => item.key)).toEqual(["g1", "g0", "t0", "t1", "g-1", "c1"]);
 		expect(items[3]!.height).toBe(FOLDED + GAP);
 	});
 
 	test("what is pinned stands above as well, whatever is folded around it", () => {
-		const { pinned, pinnedHeight, items } = layOut(timeline, new Set(["g1"]), ["c0", "t2", "t99", "nonsense"]);
+		const { pinned, pinnedHeight, items } = layOut([{ number: 0, timeline }], new Set(["g1"]), ["c0", "t2", "t99", "nonsense"]);
 		expect(pinned.map((item) => item.key)).toEqual(["c0", "t2"]);
 		expect(pinnedHeight).toBe(pinned[0]!.height + pinned[1]!.height);
 		expect(items.some((item) => item.key === "t2")).toBe(false);
 	});
 
 	test("tells what shows", () => {
-		const { items } = layOut(timeline, new Set(), []);
+		const { items } = layOut([{ number: 0, timeline }], new Set(), []);
 		const second = items[4]!;
 		expect(visibleItems(items, second.y, second.y + 1).map((item) => item.key)).toEqual(["t0"]);
 		expect(visibleItems(items, 0, 1e9).length).toBe(items.length);
@@ -73,7 +73,7 @@ describe("the layout", () => {
 	});
 
 	test("the geometry leads from time and line to a point and back", () => {
-		const layout = layOut(timeline, new Set(), ["t2"]);
+		const layout = layOut([{ number: 0, timeline }], new Set(), ["t2"]);
 		const geometry = new Geometry({ from: 100, to: 300 }, 1000, 600, layout, 40, true);
 		expect(geometry.x(200)).toBe(500);
 		expect(geometry.time(500)).toBe(200);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which collectives of several workers are one operation: the nth of a name in a process group, or the one of a number that
+ * torch gave it there.
+ */
+#ifndef OPS_ANALYZE_VIEW_OPERATIONS_H
+#define OPS_ANALYZE_VIEW_OPERATIONS_H
+
+#include "analyze/views/views.h"
+#include "base/intern.h"
+#include "base/map.h"
+
+/* Operations of all workers, numbered as they are met. */
+struct view_operations {
+	struct ops_intern keys;
+	struct ops_map numbers; /* by key and how many the worker had of it before */
+};
+
+static inline uint64_t view_operations_pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/* By collective, the text among `texts` that tells which operation of its name it is. False when memory is out. */
+bool view_operations_make_keys(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_keys);
+/* The operation of each of a worker's collectives. False when memory is out. */
+bool view_operations_number(struct view_operations *operations, const struct ops_intern *texts, const uint32_t *keys,
+                            size_t count, uint32_t *ret_operations);
+void view_operations_release(struct view_operations *operations);
+
+#endif
