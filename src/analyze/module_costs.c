@@ -10,43 +10,14 @@
  */
 #include "analyze/module_costs.h"
 
-#include <string.h>
-
 #include "analyze/flops.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "derive/backward.h"
 #include "derive/launches.h"
 #include "derive/modules.h"
-#include "trace/names.h"
-
-#define SCOPE_BACKWARD_FUNCTION 1 /* at::RecordScope */
-
-static const char accumulation[] = OPS_ENGINE_PREFIX "torch::autograd::AccumulateGrad";
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
-
-/* What autograd's engine runs around a node; and a node by itself, in files where there is nothing around it. */
-static bool is_backward_node(const struct module_costs *costs, size_t event, const uint8_t *wrappers, uint32_t outer)
-{
-	const struct ops_events *events = costs->events;
-
-	if (events->kind[event] != OPS_EVENT_CPU_OP || (events->flags[event] & OPS_EVENT_ASYNC))
-		return false;
-	if (wrappers[events->name[event]])
-		return true;
-	return events->scope[event] == SCOPE_BACKWARD_FUNCTION && (outer == OPS_NONE || !costs->units.items[outer].backward);
-}
-
-/* By string: 1 for the names of what the engine runs around nodes. NULL when memory is out. */
-static uint8_t *find_wrappers(const struct ops_trace *trace)
-{
-	size_t count = ops_trace_string_count(trace);
-	uint8_t *wrappers = ops_alloc_zeroed(count + 1, 1);
-
-	for (size_t i = 0; wrappers && i < count; i++)
-		wrappers[i] = ops_is_engine_name(ops_trace_string(trace, (uint32_t)i));
-	return wrappers;
-}
 
 static bool add_unit(struct module_costs *costs, size_t event, uint32_t outer, bool backward)
 {
@@ -71,7 +42,7 @@ static bool add_unit(struct module_costs *costs, size_t event, uint32_t outer, b
 }
 
 /* Divides the events. An event's parent stands above it, so that its unit is known. */
-static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
+static bool find_units(struct module_costs *costs, const uint32_t *modules)
 {
 	const struct ops_events *events = costs->events;
 	enum ops_module_source source = ops_module_source(costs->trace);
@@ -79,57 +50,23 @@ static bool find_units(struct module_costs *costs, const uint8_t *wrappers)
 	for (size_t event = 0; event < events->count; event++) {
 		uint32_t parent = events->parent[event];
 		uint32_t unit = parent == OPS_NONE ? OPS_NONE : costs->unit_of[parent];
-		bool call = ops_is_module_call(costs->trace, source, event);
+		bool backward = modules[event] != OPS_ROW_PLAIN;
 
-		if (call || is_backward_node(costs, event, wrappers, unit)) {
-			if (!add_unit(costs, event, unit, !call))
+		if (backward || ops_is_module_call(costs->trace, source, event)) {
+			if (!add_unit(costs, event, unit, backward))
 				return false;
 			unit = (uint32_t)costs->units.count - 1;
 		}
 		costs->unit_of[event] = unit;
 	}
-	return true;
-}
-
-/* --- whose backward it is ------------------------------------------------------------------------------------------- */
-
-/* Links come by their forward operator, so that of an operator that itself runs in a backward node it is known for whom. */
-static void module_costs_follow_links(struct module_costs *costs)
-{
-	size_t count;
-	const struct ops_link *links = ops_trace_links(costs->trace, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t from = costs->unit_of[links[i].from], to = costs->unit_of[links[i].to];
-
-		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && from != OPS_NONE && to != OPS_NONE &&
-		    costs->units.items[to].backward && costs->units.items[to].call == OPS_NONE)
-			costs->units.items[to].call = costs->units.items[from].call;
-	}
-}
-
-/* The accumulation of a gradient follows the node that made it. False when memory is out. */
-static bool assign_accumulations(struct module_costs *costs)
-{
-	uint32_t name = ops_trace_find_string(costs->trace, accumulation, sizeof(accumulation) - 1);
-	size_t track_count;
-	uint32_t *last; /* by track: the call of the node before, + 1 */
-
-	ops_trace_tracks(costs->trace, &track_count);
-	last = ops_alloc_zeroed(track_count + 1, sizeof(*last));
-	for (size_t i = 0; last && i < costs->units.count; i++) {
+	/* A node may stand above the call that it works for, in files without sense. */
+	for (size_t i = 0; i < costs->units.count; i++) {
 		struct module_unit *unit = &costs->units.items[i];
-		uint32_t *before = &last[costs->events->track[unit->event]];
 
-		if (!unit->backward)
-			continue;
-		if (unit->call == OPS_NONE && costs->events->name[unit->event] == name)
-			unit->call = *before - 1;
-		else
-			*before = unit->call + 1; /* OPS_NONE becomes 0 */
+		if (unit->backward && modules[unit->event] != OPS_NONE)
+			unit->call = costs->units.items[costs->unit_of[modules[unit->event]]].call;
 	}
-	ops_free(last);
-	return last != NULL;
+	return true;
 }
 
 /* --- costs ---------------------------------------------------------------------------------------------------------- */
@@ -191,20 +128,16 @@ static bool add_device_times(struct module_costs *costs)
 
 bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)
 {
-	uint8_t *wrappers = find_wrappers(trace);
+	const uint32_t *modules = ops_backward_modules(trace);
 	bool ok;
 
 	*costs = (struct module_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->unit_of = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->unit_of));
-	ok = wrappers && costs->unit_of && find_units(costs, wrappers);
-	ops_free(wrappers);
+	ok = modules && costs->unit_of && find_units(costs, modules);
 	if (!ok)
 		return false;
 	costs->costs = ops_alloc_zeroed(costs->calls.count + 1, sizeof(*costs->costs));
 	if (!costs->costs)
-		return false;
-	module_costs_follow_links(costs);
-	if (!assign_accumulations(costs))
 		return false;
 	module_costs_add_times(costs);
 	return add_device_times(costs) && add_flops(costs) && module_costs_add_memory(costs);

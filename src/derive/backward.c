@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "derive/modules.h"
 #include "trace/derived.h"
 #include "trace/names.h"
 
@@ -49,4 +50,108 @@ static void backward_derive(const struct ops_trace *trace, struct ops_derived_ob
 const uint32_t *ops_forward_rows(const struct ops_trace *trace)
 {
 	return ops_trace_derive(trace, OPS_DERIVED_FORWARD_ROWS, backward_derive);
+}
+
+/* --- modules -------------------------------------------------------------------------------------------------------- */
+
+/* The events of a trace are divided among calls of modules and backward nodes, each with what no other inside it has. */
+struct dividing {
+	const struct ops_trace *trace;
+	const struct ops_events *events;
+	uint32_t *part;   /* by row: the innermost call or node that it is or is in, OPS_NONE */
+	uint32_t *module; /* the result */
+};
+
+static bool is_backward_part(const struct dividing *d, size_t row, uint32_t outer)
+{
+	const struct ops_events *events = d->events;
+
+	if (events->kind[row] != OPS_EVENT_CPU_OP || (events->flags[row] & OPS_EVENT_ASYNC))
+		return false;
+	if (ops_is_engine_name(ops_trace_string(d->trace, events->name[row])))
+		return true;
+	return events->scope[row] == SCOPE_BACKWARD && (outer == OPS_NONE || d->module[outer] == OPS_ROW_PLAIN);
+}
+
+static void divide(struct dividing *d)
+{
+	enum ops_module_source source = ops_module_source(d->trace);
+
+	for (uint32_t row = 0; row < d->events->count; row++) {
+		uint32_t parent = d->events->parent[row];
+
+		d->part[row] = parent == OPS_NONE ? OPS_NONE : d->part[parent];
+		d->module[row] = OPS_ROW_PLAIN;
+		if (ops_is_module_call(d->trace, source, row)) {
+			d->part[row] = row;
+		} else if (is_backward_part(d, row, d->part[row])) {
+			d->part[row] = row;
+			d->module[row] = OPS_NONE;
+		}
+	}
+}
+
+/* Of several links the first counts. They come by their forward operator, so that of one that itself runs in a backward node it
+ * is known for whom. */
+static void follow_links(struct dividing *d)
+{
+	size_t count;
+	const struct ops_link *links = ops_trace_links(d->trace, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t from = d->part[links[i].from], to = d->part[links[i].to];
+
+		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && from != OPS_NONE && to != OPS_NONE && d->module[to] == OPS_NONE)
+			d->module[to] = d->module[from] == OPS_ROW_PLAIN ? from : d->module[from];
+	}
+}
+
+/* The accumulation of a gradient has no link: it follows the node that made the gradient. */
+static bool follow_accumulations(struct dividing *d)
+{
+	size_t tracks;
+	uint32_t *before; /* by track: the module of the node before */
+
+	ops_trace_tracks(d->trace, &tracks);
+	before = ops_realloc_array(NULL, tracks + 1, sizeof(*before));
+	if (!before)
+		return false;
+	memset(before, 0xff, (tracks + 1) * sizeof(*before));
+	for (size_t row = 0; row < d->events->count; row++) {
+		uint32_t *last = &before[d->events->track[row]];
+
+		if (d->module[row] == OPS_ROW_PLAIN)
+			continue;
+		if (d->module[row] == OPS_NONE && ops_string_ends(ops_trace_string(d->trace, d->events->name[row]), "AccumulateGrad"))
+			d->module[row] = *last;
+		*last = d->module[row];
+	}
+	ops_free(before);
+	return true;
+}
+
+static void backward_modules_derive(const struct ops_trace *trace, struct ops_derived_object *ret_made)
+{
+	struct dividing d = {.trace = trace, .events = ops_trace_events(trace)};
+	size_t count = d.events->count + 1;
+	bool done;
+
+	d.part = ops_realloc_array(NULL, count, sizeof(*d.part));
+	d.module = ops_realloc_array(NULL, count, sizeof(*d.module));
+	done = d.part && d.module;
+	if (done) {
+		divide(&d);
+		follow_links(&d);
+		done = follow_accumulations(&d);
+	}
+	ops_free(d.part);
+	if (done)
+		*ret_made = (struct ops_derived_object){d.module, ops_free, count * sizeof(*d.module)};
+	else
+		ops_free(d.module);
+}
+
+const uint32_t *ops_backward_modules(const struct ops_trace *trace)
+{
+	return ops_trace_derive(trace, OPS_DERIVED_BACKWARD_MODULES, backward_modules_derive);
 }

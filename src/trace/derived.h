@@ -13,6 +13,7 @@
 enum ops_derived {
 	OPS_DERIVED_LAUNCHERS,    /* derive/launches.h */
 	OPS_DERIVED_FORWARD_ROWS, /* derive/backward.h */
+	OPS_DERIVED_BACKWARD_MODULES, /* derive/backward.h */
 	OPS_DERIVED_STEPS,        /* derive/steps.h */
 	OPS_DERIVED_WRAPPERS,     /* derive/program.h */
 	OPS_DERIVED_VIEWS,        /* analyze/views/views.h */

@@ -341,6 +341,21 @@ def test_modules_and_memory(ask, tmp_path):
     assert_surfaces_agree(ask, "t.json", found)
 
 
+def test_the_backward_of_a_backward(ask, tmp_path):
+    """It works for the module of the node that it is the backward of, in the table of modules and in views."""
+    engine = "autograd::engine::evaluate_function: "
+    rows = [
+        *MODULES[:3], row("aten::mm", 15, 20), row(engine + "MmBackward0", 100, 30, tid=2), row("aten::mm", 105, 20, tid=2),
+        row(engine + "MmBackwardBackward0", 140, 12, tid=2),
+        *({"ph": phase, "cat": "fwdbwd", "name": "fwdbwd", "id": id, "pid": 1, "tid": tid, "ts": ts, "bp": "e"}
+          for id, phase, tid, ts in ((1, "s", 1, 15), (1, "f", 2, 100), (2, "s", 2, 105), (2, "f", 2, 140))),
+    ]  # fmt: skip
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    found = ask("views", "--format", "json", "t.json")
+    assert rounded(modules_of_views(found["modules"]), "name", "backward_us") == [("Linear_0", 42), ("Net_0", 42)]
+    assert_surfaces_agree(ask, "t.json", found)
+
+
 def memory_record(ts, addr, size, total, device=1):
     return {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
             "args": {"Device Type": device, "Device Id": device - 1, "Addr": addr, "Bytes": size, "Total Allocated": total}}  # fmt: skip

@@ -1,83 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which module each node of the autograd engine works for (10): that of the forward operator it is linked with. What
- * accumulates a gradient goes with the node before it. Nodes of no module stay where they are (F28).
+ * The nodes of the autograd engine by the module that each works for. Nodes of no module stay where they are.
  */
 #include "analyze/views/view_backward.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "trace/names.h"
+#include "derive/backward.h"
 
-static bool is_engine_node(const struct ops_views *views, uint32_t node)
+/* By node: the call of a module that it is or is in; OPS_NONE. NULL when memory is out. */
+static uint32_t *find_modules(const struct ops_views *views)
 {
-	return ops_is_engine_name(view_row_name(views, views->nodes.items[node].row));
-}
+	uint32_t *modules = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(*modules));
 
-static bool accumulates(const struct ops_views *views, uint32_t node)
-{
-	return ops_string_ends(view_row_name(views, views->nodes.items[node].row), "AccumulateGrad");
-}
-
-/* By node: itself or the nearest one above that is of the kind asked for; OPS_NONE. NULL when memory is out. */
-static uint32_t *nearest(const struct ops_views *views, bool (*is)(const struct ops_views *views, uint32_t node))
-{
-	uint32_t *found = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(*found));
-
-	for (uint32_t i = 0; found && i < views->nodes.count; i++) {
+	for (uint32_t i = 0; modules && i < views->nodes.count; i++) {
 		uint32_t parent = views->nodes.items[i].parent;
 
-		found[i] = is(views, i) ? i : parent == OPS_NONE ? OPS_NONE : found[parent];
+		modules[i] = views->nodes.items[i].part == VIEW_MODULE ? i : parent == OPS_NONE ? OPS_NONE : modules[parent];
 	}
-	return found;
+	return modules;
 }
 
-static bool is_module(const struct ops_views *views, uint32_t node)
+/* Puts the module of each backward node in `of_node`. */
+static bool find_backward_nodes(const struct ops_views *views, uint32_t *of_node)
 {
-	return views->nodes.items[node].part == VIEW_MODULE;
-}
+	const uint32_t *modules = ops_backward_modules(views->trace);
 
-/* Puts the module of each engine node in `of_node`: of several links the first one counts (C06). */
-static bool link_modules(const struct ops_views *views, const uint32_t *modules, uint32_t *of_node)
-{
-	size_t count;
-	const struct ops_link *links = ops_trace_links(views->trace, &count);
-	uint32_t *engine = nearest(views, is_engine_node);
+	for (uint32_t i = 0; modules && i < views->nodes.count; i++) {
+		uint32_t module = modules[views->nodes.items[i].row];
 
-	for (size_t i = 0; engine && i < count; i++) {
-		uint32_t from = views->node_of[links[i].from], to = views->node_of[links[i].to];
-
-		if (links[i].kind != OPS_LINK_FORWARD_BACKWARD || from == OPS_NONE || to == OPS_NONE || engine[to] == OPS_NONE)
-			continue;
-		if (of_node[engine[to]] == OPS_NONE)
-			of_node[engine[to]] = modules[from];
+		if (module < OPS_ROW_PLAIN)
+			of_node[i] = views->node_of[module];
 	}
-	ops_free(engine);
-	return engine != NULL;
-}
-
-/* Gives what accumulates a gradient to the module of the engine node before, if there is one (C07). */
-static bool view_backward_follow(const struct ops_views *views, uint32_t *of_node)
-{
-	size_t tracks;
-	uint32_t *before;
-
-	ops_trace_tracks(views->trace, &tracks);
-	before = ops_realloc_array(NULL, tracks + 1, sizeof(*before));
-	for (size_t i = 0; before && i < tracks; i++)
-		before[i] = OPS_NONE;
-	for (uint32_t i = 0; before && i < views->nodes.count; i++) {
-		uint32_t track = views->events->track[views->nodes.items[i].row];
-
-		if (!is_engine_node(views, i))
-			continue;
-		if (of_node[i] == OPS_NONE && accumulates(views, i) && before[track] != OPS_NONE)
-			of_node[i] = of_node[before[track]];
-		before[track] = i;
-	}
-	ops_free(before);
-	return before != NULL;
+	return modules != NULL;
 }
 
 /* The backward of a module call and of those around it: index of the first. OPS_NONE when memory is out. */
@@ -179,9 +135,8 @@ bool view_backwards_find(const struct ops_views *views, struct view_backwards *b
 	memset(backwards->of_node, 0xff, (views->nodes.count + 1) * sizeof(uint32_t));
 	if (!views->has_modules)
 		return true;
-	modules = nearest(views, is_module);
-	done = modules && link_modules(views, modules, backwards->of_node) && view_backward_follow(views, backwards->of_node) &&
-	       view_backward_gather(views, backwards, modules);
+	modules = find_modules(views);
+	done = modules && find_backward_nodes(views, backwards->of_node) && view_backward_gather(views, backwards, modules);
 	ops_free(modules);
 	return done;
 }
