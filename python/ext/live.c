@@ -3,8 +3,8 @@
  * `opstrobe run --live`: a thread that shows, while the program runs, what was recorded so far. It takes no GIL.
  *
  * On a terminal the last lines are ours and the program's output scrolls above them (DECSTBM); each picture is one write,
- * between saving and restoring the cursor. Elsewhere a line is written now and then. Where nobody reads, nothing is
- * written, and nobody waits.
+ * between saving and restoring the cursor. Elsewhere a line is written now and then. A socket of packets, whose other end
+ * `opstrobe tui --live` has, gets an object of JSON each time. Where nobody reads, nothing is written, and nobody waits.
  */
 #include "ext.h"
 
@@ -24,7 +24,7 @@
 
 #include "live_text.h"
 
-#define PICTURE_ROOM ((size_t)LIVE_LINES * (LIVE_LINE_ROOM + 32) + 256)
+#define PICTURE_ROOM ((size_t)LIVE_JSON_ROOM) /* also for LIVE_LINES */
 #define SPARE_LINES 6 /* that the program has at least */
 
 struct display {
@@ -35,6 +35,7 @@ struct display {
 	pid_t pid; /* whose thread it is: a child of fork has none */
 	int fd;
 	bool is_terminal;
+	bool is_json;
 	double interval_s;
 	struct timespec start;
 	struct ops_live *live;
@@ -148,6 +149,12 @@ static void draw_summary(struct display *to, const struct ops_live_state *state)
 	draw(to, "%s\n", line);
 }
 
+static void draw_json(struct display *to, const struct ops_live_state *state)
+{
+	live_text_json(state, &to->look, to->picture);
+	to->size = strlen(to->picture);
+}
+
 /* False once it is over. */
 static bool wait_for_next(struct display *to)
 {
@@ -176,7 +183,9 @@ static void *run(void *context)
 
 	while (wait_for_next(to)) {
 		live_read_state(to, &state);
-		if (to->is_terminal && set_lines_apart(to))
+		if (to->is_json)
+			draw_json(to, &state);
+		else if (to->is_terminal && set_lines_apart(to))
 			draw_lines(to, &state);
 		else
 			draw_summary(to, &state);
@@ -184,7 +193,10 @@ static void *run(void *context)
 	}
 	live_read_state(to, &state);
 	give_lines_back(to);
-	draw_summary(to, &state);
+	if (to->is_json)
+		draw_json(to, &state);
+	else
+		draw_summary(to, &state);
 	live_show(to);
 	return NULL;
 }
@@ -236,10 +248,10 @@ static PyObject *live_start(PyObject *module, PyObject *args)
 	const char *terminal = getenv("TERM");
 	struct ops_error error;
 	double interval_s;
-	int fd, failure;
+	int fd, failure, is_json = false;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "id:live_start", &fd, &interval_s))
+	if (!PyArg_ParseTuple(args, "id|p:live_start", &fd, &interval_s, &is_json))
 		return NULL;
 	if (display && display->pid == getpid())
 		return PyErr_Format(PyExc_RuntimeError, "what is recorded is shown already");
@@ -248,6 +260,7 @@ static PyObject *live_start(PyObject *module, PyObject *args)
 		return PyErr_NoMemory();
 	display->pid = getpid();
 	display->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	display->is_json = is_json;
 	display->is_terminal = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
 	display->interval_s = interval_s > 0 ? interval_s : display->is_terminal ? 1 : 5;
 	display->look.utf8 = is_utf8();
@@ -286,8 +299,9 @@ static PyObject *live_stop(PyObject *module, PyObject *unused)
 
 static PyMethodDef live_methods[] = {
 	{"live_start", live_start, METH_VARARGS,
-	 "live_start(fd: int, interval: float) -> None\n\n"
-	 "Shows what is recorded on a file descriptor, every `interval` seconds (0: 1 on a terminal, else 5), until live_stop(). "
+	 "live_start(fd: int, interval: float, as_json: bool = False) -> None\n\n"
+	 "Shows what is recorded on a file descriptor, every `interval` seconds (0: 1 on a terminal, else 5), until live_stop(); "
+	 "as JSON on a socket that keeps messages apart. "
 	 "From a thread of its own."},
 	{"live_stop", live_stop, METH_NOARGS,
 	 "live_stop() -> None\n\nEnds that, with a line that says it all. Does nothing where nothing is shown."},

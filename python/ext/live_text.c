@@ -12,15 +12,17 @@
 #define NAME_COLUMNS 36
 #define BAR_COLUMNS 16
 #define CURVE_COLUMNS 24
+#define JSON_NAME_COLUMNS 100
 
 struct line {
 	char *text;
 	size_t size;
+	size_t room; /* with the NUL */
 };
 
 __attribute__((format(printf, 2, 3))) static void live_text_put(struct line *line, const char *format, ...)
 {
-	size_t room = LIVE_LINE_ROOM + 1 - line->size;
+	size_t room = line->room - line->size;
 	va_list values;
 	int size;
 
@@ -191,7 +193,7 @@ static void live_text_put_row(struct line *line, const struct ops_live_state *st
 void live_text_line(const struct ops_live_state *state, const struct live_look *look, unsigned index,
                     char ret_line[LIVE_LINE_ROOM + 1])
 {
-	struct line line = {ret_line, 0};
+	struct line line = {ret_line, 0, LIVE_LINE_ROOM + 1};
 
 	*ret_line = '\0';
 	if (index == 0) {
@@ -211,7 +213,7 @@ void live_text_line(const struct ops_live_state *state, const struct live_look *
 
 void live_text_summary(const struct ops_live_state *state, const struct live_look *look, char ret_line[LIVE_LINE_ROOM + 1])
 {
-	struct line line = {ret_line, 0};
+	struct line line = {ret_line, 0, LIVE_LINE_ROOM + 1};
 
 	*ret_line = '\0';
 	live_text_put(&line, "opstrobe: %.1f s, ", look->elapsed_s);
@@ -225,4 +227,48 @@ void live_text_summary(const struct ops_live_state *state, const struct live_loo
 		live_text_put_name(&line, &state->rows[i], look, NAME_COLUMNS);
 		live_text_put(&line, " %.0f %%", share_of(state, &state->rows[i]) * 100);
 	}
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------------------ */
+
+/* Names have no control characters any more. */
+static void put_json_name(struct line *line, const struct ops_live_row *row)
+{
+	const struct live_look look = {.utf8 = true};
+	char name[4 * JSON_NAME_COLUMNS + 1];
+	struct line plain = {name, 0, sizeof(name)};
+
+	*name = '\0';
+	live_text_put_name(&plain, row, &look, JSON_NAME_COLUMNS);
+	live_text_put(line, "\"");
+	for (const char *at = name; *at; at++)
+		live_text_put(line, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+	live_text_put(line, "\"");
+}
+
+void live_text_json(const struct ops_live_state *state, const struct live_look *look, char ret_text[LIVE_JSON_ROOM])
+{
+	struct line line = {ret_text, 0, LIVE_JSON_ROOM};
+
+	live_text_put(&line, "{\"elapsed_ms\": %" PRIu64 ", \"steps\": %" PRIu64 ", \"records\": %" PRIu64 ", \"lost\": %" PRIu64,
+	              (uint64_t)(look->elapsed_s * 1000), state->steps, state->records, state->lost);
+	live_text_put(&line, ", \"recorder_bytes\": %" PRIu64 ", \"resident_bytes\": %" PRIu64 ", \"self_ns\": %" PRIu64,
+	              state->recorder_bytes, look->resident_bytes, state->self_ns);
+	live_text_put(&line, ", \"step_ns\": [");
+	for (size_t i = 0; i < state->step_count; i++)
+		live_text_put(&line, "%s%" PRIu64, i ? ", " : "", state->step_ns[i]);
+	live_text_put(&line, "], \"memory\": [");
+	for (size_t i = 0; i < state->memory_count; i++)
+		live_text_put(&line, "%s{\"device\": %d, \"allocated_bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 "}", i ? ", " : "",
+		              state->memory[i].device_index, state->memory[i].allocated_bytes, state->memory[i].peak_bytes);
+	live_text_put(&line, "], \"rows\": [");
+	for (size_t i = 0; i < state->row_count && i < LIVE_JSON_ROWS; i++) {
+		const struct ops_live_row *row = &state->rows[i];
+
+		live_text_put(&line, "%s{\"name\": ", i ? ", " : "");
+		put_json_name(&line, row);
+		live_text_put(&line, ", \"calls\": %" PRIu64 ", \"total_ns\": %" PRIu64 ", \"self_ns\": %" PRIu64 "}", row->calls,
+		              row->total_ns, row->self_ns);
+	}
+	live_text_put(&line, "]}");
 }

@@ -16,7 +16,7 @@ from opstrobe.launcher.recorder import CannotRecord, RunRecorder
 from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
-_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes"}
+_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--live-socket"}
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         help="show on standard error, while the program runs, which operators take time, what steps take and how much "
         "memory is held: in the last lines of a terminal every second, else as a line every 5 (--live=SECONDS)",
     )
+    # For `opstrobe tui --live`: a socket that gets what --live shows as JSON.
+    parser.add_argument("--live-socket", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
         "--patch",
         action="store_true",
@@ -205,6 +207,7 @@ def main() -> None:
         table_rows=options.table,
         module_depth=options.with_modules,
         live_s=options.live,
+        live_socket=options.live_socket,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
         with_stack=StackOptions(imports=options.with_imports) if options.with_stack or options.with_imports else False,

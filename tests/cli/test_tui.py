@@ -160,6 +160,18 @@ def test_no_color(variables):
             assert not any(value in map(str, (*range(31, 37), *range(41, 47), *range(91, 97))) for value in values)
 
 
+def test_a_program_and_ctrl_c(variables, tmp_path):
+    (tmp_path / "train.py").write_text("import torch\nprint('begin')\nwhile True:\n    torch.ones(9).sum()\n")
+    terminal = Terminal(
+        "tui", "--live", "-o", "t.json", "--steps", "9", "--max-bytes", "64M", "train.py", env=variables, cwd=tmp_path
+    )
+    terminal.wait_for("begin", "resident")
+    terminal.press("\x03")
+    terminal.wait_for("The program was ended by SIGINT: Enter shows the trace", "KeyboardInterrupt")
+    terminal.press("q")
+    assert terminal.finish() == 0 and terminal.after == terminal.before
+
+
 def test_a_file_that_is_not_a_trace(variables, tmp_path):
     (tmp_path / "t.json").write_text("this is text")
     terminal = Terminal("tui", "t.json", env=variables, cwd=tmp_path)
@@ -194,6 +206,7 @@ def test_help_and_completion(opstrobe):
     done = opstrobe("tui", "--help")
     assert done.returncode == 0 and done.stdout.startswith("usage: opstrobe tui ")
     assert opstrobe("tui").returncode == 2
+    assert opstrobe("tui", "a.json", "--live", "b.py").returncode == 2
     assert "tui" in opstrobe("--complete", "t").stdout.split()
 
 

@@ -15,6 +15,7 @@ from opstrobe.tui.figures import bar, cell_text, curve, printable, shorten
 from opstrobe.tui.flame import FlameGraph, FlameView
 from opstrobe.tui.flame_model import ROOT, Flame
 from opstrobe.tui.help import Sheet
+from opstrobe.tui.live import LiveView
 from opstrobe.tui.source import Source
 from opstrobe.tui.table import ROWS_SHOWN, Rows, TableView
 from opstrobe.tui.table_model import Column, FilterError, parse_filter, sort_rows, tree_lines
@@ -410,6 +411,86 @@ def test_a_trace_that_cannot_be_read(tmp_path):
         app.source.close()
 
     asyncio.run(run())
+
+
+LIVE = """
+import sys, torch
+net = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+step = 0
+while step != int(sys.argv[1]):
+    net(torch.rand(4, 8)).backward(torch.ones(4, 8))
+    with torch.profiler.record_function('an \\x1b[31m"odd"\\\\name'):
+        sum(range(20000))
+    optimizer.step()
+    step += 1
+    if step <= 3:
+        print("step", step)
+"""
+
+
+def run_live(tmp_path, words, use):
+    (tmp_path / "train.py").write_text(LIVE)
+
+    async def run():
+        app = TraceApp(None, words)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await use(app, pilot)
+        return app
+
+    return asyncio.run(run())
+
+
+def test_a_program_while_it_runs_and_its_trace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def use(app, pilot):
+        live = app.query_one(LiveView)
+        await settle(pilot, lambda: "steps" in str(live.query_one(".state").content) and cells(live))
+        await settle(pilot, lambda: "step 3" in "\n".join(shown(app)))  # its output has a place
+        await settle(pilot, lambda: any(row["Operator or range"] == 'an ?[31m"odd"\\name' for row in cells(live)))
+        await pilot.press("q")  # interrupts the program
+        await settle(pilot, lambda: live.status is not None)
+        assert live.trace == str(tmp_path / "t.json") and "KeyboardInterrupt" in "\n".join(live.query_one("Log").lines)
+        await pilot.press("enter")
+        await settle(pilot, lambda: app.view() is not None and "Median step" in "\n".join(shown(app)))
+        await pilot.press("q")
+
+    app = run_live(tmp_path, ["-o", "t.json", "train.py", "-1"], use)
+    assert app.return_code == 0 and (tmp_path / "t.json").exists()
+    app.source.close()
+
+
+def test_the_live_figures_are_those_of_the_trace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    live_calls = {}
+
+    async def use(app, pilot):
+        live = app.query_one(LiveView)
+        await settle(pilot, lambda: live.status is not None)
+        assert live.status == 0 and live.trace and "ended with status 0: Enter shows the trace" in "\n".join(shown(app))
+        live_calls.update((row["name"], row["calls"]) for row in live.query_one(TableView).rows)
+
+    run_live(tmp_path, ["-o", "t.json", "train.py", "25"], use)
+    words = [OPSTROBE, "table", "--format", "json", "--row-limit", "1000", "t.json"]
+    table = json.loads(subprocess.run(words, check=True, capture_output=True, timeout=300).stdout)["table"]
+    calls = {row["name"]: row["count"] for row in (dict(zip(table["columns"], row)) for row in table["rows"])}
+    assert live_calls.pop("ProfilerStep") == 25
+    assert live_calls.pop('an ?[31m"odd"\\name') == 25
+    assert len(live_calls) > 5 and live_calls == {name: calls[name] for name in live_calls}
+
+
+def test_a_program_that_fails(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def use(app, pilot):
+        live = app.query_one(LiveView)
+        await settle(pilot, lambda: live.status is not None)
+        assert "ended with status 2: no trace was written" in "\n".join(shown(app))
+        assert "missing.py" in "\n".join(live.query_one("Log").lines)
+        await pilot.press("q")
+
+    assert run_live(tmp_path, ["missing.py"], use).return_code == 0
 
 
 # --- without a screen

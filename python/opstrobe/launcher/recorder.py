@@ -46,6 +46,7 @@ class RunRecorder:
         table_rows: int | None,
         module_depth: int | None,
         live_s: float | None,
+        live_socket: int | None,
         **what: Any,
     ) -> None:
         self._output = output
@@ -55,6 +56,9 @@ class RunRecorder:
         self._table_rows = table_rows
         self._module_depth = module_depth  # None: no modules; 0: all levels
         self._live_s = live_s  # None: nothing is shown; 0: now and then
+        self._live_socket = live_socket
+        if live_socket is not None:  # not for children of the program
+            os.set_inheritable(live_socket, False)
         self._what = {**what, "with_modules": module_depth is not None}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
@@ -105,7 +109,9 @@ class RunRecorder:
         except Exception as error:
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
-        if self._live_s is not None:
+        if self._live_socket is not None:
+            _core.live_start(self._live_socket, 0.5, True)
+        elif self._live_s is not None:
             _core.live_start(2, self._live_s)
 
     def _action_of_step(self, step: int) -> ProfilerAction:
@@ -236,6 +242,9 @@ class RunRecorder:
             self._output.drop(path)
             raise
         self._path = path
+        if self._live_socket is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._live_socket, json.dumps({"trace": path}).encode())
         if self._table_rows is not None:
             averages = profile.key_averages(group_by_input_shape=profile.record_shapes)
             _print(averages.table(sort_by="self_cpu_time_total", row_limit=self._table_rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual import on
@@ -16,6 +16,7 @@ from textual.widgets import Footer, OptionList, ProgressBar, Static, TabbedConte
 
 from opstrobe.tui.figures import printable
 from opstrobe.tui.help import Sheet, keys_sheet
+from opstrobe.tui.live import LiveView
 from opstrobe.tui.source import Source, SourceError
 from opstrobe.tui.views import VIEWS, View
 
@@ -23,10 +24,11 @@ _POLL_S = 0.1
 
 
 class TraceApp(App[None]):
-    """Shows one trace of a source."""
+    """Shows one trace of a source, or runs a program and then shows its trace."""
 
     TITLE = "opstrobe"
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None  # views choose: the first that could have it is the field of a filter
     CSS = """
     #reading { align: center middle; height: 1fr; }
     #reading Static { width: auto; max-width: 90%; height: auto; }
@@ -44,20 +46,41 @@ class TraceApp(App[None]):
         *(Binding(str(number), f"view({number - 1})", show=False) for number in range(1, len(VIEWS) + 1)),
     ]
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source | None, program: Sequence[str] = ()) -> None:
         super().__init__()
-        self.source = source
+        self.opened = source
+        self._program = program
         self._has_failed = False
         if os.environ.get("COLORTERM") not in ("truecolor", "24bit") and "256color" not in os.environ.get("TERM", ""):
             self.theme = "ansi-dark"  # the colors of the terminal itself
 
     def compose(self) -> ComposeResult:
+        if self._program:
+            yield LiveView(self._program)
         with Vertical(id="reading"):
             yield Static("Looking for traces …", id="what", markup=False)
             yield ProgressBar(total=100, show_eta=False)
         yield Footer()
 
+    @property
+    def source(self) -> Source:
+        assert self.opened is not None
+        return self.opened
+
     def on_mount(self) -> None:
+        if self.opened is None:
+            self.query_one("#reading").display = False
+        else:
+            self._find()
+
+    async def open_trace(self, path: str) -> None:
+        """That of the program, which has ended."""
+        await self.query(LiveView).remove()
+        self.query_one("#reading").display = True
+        self.opened = Source(path)
+        self._find()
+
+    def _find(self) -> None:
         traces = self.source.traces()
         if not traces:
             self._fail("no traces in the directory")
@@ -78,13 +101,14 @@ class TraceApp(App[None]):
             try:
                 answer = fetch(self.source)
             except SourceError as error:
-                self._tell(fail, str(error))
+                self.call_soon(fail, str(error))
             else:
-                self._tell(show, answer)
+                self.call_soon(show, answer)
 
         threading.Thread(target=run, daemon=True).start()
 
-    def _tell(self, call: Callable[[Any], object], value: Any) -> None:
+    def call_soon(self, call: Callable[[Any], object], value: Any) -> None:
+        """Calls it on the thread of the screen, from any thread; does nothing after the end."""
         if self._loop is not None and self.is_running:
             self._loop.call_soon_threadsafe(self.call_later, call, value)
 
@@ -141,6 +165,11 @@ class TraceApp(App[None]):
         self.action_view(0)
 
     async def action_quit(self) -> None:
+        for live in self.query(LiveView):
+            if live.status is None:
+                live.action_interrupt()
+                live.query_one(".state", Static).update("Interrupting the program; its trace is written. Then q quits.")
+                return
         self.exit(return_code=int(self._has_failed))
 
     # --- views

@@ -12,18 +12,27 @@ from opstrobe.tui.source import Source
 
 _DESCRIPTION = """\
 Shows a trace in the terminal: overview, operators, modules, lines of the program, flame graph, memory and advice.
-Works over ssh. Press ? for the keys and q to quit."""
+Works over ssh. Press ? for the keys and q to quit.
+
+With --live, runs and records a program as 'opstrobe run' does with the words that follow, shows what takes time while it
+runs, with its output, and then its trace."""
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="opstrobe tui",
-        usage="opstrobe tui [options] TRACE|DIRECTORY",
+        usage="opstrobe tui [options] TRACE|DIRECTORY\n       opstrobe tui --live [options of run] <script.py | -m module | -c code> [arguments]",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("trace", metavar="TRACE|DIRECTORY", help="a trace file, or a directory to choose one from")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "trace", metavar="TRACE|DIRECTORY", nargs="?", help="a trace file, or a directory to choose one from"
+    )
+    what.add_argument(
+        "--live", nargs=argparse.REMAINDER, metavar="WORDS", help="run a program; the words are those of 'opstrobe run'"
+    )
     return parser
 
 
@@ -48,16 +57,19 @@ def main() -> None:
         if error.name != "textual":
             raise
         _fail(f"the package 'textual' is not installed: {sys.executable} -m pip install 'opstrobe[tui]'")
+    if options.live is not None and not options.live:
+        _fail("--live requires a program; see 'opstrobe run --help'", 2)
     try:
-        source = Source(options.trace)
+        source = None if options.live else Source(options.trace)
     except OSError as error:
         _fail(error.strerror or str(error))
     except (ValueError, NotImplementedError) as error:
         _fail(str(error))
-    app = TraceApp(source)
+    app = TraceApp(source, options.live or ())
     app.run()
     sys.stdout.flush()
-    if source.is_busy:  # a reply that nobody waits for any more cannot be interrupted
+    if app.opened is not None and app.opened.is_busy:  # a reply that nobody waits for any more cannot be interrupted
         os._exit(app.return_code or 0)
-    source.close()
+    if app.opened is not None:
+        app.opened.close()
     raise SystemExit(app.return_code or 0)
