@@ -104,8 +104,7 @@ def test_keys_on_a_terminal(variables, operators):
     terminal.press("/addmm")  # at once, as a slow connection delivers it
     terminal.wait_for("3 of 85 rows", "aten::addmm")
     assert "aten::mm " not in terminal.text
-    terminal.press("\r")
-    terminal.press("?")
+    terminal.press("\r?")
     terminal.wait_for("Everywhere")
     terminal.press("q6")
     terminal.wait_for("Zoom in", "total")

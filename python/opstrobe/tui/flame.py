@@ -194,6 +194,7 @@ class FlameView(Vertical):
     """
     BINDINGS = [
         Binding("slash", "search", "Search", priority=True),
+        Binding("enter", "end_typing", show=False, priority=True),
         Binding("n", "next(1)", "Next", show=False),
         Binding("N", "next(-1)", "Previous", show=False),
         Binding("escape", "leave_search", show=False),
@@ -215,8 +216,10 @@ class FlameView(Vertical):
         self._describe()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that begins the search has priority, so that keys typed right after it are not lost; within the text it is a character."""
-        return action != "search" or not self.query_one(Input).has_focus
+        """As TableView.check_action."""
+        if action == "search":
+            return not self.query_one(Input).has_focus
+        return action != "end_typing" or self.query_one(Input).has_focus
 
     def action_search(self) -> None:
         field = self.query_one(Input)
@@ -240,8 +243,7 @@ class FlameView(Vertical):
         graph.refresh()
         self._describe()
 
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
+    def action_end_typing(self) -> None:
         self.action_leave_search()
         self.graph.go_to_found(1)
 

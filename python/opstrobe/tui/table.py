@@ -41,6 +41,7 @@ class TableView(Vertical):
     """
     BINDINGS = [
         Binding("slash", "filter", "Filter", priority=True),
+        Binding("enter", "end_typing", show=False, priority=True),
         Binding("s", "sort", "Sort by next"),
         Binding("r", "reverse", "Reverse"),
         Binding("escape", "leave_filter", "End filter", show=False),
@@ -90,8 +91,10 @@ class TableView(Vertical):
     # --- what the user does
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that begins the filter has priority, so that keys typed right after it are not lost; within the text it is a character."""
-        return action != "filter" or not self.query_one(Input).has_focus
+        """The keys around a filter have priority, so that what is typed right after them is not lost."""
+        if action == "filter":
+            return not self.query_one(Input).has_focus  # there it is a character
+        return action != "end_typing" or self.query_one(Input).has_focus
 
     def action_filter(self) -> None:
         field = self.query_one(Input)
@@ -132,8 +135,7 @@ class TableView(Vertical):
     def _filter_typed(self, event: Input.Changed) -> None:
         self._apply_filter(event.value)
 
-    @on(Input.Submitted)
-    def _filter_ended(self) -> None:
+    def action_end_typing(self) -> None:
         self.action_leave_filter()
 
     def fold(self) -> None:
