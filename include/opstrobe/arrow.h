@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/arrow.h: the events of a trace in Arrow's C data interface, which dataframe libraries take without a copy of the
- * columns that the trace has as they are. No Arrow library is needed.
+ * opstrobe/arrow.h: the events of a trace in Arrow's C data interface, for dataframe libraries. Columns that the trace stores in the
+ * same form are not copied. Requires no Arrow library.
  *
- * A record batch with a row an event, in the order of the trace, hidden ones included:
+ * A record batch has a row for each event in the order of the trace, including hidden ones:
  *
- *     name, category, args      dictionary of large strings; bytes that are no UTF-8 are replaced; args may be null
- *     start_ns, duration_ns, self_ns, pid, tid                int64; of a device's row: device and stream
- *     parent                    uint32, the row around it, may be null
+ *     name, category, args      dictionary of large strings; bytes that are not UTF-8 are replaced; args may be null
+ *     start_ns, duration_ns, self_ns, pid, tid                int64; of device work, device and stream
+ *     parent                    uint32, the row of the enclosing event, may be null
  *     external_id               uint64
  *     sequence_nr, correlation  int64, may be null
  *     flags                     uint16, enum ops_event_flag
@@ -71,9 +71,9 @@ struct ArrowArrayStream {
 };
 #endif
 
-/* What columns there are. Freed by its `release`. OPS_NO_MEMORY. */
+/* Returns the columns. The caller calls `release` of the schema. OPS_NO_MEMORY. */
 enum ops_code ops_arrow_schema(struct ArrowSchema *ret_schema, struct ops_error *error);
-/* The columns, which keep the trace. Freed by its `release`. OPS_NO_MEMORY. */
+/* Returns the events. They keep a reference to the trace until the caller calls `release` of the array. OPS_NO_MEMORY. */
 enum ops_code ops_arrow_array(struct ops_trace *trace, struct ArrowArray *ret_array, struct ops_error *error);
 
 /* A table of the trace (docs/reference/schema.md): "events", "kernels", "steps", … with the columns of these names, in their

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/device.h: record what devices do, beside a session of opstrobe/record.h. So far those of CUDA, through CUPTI.
+ * opstrobe/device.h: records CUDA devices, through CUPTI, during a session of opstrobe/record.h.
  *
  *     ops_session_start(NULL, &session, &error);
  *     ops_cuda_start(OPS_ACTIVITY_ALL, NULL, &devices, &error);
@@ -8,8 +8,8 @@
  *     ops_session_stop(session, &recording, &error);
  *     ops_device_stop(devices, recording, &error);
  *
- * The stop waits for the work that is under way in the primary contexts of devices; of other contexts it is not recorded:
- * synchronise those first.
+ * ops_device_stop waits for the work in the primary contexts of devices. Synchronize other contexts first, or their last work is not
+ * recorded.
  */
 #ifndef OPSTROBE_DEVICE_H
 #define OPSTROBE_DEVICE_H
@@ -28,11 +28,10 @@ extern "C" {
 struct ops_device_session;
 struct ops_recording;
 
-/* One list of what can be recorded, with Kineto's names for it where it has one. The first seven happen on a stream of a device,
- * those up to GRAPH_DEPENDENCY on a thread of the host; the last three are counters of a device, and MEMORY has some besides.
- * GRAPH_NODE tells which operator was captured as which node of a CUDA graph, GRAPH_DEPENDENCY which node waits for which;
- * HOST_NODE and EVENT_NODE are nodes that call a function of the host and that record an event; PM_SAMPLING is what struct
- * ops_cuda_sampling asks for, nothing without it. */
+/* Kinds of activity, with Kineto's names where there are any. KERNEL to EVENT_NODE are on a stream of a device, RUNTIME to
+ * GRAPH_DEPENDENCY on a thread of the host, the last three are counters of a device, as are some of MEMORY.
+ * GRAPH_NODE: which operator was captured as which node of a CUDA graph. GRAPH_DEPENDENCY: which node waits for which. HOST_NODE and
+ * EVENT_NODE: nodes that call a function of the host and that record an event. PM_SAMPLING: the counters of struct ops_cuda_sampling. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
@@ -62,33 +61,33 @@ enum ops_activity_kind {
 #define OPS_ACTIVITY_BIT(kind) (1u << (kind))
 #define OPS_ACTIVITY_ALL (OPS_ACTIVITY_BIT(OPS_ACTIVITY_KIND_COUNT) - 1)
 
-/* Whether CUDA's devices can be recorded here: OPS_OK, or OPS_UNSUPPORTED and what is missing. `ret_devices`, which may be NULL,
- * gets how many the driver knows, 0 without a driver. */
+/* Returns OPS_OK if CUDA devices can be recorded, or OPS_UNSUPPORTED and what is missing. `ret_devices`, which may be NULL, receives the
+ * number of devices that the driver knows; 0 without a driver. */
 enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
-/* Where libcupti was found and which version, or why there is none. Kept until the thread asks again. */
+/* Returns the path and version of libcupti, or why there is none. Valid until the thread calls it again. */
 const char *ops_cuda_describe(void);
-/* Its version, as CUPTI tells it: 28 is 12.9, 130500 is 13.5; 0 when there is none. EVENT_NODE takes 130500, HOST_NODE 130300. */
+/* Returns the version of CUPTI: 28 is 12.9, 130500 is 13.5; 0 without it. EVENT_NODE requires 130500, HOST_NODE 130300. */
 uint32_t ops_cuda_cupti_version(void);
 
 /* Counters of the hardware to sample, on one device. */
 struct ops_cuda_sampling {
 	const char *const *metrics; /* in CUPTI's names, such as "sm__cycles_active.avg.pct_of_peak_sustained_elapsed" */
 	size_t metric_count;
-	uint64_t interval_ns; /* 0: a millisecond. Turing and GA100 count cycles of a clock of about a GHz instead */
+	uint64_t interval_ns; /* 0: a millisecond. Turing and GA100 count cycles of a clock of about 1 GHz */
 	uint32_t device;      /* ordinal */
-	struct ops_error problem; /* filled: with a code, why they are not sampled, although all else is recorded */
+	struct ops_error problem; /* output: why they are not sampled, although everything else is recorded */
 };
 
-/* Begins to record a set of kinds of activity. One at a time in a process. `sampling` may be NULL, and is not needed afterwards.
- * On failure, which says why, nothing is recorded; OPS_INVALID: CUPTI does not know a metric, or cannot sample them together. */
+/* Starts recording a set of kinds. One device session at a time. `sampling` may be NULL, and is not used after the call. On failure
+ * nothing is recorded. OPS_INVALID: CUPTI does not know a metric, or cannot sample these together. */
 enum ops_code ops_cuda_start(uint32_t kinds, struct ops_cuda_sampling *sampling, struct ops_device_session **ret_session,
                              struct ops_error *error);
 
-/* Records nothing for a while (false), and again (true). OPS_UNSUPPORTED where the collector cannot. */
+/* Pauses (false) and resumes (true) recording. OPS_UNSUPPORTED if the collector cannot. */
 enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error);
 
-/* Ends it, and puts what was recorded into the recording of the session it ran beside; NULL throws it away. Takes the session
- * in every case. A failure of the collector is told, with what it did record in the recording. */
+/* Stops recording, and adds what was recorded to the recording of the session; NULL discards it. Frees the device session in any case. If
+ * the collector failed, the result says so and the recording has what it did record. */
 enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
                               struct ops_error *error);
 

@@ -4,8 +4,8 @@
  *
  *     <worker>[.<stamp>].pt.trace.json[.gz|.zst]
  *
- * The stamp is when a profiling cycle of the worker ended; its cycles are numbered as spans from 1 on. A file without one
- * has the span 0.
+ * The stamp is the end of a profiling cycle of the worker. The cycles of a worker are numbered as spans, from 1. Files without a stamp
+ * have the span 0.
  */
 #ifndef OPSTROBE_FILES_H
 #define OPSTROBE_FILES_H
@@ -34,15 +34,14 @@ struct ops_trace_files {
 	size_t capacity;
 };
 
-/* Adds one file, whatever its name; it need not be there. Its span is 1 with a stamp, or one more than that of the file
- * before it if that is of the same worker. OPS_NO_MEMORY. */
+/* Adds a file, with any name; it need not exist. OPS_NO_MEMORY. */
 enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error);
-/* Adds those of a folder that have such a name, or, where there are none, the JSON (*.json[.gz|.zst]) that begins like a
- * trace, by worker and time; there may be none. OPS_IO. */
+/* Adds the files of a directory with such names, by worker and time; without any, the JSON files that begin like a trace
+ * (*.json[.gz|.zst]). Adding none is not a failure. OPS_IO. */
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error);
-/* The same, but all JSON where none has such a name. */
+/* Like ops_trace_files_add_folder; without files of such names, adds all JSON files. */
 enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error);
-/* Also after a failure. */
+/* Frees all. Required also after a failure. */
 void ops_trace_files_release(struct ops_trace_files *files);
 
 #pragma GCC visibility pop

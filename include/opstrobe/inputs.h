@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/inputs.h: the compact form of an operator's inputs, written on the hot path, decoded only when asked.
+ * opstrobe/inputs.h: the compact form of an operator's inputs, as ops_trace_inputs returns it, and functions that decode it.
  *
  * An input list is a uint32_t count followed by that many items. An item is a 4-byte head {tag, dtype, n} followed by
  * its data, 4-byte aligned, in the machine's byte order:
@@ -17,7 +17,7 @@
  *     SCALAR_LIST   items (≤ 30)      n scalar items (heads included)   "ScalarList"
  *     INT_LIST      items (≤ 30)      int64[n]                          "ScalarList"
  *
- * Lists of more than OPS_INPUT_LIST_MAX scalars are written as NONE (torch drops them too: spec 3.6).
+ * Lists of more than OPS_INPUT_LIST_MAX scalars are written as NONE, as torch does.
  */
 #ifndef OPSTROBE_INPUTS_H
 #define OPSTROBE_INPUTS_H
@@ -58,7 +58,7 @@ struct ops_input_head {
  *     while (ops_inputs_next(&cursor, &item))
  *             …
  *
- * Any bytes may be walked: at the first item that is cut short or malformed the walk ends.
+ * Any bytes are safe to read: the loop ends at the first item that is truncated or malformed.
  */
 
 /* One item; `data` is borrowed from the list. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/read.h: everything that makes a trace: recordings, and trace files.
+ * opstrobe/read.h: makes traces of recordings and trace files.
  */
 #ifndef OPSTROBE_READ_H
 #define OPSTROBE_READ_H
@@ -18,11 +18,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Builds the trace of a recording: converts ticks, sorts, interns, builds tree and links. Frees the recording, block by block
- * while it goes, so that the peak stays near one copy. The caller owns one reference to `*ret_trace`.
+/* Makes the trace of a recording, and frees the recording block by block, so that peak memory stays near that of one copy. The
+ * caller owns one reference to `*ret_trace`.
  *
- * OPS_NO_MEMORY: the recording stays the caller's, who tries again when there is memory, or frees it. Nothing of it is lost: the
- * next attempt continues where this one failed. */
+ * OPS_NO_MEMORY: the caller still owns the recording and nothing of it is lost. Call again when there is memory, or call
+ * ops_recording_free. */
 enum ops_code ops_trace_from_recording(struct ops_recording *recording, struct ops_trace **ret_trace, struct ops_error *error);
 
 /* What a recording file says about the end of the recording. */
@@ -41,34 +41,34 @@ struct ops_recovery {
 enum ops_code ops_trace_recover(const char *path, struct ops_trace **ret_trace, struct ops_recovery *ret_recovery,
                                 struct ops_error *error);
 
-/* How far reading has come. */
 struct ops_read_progress {
-	uint64_t bytes; /* of the file, compressed as they may be */
-	uint64_t bytes_total; /* 0: unknown, as of a pipe. When all are read, the events are yet to be put in order */
+	uint64_t bytes;       /* of the file that are read; it may be compressed */
+	uint64_t bytes_total; /* 0: unknown, as of a pipe. After the last byte the events are sorted */
 	uint64_t events;
-	uint64_t notes; /* of what is not as it should be */
+	uint64_t notes;       /* problems found so far, see ops_trace_notes */
 };
 
-/* Zero means default. */
+/* Zero means default, except for `size`. */
 struct ops_read_options {
-	/* Called from time to time; a non-zero answer cancels (OPS_STATE). NULL: never. */
+	size_t size; /* sizeof(struct ops_read_options) */
+	/* Called from time to time. A result that is not zero cancels reading (OPS_STATE). NULL: not called. */
 	int (*progress)(void *context, const struct ops_read_progress *progress);
 	void *progress_context;
 };
 
-/* Reads a trace file: Chrome JSON as torch.profiler of any age and Opstrobe write it, an object or the bare array of its
- * events, plain, gzip or (where the build has libzstd) zstd, told by its content. What is not as it should be and can be understood all the same is read, and
- * noted (ops_trace_notes); else OPS_CORRUPT names the file, the byte of the (uncompressed) text, and what is wrong there.
- * OPS_IO with errno when the file cannot be read. Memory beyond the trace is bounded.
+/* Reads a trace file: Chrome JSON as all versions of torch.profiler and Opstrobe write it, an object or an array of events. The content
+ * decides whether it is plain, gzip or zstd (if the library was built with libzstd). `options` may be NULL. The caller owns one
+ * reference to `*ret_trace`.
  *
- * Events come in the order of their start and know their place in the file (`index`). Times are exact to the nanosecond.
- * Of a file that Opstrobe wrote of a recording, what comes out is what was recorded. Not kept: what tells about the file
- * (traceName, displayTimeUnit) or only its order (Ev Idx, thread_sort_index), and names of arrows.
+ * Problems of the file that leave it readable are counted (ops_trace_notes). OPS_CORRUPT: others, with the file, the byte of the
+ * uncompressed text and the reason. OPS_IO with errno: the file cannot be read.
  *
- * `options` may be NULL. The caller owns one reference to `*ret_trace`. */
+ * Events are sorted by start and have their place in the file (`index`). Times are exact to the nanosecond. A recording that was written
+ * by Opstrobe is read back unchanged, except for members that describe the file (traceName, displayTimeUnit), its order (Ev Idx,
+ * thread_sort_index), and names of flows. */
 enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
                              struct ops_error *error);
-/* The same from memory, which is borrowed for the time of the call. */
+/* Like ops_trace_read, from memory that is borrowed during the call. */
 enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
                                     struct ops_trace **ret_trace, struct ops_error *error);
 

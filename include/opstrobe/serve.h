@@ -2,7 +2,7 @@
  *
  * opstrobe/serve.h: serves traces and the viewer over HTTP (docs/http-api.md), or writes both to one HTML file.
  *
- *     struct ops_server_options options = {.paths = paths, .path_count = count};
+ *     struct ops_server_options options = {.size = sizeof(options), .api = {.paths = paths, .path_count = count}};
  *     ops_server_start(&options, &server, &error);
  *     puts(ops_server_url(server));
  *     …
@@ -29,7 +29,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Zero means default. Everything is copied. */
+/* The traces to serve. Zero means default. Everything is copied. */
 struct ops_api_options {
 	const char *const *paths; /* trace files, and directories, which are searched to the bottom */
 	size_t path_count;
@@ -55,12 +55,14 @@ enum ops_code ops_report_write(const char *traces, const char *path,
 
 struct ops_server;
 
+/* Zero means default, except for `size`. */
 struct ops_server_options {
-	struct ops_api_options api;
+	size_t size;         /* sizeof(struct ops_server_options) */
 	const char *address; /* to listen on, numeric; NULL: 127.0.0.1 */
 	uint16_t port;       /* 0: one that is free */
 	bool remote;         /* the address may be one that others can reach */
 	const char *frame_origin; /* pages of this origin ("http://localhost:8888") may show the viewer in a frame; NULL: none */
+	struct ops_api_options api;
 };
 
 /* OPS_IO when the address cannot be had, OPS_INVALID when it is none, or others can reach it and `remote` is not set, or a

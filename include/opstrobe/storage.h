@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * opstrobe/storage.h: the memory behind a tensor, as an operator's input shows it. With memory and shapes recorded, each
- * operator has beside its inputs a list of these: one for each of its tensors, those in lists included, in order, but for
- * tensors without memory (undefined, meta, empty). Together with the allocator's reports they tell which operator reads and
- * writes which allocation. A program may also say what it holds a storage for: ops_storage_role in record.h.
+ * operator has a list of these in addition to its inputs: one for each tensor in order, those in lists included, without tensors
+ * that have no memory (undefined, meta, empty). Together with the allocator's reports they show which operator reads and writes
+ * which allocation.
  *
- * A number of Python's among tensors (`x / 2`) has a tensor of its own for the one call, whose memory says nothing. In its
- * place stands what number it is: address 0, and as `bytes` a digest of its value.
+ * A Python number among tensors (`x / 2`) becomes a temporary tensor whose memory is meaningless. Its entry identifies the number
+ * instead: address 0, and as `bytes` a digest of its value.
  */
 #ifndef OPSTROBE_STORAGE_H
 #define OPSTROBE_STORAGE_H

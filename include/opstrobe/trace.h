@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/trace.h: the trace, the one noun everything meets in. A columnar, in-memory table of events with strings,
- * tracks (threads and streams), links, memory records, counters and metadata. Recording makes one, reading a file makes
- * one; every analysis, writer and view takes one.
+ * opstrobe/trace.h: the trace, a table of events in columns, with strings, tracks (threads and streams), links, memory records,
+ * counters and metadata. opstrobe/read.h makes traces, opstrobe/query.h and opstrobe/write.h use them.
  *
- * A trace is immutable once built, except for its metadata; reading it from several threads at once is safe. All
- * pointers it gives are borrowed and live until ops_trace_unref frees it. Times are integer nanoseconds since the Unix
- * epoch. Ids of strings, tracks and input lists are dense indexes; OPS_NONE stands for "none" in id columns.
+ *     const struct ops_events *events = ops_trace_events(trace);
+ *     for (size_t row = 0; row < events->count; row++) {
+ *             struct ops_string name = ops_trace_string(trace, events->name[row]);
+ *             printf("%.*s %lld\n", (int)name.size, name.bytes, (long long)(events->end_ns[row] - events->start_ns[row]));
+ *     }
+ *
+ * A trace does not change, except for its metadata, so any number of threads may read it. All pointers are borrowed and valid until
+ * the last ops_trace_unref. Times are nanoseconds since the Unix epoch. Ids of strings, tracks and input lists are indexes;
+ * OPS_NONE in a column of ids means "none".
  */
 #ifndef OPSTROBE_TRACE_H
 #define OPSTROBE_TRACE_H
@@ -27,12 +32,12 @@ extern "C" {
 
 struct ops_trace;
 
-/* One list of event kinds: enum and Kineto's category text (`cat` in Chrome JSON). A file may say it in other words
- * ("Kernel", "mtia_runtime"): then the category column has them. Append, never reorder.
+/* Event kinds, with Kineto's name of the category (`cat` in Chrome JSON). If a file has another name ("Kernel", "mtia_runtime"), the
+ * category column has it. Later versions append kinds and never reorder them.
  *
- * RUNTIME and DRIVER are calls on the host that hand work to a device, whatever its make; KERNEL, GPU_MEMCPY and GPU_MEMSET
- * are that work, on a stream; TRACE is the span of a session, MARK an instant without category such as "Record Window
- * End"; OTHER is all that a file has besides. */
+ * RUNTIME and DRIVER are calls on the host that submit work to a device of any vendor; KERNEL, GPU_MEMCPY and GPU_MEMSET are that
+ * work, on a stream. TRACE is the span of a session; MARK is an instant without a category, such as "Record Window End"; OTHER is
+ * everything else in a file. */
 #define OPS_EVENT_KINDS(X)                                                                         \
 	X(CPU_OP, "cpu_op")                                                                        \
 	X(USER_ANNOTATION, "user_annotation")                                                      \
@@ -58,24 +63,24 @@ enum ops_event_kind {
 };
 
 enum ops_event_flag {
-	OPS_EVENT_ASYNC = 1,      /* said to be asynchronous, or ended on another thread; takes no part in the tree */
+	OPS_EVENT_ASYNC = 1,      /* asynchronous, or ended on another thread; not in the tree */
 	OPS_EVENT_UNFINISHED = 2, /* still open when the session stopped; end_ns is the stop */
-	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() leave out (spec 2.2 rule 1), TRACE and MARK
-	                           * among it; not in the tree */
+	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() omit, such as TRACE and MARK; not in the
+	                           * tree */
 	OPS_EVENT_FOLDED = 8,     /* only child of an operator of the same name; merged into it in tree and tables */
 };
 
-/* The columns. Rows are sorted by start_ns ascending, then end_ns descending, then recording order. NULL for an optional
- * column that this trace does not have. */
+/* The events in columns, a row each. Rows are sorted by start_ns, then by end_ns descending, then in recording order. Optional columns
+ * are NULL if the trace does not have them. */
 struct ops_events {
 	size_t count;
 	const int64_t *start_ns;
 	const int64_t *end_ns;           /* >= start_ns; equal for instants */
-	const int64_t *self_ns;          /* duration less that of the children in the tree; 0 for what is not in it */
+	const int64_t *self_ns;          /* duration without that of its children; 0 for rows that are not in the tree */
 	const int64_t *sequence_nr;      /* autograd sequence number, -1 none */
 	const uint32_t *name;            /* string id */
 	const uint32_t *track;           /* where it started */
-	const uint32_t *parent;          /* row of the enclosing event on the same track, always above, or OPS_NONE */
+	const uint32_t *parent;          /* row of the enclosing event on the same track, a lower one; or OPS_NONE */
 	const uint32_t *inputs;          /* input list id or OPS_NONE */
 	const uint32_t *forward_thread;  /* torch's logical thread number of the forward operator, 0 none */
 	const uint16_t *flags;           /* enum ops_event_flag */
@@ -84,15 +89,13 @@ struct ops_events {
 	const uint32_t *overload;        /* optional: string id of the overload name ("" when none) */
 	const uint32_t *end_track;       /* optional: where it ended */
 	const uint32_t *args;            /* optional: string id of a range's argument text, or OPS_NONE */
-	const uint32_t *storages;        /* optional: string id of the storages of its inputs, see ops_event_storage; OPS_NONE */
-	const uint64_t *id;              /* optional: the file's "External id"; without it the id is row + 1. That of what
-	                                  * runs for an operator (RUNTIME, KERNEL, …) is the operator's */
-
-	const uint32_t *extra;           /* optional, string id: named values that were recorded with an event, or what else
-	                                  * a file's args say, as members of a JSON object without the braces; or OPS_NONE.
-	                                  * See ops_event_arg */
-	const uint32_t *call_stack;      /* optional, string id: what TorchScript, or its file, says of the event's stack:
-	                                  * frames, innermost first, each with a ';' behind; or OPS_NONE */
+	const uint32_t *storages;        /* optional: storages of its inputs, for ops_event_storage; or OPS_NONE */
+	const uint64_t *id;              /* optional: "External id" of the file; without this column the id is row + 1. A
+	                                  * RUNTIME, KERNEL, … has the id of its operator */
+	const uint32_t *extra;           /* optional: string id of other arguments, as members of a JSON object without the braces,
+	                                  * for ops_event_arg; or OPS_NONE */
+	const uint32_t *call_stack;      /* optional: string id of the stack that TorchScript or the file has of the event: frames,
+	                                  * innermost first, each followed by ';'; or OPS_NONE */
 
 	/* Python calls; all optional. The stack of an event is the walk up `parent` through the PYTHON_FUNCTION rows. */
 	const uint32_t *function;        /* of a PYTHON_FUNCTION: index into ops_trace_functions, OPS_NONE unknown */
@@ -104,24 +107,23 @@ struct ops_events {
 	const uint32_t *module;          /* index into ops_trace_modules of the module that python_module numbers, OPS_NONE
 	                                  * unknown: numbers count the modules of a class, and classes may share a name */
 
-	const int64_t *correlation;      /* optional: what a RUNTIME or DRIVER call and its device work have in common; -1
-	                                  * none */
+	const int64_t *correlation;      /* optional: number that a RUNTIME or DRIVER call shares with its device work; -1 none */
 
-	/* Both optional, and only in traces that were read from a file. */
+	/* Optional; only in traces of files. */
 	const uint32_t *category;        /* string id of a category that is not the kind's own, or OPS_NONE */
 	const uint32_t *index;           /* place in the file's traceEvents, from 0; OPS_NONE unknown */
 };
 
 enum ops_track_kind { OPS_TRACK_THREAD, OPS_TRACK_STREAM };
 
-/* Files have rows that belong to no process or thread and name a text instead ("Spans", "PyTorch Profiler"). */
+/* Files have events without a process or thread, whose pid or tid is a text ("Spans", "PyTorch Profiler"). */
 enum ops_track_flag {
 	OPS_TRACK_PID_TEXT = 1, /* `pid` is the id of a string */
 	OPS_TRACK_TID_TEXT = 2, /* likewise */
-	OPS_TRACK_COROUTINE = 4, /* of ranges that were open while other coroutines ran on their thread: no thread of the system.
-	                          * `tid` is a number that no thread has, and the name says whose ranges they are */
+	OPS_TRACK_COROUTINE = 4, /* ranges of a coroutine during which others ran on its thread. No thread has this `tid`; the
+	                          * name is that of the coroutine */
 };
-#define OPS_COROUTINE_TIDS INT64_C(1000000000) /* such a track's `tid` is this plus its `number` */
+#define OPS_COROUTINE_TIDS INT64_C(1000000000) /* `tid` of such a track: this plus its `number` */
 
 /* A thread or a device stream. */
 struct ops_track {
@@ -133,26 +135,25 @@ struct ops_track {
 	uint32_t name;   /* string id; "" when unknown */
 };
 
-/* What a file says of a process or device. Only in traces that were read from a file. */
+/* A process or device of a file. */
 struct ops_process {
 	uint32_t flags; /* OPS_TRACK_PID_TEXT */
-	uint32_t name;  /* string ids, OPS_NONE when not said */
+	uint32_t name;  /* string ids, or OPS_NONE */
 	uint32_t labels;
 	uint32_t has_sort_index;
 	int64_t pid;
 	int64_t sort_index; /* where viewers show it */
 };
 
-/* A function that was called: one of Python, or a C function called from Python. No two are equal. Rows of PYTHON_FUNCTION
- * are named "path(line): name", the path as short as sys.path allows, or "<built-in function len>"; and besides, without
- * a function, "Python GC". */
+/* A Python function, or a C function that Python called. No two are equal. PYTHON_FUNCTION events are named "path(line): name", with
+ * the path relative to sys.path, or "<built-in function len>". "Python GC" has no function. */
 struct ops_function {
 	uint32_t name; /* string id: "Class.method" */
 	uint32_t file; /* string id: of the whole path, or "<string>"; "" for a C function */
 	uint32_t line; /* the first, 0 unknown */
 };
 
-/* What is known of a row's function; the texts are borrowed, and no NUL follows them. */
+/* The function of an event. Texts are borrowed and do not end with a NUL. */
 struct ops_function_text {
 	struct ops_string name;
 	struct ops_string file;
@@ -168,16 +169,16 @@ struct ops_memory_record {
 	uint64_t total_reserved;
 	uint32_t track;
 	int16_t device_index; /* -1 for the CPU */
-	uint8_t device_type;  /* c10::DeviceType, spec 1.1 */
+	uint8_t device_type;  /* c10::DeviceType */
 	uint8_t out_of_memory;
 };
 
 /* A ref names a row of the event table or, with this bit set, a memory record by its index. */
 #define OPS_MEMORY_REF 0x80000000u
 
-/* What the program said that it holds a storage for (`storage.role`), in time order. Two records have the address 0: with
- * OPS_ROLE_TENSOR the program had named all its tensors by then, so what turns up later is new; with OPS_ROLE_NONE it names
- * all from then on, so what it does not is gone. */
+/* The role of a storage in the program (`storage.role`), in time order. Records with the address 0 are markers: with OPS_ROLE_TENSOR, all
+ * tensors that existed at the start have been listed; with OPS_ROLE_NONE, a complete list follows, and tensors that are not in it
+ * are freed. */
 struct ops_role_record {
 	int64_t time_ns;
 	struct ops_storage storage;
@@ -193,39 +194,37 @@ struct ops_counter_record {
 	uint32_t series; /* string id: which of the values a counter has in a file; "" for the one called "value" */
 };
 
-/* A torch.nn.Module that was called while recording, or that belongs to one that was. A module stands above those that it
- * holds, these in order of their definition. What it holds is as it was when the recording stopped, or when the module was
- * last seen. */
+/* A torch.nn.Module that was called while recording, or that such a module contains. A module precedes its children, which are in order
+ * of definition. Contents are those at the stop of the recording, or when the module was last seen. */
 struct ops_module {
 	uint32_t name;       /* string ids: the name of its rows, "nn.Module: Linear_0"; "" if it was not called */
 	uint32_t class_name; /* with its module: "torch.nn.modules.linear.Linear" */
-	uint32_t path;       /* by attributes: "encoder.layers.0"; the name of its class for one that no other module
-	                      * holds. What stands for the module that it wraps (DDP, FSDP, torch.compile) has the path
-	                      * of that module */
-	uint32_t parent;     /* index of the module that holds it, which is lower; OPS_NONE none */
+	uint32_t path;       /* by attributes: "encoder.layers.0"; for a root, the name of its class. A wrapper (DDP, FSDP,
+	                      * torch.compile) has the path of the module that it wraps */
+	uint32_t parent;     /* index of the module that contains it, a lower one; OPS_NONE none */
 	uint32_t number;     /* "Python module id" of its rows, OPS_NONE if it was not called */
 	uint32_t unused;
 	uint64_t address;
-	uint64_t parameter_count; /* elements of the parameters in it and in all below, what is shared counted once */
+	uint64_t parameter_count; /* elements of its parameters and those of its descendants; shared ones count once */
 	uint64_t parameter_bytes;
-	uint64_t own_parameter_count; /* of the parameters that it holds itself */
+	uint64_t own_parameter_count; /* without those of its descendants */
 	uint64_t own_parameter_bytes;
 };
 
-/* A further path to a module that is held more than once. In order of modules. */
+/* Another path to a module that is reachable by several. Sorted by module. */
 struct ops_module_alias {
 	uint32_t module;
 	uint32_t path;
 };
 
-/* An arrow from one event to another, both as rows. Sorted by `from`, then `to`. In a recorded trace no two share
- * their `to` but dependencies do, and those from forward to backward do not share their `from`, which is above `to`; a trace that was read from
- * a file has the arrows that its file draws. */
+/* A link from one event to another; `from` and `to` are rows. Sorted by `from`, then `to`. In a recording, each event has at most one
+ * link to it, dependencies excepted; links from forward to backward have distinct `from`, and `from` < `to`. A file may have any
+ * links. */
 enum ops_link_kind {
 	OPS_LINK_FORWARD_BACKWARD, /* "fwdbwd": a forward operator to its backward node */
 	OPS_LINK_LAUNCH,           /* "ac2g": a RUNTIME or DRIVER call to what it started on the device */
 	OPS_LINK_OTHER,
-	OPS_LINK_DEPENDENCY,       /* "ac2g", work of a CUDA graph to work of the same launch that waits for it */
+	OPS_LINK_DEPENDENCY,       /* "ac2g": work of a CUDA graph to work of the same launch that depends on it */
 };
 struct ops_link {
 	uint32_t from;
@@ -234,7 +233,7 @@ struct ops_link {
 	uint32_t category; /* string id of a category that is not the kind's own, or OPS_NONE */
 };
 
-/* What a reader met that is not as it should be and went on: once for each thing that is, in order of this list. */
+/* Problems of a file that leave it readable. A trace has each kind at most once, in this order. */
 #define OPS_NOTES(X)                                                                               \
 	X(TRUNCATED, "the text ends early; what came before is read")                              \
 	X(GZIP_TRUNCATED, "the compressed data end early")                                         \
@@ -266,8 +265,8 @@ struct ops_note {
 	uint64_t byte;  /* where first, in the (uncompressed) text */
 };
 
-/* A reason why figures of a trace differ from what happened: records that were lost while recording, or a note of the
- * reader that changes figures. Notes that do not (a comma too many) are no diagnostics. */
+/* A reason why figures of a trace may be wrong: lost records, or a problem of the file that affects figures (a superfluous comma does
+ * not). */
 struct ops_diagnostic {
 	const char *kind;    /* "lost", "truncated", …; static */
 	const char *message; /* static */
@@ -282,16 +281,16 @@ struct ops_trace_info {
 	int64_t start_ns;
 	int64_t stop_ns;
 	int64_t pid;
-	uint64_t lost;            /* records that could not be kept */
+	uint64_t lost;            /* number of lost records */
 	const char *host_name;    /* "" when unknown */
 	const char *process_name; /* name of the executable, "" when unknown */
-	int64_t base_ns;          /* what the times of the file count from; 0 when it was read from none */
-	uint64_t file_events;     /* entries of its traceEvents, of whatever kind; 0 likewise */
+	int64_t base_ns;          /* origin of the times in the file; 0 for a recording */
+	uint64_t file_events;     /* number of entries of traceEvents in the file; 0 for a recording */
 };
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
 
-/* Atomic reference count; NULL is allowed in unref and then ignored. */
+/* Atomic reference count. ops_trace_unref ignores NULL. */
 struct ops_trace *ops_trace_ref(struct ops_trace *trace);
 void ops_trace_unref(struct ops_trace *trace);
 
@@ -301,7 +300,7 @@ const struct ops_events *ops_trace_events(const struct ops_trace *trace);
 const struct ops_trace_info *ops_trace_info(const struct ops_trace *trace);
 struct ops_string ops_trace_string(const struct ops_trace *trace, uint32_t id);
 size_t ops_trace_string_count(const struct ops_trace *trace);
-/* The id of a string in this trace, or OPS_NONE. */
+/* Returns the id of a string, or OPS_NONE. */
 uint32_t ops_trace_find_string(const struct ops_trace *trace, const char *bytes, size_t size);
 const struct ops_track *ops_trace_tracks(const struct ops_trace *trace, size_t *ret_count);
 const struct ops_memory_record *ops_trace_memory(const struct ops_trace *trace, size_t *ret_count);
@@ -315,65 +314,64 @@ const struct ops_module_alias *ops_trace_module_aliases(const struct ops_trace *
 const struct ops_note *ops_trace_notes(const struct ops_trace *trace, size_t *ret_count);
 /* "a comma too many". Static. */
 const char *ops_note_text(enum ops_note_kind kind);
-/* Whether the trace has all that was recorded: no record was lost, and its file did not end early. */
+/* Returns whether no record was lost and the file did not end early. */
 bool ops_trace_is_complete(const struct ops_trace *trace);
-/* Lists the diagnostics of a trace, `source` in each; returns their number. */
+/* Lists the diagnostics of a trace and returns their number. Each has `source`, the path of its file, which is borrowed. */
 size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,
                              struct ops_diagnostic ret_items[OPS_DIAGNOSTICS_MAX]);
-/* The category of an event: that of its kind unless its file says otherwise. */
+/* Returns the category of an event: that of its file, or of its kind. */
 struct ops_string ops_event_category(const struct ops_trace *trace, uint32_t row);
-/* The function that a PYTHON_FUNCTION calls, by its column or, in a trace that has none, taken from its name. False when
- * neither tells. */
+/* Returns the function of a PYTHON_FUNCTION event, from its column or else from its name. Returns false if both lack it. */
 bool ops_event_function(const struct ops_trace *trace, uint32_t row, struct ops_function_text *ret_function);
-/* The row of the Python function (not a C function) that called an event: the nearest above it; OPS_NONE when none did. */
+/* Returns the row of the innermost Python function (not a C function) around an event, or OPS_NONE. */
 uint32_t ops_event_caller(const struct ops_trace *trace, uint32_t row);
-/* The file and line of the innermost Python function around an event, or itself, that is not torch's own: where the user's
- * code called it, or the function's first line where no call's line is known. Where there are no Python functions, as in files
- * of torch before 1.12, what the stack says that the file has of the event, or of the next around it. Empty, and line 0,
- * without such. */
+/* Returns the file and line of the user's code that called an event: the innermost Python function around it, or the event itself, that
+ * is not part of torch. The line is the first of the function if that of the call is unknown. Without Python functions, the call stack
+ * that the file has of the event, or of one around it, is used. Returns an empty text, and line 0, if there is none. */
 struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, uint32_t *ret_line);
-/* Finds an argument that no column has; `*ret_json` is its value as JSON text, borrowed. False when there is none. Linear
- * in the event's arguments; equal ids of `extra` have equal arguments. */
+/* Finds an argument that has no column. `*ret_json` is its value as JSON, borrowed. Returns false if there is none. Linear in the number
+ * of arguments; equal ids of `extra` have equal arguments. */
 bool ops_event_arg(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_string *ret_json);
 
-/* Storage `i` of an event's inputs; false when there are no more. */
+/* Returns storage `i` of the inputs of an event; false if there are fewer. */
 bool ops_event_storage(const struct ops_trace *trace, uint32_t row, size_t i, struct ops_storage *ret_storage);
 
-/* An input list in the form of inputs.h (equal lists have equal ids); id must be in range. Their number second. */
+/* Returns an input list, for opstrobe/inputs.h, and the number of lists. Equal lists have equal ids. */
 struct ops_string ops_trace_inputs(const struct ops_trace *trace, uint32_t id);
 size_t ops_trace_inputs_count(const struct ops_trace *trace);
 
-/* Category text of a kind ("cpu_op"), and a dtype's C++ name as torch writes it ("float", "long int"). Static. */
+/* Returns the category of a kind ("cpu_op"), and the C++ name of a dtype as torch writes it ("float", "long int"). Static. */
 const char *ops_event_kind_category(enum ops_event_kind kind);
 const char *ops_dtype_name(uint8_t dtype);
-/* Bytes of an element of a dtype; 0 unknown, or less than one. */
+/* Returns the bytes of an element; 0 if the dtype is unknown or smaller than a byte. */
 size_t ops_dtype_bytes(uint8_t dtype);
 
-/* When the first event, allocation or counter is, in the trace's clock: what times on screen and in text count from. 0 for a
- * trace without any. */
+/* Returns the time of the first event, allocation or counter, which is 0 in tables and on screen. Returns 0 for an empty trace. */
 int64_t ops_trace_origin(const struct ops_trace *trace);
 
 /* --- metadata: key → JSON text, in order of first setting ------------------------------------------------------- */
 
-/* Sets (or replaces) a key. `json` must be one valid JSON value, else OPS_INVALID names the byte. Not thread-safe against
- * readers of the metadata. */
+/* Sets or replaces a key. OPS_INVALID, with the byte, if `json` is not one valid JSON value. No other thread may read the metadata
+ * meanwhile. */
 enum ops_code ops_trace_set_metadata(struct ops_trace *trace, const char *key, size_t key_size, const char *json,
                                      size_t json_size, struct ops_error *error);
 size_t ops_trace_metadata_count(const struct ops_trace *trace);
 void ops_trace_metadata(const struct ops_trace *trace, size_t i, struct ops_string *ret_key, struct ops_string *ret_json);
-/* The value of a key; false when the trace has it not. */
+/* Returns the value of a key; false if the trace does not have it. */
 bool ops_trace_find_metadata(const struct ops_trace *trace, const char *key, struct ops_string *ret_json);
 
 /* --- validation ------------------------------------------------------------------------------------------------- */
 
-/* Checks every invariant stated above: order, nesting, self times, every id in range, links that point backwards or at
- * the wrong kind. OPS_CORRUPT with the first violation named, and the row. Linear in the trace. */
+/* Checks all invariants of this header: order, nesting, self times, ranges of ids, kinds and directions of links. OPS_CORRUPT names the first
+ * violation and its row. Linear in the size of the trace. */
 enum ops_code ops_trace_check(const struct ops_trace *trace, struct ops_error *error);
 
-/* Where the traces of a run come from that are too many to be held at once. */
+/* --- runs that do not fit into memory ----------------------------------------------------------------------------- */
+
+/* A source of the traces of a run. */
 struct ops_trace_source {
-	/* Trace `i` of those that the call was given, as a reference of the caller's: mostly one after the other from 0 on, each
-	 * as often as it is needed. */
+	/* Returns trace `i`, with a reference that the caller of `take` releases. Called for one trace after the other, and again if a
+	 * trace is needed again. A failure ends the query with its error. */
 	enum ops_code (*take)(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
 	void *context;
 };

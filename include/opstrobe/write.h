@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/write.h: a trace as a file. One function a format; all write beside the target and rename, so that a failed
- * write leaves the old file whole, and may be called as often as wanted.
+ * opstrobe/write.h: writes a trace as a file. Functions write to a temporary file in the same directory and rename it, so that a failure
+ * leaves the old file unchanged: OPS_IO with errno. `options` may be NULL.
  */
 #ifndef OPSTROBE_WRITE_H
 #define OPSTROBE_WRITE_H
@@ -18,25 +18,26 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Zero means default. */
+/* Zero means default, except for `size`. */
 struct ops_chrome_json_options {
-	int compression_level; /* gzip level 1–9 when the path ends in ".gz"; default 4 */
-	/* Called from time to time with bytes of JSON made so far; a non-zero answer cancels (OPS_STATE). NULL: never. */
+	size_t size;           /* sizeof(struct ops_chrome_json_options) */
+	int compression_level; /* of gzip, 1–9; default 4 */
+	/* Called from time to time with the number of bytes of JSON so far. A result that is not zero cancels (OPS_STATE). NULL: not
+	 * called. */
 	int (*progress)(void *context, uint64_t bytes);
 	void *progress_context;
-	/* Writes the Python functions around each event into its arguments as text ("Call stack", spec 3.6), for tools that do
-	 * not look at the rows above. Of a recording; of what was read, each row says what its file said. */
-	bool call_stacks;
-	bool no_forward_backward; /* leaves out the flows from forward operators to backward nodes; readers can derive them */
+	bool call_stacks; /* also write the Python functions around each event of a recording as text, in the argument "Call stack", for
+	                   * tools that do not look at the events around it. Events that were read from a file keep their own text */
+	bool no_forward_backward; /* omit the flows from forward operators to backward nodes; readers can derive them */
 };
 
-/* Chrome trace JSON in Kineto's conventions (spec 3). A path that ends in ".gz" is compressed while it is written.
- * OPS_IO with errno on any failure of the file system. `options` may be NULL. */
+/* Writes Chrome JSON with the conventions of Kineto. A file whose name ends in ".gz" is compressed. */
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error);
 
-/* Zero means default. */
+/* Zero means default, except for `size`. */
 struct ops_flame_options {
+	size_t size;      /* sizeof(struct ops_flame_options) */
 	bool device_time; /* stacks with the time of the device work that they launched; default: CPU time */
 };
 
@@ -46,7 +47,7 @@ struct ops_flame_cut {
 	uint32_t depth; /* frames that a stack keeps */
 };
 
-/* The self time of events under the frames around them: Python functions, ranges and operators. Backward nodes are below what
+/* Writes the self time of events under the frames around them: Python functions, ranges and operators. Backward nodes are below what
  * called their forward operator. The end of the file's name selects the format:
  *   .speedscope.json  speedscope.app
  *   .svg              a picture of the flame graph
@@ -61,15 +62,16 @@ struct ops_flame_cut {
 enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
                               struct ops_flame_cut *ret_cut, struct ops_error *error);
 
-/* Zero means default. */
+/* Zero means default, except for `size`. */
 struct ops_pftrace_options {
+	size_t size;           /* sizeof(struct ops_pftrace_options) */
 	int compression_level; /* as above */
 	int (*progress)(void *context, uint64_t bytes);
 	void *progress_context;
 };
 
-/* Perfetto's own format, which its viewer and its trace processor read: events with their arguments, threads, arrows,
- * memory and counters as curves. Times are ns since the epoch. As above otherwise. */
+/* Writes Perfetto's native format: events with arguments, threads, flows, memory and counters. A file whose name ends in ".gz" is
+ * compressed. */
 enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path, const struct ops_pftrace_options *options,
                                 struct ops_error *error);
 

@@ -23,7 +23,7 @@ static int call_progress(void *context, const struct ops_read_progress *progress
 static PyObject *module_read_trace(PyObject *module, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"path", "progress", NULL};
-	struct ops_read_options options = {.progress = call_progress};
+	struct ops_read_options options = {.size = sizeof(options), .progress = call_progress};
 	PyObject *path, *progress = Py_None;
 	struct ops_trace *trace = NULL;
 	struct ops_error error;

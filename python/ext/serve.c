@@ -188,7 +188,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
 	static char *names[] = {"paths", "port", "address", "remote", "frame_origin", "watch", "memory_bytes",
 	                        "request_memory_bytes", "request_seconds", NULL};
-	struct ops_server_options options = {0};
+	struct ops_server_options options = {.size = sizeof(options)};
 	unsigned long long memory_bytes = 0, request_memory_bytes = 0;
 	int port = 0, remote = false, watch = false;
 	struct server_object *self;

@@ -91,7 +91,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "metrics_interval_ns", "metrics_device", "device_events", "fold_imports", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0, fold = 0;
-	struct ops_record_options record = {0};
+	struct ops_record_options record = {.size = sizeof(record)};
 	struct ops_python_options python = {0};
 	PyObject *events = NULL, *metrics = NULL;
 	enum ops_device_events device_events = OPS_DEVICE_EVENTS_NONE;

@@ -193,7 +193,7 @@ static PyObject *trace_export_chrome_trace(PyObject *object, PyObject *args, PyO
 {
 	static char *names[] = {"path", "compression_level", "call_stacks", "forward_backward", NULL};
 	struct trace_object *self = (struct trace_object *)object;
-	struct ops_chrome_json_options options = {.compression_level = 4};
+	struct ops_chrome_json_options options = {.size = sizeof(options), .compression_level = 4};
 	int call_stacks = 0, forward_backward = 1;
 	struct ops_error error;
 	enum ops_code code;
@@ -215,7 +215,7 @@ static PyObject *trace_export_pftrace(PyObject *object, PyObject *args, PyObject
 {
 	static char *names[] = {"path", "compression_level", NULL};
 	struct trace_object *self = (struct trace_object *)object;
-	struct ops_pftrace_options options = {0};
+	struct ops_pftrace_options options = {.size = sizeof(options)};
 	struct ops_error error;
 	enum ops_code code;
 	PyObject *path;

@@ -165,7 +165,7 @@ static bool serve_read_limit(const char *option, const char *value, size_t *ret_
 
 int cli_serve(char **arguments)
 {
-	struct ops_server_options server = {.api.watch = true, .api.on_diagnostic = cli_print_diagnostic};
+	struct ops_server_options server = {.size = sizeof(server), .api.watch = true, .api.on_diagnostic = cli_print_diagnostic};
 	const char *port = "0", *memory = NULL, *seconds = NULL;
 	bool open = false, with_input = false, help;
 	const struct cli_option options[] = {

@@ -93,7 +93,7 @@ static void read_slot(struct cli_stream *stream, size_t index)
 	const struct ops_trace_file *file = &stream->files.list.items[index];
 	struct cli_slot *slot = &stream->slots[index];
 	struct reader reader = {stream, index};
-	struct ops_read_options options = {stream_on_progress, &reader};
+	struct ops_read_options options = {sizeof(options), stream_on_progress, &reader};
 
 	slot->trace = NULL;
 	slot->code = ops_trace_read(file->path, &options, &slot->trace, &slot->error);

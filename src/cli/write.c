@@ -74,7 +74,7 @@ void cli_report_written(const char *path, size_t events, size_t total)
 static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, bool device_time,
                                   struct ops_error *error)
 {
-	const struct ops_flame_options options = {.device_time = device_time};
+	const struct ops_flame_options options = {.size = sizeof(options), .device_time = device_time};
 	struct ops_flame_cut cut = {0};
 	enum ops_code code = ops_write_flame(trace, path, &options, &cut, error);
 
@@ -86,8 +86,8 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time)
 {
-	struct ops_chrome_json_options json = {.progress = cli_interrupted};
-	struct ops_pftrace_options pftrace = {.progress = cli_interrupted};
+	struct ops_chrome_json_options json = {.size = sizeof(json), .progress = cli_interrupted};
+	struct ops_pftrace_options pftrace = {.size = sizeof(pftrace), .progress = cli_interrupted};
 	enum form form = form_of(path);
 	struct ops_error error;
 	enum ops_code code;

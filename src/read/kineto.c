@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_walk.h"
+#include "base/options.h"
 #include "read/foreign_file.h"
 #include "trace/diagnostics.h"
 
@@ -46,7 +47,7 @@ static bool more(struct kineto_reader *reader)
 	if (reader->window.last)
 		return false;
 	reader->code = ops_json_window_more(&reader->window, reader->error);
-	if (!reader->code && options && options->progress) {
+	if (!reader->code && options->progress) {
 		struct ops_read_progress progress = {
 			.bytes = __atomic_load_n(&reader->source->done, __ATOMIC_RELAXED),
 			.bytes_total = reader->source->total,
@@ -536,21 +537,27 @@ static enum ops_code kineto_read_source(struct ops_source *take_source, const st
 enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
                              struct ops_error *error)
 {
+	struct ops_read_options given;
 	struct ops_source *source;
-	enum ops_code code = ops_source_open_file(path, &source, error);
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 
 	if (!code)
-		code = kineto_read_source(source, options, ret_trace, error);
+		code = ops_source_open_file(path, &source, error);
+	if (!code)
+		code = kineto_read_source(source, &given, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
 }
 
 enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
                                     struct ops_trace **ret_trace, struct ops_error *error)
 {
+	struct ops_read_options given;
 	struct ops_source *source;
-	enum ops_code code = ops_source_open_memory(bytes, size, &source, error);
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 
 	if (!code)
-		code = kineto_read_source(source, options, ret_trace, error);
+		code = ops_source_open_memory(bytes, size, &source, error);
+	if (!code)
+		code = kineto_read_source(source, &given, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
 }

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/options.h"
 #include "base/usable_memory.h"
 #include "record/block.h"
 #include "record/pool.h"
@@ -273,11 +274,14 @@ enum ops_code ops_session_spill_problem(const struct ops_session *session, struc
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
                                 struct ops_error *error)
 {
-	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : ops_usable_memory() / 4;
-	uint64_t prefault_bytes = options ? options->prefault_bytes : 0;
+	struct ops_record_options given;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
+	uint64_t max_bytes = given.max_bytes ? given.max_bytes : ops_usable_memory() / 4;
 	struct ops_recording *recording;
 	uint64_t session;
 
+	if (code)
+		return code;
 	if (!ops_recorder_init())
 		return ops_fault(error, OPS_STATE, "cannot start a session: the process has no thread key left");
 	recording = ops_alloc_zeroed(1, sizeof(*recording));
@@ -288,13 +292,13 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 		ops_free(recording);
 		return ops_fault(error, OPS_BUSY, "cannot start a session: another one is recording");
 	}
-	recording->args_are_inputs = options && options->args_are_inputs;
+	recording->args_are_inputs = given.args_are_inputs;
 	recording->start = ops_clock_pair_now();
-	if (options && options->spill_path && !session_start_spill(recording, options)) {
+	if (given.spill_path && !session_start_spill(recording, &given)) {
 		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}
-	if (prefault_bytes && !ops_pool_prefault(prefault_bytes < max_bytes ? prefault_bytes : max_bytes)) {
+	if (given.prefault_bytes && !ops_pool_prefault(given.prefault_bytes < max_bytes ? given.prefault_bytes : max_bytes)) {
 		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}

@@ -105,7 +105,7 @@ static void diagnose(struct served *served)
 static void read_trace(struct job *job)
 {
 	struct served *served = (struct served *)((char *)job - offsetof(struct served, job));
-	struct ops_read_options options = {catalog_on_progress, served};
+	struct ops_read_options options = {sizeof(options), catalog_on_progress, served};
 	struct catalog *catalog = served->catalog;
 	struct ops_timeline *timeline = NULL;
 	struct ops_trace *trace = NULL;

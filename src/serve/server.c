@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/options.h"
 #include "serve/api.h"
 #include "serve/assets.h"
 #include "serve/guard.h"
@@ -605,8 +606,11 @@ enum ops_code ops_server_start(const struct ops_server_options *options, struct 
                                struct ops_error *error)
 {
 	struct ops_server *server = ops_alloc_zeroed(1, sizeof(*server));
-	enum ops_code code = server ? server_start(server, options, error) : ops_fault_memory(error);
+	struct ops_server_options given;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 
+	if (!code)
+		code = server ? server_start(server, &given, error) : ops_fault_memory(error);
 	if (code) {
 		ops_server_stop(server);
 		return code;

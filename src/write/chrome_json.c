@@ -28,6 +28,7 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/sink.h"
 #include "base/utf8.h"
 #include "trace/diagnostics.h"
@@ -482,7 +483,7 @@ static bool chrome_json_prepare(struct writer *writer)
 	writer->rows.tracks = writer->tracks;
 	writer->rows.overlaps = writer->overlaps;
 	writer->rows.ill_formed = writer->ill_formed;
-	if (writer->rows.options && writer->rows.options->call_stacks && !writer->rows.was_read) {
+	if (writer->rows.options->call_stacks && !writer->rows.was_read) {
 		writer->callers = ops_python_callers(trace);
 		if (!writer->callers)
 			return false;
@@ -537,14 +538,17 @@ static bool ends_in_gz(const char *path)
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error)
 {
+	struct ops_chrome_json_options given;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 	struct writer writer = {
-		.rows = {.trace = trace, .events = ops_trace_events(trace), .options = options,
+		.rows = {.trace = trace, .events = ops_trace_events(trace), .options = &given,
 		         .was_read = ops_trace_events(trace)->index != NULL},
 		.info = ops_trace_info(trace),
 	};
-	int level = options && options->compression_level ? options->compression_level : LEVEL_DEFAULT;
-	enum ops_code code;
+	int level = given.compression_level ? given.compression_level : LEVEL_DEFAULT;
 
+	if (code)
+		return code;
 	if (level < 0 || level > 9)
 		return ops_fault(error, OPS_INVALID, "compression level %d is not between 1 and 9", level);
 	code = ops_sink_open_file(path, ends_in_gz(path) ? level : 0, &writer.rows.sink, error);

@@ -68,7 +68,7 @@ static bool chrome_rows_go_on(struct ops_chrome_rows *rows, size_t row)
 		return true;
 	if (ops_chrome_rows_failed(rows) || ops_sink_failed(rows->sink))
 		return false;
-	if (options && options->progress)
+	if (options->progress)
 		rows->cancelled |= options->progress(options->progress_context, ops_sink_total(rows->sink)) != 0;
 	return !rows->cancelled;
 }
@@ -573,7 +573,7 @@ void ops_chrome_write_links(struct ops_chrome_rows *rows)
 		char *at;
 		uint64_t id = numbers[i] + (links[i].kind == OPS_LINK_DEPENDENCY ? OPS_DEPENDENCY_ARROWS : 0);
 
-		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && rows->options && rows->options->no_forward_backward)
+		if (links[i].kind == OPS_LINK_FORWARD_BACKWARD && rows->options->no_forward_backward)
 			continue;
 		at = OPS_PUT(begin_row(rows), ",\n{\"ph\":\"s\"");
 		at = put_arrow_end(rows, at, &links[i], id, links[i].from);

@@ -21,6 +21,7 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/options.h"
 #include "base/sink.h"
 #include "write/overlap.h"
 #include "write/pftrace.h"
@@ -391,7 +392,7 @@ static bool pftrace_go_on(struct writer *writer, size_t row)
 		return true;
 	if (failed(writer) || ops_sink_failed(writer->sink))
 		return false;
-	if (writer->options && writer->options->progress)
+	if (writer->options->progress)
 		writer->cancelled |= writer->options->progress(writer->options->progress_context, ops_sink_total(writer->sink)) != 0;
 	return !writer->cancelled;
 }
@@ -602,13 +603,16 @@ static void pftrace_release(struct writer *writer)
 enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path, const struct ops_pftrace_options *options,
                                 struct ops_error *error)
 {
+	struct ops_pftrace_options given;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 	struct writer writer = {.trace = trace, .events = ops_trace_events(trace), .info = ops_trace_info(trace),
-	                        .options = options};
-	int level = options && options->compression_level ? options->compression_level : LEVEL_DEFAULT;
+	                        .options = &given};
+	int level = given.compression_level ? given.compression_level : LEVEL_DEFAULT;
 	size_t size = strlen(path);
 	bool gzip = size >= 3 && strcmp(path + size - 3, ".gz") == 0;
-	enum ops_code code;
 
+	if (code)
+		return code;
 	if (level < 0 || level > 9)
 		return ops_fault(error, OPS_INVALID, "compression level %d is not between 1 and 9", level);
 	code = ops_sink_open_file(path, gzip ? level : 0, &writer.sink, error);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/options.h"
 
 static const struct {
 	const char *suffix;
@@ -54,18 +55,20 @@ enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, s
 enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
                               struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
-	enum ops_stack_metric metric = options && options->device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
-	struct ops_event_list events;
+	struct ops_event_list events = {0};
+	struct ops_flame_options given;
 	struct ops_stacks *stacks = NULL;
 	struct ops_flame *flame = NULL;
 	struct ops_rows rows;
-	enum ops_code code = ops_event_list_init(&events, trace, false, error);
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 
+	if (!code)
+		code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)
 		code = ops_stacks_new(trace, &stacks, error);
 	if (!code)
-		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
+		code = ops_flame_new(trace, stacks, &rows, given.device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU, &flame, error);
 	if (!code)
 		code = ops_flame_write(flame, path, ret_cut, error);
 	ops_flame_free(flame);

@@ -546,7 +546,7 @@ static int refuse_to_go_on(void *context, const struct ops_read_progress *progre
 static void can_be_cancelled(void **state)
 {
 	int calls = 0;
-	struct ops_read_options options = {.progress = refuse_to_go_on, .progress_context = &calls};
+	struct ops_read_options options = {.size = sizeof(options), .progress = refuse_to_go_on, .progress_context = &calls};
 	struct ops_trace *trace;
 
 	(void)state;

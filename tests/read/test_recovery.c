@@ -65,6 +65,7 @@ static struct ops_session *start_with(struct ops_record_options options)
 	struct ops_session *session = NULL;
 	struct ops_error error;
 
+	options.size = sizeof(options);
 	options.spill_path = path;
 	if (ops_session_start(&options, &session, &error))
 		fail_msg("%s", error.text);
@@ -171,7 +172,7 @@ static void record_until_killed(int threads)
 	struct ops_session *session = NULL;
 	pthread_t thread;
 
-	if (ops_session_start(&(struct ops_record_options){.spill_path = path}, &session, NULL) != OPS_OK)
+	if (ops_session_start(&(struct ops_record_options){.size = sizeof(struct ops_record_options), .spill_path = path}, &session, NULL) != OPS_OK)
 		_exit(1);
 	for (int i = 1; i < threads; i++)
 		if (pthread_create(&thread, NULL, record_for_ever, (void *)(uintptr_t)i) != 0)
@@ -559,7 +560,7 @@ static void test_full_disk(void **state)
 static void test_no_folder(void **state)
 {
 	struct ops_session *session = NULL;
-	struct ops_record_options options = {.spill_path = "/proc/opstrobe.oprec"};
+	struct ops_record_options options = {.size = sizeof(options), .spill_path = "/proc/opstrobe.oprec"};
 	struct ops_recording *recording = NULL;
 	struct ops_error error;
 

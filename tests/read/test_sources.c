@@ -167,7 +167,7 @@ static void a_file_that_grows(void **state)
 {
 	struct ops_buffer text = rows(0, ROWS - 100);
 	int calls = 0;
-	struct ops_read_options options = {.progress = append_rest, .progress_context = &calls};
+	struct ops_read_options options = {.size = sizeof(options), .progress = append_rest, .progress_context = &calls};
 	struct ops_trace *trace;
 
 	(void)state;
@@ -182,7 +182,7 @@ static void a_file_that_is_cut(void **state)
 {
 	struct ops_buffer text = rows(0, ROWS);
 	int calls = 0;
-	struct ops_read_options options = {.progress = cut_short, .progress_context = &calls};
+	struct ops_read_options options = {.size = sizeof(options), .progress = cut_short, .progress_context = &calls};
 	struct ops_trace *trace;
 
 	(void)state;

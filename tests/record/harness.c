@@ -11,7 +11,7 @@
 
 struct ops_session *start_bounded(uint64_t max_bytes)
 {
-	struct ops_record_options options = {.max_bytes = max_bytes};
+	struct ops_record_options options = {.size = sizeof(options), .max_bytes = max_bytes};
 	struct ops_session *session = NULL;
 	struct ops_error error = {.text = ""};
 

@@ -324,7 +324,7 @@ static void test_many_cycles(void **state)
 
 static void test_prefault(void **state)
 {
-	struct ops_record_options options = {.prefault_bytes = 24u << 20};
+	struct ops_record_options options = {.size = sizeof(options), .prefault_bytes = 24u << 20};
 	struct ops_session *session;
 	uint64_t before = resident_bytes();
 

@@ -157,7 +157,7 @@ static void ask_over_http(const struct ops_server *server, int client, size_t ro
  * server stops with all of them there. */
 static void odd_clients(void **state)
 {
-	const struct ops_server_options options = {.api = traces};
+	const struct ops_server_options options = {.size = sizeof(options), .api = traces};
 	struct ops_server *server = NULL;
 	struct ops_error error;
 	int odd[80];
@@ -195,7 +195,7 @@ static void odd_clients(void **state)
 /* More clients than there are connections, who never end their headers: who has something to ask is heard. */
 static void slow_clients(void **state)
 {
-	const struct ops_server_options options = {.api = traces};
+	const struct ops_server_options options = {.size = sizeof(options), .api = traces};
 	const struct timeval patience = {.tv_sec = 20}; /* less than idle connections have */
 	struct ops_server *server = NULL;
 	struct ops_error error;
@@ -233,7 +233,7 @@ static void slow_clients(void **state)
 static void repeated_headers(void **state)
 {
 	static const char *const repeated[] = {"Host: localhost\r\nHost: other", "Host: localhost\r\nContent-Length: 0\r\nContent-Length: 0"};
-	const struct ops_server_options options = {.api = traces};
+	const struct ops_server_options options = {.size = sizeof(options), .api = traces};
 	struct ops_server *server = NULL;
 	struct ops_error error;
 

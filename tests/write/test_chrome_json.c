@@ -445,7 +445,7 @@ static void many_names_come_out_whole(void **state)
 
 static void gz_holds_the_same(void **state)
 {
-	struct ops_chrome_json_options options = {.compression_level = 1};
+	struct ops_chrome_json_options options = {.size = sizeof(options), .compression_level = 1};
 	struct ops_trace *trace = finish(rich_builder());
 	struct ops_buffer plain;
 	char unpacked[2][16384];

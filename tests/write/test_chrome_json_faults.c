@@ -84,7 +84,7 @@ static void levels_that_cannot_be(void **state)
 
 	(void)state;
 	for (int level = -1; level <= 10; level += 11) {
-		struct ops_chrome_json_options options = {.compression_level = level};
+		struct ops_chrome_json_options options = {.size = sizeof(options), .compression_level = level};
 
 		assert_int_equal(ops_write_chrome_json(trace, "out.gz", &options, &error), OPS_INVALID);
 	}
@@ -214,7 +214,7 @@ static void cancelling(void **state)
 	put_file("out.json", "old");
 	for (uint64_t calls = 0; calls < 8; calls++) {
 		uint64_t calls_left = calls;
-		struct ops_chrome_json_options options = {.progress = cancel_after, .progress_context = &calls_left};
+		struct ops_chrome_json_options options = {.size = sizeof(options), .progress = cancel_after, .progress_context = &calls_left};
 		struct ops_error error = {0};
 
 		assert_int_equal(ops_write_chrome_json(trace, "out.json", &options, &error), OPS_STATE);

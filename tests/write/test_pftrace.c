@@ -95,11 +95,11 @@ static int cancel(void *context, uint64_t bytes)
 static void cancelling_and_wrong_levels(void **state)
 {
 	struct ops_trace *trace = rich_trace();
-	struct ops_pftrace_options options = {.progress = cancel};
+	struct ops_pftrace_options options = {.size = sizeof(options), .progress = cancel};
 
 	(void)state;
 	assert_int_equal(ops_write_pftrace(trace, "out.pftrace", &options, NULL), OPS_STATE);
-	options = (struct ops_pftrace_options){.compression_level = 10};
+	options = (struct ops_pftrace_options){.size = sizeof(options), .compression_level = 10};
 	assert_int_equal(ops_write_pftrace(trace, "out.pftrace", &options, NULL), OPS_INVALID);
 	assert_int_equal(ops_write_pftrace(trace, "no/out.pftrace", NULL, NULL), OPS_IO);
 	assert_int_equal(count_files(), 0);
