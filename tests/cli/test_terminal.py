@@ -132,3 +132,21 @@ def test_what_follows_run_is_the_programs(opstrobe, tmp_path):
     (tmp_path / "p.py").write_text("import sys\nprint(sys.argv[1:])\n")
     done = opstrobe("run", "-o", "t.json", "p.py", "--color", "never", "--no-pager")
     assert "['--color', 'never', '--no-pager']" in done.stdout
+
+
+def test_lines_have_times_in_the_unit_that_fits(opstrobe, trace):
+    head, first, *_ = opstrobe("lines", trace).stdout.splitlines()
+    assert head.split() == ["Self", "Total", "Device", "Memory", "Calls", "Line", "Function", "File"]
+    assert first.split() == ["20.000", "ms", "20.000", "ms", "0", "0", "B", "1", "7", "step", "train.py"]
+    head, first, *_ = opstrobe("lines", "--format", "csv", trace).stdout.splitlines()
+    assert head.startswith("self,with_calls,") and first.startswith("20000,20000,0,0,1,7,")
+
+
+def test_what_slow_steps_have_more_of_is_next_to_its_figures(on_terminal, tmp_path):
+    steps = [row(f"ProfilerStep#{i}", 1000 * i, 900 if i == 7 else 100, "user_annotation") for i in range(9)]
+    steps += [row("aten::mm", 1000 * i + 1, 880 if i == 7 else 80) for i in range(9)]
+    (tmp_path / "slow.json").write_text(json.dumps({"traceEvents": steps}))
+    for columns in (80, 120, 200):
+        text = on_terminal("views", "slow.json", columns=columns, PAGER="", NO_COLOR="1")[0]
+        cause = next(line for line in text.splitlines() if line.startswith("      operators"))
+        assert cause.split()[1] == "+800.000" and cause.index("+") <= 54

@@ -211,7 +211,7 @@ static bool line_answers_write_table(const struct ops_trace *trace, enum ops_for
 	bool done;
 
 	result_init(&result);
-	result.table.copies = true;
+	result.table.copies = result.table.scaled = true;
 	result.room = columns;
 	done = line_table_fill(&result.table, trace, NULL, rows_max) && result_write(&result, format, out);
 	result_release(&result);

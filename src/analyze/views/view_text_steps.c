@@ -15,6 +15,7 @@
 
 #define BAR_WIDTH_MAX 30
 #define BESIDE_CAUSES 53 /* columns that are not for what a slow step has more of */
+#define CAUSE_WIDTH_MAX 47 /* of its name; figures far from it are hard to read */
 
 /* "13 steps: median 1.841 ms, mean 1.921 ms, p95 5.400 ms", and the range. */
 static void put_title(struct page *page, const struct view_step_stats *stats)
@@ -125,11 +126,13 @@ static void view_text_steps_put_phases(struct page *page, const struct view_step
 /* What is the program's own name is code in Markdown. */
 static void put_more(struct page *page, struct ops_string what, bool is_code, const char *more, const char *usual)
 {
+	size_t width = page->columns - BESIDE_CAUSES;
+
 	ops_buffer_append_text(&page->out, page->markdown ? "  - " : "      ");
 	if (page->markdown && !is_code)
 		ops_buffer_append(&page->out, what.bytes, what.size);
 	else
-		page_name(page, what, page->columns - BESIDE_CAUSES, true);
+		page_name(page, what, width < CAUSE_WIDTH_MAX ? width : CAUSE_WIDTH_MAX, true);
 	ops_buffer_printf(&page->out, page->markdown ? ": +%s (%s)\n" : " +%-12s (%s)\n", more, usual);
 }
 
