@@ -453,7 +453,7 @@ static enum ops_code write_result(struct analysis_run *run, struct ops_buffer *o
 }
 
 /* A table or page of complete traces. Only a page of text of its own is in `written`. */
-static enum ops_code answer_table(struct analysis_run *run, struct ops_buffer *out)
+static enum ops_code analysis_answer_table(struct analysis_run *run, struct ops_buffer *out)
 {
 	enum ops_code code;
 
@@ -525,7 +525,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	run.result.room = options->columns;
 	run.result.keeps_parts = options->format != OPS_FORMAT_JSON;
 	if (!code)
-		code = is_analysis(run.analysis) ? analysis_answer(&run, options, &out) : answer_table(&run, &out);
+		code = is_analysis(run.analysis) ? analysis_answer(&run, options, &out) : analysis_answer_table(&run, &out);
 	result_release(&run.result);
 	event_set_release(&run.events);
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);

@@ -85,7 +85,9 @@ def main(source_root, build_root, *meson):
             print(compiler, run(program, trace, env=environment), end="")
             check_trace(trace)
             answers = run(analyze, trace, trace, env=environment)
-            assert all(text in answers for text in ("Idle (us)", "== kernels", "No rule applies to this trace")), answers
+            assert all(text in answers for text in ("Idle (us)", "== kernels", "No rule applies to this trace")), (
+                answers
+            )
             trace.unlink()
             if options[-1] == "c":
                 check_guide(compiler, options, flags, source_root, environment, where)
