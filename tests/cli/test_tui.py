@@ -80,6 +80,24 @@ class Terminal:
         return status
 
 
+@pytest.fixture(autouse=True)
+def no_process_stays(monkeypatch):
+    """Also where a test fails."""
+    started = []
+    start = Terminal.__init__
+
+    def remember(terminal, *words, **options):
+        start(terminal, *words, **options)
+        started.append(terminal.process)
+
+    monkeypatch.setattr(Terminal, "__init__", remember)
+    yield
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
 @pytest.fixture
 def variables(environment):
     names = ("COLORTERM", "NO_COLOR", "COLUMNS", "LINES")
@@ -119,6 +137,14 @@ def test_keys_on_a_terminal(variables, operators):
     assert terminal.written.rindex(b"\x1b[?1049l") > terminal.written.rindex(b"\x1b[?1049h")  # the screen from before
     assert terminal.written.rindex(b"\x1b[?25h") > terminal.written.rindex(b"\x1b[?25l")  # the cursor
     assert terminal.written.rindex(b"\x1b[?1000l") > terminal.written.rindex(b"\x1b[?1000h")  # no mouse
+
+
+def test_the_terminal_is_gone(variables):
+    terminal = Terminal("tui", "train.pt.trace.json.gz", env=variables, cwd=TRACES)
+    terminal.wait_for("Median step", "Quit")
+    os.close(terminal.side)
+    os.close(terminal.main)
+    assert terminal.process.wait(timeout=TIMEOUT_S) == 1
 
 
 def colors(written):

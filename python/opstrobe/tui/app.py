@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import select
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +23,7 @@ from opstrobe.tui.source import Source, SourceError
 from opstrobe.tui.views import VIEWS, View
 
 _POLL_S = 0.1
+_HANG_UP_S = 1.0
 
 
 class TraceApp(App[None]):
@@ -68,10 +71,19 @@ class TraceApp(App[None]):
         return self.opened
 
     def on_mount(self) -> None:
+        if sys.__stdin__ and sys.__stdin__.isatty():
+            self.set_interval(_HANG_UP_S, self._end_after_hang_up)
         if self.opened is None:
             self.query_one("#reading").display = False
         else:
             self._find()
+
+    def _end_after_hang_up(self) -> None:
+        """Ends when the terminal is gone; not every process gets SIGHUP then, and Textual would read its end over and over."""
+        terminal = select.poll()
+        terminal.register(0, 0)  # POLLHUP is always reported
+        if terminal.poll(0):
+            os._exit(1)
 
     async def open_trace(self, path: str) -> None:
         """That of the program, which has ended."""
