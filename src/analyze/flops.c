@@ -79,7 +79,7 @@ static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const ui
 	struct operator_call call;
 	const struct operator_row *row = find_row(trace, event, numbers, &call);
 
-	return row ? row_flops(row, &call) : OPERATOR_UNKNOWN;
+	return row && !row->only_work ? row_flops(row, &call) : OPERATOR_UNKNOWN;
 }
 
 int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers)

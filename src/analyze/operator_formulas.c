@@ -2,16 +2,17 @@
  *
  * Floating-point operations of an operator, and the bytes that it must move, estimated from the arguments it was called with.
  *
- * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at the outermost operator whose formula knows the
- * answer: aten::conv2d carries the value and the aten::convolution inside it none, as in torch.profiler; where the
- * arguments do not tell (padding given as a string is not recorded) the value stands at the operator inside. Composite
- * operators have no formula: aten::linear's stands at its aten::addmm, that of the "math" form of attention at its
- * aten::bmm's, aten::lstm's at what its layers run.
+ * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at
+ * the outermost operator whose formula knows the answer: aten::conv2d carries the value and the aten::convolution inside it
+ * none, as in torch.profiler; where the arguments do not tell (padding given as a string is not recorded) the value stands at
+ * the operator inside. Composite operators have no formula: aten::linear's stands at its aten::addmm, that of the "math" form
+ * of attention at its aten::bmm's, aten::lstm's at what its layers run.
  *
  * Differs from torch.profiler on purpose (D26): pointwise operators count the elements of the broadcast result, also in
- * place; other pointwise operators, reductions, normalisation, vector products, all convolutions, fused attention and the
- * backward operators have formulas; lists of one number for strides stand for all dimensions; sparse operands give no value
- * instead of a dense one. Known limit: under vmap the outermost operator sees one sample's shape.
+ * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; lists of
+ * one number for strides stand for all dimensions; sparse operands give no value instead of a dense one. Known limit:
+ * under vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and
+ * normalisation are for rooflines; tables, which are compared with torch's, leave them out.
  */
 #include "analyze/operator_call.h"
 
@@ -297,32 +298,36 @@ static int64_t each_element(const struct operator_call *call, const uint8_t *whe
 
 /* Operators with one, two and three tensors, and those that write to the first; `times` operations an element. */
 #define POINTWISE_1(name, times) \
-	{name, each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}}, \
-	{name "_", each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}}
+	{name, each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}, true}, \
+	{name "_", each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}, true}
 #define POINTWISE_2(name) \
-	{name, pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}}, \
-	{name "_", pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}}
+	{name, pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, false}, \
+	{name "_", pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, false}
+#define POINTWISE_2_OTHER(name) \
+	{name, pointwise, {0, 1, 2}, {READS_2(0, 1), 0, traffic_broadcast}, true}, \
+	{name "_", pointwise, {0, 1, 2}, {READS_2(0, 1), WRITES(0), NULL}, true}
 #define POINTWISE_3(name, times) \
-	{name, each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}}, \
-	{name "_", each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}}
+	{name, each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, true}, \
+	{name "_", each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, true}
 /* Comparisons compute nothing. */
-#define COMPARISON(name) {name, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_truth}}
+#define COMPARISON(name) {name, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_truth}, false}
 /* (grad_output, self or result, …). */
-#define GRADIENT(name, times) {name, each_element, {0, times, 2}, {READS_2(0, 1), 0, traffic_broadcast}}
+#define GRADIENT(name, times) {name, each_element, {0, times, 2}, {READS_2(0, 1), 0, traffic_broadcast}, true}
 /* (self, dim, …); the last number is the argument of the dimensions. */
-#define REDUCTION(name, times, dimensions) {name, each_element, {0, times, dimensions}, {READS_1(0), 0, traffic_reduced}}
-#define FILL(name) {name, NULL, {0}, {0, WRITES(0), NULL}}
+#define REDUCTION(name, times, dimensions) {name, each_element, {0, times, dimensions}, {READS_1(0), 0, traffic_reduced}, true}
+#define FILL(name) {name, NULL, {0}, {0, WRITES(0), NULL}, false}
 /* Reads all of the first argument, and writes what is not counted. */
-#define READ_ALL(name) {name, NULL, {0}, {READS_1(0), 0, NULL}}
+#define READ_ALL(name) {name, NULL, {0}, {READS_1(0), 0, NULL}, false}
 /* (self[], other[], …): lists of tensors, as the operators for one. */
-#define FOREACH(name, reads) \
-	{"_foreach_" name, flops_each, {0}, {reads, WRITES(0), NULL}}, {"_foreach_" name "_", flops_each, {0}, {reads, WRITES(0), NULL}}
+#define FOREACH(name, reads, only_work) \
+	{"_foreach_" name, flops_each, {0}, {reads, WRITES(0), NULL}, only_work}, \
+	{"_foreach_" name "_", flops_each, {0}, {reads, WRITES(0), NULL}, only_work}
 
 const struct operator_row operator_rows[] = {
 	/* One operation an element [P for add and mul of equal shapes]. */
 	POINTWISE_2("add"), POINTWISE_2("sub"), POINTWISE_2("mul"), POINTWISE_2("div"),
-	POINTWISE_2("pow"), POINTWISE_2("maximum"), POINTWISE_2("minimum"), POINTWISE_2("atan2"),
-	POINTWISE_2("remainder"), POINTWISE_2("fmod"), POINTWISE_2("floor_divide"), POINTWISE_2("true_divide"),
+	POINTWISE_2_OTHER("pow"), POINTWISE_2_OTHER("maximum"), POINTWISE_2_OTHER("minimum"), POINTWISE_2_OTHER("atan2"),
+	POINTWISE_2_OTHER("remainder"), POINTWISE_2_OTHER("fmod"), POINTWISE_2_OTHER("floor_divide"), POINTWISE_2_OTHER("true_divide"),
 	POINTWISE_1("abs", 1), POINTWISE_1("neg", 1), POINTWISE_1("exp", 1), POINTWISE_1("exp2", 1), POINTWISE_1("expm1", 1),
 	POINTWISE_1("log", 1), POINTWISE_1("log2", 1), POINTWISE_1("log10", 1), POINTWISE_1("log1p", 1),
 	POINTWISE_1("sqrt", 1), POINTWISE_1("rsqrt", 1), POINTWISE_1("reciprocal", 1), POINTWISE_1("square", 1),
@@ -332,156 +337,156 @@ const struct operator_row operator_rows[] = {
 	POINTWISE_1("hardswish", 1), POINTWISE_1("hardsigmoid", 1), POINTWISE_1("clamp_min", 1), POINTWISE_1("clamp_max", 1),
 	POINTWISE_1("floor", 1), POINTWISE_1("ceil", 1), POINTWISE_1("round", 1), POINTWISE_1("trunc", 1), POINTWISE_1("sign", 1),
 	POINTWISE_3("clamp", 2), POINTWISE_3("lerp", 3), POINTWISE_3("addcmul", 3), POINTWISE_3("addcdiv", 3),
-	{"where", NULL, {0, 0, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}},
-	{"masked_fill", NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_broadcast}},
+	{"where", NULL, {0, 0, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, false},
+	{"masked_fill", NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_broadcast}, false},
 	COMPARISON("eq"), COMPARISON("ne"), COMPARISON("lt"), COMPARISON("le"), COMPARISON("gt"), COMPARISON("ge"),
 	COMPARISON("logical_and"), COMPARISON("logical_or"), COMPARISON("logical_not"), COMPARISON("isnan"), COMPARISON("isinf"),
 	GRADIENT("threshold_backward", 1), GRADIENT("sigmoid_backward", 3), GRADIENT("tanh_backward", 3),
 	GRADIENT("gelu_backward", 1), GRADIENT("silu_backward", 1), GRADIENT("mish_backward", 1), GRADIENT("elu_backward", 1),
 	GRADIENT("leaky_relu_backward", 1), GRADIENT("hardtanh_backward", 1), GRADIENT("hardswish_backward", 1),
 	GRADIENT("hardsigmoid_backward", 1), GRADIENT("native_dropout_backward", 2),
-	{"native_dropout", each_element, {0, 2}, {READS_1(0), WRITES(0), traffic_mask}},
+	{"native_dropout", each_element, {0, 2}, {READS_1(0), WRITES(0), traffic_mask}, true},
 
 	/* What moves data: (self, src), lists of tensors, and what is only written. The rows that indices name may be few. */
-	{"copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}},
-	{"cat", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	{"copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}, false},
+	{"cat", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	FILL("fill_"), FILL("zero_"), FILL("normal_"), FILL("uniform_"), FILL("bernoulli_"), FILL("random_"), FILL("exponential_"),
-	{"embedding", NULL, {0, 1}, {READS_1(1), 0, traffic_rows}},
-	{"index_select", NULL, {0, 2, 1}, {READS_1(2), 0, traffic_selected}},
-	{"gather", NULL, {0, 2}, {READS_1(2), 0, traffic_gathered}},
-	{"embedding_dense_backward", NULL, {0, 2}, {READS_2(0, 1), 0, traffic_embedding_gradient}},
-	{"flip", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
-	{"roll", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	{"embedding", NULL, {0, 1}, {READS_1(1), 0, traffic_rows}, false},
+	{"index_select", NULL, {0, 2, 1}, {READS_1(2), 0, traffic_selected}, false},
+	{"gather", NULL, {0, 2}, {READS_1(2), 0, traffic_gathered}, false},
+	{"embedding_dense_backward", NULL, {0, 2}, {READS_2(0, 1), 0, traffic_embedding_gradient}, false},
+	{"flip", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
+	{"roll", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 
 	/* One operation for each element that goes in; means divide, variances subtract, square and add. */
 	REDUCTION("sum", 1, 1), REDUCTION("mean", 1, 1), REDUCTION("prod", 1, 1), REDUCTION("amax", 1, 1), REDUCTION("amin", 1, 1),
 	REDUCTION("max", 1, 1), REDUCTION("min", 1, 1), REDUCTION("argmax", 1, 1), REDUCTION("argmin", 1, 1),
 	REDUCTION("logsumexp", 3, 1), REDUCTION("std", 4, 1), REDUCTION("var", 4, 1), REDUCTION("std_mean", 4, 1),
 	REDUCTION("var_mean", 4, 1), REDUCTION("linalg_vector_norm", 2, 2), REDUCTION("norm", 2, 2),
-	{"any", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}},
-	{"all", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}},
-	{"cumsum", each_element, {0, 1}, {READS_1(0), WRITES(0), NULL}},
-	{"sort", NULL, {0}, {READS_1(0), WRITES(0), NULL}},
+	{"any", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}, false},
+	{"all", NULL, {0, 0, 1}, {READS_1(0), 0, traffic_reduced}, false},
+	{"cumsum", each_element, {0, 1}, {READS_1(0), WRITES(0), NULL}, true},
+	{"sort", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	READ_ALL("topk"),
 
 	/* (self, dim, …): largest, difference, exponential, sum, quotient; backward the product of gradient and result, its sum,
 	 * difference and product, of a logarithm an exponential for the first product. */
-	{"_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}},
-	{"_log_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}},
-	{"_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}},
-	{"_log_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}},
+	{"_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}, true},
+	{"_log_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}, true},
+	{"_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}, true},
+	{"_log_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}, true},
 
 	/* Mean, difference, square, sum, product with the scale, weight and bias: 7 operations an element, 5 without a mean and
 	 * bias. Backward: the normalised element (2), its gradient (1), the sums of that and of its product with the element (3),
 	 * the result (4), the gradients of weight and bias (3). What is normalised is read once, though its mean needs all of it. */
-	{"native_layer_norm", each_element, {0, 7}, {READS_3(0, 2, 3), WRITES(0), NULL}},
-	{"native_group_norm", each_element, {0, 7}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"native_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
-	{"_native_batch_norm_legit", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
-	{"_batch_norm_with_update", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
-	{"cudnn_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
-	{"miopen_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}},
-	{"_fused_rms_norm", each_element, {0, 5}, {READS_2(0, 2), WRITES(0), NULL}},
+	{"native_layer_norm", each_element, {0, 7}, {READS_3(0, 2, 3), WRITES(0), NULL}, true},
+	{"native_group_norm", each_element, {0, 7}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
+	{"native_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
+	{"_native_batch_norm_legit", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
+	{"_batch_norm_with_update", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
+	{"cudnn_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
+	{"miopen_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
+	{"_fused_rms_norm", each_element, {0, 5}, {READS_2(0, 2), WRITES(0), NULL}, true},
 	/* (grad_output, input, …); those of libraries (input, grad_output, …). */
-	{"native_layer_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 3, 4, 5), WRITES(1), NULL}},
-	{"native_group_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 2, 3, 4), WRITES(1), NULL}},
-	{"native_batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}},
-	{"batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}},
-	{"_fused_rms_norm_backward", each_element, {1, 11}, {READS_4(0, 1, 3, 4), WRITES(1), NULL}},
-	{"cudnn_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"miopen_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"native_layer_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 3, 4, 5), WRITES(1), NULL}, true},
+	{"native_group_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 2, 3, 4), WRITES(1), NULL}, true},
+	{"native_batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}, true},
+	{"batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}, true},
+	{"_fused_rms_norm_backward", each_element, {1, 11}, {READS_4(0, 1, 3, 4), WRITES(1), NULL}, true},
+	{"cudnn_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
+	{"miopen_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
 
 	/* Pooling reads all of its input, and writes less. Backward (grad_output, self, …). */
 	READ_ALL("max_pool2d_with_indices"), READ_ALL("avg_pool2d"), READ_ALL("_adaptive_avg_pool2d"), READ_ALL("mkldnn_max_pool2d"),
-	{"max_pool2d_with_indices_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
-	{"avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
-	{"_adaptive_avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}},
+	{"max_pool2d_with_indices_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}, false},
+	{"avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}, false},
+	{"_adaptive_avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}, false},
 
 	/* (self, mat2) [P, F]; the scale factors of _scaled_mm are not counted [F]. */
-	{"mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, traffic_product}},
-	{"bmm", matrix_product, {0, 3, 3}, {READS_2(0, 1), 0, traffic_product}},
-	{"_scaled_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}},
-	{"_int_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}},
+	{"mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, traffic_product}, false},
+	{"bmm", matrix_product, {0, 3, 3}, {READS_2(0, 1), 0, traffic_product}, false},
+	{"_scaled_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}, false},
+	{"_int_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}, false},
 	/* (self, mat1, mat2): what is added is not counted [P, F]. */
-	{"addmm", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}},
-	{"addmm_", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_addmm_activation", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}},
-	{"baddbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), 0, traffic_product}},
-	{"baddbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"addbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"addbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"addmm", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}, false},
+	{"addmm_", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_addmm_activation", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}, false},
+	{"baddbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), 0, traffic_product}, false},
+	{"baddbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"addbmm", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"addbmm_", matrix_product, {1, 3, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	/* Products with vectors, counted as matrices of one column. */
-	{"mv", matrix_product, {0, 2, 1}, {READS_2(0, 1), 0, traffic_product}},
-	{"addmv", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), 0, traffic_product}},
-	{"addmv_", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"dot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}},
-	{"vdot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}},
+	{"mv", matrix_product, {0, 2, 1}, {READS_2(0, 1), 0, traffic_product}, false},
+	{"addmv", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), 0, traffic_product}, false},
+	{"addmv_", matrix_product, {1, 2, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"dot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}, false},
+	{"vdot", matrix_product, {0, 1, 1}, {READS_2(0, 1), 0, traffic_product}, false},
 
 	/* (input, weight, bias, stride, padding, dilation, groups) [P for conv2d]. */
-	{"conv1d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
-	{"conv2d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
-	{"conv3d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"conv1d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}, false},
+	{"conv2d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}, false},
+	{"conv3d", convolution, {0, 1, 3, 4, 5}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (input, weight, bias, stride, padding, dilation, transposed, …) [F]. */
-	{"convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
-	{"_convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
-	{"convolution_overrideable", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}, false},
+	{"_convolution", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}, false},
+	{"convolution_overrideable", convolution, {0, 1, 3, 4, 5, 6}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (self, weight, bias, padding, stride, dilation, groups). */
-	{"mkldnn_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}},
-	{"miopen_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"mkldnn_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}, false},
+	{"miopen_convolution", convolution, {0, 1, 4, 3, 5}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (self, weight, padding, stride, dilation, groups, …) [F]. */
-	{"cudnn_convolution", convolution, {0, 1, 3, 2, 4}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"cudnn_convolution", convolution, {0, 1, 3, 2, 4}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (self, weight, kernel_size, bias, stride, padding) [F]. */
-	{"_slow_conv2d_forward", convolution, {0, 1, 4, 5, 0}, {READS_2(0, 1), 0, traffic_convolution}},
+	{"_slow_conv2d_forward", convolution, {0, 1, 4, 5, 0}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (input, weight, …) [F for what is inside]. */
-	{"conv_transpose1d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
-	{"conv_transpose2d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
-	{"conv_transpose3d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+	{"conv_transpose1d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
+	{"conv_transpose2d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
+	{"conv_transpose3d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
 	/* (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask) [F]. */
-	{"convolution_backward", convolution_backward, {1, 2, 4, 5, 6, 7}, {READS_3(0, 1, 2), 0, traffic_gradients}},
+	{"convolution_backward", convolution_backward, {1, 2, 4, 5, 6, 7}, {READS_3(0, 1, 2), 0, traffic_gradients}, false},
 
-	FOREACH("add", READS_2(0, 1)), FOREACH("sub", READS_2(0, 1)), FOREACH("mul", READS_2(0, 1)), FOREACH("div", READS_2(0, 1)),
-	FOREACH("addcmul", READS_3(0, 1, 2)), FOREACH("addcdiv", READS_3(0, 1, 2)), FOREACH("lerp", READS_2(0, 1)),
-	FOREACH("sqrt", READS_1(0)), FOREACH("neg", READS_1(0)), FOREACH("exp", READS_1(0)),
-	{"_foreach_zero_", NULL, {0}, {0, WRITES(0), NULL}},
-	{"_foreach_copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}},
-	{"_foreach_norm", NULL, {0}, {READS_1(0), 0, NULL}},
+	FOREACH("add", READS_2(0, 1), false), FOREACH("sub", READS_2(0, 1), false), FOREACH("mul", READS_2(0, 1), false), FOREACH("div", READS_2(0, 1), false),
+	FOREACH("addcmul", READS_3(0, 1, 2), true), FOREACH("addcdiv", READS_3(0, 1, 2), true), FOREACH("lerp", READS_2(0, 1), true),
+	FOREACH("sqrt", READS_1(0), true), FOREACH("neg", READS_1(0), true), FOREACH("exp", READS_1(0), true),
+	{"_foreach_zero_", NULL, {0}, {0, WRITES(0), NULL}, false},
+	{"_foreach_copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}, false},
+	{"_foreach_norm", NULL, {0}, {READS_1(0), 0, NULL}, false},
 	/* (self[], grads[], exp_avgs[], exp_avg_sqs[], …) and (self[], grads[], momentum_buffers[], …). */
-	{"_fused_adam_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}},
-	{"_fused_adamw_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}},
-	{"_fused_sgd_", NULL, {0}, {READS_3(0, 1, 2), BIT(0) | BIT(2), NULL}},
+	{"_fused_adam_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}, false},
+	{"_fused_adamw_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}, false},
+	{"_fused_sgd_", NULL, {0}, {READS_3(0, 1, 2), BIT(0) | BIT(2), NULL}, false},
 
 	/* Recurrent layers in one operator: their matrix products. */
-	{"_cudnn_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}},
-	{"miopen_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}},
+	{"_cudnn_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}, false},
+	{"miopen_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}, false},
 	/* (input, w_ih, w_hh, …); backward the gradients of what is multiplied and of the weights. */
-	{"mkldnn_rnn_layer", weight_product, {0, 1, 2}, {READS_3(0, 1, 2), 0, NULL}},
-	{"mkldnn_rnn_layer_backward", weight_product, {0, 1, 2, 2}, {READS_3(0, 1, 2), 0, NULL}},
+	{"mkldnn_rnn_layer", weight_product, {0, 1, 2}, {READS_3(0, 1, 2), 0, NULL}, false},
+	{"mkldnn_rnn_layer_backward", weight_product, {0, 1, 2, 2}, {READS_3(0, 1, 2), 0, NULL}, false},
 
 	/* (self, weight, bias). */
-	{"mkldnn_linear", weight_product, {0, 1}, {READS_3(0, 1, 2), 0, traffic_linear}},
-	{"mkldnn::_linear_pointwise", fused_linear, {5}, {READS_2(0, 1), 0, NULL}},
+	{"mkldnn_linear", weight_product, {0, 1}, {READS_3(0, 1, 2), 0, traffic_linear}, false},
+	{"mkldnn::_linear_pointwise", fused_linear, {5}, {READS_2(0, 1), 0, NULL}, false},
 	/* (X, W, B, padding, stride, dilation, …); in place (other, X, W, B, padding, stride, dilation, …). */
-	{"mkldnn::_convolution_pointwise", fused_convolution, {12}, {READS_2(0, 1), 0, NULL}},
-	{"mkldnn::_convolution_pointwise_", convolution, {1, 2, 5, 4, 6}, {READS_2(1, 2), 0, traffic_convolution}},
-	{"mkldnn::_convolution_transpose_pointwise", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}},
+	{"mkldnn::_convolution_pointwise", fused_convolution, {12}, {READS_2(0, 1), 0, NULL}, false},
+	{"mkldnn::_convolution_pointwise_", convolution, {1, 2, 5, 4, 6}, {READS_2(1, 2), 0, traffic_convolution}, false},
+	{"mkldnn::_convolution_transpose_pointwise", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
 
 	/* (query, key, value, …), each (batch, heads, length, size): scores and weighted values [F]. */
-	{"_scaled_dot_product_flash_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_scaled_dot_product_flash_attention_for_cpu", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_scaled_dot_product_efficient_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_scaled_dot_product_cudnn_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_scaled_dot_product_fused_attention_overrideable", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_scaled_dot_product_flash_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_scaled_dot_product_flash_attention_for_cpu", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_scaled_dot_product_efficient_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_scaled_dot_product_cudnn_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_scaled_dot_product_fused_attention_overrideable", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	/* The same with (batch, length, heads, size), which flop_counter takes for the order above; no value when the
 	 * sequences are packed, whose lengths are then a tensor: argument 3, 4, or 6 backward. */
-	{"_flash_attention_forward", attention, {0, 2, 1, 1, 1, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}},
-	{"_efficient_attention_forward", attention, {0, 2, 1, 1, 1, 4}, {READS_3(0, 1, 2), WRITES(0), NULL}},
+	{"_flash_attention_forward", attention, {0, 2, 1, 1, 1, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
+	{"_efficient_attention_forward", attention, {0, 2, 1, 1, 1, 4}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	/* (grad_out, query, key, value, …): the scores once more, and the gradients of scores, values, queries, keys [F]. */
-	{"_scaled_dot_product_flash_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_scaled_dot_product_flash_attention_for_cpu_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_scaled_dot_product_efficient_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_scaled_dot_product_cudnn_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_scaled_dot_product_fused_attention_overrideable_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_flash_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
-	{"_efficient_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}},
+	{"_scaled_dot_product_flash_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_scaled_dot_product_flash_attention_for_cpu_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_scaled_dot_product_efficient_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_scaled_dot_product_cudnn_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_scaled_dot_product_fused_attention_overrideable_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_flash_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
+	{"_efficient_attention_backward", attention, {1, 2, 1, 3, 2, 6}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
 };
 const size_t operator_row_count = sizeof(operator_rows) / sizeof(operator_rows[0]);

@@ -34,6 +34,7 @@ struct operator_row {
 		uint16_t writes; /* results of the size and type of arguments */
 		operator_result *result;
 	} traffic;
+	bool only_work; /* tables of FLOPs leave it out, as torch.profiler's do */
 };
 extern const struct operator_row operator_rows[];
 extern const size_t operator_row_count;
