@@ -17,6 +17,7 @@ const PICTURES = [
 	["advice", "", "light"],
 	["timeline", "", "light"],
 	["operators", "", "light"],
+	["roofline", "?roof=60G,20G", "light"],
 	["memory", "", "dark"],
 	["modules", "", "light"],
 	["stacks", "", "dark"],

@@ -44,6 +44,9 @@ static const char *const asked[] = {
 	"views?parts=trace_events%2Clost_events%2Cprofiler_start_ts%2Cflags%2Cdevices%2Csteps%2Cgpus%2Ctensor_cores",
 	"views?parts=flags%2Csteps%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
 	"views?parts=flags%2Csteps%2Ctensor_cores%2Ckernels%2Ckernels_by_op",
+	"roofline?by=operator",
+	"roofline?by=shape",
+	"roofline?by=kernel",
 	"views?parts=memory",
 	"analyses/idle_time_breakdown",
 };

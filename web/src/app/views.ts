@@ -15,6 +15,7 @@ import { Memory } from "../views/memory";
 import { Modules } from "../views/modules";
 import { Operators } from "../views/operators";
 import { Overview } from "../views/overview";
+import { Roofline } from "../views/roofline";
 import { Source } from "../views/source";
 import { Stacks } from "../views/stacks";
 
@@ -67,6 +68,7 @@ export const views: View[] = [
 		steps: true,
 		hasData: (facts) => !!facts.events_by_kind.kernel,
 	},
+	{ id: "roofline", title: "Roofline", about: "How near operators are to what the machine can do", component: Roofline, steps: true },
 	{
 		id: "memory",
 		title: "Memory",

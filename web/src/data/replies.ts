@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replies that the views show; docs/openapi.yaml has them all. Times of tables are microseconds, those of places in
 // time are nanoseconds since the trace's origin. Types of rows that C declares are in tables.ts.
-import type { Block, Module, SourceFile } from "./tables";
+import type { Block, Module, RooflineRow, SourceFile } from "./tables";
 
 export type { Block, Module, ModuleCosts, SourceFile, SourceLine } from "./tables";
 
@@ -16,6 +16,29 @@ export interface Step {
 	cpu_exec: number;
 	other: number;
 	total: number;
+}
+
+/** What a processor can do at most. */
+export interface Roof {
+	name: string;
+	source: "unknown" | "measured" | "published" | "given";
+	/** FLOP/s by type. */
+	flops: Record<string, number>;
+	/** Bytes in use, and bytes a second; the fewest first. */
+	bandwidth: [bytes: number, perSecond: number][];
+	call_us: number;
+}
+
+export interface RooflineReply {
+	cpu: Roof;
+	gpu: Roof | null;
+	total_us: number;
+	known_us: number;
+	bounded_us: number;
+	roof_us: number;
+	has_shapes: boolean;
+	distinct: number;
+	rows: RooflineRow[];
 }
 
 /** What a step's time is divided into, as the text of `opstrobe views` shows it. */

@@ -34,6 +34,14 @@ export function formatCount(count: number): string {
 	return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+const SPEEDS = ["", "k", "M", "G", "T", "P"];
+
+/** A figure a second with the prefix that suits: 3.35e12 is "3.35 TB/s". */
+export function formatSpeed(perSecond: number, unit: string): string {
+	const power = Math.min(SPEEDS.length - 1, Math.max(0, Math.floor(Math.log10(perSecond || 1) / 3 + 1e-9)));
+	return `${Number((perSecond / 1000 ** power).toPrecision(3))}\u202f${SPEEDS[power]}${unit}`;
+}
+
 /** A share of 1 as a percentage with two decimals. */
 export function formatShare(share: number): string {
 	return `${(share * 100).toFixed(2)} %`;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { launch, Tab } from "./browser";
 import { recorded, Server, type Served, shared } from "./server";
 
-const VIEWS = ["overview", "advice", "operators", "kernels", "memory", "modules", "stacks", "source", "distributed", "analyses", "diff", "info"];
+const VIEWS = ["overview", "advice", "operators", "kernels", "roofline", "memory", "modules", "stacks", "source", "distributed", "analyses", "diff", "info"];
 
 let browser: Browser;
 let server: Server;
