@@ -64,7 +64,7 @@ static void functions_of_the_program_stay(void **state)
 	       {"/usr/lib/python3.11/contextlib.py(79): inner", "main.py(9): train"});
 }
 
-/* What calls two things that work, or works itself for more than a twentieth and 20 us, is no wrapper. */
+/* What calls two things that work, or works itself for more than a twentieth and 20 us, is not a wrapper. */
 static void functions_that_do_something_stay(void **state)
 {
 	(void)state;

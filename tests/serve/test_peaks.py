@@ -27,6 +27,6 @@ def test_one_peak():
     assert (counter["label"], device["device"]) == ("cpu memory", "cpu")
     assert device["peak"]["before_bytes"] > 0
     assert peak == device["peak"]["bytes"] == views["peaks"]["CPU"] == counter["max"] == max(piece["max"])
-    # It counts from the beginning, with what was there before the recording.
+    # It counts from the beginning, with memory from before the recording.
     before = [at for at, time in enumerate(piece["time_ns"]) if time == 0]
     assert before and piece["min"][before[0]] > 0
