@@ -46,8 +46,8 @@ uint16_t *ops_flops_formulas(const struct ops_trace *trace)
 }
 
 /* The table's row for an event, and the event's arguments; NULL if there is none, or the arguments make no sense. */
-static const struct operator_row *find_row(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers,
-                                           struct operator_call *ret_call)
+static const struct operator_row *flops_find_row(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers,
+                                                 struct operator_call *ret_call)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_input_cursor cursor;
@@ -77,7 +77,7 @@ static int64_t row_flops(const struct operator_row *row, const struct operator_c
 static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers)
 {
 	struct operator_call call;
-	const struct operator_row *row = find_row(trace, event, numbers, &call);
+	const struct operator_row *row = flops_find_row(trace, event, numbers, &call);
 
 	return row && !row->only_work ? row_flops(row, &call) : OPERATOR_UNKNOWN;
 }
@@ -106,7 +106,7 @@ int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event)
 bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers, struct ops_demand *ret_demand)
 {
 	struct operator_call call;
-	const struct operator_row *row = find_row(trace, event, numbers, &call);
+	const struct operator_row *row = flops_find_row(trace, event, numbers, &call);
 	struct ops_demand demand;
 
 	if (!row)

@@ -78,7 +78,7 @@ static int64_t integer_at(const struct operator_call *call, size_t i, int64_t de
 
 /* Elements of the broadcast result, and bytes of the largest type; of tensors without dimensions the type matters only if all
  * are such. */
-static int64_t broadcast_elements(const struct operator_call *call, size_t count, int64_t *ret_size)
+static int64_t traffic_broadcast_elements(const struct operator_call *call, size_t count, int64_t *ret_size)
 {
 	int64_t product = 1, size = 0, single = 0;
 	size_t dimensions = 0;
@@ -111,7 +111,7 @@ static int64_t broadcast_elements(const struct operator_call *call, size_t count
 
 int64_t traffic_broadcast(const struct operator_call *call, const uint8_t *where, int64_t flops)
 {
-	int64_t size, elements = broadcast_elements(call, where[2], &size);
+	int64_t size, elements = traffic_broadcast_elements(call, where[2], &size);
 
 	(void)flops;
 	return ops_product(elements, size);
@@ -122,7 +122,7 @@ int64_t traffic_truth(const struct operator_call *call, const uint8_t *where, in
 	int64_t size;
 
 	(void)flops;
-	return broadcast_elements(call, where[2], &size);
+	return traffic_broadcast_elements(call, where[2], &size);
 }
 
 int64_t traffic_mask(const struct operator_call *call, const uint8_t *where, int64_t flops)

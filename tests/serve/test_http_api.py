@@ -369,7 +369,10 @@ def test_a_collective_of_several_ranks(tmp_path):
         path = f"traces/{','.join(ids)}/timeline/collective"
         common = check(server.json(path), "/traces/{ids}/timeline/collective")
         assert common["name"] == "nccl:all_reduce"
-        assert [[place["start_ns"] for place in places] for places in common["calls"]] == [[2_000_000] * 2, [2_000_000] * 2]
+        assert [[place["start_ns"] for place in places] for places in common["calls"]] == [
+            [2_000_000] * 2,
+            [2_000_000] * 2,
+        ]
         assert [place["end_ns"] for place in common["calls"][1]] == [2_040_000, 2_500_000]
         host, kernel = common["calls"][0]
         assert server.json(path, row=host["row"]) == server.json(path, row=kernel["row"]) == common

@@ -36,7 +36,7 @@ struct maker {
 	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE unknown yet. NULL: not by shape */
 };
 
-static int64_t duration_of(const struct ops_events *events, size_t row)
+static int64_t roofline_duration(const struct ops_events *events, size_t row)
 {
 	int64_t ns = ops_difference(events->end_ns[row], events->start_ns[row]);
 
@@ -96,11 +96,11 @@ static uint32_t call_of_work(const struct maker *maker, size_t row)
 	return owner == OPS_NONE ? OPS_NONE : maker->call_of[owner];
 }
 
-static void add_work(struct maker *maker, uint32_t row)
+static void roofline_add_work(struct maker *maker, uint32_t row)
 {
 	struct ops_string name = ops_trace_string(maker->trace, maker->events->name[row]);
 	struct roofline *roofline = maker->roofline;
-	int64_t duration_ns = duration_of(maker->events, row);
+	int64_t duration_ns = roofline_duration(maker->events, row);
 	uint32_t at = call_of_work(maker, row);
 	struct roofline_call *call;
 
@@ -126,7 +126,7 @@ static void find_work(struct maker *maker)
 		uint32_t at = maker->call_of[row];
 
 		if (ops_kind_is_work(events->kind[row]))
-			add_work(maker, row);
+			roofline_add_work(maker, row);
 		else if (at != OPS_NONE && ops_kind_is_call(events->kind[row]) &&
 		         (ops_call_of(ops_trace_string(maker->trace, events->name[row])) & OPS_CALL_STARTS_WORK))
 			maker->roofline->calls.items[at].launches = true;
@@ -173,8 +173,8 @@ struct row_key {
 	uint32_t on_device;
 };
 
-static struct roofline_row *find_row(struct maker *maker, uint32_t name, const struct roofline_call *call, bool on_device,
-                                     enum roof_type type, uint8_t dtype)
+static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name, const struct roofline_call *call,
+                                              bool on_device, enum roof_type type, uint8_t dtype)
 {
 	struct roofline *roofline = maker->roofline;
 	struct row_key key = {name, OPS_NONE, (uint32_t)type << 8 | dtype, on_device};
@@ -207,7 +207,7 @@ struct part {
 	double share;
 };
 
-static bool add_part(struct maker *maker, uint32_t call_number, bool on_device, const struct part *part)
+static bool roofline_add_part(struct maker *maker, uint32_t call_number, bool on_device, const struct part *part)
 {
 	const struct roofline_call *call = &maker->roofline->calls.items[call_number];
 	const struct ops_demand *demand = &maker->demands[call_number];
@@ -217,7 +217,7 @@ static bool add_part(struct maker *maker, uint32_t call_number, bool on_device, 
 
 	if (on_device && type == ROOF_FLOAT32 && call->uses_tensor_cores)
 		type = ROOF_TFLOAT32;
-	row = find_row(maker, part->name, call, on_device, type, demand->dtype);
+	row = roofline_find_row(maker, part->name, call, on_device, type, demand->dtype);
 	if (!row)
 		return false;
 	compute_ns = roof_compute_ns(row->roof, type, (double)demand->flops) * part->share;
@@ -252,7 +252,7 @@ static bool has_launch_calls(const struct ops_events *events)
 	return false;
 }
 
-static bool sum_calls(struct maker *maker)
+static bool roofline_sum_calls(struct maker *maker)
 {
 	struct roofline *roofline = maker->roofline;
 	bool has_calls = has_launch_calls(maker->events), done = true;
@@ -261,9 +261,9 @@ static bool sum_calls(struct maker *maker)
 		const struct roofline_call *call = &roofline->calls.items[i];
 		struct part part = {.name = maker->events->name[call->row], .kernels = call->kernels, .share = 1};
 
-		part.time_ns = call->kernels ? call->device_ns : duration_of(maker->events, call->row);
+		part.time_ns = call->kernels ? call->device_ns : roofline_duration(maker->events, call->row);
 		if (call->kernels ? !call->transfers : ran_on_host(maker, call, has_calls))
-			done = add_part(maker, i, call->kernels > 0, &part);
+			done = roofline_add_part(maker, i, call->kernels > 0, &part);
 		if (!roofline->has_device_work)
 			roofline->known_ns = ops_sum(roofline->known_ns, part.time_ns);
 	}
@@ -279,12 +279,12 @@ static bool sum_kernels(struct maker *maker)
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		uint32_t at = ops_kind_is_work(events->kind[row]) ? call_of_work(maker, row) : OPS_NONE;
 		const struct roofline_call *call = at == OPS_NONE ? NULL : &maker->roofline->calls.items[at];
-		struct part part = {.name = events->name[row], .time_ns = duration_of(events, row), .kernels = 1};
+		struct part part = {.name = events->name[row], .time_ns = roofline_duration(events, row), .kernels = 1};
 
 		if (!call || call->transfers || call->device_ns <= 0)
 			continue;
 		part.share = (double)part.time_ns / (double)call->device_ns;
-		done = add_part(maker, at, true, &part);
+		done = roofline_add_part(maker, at, true, &part);
 	}
 	return done;
 }
@@ -304,7 +304,7 @@ static void sum_operators(struct maker *maker)
 		while (around != OPS_NONE && (events->kind[around] != OPS_EVENT_CPU_OP || ops_row_step(maker->trace, around, &step)))
 			around = events->parent[around];
 		if (around == OPS_NONE)
-			roofline->total_ns = ops_sum(roofline->total_ns, duration_of(events, row));
+			roofline->total_ns = ops_sum(roofline->total_ns, roofline_duration(events, row));
 	}
 }
 
@@ -387,7 +387,7 @@ enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *t
 		find_work(&maker);
 		if (!roofline->has_device_work)
 			sum_operators(&maker);
-		done = by == OPS_ROOFLINE_KERNEL ? sum_kernels(&maker) : sum_calls(&maker);
+		done = by == OPS_ROOFLINE_KERNEL ? sum_kernels(&maker) : roofline_sum_calls(&maker);
 	}
 	maker_release(&maker);
 	if (!done)

@@ -180,7 +180,7 @@ static void append_speed(struct ops_buffer *out, double per_second, const char *
 }
 
 /* Whether a row of that roof is of that type. */
-static bool has_type(const struct roofline *roofline, const struct roof *roof, enum roof_type type)
+static bool roofline_answers_has_type(const struct roofline *roofline, const struct roof *roof, enum roof_type type)
 {
 	for (size_t i = 0; i < roofline->rows.count; i++)
 		if (roofline->rows.items[i].roof == roof && !strcmp(roofline->rows.items[i].type, roof_type_name(type)))
@@ -194,7 +194,7 @@ static void append_roof(struct ops_buffer *out, const char *processor, const str
 
 	ops_buffer_printf(out, "Roof of the %s: %s%s%s\n", processor, roof->name, roof->name[0] ? ", " : "", sources[roof->source]);
 	for (int type = 0; type < ROOF_TYPE_COUNT; type++) {
-		if (roof->flops[type] <= 0 || !has_type(roofline, roof, (enum roof_type)type))
+		if (roof->flops[type] <= 0 || !roofline_answers_has_type(roofline, roof, (enum roof_type)type))
 			continue;
 		ops_buffer_append_text(out, "  ");
 		append_speed(out, roof->flops[type], "FLOP");
@@ -272,7 +272,7 @@ static void append_head(struct ops_buffer *out, const struct roofline *roofline)
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static void add_row(struct result_table *table, const struct roofline_row *row, bool ascii)
+static void roofline_answers_add_row(struct result_table *table, const struct roofline_row *row, bool ascii)
 {
 	struct answer_row answer = answer_of(row);
 	struct page page = {.ascii = ascii};
@@ -299,7 +299,7 @@ static bool write_table(const struct roofline *roofline, size_t rows, const stru
 	result_declare(&result.table, &table_operator_roofline,
 	               (roofline->by == OPS_ROOFLINE_SHAPE ? BY_SHAPE : 0) | (text && sums_of(roofline).time_ns > 0 ? FOR_TEXT : 0));
 	for (size_t i = 0; i < rows; i++)
-		add_row(&result.table, &roofline->rows.items[i], options->ascii);
+		roofline_answers_add_row(&result.table, &roofline->rows.items[i], options->ascii);
 	if (text)
 		append_head(out, roofline);
 	done = (text && !roofline->rows.count) || result_write(&result, options->format, out);
