@@ -222,9 +222,17 @@ test("what changed between two runs, module by module", async () => {
 	});
 });
 
-test("how far from the roof", () => {
+test("how far from the roof", async () => {
 	// 2 · 128 · 256 · 64 FLOPs in 296 µs are 14.17 GFLOP/s.
 	expect(said("roofline", "--roof", "100G,1T", base)).toMatch(/aten::addmm float32 CPU 8 2\.368 ms .* compute .* 14\.17 %/);
+	await ask("base", async ({ page }, click, view) => {
+		await click(view("Roofline"));
+		await click(page.getByLabel("Roof", { exact: true }));
+		await page.keyboard.type("100G,1T");
+		await page.keyboard.press("Enter");
+		await page.waitForFunction(() => document.querySelector(".grid-body [data-column=percent]")?.textContent === "14.17");
+		expect(cells((await readGrid(page, "Roofline")).rows, "aten::addmm").bound).toBe("compute");
+	});
 });
 
 test("what made this trace", async () => {
