@@ -39,6 +39,10 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 struct ops_flame_options {
 	size_t size;      /* sizeof(struct ops_flame_options) */
 	bool device_time; /* stacks with the time of the device work that they launched; default: CPU time */
+	/* Compares with this trace, in time per step of each: the picture is that of the trace, red where it takes longer than `base`
+	 * and blue where shorter; lines of collapsed stacks have the time of `base`, then that of the trace. Events outside of
+	 * steps are left out; traces without steps are compared by their totals. OPS_INVALID for speedscope's format. */
+	const struct ops_trace *base;
 };
 
 /* What was shortened in a file of collapsed stacks. */

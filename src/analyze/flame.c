@@ -208,5 +208,6 @@ void ops_flame_free(struct ops_flame *flame)
 		return;
 	ops_frames_release(&flame->frames);
 	OPS_ARRAY_RELEASE(&flame->self_ns);
+	OPS_ARRAY_RELEASE(&flame->base_ns);
 	ops_free(flame);
 }

@@ -16,6 +16,7 @@
 struct telling {
 	const struct ops_flame *flame;
 	int64_t *sums;    /* by chain: with all below */
+	int64_t *base_sums; /* those of the other trace of a difference; else 0 */
 	uint32_t *places; /* by chain: in the columns, OPS_NONE: left out */
 	uint32_t *names;  /* by name: its place in the list */
 	uint32_t *chains; /* those told, in order */
@@ -28,6 +29,17 @@ static int64_t flame_json_self_of(const struct ops_flame *flame, size_t chain)
 	return flame->self_ns.items[chain] > 0 ? flame->self_ns.items[chain] : 0;
 }
 
+static int64_t flame_json_base_of(const struct ops_flame *flame, size_t chain)
+{
+	return ops_flame_is_diff(flame) ? flame->base_ns.items[chain] : 0;
+}
+
+/* Frames with most are written. A caller has at least as much in both traces. */
+static int64_t flame_json_weight(const struct telling *t, size_t chain)
+{
+	return t->sums[chain] > t->base_sums[chain] ? t->sums[chain] : t->base_sums[chain];
+}
+
 /* What is called has a higher number than who calls it. */
 static void add_up(struct telling *t)
 {
@@ -36,6 +48,8 @@ static void add_up(struct telling *t)
 
 		t->sums[i] = ops_sum(t->sums[i], flame_json_self_of(t->flame, i));
 		t->sums[caller] = ops_sum(t->sums[caller], t->sums[i]);
+		t->base_sums[i] = ops_sum(t->base_sums[i], flame_json_base_of(t->flame, i));
+		t->base_sums[caller] = ops_sum(t->base_sums[caller], t->base_sums[i]);
 	}
 }
 
@@ -59,7 +73,8 @@ static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least
 	sorted = ops_realloc_array(NULL, chains, sizeof(*sorted));
 	if (!sorted)
 		return false;
-	memcpy(sorted, t->sums + 1, (chains - 1) * sizeof(*sorted));
+	for (size_t i = 1; i < chains; i++)
+		sorted[i - 1] = flame_json_weight(t, i);
 	qsort(sorted, chains - 1, sizeof(*sorted), flame_json_compare_sums);
 	if (sorted[limit - 1] > 0) {
 		*ret_least = sorted[limit - 1];
@@ -76,12 +91,14 @@ static void flame_json_choose(struct telling *t, int64_t least, size_t room)
 
 	t->places[0] = OPS_NONE;
 	for (size_t i = 1; i < chains; i++) {
+		int64_t weight = flame_json_weight(t, i);
+
 		t->places[i] = OPS_NONE;
-		if (t->sums[i] < least || (t->sums[i] == least && !room)) {
-			t->left_out += t->sums[i] > 0;
+		if (weight < least || (weight == least && !room)) {
+			t->left_out += weight > 0;
 			continue;
 		}
-		room -= t->sums[i] == least;
+		room -= weight == least;
 		t->places[i] = (uint32_t)t->count;
 		t->chains[t->count++] = (uint32_t)i;
 	}
@@ -93,10 +110,11 @@ static bool telling_init(struct telling *t, size_t limit)
 	int64_t least;
 
 	t->sums = ops_alloc_zeroed(chains + 1, sizeof(*t->sums));
+	t->base_sums = ops_alloc_zeroed(chains + 1, sizeof(*t->base_sums));
 	t->places = ops_realloc_array(NULL, chains + 1, sizeof(*t->places));
 	t->chains = ops_realloc_array(NULL, chains + 1, sizeof(*t->chains));
 	t->names = ops_realloc_array(NULL, names + 1, sizeof(*t->names));
-	if (!t->sums || !t->places || !t->chains || !t->names)
+	if (!t->sums || !t->base_sums || !t->places || !t->chains || !t->names)
 		return false;
 	memset(t->names, 0xff, (names + 1) * sizeof(*t->names));
 	add_up(t);
@@ -109,6 +127,7 @@ static bool telling_init(struct telling *t, size_t limit)
 static void telling_release(struct telling *t)
 {
 	ops_free(t->sums);
+	ops_free(t->base_sums);
 	ops_free(t->places);
 	ops_free(t->chains);
 	ops_free(t->names);
@@ -176,12 +195,18 @@ static void write_frames(struct telling *t, const char *metric, struct ops_json_
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "metric", metric);
 	ops_json_member(json, "total_ns", t->sums[0]);
+	if (ops_flame_is_diff(t->flame))
+		ops_json_member(json, "base_total_ns", t->base_sums[0]);
 	ops_json_member(json, "left_out", (int64_t)t->left_out);
 	flame_json_write_names(t, json);
 	WRITE_COLUMN("parent", parent_of(t, i));
 	WRITE_COLUMN("name", t->names[flame_json_name_of(t, i)]);
 	WRITE_COLUMN("self_ns", flame_json_self_of(t->flame, t->chains[i]));
 	WRITE_COLUMN("sum_ns", t->sums[t->chains[i]]);
+	if (ops_flame_is_diff(t->flame)) {
+		WRITE_COLUMN("base_self_ns", flame_json_base_of(t->flame, t->chains[i]));
+		WRITE_COLUMN("base_sum_ns", t->base_sums[t->chains[i]]);
+	}
 	ops_json_close(json, '}');
 }
 

@@ -13,6 +13,7 @@
 
 #include "options.h"
 #include "traces.h"
+#include "write.h"
 
 static const char usage[] =
 	"usage: opstrobe diff [options] BASE NEW\n"
@@ -25,10 +26,15 @@ static const char usage[] =
 	"  --format text|json|csv|markdown  default text\n"
 	"  --gate PERCENT                   increase of the step time that is allowed: 3% (default 0%)\n"
 	"  --exit-on-regression             exit with status 3 if there is a regression\n"
+	"  --flame FILE                     write the stacks of both, per step: .svg is a flame graph of\n"
+	"                                   NEW, red where it takes longer than BASE and blue where\n"
+	"                                   shorter; .folded has both times for flamegraph.pl\n"
+	"  --metric cpu|device              the time that stacks show; default cpu\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe diff --gate 3% --exit-on-regression main.json.gz branch.json.gz\n";
+	"  opstrobe diff --gate 3% --exit-on-regression main.json.gz branch.json.gz\n"
+	"  opstrobe diff --flame change.svg main.json.gz branch.json.gz\n";
 
 /* "3%" or "3". */
 static bool parse_gate(const char *text, double *ret_ratio)
@@ -44,7 +50,14 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	return true;
 }
 
-static int diff_compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression)
+/* What --flame and --metric say; no path: nothing is written. */
+struct flame_file {
+	const char *path;
+	bool device_time;
+};
+
+static int diff_compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression,
+                        struct flame_file flame)
 {
 	struct cli_traces base, experiment = {0};
 	struct ops_diff_verdict verdict;
@@ -62,6 +75,9 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	}
 	if (done && options->format == OPS_FORMAT_JSON)
 		putchar('\n');
+	if (done && flame.path)
+		done = cli_write_flame_diff("diff", base.workers[0].trace, experiment.workers[0].trace, flame.path,
+		                            flame.device_time);
 	cli_traces_release(&base);
 	cli_traces_release(&experiment);
 	if (!done)
@@ -71,19 +87,25 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 
 int cli_diff(char **arguments)
 {
-	const char *format = "text", *gate = "0%", *paths[2];
+	static const char *const metrics[] = {"cpu", "device", NULL};
+	const char *format = "text", *gate = "0%", *metric_name = "cpu", *paths[2];
+	struct flame_file flame = {0};
 	bool exit_on_regression = false, help;
-	const struct cli_option options[] = {{"--format", &format, NULL}, {"--gate", &gate, NULL},
+	const struct cli_option options[] = {{"--format", &format, NULL},     {"--gate", &gate, NULL},
+	                                     {"--flame", &flame.path, NULL}, {"--metric", &metric_name, NULL},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
-	int chosen, status = cli_parse(arguments, options, usage, paths, 2, &help);
+	int chosen, metric, status = cli_parse(arguments, options, usage, paths, 2, &help);
 
 	if (status || help)
 		return status;
 	chosen = cli_choice("diff", "format", format, cli_formats);
-	if (chosen < 0 || !parse_gate(gate, &how.gate_ratio))
+	metric = cli_choice("diff", "metric", metric_name, metrics);
+	if (chosen < 0 || metric < 0 || !parse_gate(gate, &how.gate_ratio) ||
+	    (flame.path && !cli_can_write_flame_diff("diff", flame.path, paths, 2)))
 		return CLI_EXIT_USAGE;
+	flame.device_time = metric == 1;
 	how.format = (enum ops_format)chosen;
 	how.columns = cli_columns();
-	return diff_compare(paths, &how, exit_on_regression);
+	return diff_compare(paths, &how, exit_on_regression, flame);
 }

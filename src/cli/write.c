@@ -25,16 +25,18 @@ static const struct {
 	{".json.gz", FORM_JSON},           {".pftrace", FORM_PFTRACE}, {".pftrace.gz", FORM_PFTRACE},
 };
 
+static bool write_ends_with(const char *path, const char *suffix)
+{
+	size_t size = strlen(path), suffix_size = strlen(suffix);
+
+	return size > suffix_size && !strcmp(path + size - suffix_size, suffix);
+}
+
 static enum form form_of(const char *path)
 {
-	size_t size = strlen(path);
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		size_t suffix_size = strlen(forms[i].suffix);
-
-		if (size > suffix_size && !strcmp(path + size - suffix_size, forms[i].suffix))
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (write_ends_with(path, forms[i].suffix))
 			return forms[i].form;
-	}
 	return FORM_NONE;
 }
 
@@ -71,12 +73,11 @@ void cli_report_written(const char *path, size_t events, size_t total)
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, bool device_time,
+static enum ops_code write_stacks(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
                                   struct ops_error *error)
 {
-	const struct ops_flame_options options = {.size = sizeof(options), .device_time = device_time};
 	struct ops_flame_cut cut = {0};
-	enum ops_code code = ops_write_flame(trace, path, &options, &cut, error);
+	enum ops_code code = ops_write_flame(trace, path, options, &cut, error);
 
 	if (cut.stacks)
 		cli_log("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
@@ -84,17 +85,41 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	return code;
 }
 
+bool cli_can_write_flame_diff(const char *command, const char *path, const char *const *inputs, size_t count)
+{
+	if (form_of(path) == FORM_STACKS && !write_ends_with(path, ".speedscope.json"))
+		return cli_can_write(command, path, inputs, count);
+	cli_log("opstrobe %s: invalid file name '%s': a flame graph of two traces ends in .svg, .folded, .collapsed or .txt\n",
+	        command, path);
+	return false;
+}
+
+bool cli_write_flame_diff(const char *command, const struct ops_trace *base, const struct ops_trace *trace, const char *path,
+                          bool device_time)
+{
+	const struct ops_flame_options options = {.size = sizeof(options), .device_time = device_time, .base = base};
+	struct ops_error error;
+	enum ops_code code = write_stacks(trace, path, &options, &error);
+
+	if (code)
+		cli_log("opstrobe %s: %s\n", command, error.text);
+	else
+		cli_log("opstrobe: wrote %s\n", path);
+	return !code;
+}
+
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time)
 {
 	struct ops_chrome_json_options json = {.size = sizeof(json), .progress = cli_interrupted};
 	struct ops_pftrace_options pftrace = {.size = sizeof(pftrace), .progress = cli_interrupted};
+	const struct ops_flame_options flame = {.size = sizeof(flame), .device_time = device_time};
 	enum form form = form_of(path);
 	struct ops_error error;
 	enum ops_code code;
 
 	cli_interrupt_begin();
 	if (form == FORM_STACKS)
-		code = write_stacks(trace, path, device_time, &error);
+		code = write_stacks(trace, path, &flame, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

@@ -19,6 +19,11 @@
 
 /* False, after saying why. Ctrl-C leaves no half of a file. */
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time);
+/* The stacks of both, per step; false, after saying why. Says what was written. */
+bool cli_write_flame_diff(const char *command, const struct ops_trace *base, const struct ops_trace *trace, const char *path,
+                          bool device_time);
+/* Whether that can write a file of this name that is none of the `count` inputs; prints why, if not. */
+bool cli_can_write_flame_diff(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Whether a name has a suffix of a known format and is none of the `count` inputs; prints why, if not. */
 bool cli_can_write(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Prints to standard error what a file that was just written holds of the `total` events. */

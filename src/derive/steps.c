@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "trace/derived.h"
 #include "trace/names.h"
@@ -316,6 +317,23 @@ static void derive_steps(const struct ops_trace *trace, struct ops_derived_objec
 const struct ops_steps *ops_steps_of(const struct ops_trace *trace)
 {
 	return ops_trace_derive(trace, OPS_DERIVED_STEPS, derive_steps);
+}
+
+uint32_t ops_steps_at(const struct ops_steps *steps, int64_t time_ns)
+{
+	size_t low = 0;
+
+	OPS_LOWER_BOUND(low, steps->list.count, mid, steps->list.items[mid].start_ns <= time_ns);
+	return low && time_ns < steps->list.items[low - 1].end_ns ? (uint32_t)(low - 1) : OPS_NONE;
+}
+
+size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < steps->list.count; i++)
+		count += steps->list.items[i].track == track;
+	return count;
 }
 
 const char *ops_steps_source_name(enum ops_steps_source source)

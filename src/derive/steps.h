@@ -40,6 +40,10 @@ struct ops_steps {
 
 /* The steps of a trace: those marked by rows, or else derived for each process. Kept with the trace; NULL when memory is out. */
 const struct ops_steps *ops_steps_of(const struct ops_trace *trace);
+/* The step that a moment is in: an index, or OPS_NONE. */
+uint32_t ops_steps_at(const struct ops_steps *steps, int64_t time_ns);
+/* How many are of a thread. */
+size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track);
 /* "marks", "optimizer", "batches" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
 

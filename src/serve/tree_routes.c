@@ -14,10 +14,22 @@
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+/* The parameters `metric` and `frames`. */
+static enum ops_code read_stack_query(const struct request *request, enum ops_stack_metric *ret_metric, int64_t *frames,
+                                      struct ops_error *error)
 {
 	const struct ops_string *name = query_find(&request->query, "metric");
-	enum ops_stack_metric metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, frames, error);
+
+	*ret_metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	if (!code && name && !*ret_metric && strcmp(name->bytes, "self_cpu") != 0)
+		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
+	return code;
+}
+
+static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	enum ops_stack_metric metric;
 	const struct ops_trace *trace = request_trace(request, 0);
 	struct ops_event_list events = {0};
 	struct ops_rows rows;
@@ -25,10 +37,8 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 	const struct ops_string *backward = query_find(&request->query, "backward");
 	bool as_run = backward && !strcmp(backward->bytes, "as_run");
 	int64_t frames = 20000;
-	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, &frames, error);
+	enum ops_code code = read_stack_query(request, &metric, &frames, error);
 
-	if (!code && name && !metric && strcmp(name->bytes, "self_cpu") != 0)
-		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
 	if (!code && backward && !as_run && strcmp(backward->bytes, "under_forward") != 0)
 		code = ops_fault(error, OPS_INVALID, "'backward' is under_forward or as_run");
 	if (!code)
@@ -40,6 +50,24 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
 	ops_event_list_release(&events);
+	return code;
+}
+
+/* The flame graphs of a step of both traces. */
+static enum ops_code answer_stacks_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	enum ops_stack_metric metric;
+	struct ops_flame *flame = NULL;
+	int64_t frames = 20000;
+	enum ops_code code = read_stack_query(request, &metric, &frames, error);
+
+	if (!code && request->trace_count != 2)
+		code = ops_fault(error, OPS_INVALID, "'base' is missing");
+	if (!code)
+		code = ops_flame_diff_new(request_trace(request, 1), request_trace(request, 0), metric, &flame, error);
+	if (!code)
+		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
+	ops_flame_free(flame);
 	return code;
 }
 
@@ -151,6 +179,8 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 
 const struct route tree_routes[] = {
 	{.path = "traces/{id}/stacks", .parameters = "metric,backward,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/stacks/diff", .parameters = "base,metric,frames", .answer = answer_stacks_diff, .slow = true,
+	 .by_steps = true},
 	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/memory", .parameters = "top,steps,from,to,at", .answer = answer_memory, .slow = true},
 	{.path = "traces/{id}/memory/curve", .parameters = "device,steps,from,to,points", .answer = answer_curve, .slow = true},

@@ -5,6 +5,8 @@
  *
  *     train.py(3):_main;train.py(9):_step;aten::mm 25130
  *
+ * Of a difference, a line has two times, that of the base and that of the other trace, as difffolded.pl writes it.
+ *
  * What would break a line up is spelled as torch does it: '_' for a space, a semicolon, a control character. Bytes that are
  * no UTF-8 become \xff.
  *
@@ -52,6 +54,7 @@ static void spell(struct ops_buffer *out, struct ops_string name)
 struct spelled {
 	struct ops_frames frames;
 	int64_t *self_ns;     /* by chain */
+	int64_t *base_ns;     /* likewise; all 0 unless the flame is a difference */
 	uint32_t *names;      /* by name of the flame: the spelled one, OPS_NONE before it is met */
 	uint32_t *chains;     /* by chain of the flame */
 	uint32_t *depths;     /* by chain of the flame: its frames */
@@ -66,9 +69,16 @@ static void spelled_release(struct spelled *s)
 	ops_frames_release(&s->frames);
 	ops_buffer_release(&s->text);
 	ops_free(s->self_ns);
+	ops_free(s->base_ns);
 	ops_free(s->names);
 	ops_free(s->chains);
 	ops_free(s->depths);
+}
+
+/* Whether a chain has self time. */
+static bool collapsed_is_line(const struct spelled *s, size_t chain)
+{
+	return s->self_ns[chain] > 0 || s->base_ns[chain] > 0;
 }
 
 /* OPS_NONE when memory is out. */
@@ -102,10 +112,11 @@ static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
 	bool ok;
 
 	s->self_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->self_ns)); /* a chain of the flame adds two at most */
+	s->base_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->base_ns));
 	s->names = ops_realloc_array(NULL, names + 1, sizeof(*s->names));
 	s->chains = ops_alloc_zeroed(count, sizeof(*s->chains));
 	s->depths = ops_alloc_zeroed(count, sizeof(*s->depths));
-	ok = ops_frames_init(&s->frames, flame->frames.trace) && s->self_ns && s->names && s->chains && s->depths;
+	ok = ops_frames_init(&s->frames, flame->frames.trace) && s->self_ns && s->base_ns && s->names && s->chains && s->depths;
 	if (ok) {
 		memset(s->names, 0xff, (names + 1) * sizeof(*s->names));
 		s->truncated = ops_frames_name(&s->frames, (struct ops_string){"[truncated]", 11});
@@ -119,7 +130,9 @@ static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
 		ok = s->chains[i] != OPS_NONE;
 		if (ok)
 			s->self_ns[s->chains[i]] = ops_sum(s->self_ns[s->chains[i]], flame->self_ns.items[i]);
-		s->cut += ok && flame->self_ns.items[i] > 0 && s->depths[i] > s->limit + 1;
+		if (ok && ops_flame_is_diff(flame))
+			s->base_ns[s->chains[i]] = ops_sum(s->base_ns[s->chains[i]], flame->base_ns.items[i]);
+		s->cut += ok && collapsed_is_line(s, s->chains[i]) && s->depths[i] > s->limit + 1;
 	}
 	return ok;
 }
@@ -133,7 +146,7 @@ static uint64_t frames_of_lines(const struct spelled *s, uint32_t *depths)
 	depths[0] = 0;
 	for (size_t i = 1; i < s->frames.frames.count; i++) {
 		depths[i] = depths[frames[i].caller] + 1;
-		sum += s->self_ns[i] > 0 ? depths[i] : 0;
+		sum += collapsed_is_line(s, i) ? depths[i] : 0;
 	}
 	return sum;
 }
@@ -189,9 +202,9 @@ bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, str
 
 	*cut = (struct ops_flame_cut){s.cut, s.limit};
 	for (size_t i = 1; ok && i < s.frames.frames.count; i++) {
-		char number[24] = " ", *end;
+		char numbers[48] = " ", *end = numbers + 1;
 
-		if (s.self_ns[i] <= 0)
+		if (!collapsed_is_line(&s, i))
 			continue;
 		ok = list_names(&s.frames, (uint32_t)i, &names);
 		for (size_t n = 0; ok && n < names.count; n++) {
@@ -200,9 +213,13 @@ bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, str
 			ops_sink_write(sink, ";", n > 0);
 			ops_sink_write(sink, text.bytes, text.size);
 		}
-		end = ops_json_int_to(number + 1, s.self_ns[i]);
+		if (ops_flame_is_diff(flame)) {
+			end = ops_json_int_to(end, s.base_ns[i]);
+			*end++ = ' ';
+		}
+		end = ops_json_int_to(end, s.self_ns[i] > 0 ? s.self_ns[i] : 0);
 		*end++ = '\n';
-		ops_sink_write(sink, number, (size_t)(end - number));
+		ops_sink_write(sink, numbers, (size_t)(end - numbers));
 	}
 	OPS_ARRAY_RELEASE(&names);
 	spelled_release(&s);

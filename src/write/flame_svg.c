@@ -24,6 +24,7 @@
 
 struct box {
 	int64_t total_ns;
+	int64_t base_ns; /* of a difference: the same of the other trace */
 	int64_t left_ns;
 	int64_t next_ns; /* where the next callee begins */
 	uint32_t depth;
@@ -61,6 +62,10 @@ static void flame_svg_lay_out(struct picture *picture)
 		if (self_ns > 0)
 			boxes[i].total_ns = ops_sum(boxes[i].total_ns, self_ns);
 		boxes[frames[i].caller].total_ns = ops_sum(boxes[frames[i].caller].total_ns, boxes[i].total_ns);
+		if (ops_flame_is_diff(picture->flame)) {
+			boxes[i].base_ns = ops_sum(boxes[i].base_ns, picture->flame->base_ns.items[i]);
+			boxes[frames[i].caller].base_ns = ops_sum(boxes[frames[i].caller].base_ns, boxes[i].base_ns);
+		}
 	}
 	for (size_t i = 1; i < count; i++) {
 		struct box *caller = &boxes[frames[i].caller];
@@ -91,6 +96,19 @@ static char flame_svg_class_of(struct ops_string name, bool is_python)
 	return 'o';
 }
 
+/* Both times, and the colour: red for more self time, blue for less. */
+static void put_change(struct picture *picture, size_t chain)
+{
+	const struct box *box = &picture->boxes[chain], *whole = &picture->boxes[0];
+	int64_t self_ns = picture->flame->self_ns.items[chain], base_ns = picture->flame->base_ns.items[chain];
+	double shade = ops_flame_shade(base_ns, self_ns, whole->total_ns > whole->base_ns ? whole->total_ns : whole->base_ns);
+	int pale = 245 - (int)(165 * (shade < 0 ? -shade : shade));
+
+	ops_buffer_printf(&picture->text, " (%.3f → %.3f ms, self %.3f → %.3f ms)</title><rect fill=\"rgb(%d,%d,%d)\"",
+	                  (double)box->base_ns / 1e6, (double)box->total_ns / 1e6, (double)base_ns / 1e6, (double)self_ns / 1e6,
+	                  shade < 0 ? pale : 245, pale, shade > 0 ? pale : 245);
+}
+
 static void put_box(struct picture *picture, size_t chain)
 {
 	const struct box *box = &picture->boxes[chain];
@@ -103,10 +121,13 @@ static void put_box(struct picture *picture, size_t chain)
 
 	ops_buffer_append_text(&picture->text, "<g><title>");
 	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
-	ops_buffer_printf(&picture->text,
-	                  " (%.3f ms, %.2f %%)</title><rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
-	                  (double)box->total_ns / 1e6, (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
-	                  flame_svg_class_of(name, is_python), x, y, width, ROW - 1);
+	if (ops_flame_is_diff(picture->flame))
+		put_change(picture, chain);
+	else
+		ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\"", (double)box->total_ns / 1e6,
+		                  (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,
+		                  flame_svg_class_of(name, is_python));
+	ops_buffer_printf(&picture->text, " x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", x, y, width, ROW - 1);
 	if (letters > 3) {
 		ops_buffer_printf(&picture->text, "<text x=\"%.1f\" y=\"%u\">", x + 3, y + 12);
 		ops_markup_append(&picture->text, function.name.bytes, function.name.size,
@@ -124,9 +145,16 @@ static void flame_svg_put_head(struct picture *picture)
 	                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" viewBox=\"0 0 %.0f %u\">\n"
 	                  "<style>text{font:11px monospace;fill:#111}rect{stroke:#fff;stroke-width:.5}.p{fill:#f6b26b}"
 	                  ".c{fill:#ffe08a}.m{fill:#b6d7a8}.o{fill:#8fb8de}g:hover rect{stroke:#111}</style>\n"
-	                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-	                  "<text x=\"%.0f\" y=\"18\">%.3f ms</text>",
-	                  WIDTH, height, WIDTH, height, MARGIN, (double)picture->boxes[0].total_ns / 1e6);
+	                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+	                  WIDTH, height, WIDTH, height);
+	if (ops_flame_is_diff(picture->flame)) {
+		ops_buffer_printf(&picture->text,
+		                  "<text x=\"%.0f\" y=\"18\">per step: %.3f → %.3f ms; red: more self time, blue: less</text>\n",
+		                  MARGIN, (double)picture->boxes[0].base_ns / 1e6, (double)picture->boxes[0].total_ns / 1e6);
+		return;
+	}
+	ops_buffer_printf(&picture->text, "<text x=\"%.0f\" y=\"18\">%.3f ms</text>", MARGIN,
+	                  (double)picture->boxes[0].total_ns / 1e6);
 	ops_buffer_printf(&picture->text, "<g transform=\"translate(%.0f 8)\">", WIDTH - 420);
 	for (int i = 0; i < 4; i++)
 		ops_buffer_printf(&picture->text,

@@ -111,6 +111,23 @@ def test_text_and_csv_say_so(opstrobe, traces):
     assert {"in the steps", "module", "kernel"} <= {each["view"] for each in rows}
 
 
+@pytest.mark.parametrize("metric", ["cpu", "device"])
+def test_each_stack_takes_as_long(opstrobe, traces, tmp_path, metric):
+    done = opstrobe("diff", *traces, "--flame", "change.folded", "--metric", metric)
+    assert "wrote change.folded" in done.stderr
+    lines = [line.rsplit(" ", 2) for line in (tmp_path / "change.folded").read_text().splitlines()]
+    assert lines and all(before == now != "0" for _, before, now in lines)
+    opstrobe("diff", *traces, "--flame", "change.svg")
+    assert (tmp_path / "change.svg").read_text().startswith("<svg")
+
+
+def test_a_flame_graph_of_another_format_is_refused(opstrobe, traces):
+    for name in ("change.speedscope.json", "change.json", "change"):
+        done = opstrobe("diff", *traces, "--flame", name)
+        assert done.returncode == 2
+        assert f"invalid file name '{name}'" in done.stderr
+
+
 def test_a_change_is_seen(opstrobe, tmp_path):
     for name, slower in (("a.json", 0), ("b.json", 150)):
         rows = [each for i in range(3) for each in step(i, True)]

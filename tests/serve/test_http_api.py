@@ -431,6 +431,22 @@ def test_stacks_are_a_tree(server, traces):
         assert sorted(some["sum_ns"], reverse=True) == sorted(whole["sum_ns"], reverse=True)[:10]
 
 
+def test_stacks_of_two_traces(server, recorded, traces):
+    other = next(trace for trace in traces if trace["id"] != recorded["id"])
+    path = f"traces/{recorded['id']}/stacks/diff"
+    for metric in "self_cpu", "self_device":
+        diff = check(server.json(path, base=other["id"], metric=metric), "/traces/{id}/stacks/diff")
+        swapped = server.json(f"traces/{other['id']}/stacks/diff", base=recorded["id"], metric=metric)
+        assert (diff["total_ns"], diff["base_total_ns"]) == (swapped["base_total_ns"], swapped["total_ns"])
+        assert sum(diff["self_ns"]) == diff["total_ns"] and sum(diff["base_self_ns"]) == diff["base_total_ns"]
+        assert sorted(zip(diff["sum_ns"], diff["base_sum_ns"])) == sorted(
+            zip(swapped["base_sum_ns"], swapped["sum_ns"])
+        )
+    same = server.json(path, base=recorded["id"])
+    assert same["self_ns"] == same["base_self_ns"] and same["total_ns"] > 0
+    assert server.api(path).status == 400
+
+
 def test_memory_over_time(server, recorded):
     base = f"traces/{recorded['id']}/memory"
     memory = check(server.json(base), "/traces/{id}/memory")

@@ -432,6 +432,74 @@ static void survives_failing_allocations(void **state)
 	ops_trace_unref(work.trace);
 }
 
+/* Steps of 100 ns after `before` ns of setup, in each a call of C whose address no other process has, with `inner_ns` in it. */
+static struct ops_trace *steps_of(int count, int64_t before_ns, int64_t inner_ns)
+{
+	struct ops_builder *b = scene_open();
+
+	scene_op(b, 0, "setup", 0, before_ns);
+	for (int i = 0; i < count; i++) {
+		int64_t at = before_ns + 10 + i * 200;
+		char name[64];
+
+		snprintf(name, sizeof(name), "<built-in method f of object at 0x7f%d%d0a>", count, (int)inner_ns);
+		scene_range(b, 0, "ProfilerStep#3", at, at + 100);
+		scene_op(b, 0, name, at + 10, at + 90);
+		scene_op(b, 0, "inner", at + 20, at + 20 + inner_ns);
+	}
+	return scene_close(b);
+}
+
+static void assert_diff(struct ops_trace *base, struct ops_trace *trace, const char *expected)
+{
+	const struct ops_flame_options options = {.size = sizeof(options), .base = base};
+
+	assert_int_equal(ops_write_flame(trace, "diff.folded", &options, NULL, NULL), OPS_OK);
+	assert_file("diff.folded", expected);
+}
+
+static void two_traces_per_step(void **state)
+{
+	struct ops_trace *two = steps_of(2, 5000, 30), *five = steps_of(5, 900, 30), *slow = steps_of(3, 10, 50);
+	struct ops_flame_options options = {.size = sizeof(options), .base = two};
+	struct ops_buffer svg;
+
+	(void)state;
+	assert_diff(two, five, "ProfilerStep* 20 20\n"
+	                       "ProfilerStep*;<built-in_method_f_of_object> 50 50\n"
+	                       "ProfilerStep*;<built-in_method_f_of_object>;inner 30 30\n");
+	assert_diff(five, slow, "ProfilerStep* 20 20\n"
+	                        "ProfilerStep*;<built-in_method_f_of_object> 50 30\n"
+	                        "ProfilerStep*;<built-in_method_f_of_object>;inner 30 50\n");
+	assert_int_equal(ops_write_flame(slow, "diff.svg", &options, NULL, NULL), OPS_OK);
+	svg = read_whole("diff.svg");
+	assert_non_null(strstr(svg.bytes, "inner (0.000 → 0.000 ms, self 0.000 → 0.000 ms)</title><rect fill=\"rgb(245,80,80)\""));
+	assert_non_null(strstr(svg.bytes, "<rect fill=\"rgb(80,80,245)\""));
+	assert_non_null(strstr(svg.bytes, "<rect fill=\"rgb(245,245,245)\""));
+	ops_buffer_release(&svg);
+	assert_int_equal(ops_write_flame(slow, "diff.speedscope.json", &options, NULL, NULL), OPS_INVALID);
+	ops_trace_unref(two);
+	ops_trace_unref(five);
+	ops_trace_unref(slow);
+}
+
+/* Frames that only one of the two has. */
+static void frames_that_came_and_went(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_trace *base, *trace;
+
+	(void)state;
+	scene_op(b, 0, "old", 0, 10);
+	base = scene_close(b);
+	b = scene_open();
+	scene_op(b, 0, "new", 0, 7);
+	trace = scene_close(b);
+	assert_diff(base, trace, "old 10 0\nnew 0 7\n");
+	ops_trace_unref(base);
+	ops_trace_unref(trace);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
 int main(void)
@@ -447,6 +515,8 @@ int main(void)
 		IN_FOLDER(deep_stacks_are_cut_and_counted),
 		IN_FOLDER(many_deep_stacks_are_cut_further),
 		IN_FOLDER(picture),
+		IN_FOLDER(two_traces_per_step),
+		IN_FOLDER(frames_that_came_and_went),
 		IN_FOLDER(the_old_file_stays),
 		IN_FOLDER(survives_failing_allocations),
 	};

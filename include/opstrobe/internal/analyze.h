@@ -235,8 +235,12 @@ enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stac
 enum ops_code ops_flame_new_as_run(const struct ops_trace *trace, const struct ops_stacks *stacks,
                                    const struct ops_rows *rows, enum ops_stack_metric metric, struct ops_flame **ret_flame,
                                    struct ops_error *error);
+/* The flame graphs of two traces as one: the time of a step of `experiment`, and that of `base`. Events outside of
+ * steps are left out; traces without steps are compared by their totals. `experiment` has to outlive it. */
+enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment, enum ops_stack_metric metric,
+                                 struct ops_flame **ret_flame, struct ops_error *error);
 void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
-/* The tree of its frames as JSON (docs/openapi.yaml, Stacks), at most `limit` of them (0: all), those with most time. Freed
+/* The tree of its frames as JSON (docs/openapi.yaml, Stacks; of a difference, StacksDiff), at most `limit` of them (0: all), those with most time. Freed
  * with ops_free. */
 enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
                              size_t *ret_size, struct ops_error *error);

@@ -514,12 +514,7 @@ static void view_diff_judge(struct view_diff *diff, const struct ops_diff_option
 /* Steps of the thread that has them: what is in the steps, and the list of the root, is theirs. */
 static size_t count_steps(const struct ops_views *views)
 {
-	uint32_t track = main_track(views);
-	size_t count = 0;
-
-	for (size_t i = 0; i < views->host_steps->list.count; i++)
-		count += views->host_steps->list.items[i].track == track;
-	return count;
+	return ops_steps_of_track(views->host_steps, main_track(views));
 }
 
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,

@@ -117,11 +117,7 @@ uint32_t view_diff_step_at(const struct view_diff_tree *tree, int64_t start_ns)
 
 uint32_t view_diff_host_step(const struct view_diff_tree *tree, int64_t start_ns)
 {
-	const struct ops_steps *steps = tree->views->host_steps;
-	size_t low = 0;
-
-	OPS_LOWER_BOUND(low, steps->list.count, mid, steps->list.items[mid].start_ns <= start_ns);
-	return low && start_ns < steps->list.items[low - 1].end_ns ? (uint32_t)(low - 1) : OPS_NONE;
+	return ops_steps_at(tree->views->host_steps, start_ns);
 }
 
 bool view_diff_counts(const struct view_diff_tree *tree, int64_t start_ns)

@@ -21,7 +21,7 @@ static inline uint64_t view_operations_pair(uint32_t high, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
-/* By collective, the text among `texts` that tells which operation of its name it is. False when memory is out. */
+/* By collective, the text among `texts` that identifies the operation. False when memory is out. */
 bool view_operations_make_keys(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_keys);
 /* The operation of each of a worker's collectives. False when memory is out. */
 bool view_operations_number(struct view_operations *operations, const struct ops_intern *texts, const uint32_t *keys,

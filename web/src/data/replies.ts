@@ -279,6 +279,13 @@ export interface StacksReply {
 	sum_ns: number[];
 }
 
+/** Of a step of one trace and of another. */
+export interface StacksDiffReply extends StacksReply {
+	base_total_ns: number;
+	base_self_ns: number[];
+	base_sum_ns: number[];
+}
+
 export interface ModulesReply {
 	modules: Module[];
 	classes: Module[];

@@ -54,7 +54,7 @@ export function alignAtFirst(timelines: readonly TimelineReply[]): Align {
 	return commonSteps(timelines).length > 0 ? "step" : "start";
 }
 
-/** What is offered. That there is a collective operation which all have is known when it is asked for. */
+/** What is offered. Whether all have a collective operation in common is known later. */
 export function alignsOf(source: DataSource, timelines: readonly TimelineReply[]): Align[] {
 	const has: Record<Align, boolean> = {
 		clock: clockShifts(timelines) !== undefined,
@@ -100,7 +100,7 @@ export function chooseStep(state: TimelineState, step: CommonStep | undefined): 
 	state.range.value = step && stepSpan(state, step);
 }
 
-/** Lays the parts anew. What is selected moves with its part; the window stays. */
+/** Moves the parts. What is selected moves with its part; the window stays. */
 export function shiftParts(state: TimelineState, shifts: readonly number[]): void {
 	const before = state.shifts.value;
 	if (shifts.every((shift, i) => shift === before[i])) return;

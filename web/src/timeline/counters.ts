@@ -24,7 +24,7 @@ export function formatCounter(counter: Counter, value: number): string {
 	return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }
 
-/** Paints one, in the times of its part, and tells which pieces it looked at. */
+/** Paints one, in the times of its part, and returns the pieces it looked at. */
 export function paintCounter(
 	context: CanvasRenderingContext2D,
 	state: TimelineState,

@@ -37,7 +37,7 @@ export class Geometry {
 		this.bodyTop = this.pinnedTop + Math.min(layout.pinnedHeight, (height - this.pinnedTop) / 2);
 	}
 
-	/** For the own times of a part, whose are so much later here. */
+	/** In the times of a part, which are later here by `shift`. */
 	of(shift: number): Geometry {
 		if (shift === 0) return this;
 		const { span, width, height, layout, scrollTop } = this;

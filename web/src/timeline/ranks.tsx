@@ -93,7 +93,7 @@ async function showLate(source: DataSource, run: readonly TraceEntry[]): Promise
 	const wait = found?.wait.all ?? {};
 	const workers = found?.workers ?? [];
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
-	// Where none is late, the one that waits least stands for it.
+	// Where none is late, the one that waits least.
 	const late = traceOf(lateRank(wait, workers, 0)?.worker) ?? run[0]!;
 	const early = traceOf(earlyRank(wait, workers)) ?? run.find((each) => each !== late);
 	go("timeline", late.id, { with: early?.id });

@@ -195,7 +195,7 @@ function withWrappersFolded(timeline: TimelineReply): TimelineReply {
 	return { ...timeline, tracks: timeline.tracks.map((track) => ({ ...track, depths: track.folded_depths })) };
 }
 
-/** Steps have a line below the ruler; those of several parts are beside the parts' names. */
+/** Steps have a line below the ruler; those of several parts are next to the names of the parts. */
 export function hasStepLine(state: TimelineState): boolean {
 	return !state.several && state.timeline.steps.length > 0;
 }
@@ -227,7 +227,7 @@ export function foldedAtFirst(parts: readonly Part[]): string[] {
 }
 
 /**
- * What a part folds at first. Streams of devices stay, and without any the busiest threads that fit into so many lines: what
+ * What a part folds at first. Streams of devices stay, and without any the busiest threads that fit into these lines: what
  * is below one another in all parts is what a reader compares.
  */
 function foldedOf({ timeline }: Part, lines: number): string[] {

@@ -16,6 +16,7 @@ import { Pairing, type Pair } from "../widgets/pairing";
 import { timelinesHref } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
+import { FlameDiff } from "./flame_diff";
 import type { Column } from "../widgets/table_model";
 
 export function Diff({ source, trace, traces }: ViewProps) {
@@ -51,6 +52,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 			<Await reply={reply} what="the difference">
 				{(diff) => <Difference diff={diff} />}
 			</Await>
+			{source.kind === "http" && <FlameDiff source={source} base={base} now={now} steps={steps} />}
 		</div>
 	);
 }

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
-import type { StacksReply } from "../data/replies";
+import type { StacksDiffReply, StacksReply } from "../data/replies";
 import type { DataSource } from "../data/source";
 import { isModule, moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
@@ -56,9 +56,11 @@ export function Stacks({ source, trace }: ViewProps) {
 }
 
 /** The frames as a tree; times in microseconds. A frame stands behind its caller. */
-export function stackTree(stacks: StacksReply): CallNode {
+export function stackTree(stacks: StacksReply | StacksDiffReply): CallNode {
 	const root = callNode("all", 0);
+	const base = "base_total_ns" in stacks ? stacks : undefined;
 	root.total = stacks.total_ns * US;
+	if (base) root.other = { total: base.base_total_ns * US, self: 0 };
 	const nodes: CallNode[] = [];
 	stacks.parent.forEach((parent, i) => {
 		const name = stacks.names[stacks.name[i]!]!;
@@ -72,6 +74,7 @@ export function stackTree(stacks: StacksReply): CallNode {
 			children: [],
 			parent: above,
 		};
+		if (base) node.other = { total: base.base_sum_ns[i]! * US, self: base.base_self_ns[i]! * US };
 		above.children.push(node);
 		nodes.push(node);
 	});

@@ -19,6 +19,8 @@ interface FlameProps {
 	/** Boxes whose name holds this stand out. */
 	find?: string;
 	colorOf?: (node: CallNode) => string;
+	/** Figures of a box in its tooltip; without it, total and self time. */
+	pairsOf?: (node: CallNode) => [string, string][];
 	/** Callers stand on what they call. */
 	inverted?: boolean;
 	/** Told which box the reader looks at. */
@@ -43,6 +45,12 @@ export function frameColor(node: CallNode): string {
 
 export function Flame(props: FlameProps) {
 	const { root, title, find = "", colorOf = frameColor, kind = "us" } = props;
+	const pairsOf =
+		props.pairsOf ??
+		((node: CallNode): [string, string][] => [
+			[kind === "us" ? "time" : "in all", figure(node.total, root.total, kind)],
+			["of its own", figure(node.self, root.total, kind)],
+		]);
 	const svg = useRef<SVGSVGElement>(null);
 	const [room, width] = useWidth<HTMLDivElement>();
 	const [hover, setHover] = useState<Hover<CallNode>>();
@@ -105,7 +113,7 @@ export function Flame(props: FlameProps) {
 								index={i}
 								box={box}
 								width={width}
-								text={figure(box.node.total, root.total, kind)}
+								text={pairsOf(box.node)[0]![1]}
 								color={colorOf(box.node)}
 								found={found.nodes.has(box.node)}
 								dim={find !== "" && !found.nodes.has(box.node)}
@@ -122,12 +130,7 @@ export function Flame(props: FlameProps) {
 			{hover && (
 				<Tooltip x={hover.x} y={hover.y}>
 					<strong class="long">{hover.item.name}</strong>
-					<Pairs
-						pairs={[
-							[kind === "us" ? "time" : "in all", figure(hover.item.total, root.total, kind)],
-							["of its own", figure(hover.item.self, root.total, kind)],
-						]}
-					/>
+					<Pairs pairs={pairsOf(hover.item)} />
 				</Tooltip>
 			)}
 		</Chart>

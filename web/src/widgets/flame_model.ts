@@ -13,6 +13,8 @@ export interface CallNode {
 	self: number;
 	children: CallNode[];
 	parent: CallNode | null;
+	/** The same of the trace that it is compared with. */
+	other?: { total: number; self: number };
 }
 
 /** A box, in fractions of the width. */

@@ -96,7 +96,7 @@ class Timelines {
 		await expect.poll(() => this.param(name), { timeout: 30_000, message: `${name} in the address` }).toBe(value);
 	}
 
-	/** Clicks on a moment of a line beside a name, where all of the time is shown. */
+	/** Clicks on a moment of a line next to a name, where all of the time is shown. */
 	async click(line: string, nth: number, time: number, whole: { from: number; to: number }): Promise<void> {
 		const canvas = (await this.page.locator(".tl-canvas").boundingBox())!;
 		const name = (await this.page.locator(".tl-name", { hasText: line }).nth(nth).boundingBox())!;
@@ -131,7 +131,7 @@ test("ranks are chosen, and lie below one another in one time", async () => {
 	expect(await view.parts()).toEqual(["worker0", "worker1"]);
 	await expect.poll(() => view.page.locator(".tl-corner").innerText()).toContain("2.900");
 	expect(await view.page.getByLabel("Aligned").inputValue()).toBe("clock");
-	// What runs is told of each rank.
+	// The sums are those of each rank.
 	const sums = view.page.locator('.grid[aria-label="What runs in this range"]');
 	await sums.getByText("aten::mm1").waitFor();
 	await sums.getByText("aten::mm0").waitFor();
@@ -195,6 +195,28 @@ test("a search goes from rank to rank", async () => {
 	}
 	expect(numbers).toEqual([0, 0, 0, 1, 1, 1, 0].map((rank) => `aten::mm${rank}`));
 	await view.close();
+});
+
+test("a diff has a flame graph: as wide as one of them, in the colour of the change", async () => {
+	const tab = await Tab.open(browser, server.at("diff", server.trace("after"), `base=${server.trace("before").id}`));
+	const graph = tab.page.getByRole("tree", { name: "Flame graph of the difference" });
+	// All steps are 400 µs, then 500: half of each is the operator's, of which 50 µs more are a fiftieth of the step and above.
+	const relu = graph.getByRole("treeitem", { name: /^aten::relu, 200\.0\sµs → 250\.0\sµs \(\+25\.0 %\)/ });
+	await relu.waitFor();
+	await graph.getByRole("treeitem", { name: /^all, 400\.0\sµs → 500\.0\sµs/ }).waitFor();
+	const fill = (locator: typeof relu) => locator.locator("rect").evaluate((rect) => (rect as SVGElement).style.fill);
+	expect(await fill(relu)).toContain("var(--flame-more) 100");
+	await tab.shot("diff-flame");
+	await tab.page.getByRole("button", { name: "Widths of before" }).click();
+	await expect.poll(() => parseRoute(new URL(tab.page.url()).hash).params.get("widths")).toBe("before");
+	await relu.waitFor(); // the times stay, from before to now
+	// The other way around it takes less.
+	await tab.page.getByRole("button", { name: "Swap" }).click();
+	const less = graph.getByRole("treeitem", { name: /^aten::relu, 250\.0\sµs → 200\.0\sµs/ });
+	await less.waitFor();
+	expect(await fill(less)).toContain("var(--flame-less) 100");
+	await tab.close();
+	tab.expectQuiet();
 });
 
 test("a diff leads to both timelines, step by step", async () => {

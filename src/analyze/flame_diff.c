@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The flame graphs of two traces as one, per step. Only what begins in a step counts, so that a recording of more steps does
+ * not differ by what it did before the first. Traces without steps are compared by their totals.
+ */
+#include "analyze/flame.h"
+
+#include <string.h>
+
+#include "analyze/sum.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/fault.h"
+#include "derive/steps.h"
+
+/* One of the two traces. */
+struct side {
+	struct ops_event_list events;
+	struct ops_flame *flame;
+	int64_t steps; /* what its times are divided by */
+};
+
+static void keep_in_steps(struct ops_event_list *list, const struct ops_steps *steps)
+{
+	const struct ops_events *events = ops_trace_events(list->trace);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!(list->refs[i] & OPS_MEMORY_REF) && ops_steps_at(steps, events->start_ns[list->refs[i]]) != OPS_NONE)
+			list->refs[kept++] = list->refs[i];
+	list->count = kept;
+}
+
+static enum ops_code side_init(struct side *side, const struct ops_trace *trace, enum ops_stack_metric metric,
+                               struct ops_error *error)
+{
+	const struct ops_steps *steps = ops_steps_of(trace);
+	enum ops_code code = steps ? ops_event_list_init(&side->events, trace, false, error) : ops_fault_memory(error);
+	struct ops_rows rows;
+
+	if (code)
+		return code;
+	side->steps = 1;
+	if (steps->list.count) {
+		keep_in_steps(&side->events, steps);
+		side->steps = (int64_t)ops_steps_of_track(steps, steps->list.items[0].track);
+	}
+	rows = ops_rows_of_events(&side->events);
+	return ops_flame_new(trace, NULL, &rows, metric, &side->flame, error);
+}
+
+static void side_release(struct side *side)
+{
+	ops_flame_free(side->flame);
+	ops_event_list_release(&side->events);
+}
+
+/* "<built-in method item of Tensor object at 0x7f31>": the address is another one in each process. False when memory is out. */
+static bool append_without_addresses(struct ops_buffer *text, struct ops_string name)
+{
+	static const char mark[] = " at 0x";
+	const char *at = name.bytes, *end = name.bytes + name.size, *found;
+
+	text->size = 0;
+	while ((found = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1))) {
+		ops_buffer_append(text, at, (size_t)(found - at));
+		at = found + sizeof(mark) - 1;
+		while (at < end && ((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f') || (*at >= 'A' && *at <= 'F')))
+			at++;
+	}
+	ops_buffer_append(text, at, (size_t)(end - at));
+	return !text->failed;
+}
+
+static bool flame_diff_grow(struct ops_flame *diff)
+{
+	while (diff->self_ns.count < diff->frames.frames.count) {
+		int64_t *self_ns = OPS_ARRAY_PUSH(&diff->self_ns), *base_ns = OPS_ARRAY_PUSH(&diff->base_ns);
+
+		if (!self_ns || !base_ns)
+			return false;
+		*self_ns = *base_ns = 0;
+	}
+	return true;
+}
+
+/* By name of the flame: that of the difference. NULL when memory is out. */
+static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_flame *flame)
+{
+	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
+	uint32_t *mapped = ops_realloc_array(NULL, names + 1, sizeof(*mapped));
+	struct ops_buffer text = {0};
+	bool done = mapped != NULL;
+
+	if (done)
+		memset(mapped, 0xff, (names + 1) * sizeof(*mapped));
+	for (size_t i = 1; done && i < count; i++) {
+		uint32_t name = flame->frames.frames.items[i].name;
+
+		if (mapped[name] != OPS_NONE)
+			continue;
+		done = append_without_addresses(&text, ops_frames_text(&flame->frames, name));
+		if (done)
+			mapped[name] = ops_frames_name(&diff->frames, (struct ops_string){ops_buffer_text(&text), text.size});
+		done = done && mapped[name] != OPS_NONE;
+	}
+	ops_buffer_release(&text);
+	if (done)
+		return mapped;
+	ops_free(mapped);
+	return NULL;
+}
+
+/* False when memory is out. */
+static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool is_base)
+{
+	size_t count = side->flame->frames.frames.count;
+	uint32_t *chains = ops_alloc_zeroed(count + 1, sizeof(*chains)), *names = flame_diff_map_names(diff, side->flame);
+	bool done = chains && names;
+
+	for (size_t i = 1; done && i < count; i++) {
+		const struct ops_frame *frame = &side->flame->frames.frames.items[i];
+		int64_t self_ns = side->flame->self_ns.items[i];
+
+		chains[i] = ops_frames_add(&diff->frames, chains[frame->caller], names[frame->name]);
+		done = chains[i] != OPS_NONE && flame_diff_grow(diff);
+		if (done && self_ns > 0) {
+			int64_t *sum = &(is_base ? diff->base_ns.items : diff->self_ns.items)[chains[i]];
+
+			*sum = ops_sum(*sum, self_ns / side->steps);
+		}
+	}
+	ops_free(chains);
+	ops_free(names);
+	return done;
+}
+
+enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment, enum ops_stack_metric metric,
+                                 struct ops_flame **ret_flame, struct ops_error *error)
+{
+	struct ops_flame *diff = ops_alloc_zeroed(1, sizeof(*diff));
+	struct side sides[2] = {{.steps = 0}};
+	enum ops_code code = diff && ops_frames_init(&diff->frames, experiment) && flame_diff_grow(diff) ? OPS_OK
+	                                                                                                 : ops_fault_memory(error);
+
+	if (!code)
+		code = side_init(&sides[0], base, metric, error);
+	if (!code)
+		code = side_init(&sides[1], experiment, metric, error);
+	if (!code && !(flame_diff_add(diff, &sides[0], true) && flame_diff_add(diff, &sides[1], false)))
+		code = ops_fault_memory(error);
+	side_release(&sides[0]);
+	side_release(&sides[1]);
+	if (code)
+		ops_flame_free(diff);
+	else
+		*ret_flame = diff;
+	return code;
+}
