@@ -155,7 +155,7 @@ test("which line", async () => {
 	const { files } = JSON.parse(call("lines", "--format", "json", base)) as { files: { lines: { line: number; self_us: number }[] }[] };
 	const most = files.flatMap((file) => file.lines).sort((a, b) => b.self_us - a.self_us)[0]!;
 	expect(most.line).toBe(20);
-	expect(said("lines", base)).toMatch(/3,344 3,344 0 5,120 8 20 forward \S*train\.py/);
+	expect(said("lines", base)).toMatch(/3\.344 ms 3\.344 ms .* 8 20 forward \S*train\.py/);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Source"));
 		const line = page.locator(".source-line", { hasText: "line_20 = 20" });
