@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that kill the program while `opstrobe run` records it: a line says that no trace is written. A handler of Python would run
+ * Signals that kill the program while `opstrobe run` records it: a line says that no trace is written, and how one can be made of
+ * the recording file, if there is one. A handler of Python would run
  * too late, or never. The process still dies of the signal, with its core file.
  */
 #include "ext.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,30 +15,36 @@ static const struct {
 	int number;
 	const char *text;
 } signals[] = {
-#define LINE(name) {name, "opstrobe: no trace was written: the program was killed by " #name "\n"}
+#define LINE(name) {name, "opstrobe: no trace was written: the program was killed by " #name}
 	LINE(SIGSEGV), LINE(SIGBUS), LINE(SIGABRT), LINE(SIGFPE), LINE(SIGILL), LINE(SIGQUIT),
 #undef LINE
 };
 #define COUNT (sizeof(signals) / sizeof(signals[0]))
 
+static char hint[4096] = "\n"; /* what follows the text */
 static volatile sig_atomic_t watched_pid; /* 0: nobody; a child of fork is not the program */
 
 static void fatal_signals_report(int number)
 {
 	for (size_t i = 0; i < COUNT && watched_pid == getpid(); i++)
-		if (signals[i].number == number && write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0)
+		if (signals[i].number == number && (write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0 ||
+		                                    write(STDERR_FILENO, hint, strlen(hint)) < 0))
 			break; /* nobody reads */
 	raise(number); /* blocked until the handler returns; SA_RESETHAND has restored the default */
 }
 
-static PyObject *fatal_signals_watch(PyObject *module, PyObject *on)
+static PyObject *fatal_signals_watch(PyObject *module, PyObject *args)
 {
 	struct sigaction action = {.sa_handler = fatal_signals_report, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
-	int is_on = PyObject_IsTrue(on);
+	PyObject *text = NULL;
+	int is_on;
 
 	(void)module;
-	if (is_on < 0)
+	if (!PyArg_ParseTuple(args, "p|O&:watch_fatal_signals", &is_on, PyUnicode_FSConverter, &text))
 		return NULL;
+	if (text)
+		snprintf(hint, sizeof(hint), "%s\n", PyBytes_AS_STRING(text));
+	Py_XDECREF(text);
 	watched_pid = is_on ? getpid() : 0;
 	for (size_t i = 0; i < COUNT; i++) {
 		struct sigaction present;
@@ -52,8 +60,9 @@ static PyObject *fatal_signals_watch(PyObject *module, PyObject *on)
 }
 
 static PyMethodDef functions[] = {
-	{"watch_fatal_signals", fatal_signals_watch, METH_O,
-	 "watch_fatal_signals(on)\n--\n\nWhether to report on standard error that the process dies of a signal, without a trace."},
+	{"watch_fatal_signals", fatal_signals_watch, METH_VARARGS,
+	 "watch_fatal_signals(on, hint='')\n--\n\nWhether to report on standard error that the process dies of a signal, without a "
+	 "trace. `hint` is the end of the line."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -15,6 +15,7 @@
 #include "module_registry.h"
 
 #include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/recording.h>
 
 #define WATCH_CALL_IMPL (PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000)
 
@@ -54,6 +55,8 @@ static struct ops_slot *open_call(PyObject *module)
 		index = module_registry_call(&calls.registry, module);
 		if (index == MODULE_NONE)
 			return NULL;
+		if (calls.recording && ops_session_wants_notes())
+			module_table_note(&calls.registry, index);
 	}
 	if (!calls.recording)
 		return NULL;

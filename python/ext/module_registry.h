@@ -51,6 +51,8 @@ struct module_registry {
 	uint32_t holding_capacity;
 	PyObject *type_counts; /* dict: address of a class → how many of it were called */
 	PyObject *module_type; /* torch.nn.Module */
+	uint32_t noted_count;  /* entries in the last table that the session's recording file was given */
+	uint32_t noted_tables;
 };
 
 /* Zero-initialised is empty and to be given its types. 0, or -1 with an exception set. */
@@ -91,6 +93,10 @@ void module_registry_refresh(struct module_registry *registry);
 PyObject *ops_ext_describe_modules(PyObject *refs, bool with_memory);
 
 /* --- module_table.c ------------------------------------------------------------------------------------------------- */
+
+/* Writes the module, which is called for the first time, to the session's recording file, and now and then all modules: each time
+ * that there are a sixteenth more, so that the tables add up to some times the last one. Keeps the exception that is set. */
+void module_table_note(struct module_registry *registry, uint32_t index);
 
 /* Gives the recording all modules of the registry. 0, or -1 with an exception set. `*ret_refs` is a tuple of weak references to
  * them in the same order, NULL when memory is out. */

@@ -316,20 +316,68 @@ static PyObject *list_refs(const struct table *table)
 	return refs;
 }
 
+/* 0, or -1 with or (when memory is out) without an exception set. The table is to be released in any case. */
+static int module_table_fill(struct table *table, const struct module_registry *registry)
+{
+	int failed = -1;
+
+	if (module_table_init(table, registry)) {
+		chain_children(table);
+		find_order(table);
+		failed = count_parameters(table) ? 0 : -1;
+	}
+	for (uint32_t i = 0; !failed && i < table->count; i++)
+		failed = module_table_describe(table, table->order[i]);
+	return failed ? failed : add_aliases(table);
+}
+
+#define TABLES_ALWAYS 16u
+
+static void note_table(struct module_registry *registry)
+{
+	uint32_t more = registry->count - registry->noted_count;
+	struct table table;
+
+	if (!more || (registry->noted_tables >= TABLES_ALWAYS && more < registry->noted_count / 16))
+		return;
+	registry->noted_count = registry->count;
+	registry->noted_tables++;
+	if (!module_table_fill(&table, registry))
+		ops_session_note_modules(table.modules, table.order, table.count);
+	module_table_release(&table);
+}
+
+void module_table_note(struct module_registry *registry, uint32_t index)
+{
+	const struct module_entry entry = registry->entries[index]; /* a name may run Python, which may add entries */
+	PyObject *type, *error, *traceback, *name_bytes, *class_bytes;
+	PyObject *name, *class_name;
+
+	PyErr_Fetch(&type, &error, &traceback);
+	Py_INCREF(entry.type);
+	name = row_name(&entry);
+	name_bytes = name ? ops_ext_text_bytes(name) : NULL;
+	class_name = name_bytes ? module_table_class_name(entry.type, true) : NULL;
+	class_bytes = class_name ? ops_ext_text_bytes(class_name) : NULL;
+	if (class_bytes)
+		ops_session_note_module(index, entry.number,
+		                        (struct ops_text){PyBytes_AS_STRING(name_bytes), (size_t)PyBytes_GET_SIZE(name_bytes)},
+		                        (struct ops_text){PyBytes_AS_STRING(class_bytes), (size_t)PyBytes_GET_SIZE(class_bytes)});
+	note_table(registry);
+	Py_DECREF(entry.type);
+	Py_XDECREF(name);
+	Py_XDECREF(name_bytes);
+	Py_XDECREF(class_name);
+	Py_XDECREF(class_bytes);
+	PyErr_Clear();
+	PyErr_Restore(type, error, traceback);
+}
+
 int module_table_give(const struct module_registry *registry, struct ops_recording *recording, PyObject **ret_refs)
 {
 	struct table table;
-	int failed = -1;
+	int failed = module_table_fill(&table, registry);
 
-	if (module_table_init(&table, registry)) {
-		chain_children(&table);
-		find_order(&table);
-		failed = count_parameters(&table) ? 0 : -1;
-	}
-	for (uint32_t i = 0; !failed && i < table.count; i++)
-		failed = module_table_describe(&table, table.order[i]);
-	if (!failed)
-		failed = add_aliases(&table);
 	if (!failed && ops_recording_set_modules(recording, table.modules, table.count, NULL))
 		failed = -1;
 	if (!failed)

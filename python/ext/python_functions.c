@@ -46,6 +46,8 @@ static bool reserve(struct ops_python_functions *functions)
 	return true;
 }
 
+static void note_function(const struct ops_python_functions *functions, const struct ops_python_function *function);
+
 /* Takes the reference to `take_name`, which may be NULL: then memory is out. */
 static struct ops_python_function *python_functions_add(struct ops_python_functions *functions,
                                                         struct ops_python_function values, PyObject *take_name)
@@ -62,6 +64,8 @@ static struct ops_python_function *python_functions_add(struct ops_python_functi
 	functions->list[functions->count++] = function;
 	function->number = (uint32_t)functions->count;
 	python_functions_put(functions, function);
+	if (ops_session_wants_notes())
+		note_function(functions, function);
 	return function;
 }
 
@@ -320,6 +324,15 @@ static PyObject *shortened(const struct ops_python_filter *filter, PyObject *pat
 	return Py_NewRef(path);
 }
 
+/* Adds the function to a recording, or else to the file of the session. */
+static bool give_function(struct ops_recording *recording, uint32_t number, const struct ops_recorded_function *described)
+{
+	if (recording)
+		return ops_recording_add_function(recording, described);
+	ops_session_note_function(number, described);
+	return true;
+}
+
 static bool tell_code(const struct ops_python_functions *functions, const struct ops_python_function *function,
                       struct ops_recording *recording)
 {
@@ -329,7 +342,7 @@ static bool tell_code(const struct ops_python_functions *functions, const struct
 	PyObject *row_bytes = row ? ops_ext_text_bytes(row) : NULL;
 	PyObject *name_bytes = row_bytes ? ops_ext_text_bytes(function->name) : NULL;
 	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(code->co_filename) : NULL;
-	bool told = file_bytes && ops_recording_add_function(recording, &(struct ops_recorded_function){
+	bool told = file_bytes && give_function(recording, function->number, &(struct ops_recorded_function){
 		.row_name = PyBytes_AS_STRING(row_bytes),
 		.row_name_bytes = (size_t)PyBytes_GET_SIZE(row_bytes),
 		.name = PyBytes_AS_STRING(name_bytes),
@@ -362,18 +375,35 @@ static bool tell_other(const struct ops_python_function *function, struct ops_re
 		told.name = told.row_name;
 		told.name_bytes = told.row_name_bytes;
 	}
-	ok = ops_recording_add_function(recording, &told);
+	ok = give_function(recording, function->number, &told);
 	Py_DECREF(bytes);
 	return ok;
+}
+
+static bool tell_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
+                          struct ops_recording *recording)
+{
+	bool is_code = function->owner && PyCode_Check(function->owner);
+
+	return is_code ? tell_code(functions, function, recording) : tell_other(function, recording);
+}
+
+/* Those that follow count on its number, whether or not there is memory for its name. */
+static void note_function(const struct ops_python_functions *functions, const struct ops_python_function *function)
+{
+	PyObject *type, *error, *traceback;
+
+	PyErr_Fetch(&type, &error, &traceback);
+	if (!tell_function(functions, function, NULL))
+		ops_session_note_function(function->number, &(struct ops_recorded_function){.row_name = ""});
+	PyErr_Clear();
+	PyErr_Restore(type, error, traceback);
 }
 
 bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording)
 {
 	for (size_t i = 0; i < functions->count; i++) {
-		const struct ops_python_function *function = functions->list[i];
-		bool is_code = function->owner && PyCode_Check(function->owner);
-
-		if (is_code ? !tell_code(functions, function, recording) : !tell_other(function, recording)) {
+		if (!tell_function(functions, functions->list[i], recording)) {
 			PyErr_Clear();
 			return false;
 		}

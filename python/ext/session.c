@@ -40,6 +40,7 @@ struct session_object {
 	uint32_t metrics_device;
 	PyObject *metrics_problem;   /* str: why they are not sampled; NULL none */
 	PyObject *module_parameters;       /* of the modules recorded, from the end until the trace takes them */
+	PyObject *spill; /* bytes: the path of the recording file; NULL none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
@@ -88,24 +89,25 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "stack",         "gc",             "path_prefixes",   "include",
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
 				   "performance_events", "script_modules", "devices",       "metrics",
-				   "metrics_interval_ns", "metrics_device", "device_events", "fold_imports", NULL};
+				   "metrics_interval_ns", "metrics_device", "device_events", "fold_imports",
+				   "spill", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0, fold = 0;
 	struct ops_record_options record = {.size = sizeof(record)};
 	struct ops_python_options python = {0};
-	PyObject *events = NULL, *metrics = NULL;
+	PyObject *events = NULL, *metrics = NULL, *spill = NULL;
 	enum ops_device_events device_events = OPS_DEVICE_EVENTS_NONE;
 	uint64_t metrics_interval_ns = 0;
 	uint32_t devices = 0, metrics_device = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&p:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&pO&:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
 					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices,
 					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device,
-					 ops_ext_to_device_events, &device_events, &fold)) {
+					 ops_ext_to_device_events, &device_events, &fold, PyUnicode_FSConverter, &spill)) {
 		filter_clear(&python.filter);
 		return -1;
 	}
@@ -120,7 +122,10 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	Py_XSETREF(self->metrics, metrics);
 	self->metrics_interval_ns = metrics_interval_ns;
 	self->metrics_device = metrics_device;
+	Py_XSETREF(self->spill, spill);
 	self->record = record;
+	self->record.spill_path = spill ? PyBytes_AS_STRING(spill) : NULL;
+	self->record.keep_spill = true; /* until its trace is written, which this object does not know */
 	self->modules = modules;
 	self->device_kinds = devices;
 	self->events_of = device_events;
@@ -507,6 +512,29 @@ static PyObject *session_get_times_operators(PyObject *object, void *ignored)
 	return PyBool_FromLong(((struct session_object *)object)->times_operators);
 }
 
+static PyObject *session_get_spill_problem(PyObject *object, void *ignored)
+{
+	struct session_object *self = (struct session_object *)object;
+	struct ops_error error;
+
+	(void)ignored;
+	if (!session_is_running(self) || !ops_session_spill_problem(self->session, &error))
+		Py_RETURN_NONE;
+	return session_text_of(error.text);
+}
+
+static PyObject *session_note_metadata(PyObject *object, PyObject *args)
+{
+	const char *key, *json;
+	Py_ssize_t key_bytes, json_bytes;
+
+	if (!PyArg_ParseTuple(args, "s#s#:note_metadata", &key, &key_bytes, &json, &json_bytes))
+		return NULL;
+	if (session_is_running((struct session_object *)object))
+		ops_session_note_metadata(key, (size_t)key_bytes, json, (size_t)json_bytes);
+	Py_RETURN_NONE;
+}
+
 static PyObject *session_get_displaced(PyObject *object, void *ignored)
 {
 	(void)ignored;
@@ -525,6 +553,7 @@ static void session_dealloc(PyObject *object)
 	filter_clear(&self->python.filter);
 	Py_XDECREF(self->events);
 	Py_XDECREF(self->refused);
+	Py_XDECREF(self->spill);
 	Py_XDECREF(self->device_problem);
 	Py_XDECREF(self->metrics);
 	Py_XDECREF(self->metrics_problem);
@@ -542,6 +571,8 @@ static PyMethodDef session_methods[] = {
 	 "toggle_devices(on)\n--\n\nRecords no devices (False) until it does again (True)."},
 	{"end_window", session_end_window, METH_NOARGS,
 	 "end_window()\n--\n\nSays that the window is over: what is told until stop() belongs to its last moment."},
+	{"note_metadata", session_note_metadata, METH_VARARGS,
+	 "note_metadata(key, json)\n--\n\nKeeps metadata of the trace to come in the recording file, if there is one."},
 	{"stop", session_stop, METH_NOARGS,
 	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running; MemoryError "
 	 "when memory is out: nothing is recorded any more, and the next stop() returns the trace."},
@@ -557,11 +588,32 @@ static PyGetSetDef session_properties[] = {
 	 "Why counters of a device are not sampled; None when nothing was wrong.", NULL},
 	{"times_operators", session_get_times_operators, NULL,
 	 "Whether devices are timed by their events around operators, for want of a collector.", NULL},
+	{"spill_problem", session_get_spill_problem, NULL,
+	 "Why the recording file does not have all that was recorded; None when it does, or there is none.", NULL},
 	{"displaced", session_get_displaced, NULL,
 	 "Whether another profiler took the place of the hooks, so that Python calls may be missing.", NULL},
 	{"pending", session_get_pending, NULL,
 	 "Whether memory was out when its trace was to be made: stop() tries again.", NULL},
 	{"running", session_get_running, NULL, "Whether it was started and not stopped, in this process.", NULL},
+	{0},
+};
+
+static PyObject *session_remove_file(PyObject *module, PyObject *path)
+{
+	PyObject *bytes = NULL;
+	bool removed;
+
+	(void)module;
+	if (!PyUnicode_FSConverter(path, &bytes))
+		return NULL;
+	removed = ops_recording_file_remove(PyBytes_AS_STRING(bytes));
+	Py_DECREF(bytes);
+	return PyBool_FromLong(removed);
+}
+
+static PyMethodDef session_functions[] = {
+	{"remove_recording_file", session_remove_file, METH_O,
+	 "remove_recording_file(path)\n--\n\nRemoves the recording file of a session that has stopped. Whether there is none any more."},
 	{0},
 };
 
@@ -586,5 +638,7 @@ static PyType_Spec session_spec = {
 
 int ops_ext_add_session(PyObject *module)
 {
+	if (PyModule_AddFunctions(module, session_functions) < 0)
+		return -1;
 	return ops_ext_add_type(module, &session_spec, &ops_ext_state_of_module(module)->session);
 }

@@ -88,6 +88,9 @@ class _KinetoProfile(Configured, Results):
 
     `max_bytes` limits the memory of a recording under way, by default to a quarter of the memory of the machine or control
     group. Events beyond it are counted as lost.
+
+    `spill` is a directory, made if it does not exist, for a file that holds the recording while it is made. If the program is
+    killed, `opstrobe recover` makes a trace of the file. It is removed when the profile has stopped and `on_trace_ready` returned.
     """
 
     record_shapes: bool = option()
@@ -108,6 +111,7 @@ class _KinetoProfile(Configured, Results):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         max_bytes: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
     ) -> None:
         from opstrobe.recording.session_config import SessionConfig
 
@@ -122,6 +126,7 @@ class _KinetoProfile(Configured, Results):
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
             max_bytes=max_bytes,
+            spill=spill,
         )
         self.activities, self.activity_configs = parse_activities(activities, supported_activities())
         if config.experimental["trace_only"] and config.with_stack:
@@ -156,6 +161,11 @@ class _KinetoProfile(Configured, Results):
     def stop(self) -> None:
         """Ends the recording. A second call does nothing."""
         self.stop_trace()
+        self._remove_spill()
+
+    def _remove_spill(self) -> None:
+        if self.profiler is not None:
+            self.profiler.remove_spill()
 
     def prepare_trace(self) -> None:
         """Gets everything ready, so that `start_trace` is quick. Drops the results of an earlier recording."""
@@ -167,6 +177,7 @@ class _KinetoProfile(Configured, Results):
             raise AssertionError("No activities specified for the profiler")
         added_kinds = kinds_of_extensions(self.activity_configs, supported_activities)
         earlier = self.profiler
+        self._remove_spill()
         if earlier is not None and not self.acc_events:
             _warn_of_replacement()
         config = replace(
@@ -198,6 +209,9 @@ class _KinetoProfile(Configured, Results):
             if self.execution_trace_observer:
                 self.execution_trace_observer.stop()
             raise
+        if self._config.spill is not None:
+            for key, text in self._all_metadata().items():
+                self.profiler.note_metadata(key, text)
 
     def stop_trace(self) -> None:
         """Ends the recording and makes its trace."""
@@ -308,6 +322,8 @@ class _KinetoProfile(Configured, Results):
 
     def _set_metadata(self, key: str, text: str) -> None:
         self._metadata[key] = text
+        if self.profiler is not None:
+            self.profiler.note_metadata(key, text)
         if self.profiler is not None and self.profiler.trace is not None:
             self.profiler.trace.set_metadata(key, text)
 
@@ -389,6 +405,7 @@ class profile(_KinetoProfile):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         max_bytes: int | None = None,
+        spill: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             activities=activities,
@@ -404,6 +421,7 @@ class profile(_KinetoProfile):
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
             max_bytes=max_bytes,
+            spill=spill,
         )
         if use_cuda is not None:
             warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning)
@@ -528,6 +546,8 @@ class profile(_KinetoProfile):
         now_ns = time.perf_counter_ns()
         if now_ns - self._marked_ns > _CLOCK_STEP_NS:  # the next one is probably as long
             self._clock.begin()
+            if self.profiler is not None:
+                self.profiler.check_spill()
         self._marked_ns = now_ns
         self.step_num += 1
 
@@ -548,6 +568,7 @@ class profile(_KinetoProfile):
             self._do(before)
             if handler:
                 self._trace_ready()
+            self._remove_spill()
         except MemoryError:
             if "x" in before and self.profiler is not None and not self.profiler.finished:
                 self._unfinished = (handler, after)

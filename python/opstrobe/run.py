@@ -16,7 +16,7 @@ from opstrobe.launcher.recorder import CannotRecord, RunRecorder
 from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
-_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--live-socket"}
+_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--spill", "--live-socket"}
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
@@ -24,7 +24,8 @@ Runs a Python program and records a trace of it. Everything after the program's 
 
 Recording begins when the program imports torch and covers all its threads, but not the processes that it starts. The
 trace is written when the program ends: by itself, by an exception, by sys.exit, by SIGINT, SIGTERM or SIGHUP; not when
-it ends by os._exit or by a signal that cannot be caught. The program's exit status is kept."""
+it ends by os._exit or by a signal that cannot be caught. With --spill, 'opstrobe recover' makes a trace of what such a
+program had recorded. The program's exit status is kept."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_parse_size,
         help="limit the memory that the recording takes while the program runs; events beyond it are counted as lost "
         "(default: a quarter of the memory of the machine or control group). SIZE may end in K, M or G",
+    )
+    parser.add_argument(
+        "--spill",
+        metavar="DIR",
+        help="keep the recording in a file in DIR while the program runs, so that 'opstrobe recover DIR' makes a trace of it if "
+        "the program is killed; a DIR in /dev/shm costs least. The file is removed when the trace is written",
     )
     parser.add_argument(
         "--table",
@@ -213,6 +220,7 @@ def main() -> None:
         with_stack=StackOptions(imports=options.with_imports) if options.with_stack or options.with_imports else False,
         with_flops=options.flops,
         max_bytes=options.max_bytes,
+        spill=options.spill,
     )
     try:
         recorder.arm()

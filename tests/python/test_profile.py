@@ -64,7 +64,7 @@ def test_names_of_torch():
     assert profile is opstrobe.profile
 
 
-OWN_PARAMETERS = {"max_bytes"}
+OWN_PARAMETERS = {"max_bytes", "spill"}
 
 
 @pytest.mark.torch_like("2.13")

@@ -22,7 +22,7 @@ from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.steps import StepWatch
-from opstrobe.recording import bridge
+from opstrobe.recording import bridge, spill
 
 # Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
 # exception.
@@ -78,6 +78,7 @@ class RunRecorder:
         self._count_spawned()
         self._report_exit()
         _core.watch_fatal_signals(True)
+        self._say_left_behind()
         atexit.register(self._finish)
         for number in _FATAL_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -109,6 +110,7 @@ class RunRecorder:
         except Exception as error:
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
+        self._name_recovery()
         if self._live_socket is not None:
             _core.live_start(self._live_socket, 0.5, True)
         elif self._live_s is not None:
@@ -130,6 +132,7 @@ class RunRecorder:
             self._profile.step()
         except Exception as error:
             self._give_up(error)
+        self._name_recovery()
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -179,10 +182,36 @@ class RunRecorder:
         @functools.wraps(exit_now)
         def reported(status: int) -> Any:
             if os.getpid() == self._pid and not self._written:
-                _say("no trace was written: the program ended by os._exit()")
+                _say("no trace was written: the program ended by os._exit()" + self._recovery_hint())
             exit_now(status)
 
         os._exit = reported
+
+    def _recovery_hint(self) -> str:
+        """The end of a line that says that no trace was written."""
+        path = self._profile.profiler.spill_path if self._profile is not None and self._profile.profiler else None
+        return "" if path is None else f"; to make one of what was recorded: opstrobe recover {shlex.quote(path)}"
+
+    def _name_recovery(self) -> None:
+        """Lets the report of a fatal signal say how to recover what is recorded at present."""
+        if self._what["spill"] is not None:
+            _core.watch_fatal_signals(True, self._recovery_hint())
+
+    def _say_left_behind(self) -> None:
+        """Reports recordings of programs that were killed."""
+        directory = self._what["spill"]
+        if directory is None:
+            return
+        paths = spill.left_behind(directory)
+        if len(paths) == 1:
+            _say(
+                f"a program was killed while it recorded; to make a trace of it: opstrobe recover {shlex.quote(paths[0])}"
+            )
+        elif paths:
+            _say(
+                f"{len(paths)} programs were killed while they recorded; to make traces of them: "
+                f"opstrobe recover {shlex.quote(os.path.abspath(directory))}"
+            )
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -215,7 +244,7 @@ class RunRecorder:
         if isinstance(error, MemoryError):
             _say("no trace was written: out of memory; record fewer steps (--steps), or less of them (--max-bytes)")
         else:
-            _say(f"no trace was written: {str(error) or type(error).__name__}")
+            _say(f"no trace was written: {str(error) or type(error).__name__}{self._recovery_hint()}")
 
     def _stop(self) -> None:
         if self._profile is None:

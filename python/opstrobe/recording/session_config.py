@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ class SessionConfig:
     custom_trace_id_callback: Callable[[], str] | None = None
     post_processing_timeout_s: float | None = None
     max_bytes: int | None = None
+    spill: str | os.PathLike[str] | None = None
     activity_filters: Mapping[Any, Iterable[str]] | None = None
     added_kinds: frozenset[str] = frozenset()
     counters: Sampling | None = None

@@ -94,6 +94,9 @@ class Recording(Configured, Results):
         self._session: _core.Session | None = None
         self._stop_device_problem: str | None = None
         self._ended = False
+        self._spill_path: str | None = None  # of the recording file
+        self._spill_pid = 0  # of the process that it belongs to
+        self._spill_warned = False
 
     @property
     def record_shapes(self) -> bool:
@@ -121,6 +124,7 @@ class Recording(Configured, Results):
             devices=self._devices if self.use_device == "cuda" else (),
             **self._sampling_options(),
             device_events=self._device_events,
+            **self._spill_options(),
         )
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
@@ -132,6 +136,41 @@ class Recording(Configured, Results):
         device = torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else 0
         metrics, interval_ns = self._sampling
         return {"metrics": metrics, "metrics_interval_ns": interval_ns, "metrics_device": device}
+
+    def _spill_options(self) -> dict[str, Any]:
+        if self._config.spill is None:
+            return {}
+        from opstrobe.recording import spill
+
+        self._spill_path, self._spill_pid = spill.new_path(self._config.spill), os.getpid()
+        return {"spill": self._spill_path}
+
+    @property
+    def spill_path(self) -> str | None:
+        """The file that holds the recording until `remove_spill`; None: there is none."""
+        return self._spill_path if self._spill_pid == os.getpid() else None
+
+    def note_metadata(self, key: str, text: str) -> None:
+        """Keeps metadata in the recording file as well, while it is recorded."""
+        if self._spill_path is not None and self.running:
+            assert self._session is not None
+            self._session.note_metadata(key, text)
+
+    def check_spill(self) -> None:
+        """Warns, once, if the recording file does not have all that was recorded."""
+        if self._spill_path is None or self._spill_warned or self._session is None:
+            return
+        problem = self._session.spill_problem
+        if problem is not None:
+            self._spill_warned = True
+            warn(f"{problem}; the recording goes on in memory, and its end will be lost if the program is killed")
+
+    def remove_spill(self) -> None:
+        """Removes the recording file, which the results make superfluous."""
+        path = self.spill_path
+        if path is not None and self.finished:
+            self._spill_path = None
+            _core.remove_recording_file(path)
 
     @property
     def finished(self) -> bool:
@@ -148,6 +187,7 @@ class Recording(Configured, Results):
         if self._watch is not None:
             self._watch.prepare()
         self._session.start()
+        self.check_spill()
         if self._session.refused_events is not None:
             names, why = self._session.refused_events
             warn(f"performance events that cannot be counted here and are left out: {', '.join(names)} ({why})")
@@ -182,6 +222,7 @@ class Recording(Configured, Results):
     def name_threads(self) -> None:
         if self.running:
             thread_names.record_all()
+            self.check_spill()
 
     def stop(self) -> None:
         """Ends the window. It has no trace if it was not started, or in a process forked since. After a MemoryError the
@@ -191,6 +232,7 @@ class Recording(Configured, Results):
             self._session, self._ended = None, True
             return
         begin = time.perf_counter_ns()
+        self.check_spill()
         if session.running:
             self._stop_device_problem = _synchronize() if self.use_device is not None else None
             _set_torch_profiling(False)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording files: where they are, and which of them a program left behind that was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import glob
+import itertools
+import os
+import re
+import sys
+
+SUFFIX = ".oprec"
+
+_numbers = itertools.count(1)
+
+
+def new_path(directory: str | os.PathLike[str]) -> str:
+    """The path of the next recording file of this process in the directory, which is made if it does not exist."""
+    folder = os.path.abspath(os.fspath(directory))
+    with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    program = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
+    name = re.sub(r"[^\w.-]", "_", program)[:60] or "python"
+    return os.path.join(folder, f"{name}.{os.getpid()}.{next(_numbers)}{SUFFIX}")
+
+
+def _is_abandoned(path: str) -> bool:
+    """Whether no process records into the file any more: who does holds a lock on it, and is called as the file is."""
+    pid = path.split(".")[-3] if path.count(".") >= 3 else ""
+    if pid.isdecimal() and os.path.exists(f"/proc/{pid}"):
+        return False
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def left_behind(directory: str | os.PathLike[str]) -> list[str]:
+    """The recording files in the directory whose programs were killed, by name."""
+    pattern = os.path.join(glob.escape(os.path.abspath(os.fspath(directory))), "*" + SUFFIX)
+    return [path for path in sorted(glob.glob(pattern)) if _is_abandoned(path)]
