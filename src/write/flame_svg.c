@@ -97,7 +97,7 @@ static char flame_svg_class_of(struct ops_string name, bool is_python)
 }
 
 /* Both times, and the colour: red for more self time, blue for less. */
-static void put_change(struct picture *picture, size_t chain)
+static void flame_svg_put_change(struct picture *picture, size_t chain)
 {
 	const struct box *box = &picture->boxes[chain], *whole = &picture->boxes[0];
 	int64_t self_ns = picture->flame->self_ns.items[chain], base_ns = picture->flame->base_ns.items[chain];
@@ -122,7 +122,7 @@ static void put_box(struct picture *picture, size_t chain)
 	ops_buffer_append_text(&picture->text, "<g><title>");
 	ops_markup_append(&picture->text, name.bytes, name.size, SIZE_MAX);
 	if (ops_flame_is_diff(picture->flame))
-		put_change(picture, chain);
+		flame_svg_put_change(picture, chain);
 	else
 		ops_buffer_printf(&picture->text, " (%.3f ms, %.2f %%)</title><rect class=\"%c\"", (double)box->total_ns / 1e6,
 		                  (double)box->total_ns * 100 / (double)picture->boxes[0].total_ns,

@@ -105,8 +105,8 @@ static bool find_common(const struct ranks *ranks, uint32_t *ret_operation)
 
 /* --- the answer ------------------------------------------------------------------------------------------------------- */
 
-static void write_calls(const struct ops_timeline *timeline, const struct rank *rank, uint32_t operation,
-                        struct ops_json_writer *json)
+static void timeline_collective_write_calls(const struct ops_timeline *timeline, const struct rank *rank, uint32_t operation,
+                                            struct ops_json_writer *json)
 {
 	uint32_t collective = operation == OPS_NONE ? OPS_NONE : timeline_collective_find(rank, operation);
 
@@ -135,7 +135,7 @@ static void timeline_collective_write(const struct ops_timeline *const *timeline
 	ops_json_key(json, "calls");
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < ranks->count; i++)
-		write_calls(timelines[i], &ranks->items[i], operation, json);
+		timeline_collective_write_calls(timelines[i], &ranks->items[i], operation, json);
 	ops_json_close(json, ']');
 	ops_json_close(json, '}');
 }
