@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -43,6 +44,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 """
+TIMEOUT_S = 300  # of what must not hang; nothing depends on how long it takes
 OPSTROBE = pathlib.Path(sys.executable).parent / "opstrobe"
 
 
@@ -67,7 +69,8 @@ def printed(folder):
 
 
 async def settle(pilot, is_done):
-    for _ in range(1000):
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end:
         await pilot.pause(0.02)
         if is_done():
             return
