@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 
 #define NUMBER_ROOM 40
@@ -136,4 +137,34 @@ void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int6
 		ops_json_null(json);
 	else
 		ops_json_integer(json, value);
+}
+
+/* --- objects that are written --------------------------------------------------------------------------------------- */
+
+/* Where the object's last brace is; NULL for text that is not an object. */
+static const char *last_brace(const char *text, size_t size)
+{
+	while (size && (text[size - 1] == '\n' || text[size - 1] == ' '))
+		size--;
+	return size > 1 && *text == '{' && text[size - 1] == '}' ? text + size - 1 : NULL;
+}
+
+enum ops_code ops_json_object_add(char **text, size_t *size, const struct ops_buffer *members, struct ops_error *error)
+{
+	const char *end = last_brace(*text, *size);
+	struct ops_buffer out = {0};
+	char *old = *text;
+	enum ops_code code;
+
+	if (!end)
+		return OPS_OK;
+	ops_buffer_append(&out, old, (size_t)(end - old));
+	ops_buffer_append_text(&out, end[-1] == '{' ? "" : ",");
+	ops_buffer_append(&out, members->bytes, members->size);
+	ops_buffer_append(&out, end, (size_t)(old + *size - end));
+	out.failed |= members->failed;
+	code = ops_buffer_give(&out, OPS_OK, text, size, error);
+	if (!code)
+		ops_free(old);
+	return code;
 }

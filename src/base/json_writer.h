@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <opstrobe/common.h>
+#include <opstrobe/error.h>
 
 #include "base/buffer.h"
 
@@ -45,6 +46,9 @@ void ops_json_member_text(struct ops_json_writer *json, const char *key, const c
 void ops_json_member_string(struct ops_json_writer *json, const char *key, struct ops_string string);
 void ops_json_member_number(struct ops_json_writer *json, const char *key, double value);
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
+/* Adds members, "\"name\":value" joined by commas, to the object that is the complete text `*text`, which is replaced. A text that
+ * is no object stays as it is. */
+enum ops_code ops_json_object_add(char **text, size_t *size, const struct ops_buffer *members, struct ops_error *error);
 /* A value that is JSON already. */
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);
 

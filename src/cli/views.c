@@ -19,7 +19,7 @@
 #define ROWS_SHOWN "20" /* of each kind, in a page */
 
 static const char usage[] =
-	"usage: opstrobe views [--format text|json|csv|markdown] TRACE|DIRECTORY...\n"
+	"usage: opstrobe views [options] TRACE|DIRECTORY...\n"
 	"\n"
 	"Shows where the time of steps goes, devices, operators, kernels, memory, modules,\n"
 	"communication and advice. For a directory with the traces of several workers, shows\n"
@@ -29,6 +29,7 @@ static const char usage[] =
 	"  --format text|json|csv|markdown  default text, a summary; json has everything; csv and\n"
 	"                                   markdown have steps, operators and kernels as one\n"
 	"                                   table, markdown the first rows of each\n"
+	"  --top-finding                    json: with the first finding of `opstrobe advise`\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -90,36 +91,55 @@ static bool views_print_text(struct cli_stream *stream)
 	return done;
 }
 
-static enum ops_code make_json(struct cli_stream *stream, char **ret_text, size_t *ret_size, struct ops_error *error)
-{
-	const struct ops_trace_source source = {cli_stream_take, stream};
+/* The traces as they are read for the views, and the advisor that looks at each; NULL: none. */
+struct views_source {
+	struct cli_stream *stream;
 	struct ops_rank *workers;
-	struct ops_trace *trace;
-	enum ops_code code;
+	struct ops_adviser *adviser;
+};
 
-	if (!stream->files.is_folder) {
-		code = cli_stream_take(stream, 0, &trace, error);
-		if (!code)
-			code = ops_views_json(trace, ret_text, ret_size, error);
-		ops_trace_unref(trace);
-		return code;
+static enum ops_code take_trace(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct views_source *source = context;
+	enum ops_code code = cli_stream_take(source->stream, i, ret_trace, error);
+
+	if (!code && *ret_trace && source->adviser) {
+		source->workers[i].trace = *ret_trace;
+		code = cli_adviser_add(source->adviser, &source->workers[i], error);
+		source->workers[i].trace = NULL; /* the next is taken when it is its turn */
 	}
-	workers = cli_stream_ranks(stream);
-	if (!workers) {
-		snprintf(error->text, sizeof(error->text), "out of memory");
-		return OPS_NO_MEMORY;
-	}
-	code = ops_run_json(&source, workers, stream->count, ret_text, ret_size, error);
-	free(workers);
 	return code;
 }
 
-static bool print_json(struct cli_stream *stream)
+static enum ops_code make_json(struct views_source *source, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	struct ops_error error;
+	const struct ops_trace_source traces = {take_trace, source};
+	struct ops_trace *trace;
+	enum ops_code code;
+
+	if (source->stream->files.is_folder)
+		return ops_run_json(&traces, source->workers, source->stream->count, ret_text, ret_size, error);
+	code = take_trace(source, 0, &trace, error);
+	if (!code)
+		code = ops_views_json(trace, ret_text, ret_size, error);
+	ops_trace_unref(trace);
+	return code;
+}
+
+static bool print_json(struct cli_stream *stream, bool top_finding)
+{
+	struct views_source source = {stream, cli_stream_ranks(stream), top_finding ? ops_adviser_new() : NULL};
+	struct ops_error error = {.text = "out of memory"};
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = make_json(stream, &text, &size, &error);
+	enum ops_code code = source.workers && (source.adviser || !top_finding) ? OPS_OK : OPS_NO_MEMORY;
+
+	if (!code)
+		code = make_json(&source, &text, &size, &error);
+	if (!code && top_finding)
+		code = ops_adviser_add_top(source.adviser, &text, &size, &error);
+	free(source.workers);
+	ops_adviser_free(source.adviser);
 
 	if (!cli_print_data(OPS_FORMAT_JSON, code, text, size, &error))
 		return false;
@@ -146,17 +166,18 @@ static bool views_print_table(struct cli_stream *stream, enum ops_format format)
 	return cli_print(code, text, size, &error);
 }
 
-static bool print(struct cli_stream *stream, enum ops_format format)
+static bool print(struct cli_stream *stream, enum ops_format format, bool top_finding)
 {
 	if (format == OPS_FORMAT_JSON)
-		return print_json(stream);
+		return print_json(stream, top_finding);
 	return format == OPS_FORMAT_TEXT ? views_print_text(stream) : views_print_table(stream, format);
 }
 
 int cli_views(char **arguments)
 {
 	const char *format = "text";
-	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
+	bool top_finding = false;
+	const struct cli_option options[] = {{"--format", &format, NULL}, {"--top-finding", NULL, &top_finding}, {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count;
 	bool help, done;
@@ -167,8 +188,12 @@ int cli_views(char **arguments)
 	chosen = cli_choice("views", "format", format, cli_formats);
 	if (chosen < 0)
 		return CLI_EXIT_USAGE;
+	if (top_finding && chosen != OPS_FORMAT_JSON) {
+		fputs("opstrobe views: --top-finding requires --format json\n", stderr);
+		return CLI_EXIT_USAGE;
+	}
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print(&stream, (enum ops_format)chosen);
+	       print(&stream, (enum ops_format)chosen, top_finding);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -92,34 +92,21 @@ void ops_diagnostic_write(const struct ops_diagnostic *item, struct ops_json_wri
 	ops_json_close(json, '}');
 }
 
-/* Where the object's last brace is; NULL for text that is not an object. */
-static const char *last_brace(const char *text, size_t size)
-{
-	while (size && (text[size - 1] == '\n' || text[size - 1] == ' '))
-		size--;
-	return size > 1 && *text == '{' && text[size - 1] == '}' ? text + size - 1 : NULL;
-}
-
 enum ops_code ops_diagnostics_add(const struct ops_diagnostic *items, size_t count, char **text, size_t *size,
                                   struct ops_error *error)
 {
-	const char *end = last_brace(*text, *size);
-	struct ops_buffer out = {0};
-	struct ops_json_writer json = {.out = &out};
-	char *old = *text;
-	enum ops_code code;
+	struct ops_buffer member = {0};
+	struct ops_json_writer json = {.out = &member};
+	enum ops_code code = OPS_OK;
 
-	if (!count || !end)
+	if (!count)
 		return OPS_OK;
-	ops_buffer_append(&out, old, (size_t)(end - old));
-	ops_buffer_append_text(&out, end[-1] == '{' ? "\"diagnostics\":" : ",\"diagnostics\":");
+	ops_json_key(&json, "diagnostics");
 	ops_json_open(&json, '[');
 	for (size_t i = 0; i < count; i++)
 		ops_diagnostic_write(&items[i], &json);
 	ops_json_close(&json, ']');
-	ops_buffer_append(&out, end, (size_t)(old + *size - end));
-	code = ops_buffer_give(&out, OPS_OK, text, size, error);
-	if (!code)
-		ops_free(old);
+	code = ops_json_object_add(text, size, &member, error);
+	ops_buffer_release(&member);
 	return code;
 }

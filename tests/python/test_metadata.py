@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import opstrobe
 from opstrobe import record_function
+from opstrobe.recording import metadata
 
 
 def shown(text):
@@ -143,6 +144,25 @@ def test_job(tmp_path, monkeypatch):
     found = written(prof, tmp_path / "t.json")
     assert (found["PT_PROFILER_JOB_NAME"], found["PT_PROFILER_JOB_VERSION"]) == ('a "job"', "3")
     assert "PT_PROFILER_JOB_ATTEMPT_INDEX" not in found
+
+
+@pytest.mark.parametrize(
+    ("variables", "job"),
+    [
+        ({"TORCHELASTIC_RUN_ID": "run-7", "SLURM_JOB_ID": "3"}, "run-7"),
+        ({"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "3", "SLURM_STEP_ID": "0"}, "3.0"),
+        ({"TORCHELASTIC_RUN_ID": "none"}, None),
+    ],
+)
+def test_job_of_several_processes(variables, job, monkeypatch):
+    for name in ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert "job" not in metadata.of_environment()  # a single process
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert metadata.of_environment().get("job") == (None if job is None else json.dumps(job))
 
 
 def test_distributed():

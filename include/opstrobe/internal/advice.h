@@ -35,11 +35,18 @@ struct ops_adviser *ops_adviser_new(void);
 enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank *rank, struct ops_error *error);
 enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
                                  struct ops_error *error);
+/* Instead of ops_adviser_finish(): adds the member `top_finding` to the JSON object `*text`, which is replaced. It is the first of
+ * the findings in the JSON form, or null. */
+enum ops_code ops_adviser_add_top(struct ops_adviser *adviser, char **text, size_t *size, struct ops_error *error);
 void ops_adviser_free(struct ops_adviser *adviser);
 
 /* Advice on traces that are all in memory. The text ends with a NUL and is freed with ops_free(). Fails with OPS_NO_MEMORY only. */
 enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_format format, char **ret_text,
                          size_t *ret_size, struct ops_error *error);
+
+/* What a list of traces shows of one, as a JSON object: when it was recorded and how long, its steps with their median, the devices that
+ * ran kernels, rank and world size, host, command, and the first finding. Likewise. */
+enum ops_code ops_trace_summary(const struct ops_rank *rank, char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* The rules: as a table, or with OPS_FORMAT_MARKDOWN as the page docs/reference/rules.md. Likewise. */
 enum ops_code ops_advice_rules(enum ops_format format, char **ret_text, size_t *ret_size, struct ops_error *error);

@@ -52,7 +52,17 @@ def of_environment() -> dict[str, str]:
     info = distributed_info() or _rank_of_environment()
     if info:
         found["distributedInfo"] = json.dumps(info)
+        if job := _job_of_environment():
+            found["job"] = json.dumps(job)
     return found
+
+
+def _job_of_environment() -> str | None:
+    """What distinguishes this job from others that run at the same time: torchrun's run id, unless it has its default value, or Slurm's."""
+    run = os.environ.get("TORCHELASTIC_RUN_ID", "none")
+    if run not in ("", "none"):
+        return run
+    return ".".join(filter(None, (os.environ.get(name) for name in ("SLURM_JOB_ID", "SLURM_STEP_ID")))) or None
 
 
 def _rank_of_environment() -> dict[str, Any] | None:

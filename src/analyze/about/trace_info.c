@@ -85,6 +85,16 @@ static void trace_info_write_steps(struct ops_json_writer *json, const struct op
 	ops_intern_release(&numbers);
 }
 
+static uint64_t count_module_calls(const struct ops_trace *trace)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	uint64_t calls = 0;
+
+	for (size_t i = 0; events->python_module && i < events->count; i++)
+		calls += events->python_module[i] != OPS_NONE;
+	return calls;
+}
+
 static void trace_info_write_parts(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	size_t count;
@@ -97,6 +107,7 @@ static void trace_info_write_parts(struct ops_json_writer *json, const struct op
 	write_count(json, "counter_values", count);
 	ops_trace_modules(trace, &count);
 	write_count(json, "modules", count);
+	write_count(json, "module_calls", count_module_calls(trace));
 	write_count(json, "lost_records", ops_trace_info(trace)->lost);
 	ops_trace_notes(trace, &count);
 	write_count(json, "notes", count);

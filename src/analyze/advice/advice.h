@@ -580,6 +580,10 @@ bool advice_run_rules(struct advice *advice, const struct advice_rule *const *ru
 
 void advice_report_sort(struct advice_report *report);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
+/* The member "top_finding": the first finding, null without one; `brief` for a line of a list. */
+void advice_write_top(const struct advice_report *report, bool brief, struct ops_json_writer *json);
+/* The members that a list of traces shows of one; false if memory is out. (advice_about.c) */
+bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *json);
 void advice_write_csv(const struct advice_report *report, struct ops_buffer *out);
 void advice_write_text(const struct advice_report *report, bool markdown, struct ops_buffer *out);
 void advice_write_brief(const struct advice_report *report, struct ops_buffer *out);

@@ -134,14 +134,23 @@ static bool run_rank_rules(struct ops_adviser *adviser)
 	return done;
 }
 
+/* Completes the report. */
+static enum ops_code complete(struct ops_adviser *adviser, struct ops_error *error)
+{
+	if (adviser->failed || !run_rank_rules(adviser))
+		return ops_fault_memory(error);
+	advice_report_sort(&adviser->report);
+	return OPS_OK;
+}
+
 enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
                                  struct ops_error *error)
 {
 	struct ops_buffer out = {0};
+	enum ops_code code = complete(adviser, error);
 
-	if (adviser->failed || !run_rank_rules(adviser))
-		return ops_fault_memory(error);
-	advice_report_sort(&adviser->report);
+	if (code)
+		return code;
 	if (format == OPS_FORMAT_JSON)
 		advice_write_json(&adviser->report, &out);
 	else if (format == OPS_FORMAT_CSV)
@@ -151,6 +160,20 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format fo
 	else
 		advice_write_text(&adviser->report, format == OPS_FORMAT_MARKDOWN, &out);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
+}
+
+enum ops_code ops_adviser_add_top(struct ops_adviser *adviser, char **text, size_t *size, struct ops_error *error)
+{
+	struct ops_buffer member = {0};
+	struct ops_json_writer json = {.out = &member};
+	enum ops_code code = complete(adviser, error);
+
+	if (code)
+		return code;
+	advice_write_top(&adviser->report, false, &json);
+	code = ops_json_object_add(text, size, &member, error);
+	ops_buffer_release(&member);
+	return code;
 }
 
 enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_format format, char **ret_text,
@@ -165,4 +188,25 @@ enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_fo
 		code = ops_adviser_finish(adviser, format, ret_text, ret_size, error);
 	ops_adviser_free(adviser);
 	return code;
+}
+
+/* --- a line of a list ----------------------------------------------------------------------------------------------- */
+
+enum ops_code ops_trace_summary(const struct ops_rank *rank, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	struct ops_adviser *adviser = ops_adviser_new();
+	struct ops_buffer out = {0};
+	struct ops_json_writer json = {.out = &out};
+	enum ops_code code = adviser ? ops_adviser_add(adviser, rank, error) : ops_fault_memory(error);
+
+	if (!code)
+		code = complete(adviser, error);
+	if (!code) {
+		ops_json_open(&json, '{');
+		out.failed |= !advice_write_about(rank, &json);
+		advice_write_top(&adviser->report, true, &json);
+		ops_json_close(&json, '}');
+	}
+	ops_adviser_free(adviser);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }

@@ -63,22 +63,10 @@ static void write_where(struct ops_json_writer *json, const struct advice_where 
 	ops_json_close(json, '}');
 }
 
-static void write_finding(struct ops_json_writer *json, const struct advice_finding *finding)
+static void write_advice(struct ops_json_writer *json, const struct advice_finding *finding)
 {
 	struct ops_buffer advice = {0};
 
-	ops_json_open(json, '{');
-	ops_json_member_text(json, "id", finding->rule->id);
-	ops_json_member_text(json, "title", finding->rule->title);
-	ops_json_member_text(json, "severity", advice_severity_name(finding->severity));
-	ops_json_member_text(json, "confidence", advice_confidence_name(finding->confidence));
-	ops_json_key(json, "where");
-	ops_json_open(json, '[');
-	for (size_t i = 0; i < finding->where_count; i++)
-		write_where(json, &finding->where[i]);
-	ops_json_close(json, ']');
-	write_known(json, "evidence", finding->evidence);
-	ops_json_member_text(json, "explanation", finding->rule->explanation);
 	ops_buffer_append(&advice, finding->detail.bytes, finding->detail.size);
 	ops_buffer_append_text(&advice, finding->detail.size ? " " : "");
 	ops_buffer_append_text(&advice, finding->rule->advice);
@@ -88,14 +76,45 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_text(json, ops_buffer_text(&advice), advice.size);
 	json->out->failed |= advice.failed;
 	ops_buffer_release(&advice);
+}
+
+/* `brief`: for a line of a list, without the texts and with the first place. */
+static void write_finding(struct ops_json_writer *json, const struct advice_finding *finding, bool brief)
+{
+	ops_json_open(json, '{');
+	ops_json_member_text(json, "id", finding->rule->id);
+	ops_json_member_text(json, "title", finding->rule->title);
+	ops_json_member_text(json, "severity", advice_severity_name(finding->severity));
+	ops_json_member_text(json, "confidence", advice_confidence_name(finding->confidence));
+	ops_json_key(json, "where");
+	ops_json_open(json, '[');
+	for (size_t i = 0; i < finding->where_count && (!brief || i < 1); i++)
+		write_where(json, &finding->where[i]);
+	ops_json_close(json, ']');
+	if (!brief) {
+		write_known(json, "evidence", finding->evidence);
+		ops_json_member_text(json, "explanation", finding->rule->explanation);
+		write_advice(json, finding);
+	}
 	ops_json_member_number(json, "predicted_gain_ms_per_step", finding->gain_ms);
 	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
 	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
-	ops_json_key(json, "links");
-	ops_json_open(json, '[');
-	ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
-	ops_json_close(json, ']');
+	if (!brief) {
+		ops_json_key(json, "links");
+		ops_json_open(json, '[');
+		ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
+		ops_json_close(json, ']');
+	}
 	ops_json_close(json, '}');
+}
+
+void advice_write_top(const struct advice_report *report, bool brief, struct ops_json_writer *json)
+{
+	ops_json_key(json, "top_finding");
+	if (report->findings.count)
+		write_finding(json, &report->findings.items[0], brief);
+	else
+		ops_json_null(json);
 }
 
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out)
@@ -106,7 +125,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_key(&json, "findings");
 	ops_json_open(&json, '[');
 	for (size_t i = 0; i < report->findings.count; i++)
-		write_finding(&json, &report->findings.items[i]);
+		write_finding(&json, &report->findings.items[i], false);
 	ops_json_close(&json, ']');
 	/* Of the first trace: percentages are shares of this. */
 	ops_json_key(&json, "base");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/ranks/trace_job.h"
 #include "base/text.h"
 
 #define KEY "distributedInfo"
@@ -58,14 +59,11 @@ static struct ops_string distributed_info(const struct ops_trace *trace)
 
 int64_t ops_trace_rank(const struct ops_trace *trace, const char *path)
 {
-	struct ops_string info = distributed_info(trace);
-	struct ops_json_walk cursor = ops_json_walk(info.bytes, info.size);
-	struct ops_string member, value;
+	struct ops_string value;
 	int64_t rank;
 
-	while (ops_json_next_member(&cursor, &member, &value))
-		if (ops_string_is(member, "rank") && ops_json_parse_integer(value, &rank) && rank >= 0)
-			return rank;
+	if (trace_find_member(trace, KEY, "rank", &value) && ops_json_parse_integer(value, &rank) && rank >= 0)
+		return rank;
 	return path ? rank_of_name(path) : -1;
 }
 
