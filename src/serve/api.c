@@ -457,6 +457,7 @@ enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api 
 		ops_api_free(api);
 		return code;
 	}
+	api->catalog->summary_limit = (struct ops_limit){.bytes_max = api->request_bytes, .cpu_ns_max = api->request_cpu_ns};
 	*ret_api = api;
 	return OPS_OK;
 }

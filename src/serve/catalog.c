@@ -62,6 +62,7 @@ void catalog_drop_unused(struct catalog *catalog)
 			continue;
 		}
 		catalog->memory_used -= served->memory_bytes;
+		catalog->jobs_changed = true; /* it may be the first of one */
 		served_free(served);
 	}
 	catalog->traces.count = kept;
@@ -91,47 +92,64 @@ static void run_waiters(struct served *served)
 }
 
 /* Finds the diagnostics of a trace, the first time it is read. The lock is held. */
-static void diagnose(struct served *served)
+static void diagnose(struct served *served, const struct ops_trace *trace)
 {
 	void (*tell)(const struct ops_diagnostic *diagnostic) = served->catalog->on_diagnostic;
 
 	if (served->diagnostic_count)
 		return;
-	served->diagnostic_count = ops_trace_diagnostics(served->trace, served->path, served->diagnostics);
+	served->diagnostic_count = ops_trace_diagnostics(trace, served->path, served->diagnostics);
 	for (size_t i = 0; tell && i < served->diagnostic_count; i++)
 		tell(&served->diagnostics[i]);
 }
 
+void served_set_facts(struct served *served, const struct ops_trace *trace, const struct trace_job *facts)
+{
+	if (served->events < 0)
+		served->catalog->jobs_changed = true;
+	served->events = (int64_t)ops_trace_events(trace)->count;
+	served->job_facts = *facts;
+	diagnose(served, trace);
+	served->catalog->generation++;
+}
+
+void served_fail(struct served *served, const struct ops_error *error)
+{
+	served->state = SERVED_FAILED;
+	served->error = *error;
+	served->catalog->generation++;
+}
+
 static void read_trace(struct job *job)
 {
-	struct served *served = (struct served *)((char *)job - offsetof(struct served, job));
+	struct served *served = (struct served *)((char *)job - offsetof(struct served, reading));
 	struct ops_read_options options = {sizeof(options), catalog_on_progress, served};
 	struct catalog *catalog = served->catalog;
 	struct ops_timeline *timeline = NULL;
 	struct ops_trace *trace = NULL;
+	struct trace_job facts;
 	struct ops_error error;
 	enum ops_code code = ops_trace_read(served->path, &options, &trace, &error);
 
 	if (!code)
 		code = ops_timeline_new(trace, &timeline, &error);
+	if (!code)
+		trace_job_read(trace, served->path, &facts);
 	pthread_mutex_lock(&catalog->lock);
 	if (code) {
 		ops_trace_unref(trace);
-		served->state = SERVED_FAILED;
-		served->error = error;
+		served_fail(served, &error);
 	} else {
 		served->state = SERVED_READY;
 		served->trace = trace;
 		served->timeline = timeline;
-		served->events = (int64_t)ops_trace_events(trace)->count;
-		served->rank = ops_trace_rank(trace, served->path);
-		diagnose(served);
+		served_set_facts(served, trace, &facts);
 		served->memory_bytes = (uint64_t)served->events * EVENT_BYTES + ops_timeline_bytes(timeline);
 		catalog->memory_used += served->memory_bytes;
 	}
 	served->last_use = ++catalog->uses;
-	catalog->generation++;
 	run_waiters(served);
+	pthread_cond_signal(&catalog->summaries);
 	catalog_drop_unused(catalog);
 	catalog_make_room(catalog);
 	pthread_mutex_unlock(&catalog->lock);
@@ -140,10 +158,10 @@ static void read_trace(struct job *job)
 static void begin_reading(struct served *served)
 {
 	served->state = SERVED_READING;
-	served->job.run = read_trace;
+	served->reading.run = read_trace;
 	served->progress = (struct ops_read_progress){.bytes_total = served->bytes};
 	served->catalog->generation++;
-	workers_submit(served->catalog->workers, &served->job, false);
+	workers_submit(served->catalog->workers, &served->reading, false);
 }
 
 enum served_state catalog_await(struct served *served, struct job *waiter)
@@ -167,10 +185,10 @@ enum served_state catalog_await(struct served *served, struct job *waiter)
 	return state;
 }
 
-void catalog_read_first(struct catalog *catalog)
+void catalog_read_only(struct catalog *catalog)
 {
 	pthread_mutex_lock(&catalog->lock);
-	if (catalog->traces.count && catalog->traces.items[0]->state == SERVED_LISTED)
+	if (catalog->traces.count == 1 && catalog->traces.items[0]->state == SERVED_LISTED)
 		begin_reading(catalog->traces.items[0]);
 	pthread_mutex_unlock(&catalog->lock);
 }

@@ -20,8 +20,10 @@
 #include <opstrobe/serve.h>
 #include <opstrobe/trace.h>
 
+#include "analyze/ranks/trace_job.h"
 #include "base/array.h"
 #include "base/json_writer.h"
+#include "base/limit.h"
 #include "serve/workers.h"
 
 #define TRACE_ID_SIZE 12
@@ -48,15 +50,19 @@ struct served {
 	uint64_t memory_bytes;
 	uint64_t derived_bytes; /* those of the trace that memory_bytes counts */
 	uint64_t last_use;
-	int64_t rank;   /* once it was read; -1 unknown */
 	int64_t events; /* -1: was not read */
+	struct trace_job job_facts;   /* once it was read */
+	const struct served *job_key; /* the first trace of its job, itself of a trace that is alone; NULL: was not read */
+	char *summary;                /* ops_trace_summary(); NULL: not made yet */
+	size_t summary_size;
+	bool wants_summary;
 	struct ops_diagnostic diagnostics[OPS_DIAGNOSTICS_MAX]; /* once it was read; they do not change */
 	size_t diagnostic_count;
 	struct ops_error error;
 	unsigned users;
 	bool is_listed; /* still there */
 	struct job *waiters;
-	struct job job; /* which reads it */
+	struct job reading; /* the job that reads it */
 };
 
 typedef OPS_ARRAY(struct served *) served_list;
@@ -73,6 +79,10 @@ struct catalog {
 	uint64_t memory_used;
 	uint64_t uses;
 	int64_t generation;
+	bool jobs_changed; /* the traces that are listed and read are others than those that job_key is of */
+	struct summarizer *summarizer; /* NULL: no summary was asked for yet */
+	pthread_cond_t summaries;      /* one is wanted, or a trace was read */
+	struct ops_limit summary_limit; /* of making one; does not change */
 	atomic_bool stopping;
 };
 
@@ -95,11 +105,16 @@ void catalog_release(struct served *served);
 enum served_state catalog_await(struct served *served, struct job *waiter);
 /* The memory of a trace that is ready, kept with it. */
 enum ops_code catalog_memory(struct served *served, const struct ops_memory_timeline **ret_memory, struct ops_error *error);
-/* Begins to read the first trace, for it will be asked for next. */
-void catalog_read_first(struct catalog *catalog);
+/* Begins to read the trace if it is the only one, for it will be asked for next. */
+void catalog_read_only(struct catalog *catalog);
+
+/* What is known of a trace from now on; the lock is held. */
+void served_set_facts(struct served *served, const struct ops_trace *trace, const struct trace_job *facts);
+/* The trace cannot be read; the lock is held. */
+void served_fail(struct served *served, const struct ops_error *error);
 
 /* The members of the list of traces. */
-void catalog_write(struct catalog *catalog, struct ops_json_writer *json);
+void catalog_write(struct catalog *catalog, bool with_summaries, struct ops_json_writer *json);
 
 /* Files that are gone leave the list when nobody uses them. The lock is held. */
 void catalog_drop_unused(struct catalog *catalog);
@@ -110,6 +125,21 @@ void catalog_drop_unused(struct catalog *catalog);
 enum ops_code catalog_scan(const char *const *paths, size_t count, served_list *found, path_list *folders,
                            struct ops_error *error);
 void served_free(struct served *served);
+
+/* --- catalog_jobs.c ------------------------------------------------------------------------------------------------- */
+
+bool served_in_one_folder(const struct served *a, const struct served *b);
+/* Finds which traces are of one job, if that may have changed. The lock is held. */
+void catalog_find_jobs(struct catalog *catalog);
+
+/* --- catalog_summaries.c -------------------------------------------------------------------------------------------- */
+
+/* Has the missing summaries made, one after the other, on a thread of its own: those of all traces, or of the traces in the
+ * directory of `id`. False when memory is out. */
+bool catalog_summarize(struct catalog *catalog, const char *id);
+/* The summary of a trace that is ready, made now unless it is there. */
+enum ops_code catalog_summary(struct served *served, char **ret_text, size_t *ret_size, struct ops_error *error);
+void summarizer_free(struct summarizer *summarizer); /* NULL is allowed */
 
 /* --- catalog_watch.c ----------------------------------------------------------------------------------------------- */
 

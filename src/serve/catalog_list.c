@@ -88,6 +88,7 @@ static void catalog_list_take_over(struct catalog *catalog, served_list *found, 
 	found->count = 0;
 	catalog->traces = list;
 	catalog->generation += changed;
+	catalog->jobs_changed |= changed;
 	catalog_drop_unused(catalog);
 }
 
@@ -166,6 +167,7 @@ enum ops_code catalog_new(const struct ops_api_options *options, struct workers 
 	if (!catalog)
 		return ops_fault_memory(error);
 	pthread_mutex_init(&catalog->lock, NULL);
+	pthread_cond_init(&catalog->summaries, NULL);
 	catalog->workers = workers;
 	catalog->on_diagnostic = options->on_diagnostic;
 	catalog->memory_limit = options->memory_bytes ? options->memory_bytes : half_of_memory();
@@ -197,8 +199,10 @@ void catalog_free(struct catalog *catalog)
 	if (!catalog)
 		return;
 	watch_free(catalog->watch);
+	summarizer_free(catalog->summarizer);
 	release_traces(&catalog->traces);
 	release_paths(&catalog->paths);
+	pthread_cond_destroy(&catalog->summaries);
 	pthread_mutex_destroy(&catalog->lock);
 	ops_free(catalog);
 }
@@ -229,7 +233,16 @@ static void write_diagnostics(const struct served *served, struct ops_json_write
 	ops_json_close(json, ']');
 }
 
-static void write_served(const struct served *served, struct ops_json_writer *json)
+static void write_summary(const struct served *served, bool with_summaries, struct ops_json_writer *json)
+{
+	ops_json_key(json, "summary");
+	if (with_summaries && served->summary)
+		ops_json_raw(json, served->summary, served->summary_size);
+	else
+		ops_json_null(json);
+}
+
+static void write_served(const struct served *served, bool with_summaries, struct ops_json_writer *json)
 {
 	static const char *const states[] = {"listed", "reading", "ready", "failed"};
 	const char *slash = strrchr(served->path, '/');
@@ -242,6 +255,7 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	ops_json_member_text(json, "name", slash ? slash + 1 : served->path);
 	ops_json_member_text(json, "path", served->path);
 	ops_json_member(json, "bytes", (int64_t)served->bytes);
+	ops_json_member_or_null(json, "changed_ns", served->changed_ns ? served->changed_ns : -1);
 	ops_json_member_text(json, "state", states[served->state]);
 	ops_json_key(json, "progress");
 	if (served->state == SERVED_READING)
@@ -249,7 +263,13 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	else
 		ops_json_null(json);
 	ops_json_member_or_null(json, "events", served->events);
-	ops_json_member_or_null(json, "rank", served->rank);
+	ops_json_member_or_null(json, "rank", served->events >= 0 ? served->job_facts.rank : -1);
+	ops_json_key(json, "job");
+	if (served->job_key)
+		ops_json_text(json, served->job_key->id, strlen(served->job_key->id));
+	else
+		ops_json_null(json);
+	write_summary(served, with_summaries, json);
 	write_diagnostics(served, json);
 	ops_json_key(json, "error");
 	if (served->state == SERVED_FAILED)
@@ -259,9 +279,10 @@ static void write_served(const struct served *served, struct ops_json_writer *js
 	ops_json_close(json, '}');
 }
 
-void catalog_write(struct catalog *catalog, struct ops_json_writer *json)
+void catalog_write(struct catalog *catalog, bool with_summaries, struct ops_json_writer *json)
 {
 	pthread_mutex_lock(&catalog->lock);
+	catalog_find_jobs(catalog);
 	ops_json_member(json, "generation", catalog->generation);
 	ops_json_key(json, "watching");
 	ops_json_bool(json, catalog->watch != NULL);
@@ -269,7 +290,7 @@ void catalog_write(struct catalog *catalog, struct ops_json_writer *json)
 	ops_json_open(json, '[');
 	for (size_t i = 0; i < catalog->traces.count; i++)
 		if (catalog->traces.items[i]->is_listed)
-			write_served(catalog->traces.items[i], json);
+			write_served(catalog->traces.items[i], with_summaries, json);
 	ops_json_close(json, ']');
 	pthread_mutex_unlock(&catalog->lock);
 }

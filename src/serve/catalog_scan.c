@@ -46,6 +46,7 @@ void served_free(struct served *served)
 	ops_free(served->path);
 	ops_free(served->run);
 	ops_free(served->worker);
+	ops_free(served->summary);
 	pthread_mutex_destroy(&served->memory_lock);
 	ops_free(served);
 }
@@ -85,7 +86,7 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 		served->bytes = (uint64_t)about.st_size;
 		served->changed_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
 	}
-	served->rank = served->events = -1;
+	served->events = -1;
 	served->is_listed = true;
 	make_id(served, real);
 	return served->path && served->run && served->worker ? OPS_OK : ops_fault_memory(scan->error);

@@ -464,6 +464,14 @@ static enum ops_code embed_trace(struct report *report, struct ops_string entry,
 		snprintf(address, sizeof(address), "traces/%s/%s", report->id, asked[i]);
 		code = embed(report, address, error);
 	}
+	if (!code && report->trace_count > 1) { /* for the list of them; one alone opens at once */
+		struct ops_reply summary;
+
+		snprintf(address, sizeof(address), "traces/%s/summary", report->id);
+		code = report_get(report, address, &summary, error);
+		if (!code)
+			ops_reply_release(&summary);
+	}
 	if (!code)
 		code = embed_memory(report, error);
 	if (!code)
@@ -479,8 +487,7 @@ static bool same_member(struct ops_string left, struct ops_string right, const c
 	return report_find_member(left, name, &a) && report_find_member(right, name, &b) && ops_string_equals(a, b);
 }
 
-/* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its run and cycle, with
- * itself. Returns how many, or 0 when it is not the first of them. */
+/* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its job, with itself. Returns how many, or 0 when it is not the first of them. */
 static size_t report_write_run(const struct report *report, struct ops_string of, struct ops_buffer *ids)
 {
 	struct ops_json_walk list = walk_traces(report);
@@ -488,7 +495,7 @@ static size_t report_write_run(const struct report *report, struct ops_string of
 	size_t count = 0;
 
 	while (ops_json_next_element(&list, &entry)) {
-		if (!same_member(entry, of, "run") || !same_member(entry, of, "span"))
+		if (!same_member(entry, of, "job"))
 			continue;
 		if (!count && entry.bytes != of.bytes)
 			return 0;
@@ -530,11 +537,15 @@ static enum ops_code embed_all(struct report *report, struct ops_error *error)
 
 	while (!code && ops_json_next_element(&list, &entry))
 		code = embed_trace(report, entry, error);
+	if (code)
+		return code;
+	ops_reply_release(&report->list); /* now that they were read, their jobs are known */
+	code = report_get(report, "traces?summaries=known", &report->list, error);
+	if (!code)
+		code = write_element(report, "traces", &report->list, error);
 	if (!code)
 		code = embed_runs(report, error);
-	if (!code)
-		code = embed(report, "analyses", error);
-	return code ? code : embed(report, "traces", error); /* now that their events have been counted */
+	return code ? code : embed(report, "analyses", error);
 }
 
 /* The page of the build has one mark, where the replies go. */

@@ -615,7 +615,7 @@ enum ops_code ops_server_start(const struct ops_server_options *options, struct 
 		ops_server_stop(server);
 		return code;
 	}
-	catalog_read_first(server->api->catalog);
+	catalog_read_only(server->api->catalog);
 	*ret_server = server;
 	return OPS_OK;
 }

@@ -32,13 +32,18 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
+/* `summaries` is "all", the id of a trace for those in its directory, or "known". */
 static enum ops_code answer_traces(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
+	const struct ops_string *summaries = query_find(&request->query, "summaries");
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 
+	if (summaries && strcmp(summaries->bytes, "known") != 0 &&
+	    !catalog_summarize(request->api->catalog, strcmp(summaries->bytes, "all") ? summaries->bytes : NULL))
+		return ops_fault_memory(error);
 	ops_json_open(&json, '{');
-	catalog_write(request->api->catalog, &json);
+	catalog_write(request->api->catalog, summaries != NULL, &json);
 	ops_json_close(&json, '}');
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
@@ -54,6 +59,11 @@ static struct ops_rank *ranks_of(const struct request *request)
 		ranks[i] = (struct ops_rank){.trace = request_trace(request, i), .rank = -1, .path = request->traces[i]->path,
 		                             .name = request->traces[i]->worker, .span = request->traces[i]->span};
 	return ranks;
+}
+
+static enum ops_code answer_summary(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
+{
+	return catalog_summary(request->traces[0], ret_text, ret_size, error);
 }
 
 /* --- analyses ------------------------------------------------------------------------------------------------------- */
@@ -199,8 +209,9 @@ static enum ops_code answer_diff(struct request *request, char **ret_text, size_
 
 const struct route trace_routes[] = {
 	{.path = "", .parameters = "", .answer = answer_server},
-	{.path = "traces", .parameters = "", .answer = answer_traces, .unstable = true},
+	{.path = "traces", .parameters = "summaries", .answer = answer_traces, .unstable = true},
 	{.path = "analyses", .parameters = "", .answer = answer_analyses},
+	{.path = "traces/{id}/summary", .parameters = "", .answer = answer_summary, .slow = true},
 	{.path = "traces/{id}/info", .parameters = "", .answer = answer_info, .slow = true},
 	{.path = "traces/{ids}/advice", .parameters = "", .answer = answer_advice, .slow = true},
 	{.path = "traces/{ids}/distributed", .parameters = "", .answer = answer_distributed, .slow = true, .by_steps = true},

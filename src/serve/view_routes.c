@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opstrobe/internal/advice.h>
 #include <opstrobe/internal/roofline.h>
 #include <opstrobe/internal/views.h>
 #include <opstrobe/query.h>
@@ -14,6 +15,8 @@
 #include "base/json_walk.h"
 #include "serve/api.h"
 
+#define TOP_FINDING "top_finding"
+
 /* --- views ---------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code answer_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
@@ -22,9 +25,9 @@ static enum ops_code answer_views(struct request *request, char **ret_text, size
 }
 
 /* Finds the member `name` of the object of all views. */
-static bool find_part(const struct reply *views, const char *name, size_t size, struct ops_string *ret_value)
+static bool find_part(struct ops_string views, const char *name, size_t size, struct ops_string *ret_value)
 {
-	struct ops_json_walk walk = ops_json_walk(views->body, views->size);
+	struct ops_json_walk walk = ops_json_walk(views.bytes, views.size);
 	struct ops_string key;
 
 	while (ops_json_next_member(&walk, &key, ret_value))
@@ -33,15 +36,51 @@ static bool find_part(const struct reply *views, const char *name, size_t size, 
 	return false;
 }
 
-static enum ops_code view_routes_write_parts(const struct reply *views, const char *parts, struct ops_json_writer *json,
+/* The first finding is about as much work as all views, so it is made when it is asked for. */
+static enum ops_code write_top_finding(struct request *request, struct ops_json_writer *json, struct ops_error *error)
+{
+	struct ops_rank rank = {.rank = -1, .path = request->traces[0]->path, .name = request->traces[0]->worker};
+	struct ops_adviser *adviser = ops_adviser_new();
+	struct ops_buffer out = {0};
+	struct ops_string value;
+	char *text = NULL;
+	size_t size = 0;
+	enum ops_code code = adviser ? request_cut(request, error) : ops_fault_memory(error);
+
+	rank.trace = request_trace(request, 0);
+	ops_buffer_append_text(&out, "{}");
+	if (!code)
+		code = ops_buffer_give(&out, code, &text, &size, error);
+	if (!code)
+		code = ops_adviser_add(adviser, &rank, error);
+	if (!code)
+		code = ops_adviser_add_top(adviser, &text, &size, error);
+	ops_adviser_free(adviser);
+	ops_buffer_release(&out);
+	if (!code && find_part((struct ops_string){text, size}, TOP_FINDING, strlen(TOP_FINDING), &value)) {
+		ops_json_key(json, TOP_FINDING);
+		ops_json_raw(json, value.bytes, value.size);
+	}
+	ops_free(text);
+	return code;
+}
+
+static enum ops_code view_routes_write_parts(struct request *request, const char *parts, struct ops_json_writer *json,
                                              struct ops_error *error)
 {
 	struct ops_string value;
+	enum ops_code code;
 
 	for (const char *at = parts; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t size = strcspn(at, ",");
 
-		if (!find_part(views, at, size, &value))
+		if (size == strlen(TOP_FINDING) && !memcmp(at, TOP_FINDING, size)) {
+			code = write_top_finding(request, json, error);
+			if (code)
+				return code;
+			continue;
+		}
+		if (!find_part((struct ops_string){request->reply->body, request->reply->size}, at, size, &value))
 			return ops_fault(error, OPS_INVALID, "there is no part '%.*s'", (int)(size < 80 ? size : 80), at);
 		ops_json_key_of(json, at, size);
 		ops_json_raw(json, value.bytes, value.size);
@@ -60,7 +99,7 @@ static enum ops_code select_views(struct request *request, char **ret_text, size
 		ops_buffer_append(&out, request->reply->body, request->reply->size);
 	} else {
 		ops_json_open(&json, '{');
-		code = view_routes_write_parts(request->reply, parts->bytes, &json, error);
+		code = view_routes_write_parts(request, parts->bytes, &json, error);
 		ops_json_close(&json, '}');
 	}
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);

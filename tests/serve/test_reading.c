@@ -239,7 +239,7 @@ static void stops_while_reading(void **state)
 	int fd;
 
 	(void)state;
-	catalog_read_first(api->catalog); /* as a server does, before it is asked */
+	catalog_read_only(api->catalog); /* as a server does, before it is asked */
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, stop, api), 0);
 	while (write(fd, "[        ", 9) > 0)

@@ -39,7 +39,8 @@ static const char *const routes[] = {
 	"traces/%s/timeline", "traces/%s/views?parts=steps", "traces/%s/views?steps=2", "traces/%s/lines", "traces/%s/stacks",
 	"traces/%s/modules?steps=1:3", "traces/%s/memory", "traces/%s/memory/curve?device=cpu", "traces/%s/advice",
 	"traces/%s/info", "traces/%s/timeline/tiles?tiles=0.20.0,1.12.3", "traces/%s/timeline/search?q=aten",
-	"traces/%s/timeline/events/3", "traces/%s/timeline/critical-path", "traces/%s/tables/kernels",
+	"traces/%s/timeline/events/3", "traces/%s/timeline/critical-path", "traces/%s/tables/kernels", "traces/%s/summary",
+	"traces/%s/views?parts=top_finding",
 	"traces/%s/analyses/idle_time_breakdown?steps=1", "traces/%s/views?steps=99", "traces/%s/none", "traces",
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
@@ -84,6 +85,13 @@ struct asker {
 static void *ask_all(void *context)
 {
 	struct asker *asker = context;
+	struct ops_reply list;
+	struct ops_error failed;
+
+	/* Summaries are made at the same time, of traces that are ready and of those that are not. */
+	if (ops_api_get(asker->api, "/api/v1/traces?summaries=all", &list, &failed))
+		abort();
+	ops_reply_release(&list);
 
 	for (size_t i = 0; i < ROUNDS * ROUTES; i++) {
 		struct ops_reply reply;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <opstrobe/analyses.h>
+#include <opstrobe/internal/analyses.h>
 
 #include "analyze/sum.h"
 #include "base/json.h"
