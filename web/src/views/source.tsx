@@ -9,15 +9,16 @@ import { baseName } from "../widgets/links";
 import { StepView, useSteps } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
-import { SourceText } from "./source_text";
+import { DefinitionNote, SourceText } from "./source_text";
 
 export function Source({ source, trace }: ViewProps) {
 	const [file] = useParam("file");
+	const [own] = useParam("own");
 	return (
 		<StepView<LinesReply> source={source} trace={trace} path="lines" what="the lines">
 			{(lines) => {
 				// The file where most time goes opens first; "all files" is one click away.
-				const shown = file !== "" ? file : hottest(lines);
+				const shown = file !== "" ? file : hottest(ownFiles(lines, own === "1"));
 				return shown === undefined || shown === ALL ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={shown} />;
 			}}
 		</StepView>
@@ -27,8 +28,23 @@ export function Source({ source, trace }: ViewProps) {
 /** The parameter `file` of the list of files. */
 const ALL = "*";
 
-function hottest(lines: LinesReply): string | undefined {
-	return lines.files.reduce<SourceFile | undefined>((most, each) => (most && most.self_us >= each.self_us ? most : each), undefined)?.file;
+function hottest(files: readonly SourceFile[]): string | undefined {
+	return files.reduce<SourceFile | undefined>((most, each) => (most && most.self_us >= each.self_us ? most : each), undefined)?.file;
+}
+
+function ownFiles(lines: LinesReply, own: boolean): readonly SourceFile[] {
+	return own ? lines.files.filter((each) => isOwn(each.file)) : lines.files;
+}
+
+/** Chooses files of the program itself, and opens the hottest of them where another one was open. */
+function OwnChoice({ file }: { file?: string }) {
+	const [own] = useParam("own");
+	const choose = (only: boolean) => setParams({ own: only ? "1" : undefined, ...(only && file !== undefined && !isOwn(file) ? { file: undefined, line: undefined } : {}) });
+	return (
+		<label>
+			<input type="checkbox" checked={own === "1"} onChange={(event) => choose(event.currentTarget.checked)} /> My code only
+		</label>
+	);
 }
 
 /** Not of Python itself, nor of an installed package. */
@@ -49,8 +65,8 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 	const steps = useSteps();
 	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, steps });
 	const name: Column<SourceFile> = { id: "name", title: "File", kind: "text", value: (row) => baseName(row.file), link: linesOf };
-	const [own, setOwn] = useParam("own");
-	const files = own === "1" ? lines.files.filter((each) => isOwn(each.file)) : lines.files;
+	const [own] = useParam("own");
+	const files = ownFiles(lines, own === "1");
 	const columns = [name, ...FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0))];
 	return (
 		<Table
@@ -59,11 +75,7 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 			columns={columns}
 			rows={files}
 			sort="-self"
-			tools={
-				<label>
-					<input type="checkbox" checked={own === "1"} onChange={(event) => setOwn(event.currentTarget.checked ? "1" : undefined)} /> My code only
-				</label>
-			}
+			tools={<OwnChoice />}
 			detail={(row) => (
 				<p class="detail-links">
 					<code class="long">{row.file}</code>
@@ -91,6 +103,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 	const told = lines.files.find((each) => each.file === file);
 	const text = useReply<SourceReply>(source, `traces/${trace.id}/source`, { file });
 	const [line] = useParam("line");
+	const [own] = useParam("own");
 	const steps = useSteps();
 	return (
 		<>
@@ -99,11 +112,13 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 					{baseName(file)}
 				</h2>
 				<FileChoice lines={lines} file={file} />
+				<OwnChoice file={file} />
 				<span class="tools-space" />
-				<a href={routeHref("source", trace.id, { steps, file: ALL })}>All files</a>
+				<a href={routeHref("source", trace.id, { steps, file: ALL, own })}>All files</a>
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
+			{text.state === "ready" && <DefinitionNote lines={told?.lines ?? []} text={text.data.text} />}
 			{text.state === "loading" ? null : (
 				<SourceText
 					trace={trace.id}
@@ -119,12 +134,14 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 }
 
 function FileChoice({ lines, file }: { lines: LinesReply; file: string }) {
+	const [own] = useParam("own");
+	const files = ownFiles(lines, own === "1");
 	return (
 		<label>
 			File{" "}
 			<select value={file} onChange={(event) => setParams({ file: event.currentTarget.value, line: undefined })}>
-				{lines.files.every((each) => each.file !== file) && <option value={file}>{file}</option>}
-				{lines.files.map((each) => (
+				{files.every((each) => each.file !== file) && <option value={file}>{file}</option>}
+				{files.map((each) => (
 					<option key={each.file} value={each.file}>
 						{each.file}
 					</option>

@@ -6,6 +6,7 @@ import type { SourceLine } from "../data/replies";
 import { TABLES } from "../data/tables";
 import { type Scale, scaleOf } from "../format/scale";
 import { timelineHref } from "../widgets/links";
+import { pythonLines } from "./python_code";
 
 const HEIGHT = 20;
 const SPARE = 20;
@@ -36,6 +37,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 	const most = lines.reduce((max, line) => Math.max(max, line.self_us), 0);
 	const at = chosen === undefined ? -1 : shown.findIndex((line) => line.number === chosen);
 	const columns = useMemo(() => columnsOf(lines), [lines]);
+	const pieces = useMemo(() => (text === undefined ? undefined : pythonLines(text)), [text]);
 
 	useLayoutEffect(() => {
 		const element = box.current;
@@ -103,13 +105,19 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 							)}
 						</span>
 						<code role="cell" title={line.cost && isDefinition(line.text) ? DEFINITION : undefined}>
-							{line.text}
+							{pieces?.[line.number - 1]?.map((piece, j) => (piece.kind ? <span key={j} class={`code-${piece.kind}`}>{piece.text}</span> : piece.text)) ?? line.text}
 						</code>
 					</div>
 				))}
 			</div>
 		</div>
 	);
+}
+
+/** What a line that defines something counts, where such a line has figures. */
+export function DefinitionNote({ lines, text }: { lines: readonly SourceLine[]; text: string }) {
+	const texts = useMemo(() => text.split("\n"), [text]);
+	return lines.some((line) => isDefinition(texts[line.line - 1] ?? "")) ? <p class="soft source-note">{DEFINITION}</p> : null;
 }
 
 const DEFINITION = "A def or class line counts what no line inside explains: time in the function before, between and after its recorded calls, and calls whose line is unknown.";
