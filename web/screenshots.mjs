@@ -16,6 +16,7 @@ const folder = join(here, "tests/traces");
 const LARGEST = 200_000;
 
 const PICTURES = [
+	["traces", "", "light"],
 	["overview", "", "light"],
 	["advice", "", "light"],
 	["timeline", "", "light"],

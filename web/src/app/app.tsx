@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the views: which trace, which view, light or dark.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { useReply } from "../data/reply";
 import { formatCount } from "../format/units";
+import { isRunKnown } from "../views/runs";
+import { Start } from "../views/start";
 import { Reading } from "../widgets/reading";
 import { Failure, Loading } from "../widgets/status";
 import { go, nameRoute, route, routeHref } from "./route";
@@ -12,21 +14,29 @@ import { theme, toggleTheme } from "./theme";
 import { serverGone, useTraces } from "./traces";
 import { type TraceFacts, type View, type ViewProps, views } from "./views";
 
+/** The list of traces, in the address. */
+const START = "traces";
+
 export function App({ source }: { source: DataSource }) {
-	const list = useTraces(source);
+	const [wanted, want] = useState<string>();
+	const list = useTraces(source, wanted);
 	const traces = list.state === "ready" ? list.data.traces : [];
 	const seen = route.value;
 	const { view: viewId, trace: traceId } = seen;
+	// Without a view and a trace in the address, the list of traces is shown, or the only one.
+	const start = viewId === START || (viewId === "" && traceId === "" && traces.length !== 1);
 	// A link to a trace that is gone opens no other one. Without a trace in the address, the first is meant.
-	const trace = traceId ? traces.find((each) => each.id === traceId) : traces[0];
+	const trace = start ? undefined : traceId ? traces.find((each) => each.id === traceId) : traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
+	const missing = trace && !isRunKnown(trace, traces) ? trace.id : undefined;
 
 	useEffect(() => {
 		if (trace) nameRoute(seen, view.id, trace.id);
 	}, [view, trace?.id, seen]);
+	useEffect(() => want(start ? "all" : missing), [start, missing]);
 	useEffect(() => {
-		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : "Opstrobe";
-	}, [view, trace]);
+		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : start ? "Traces · Opstrobe" : "Opstrobe";
+	}, [view, trace, start]);
 
 	return (
 		<div class="app">
@@ -34,11 +44,12 @@ export function App({ source }: { source: DataSource }) {
 				Skip to the view
 			</a>
 			<header class="bar">
-				<a class="brand" href={routeHref(views[0]!.id, trace?.id ?? "")}>
+				<h1 class="visually-hidden">{start ? "Traces" : view.title}</h1>
+				<a class="brand" href={traces.length > 1 ? routeHref(START, "") : routeHref(views[0]!.id, trace?.id ?? "")} title={traces.length > 1 ? "All traces" : undefined}>
 					Opstrobe
 				</a>
-				<Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />
-				<TraceChoice traces={traces} current={trace} view={view} />
+				{start ? <span class="tools-space" /> : <Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />}
+				{!start && <TraceChoice traces={traces} current={trace} view={view} />}
 				<button
 					type="button"
 					class="plain"
@@ -49,7 +60,7 @@ export function App({ source }: { source: DataSource }) {
 					{theme.value === "dark" ? "☀" : "☾"}
 				</button>
 			</header>
-			<main id="main" tabIndex={-1} class={view.fills ? "fills" : "scrolls"} aria-label={view.title}>
+			<main id="main" tabIndex={view.fills && !start ? -1 : 0} class={view.fills && !start ? "fills" : "scrolls"} aria-label={start ? "Traces" : view.title}>
 				{list.state === "loading" && <Loading what="the list of traces" />}
 				{list.state === "failed" && <Failure error={list.error} />}
 				{serverGone.value && (
@@ -58,7 +69,8 @@ export function App({ source }: { source: DataSource }) {
 					</div>
 				)}
 				{list.state === "ready" && traces.length === 0 && <p class="note">No traces yet.</p>}
-				{traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
+				{start && traces.length > 0 && <Start traces={traces} />}
+				{!start && traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
 				{trace && <Diagnostics trace={trace} />}
 				{trace && trace.state !== "failed" && <Opened key={`${view.id}/${trace.id}`} view={view} source={source} trace={trace} traces={traces} />}
@@ -123,6 +135,7 @@ function Navigation({ source, current, traces, trace, traceId }: NavigationProps
 	const bar = useRef<HTMLElement>(null);
 	const facts = useReply<{ value: TraceFacts }>(source, trace?.state === "ready" ? `traces/${trace.id}/info` : undefined);
 	const isEmpty = (view: View) => !!trace && facts.state === "ready" && view.hasData?.(facts.data.value, traces, trace) === false;
+	const aboutEmpty = (view: View) => `${view.about}. No data in this trace${view.needs ? `: ${view.needs}` : ""}.`;
 	useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
 	return (
 		<nav ref={bar} aria-label="Views">
@@ -131,7 +144,7 @@ function Navigation({ source, current, traces, trace, traceId }: NavigationProps
 					key={view.id}
 					href={routeHref(view.id, trace?.id ?? traceId, view.steps && current.steps ? { steps: route.value.params.get("steps") } : {})}
 					class={isEmpty(view) ? "empty-view" : undefined}
-					title={isEmpty(view) ? `${view.about}: nothing to show for this trace` : view.about}
+					title={isEmpty(view) ? aboutEmpty(view) : view.about}
 					aria-current={view === current ? "page" : undefined}
 				>
 					{view.title}

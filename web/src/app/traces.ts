@@ -8,6 +8,7 @@ import { type DataSource, SourceError } from "../data/source";
 
 const WATCH_MS = 5000;
 const READ_MS = 300;
+const SUMMARY_MS = 1000;
 
 /** Those that the server reads now. */
 export const beingRead = signal<readonly TraceEntry[]>([]);
@@ -22,7 +23,8 @@ export function askForTraces(): void {
 	wishes.value++;
 }
 
-export function useTraces(source: DataSource): Reply<TraceList> {
+/** `summaries`: "all", or the id of a trace for those in its directory: the server reads them in the background. */
+export function useTraces(source: DataSource, summaries: string | undefined): Reply<TraceList> {
 	const [list, setList] = useState<Reply<TraceList>>({ state: "loading" });
 	useEffect(() => {
 		let timer: ReturnType<typeof setTimeout> | undefined;
@@ -31,7 +33,7 @@ export function useTraces(source: DataSource): Reply<TraceList> {
 		const ask = (): void => {
 			clearTimeout(timer);
 			const number = ++asked;
-			source.json<TraceList>("traces").then(
+			source.json<TraceList>("traces", { summaries }).then(
 				(data) => {
 					if (number !== asked) return;
 					serverGone.value = false;
@@ -43,7 +45,7 @@ export function useTraces(source: DataSource): Reply<TraceList> {
 					}
 					text = now;
 					// Also where no new traces can appear: the page says when the server is gone.
-					if (source.kind === "http") timer = setTimeout(ask, reading.length > 0 ? READ_MS : WATCH_MS);
+					if (source.kind === "http") timer = setTimeout(ask, reading.length > 0 ? READ_MS : summaries !== undefined && data.traces.some(isAwaited) ? SUMMARY_MS : WATCH_MS);
 				},
 				(error: unknown) => {
 					if (number !== asked) return;
@@ -60,6 +62,10 @@ export function useTraces(source: DataSource): Reply<TraceList> {
 			asked++;
 			clearTimeout(timer);
 		};
-	}, [source]);
+	}, [source, summaries]);
 	return list;
+}
+
+function isAwaited(trace: TraceEntry): boolean {
+	return trace.summary === null && trace.state !== "failed";
 }

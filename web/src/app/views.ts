@@ -16,6 +16,7 @@ import { Modules } from "../views/modules";
 import { Operators } from "../views/operators";
 import { Overview } from "../views/overview";
 import { Roofline } from "../views/roofline";
+import { isRunKnown, runOf } from "../views/runs";
 import { Source } from "../views/source";
 import { Stacks } from "../views/stacks";
 
@@ -39,15 +40,23 @@ export interface View {
 	steps?: boolean;
 	/** Whether a trace has something for it to show; without it, every trace has. */
 	hasData?: (facts: TraceFacts, traces: TraceEntry[], trace: TraceEntry) => boolean;
+	/** What gives it something to show. */
+	needs?: string;
 }
 
 /** What `info` reports about a trace. */
 export interface TraceFacts {
 	events_by_kind: Record<string, number>;
 	memory_records: number;
-	modules: number;
+	module_calls: number;
 	metadata?: Record<string, unknown> | null;
 }
+
+function hasModules(facts: TraceFacts): boolean {
+	return facts.module_calls > 0;
+}
+
+const MODULES_NEED = "record with with_modules=True or opstrobe run --with-modules";
 
 export const views: View[] = [
 	{ id: "overview", title: "Overview", about: "Where the time of a step goes, and what to change", component: Overview },
@@ -59,7 +68,7 @@ export const views: View[] = [
 		component: Timeline,
 		fills: true,
 	},
-	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators, steps: true },
+	{ id: "operators", title: "Operators", about: "Time of each operator on the CPU and on devices", component: Operators, steps: true, hasData: (facts) => !!facts.events_by_kind.cpu_op, needs: "record the activity CPU" },
 	{
 		id: "kernels",
 		title: "Kernels",
@@ -67,6 +76,7 @@ export const views: View[] = [
 		component: Kernels,
 		steps: true,
 		hasData: (facts) => !!facts.events_by_kind.kernel,
+		needs: "record a program that uses a GPU, with the activity CUDA",
 	},
 	{ id: "roofline", title: "Roofline", about: "How near operators are to what the machine can do", component: Roofline, steps: true },
 	{
@@ -76,6 +86,7 @@ export const views: View[] = [
 		component: Memory,
 		steps: true,
 		hasData: (facts) => facts.memory_records > 0,
+		needs: "record with profile_memory=True or opstrobe run --memory",
 	},
 	{
 		id: "modules",
@@ -84,17 +95,27 @@ export const views: View[] = [
 		component: Modules,
 		steps: true,
 		// Lightning labels its modules itself, and says in the metadata that it does.
-		hasData: (facts) => facts.modules > 0 || !!facts.events_by_kind.python_function || !!facts.metadata?.Framework,
+		hasData: (facts) => hasModules(facts) || !!facts.metadata?.Framework,
+		needs: MODULES_NEED,
 	},
 	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks, steps: true },
-	{ id: "source", title: "Source", about: "The program, with what each line costs", component: Source, steps: true },
+	{
+		id: "source",
+		title: "Source",
+		about: "The program, with what each line costs",
+		component: Source,
+		steps: true,
+		hasData: (facts) => !!facts.events_by_kind.python_function,
+		needs: "record with with_stack=True or opstrobe run --with-stack",
+	},
 	{
 		id: "distributed",
 		title: "Distributed",
 		about: "What the ranks of a run wait for",
 		component: Distributed,
 		steps: true,
-		hasData: (_, traces, trace) => traces.filter((each) => each.run === trace.run).length > 1,
+		hasData: (_, traces, trace) => !isRunKnown(trace, traces) || runOf(trace, traces).length > 1,
+		needs: "open the directory with the traces of all ranks of a job, opstrobe serve DIRECTORY",
 	},
 	{ id: "analyses", title: "Analyses", about: "One question at a time: idle time, launches, queues, critical path, …", component: Analyses, steps: true },
 	{
@@ -104,6 +125,7 @@ export const views: View[] = [
 		component: Diff,
 		steps: true,
 		hasData: (_, traces) => traces.length > 1,
+		needs: "open two traces, opstrobe serve TRACE TRACE",
 	},
 	{ id: "info", title: "Trace", about: "Where the trace is from, and what is in it", component: Info },
 ];

@@ -33,8 +33,8 @@ export class EmbeddedSource implements DataSource {
 			const texts = await this.whole(path, (reply) => membersOf(reply, "strings"));
 			return { strings: Object.fromEntries(texts) } as T;
 		}
+		if (path === "traces") return allReady(JSON.parse(textOf(await this.reply(path))) as TraceList) as T;
 		const reply = JSON.parse(textOf(await this.reply(address(path, query)))) as T;
-		if (path === "traces") return allReady(reply as TraceList) as T;
 		return path.endsWith("/timeline") ? { ...reply, level_min: this.finestLevel(path) } : reply;
 	}
 

@@ -61,7 +61,7 @@ export function Bars(props: BarsProps) {
 		<Chart title={title} about={props.about} save={saveOf(svg)}>
 			<Legend series={series} />
 			<div class="chart-room" ref={box}>
-				<svg ref={svg} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="list" aria-label={title} onKeyDown={onKeyDown}>
+				<svg ref={svg} width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={title} onKeyDown={onKeyDown}>
 					{marks.map((mark) => (
 						<g key={mark} aria-hidden="true">
 							<line class="rule" x1={LEFT} x2={width} y1={y(mark)} y2={y(mark)} />
@@ -77,7 +77,7 @@ export function Bars(props: BarsProps) {
 							<a
 								key={i}
 								data-bar={i}
-								role="listitem"
+								role={bar.href === undefined ? "img" : undefined}
 								href={bar.href}
 								tabindex={i === active ? 0 : -1}
 								aria-label={`${item} ${bar.name}: ${series.map((each, k) => `${each.title} ${scale.text(bar.parts[k] ?? 0)} ${scale.unit}`).join(", ")}`}

@@ -20,7 +20,7 @@ export function Cards({ children }: { children: ComponentChildren }) {
 export function Card({ title, figure, note, share, tone, about }: CardProps) {
 	return (
 		<div class={`card ${tone ?? ""}`} title={about}>
-			<h3>{title}</h3>
+			<h2>{title}</h2>
 			<p class="card-figure">{figure}</p>
 			{share !== undefined && share !== null && <Meter label={title} share={share} />}
 			{note && <p class="soft">{note}</p>}

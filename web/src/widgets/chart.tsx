@@ -34,7 +34,7 @@ export function Chart({ title, about, children, tools, save }: ChartProps) {
 	return (
 		<figure class="chart">
 			<figcaption>
-				<h3>{title}</h3>
+				<h2>{title}</h2>
 				{about && <span class="soft">{about}</span>}
 				<span class="tools-space" />
 				{tools}

@@ -188,7 +188,7 @@ function FlameBox(props: BoxProps) {
 		>
 			<rect x={x} y={y} width={wide} height={ROW - 1} rx={1.5} style={{ fill: box.merged > 0 ? "var(--kind-other)" : props.color }} />
 			{room >= 3 && box.merged === 0 && (
-				<text x={x + 4} y={y + 13}>
+				<text x={x + 4} y={y + 13} aria-hidden="true">
 					{shorten(box.node.name, room)}
 				</text>
 			)}

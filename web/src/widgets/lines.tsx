@@ -66,7 +66,7 @@ export function Lines<R>(props: LinesProps<R>) {
 		if (line.row !== null && onChoose) onChoose(line.row === props.chosen ? undefined : line.row);
 		else if (line.open !== undefined) onFlip(line);
 		else if (line.row !== null) {
-			const place = href?.(line.row);
+			const place = href?.(line.row) ?? columns[0]?.link?.(line.row);
 			if (place) location.hash = place;
 		}
 	};

@@ -4,10 +4,11 @@
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { violations } from "./axe";
 import { launch, Tab } from "./browser";
 import { recorded, Server, type Served, shared } from "./server";
 
-const VIEWS = ["overview", "advice", "operators", "kernels", "roofline", "memory", "modules", "stacks", "source", "distributed", "analyses", "diff", "info"];
+const VIEWS = ["traces", "overview", "advice", "operators", "kernels", "roofline", "memory", "modules", "stacks", "source", "distributed", "analyses", "diff", "info"];
 
 let browser: Browser;
 let server: Server;
@@ -50,6 +51,7 @@ describe.each(SHAPES)("%s", (shape, options) => {
 		expect(await faintTexts(tab.page), "texts that are hard to read").toEqual([]);
 		expect(await nameless(tab.page), "what has no name").toEqual([]);
 		expect(await overlapping(tab.page), "texts on other texts").toEqual([]);
+		expect(await violations(tab.page), "what axe finds").toEqual([]);
 		const { wide, high } = await tab.page.evaluate(() => ({
 			wide: document.documentElement.scrollWidth - innerWidth,
 			high: document.documentElement.scrollHeight - innerHeight,

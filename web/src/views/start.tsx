@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// All traces that are served, those of one job together. What is known of them appears as the server reads them.
+import { useMemo } from "preact/hooks";
+import { routeHref } from "../app/route";
+import type { TopFinding, TraceEntry, TraceSummary } from "../data/api";
+import { Table } from "../widgets/table";
+import type { Column } from "../widgets/table_model";
+
+/** A trace, or several of one job. */
+interface Row {
+	traces: TraceEntry[];
+	children: Row[];
+}
+
+export function Start({ traces }: { traces: readonly TraceEntry[] }) {
+	const rows = useMemo(() => rowsOf(traces), [traces]);
+	const unread = traces.filter((trace) => trace.summary === null && trace.state !== "failed").length;
+	const above = useMemo(() => sharedFolder(traces), [traces]);
+	const name: Column<Row> = { id: "name", title: "Trace", kind: "text", wide: true, value: (row) => nameOf(row, above), link: linkOf };
+	const columns = COLUMNS.filter((column) => column.id !== "command" || rows.some((row) => column.value(row) !== null));
+	return (
+		<div class="view">
+			<Table
+				id="traces"
+				label="Traces"
+				columns={[name, ...columns]}
+				rows={rows}
+				children={(row) => row.children}
+				openDepth={0}
+				sort="-date"
+				lines={28}
+				tools={
+					unread > 0 && (
+						<span class="soft" role="status">
+							{`Reading: ${traces.length - unread} of ${traces.length} traces`}
+						</span>
+					)
+				}
+			/>
+		</div>
+	);
+}
+
+/** Traces of one job are below a row of their own. */
+function rowsOf(traces: readonly TraceEntry[]): Row[] {
+	const jobs = new Map<string, TraceEntry[]>();
+	for (const trace of traces) {
+		const key = trace.job ?? trace.id;
+		jobs.set(key, [...(jobs.get(key) ?? []), trace]);
+	}
+	return [...jobs.values()].map((members) => {
+		const ranks = [...members].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
+		return { traces: ranks, children: ranks.length > 1 ? ranks.map((trace) => ({ traces: [trace], children: [] })) : [] };
+	});
+}
+
+function summaries(row: Row): TraceSummary[] {
+	return row.traces.flatMap((trace) => (trace.summary && trace.summary.error === undefined ? [trace.summary] : []));
+}
+
+/** Of the traces of a row, those that are known; null: none is. */
+function largest(row: Row, value: (summary: TraceSummary) => number | null): number | null {
+	const known = summaries(row).flatMap((summary) => value(summary) ?? []);
+	return known.length > 0 ? Math.max(...known) : null;
+}
+
+/** The part of the directories' names that all have, with its slash. */
+function sharedFolder(traces: readonly TraceEntry[]): string {
+	let shared = traces[0] ? `${traces[0].run}/` : "";
+	for (const { run } of traces) while (!`${run}/`.startsWith(shared)) shared = shared.replace(/[^/]*\/$/, "");
+	return shared;
+}
+
+function nameOf(row: Row, above: string): string {
+	const first = row.traces[0]!;
+	const folder = `${first.run}/`.slice(above.length);
+	return row.children.length > 0 ? `${folder || above}${row.traces.length} ranks` : folder + first.name;
+}
+
+/** Clocks of old files count from the start of the machine: then the file's own time is nearer. */
+const SINCE_2000_NS = 946684800e9;
+
+function dateOf(row: Row): string | null {
+	const times = row.traces.flatMap((trace) => {
+		const start = trace.summary?.start_ns ?? 0;
+		return start > SINCE_2000_NS ? start : (trace.changed_ns ?? []);
+	});
+	if (times.length === 0) return null;
+	const date = new Date(Math.min(...times) / 1e6);
+	const two = (number: number) => String(number).padStart(2, "0");
+	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+function devicesOf(row: Row): string | null {
+	const known = summaries(row);
+	if (known.length === 0) return null;
+	const counts = new Map<string, number>();
+	for (const name of known.flatMap((summary) => summary.devices)) counts.set(name, (counts.get(name) ?? 0) + 1);
+	return counts.size === 0 ? "CPU" : [...counts].map(([name, count]) => (count > 1 ? `${count} × ${name}` : name)).join(", ");
+}
+
+function ranksOf(row: Row): string | null {
+	const world = largest(row, (summary) => summary.world_size);
+	if (row.children.length > 0) return world === null || world === row.traces.length ? `${row.traces.length}` : `${row.traces.length} of ${world}`;
+	const rank = row.traces[0]!.rank;
+	if (rank === null) return null;
+	return world === null || world === 1 ? `${rank}` : `${rank} of ${world}`;
+}
+
+/** Of several ranks, the one that gains most. */
+function findingOf(row: Row): TopFinding | undefined {
+	const found = summaries(row).flatMap((summary) => summary.top_finding ?? []);
+	return found.sort((a, b) => (b.predicted_gain_percent ?? 0) - (a.predicted_gain_percent ?? 0))[0];
+}
+
+function findingText(row: Row): string | null {
+	const [trace] = row.traces;
+	if (row.children.length === 0 && trace!.state === "failed") return `Cannot be read: ${trace!.error ?? ""}`;
+	if (row.children.length === 0 && trace!.summary?.error !== undefined) return trace!.summary.error;
+	if (summaries(row).length === 0) return null;
+	const damage = row.traces.flatMap((each) => each.diagnostics)[0];
+	const finding = findingOf(row)?.title ?? (damage ? "" : "No problems found");
+	return [damage && `Incomplete: ${damage.message}`, finding].filter(Boolean).join("; ");
+}
+
+function linkOf(row: Row): string {
+	return row.children.length > 0 ? routeHref("distributed", row.traces[0]!.id) : routeHref("overview", row.traces[0]!.id);
+}
+
+const COLUMNS: Column<Row>[] = [
+	{ id: "date", title: "Recorded", kind: "text", value: dateOf, shown: (row) => dateOf(row)?.slice(0, 16) ?? "", about: "When the recording started; of a trace without the time, when its file was written" },
+	{ id: "duration", title: "Duration", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.duration_us) },
+	{ id: "steps", title: "Steps", kind: "count", total: "none", value: (row) => largest(row, (summary) => summary.steps.count) },
+	{ id: "median", title: "Median step", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.steps.median), about: "Of several ranks, of the slowest" },
+	{ id: "devices", title: "Devices", kind: "text", value: devicesOf, about: "Devices that ran kernels" },
+	{ id: "rank", title: "Ranks", kind: "text", value: ranksOf },
+	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "The predicted gain of the top finding, of the step" },
+	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; of several ranks, the one that gains most" },
+	{ id: "command", title: "Recorded by", kind: "text", wide: true, value: (row) => summaries(row)[0]?.command ?? null, about: "The command line, of recordings of Opstrobe" },
+	{ id: "host", title: "Host", kind: "text", hidden: true, value: (row) => [...new Set(summaries(row).flatMap((summary) => summary.host ?? []))].join(", ") || null },
+	{ id: "size", title: "Size", kind: "bytes", hidden: true, value: (row) => row.traces.reduce((sum, trace) => sum + trace.bytes, 0) },
+];
