@@ -24,6 +24,7 @@ const PICTURES = [
 	["roofline", "?roof=60G,20G", "light"],
 	["memory", "", "dark"],
 	["modules", "", "light"],
+	["model", "?part=2", "light"],
 	["stacks", "", "dark"],
 	["source", "?file=train.py&line=50", "light"],
 ];

@@ -22,6 +22,13 @@ static void module_json_get_parent(const void *any_row, struct result_cell *cell
 	*cell = (struct result_cell){.is_null = row->parent == OPS_NONE, .integer = row->parent};
 }
 
+static void module_json_get_first_call(const void *any_row, struct result_cell *cell)
+{
+	const struct ops_module_row *row = any_row;
+
+	*cell = (struct result_cell){.is_null = row->first_call == OPS_NONE, .integer = row->first_call};
+}
+
 #define MODULE_FIELD(member) RESULT_FIELD(struct ops_module_row, member)
 static const struct result_column module_columns[] = {
 	{.name = "name", .type = RESULT_TEXT, .about = "Name of its events; empty for classes", MODULE_FIELD(name)},
@@ -38,6 +45,11 @@ static const struct result_column module_columns[] = {
 	 .about = "Number of modules: more than 1 for classes alone",
 	 MODULE_FIELD(modules)},
 	{.name = "calls", .type = RESULT_COUNT, .about = "Number of calls", MODULE_FIELD(calls)},
+	{.name = "first_call",
+	 .type = RESULT_INTEGER,
+	 .nullable = true,
+	 .about = "Position of its first call among all calls of modules; of a module that only holds others, of the first call in it",
+	 .get = module_json_get_first_call},
 	{.name = "total",
 	 .type = RESULT_OBJECT,
 	 .about = "With the modules that it calls",

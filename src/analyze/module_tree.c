@@ -150,6 +150,7 @@ static void sum_calls(const struct ops_module_tree *tree, const struct module_co
 		struct ops_module_row *group = &groups[group_of[tree->calls.items[i].row]];
 
 		if (!totals) {
+			group->first_call = group->calls ? group->first_call : i;
 			group->calls++;
 			add_values(group->self, costs[i].self);
 			add_peak(&group->cpu_peak_bytes, costs[i].peak_bytes[0]);
@@ -178,6 +179,8 @@ static void fill_holders(struct ops_module_tree *tree)
 		if (!parent || parent->calls)
 			continue;
 		add_values(parent->total, row->total);
+		if (row->first_call < parent->first_call)
+			parent->first_call = row->first_call;
 		add_peak(&parent->cpu_peak_bytes, row->cpu_peak_bytes);
 		add_peak(&parent->device_peak_bytes, row->device_peak_bytes);
 	}
@@ -193,7 +196,9 @@ static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 	}
 	for (size_t i = 0; i < tree->rows.count; i++) {
 		tree->rows.items[i].modules = tree->rows.items[i].calls > 0;
-		if (tree->rows.items[i].calls)
+		if (!tree->rows.items[i].calls)
+			tree->rows.items[i].first_call = OPS_NONE;
+		else
 			tree->classes.items[class_of[i]].modules++;
 	}
 	fill_holders(tree);

@@ -70,6 +70,10 @@ static void times(void **state)
 	assert_int_equal(row_of(tree, "layers")->calls, 0);
 	assert_int_equal(row_of(tree, "layers.0")->depth, 2);
 	assert_int_equal(row_of(tree, "layers.0")->parameter_count, 20);
+	assert_int_equal(row_of(tree, "Net")->first_call, 0);
+	assert_int_equal(row_of(tree, "layers")->first_call, row_of(tree, "layers.0")->first_call); /* which it holds */
+	assert_true(row_of(tree, "layers.0")->first_call < row_of(tree, "CrossEntropyLoss")->first_call);
+	assert_int_equal(row_of(tree, "spare")->first_call, OPS_NONE);
 	calls = ops_module_tree_calls(tree, &count);
 	assert_int_equal(count, 5);
 	assert_int_equal(calls[0].outer, OPS_NONE);

@@ -65,6 +65,7 @@ struct ops_module_row {
 	uint32_t parent;              /* index of its row above, OPS_NONE none */
 	uint32_t depth;               /* 0 without parent */
 	uint32_t modules;             /* how many were called: 0 or 1, more for a class */
+	uint32_t first_call;          /* index of its first call, or of the first in what it holds; OPS_NONE */
 	uint64_t calls;
 	/* Sums over all calls; of a call inside another one of the same module (or class) only `self` is added. `self` is what
 	 * no other module's call inside accounts for. A module that was not called has the totals of those that it holds. */

@@ -12,6 +12,7 @@ import { Distributed } from "../views/distributed";
 import { Info } from "../views/info";
 import { Kernels } from "../views/kernels";
 import { Memory } from "../views/memory";
+import { Model } from "../views/model";
 import { Modules } from "../views/modules";
 import { Operators } from "../views/operators";
 import { Overview } from "../views/overview";
@@ -96,6 +97,15 @@ export const views: View[] = [
 		steps: true,
 		// Lightning labels its modules itself, and says in the metadata that it does.
 		hasData: (facts) => hasModules(facts) || !!facts.metadata?.Framework,
+		needs: MODULES_NEED,
+	},
+	{
+		id: "model",
+		title: "Model",
+		about: "The model as a drawing, with the heat of each part",
+		component: Model,
+		steps: true,
+		hasData: hasModules,
 		needs: MODULES_NEED,
 	},
 	{ id: "stacks", title: "Stacks", about: "Flame graph, and callers and callees of each function", component: Stacks, steps: true },

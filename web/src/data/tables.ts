@@ -17,6 +17,8 @@ export interface Module {
 	modules: number;
 	/** Number of calls. */
 	calls: number;
+	/** Position of its first call among all calls of modules; of a module that only holds others, of the first call in it. */
+	first_call: number | null;
 	/** With the modules that it calls. */
 	total: ModuleCosts;
 	/** Without the modules that it calls. */

@@ -81,7 +81,7 @@ export function Modules({ source, trace }: ViewProps) {
 	);
 }
 
-function NoModules() {
+export function NoModules() {
 	return (
 		<div class="empty">
 			<p>No module calls.</p>
@@ -110,7 +110,7 @@ function childrenOf(modules: readonly Module[]): { roots: Module[]; below: Map<M
 }
 
 /** The time of the chosen steps, or of the whole trace where it has none; ns. */
-function useStepTime(source: DataSource, trace: string): number | undefined {
+export function useStepTime(source: DataSource, trace: string): number | undefined {
 	const reply = useReply<TimelineReply>(source, `traces/${trace}/timeline`);
 	const chosen = useSteps();
 	if (reply.state !== "ready") return undefined;

@@ -30,7 +30,7 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 	return (
 		<div class="calls">
 			<div>
-				<h4>{`${formatCount(count)} ${count === 1 ? "call" : "calls"} in the whole trace`}</h4>
+				<h3>{`${formatCount(count)} ${count === 1 ? "call" : "calls"} in the whole trace`}</h3>
 				<Pairs
 					pairs={[
 						...(rank === null || count === 1 ? [] : ([["rank of this call", `${formatCount(rank)} of ${formatCount(count)}${rank === 1 ? ", the longest" : ""}`]] satisfies [string, string][])),
@@ -44,7 +44,7 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 			{max_ns > min_ns && <Histogram counts={histogram} from={min_ns} to={max_ns} />}
 			{lines.length > 0 && (
 				<div>
-					<h4>Called at</h4>
+					<h3>Called at</h3>
 					<ul class="call-lines">
 						{lines.slice(0, 8).map((each) => (
 							<li key={`${each.file}:${each.line}`}>
@@ -55,7 +55,7 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 				</div>
 			)}
 			<div>
-				<h4>Longest calls</h4>
+				<h3>Longest calls</h3>
 				<ul class="call-lines">
 					{longest.slice(0, 5).map((each) => (
 						<li key={each.row}>
@@ -74,7 +74,7 @@ function Histogram({ counts, from, to }: { counts: readonly number[]; from: numb
 	const title = `Calls by duration from ${formatNs(from)} to ${formatNs(to)}: ${counts.join(", ")}`;
 	return (
 		<div>
-			<h4>Calls by duration</h4>
+			<h3>Calls by duration</h3>
 			<svg class="histogram" viewBox={`0 0 ${counts.length} 10`} preserveAspectRatio="none" role="img" aria-label={title}>
 				{counts.map((count, i) => {
 					const height = count === 0 ? 0 : Math.max(0.4, 10 * Math.sqrt(count / most));

@@ -55,7 +55,7 @@ afterAll(async () => {
 	await rm(folder, { recursive: true });
 });
 
-const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "stacks", "source", "distributed", "analyses", "diff", "info"];
+const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "source", "distributed", "analyses", "diff", "info"];
 
 test.each(VIEWS)("%s runs nothing that is in the trace", async (view) => {
 	const tab = await Tab.open(browser, server.at(view, server.traces[0]!));

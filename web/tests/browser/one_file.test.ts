@@ -12,7 +12,7 @@ import { launch, Tab } from "./browser";
 import { expectShows, readGrid } from "./grid";
 import { call, printed, recorded, shared } from "./server";
 
-const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "stacks", "analyses", "info"];
+const VIEWS = ["overview", "advice", "timeline", "operators", "kernels", "roofline", "memory", "modules", "model", "stacks", "analyses", "info"];
 const NOT_HERE = "This is not in the report";
 const HOSTILE = `</script><script>window.ran=1</script>\u2028<img src=x onerror="window.ran=1">`;
 
