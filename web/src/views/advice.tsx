@@ -3,11 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
+import type { TraceEntry } from "../data/api";
 import type { AdviceReply, Finding } from "../data/replies";
 import { useReply } from "../data/reply";
 import { Await } from "../widgets/await";
 import { Choice } from "../widgets/choice";
-import { FindingCard, Gain } from "./finding";
+import { FindingCard, Gain, noFindings } from "./finding";
 import { runOf } from "./runs";
 
 export function Advice({ source, trace, traces }: ViewProps) {
@@ -29,19 +30,18 @@ export function Advice({ source, trace, traces }: ViewProps) {
 				/>
 			)}
 			<Await reply={reply} what="advice">
-				{(advice) => <Findings trace={trace.id} asked={asked} advice={advice} />}
+				{(advice) => (advice.findings.length === 0 ? <NothingFound trace={trace} {...advice} /> : <Findings trace={trace.id} asked={asked} advice={advice} />)}
 			</Await>
 		</div>
 	);
 }
 
 function Findings({ trace, asked, advice }: { trace: string; asked: readonly string[]; advice: AdviceReply }) {
-	const { findings, checked, rules } = advice;
+	const { findings, checked } = advice;
 	const [chosen, setChosen] = useParam("finding");
 	useEffect(() => {
 		if (chosen !== "") document.getElementById(`finding-${chosen}`)?.scrollIntoView({ block: "start" });
 	}, [chosen]);
-	if (findings.length === 0) return <NothingFound checked={checked} rules={rules} />;
 	return (
 		<div class="advice">
 			<nav class="panel summary" aria-label="Findings">
@@ -86,10 +86,10 @@ function Checked({ checked, findings }: { checked: readonly string[]; findings: 
 	);
 }
 
-function NothingFound({ checked, rules }: { checked: readonly string[]; rules: number }) {
+function NothingFound({ trace, checked, rules }: { trace: TraceEntry; checked: readonly string[]; rules: number }) {
 	return (
 		<div class="empty">
-			<p>{`No problems found (${checked.length} of ${rules} rules applied).`}</p>
+			<p>{noFindings(trace, checked, rules)}</p>
 			<p>
 				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
 				schedule of steps, a trace answers all rules.

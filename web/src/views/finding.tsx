@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A finding of advice: in a line for the overview, and in full.
 import { routeHref } from "../app/route";
+import type { TraceEntry } from "../data/api";
 import type { Finding, Where } from "../data/replies";
 import { grouped } from "../format/scale";
 import { Meter } from "../widgets/cards";
@@ -27,6 +28,12 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 			</div>
 		</li>
 	);
+}
+
+/** What is said where there is no finding. */
+export function noFindings(trace: TraceEntry, checked: readonly string[], rules: number): string {
+	if (trace.diagnostics.some(({ kind }) => kind === "truncated" || kind === "gzip_truncated")) return "No findings: the trace ends early, so gains are unknown.";
+	return `No problems found (${checked.length} of ${rules} rules applied).`;
 }
 
 /** What it is predicted to gain. The saving has a minus sign, next to which "at least" could be read either way. */

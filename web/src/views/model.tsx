@@ -306,8 +306,8 @@ function percent(share: number): string {
 	return `${grouped(share * 100, 1)} %`;
 }
 
-/** From the surface to --heat, in which text is as dark or light as elsewhere. */
+/** From the surface to --model-heat, in which text is as dark or light as elsewhere. */
 function heatColors(): (share: number) => string {
-	const [cold, hot] = [cssColor("--surface"), cssColor("--heat")].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+	const [cold, hot] = [cssColor("--surface"), cssColor("--model-heat")].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 	return (share) => `rgb(${cold!.map((part, i) => Math.round(part + (hot![i]! - part) * Math.min(1, Math.max(0, share)))).join(", ")})`;
 }

@@ -18,7 +18,7 @@ import { timelineHref } from "../widgets/links";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
-import { FindingLine } from "./finding";
+import { FindingLine, noFindings } from "./finding";
 import { PHASES, PhaseTime } from "./phases";
 import { SlowSteps } from "./slow_steps";
 import { stepParts, usedParts } from "./step_parts";
@@ -149,7 +149,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 			<Await reply={reply} what="advice">
 				{({ findings, checked, rules }) => (
 					<>
-						{findings.length === 0 && <p class="soft">{`No problems found (${checked.length} of ${rules} rules applied).`}</p>}
+						{findings.length === 0 && <p class="soft">{noFindings(trace, checked, rules)}</p>}
 						<ol class="finding-list">
 							{findings.slice(0, 4).map((finding, i) => (
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is absent is said to be, and what has two names has the one that the program uses.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { LinesReply, ModulesReply, StacksReply } from "../../src/data/replies";
@@ -87,6 +90,51 @@ test("stacks show the backward pass under its forward operators, or as it ran", 
 	await page.waitForFunction(() => location.hash.includes("backward=as_run"));
 	await page.locator(".flame-box.found").first().waitFor();
 	await tab.shot("stacks-as-run");
+	await tab.close();
+	await server.stop();
+	tab.expectQuiet();
+});
+
+test("every view of a trace that ends early says so, and none predicts a gain", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "opstrobe-early-"));
+	const steps = [0, 1, 2].flatMap((i) => [
+		{ ph: "X", cat: "user_annotation", name: `ProfilerStep#${i}`, pid: 1, tid: 1, ts: 1000 * i, dur: 1000 },
+		{ ph: "X", cat: "user_annotation", name: "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", pid: 1, tid: 1, ts: 1000 * i + 10, dur: 800 },
+		{ ph: "X", cat: "cpu_op", name: "aten::mm", pid: 1, tid: 1, ts: 1000 * i + 850, dur: 100 },
+	]);
+	const whole = JSON.stringify({ traceEvents: steps });
+	writeFileSync(join(folder, "whole.json"), whole);
+	writeFileSync(join(folder, "early.json"), whole.slice(0, -40));
+	const server = await Server.start(join(folder, "early.json"), join(folder, "whole.json"));
+	const tab = await Tab.open(browser, server.at("overview", server.trace("early")));
+	const { page } = tab;
+	await page.getByText("No findings: the trace ends early, so gains are unknown.").waitFor();
+	const views = await page.locator("nav a").evaluateAll((all) => all.map((each) => each.getAttribute("href")!));
+	expect(views.length).toBeGreaterThan(10);
+	for (const href of views) {
+		await page.goto(new URL(href, server.url).href);
+		await page.getByRole("alert").getByText("Figures of this trace are incomplete or inexact.").waitFor();
+	}
+	await page.goto(server.at("overview", server.trace("whole")));
+	await page.getByRole("link", { name: "Steps wait for the data loader" }).waitFor(); // as the whole trace has it
+	await tab.close();
+	await server.stop();
+	rmSync(folder, { recursive: true });
+	tab.expectQuiet();
+});
+
+test("a search and a filter without results say so", async () => {
+	const server = await Server.start(recorded);
+	const trace = server.traces[0]!;
+	const tab = await Tab.open(browser, server.at("stacks", trace, "find=nothing-of-this-name"));
+	const { page } = tab;
+	await page.getByText("nothing found").waitFor();
+	await page.goto(server.at("operators", trace, "operators.q=nothing-of-this-name"));
+	await page.getByRole("status").getByText("No row matches 'nothing-of-this-name'.").waitFor();
+	await page.getByRole("button", { name: "Clear the filter" }).click();
+	await page.locator(".grid-row", { hasText: "aten::" }).first().waitFor();
+	await page.goto(server.at("timeline", trace, "q=nothing-of-this-name"));
+	await page.getByText("0 hits").waitFor();
 	await tab.close();
 	await server.stop();
 	tab.expectQuiet();

@@ -67,7 +67,7 @@ test("a slow step is explained, and a busy machine is said", async () => {
 test("views without data are dimmed", async () => {
 	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
 	await tab.page.locator("nav a.empty-view").first().waitFor();
-	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Memory", "Modules", "Source", "Distributed", "Diff"]);
+	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Memory", "Modules", "Model", "Source", "Distributed", "Diff"]);
 	const kernels = tab.page.locator("nav a.empty-view", { hasText: "Kernels" });
 	expect(await kernels.getAttribute("title")).toBe("What ran on devices, and which operator launched it. No data in this trace: record a program that uses a GPU, with the activity CUDA.");
 	await kernels.click();
