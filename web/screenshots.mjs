@@ -16,7 +16,6 @@ const folder = join(here, "tests/traces");
 const LARGEST = 200_000;
 
 const PICTURES = [
-	["traces", "", "light"],
 	["overview", "", "light"],
 	["advice", "", "light"],
 	["timeline", "", "light"],
@@ -34,6 +33,7 @@ utimesSync(join(folder, "train.py"), 0, 0);
 
 // Of several traces: which is open, the query, in which @0, @1, … are traces, and the name of the picture.
 const RANKS = [
+	["traces", "", "light"],
 	["timeline", "?with=@1&from=3800000&to=8200000&event=56", "light", 2, "timeline-ranks"],
 	["diff", "?base=@1", "light", 2, "diff"],
 ];
