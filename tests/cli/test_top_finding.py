@@ -23,7 +23,9 @@ def test_of_a_trace():
     text = printed("views", TRACE)
     assert text[text.index("\nadvice\n") :].split("\n")[2].startswith(f"1. {top['title']}")
     markdown = printed("report", "--format", "markdown", TRACE)
-    assert next(line for line in markdown.splitlines() if line.startswith("### 1. ")).startswith(f"### 1. {top['title']}")
+    assert next(line for line in markdown.splitlines() if line.startswith("### 1. ")).startswith(
+        f"### 1. {top['title']}"
+    )
 
 
 def test_of_a_run(tmp_path):
