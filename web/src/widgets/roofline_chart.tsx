@@ -111,7 +111,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 		<Chart title={title} about="the larger a point, the more time it takes" save={saveOf(svg)}>
 			<Legend series={BOUNDS.filter((each) => points.some((row) => (row.bound ?? "") === each.id))} />
 			<div class="chart-room" ref={box}>
-				<svg ref={svg} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="list" aria-label={title} onKeyDown={onKeyDown}>
+				<svg ref={svg} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="group" aria-label={title} onKeyDown={onKeyDown}>
 					<g aria-hidden="true">
 						{range(yLow, yHigh).map((power) => (
 							<g key={power}>
@@ -151,7 +151,6 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 						<a
 							key={i}
 							data-point={i}
-							role="listitem"
 							href={hrefOf(row)}
 							tabindex={i === active ? 0 : -1}
 							aria-label={`${row.name}, ${row.dtype}: ${formatUs(row.time_us)}, ${formatSpeed(speedOf(row), "FLOP/s")}, ${row.percent_of_roof === null ? "roof not known" : `${row.percent_of_roof} % of the roof`}`}
