@@ -221,7 +221,7 @@ static void kineto_inputs_put_item(struct ops_buffer *out, const struct ops_json
 	}
 }
 
-static bool put_list(struct ops_buffer *out, const struct ops_json_member *const arrays[ARRAYS])
+static bool append_inputs(struct ops_buffer *out, const struct ops_json_member *const arrays[ARRAYS])
 {
 	struct ops_json_cursor cursors[ARRAYS];
 	uint32_t count = 0;
@@ -273,7 +273,7 @@ struct kineto_inputs kineto_convert_inputs(struct kineto_reader *reader, const s
 	struct kineto_inputs inputs = {OPS_NONE, true};
 	struct ops_string list;
 
-	if (!put_list(&reader->list, arrays))
+	if (!append_inputs(&reader->list, arrays))
 		return inputs;
 	list = (struct ops_string){reader->list.bytes, reader->list.size};
 	if (ops_inputs_count(list.bytes, list.size))

@@ -429,10 +429,12 @@ static void leave_files(struct chunk *chunk)
 	for (; chunk; chunk = chunk->next) {
 		if (!chunk->file || chunk->file->fd < 0)
 			continue;
-		/* Where the system refuses a copy, what is in the blocks is not worth a write to the parent's file. */
+		/* Where the system refuses a copy, what is in the blocks is not worth a write to the parent's file. Without memory
+		 * for empty blocks either, the child has the parent's. */
 		if (mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, chunk->file->fd,
-		         (off_t)chunk->offset) == MAP_FAILED)
-			mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+		         (off_t)chunk->offset) == MAP_FAILED &&
+		    mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			continue;
 	}
 }
 

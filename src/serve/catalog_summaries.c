@@ -183,7 +183,7 @@ static void *make_summaries(void *context)
 }
 
 /* The lock is held. */
-static bool start_thread(struct catalog *catalog)
+static bool start_summaries(struct catalog *catalog)
 {
 	struct summarizer *summarizer;
 
@@ -216,7 +216,7 @@ bool catalog_summarize(struct catalog *catalog, const char *id)
 		served->wants_summary = !served->summary && served->changed_ns && (!one || served_in_one_folder(served, one));
 		any |= served->wants_summary;
 	}
-	done = !any || start_thread(catalog);
+	done = !any || start_summaries(catalog);
 	pthread_cond_signal(&catalog->summaries);
 	pthread_mutex_unlock(&catalog->lock);
 	return done;

@@ -135,7 +135,7 @@ static bool run_rank_rules(struct ops_adviser *adviser)
 }
 
 /* Completes the report. */
-static enum ops_code complete(struct ops_adviser *adviser, struct ops_error *error)
+static enum ops_code complete_report(struct ops_adviser *adviser, struct ops_error *error)
 {
 	if (adviser->failed || !run_rank_rules(adviser))
 		return ops_fault_memory(error);
@@ -147,7 +147,7 @@ enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format fo
                                  struct ops_error *error)
 {
 	struct ops_buffer out = {0};
-	enum ops_code code = complete(adviser, error);
+	enum ops_code code = complete_report(adviser, error);
 
 	if (code)
 		return code;
@@ -166,7 +166,7 @@ enum ops_code ops_adviser_add_top(struct ops_adviser *adviser, char **text, size
 {
 	struct ops_buffer member = {0};
 	struct ops_json_writer json = {.out = &member};
-	enum ops_code code = complete(adviser, error);
+	enum ops_code code = complete_report(adviser, error);
 
 	if (code)
 		return code;
@@ -200,7 +200,7 @@ enum ops_code ops_trace_summary(const struct ops_rank *rank, char **ret_text, si
 	enum ops_code code = adviser ? ops_adviser_add(adviser, rank, error) : ops_fault_memory(error);
 
 	if (!code)
-		code = complete(adviser, error);
+		code = complete_report(adviser, error);
 	if (!code) {
 		ops_json_open(&json, '{');
 		out.failed |= !advice_write_about(rank, &json);

@@ -28,7 +28,7 @@ bool trace_find_member(const struct ops_trace *trace, const char *key, const cha
 }
 
 /* Names are only compared, so their JSON text will do. A longer one counts as unknown. */
-static void read_name(const struct ops_trace *trace, struct trace_job *job)
+static void read_job_name(const struct ops_trace *trace, struct trace_job *job)
 {
 	struct ops_string text;
 
@@ -50,7 +50,7 @@ void trace_job_read(const struct ops_trace *trace, const char *path, struct trac
 	for (size_t i = 0; i < events->count; i++)
 		if (events->end_ns[i] > job->end_ns)
 			job->end_ns = events->end_ns[i];
-	read_name(trace, job);
+	read_job_name(trace, job);
 }
 
 static bool is_rank(const struct trace_job *job)
