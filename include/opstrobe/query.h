@@ -102,7 +102,7 @@ struct ops_query_options {
 /* Answers a query. `options` may be NULL, for JSON. The caller frees `*ret_text` with ops_free.
  *
  * JSON is {"table": {"columns": […], "rows": [[…], …]}}, or {"value": …} for an answer of several tables. "views", "diff" and
- * "advise" have objects of their own, those of docs/openapi.yaml (Views, Diff, Advice). Times in JSON and CSV are in microseconds.
+ * "advise" have the objects of docs/openapi.yaml (Views, Diff, Advice). Times in JSON and CSV are in microseconds.
  *
  * OPS_INVALID for an unknown query or option, a value that is not valid, a format that the query does not have, and for too few or too
  * many traces. */

@@ -13,7 +13,7 @@ from opstrobe._enums import DeviceType, ProfilerAction, ProfilerActivity, Record
 from opstrobe._warn import warn
 from opstrobe.autograd_profiler import check_graph_options, kineto_available, private_device
 from opstrobe.autograd_profiler import profile as _Window
-from opstrobe.recording import host_info, metadata, provenance, roof
+from opstrobe.recording import host_info, metadata, provenance
 from opstrobe.recording.activities import filters_of, kinds_of_extensions, parse_activities, sampling_of
 from opstrobe.recording.configured import Configured, option
 from opstrobe.recording.execution_trace import ExecutionTraceObserver
@@ -328,6 +328,8 @@ class _KinetoProfile(Configured, Results):
             self.profiler.trace.set_metadata(key, text)
 
     def _all_metadata(self) -> dict[str, str]:
+        from opstrobe.recording import roof  # slow to import
+
         measured = roof.cached_json()
         flags = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
         return {

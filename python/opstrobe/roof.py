@@ -96,7 +96,7 @@ def _levels_that_fit() -> list[int]:
 
 
 def _scheduled() -> tuple[int, int]:
-    """Nanoseconds that the threads of this process ran, and waited for a processor; zeros where the kernel does not tell."""
+    """Nanoseconds that the threads of this process ran, and waited for a processor; zeros where the kernel does not report it."""
     ran = waited = 0
     for path in glob.glob("/proc/self/task/*/schedstat"):
         try:
@@ -109,7 +109,7 @@ def _scheduled() -> tuple[int, int]:
 
 
 def measure(threads: int | None = None) -> dict[str, Any]:
-    """The roof of this machine with so many threads of torch; None: as torch has them. Takes a few seconds."""
+    """The roof of this machine with this number of threads of torch; None: its current number. Takes a few seconds."""
     import torch
 
     before, scheduled = torch.get_num_threads(), _scheduled()

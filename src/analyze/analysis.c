@@ -261,7 +261,7 @@ static const struct ops_query_option critical_path_options[] = {
 	  "the device work of each call of a module", NULL) \
 	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL)
 
-/* Tables and pages of complete traces, with commands of their own. */
+/* Tables and pages of complete traces, with separate commands. */
 #define TABLES(X) \
 	X("overview", RANKS, no_options, analysis_overview, "the average step, each step, operators and kernels") \
 	X("kernels", RANKS, kernels_options, analysis_kernels, "kernels by name, largest total time first") \
@@ -452,7 +452,7 @@ static enum ops_code write_result(struct analysis_run *run, struct ops_buffer *o
 	return result_write(&run->result, run->format, out) ? OPS_OK : ops_fault_memory(run->error);
 }
 
-/* A table or page of complete traces. Only a page of text of its own is in `written`. */
+/* A table or page of complete traces. Only a page of text is in `written`. */
 static enum ops_code analysis_answer_table(struct analysis_run *run, struct ops_buffer *out)
 {
 	enum ops_code code;

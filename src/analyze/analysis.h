@@ -30,7 +30,7 @@ struct analysis_run {
 	struct ops_string args; /* of an object that is checked */
 	struct event_set events;    /* of `ranks`, in that order; none for analyses of files */
 	struct result result;
-	struct ops_buffer written; /* of a table with a form of its own: the answer, instead of `result` */
+	struct ops_buffer written; /* of a table with a special form: the answer, instead of `result` */
 	struct ops_error *error;
 };
 

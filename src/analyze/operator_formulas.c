@@ -4,11 +4,11 @@
  *
  * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at
  * the outermost operator whose formula knows the answer: aten::conv2d carries the value and the aten::convolution inside it
- * none, as in torch.profiler; where the arguments do not tell (padding given as a string is not recorded) the value stands at
- * the operator inside. Composite operators have no formula: aten::linear's stands at its aten::addmm, that of the "math" form
+ * none, as in torch.profiler; where the arguments do not tell (padding given as a string is not recorded) the value is that of
+ * the operator inside. Composite operators have no formula: that of aten::linear is at its aten::addmm, that of the "math" form
  * of attention at its aten::bmm's, aten::lstm's at what its layers run.
  *
- * Differs from torch.profiler on purpose (D26): pointwise operators count the elements of the broadcast result, also in
+ * Differs from torch.profiler on purpose: pointwise operators count the elements of the broadcast result, also in
  * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; lists of
  * one number for strides stand for all dimensions; sparse operands give no value instead of a dense one. Known limit:
  * under vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and

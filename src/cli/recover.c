@@ -27,7 +27,7 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	"  -o, --output OUTPUT  the trace to write; for a directory with several recordings, a\n"
-	"                       directory to write to (default: beside each recording,\n"
+	"                       directory to write to (default: next to each recording,\n"
 	"                       NAME.pt.trace.json.gz)\n"
 	"  --remove             remove each recording whose trace is written, unless its program\n"
 	"                       still runs\n"

@@ -367,7 +367,7 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 	bool torn;
 
 	recovery->last_ticks = recovery->header.start.ticks;
-	/* The rate of the clock is measured again with the log; to tell what makes no sense, this one will do. */
+	/* The rate of the clock is measured again with the log; this one suffices to detect impossible times. */
 	if (!code)
 		code = find_clock(recovery, error);
 	recovery->is_torn = !recovery->header.end_errno && recovery->source->size % OPS_SPILL_GROWTH_BYTES != 0;
@@ -387,12 +387,12 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 }
 
 /* The metadata that the process had noted, and what is known of the recovery. */
-static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *told, struct ops_trace *trace,
+static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *recovered, struct ops_trace *trace,
                                   struct ops_error *error)
 {
 	char json[200];
 	int size = snprintf(json, sizeof(json), "{\"torn\": %s, \"stopped\": %s, \"errno\": %d, \"missing\": %" PRIu64 "}",
-	                    told->is_torn ? "true" : "false", told->is_stopped ? "true" : "false", told->end_errno,
+	                    recovered->is_torn ? "true" : "false", recovered->is_stopped ? "true" : "false", recovered->end_errno,
 	                    recovery->missing);
 	enum ops_code code = ops_trace_set_metadata(trace, "recovered", 9, json, (size_t)size, error);
 
@@ -401,7 +401,7 @@ static enum ops_code add_metadata(const struct recovery *recovery, const struct 
 
 		code = ops_trace_set_metadata(trace, row->key.bytes, row->key.size, row->json.bytes, row->json.size, error);
 		if (code != OPS_NO_MEMORY)
-			code = OPS_OK; /* it is no JSON: left out */
+			code = OPS_OK; /* not JSON: left out */
 	}
 	return code;
 }
@@ -425,7 +425,7 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 		.recording = ops_alloc_zeroed(1, sizeof(struct ops_recording)),
 	};
 	struct ops_trace *trace = NULL;
-	struct ops_recovery told;
+	struct ops_recovery recovered;
 	enum ops_code code;
 
 	if (!recovery.recording)
@@ -435,20 +435,20 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	if (!code && !(code = ops_trace_from_recording(recovery.recording, &trace, error)))
 		recovery.recording = NULL; /* freed */
 	if (!code) {
-		told = (struct ops_recovery){
+		recovered = (struct ops_recovery){
 			.pid = recovery.header.pid,
 			.is_stopped = recovery.header.state == OPS_SPILL_STOPPED,
 			.is_torn = recovery.is_torn || recovery.missing || recovery.log.ignored,
 			.end_errno = recovery.header.end_errno <= INT32_MAX ? (int)recovery.header.end_errno : 0,
 		};
-		code = add_metadata(&recovery, &told, trace, error);
+		code = add_metadata(&recovery, &recovered, trace, error);
 	}
 	if (code) {
 		ops_trace_unref(trace);
 	} else {
 		*ret_trace = trace;
 		if (ret_recovery)
-			*ret_recovery = told;
+			*ret_recovery = recovered;
 	}
 	recovery_release(&recovery);
 	return code;

@@ -19,12 +19,12 @@
 
 enum outcome { READ, IGNORED, NO_MEMORY };
 
-static bool take_u32(struct ops_payload *payload, uint32_t *ret_value)
+static bool read_payload_u32(struct ops_payload *payload, uint32_t *ret_value)
 {
 	return ops_payload_take(payload, ret_value, sizeof(*ret_value));
 }
 
-static bool take_i64(struct ops_payload *payload, int64_t *ret_value)
+static bool read_payload_i64(struct ops_payload *payload, int64_t *ret_value)
 {
 	return ops_payload_take(payload, ret_value, sizeof(*ret_value));
 }
@@ -75,7 +75,7 @@ static enum outcome read_thread(struct ops_recovery_log *log, struct ops_payload
 	struct ops_string name;
 	int64_t tid;
 
-	if (!take_u32(&payload, &number) || !take_u32(&payload, &torch_number) || !take_i64(&payload, &tid) ||
+	if (!read_payload_u32(&payload, &number) || !read_payload_u32(&payload, &torch_number) || !read_payload_i64(&payload, &tid) ||
 	    !ops_payload_text(&payload, &name))
 		return IGNORED;
 	share = ops_recovery_log_share(log, number);
@@ -92,7 +92,7 @@ static enum outcome read_thread_name(struct ops_recovery_log *log, struct ops_pa
 	struct ops_string name;
 	int64_t tid;
 
-	if (!take_i64(&payload, &tid) || !ops_payload_text(&payload, &name))
+	if (!read_payload_i64(&payload, &tid) || !ops_payload_text(&payload, &name))
 		return IGNORED;
 	for (size_t i = log->shares.count; i-- > 0;) {
 		struct ops_share *share = log->shares.items[i];
@@ -112,8 +112,8 @@ static enum outcome read_name(struct ops_recovery_log *log, struct ops_payload p
 	struct ops_share *share;
 	struct ops_name pair;
 
-	if (!take_u32(&payload, &thread) || !take_u32(&payload, &id) || !ops_payload_text(&payload, &first) ||
-	    !take_u32(&payload, &has_second) || !ops_payload_text(&payload, &second))
+	if (!read_payload_u32(&payload, &thread) || !read_payload_u32(&payload, &id) || !ops_payload_text(&payload, &first) ||
+	    !read_payload_u32(&payload, &has_second) || !ops_payload_text(&payload, &second))
 		return IGNORED;
 	share = ops_recovery_log_share(log, thread);
 	if (!share)
@@ -134,8 +134,8 @@ static enum outcome read_function(struct ops_recovery_log *log, struct ops_paylo
 	uint32_t number, line, has_name, has_file;
 	struct ops_string row_name, name, file;
 
-	if (!take_u32(&payload, &number) || !take_u32(&payload, &line) || !ops_payload_text(&payload, &row_name) ||
-	    !take_u32(&payload, &has_name) || !ops_payload_text(&payload, &name) || !take_u32(&payload, &has_file) ||
+	if (!read_payload_u32(&payload, &number) || !read_payload_u32(&payload, &line) || !ops_payload_text(&payload, &row_name) ||
+	    !read_payload_u32(&payload, &has_name) || !ops_payload_text(&payload, &name) || !read_payload_u32(&payload, &has_file) ||
 	    !ops_payload_text(&payload, &file) || number - 1 != log->recording->functions.count)
 		return IGNORED;
 	return ops_recording_add_function(log->recording, &(struct ops_recorded_function){
@@ -153,7 +153,7 @@ static enum outcome read_called_module(struct ops_recovery_log *log, struct ops_
 {
 	struct ops_recovery_module module, *added;
 
-	if (!take_u32(&payload, &module.id) || !take_u32(&payload, &module.number) ||
+	if (!read_payload_u32(&payload, &module.id) || !read_payload_u32(&payload, &module.number) ||
 	    !ops_payload_text(&payload, &module.name) || !ops_payload_text(&payload, &module.class_name) ||
 	    module.id >= MODULE_IDS_MAX || module.number > INT32_MAX)
 		return IGNORED;
@@ -234,7 +234,7 @@ struct module_table {
 	struct ops_map by_id; /* -> place in `modules` */
 };
 
-static bool take_text(struct ops_payload *payload, struct ops_text *ret_text)
+static bool read_payload_text(struct ops_payload *payload, struct ops_text *ret_text)
 {
 	struct ops_string text;
 
@@ -256,8 +256,8 @@ static enum outcome recovery_read_module(struct module_table *table, struct ops_
 	struct module_row row;
 	uint32_t aliases;
 
-	if (!ops_payload_take(payload, &row, sizeof(row)) || !take_text(payload, &module.name) ||
-	    !take_text(payload, &module.class_name) || !take_text(payload, &module.path) || !take_u32(payload, &aliases) ||
+	if (!ops_payload_take(payload, &row, sizeof(row)) || !read_payload_text(payload, &module.name) ||
+	    !read_payload_text(payload, &module.class_name) || !read_payload_text(payload, &module.path) || !read_payload_u32(payload, &aliases) ||
 	    row.id >= MODULE_IDS_MAX || ops_map_find(&table->by_id, row.id) != OPS_NONE)
 		return IGNORED;
 	module.id = row.number <= INT32_MAX ? (int64_t)row.id : -1;
@@ -272,7 +272,7 @@ static enum outcome recovery_read_module(struct module_table *table, struct ops_
 	for (uint32_t i = 0; i < aliases; i++) {
 		struct ops_text text, *alias;
 
-		if (!take_text(payload, &text))
+		if (!read_payload_text(payload, &text))
 			return IGNORED;
 		if (!(alias = OPS_ARRAY_PUSH(&table->aliases)))
 			return NO_MEMORY;
@@ -294,7 +294,7 @@ static enum outcome recovery_read_modules(struct module_table *table, struct ops
 
 	if (!text.size)
 		return READ;
-	if (!take_u32(&payload, &count))
+	if (!read_payload_u32(&payload, &count))
 		return IGNORED;
 	while (outcome == READ && table->modules.count < count)
 		outcome = recovery_read_module(table, &payload);

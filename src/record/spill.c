@@ -61,7 +61,7 @@ static void spill_fail(struct ops_spill *spill, int error)
 }
 
 /* A unit of the file; NULL, and the spill has failed, when it cannot grow. */
-static struct ops_block *take_unit(struct ops_spill *spill)
+static struct ops_block *next_unit(struct ops_spill *spill)
 {
 	struct ops_block *unit = ops_pool_take();
 
@@ -76,7 +76,7 @@ static struct ops_block *take_unit(struct ops_spill *spill)
 /* Makes an empty part of the log the one to be filled. */
 static bool add_part(struct ops_spill *spill)
 {
-	struct ops_block *part = take_unit(spill);
+	struct ops_block *part = next_unit(spill);
 
 	if (!part)
 		return false;
@@ -360,7 +360,7 @@ static int spill_open(struct ops_spill *spill, const struct ops_spill_options *o
 	if (!spill->file)
 		return ENOMEM;
 	ops_pool_use_file(spill->file);
-	spill->header = take_unit(spill);
+	spill->header = next_unit(spill);
 	if (!spill->header)
 		return spill->error;
 	write_header(spill, options);

@@ -18,7 +18,7 @@
 #define OPS_SPILL_VERSION 1u
 #define OPS_SPILL_BYTE_ORDER 0x01020304u
 
-/* Files grow by so much at a time: a chunk of the pool. */
+/* Bytes by which files grow at a time: a chunk of the pool. */
 #define OPS_SPILL_GROWTH_BYTES (OPS_BLOCK_BYTES * 32u)
 
 /* Each unit of a file has the head of a block. What lies behind it in a part of the log: */

@@ -80,7 +80,7 @@ struct catalog {
 	uint64_t uses;
 	int64_t generation;
 	bool jobs_changed; /* the traces that are listed and read are others than those that job_key is of */
-	struct summarizer *summarizer; /* NULL: no summary was asked for yet */
+	struct summarizer *summarizer; /* NULL: no summary was requested yet */
 	pthread_cond_t summaries;      /* one is wanted, or a trace was read */
 	struct ops_limit summary_limit; /* of making one; does not change */
 	atomic_bool stopping;
@@ -105,7 +105,7 @@ void catalog_release(struct served *served);
 enum served_state catalog_await(struct served *served, struct job *waiter);
 /* The memory of a trace that is ready, kept with it. */
 enum ops_code catalog_memory(struct served *served, const struct ops_memory_timeline **ret_memory, struct ops_error *error);
-/* Begins to read the trace if it is the only one, for it will be asked for next. */
+/* Begins to read the trace if it is the only one, for it will be requested next. */
 void catalog_read_only(struct catalog *catalog);
 
 /* What is known of a trace from now on; the lock is held. */
@@ -134,7 +134,7 @@ void catalog_find_jobs(struct catalog *catalog);
 
 /* --- catalog_summaries.c -------------------------------------------------------------------------------------------- */
 
-/* Has the missing summaries made, one after the other, on a thread of its own: those of all traces, or of the traces in the
+/* Has the missing summaries made, one after the other, on a separate thread: those of all traces, or of the traces in the
  * directory of `id`. False when memory is out. */
 bool catalog_summarize(struct catalog *catalog, const char *id);
 /* The summary of a trace that is ready, made now unless it is there. */

@@ -16,7 +16,7 @@ struct ops_api;
 struct ops_reply {
 	int status;       /* as in HTTP: 200 */
 	const char *type; /* "application/json", "application/octet-stream", a file's. Static */
-	char *body;       /* a NUL stands behind */
+	char *body;       /* ends with a NUL, which the size does not count */
 	size_t size;
 };
 

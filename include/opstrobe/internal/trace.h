@@ -23,7 +23,7 @@ bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers
 
 /* Parses a name of the form "path(line): name". Returns false for names of another form. */
 bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
-/* Whether a Python file belongs to torch, or is no file ("<string>"). Users look for its caller. */
+/* Whether a Python file belongs to torch, or does not exist ("<string>"). Users look for its caller. */
 bool ops_file_is_torch(struct ops_string file);
 
 /* Whether ops_trace_set_metadata accepts this pair, for callers that collect metadata before there is a trace. */

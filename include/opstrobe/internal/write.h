@@ -22,7 +22,7 @@ enum ops_code ops_write_text(const char *text, size_t size, const char *path, st
 
 enum ops_memory_format {
 	OPS_MEMORY_HTML, /* a page with a plot, for a browser without a network */
-	OPS_MEMORY_JSON, /* [times in µs, bytes of 0 and each category], as torch (spec 4.4) */
+	OPS_MEMORY_JSON, /* [times in µs, bytes of 0 and each category], as torch writes it */
 	OPS_MEMORY_RAW,  /* a list of [time in ns, action, signed bytes, category], as torch */
 };
 

@@ -19,7 +19,7 @@ _SIZE_MAX = 65536
 
 
 def cache_path(threads: int, torch_version: str) -> Path:
-    """The file for this processor, so many threads of torch, and this torch."""
+    """The file for this processor, this number of threads, and this version of torch."""
     key = json.dumps([_FORMAT, provenance.cpu(), threads, torch_version])
     return bridge.cache_directory().parent / "roof" / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
 

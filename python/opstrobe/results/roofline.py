@@ -34,7 +34,7 @@ class Roofline:
         self._trace = trace
         self._by = _BY.index(by)
         self._roof = _text_of(roof)
-        trace.roofline(self._by, self._roof, 1, True)  # a roof that is none is told here
+        trace.roofline(self._by, self._roof, 1, True)  # raises for an invalid roof
 
     def __str__(self) -> str:
         return self._trace.roofline(self._by, self._roof, _ROWS_SHOWN, False)

@@ -63,7 +63,7 @@ def place(file: str | None, line: int | None) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """A text in at most `width` columns. What is left out is in the middle: both ends of a name matter."""
+    """A text in at most `width` columns. The middle is left out: both ends of a name matter."""
     if len(text) <= width:
         return text
     if width < 3:

@@ -28,7 +28,7 @@ KEYS = [
         ("Space", "modules: open or close"),
     ]),
     ("Flame graph", [
-        ("arrows", "select a caller, a callee, a frame beside"),
+        ("arrows", "select a caller, a callee, a neighbor"),
         ("Enter, +", "zoom to the selected frame"),
         ("Backspace, -", "zoom out; Home: show all"),
         ("/, n, N", "search; next and previous match"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The views: what each asks for, the columns of its table, and the details of its rows."""
+"""The views: the request of each, the columns of its table, and the details of its rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAME_SHOWN = 60  # columns of a heading
 
 
 class View(Vertical):
-    """Asks for its figures when it is first shown."""
+    """Requests its figures when it is first shown."""
 
     title = ""
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a list of traces shows of one besides its first finding.
+ * What a list of traces shows of one, in addition to its first finding.
  */
 #include <math.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ struct trace_job {
 /* A member of an object in the metadata; false: not there. */
 bool trace_find_member(const struct ops_trace *trace, const char *key, const char *name, struct ops_string *ret_value);
 
-/* `path` of the file, whose name may tell the rank; NULL unknown. */
+/* `path` of the file, whose name may have the rank; NULL unknown. */
 void trace_job_read(const struct ops_trace *trace, const char *path, struct trace_job *job);
 
 /* Whether two traces are of two ranks of one job. `same_folder`: their files are in one directory. */

@@ -21,7 +21,7 @@ export interface TraceEntry {
 	rank: number | null;
 	/** The same for all traces of a job; null until it was read. */
 	job: string | null;
-	/** If asked for, and known. */
+	/** If requested, and known. */
 	summary: TraceSummary | null;
 	/** Why its figures differ from what happened, once it was read. */
 	diagnostics: Diagnostic[];

@@ -30,7 +30,7 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 	);
 }
 
-/** What is said where there is no finding. */
+/** The text shown without findings. */
 export function noFindings(trace: TraceEntry, checked: readonly string[], rules: number): string {
 	if (trace.diagnostics.some(({ kind }) => kind === "truncated" || kind === "gzip_truncated")) return "No findings: the trace ends early, so gains are unknown.";
 	return `No problems found (${checked.length} of ${rules} rules applied).`;

@@ -5,7 +5,7 @@ import type { Module } from "../data/replies";
 export interface Part {
 	/** Unique in the drawing, and the same when other parts are folded. */
 	key: string;
-	/** The modules that it stands for: one, or equal ones in order. */
+	/** Its modules: one, or equal ones in order. */
 	modules: Module[];
 	children: Part[];
 }
@@ -68,7 +68,7 @@ function shapesOf(modules: readonly Module[], childrenOf: (module: Module) => Mo
 	const numbers = new Map<string, number>();
 	const shapes = new Map<Module, number>();
 	for (const module of [...modules].reverse()) {
-		// A module stands behind the one that holds it.
+		// A module comes after the one that holds it.
 		const inside = childrenOf(module).map((child) => [lastName(child).replace(/_?\d+$/, ""), shapes.get(child)]);
 		const text = JSON.stringify([module.class, module.parameter_count, inside]);
 		if (!numbers.has(text)) numbers.set(text, numbers.size);

@@ -41,7 +41,7 @@ export function Start({ traces }: { traces: readonly TraceEntry[] }) {
 	);
 }
 
-/** Traces of one job are below a row of their own. */
+/** Traces of one job are below a row of the job. */
 function rowsOf(traces: readonly TraceEntry[]): Row[] {
 	const jobs = new Map<string, TraceEntry[]>();
 	for (const trace of traces) {
