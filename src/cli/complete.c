@@ -165,7 +165,7 @@ static void put_command(const struct cli_command *command)
 		put_roff(help, strlen(help));
 		printf(".fi\n");
 	} else {
-		printf("Its options are told by\n.B opstrobe %s \\-\\-help\n", command->name);
+		printf("Its options are listed by\n.B opstrobe %s \\-\\-help\n", command->name);
 	}
 	free(help);
 }
@@ -176,7 +176,7 @@ int cli_man(const struct cli_command *commands, size_t count)
 	       ".SH NAME\nopstrobe \\- profile PyTorch programs, and read their traces\n"
 	       ".SH SYNOPSIS\n.B opstrobe\n.I command\n[options]\n.br\n.B opstrobe\n.I trace ...\n"
 	       ".SH DESCRIPTION\nA trace alone is shown as by the command\n.BR views .\n"
-	       "A trace is a file of torch.profiler or Opstrobe, plain or compressed by gzip or zstd; a directory stands for the traces "
+	       "A trace is a file of torch.profiler or Opstrobe, plain or compressed by gzip or zstd; a directory means the traces "
 	       "in it,\na pattern for all that match, and \\- for standard input.\n"
 	       ".SH COMMANDS\n");
 	for (size_t i = 0; i < count; i++)

@@ -72,7 +72,7 @@ static void report_missing(const char *path)
 {
 	char below[4096];
 
-	cli_log("opstrobe: there is no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
+	cli_log("opstrobe: no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
 	if (find_below(path, below, sizeof(below)))
 		cli_log("; there is in '%s'", below);
 	fputc('\n', stderr);

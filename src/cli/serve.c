@@ -184,7 +184,7 @@ int cli_serve(char **arguments)
 	    !serve_read_limit("request-time", seconds, &request_seconds))
 		return CLI_EXIT_USAGE;
 	if (number > UINT16_MAX) {
-		cli_log("opstrobe serve: there is no port %zu\n", number);
+		cli_log("opstrobe serve: invalid port %zu\n", number);
 		return CLI_EXIT_USAGE;
 	}
 	server.port = (uint16_t)number;

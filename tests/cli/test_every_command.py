@@ -284,7 +284,7 @@ def test_directories_without_traces(opstrobe, traces):
     (traces / "logs" / "run1").mkdir(parents=True)
     (traces / "logs" / "notes.txt").write_text("x")
     process = opstrobe("views", "logs", cwd=traces)
-    assert process.returncode == FAILED and "there is no trace" in process.stderr and "in 'logs'\n" in process.stderr
+    assert process.returncode == FAILED and "no trace (" in process.stderr and "in 'logs'\n" in process.stderr
     (traces / "logs" / "run1" / "c.pt.trace.json").write_text(trace())
     process = opstrobe("views", "logs", cwd=traces)
     assert process.returncode == FAILED and process.stderr.endswith("in 'logs'; there is in 'logs/run1'\n")

@@ -420,7 +420,7 @@ def test_what_cannot_be_served():
     for words, status, text in (
         (["serve", "/no/such/file"], 1, "No such file|no such file"),
         (["serve"], 2, "no trace given"),
-        (["serve", "--port", "70000", SAMPLE], 2, "no port"),
+        (["serve", "--port", "70000", SAMPLE], 2, "invalid port"),
         (["serve", "--port", "x", SAMPLE], 2, "number"),
         (["serve", "--bind", "localhost", SAMPLE], 2, "numeric"),
     ):

@@ -27,8 +27,8 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 	}, []);
 	const picked = state.hover.value;
 	if (!at || !stage) return null;
-	const told = picked ? tellEvent(state, picked) : tellCounter(state, stage, at);
-	if (!told) return null;
+	const described = picked ? describeEvent(state, picked) : describeCounter(state, stage, at);
+	if (!described) return null;
 	const { width, height } = stage.size.value;
 	const style = {
 		...(at.x > width / 2 ? { right: `${width - at.x + OFFSET}px` } : { left: `${at.x + OFFSET}px` }),
@@ -36,24 +36,24 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 	};
 	return (
 		<div class="tl-tip" style={style} role="tooltip">
-			<strong>{told.title}</strong>
-			<span>{told.text}</span>
+			<strong>{described.title}</strong>
+			<span>{described.text}</span>
 		</div>
 	);
 }
 
-interface Told {
+interface Description {
 	title: string;
 	text: string;
 }
 
-function tellEvent(state: TimelineState, picked: Picked): Told {
+function describeEvent(state: TimelineState, picked: Picked): Description {
 	const name = state.nameOf(picked.name) ?? "";
 	const title = picked.count === 1 ? name : `${formatCount(picked.count)} events, the first: ${name}`;
 	return { title, text: formatNs(picked.end - picked.start) };
 }
 
-function tellCounter(state: TimelineState, stage: Stage, at: { x: number; y: number }): Told | undefined {
+function describeCounter(state: TimelineState, stage: Stage, at: { x: number; y: number }): Description | undefined {
 	const { geometry } = stage;
 	const item = geometry?.at(at.y)?.item;
 	if (!geometry || item?.type !== "counter") return undefined;

@@ -42,7 +42,7 @@ const FLOPS: Column<Row>[] = [
 ];
 const TENSOR: Column<Row>[] = [
 	{ id: "tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.tc_eligible },
-	{ id: "tc_self_pct", title: "Tensor cores self", kind: "pct", value: (row) => row.tc_self_pct, about: "The share of its own device time that is on tensor cores" },
+	{ id: "tc_self_pct", title: "Tensor cores self", kind: "pct", value: (row) => row.tc_self_pct, about: "Share of its self device time that is on tensor cores" },
 	{ id: "tc_total_pct", title: "Tensor cores total", kind: "pct", hidden: true, value: (row) => row.tc_total_pct },
 ];
 

@@ -100,7 +100,7 @@ function NoLines() {
 }
 
 function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { lines: LinesReply; file: string }) {
-	const told = lines.files.find((each) => each.file === file);
+	const chosen = lines.files.find((each) => each.file === file);
 	const text = useReply<SourceReply>(source, `traces/${trace.id}/source`, { file });
 	const [line] = useParam("line");
 	const [own] = useParam("own");
@@ -118,12 +118,12 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
-			{text.state === "ready" && <DefinitionNote lines={told?.lines ?? []} text={text.data.text} />}
+			{text.state === "ready" && <DefinitionNote lines={chosen?.lines ?? []} text={text.data.text} />}
 			{text.state === "loading" ? null : (
 				<SourceText
 					trace={trace.id}
 					linked={steps === undefined}
-					lines={told?.lines ?? []}
+					lines={chosen?.lines ?? []}
 					text={text.state === "ready" ? text.data.text : undefined}
 					chosen={line === "" ? undefined : Number(line)}
 					all_us={lines.duration_us}

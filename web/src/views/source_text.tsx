@@ -166,5 +166,5 @@ function nextHot(shown: readonly Shown[], from: number, step: number, most: numb
 
 function costTitle(line: SourceLine, all_us: number): string {
 	const share = all_us > 0 ? ` (${((line.self_us / all_us) * 100).toFixed(2)} % of the trace)` : "";
-	return `${line.function ?? "this line"}: ${line.self_us} µs of its own${share}; show its longest event in the timeline`;
+	return `${line.function ?? "this line"}: ${line.self_us} µs self${share}; show its longest event in the timeline`;
 }

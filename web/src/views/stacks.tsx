@@ -136,7 +136,7 @@ function Picked({ trace, node, root, onFunction }: { trace: string; node: CallNo
 	return (
 		<p class="picked">
 			<code class="long">{node.name}</code>
-			<span>{`${scale.text(node.total)} ${scale.unit}, ${((node.total / root.total) * 100).toFixed(2)} %, of its own ${scale.text(node.self)} ${scale.unit}`}</span>
+			<span>{`${scale.text(node.total)} ${scale.unit}, ${((node.total / root.total) * 100).toFixed(2)} %, self ${scale.text(node.self)} ${scale.unit}`}</span>
 			{node.file !== null && <SourceLink trace={trace} file={node.file} line={node.line} />}
 			<a href={timelineHref(trace, { find: node.name })}>in the timeline</a>
 			<button type="button" class="small" onClick={() => onFunction(node.name)}>

@@ -49,7 +49,7 @@ export function Flame(props: FlameProps) {
 		props.pairsOf ??
 		((node: CallNode): [string, string][] => [
 			[kind === "us" ? "time" : "in all", figure(node.total, root.total, kind)],
-			["of its own", figure(node.self, root.total, kind)],
+			["self", figure(node.self, root.total, kind)],
 		]);
 	const svg = useRef<SVGSVGElement>(null);
 	const [room, width] = useWidth<HTMLDivElement>();

@@ -84,7 +84,7 @@ test("what cannot be read says at which byte, and why", async () => {
 test("a view of several traces tells what it waits for", async () => {
 	server = await Server.start(recorded, await writeSlow());
 	const tab = await Tab.open(browser, server.at("diff", server.trace("train"), `base=${server.trace("slow").id}`));
-	await tab.page.getByRole("progressbar", { name: "Reading slow.pt.trace.json" }).waitFor();
+	await tab.page.getByRole("progressbar", { name: "Reading slow.pt.trace.json" }).first().waitFor(); // of the tables, and of the flame graph
 	await readGrid(tab.page, "Operators of both traces");
 	await tab.close();
 	tab.expectQuiet();

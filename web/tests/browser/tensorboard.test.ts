@@ -69,6 +69,7 @@ async function expectOperators(frame: FrameLocator, path: string): Promise<void>
 test("several runs, one more while the tab is open, and the figures of each", async () => {
 	const tab = await Tab.open(browser, `${url}#opstrobe`);
 	const frame = inside(tab);
+	await frame.getByRole("treegrid", { name: "Traces" }).getByRole("link", { name: "first/" }).click();
 	const choice = frame.getByLabel("Trace", { exact: true });
 	const runs = () => choice.locator("optgroup").evaluateAll((groups) => groups.map((group) => group.getAttribute("label")?.split("/").pop()));
 	await expect.poll(runs).toEqual(["first", "second"]);
