@@ -129,7 +129,15 @@ def test_it_has_the_terms_of_what_is_in_it():
     assert error is None and bill["specVersion"] == "1.6", error
     assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", metadata["Version"])
     parts = {part["name"]: part for part in bill["components"]}
-    assert set(parts) == {"libmicrohttpd", "libzstd", "preact", "@preact/signals", "@preact/signals-core", "uplot"}
+    assert set(parts) == {
+        "libmicrohttpd",
+        "libzstd",
+        "preact",
+        "@preact/signals",
+        "@preact/signals-core",
+        "uplot",
+        "highlight.js",
+    }
     assert bill["dependencies"][0]["dependsOn"] == [part["bom-ref"] for part in bill["components"]]
     for name, part in parts.items():
         assert part["licenses"] and part["purl"].endswith("@" + part["version"]), part
