@@ -146,6 +146,7 @@ test("where a step goes", async () => {
 	const text = said("views", base);
 	for (const [phase, time] of wanted) expect(text).toContain(`${phase} ${time} us`);
 	await ask("base", async ({ page }) => {
+		await page.locator("tr[data-phase]").first().waitFor();
 		const rows = (await page.locator("tr[data-phase]").allInnerTexts()).map((row) => plain(row).toLowerCase());
 		for (const [i, [phase, time]] of wanted.entries()) expect(rows[i]).toContain(`${phase} ${time} µs`);
 	});
