@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json_scan.h"
+#include "base/text.h"
 
 /* Behind white space and commas. */
 static const char *skip_gap(const char *at, const char *end)
@@ -75,6 +76,17 @@ bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_k
 	cursor->at++;
 	*ret_key = (struct ops_string){start + 1, (size_t)(end - start) - 2};
 	return ops_json_next_element(cursor, ret_value);
+}
+
+bool ops_json_find_member(struct ops_string object, const char *name, struct ops_string *ret_value)
+{
+	struct ops_json_walk members = ops_json_walk(object.bytes, object.size);
+	struct ops_string key;
+
+	while (ops_json_next_member(&members, &key, ret_value))
+		if (ops_string_is(key, name))
+			return true;
+	return false;
 }
 
 bool ops_json_double(const char *text, size_t size, double *ret_value)

@@ -26,6 +26,8 @@ struct ops_json_walk {
 struct ops_json_walk ops_json_walk(const char *text, size_t size);
 bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_key, struct ops_string *ret_value);
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value);
+/* The value of an object's first member of that name; false if it has none. */
+bool ops_json_find_member(struct ops_string object, const char *name, struct ops_string *ret_value);
 
 /* A number, with a point whatever the locale has; infinities and NaN, too. */
 bool ops_json_double(const char *text, size_t size, double *ret_value);

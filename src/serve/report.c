@@ -148,23 +148,12 @@ static enum ops_code embed(struct report *report, const char *address, struct op
 	return code;
 }
 
-static bool report_find_member(struct ops_string object, const char *name, struct ops_string *ret_value)
-{
-	struct ops_json_walk members = ops_json_walk(object.bytes, object.size);
-	struct ops_string key;
-
-	while (ops_json_next_member(&members, &key, ret_value))
-		if (ops_string_is(key, name))
-			return true;
-	return false;
-}
-
 static int64_t member_integer(struct ops_string object, const char *name)
 {
 	struct ops_string value;
 	int64_t number = 0;
 
-	if (report_find_member(object, name, &value))
+	if (ops_json_find_member(object, name, &value))
 		ops_json_parse_integer(value, &number);
 	return number;
 }
@@ -173,7 +162,7 @@ static struct ops_json_walk walk_traces(const struct report *report)
 {
 	struct ops_string traces;
 
-	if (!report_find_member((struct ops_string){report->list.body, report->list.size}, "traces", &traces))
+	if (!ops_json_find_member((struct ops_string){report->list.body, report->list.size}, "traces", &traces))
 		return (struct ops_json_walk){0};
 	return ops_json_walk(traces.bytes, traces.size);
 }
@@ -197,7 +186,7 @@ static struct ops_string id_of(struct ops_string entry)
 {
 	struct ops_string id = {"\"\"", 2};
 
-	report_find_member(entry, "id", &id);
+	ops_json_find_member(entry, "id", &id);
 	return (struct ops_string){id.bytes + 1, id.size - 2};
 }
 
@@ -213,8 +202,8 @@ static enum ops_code open_trace(struct report *report, struct ops_string entry, 
 	code = report_get(report, address, &report->timeline, error);
 	if (code || report->timeline.status == 200)
 		return code;
-	if (report_find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
-	    report_find_member(fault, "message", &message))
+	if (ops_json_find_member((struct ops_string){report->timeline.body, report->timeline.size}, "error", &fault) &&
+	    ops_json_find_member(fault, "message", &message))
 		return ops_fault(error, OPS_CORRUPT, "%.*s", (int)message.size - 2, message.bytes + 1);
 	return ops_fault(error, OPS_CORRUPT, "trace '%s' cannot be read", report->id);
 }
@@ -301,7 +290,7 @@ static enum ops_code ask_level(struct report *report, const char *member, const 
 	int64_t duration_ns = member_integer(timeline, "duration_ns");
 	enum ops_code code = OPS_OK;
 
-	if (report_find_member(timeline, member, &list))
+	if (ops_json_find_member(timeline, member, &list))
 		entries = ops_json_walk(list.bytes, list.size);
 	while (!code && entries.at && ops_json_next_element(&entries, &entry)) {
 		bool is_track = member_integer(entry, "folded_depths") > 0;
@@ -435,10 +424,10 @@ static enum ops_code embed_memory(struct report *report, struct ops_error *error
 	code = report_get(report, address, &reply, error);
 	if (code)
 		return code;
-	if (reply.status == 200 && report_find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {
+	if (reply.status == 200 && ops_json_find_member((struct ops_string){reply.body, reply.size}, "devices", &devices)) {
 		code = write_element(report, address, &reply, error);
 		list = ops_json_walk(devices.bytes, devices.size);
-		while (!code && ops_json_next_element(&list, &entry) && report_find_member(entry, "device", &name)) {
+		while (!code && ops_json_next_element(&list, &entry) && ops_json_find_member(entry, "device", &name)) {
 			code = embed_device(report, "curve", name, "", error);
 			if (!code)
 				code = embed_device(report, "blocks", name, "&limit=10000", error);
@@ -484,7 +473,7 @@ static bool same_member(struct ops_string left, struct ops_string right, const c
 {
 	struct ops_string a, b;
 
-	return report_find_member(left, name, &a) && report_find_member(right, name, &b) && ops_string_equals(a, b);
+	return ops_json_find_member(left, name, &a) && ops_json_find_member(right, name, &b) && ops_string_equals(a, b);
 }
 
 /* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its job, with itself. Returns how many, or 0 when it is not the first of them. */

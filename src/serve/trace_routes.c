@@ -121,16 +121,13 @@ static enum ops_code answer_analyses(struct request *request, char **ret_text, s
 
 static enum ops_code trace_routes_check_args(const char *args, struct ops_error *error)
 {
-	struct ops_json_walk walk;
-	struct ops_string key, value;
+	struct ops_string value;
 	enum ops_code code = ops_json_validate(args, strlen(args), error);
 
 	if (code)
 		return ops_fault_context(error, code, "args");
-	walk = ops_json_walk(args, strlen(args));
-	while (ops_json_next_member(&walk, &key, &value))
-		if (ops_string_is(key, OUTPUT_OPTION))
-			return ops_fault(error, OPS_INVALID, "files are not written from here");
+	if (ops_json_find_member(ops_string_of(args), OUTPUT_OPTION, &value))
+		return ops_fault(error, OPS_INVALID, "files are not written from here");
 	return OPS_OK;
 }
 

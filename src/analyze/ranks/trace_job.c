@@ -15,16 +15,10 @@
 
 bool trace_find_member(const struct ops_trace *trace, const char *key, const char *name, struct ops_string *ret_value)
 {
-	struct ops_string json, member;
-	struct ops_json_walk walk;
+	struct ops_string json;
 
-	if (!ops_trace_find_metadata(trace, key, &json) || !json.size || json.bytes[0] != '{')
-		return false;
-	walk = ops_json_walk(json.bytes, json.size);
-	while (ops_json_next_member(&walk, &member, ret_value))
-		if (ops_string_is(member, name))
-			return true;
-	return false;
+	return ops_trace_find_metadata(trace, key, &json) && json.size && json.bytes[0] == '{' &&
+	       ops_json_find_member(json, name, ret_value);
 }
 
 /* Names are only compared, so their JSON text will do. A longer one counts as unknown. */
