@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "derive/launches.h"
-#include "trace/names.h"
+#include "derive/modules.h"
 
 #define LISTED(name) {&relation_##name##_declaration, relation_##name##_open},
 const struct relation relations[] = {RELATIONS(LISTED)};
@@ -107,7 +107,7 @@ bool relation_open(struct relation_rows *rows, const struct relation *relation, 
 	size_t tracks;
 
 	*rows = (struct relation_rows){.relation = relation, .trace = trace, .events = ops_trace_events(trace),
-	                               .tracks = ops_trace_tracks(trace, &tracks)};
+	                               .tracks = ops_trace_tracks(trace, &tracks), .line_row = OPS_NONE};
 	if (!relation->open(rows))
 		return false;
 	if (needs & RELATION_LAUNCHERS) {
@@ -149,22 +149,11 @@ void relation_get_step(const struct relation_rows *rows, uint32_t row, struct re
 static struct ops_string module_path(const struct relation_rows *rows, uint32_t row)
 {
 	const struct module_costs *costs = &rows->modules;
-	uint32_t unit = costs->unit_of[row], event;
-	struct ops_string name;
-	size_t count;
-	const struct ops_module *modules = ops_trace_modules(rows->trace, &count);
+	uint32_t unit = costs->unit_of[row];
 
 	if (unit == OPS_NONE || costs->units.items[unit].call == OPS_NONE)
 		return (struct ops_string){0};
-	event = costs->calls.items[costs->units.items[unit].call].event;
-	if (rows->events->module && rows->events->module[event] != OPS_NONE)
-		return ops_trace_string(rows->trace, modules[rows->events->module[event]].path);
-	name = ops_trace_string(rows->trace, rows->events->name[event]);
-	if (ops_is_module_name(name)) {
-		name.bytes += sizeof(OPS_MODULE_PREFIX) - 1;
-		name.size -= sizeof(OPS_MODULE_PREFIX) - 1;
-	}
-	return name;
+	return ops_module_of_call(rows->trace, costs->calls.items[costs->units.items[unit].call].event);
 }
 
 void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
@@ -178,21 +167,27 @@ void relation_get_module(const struct relation_rows *rows, uint32_t row, struct 
 	relation_set_text(cell, path);
 }
 
-void relation_get_file(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+/* Columns of a row follow one another, so the walk to the line of the program is made once for both. */
+static void relation_find_line(struct relation_rows *rows, uint32_t row)
 {
-	uint32_t line;
-
-	relation_set_text(cell, row == OPS_NONE ? (struct ops_string){0} : ops_event_line(rows->trace, row, &line));
+	if (rows->line_row == row)
+		return;
+	rows->line_row = row;
+	rows->line = 0;
+	rows->line_file = row == OPS_NONE ? (struct ops_string){0} : ops_event_line(rows->trace, row, &rows->line);
 }
 
-void relation_get_line(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+void relation_get_file(struct relation_rows *rows, uint32_t row, struct result_cell *cell)
 {
-	uint32_t line = 0;
+	relation_find_line(rows, row);
+	relation_set_text(cell, rows->line_file);
+}
 
-	if (row != OPS_NONE)
-		ops_event_line(rows->trace, row, &line);
-	cell->integer = line;
-	cell->is_null = !line;
+void relation_get_line(struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	relation_find_line(rows, row);
+	cell->integer = rows->line;
+	cell->is_null = !rows->line;
 }
 
 void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell)

@@ -53,6 +53,9 @@ struct relation_rows {
 	const struct ops_module_row *module_rows;
 	struct line_costs lines;
 	struct ops_phases phases;
+	uint32_t line_row; /* the event whose line of the program was found last; OPS_NONE: none */
+	struct ops_string line_file;
+	uint32_t line;
 	struct ops_buffer scratch; /* the text of a cell that is made; valid until the next one is */
 };
 
@@ -85,8 +88,8 @@ void relation_close(struct relation_rows *rows);
 /* What columns of several relations have in common; `row` is that of an event, OPS_NONE gives null. */
 void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
-void relation_get_file(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
-void relation_get_line(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_file(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_line(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 /* The id of a process or thread; null where the file has a text instead. */
 void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
 void relation_get_tid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
