@@ -59,3 +59,10 @@ function withUnit(value: number, units: [number, string][]): string {
 	const digits = scale === 1 && Number.isInteger(value) ? 0 : Math.max(0, 3 - String(Math.trunc(Math.abs(scaled))).length + 1);
 	return `${value === 0 ? "0" : scaled.toFixed(digits)}\u202f${name}`;
 }
+
+const YEAR_2000_NS = 946684800e9;
+
+/** Whether a time is a date. The clocks of old traces count from the start of the machine or the program. */
+export function isWallClock(ns: number): boolean {
+	return ns > YEAR_2000_NS;
+}

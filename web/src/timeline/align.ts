@@ -2,6 +2,7 @@
 // How several traces are laid over one another: by the wall clock, by a step, by a collective operation, or by their begins.
 import type { DataSource } from "../data/source";
 import { fetchReply } from "../data/reply";
+import { isWallClock } from "../format/units";
 import type { CollectiveReply, Step, TimelineReply } from "./api";
 import { partOf, traceOf } from "./parts";
 import type { Part } from "./parts";
@@ -10,9 +11,6 @@ import { clampSpan, type Span } from "./viewport";
 
 export const ALIGNS = ["clock", "step", "collective", "start"] as const;
 export type Align = (typeof ALIGNS)[number];
-
-/** In ns since 1970, 2001: an origin before that is of a clock that began with the machine or the program. */
-const FIRST_DATE_NS = 1e18;
 
 /** A step that all traces have: it in each of them. */
 export interface CommonStep {
@@ -41,7 +39,7 @@ export function shortStep(step: Step): string {
 
 function clockShifts(timelines: readonly TimelineReply[]): number[] | undefined {
 	const origins = timelines.map((each) => BigInt(each.origin_ns));
-	if (origins.some((each) => Number(each) < FIRST_DATE_NS)) return undefined;
+	if (!origins.every((each) => isWallClock(Number(each)))) return undefined;
 	return origins.map((each) => Number(each - origins[0]!));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modules of a trace as parts of a drawing: nested, in order of their first calls, equal neighbours folded to one part.
+import { addTo } from "../data/groups";
 import type { Module } from "../data/replies";
 
 export interface Part {
@@ -36,7 +37,7 @@ export function modelParts(modules: readonly Module[], fold: boolean, unfolded: 
 	for (const module of modules) {
 		if (module.first_call === null) continue;
 		const above = module.parent === null || modules[module.parent]?.first_call === null ? null : module.parent;
-		below.set(above, [...(below.get(above) ?? []), module]);
+		addTo(below, above, module);
 	}
 	for (const children of below.values()) children.sort((a, b) => a.first_call! - b.first_call!);
 	const childrenOf = (module: Module): Module[] => below.get(places.get(module)!) ?? [];

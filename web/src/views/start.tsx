@@ -3,6 +3,8 @@
 import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { TopFinding, TraceEntry, TraceSummary } from "../data/api";
+import { addTo } from "../data/groups";
+import { isWallClock } from "../format/units";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -46,7 +48,7 @@ function rowsOf(traces: readonly TraceEntry[]): Row[] {
 	const jobs = new Map<string, TraceEntry[]>();
 	for (const trace of traces) {
 		const key = trace.job ?? trace.id;
-		jobs.set(key, [...(jobs.get(key) ?? []), trace]);
+		addTo(jobs, key, trace);
 	}
 	return [...jobs.values()].map((members) => {
 		const ranks = [...members].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
@@ -77,13 +79,11 @@ function nameOf(row: Row, above: string): string {
 	return row.children.length > 0 ? `${folder || above}${row.traces.length} ranks` : folder + first.name;
 }
 
-/** Clocks of old files count from the start of the machine: then the file's own time is nearer. */
-const SINCE_2000_NS = 946684800e9;
-
+/** Where a trace does not have the date, the time of its file is near. */
 function dateOf(row: Row): string | null {
 	const times = row.traces.flatMap((trace) => {
 		const start = trace.summary?.start_ns ?? 0;
-		return start > SINCE_2000_NS ? start : (trace.changed_ns ?? []);
+		return isWallClock(start) ? start : (trace.changed_ns ?? []);
 	});
 	if (times.length === 0) return null;
 	const date = new Date(Math.min(...times) / 1e6);

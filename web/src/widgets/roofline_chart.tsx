@@ -2,6 +2,7 @@
 // Operators below the roof: speed by intensity, both in powers of ten. The slope of the roof is memory, its flat top what the
 // processor computes. Points are reached with the arrow keys; Enter follows a point's link.
 import { useRef, useState } from "preact/hooks";
+import { addTo } from "../data/groups";
 import type { Roof } from "../data/replies";
 import { formatBytes, formatSpeed, formatUs } from "../format/units";
 import type { RooflineRow } from "../data/tables";
@@ -49,7 +50,7 @@ export function hasPlace(row: RooflineRow): boolean {
 function ceilingsOf(roof: Roof, rows: readonly RooflineRow[]): { tops: Ceiling[]; slopes: { title: string; perSecond: number }[] } {
 	const byFlops = new Map<number, string[]>();
 	for (const [type, flops] of Object.entries(roof.flops)) {
-		if (rows.some((row) => row.dtype === type)) byFlops.set(flops, [...(byFlops.get(flops) ?? []), type]);
+		if (rows.some((row) => row.dtype === type)) addTo(byFlops, flops, type);
 	}
 	const tops = [...byFlops].map(([flops, types]) => ({ title: types.join(", "), flops }));
 	const memory = roof.bandwidth.at(-1)?.[1];
