@@ -333,7 +333,7 @@ static bool give_function(struct ops_recording *recording, uint32_t number, cons
 	return true;
 }
 
-static bool tell_code(const struct ops_python_functions *functions, const struct ops_python_function *function,
+static bool give_code(const struct ops_python_functions *functions, const struct ops_python_function *function,
                       struct ops_recording *recording)
 {
 	PyCodeObject *code = (PyCodeObject *)function->owner;
@@ -342,7 +342,7 @@ static bool tell_code(const struct ops_python_functions *functions, const struct
 	PyObject *row_bytes = row ? ops_ext_text_bytes(row) : NULL;
 	PyObject *name_bytes = row_bytes ? ops_ext_text_bytes(function->name) : NULL;
 	PyObject *file_bytes = name_bytes ? ops_ext_text_bytes(code->co_filename) : NULL;
-	bool told = file_bytes && give_function(recording, function->number, &(struct ops_recorded_function){
+	bool given = file_bytes && give_function(recording, function->number, &(struct ops_recorded_function){
 		.row_name = PyBytes_AS_STRING(row_bytes),
 		.row_name_bytes = (size_t)PyBytes_GET_SIZE(row_bytes),
 		.name = PyBytes_AS_STRING(name_bytes),
@@ -357,35 +357,35 @@ static bool tell_code(const struct ops_python_functions *functions, const struct
 	Py_XDECREF(row_bytes);
 	Py_XDECREF(name_bytes);
 	Py_XDECREF(file_bytes);
-	return told;
+	return given;
 }
 
 /* What is neither of Python nor a C function ("Python GC") is a row without a function. */
-static bool tell_other(const struct ops_python_function *function, struct ops_recording *recording)
+static bool give_other(const struct ops_python_function *function, struct ops_recording *recording)
 {
 	PyObject *bytes = ops_ext_text_bytes(function->name);
-	struct ops_recorded_function told = {0};
+	struct ops_recorded_function given = {0};
 	bool ok;
 
 	if (!bytes)
 		return false;
-	told.row_name = PyBytes_AS_STRING(bytes);
-	told.row_name_bytes = (size_t)PyBytes_GET_SIZE(bytes);
-	if (told.row_name[0] == '<') {
-		told.name = told.row_name;
-		told.name_bytes = told.row_name_bytes;
+	given.row_name = PyBytes_AS_STRING(bytes);
+	given.row_name_bytes = (size_t)PyBytes_GET_SIZE(bytes);
+	if (given.row_name[0] == '<') {
+		given.name = given.row_name;
+		given.name_bytes = given.row_name_bytes;
 	}
-	ok = give_function(recording, function->number, &told);
+	ok = give_function(recording, function->number, &given);
 	Py_DECREF(bytes);
 	return ok;
 }
 
-static bool tell_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
+static bool give_python_function(const struct ops_python_functions *functions, const struct ops_python_function *function,
                           struct ops_recording *recording)
 {
 	bool is_code = function->owner && PyCode_Check(function->owner);
 
-	return is_code ? tell_code(functions, function, recording) : tell_other(function, recording);
+	return is_code ? give_code(functions, function, recording) : give_other(function, recording);
 }
 
 /* Those that follow count on its number, whether or not there is memory for its name. */
@@ -394,7 +394,7 @@ static void note_function(const struct ops_python_functions *functions, const st
 	PyObject *type, *error, *traceback;
 
 	PyErr_Fetch(&type, &error, &traceback);
-	if (!tell_function(functions, function, NULL))
+	if (!give_python_function(functions, function, NULL))
 		ops_session_note_function(function->number, &(struct ops_recorded_function){.row_name = ""});
 	PyErr_Clear();
 	PyErr_Restore(type, error, traceback);
@@ -403,7 +403,7 @@ static void note_function(const struct ops_python_functions *functions, const st
 bool ops_python_add_functions(const struct ops_python_functions *functions, struct ops_recording *recording)
 {
 	for (size_t i = 0; i < functions->count; i++) {
-		if (!tell_function(functions, functions->list[i], recording)) {
+		if (!give_python_function(functions, functions->list[i], recording)) {
 			PyErr_Clear();
 			return false;
 		}

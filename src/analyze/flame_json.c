@@ -13,13 +13,13 @@
 #include "base/alloc.h"
 #include "base/json_writer.h"
 
-struct telling {
+struct flame_columns {
 	const struct ops_flame *flame;
 	int64_t *sums;    /* by chain: with all below */
 	int64_t *base_sums; /* those of the other trace of a difference; else 0 */
 	uint32_t *places; /* by chain: in the columns, OPS_NONE: left out */
 	uint32_t *names;  /* by name: its place in the list */
-	uint32_t *chains; /* those told, in order */
+	uint32_t *chains; /* those written, in order */
 	size_t count;
 	size_t left_out;
 };
@@ -35,13 +35,13 @@ static int64_t flame_json_base_of(const struct ops_flame *flame, size_t chain)
 }
 
 /* Frames with most are written. A caller has at least as much in both traces. */
-static int64_t flame_json_weight(const struct telling *t, size_t chain)
+static int64_t flame_json_weight(const struct flame_columns *t, size_t chain)
 {
 	return t->sums[chain] > t->base_sums[chain] ? t->sums[chain] : t->base_sums[chain];
 }
 
 /* What is called has a higher number than who calls it. */
-static void add_up(struct telling *t)
+static void add_up(struct flame_columns *t)
 {
 	for (size_t i = t->flame->frames.frames.count; i-- > 1;) {
 		uint32_t caller = t->flame->frames.frames.items[i].caller;
@@ -61,7 +61,7 @@ static int flame_json_compare_sums(const void *left, const void *right)
 }
 
 /* The least sum that is told, and how many with just that sum are. */
-static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least, size_t *ret_room)
+static bool find_least(const struct flame_columns *t, size_t limit, int64_t *ret_least, size_t *ret_room)
 {
 	size_t chains = t->flame->frames.frames.count;
 	int64_t *sorted;
@@ -85,7 +85,7 @@ static bool find_least(const struct telling *t, size_t limit, int64_t *ret_least
 	return true;
 }
 
-static void flame_json_choose(struct telling *t, int64_t least, size_t room)
+static void flame_json_choose(struct flame_columns *t, int64_t least, size_t room)
 {
 	size_t chains = t->flame->frames.frames.count;
 
@@ -104,7 +104,7 @@ static void flame_json_choose(struct telling *t, int64_t least, size_t room)
 	}
 }
 
-static bool telling_init(struct telling *t, size_t limit)
+static bool flame_columns_init(struct flame_columns *t, size_t limit)
 {
 	size_t chains = t->flame->frames.frames.count, names = ops_frames_name_count(&t->flame->frames), room;
 	int64_t least;
@@ -124,7 +124,7 @@ static bool telling_init(struct telling *t, size_t limit)
 	return true;
 }
 
-static void telling_release(struct telling *t)
+static void flame_columns_release(struct flame_columns *t)
 {
 	ops_free(t->sums);
 	ops_free(t->base_sums);
@@ -135,12 +135,12 @@ static void telling_release(struct telling *t)
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t flame_json_name_of(const struct telling *t, size_t i)
+static uint32_t flame_json_name_of(const struct flame_columns *t, size_t i)
 {
 	return t->flame->frames.frames.items[t->chains[i]].name;
 }
 
-static void flame_json_write_name(const struct telling *t, uint32_t name, struct ops_json_writer *json)
+static void flame_json_write_name(const struct flame_columns *t, uint32_t name, struct ops_json_writer *json)
 {
 	struct ops_string text = ops_frames_text(&t->flame->frames, name);
 	struct ops_function_text function = {.name = text};
@@ -157,7 +157,7 @@ static void flame_json_write_name(const struct telling *t, uint32_t name, struct
 	ops_json_close(json, '}');
 }
 
-static void flame_json_write_names(struct telling *t, struct ops_json_writer *json)
+static void flame_json_write_names(struct flame_columns *t, struct ops_json_writer *json)
 {
 	uint32_t count = 0;
 
@@ -183,14 +183,14 @@ static void flame_json_write_names(struct telling *t, struct ops_json_writer *js
 		ops_json_close(json, ']');                                                                             \
 	} while (0)
 
-static int64_t parent_of(const struct telling *t, size_t i)
+static int64_t parent_of(const struct flame_columns *t, size_t i)
 {
 	uint32_t place = t->places[t->flame->frames.frames.items[t->chains[i]].caller];
 
 	return place == OPS_NONE ? -1 : (int64_t)place;
 }
 
-static void write_frames(struct telling *t, const char *metric, struct ops_json_writer *json)
+static void write_frames(struct flame_columns *t, const char *metric, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "metric", metric);
@@ -213,14 +213,14 @@ static void write_frames(struct telling *t, const char *metric, struct ops_json_
 enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
                              size_t *ret_size, struct ops_error *error)
 {
-	struct telling telling = {.flame = flame};
+	struct flame_columns drawing = {.flame = flame};
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	bool done = telling_init(&telling, limit);
+	bool done = flame_columns_init(&drawing, limit);
 
 	if (done)
-		write_frames(&telling, metric == OPS_STACKS_SELF_DEVICE ? "self_device" : "self_cpu", &json);
-	telling_release(&telling);
+		write_frames(&drawing, metric == OPS_STACKS_SELF_DEVICE ? "self_device" : "self_cpu", &json);
+	flame_columns_release(&drawing);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

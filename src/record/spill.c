@@ -200,12 +200,12 @@ void ops_spill_name(uint64_t session, uint32_t thread, uint32_t id, struct ops_s
 
 bool ops_session_wants_notes(void)
 {
-	return __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED) != 0;
+	return ops_spill_current() != 0;
 }
 
 void ops_session_note_function(uint32_t number, const struct ops_recorded_function *function)
 {
-	uint64_t session = __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED);
+	uint64_t session = ops_spill_current();
 	struct ops_buffer record = {0};
 
 	if (!begin_record(session, OPS_SPILL_FUNCTION, &record))
@@ -222,7 +222,7 @@ void ops_session_note_function(uint32_t number, const struct ops_recorded_functi
 
 void ops_session_note_module(uint32_t id, uint32_t number, struct ops_text name, struct ops_text class_name)
 {
-	uint64_t session = __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED);
+	uint64_t session = ops_spill_current();
 	struct ops_buffer record = {0};
 
 	if (!begin_record(session, OPS_SPILL_MODULE, &record))
@@ -236,7 +236,7 @@ void ops_session_note_module(uint32_t id, uint32_t number, struct ops_text name,
 
 void ops_session_note_modules(const struct ops_recorded_module *modules, const uint32_t *ids, size_t count)
 {
-	uint64_t session = __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED);
+	uint64_t session = ops_spill_current();
 	struct ops_buffer record = {0};
 
 	if (!begin_record(session, OPS_SPILL_MODULES, &record))
@@ -266,7 +266,7 @@ void ops_session_note_modules(const struct ops_recorded_module *modules, const u
 
 void ops_session_note_metadata(const char *key, size_t key_bytes, const char *json, size_t json_bytes)
 {
-	uint64_t session = __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED);
+	uint64_t session = ops_spill_current();
 	struct ops_buffer record = {0};
 
 	if (!begin_record(session, OPS_SPILL_METADATA, &record))

@@ -46,9 +46,13 @@ enum ops_code ops_spill_problem(const struct ops_spill *spill, struct ops_error 
 
 /* The session whose file is being written, 0 none. */
 extern uint64_t ops_spill_session;
+static inline uint64_t ops_spill_current(void)
+{
+	return __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED);
+}
 static inline bool ops_spill_is_on(uint64_t session)
 {
-	return session && __atomic_load_n(&ops_spill_session, __ATOMIC_RELAXED) == session;
+	return session && ops_spill_current() == session;
 }
 
 /* The machine's boot, as text; empty when it is unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout of recording files, for their writer (spill.c) and their reader (read/spill.c). Its description, and what it
+ * The layout of recording files, for their writer (spill.c) and their reader (read/recovery.c). Its description, and what it
  * promises, is docs/reference/recording-format.md; whoever changes a layout here raises OPS_SPILL_VERSION.
  */
 #ifndef OPS_RECORD_SPILL_FORMAT_H

@@ -104,7 +104,6 @@ static void roofline_add_work(struct maker *maker, uint32_t row)
 	uint32_t at = call_of_work(maker, row);
 	struct roofline_call *call;
 
-	roofline->has_device_work = true;
 	if (computes(maker, row))
 		roofline->total_ns = ops_sum(roofline->total_ns, duration_ns);
 	if (at == OPS_NONE)
