@@ -80,8 +80,13 @@ def _spent() -> float:
 
 def measure(which: str, path: pathlib.Path) -> dict[str, float]:
     """CPU seconds, wall seconds and peak bytes beyond those before the first look at the trace."""
+    path_of_peers = {} if which == "opstrobe" else {"PYTHONPATH": str(HERE.parent / "build" / "peers")}
     done = subprocess.run(
-        [sys.executable, __file__, "--measure", which, path], check=True, capture_output=True, text=True
+        [sys.executable, __file__, "--measure", which, path],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **path_of_peers},
     )
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures

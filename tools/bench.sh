@@ -6,7 +6,13 @@
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-python_packages bench tools/requirements-bench.txt
+# Beside .venv: a TensorBoard plugin among them would be found there by the tests.
+if changed bench tools/requirements-bench.txt || [ ! -e build/peers ]; then
+	say "installing the profilers to compare with into build/peers"
+	rm -rf build/peers
+	.venv/bin/python -m pip install -qq --require-hashes --no-deps --target build/peers -r tools/requirements-bench.txt
+	stamp bench tools/requirements-bench.txt
+fi
 # shellcheck disable=SC2086
 .venv/bin/python bench/bench.py ${BENCH_ARGS:-}
 # shellcheck disable=SC2086
