@@ -203,10 +203,14 @@ def test_no_directory_is_one_warning() -> None:
     assert sum(event.name == "aten::add" for event in prof.events()) == 3
 
 
-def test_full_disk_is_one_warning(program: Path) -> None:
-    """A limit on the size of files stands in for a full disk, which tests/read/test_recovery.c has for real."""
+@pytest.mark.parametrize("slow_steps", [False, True])
+def test_full_disk_is_one_warning(program: Path, slow_steps: bool) -> None:
+    """It comes in the next step that takes a while, else at the end. A limit on the size of files stands in for a full disk,
+    which tests/read/test_recovery.c has for real."""
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({}, resource.RLIM_INFINITY))\n"
     text = PROGRAM.replace("train(40)", "train(1500)").replace("target=beside", "target=int")
+    if slow_steps:
+        text = text.replace("optimizer.step()\n", "optimizer.step()\n        time.sleep(0.03 if step % 500 == 499 else 0)\n")
     program.write_text(limit.format(3 << 20) + text + limit.format("resource.RLIM_INFINITY"))
     done = run(program, "end")
     assert done.returncode == 0, done.stderr

@@ -251,6 +251,8 @@ class RunRecorder:
             _say("no trace was written: the program did not import torch")
             self._say_children()
             return
+        if self._profile.profiler is not None:
+            self._profile.profiler.check_spill()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # _write reports losses
             self._profile.stop()
