@@ -6,7 +6,6 @@
  *     advice_steps.c    steps, and which are steady
  *     advice_capture.c  when CUDA graphs are captured
  *     advice_claim.c    claims of rules, and their attribution
- *     advice_blocked.c  Python calls in which a thread only waits
  *     advice_frees.c    where the program releases memory
  *     advice_memory.c   the row of each memory record
  *     advice_interpreter.c when other threads run Python
@@ -54,6 +53,7 @@
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
+#include "derive/blocking.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
 #include "base/map.h"
@@ -259,16 +259,6 @@ enum advice_zone {
 	ADVICE_WAITING = 128,    /* in a call that waits for a lock, another thread or process, or a time */
 };
 
-/* What a Python call waits for. */
-enum advice_blocked {
-	ADVICE_RUNS,
-	ADVICE_BLOCKED_LOCK,
-	ADVICE_BLOCKED_QUEUE,
-	ADVICE_BLOCKED_THREAD,
-	ADVICE_BLOCKED_PROCESS, /* or a file */
-	ADVICE_BLOCKED_TIME,
-};
-
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report);
 void advice_release(struct advice *advice); /* also after init failed */
 /* Parts of init. */
@@ -362,8 +352,6 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
 /* For each string of the trace the 1-based place of the first pattern that it matches, or 0. NULL ends the list. "x*" is a
  * beginning, "*x" an end, "*x*" what a name contains. Freed with ops_free; NULL when memory is out. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
-/* For each string of the trace enum advice_blocked of a call with that name. Freed with ops_free; NULL when memory is out. */
-uint8_t *advice_find_blocked(const struct advice *advice);
 /* Whether a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
 /* Elements of the first tensor among a row's inputs, and its element type; -1 unknown. */

@@ -177,7 +177,7 @@ uint32_t advice_calling_row(const struct advice *advice, uint32_t row)
 
 static bool find_zones(struct advice *advice)
 {
-	uint8_t *blocked = advice_find_blocked(advice);
+	uint8_t *blocked = ops_blocking_names(advice->trace);
 
 	for (uint32_t row = 0; blocked && row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];

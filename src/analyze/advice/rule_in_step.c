@@ -29,13 +29,13 @@ static bool find_checkpoint(const struct advice *advice, struct advice_result *r
 /* "Waiting for a lock and another thread" */
 static void describe_waits(uint32_t kinds, char *text, size_t size)
 {
-	static const char *const names[] = {[ADVICE_BLOCKED_LOCK] = "for a lock", [ADVICE_BLOCKED_QUEUE] = "for a queue",
-	                                    [ADVICE_BLOCKED_THREAD] = "for another thread",
-	                                    [ADVICE_BLOCKED_PROCESS] = "for another process or a file",
-	                                    [ADVICE_BLOCKED_TIME] = "until a time has passed"};
+	static const char *const names[] = {[OPS_BLOCKING_LOCK] = "for a lock", [OPS_BLOCKING_QUEUE] = "for a queue",
+	                                    [OPS_BLOCKING_THREAD] = "for another thread",
+	                                    [OPS_BLOCKING_PROCESS] = "for another process or a file",
+	                                    [OPS_BLOCKING_TIME] = "until a time has passed"};
 	size_t used = (size_t)snprintf(text, size, "Waiting");
 
-	for (uint32_t kind = ADVICE_BLOCKED_LOCK; kind <= ADVICE_BLOCKED_TIME && used < size; kind++)
+	for (uint32_t kind = OPS_BLOCKING_LOCK; kind <= OPS_BLOCKING_TIME && used < size; kind++)
 		if (kinds >> kind & 1)
 			used += (size_t)snprintf(text + used, size - used, "%s %s",
 			                         kinds & (((uint32_t)1 << kind) - 1) ? " and" : "", names[kind]);
@@ -47,7 +47,7 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 static bool rule_in_step_find_waits(struct advice_result *result, uint32_t kinds)
 {
 	const struct advice *advice = result->advice;
-	uint8_t *blocked = advice_find_blocked(advice);
+	uint8_t *blocked = ops_blocking_names(advice->trace);
 	uint32_t met = 0;
 	char what[160];
 	bool done = blocked != NULL;
@@ -67,14 +67,14 @@ static bool rule_in_step_find_waits(struct advice_result *result, uint32_t kinds
 static bool find_waiting(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
-	return rule_in_step_find_waits(result, 1 << ADVICE_BLOCKED_PROCESS | 1 << ADVICE_BLOCKED_TIME);
+	return rule_in_step_find_waits(result, 1 << OPS_BLOCKING_PROCESS | 1 << OPS_BLOCKING_TIME);
 }
 
 static bool find_locks(const struct advice *advice, struct advice_result *result)
 {
 	(void)advice;
 	return rule_in_step_find_waits(result,
-	                               1 << ADVICE_BLOCKED_LOCK | 1 << ADVICE_BLOCKED_QUEUE | 1 << ADVICE_BLOCKED_THREAD);
+	                               1 << OPS_BLOCKING_LOCK | 1 << OPS_BLOCKING_QUEUE | 1 << OPS_BLOCKING_THREAD);
 }
 
 const struct advice_rule advice_rule_checkpoint = {
