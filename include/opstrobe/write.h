@@ -43,6 +43,7 @@ struct ops_flame_options {
 	 * and blue where shorter; lines of collapsed stacks have the time of `base`, then that of the trace. Events outside of
 	 * steps are left out; traces without steps are compared by their totals. OPS_INVALID for speedscope's format. */
 	const struct ops_trace *base;
+	bool keep_wrappers; /* default: calls of libraries that only pass on to one other call have no frames; their caller has their self time */
 };
 
 /* What was shortened in a file of collapsed stacks. */

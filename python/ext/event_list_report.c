@@ -443,7 +443,7 @@ static int find_metric(PyObject *metric)
 }
 
 /* An empty list may be of no trace: its file is that of an empty one. */
-static enum ops_code event_list_report_write_stacks(const struct row_source *source, enum ops_stack_metric metric,
+static enum ops_code event_list_report_write_stacks(const struct row_source *source, const struct ops_flame_choices *choices,
                                                     const char *path, struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
 	const struct ops_rows rows = {.count = source->count, .get = source_get, .context = source};
@@ -452,7 +452,7 @@ static enum ops_code event_list_report_write_stacks(const struct row_source *sou
 	enum ops_code code = source->trace ? OPS_OK : ops_trace_merge(NULL, 0, NULL, &empty, error);
 
 	if (!code)
-		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, metric,
+		code = ops_flame_new(empty ? empty : source->trace->trace, empty ? NULL : source->trace->stacks, &rows, choices,
 		                     &flame, error);
 	if (!code) {
 		code = ops_flame_write(flame, path, ret_cut, error);
@@ -464,17 +464,20 @@ static enum ops_code event_list_report_write_stacks(const struct row_source *sou
 
 PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"path", "metric", NULL};
+	static char *names[] = {"path", "metric", "fold_wrappers", NULL};
 	PyObject *path, *metric, *path_bytes = NULL;
+	struct ops_flame_choices choices = {0};
 	struct row_source source;
 	struct ops_error error;
 	enum ops_code code = OPS_OK;
 	struct ops_flame_cut cut = {0};
-	int number;
+	int number, fold_wrappers = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:export_stacks", names, &path, &metric))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$p:export_stacks", names, &path, &metric, &fold_wrappers))
 		return NULL;
 	number = find_metric(metric);
+	choices.metric = number > 0 ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	choices.keep_wrappers = !fold_wrappers;
 	if (number < 0 || !PyUnicode_FSConverter(path, &path_bytes))
 		return NULL;
 	if (source_init(&source, (struct event_list_object *)object) < 0) {
@@ -482,9 +485,8 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 		return NULL;
 	}
 	if (!source.trace || !source.rows || ops_ext_trace_need_stacks(source.trace) == 0)
-		OPS_EXT_WITHOUT_GIL(code = event_list_report_write_stacks(&source,
-		                                                          number ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
-		                                                          PyBytes_AS_STRING(path_bytes), &cut, &error));
+		OPS_EXT_WITHOUT_GIL(code = event_list_report_write_stacks(&source, &choices, PyBytes_AS_STRING(path_bytes),
+		                                                          &cut, &error));
 	if (code)
 		ops_ext_raise(&error);
 	else if (cut.stacks)

@@ -278,8 +278,10 @@ class _KinetoProfile(Configured, Results):
     def module_summary(self) -> ModuleSummary:
         return self._recorded("summing up modules").module_summary()
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        self._recorded("exporting stacks").export_stacks(path, metric)
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, fold_wrappers: bool = False
+    ) -> None:
+        self._recorded("exporting stacks").export_stacks(path, metric, fold_wrappers=fold_wrappers)
 
     def _repr_html_(self) -> str:
         """What notebooks show: how much was recorded, and the operators that took most."""

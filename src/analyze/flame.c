@@ -3,6 +3,8 @@
  * What a flame graph shows: each event under all that was open around it (functions, ranges, operators), itself included,
  * with its own time; equal ones are one. A backward node stands where its forward operator was called, unless the graph is
  * as it ran; where that is not known it stays where it ran. Averages stand under the frames they are grouped by.
+ * Wrappers (derive/program.h) have no frames unless they are kept. Their self time counts for their caller, so that modules and
+ * operators have the same self time here as in tables; without a caller, for what they lead to.
  */
 #include "analyze/flame.h"
 
@@ -14,6 +16,7 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "derive/backward.h"
+#include "derive/program.h"
 
 /* --- where the rows of a trace stand ------------------------------------------------------------------------------ */
 
@@ -21,6 +24,7 @@ struct placing {
 	struct ops_frames *frames;
 	const struct ops_events *events;
 	const uint32_t *forward; /* ops_forward_rows; NULL: backward nodes stay where they ran */
+	const uint32_t *into;    /* ops_wrappers; NULL: none, or they are kept */
 	uint32_t *chains;  /* by row, the result; owned by the caller */
 	uint32_t *labels;  /* by string: the name as shown, OPS_NONE before it is met */
 	uint8_t *framed;   /* bits by row: has Python functions around it or is one */
@@ -34,6 +38,11 @@ static uint32_t flame_label_of(const struct placing *p, uint32_t string)
 	if (p->labels[string] == OPS_NONE)
 		p->labels[string] = ops_frames_name(p->frames, ops_average_name(p->frames->trace, &row));
 	return p->labels[string];
+}
+
+static bool flame_folds(const struct placing *p, uint32_t row)
+{
+	return p->into && p->into[row] != OPS_NONE && ops_event_visible(p->events, p->into[row]);
 }
 
 /* False when memory is out. */
@@ -58,27 +67,36 @@ static bool flame_place_row(const struct placing *p, uint32_t row)
 	}
 	if (framed)
 		ops_bit_set(p->framed, row);
-	p->chains[row] = ops_frames_add(p->frames, around, flame_label_of(p, events->name[row]));
+	if (flame_folds(p, row))
+		p->chains[row] = around;
+	else
+		p->chains[row] = ops_frames_add(p->frames, around, flame_label_of(p, events->name[row]));
 	return p->chains[row] != OPS_NONE;
 }
 
 /* The chain of each visible row, itself included; NULL when memory is out. */
-static uint32_t *place_rows(struct ops_frames *frames, bool as_run)
+static uint32_t *place_rows(struct ops_frames *frames, const struct ops_flame_choices *choices)
 {
 	struct placing p = {.frames = frames, .events = ops_trace_events(frames->trace)};
+	const struct ops_wrappers *wrappers = choices->keep_wrappers ? NULL : ops_wrappers_of(frames->trace);
 	size_t count = p.events->count, strings = ops_trace_string_count(frames->trace);
 	bool ok;
 
-	p.forward = as_run ? NULL : ops_forward_rows(frames->trace);
+	p.forward = choices->backward_as_run ? NULL : ops_forward_rows(frames->trace);
+	p.into = wrappers ? wrappers->into : NULL;
 	p.chains = ops_alloc_zeroed(count + 1, sizeof(*p.chains));
 	p.labels = ops_realloc_array(NULL, strings + 1, sizeof(*p.labels));
 	p.framed = ops_alloc_zeroed(count / 8 + 1, 1);
-	ok = (p.forward || as_run) && p.chains && p.labels && p.framed;
+	ok = (p.forward || choices->backward_as_run) && (wrappers || choices->keep_wrappers) && p.chains && p.labels &&
+	     p.framed;
 	if (ok)
 		memset(p.labels, 0xff, (strings + 1) * sizeof(*p.labels));
 	for (size_t row = 0; ok && row < count; row++)
 		if (ops_event_visible(p.events, row))
 			ok = flame_place_row(&p, (uint32_t)row);
+	for (uint32_t row = 0; ok && p.into && row < count; row++)
+		if (ops_event_visible(p.events, row) && p.chains[row] == 0)
+			p.chains[row] = p.chains[p.into[row]];
 	ops_free(p.labels);
 	ops_free(p.framed);
 	if (ok)
@@ -92,8 +110,7 @@ static uint32_t *place_rows(struct ops_frames *frames, bool as_run)
 struct summing {
 	struct ops_flame *flame;
 	const struct ops_stacks *stacks;
-	enum ops_stack_metric metric;
-	bool as_run;
+	const struct ops_flame_choices *choices;
 	uint32_t *chains; /* by row; NULL before the first event is met */
 	uint32_t *names;  /* room for the frames of an average */
 	size_t name_room;
@@ -128,7 +145,7 @@ static uint32_t chain_of(struct summing *s, const struct ops_average *row)
 	if (row->stack_frames != OPS_ALL_FRAMES || (row->first & OPS_MEMORY_REF))
 		return chain_of_average(s, row);
 	if (!s->chains)
-		s->chains = place_rows(&s->flame->frames, s->as_run);
+		s->chains = place_rows(&s->flame->frames, s->choices);
 	return s->chains ? s->chains[row->first] : OPS_NONE;
 }
 
@@ -137,7 +154,7 @@ static int64_t flame_value_of(const struct summing *s, const struct ops_average 
 {
 	if (!(row->first & OPS_MEMORY_REF) && ops_event_on_device(s->flame->frames.trace, row->first))
 		return 0;
-	return s->metric == OPS_STACKS_SELF_DEVICE ? row->self_device_time_total_ns : row->self_cpu_time_total_ns;
+	return s->choices->metric == OPS_STACKS_SELF_DEVICE ? row->self_device_time_total_ns : row->self_cpu_time_total_ns;
 }
 
 static bool grow_sums(struct ops_flame *flame)
@@ -166,14 +183,13 @@ static bool flame_add_row(struct summing *s, const struct ops_average *row)
 	return true;
 }
 
-static enum ops_code sum_rows(const struct ops_trace *trace, const struct ops_rows *rows, struct summing s,
-                              struct ops_flame **ret_flame, struct ops_error *error)
+enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
+                            const struct ops_flame_choices *choices, struct ops_flame **ret_flame, struct ops_error *error)
 {
 	struct ops_flame *flame = ops_alloc_zeroed(1, sizeof(*flame));
+	struct summing s = {.flame = flame, .stacks = stacks, .choices = choices};
 	struct ops_average row;
 	bool ok = flame && ops_frames_init(&flame->frames, trace);
-
-	s.flame = flame;
 
 	for (size_t i = 0; ok && i < rows->count; i++) {
 		rows->get(rows->context, i, &row);
@@ -188,18 +204,6 @@ static enum ops_code sum_rows(const struct ops_trace *trace, const struct ops_ro
 	}
 	ops_flame_free(flame);
 	return ops_fault_memory(error);
-}
-
-enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
-                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
-{
-	return sum_rows(trace, rows, (struct summing){.stacks = stacks, .metric = metric}, ret_flame, error);
-}
-
-enum ops_code ops_flame_new_as_run(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
-                                   enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error)
-{
-	return sum_rows(trace, rows, (struct summing){.stacks = stacks, .metric = metric, .as_run = true}, ret_flame, error);
 }
 
 void ops_flame_free(struct ops_flame *flame)

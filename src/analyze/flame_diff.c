@@ -31,7 +31,7 @@ static void keep_in_steps(struct ops_event_list *list, const struct ops_steps *s
 	list->count = kept;
 }
 
-static enum ops_code side_init(struct side *side, const struct ops_trace *trace, enum ops_stack_metric metric,
+static enum ops_code side_init(struct side *side, const struct ops_trace *trace, const struct ops_flame_choices *choices,
                                struct ops_error *error)
 {
 	const struct ops_steps *steps = ops_steps_of(trace);
@@ -46,7 +46,7 @@ static enum ops_code side_init(struct side *side, const struct ops_trace *trace,
 		side->steps = (int64_t)ops_steps_of_track(steps, steps->list.items[0].track);
 	}
 	rows = ops_rows_of_events(&side->events);
-	return ops_flame_new(trace, NULL, &rows, metric, &side->flame, error);
+	return ops_flame_new(trace, NULL, &rows, choices, &side->flame, error);
 }
 
 static void side_release(struct side *side)
@@ -135,8 +135,9 @@ static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool
 	return done;
 }
 
-enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment, enum ops_stack_metric metric,
-                                 struct ops_flame **ret_flame, struct ops_error *error)
+enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment,
+                                 const struct ops_flame_choices *choices, struct ops_flame **ret_flame,
+                                 struct ops_error *error)
 {
 	struct ops_flame *diff = ops_alloc_zeroed(1, sizeof(*diff));
 	struct side sides[2] = {{.steps = 0}};
@@ -144,9 +145,9 @@ enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_
 	                                                                                                 : ops_fault_memory(error);
 
 	if (!code)
-		code = side_init(&sides[0], base, metric, error);
+		code = side_init(&sides[0], base, choices, error);
 	if (!code)
-		code = side_init(&sides[1], experiment, metric, error);
+		code = side_init(&sides[1], experiment, choices, error);
 	if (!code && !(flame_diff_add(diff, &sides[0], true) && flame_diff_add(diff, &sides[1], false)))
 		code = ops_fault_memory(error);
 	side_release(&sides[0]);

@@ -21,6 +21,8 @@ static const char usage[] =
 	"\n"
 	"options:\n"
 	"  --metric cpu|device  the time that stacks show; default cpu\n"
+	"  --keep-wrappers      stacks: keep calls of libraries that only pass on to one other call;\n"
+	"                       by default they fold, and their caller has their self time\n"
 	"  --rank N             set the rank, for a trace that does not name its own\n"
 	"  --help               print this\n"
 	"\n"
@@ -42,8 +44,9 @@ int cli_convert(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
 	const char *metric_name = "cpu", *rank_text = NULL, *path, *output = NULL;
+	struct ops_flame_options stacks = {.size = sizeof(stacks)};
 	const struct cli_option options[] = {
-		{"--metric", &metric_name, NULL}, {"--rank", &rank_text, NULL},
+		{"--metric", &metric_name, NULL}, {"--keep-wrappers", NULL, &stacks.keep_wrappers}, {"--rank", &rank_text, NULL},
 		{"--output", &output, NULL}, {"-o", &output, NULL}, {NULL, NULL, NULL}};
 	struct cli_traces traces;
 	struct ops_trace *trace;
@@ -58,10 +61,11 @@ int cli_convert(char **arguments)
 	if (metric < 0 || !cli_can_write("convert", output, &path, 1) ||
 	    (rank_text && !cli_number("convert", "rank", rank_text, &rank)))
 		return CLI_EXIT_USAGE;
+	stacks.device_time = metric == 1;
 	done = cli_one_trace_read(&traces, path);
 	trace = done ? (struct ops_trace *)traces.workers[0].trace : NULL;
 	done = done && set_rank(trace, rank_text, rank) &&
-	       cli_write("convert", trace, output, metric == 1);
+	       cli_write("convert", trace, output, &stacks);
 	if (done)
 		cli_report_written(output, ops_trace_events(trace)->count, ops_trace_events(trace)->count);
 	cli_traces_release(&traces);

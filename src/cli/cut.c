@@ -121,7 +121,7 @@ static int cut_cut(struct request *request, const struct ops_trace *trace, const
 		cli_log("opstrobe cut: %s\n", error.text);
 		return CLI_EXIT_FAILED;
 	}
-	done = cli_write("cut", part, output, false);
+	done = cli_write("cut", part, output, NULL);
 	if (done)
 		cli_report_written(output, ops_trace_events(part)->count, ops_trace_events(trace)->count);
 	ops_trace_unref(part);

@@ -30,6 +30,8 @@ static const char usage[] =
 	"                                   NEW, red where it takes longer than BASE and blue where\n"
 	"                                   shorter; .folded has both times for flamegraph.pl\n"
 	"  --metric cpu|device              the time that stacks show; default cpu\n"
+	"  --keep-wrappers                  stacks: keep calls of libraries that only pass on to one other\n"
+	"                                   call; by default they fold, and their caller has their self time\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -50,10 +52,10 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	return true;
 }
 
-/* What --flame and --metric say; no path: nothing is written. */
+/* No path: nothing is written. */
 struct flame_file {
 	const char *path;
-	bool device_time;
+	struct ops_flame_options options;
 };
 
 static int diff_compare(const char *const paths[2], const struct ops_diff_options *options, bool exit_on_regression,
@@ -75,9 +77,10 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	}
 	if (done && options->format == OPS_FORMAT_JSON)
 		putchar('\n');
-	if (done && flame.path)
-		done = cli_write_flame_diff("diff", base.workers[0].trace, experiment.workers[0].trace, flame.path,
-		                            flame.device_time);
+	if (done && flame.path) {
+		flame.options.base = base.workers[0].trace;
+		done = cli_write_flame_diff("diff", experiment.workers[0].trace, flame.path, &flame.options);
+	}
 	cli_traces_release(&base);
 	cli_traces_release(&experiment);
 	if (!done)
@@ -89,10 +92,11 @@ int cli_diff(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
 	const char *format = "text", *gate = "0%", *metric_name = "cpu", *paths[2];
-	struct flame_file flame = {0};
+	struct flame_file flame = {.options = {.size = sizeof(flame.options)}};
 	bool exit_on_regression = false, help;
 	const struct cli_option options[] = {{"--format", &format, NULL},     {"--gate", &gate, NULL},
 	                                     {"--flame", &flame.path, NULL}, {"--metric", &metric_name, NULL},
+	                                     {"--keep-wrappers", NULL, &flame.options.keep_wrappers},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
 	int chosen, metric, status = cli_parse(arguments, options, usage, paths, 2, &help);
@@ -104,7 +108,7 @@ int cli_diff(char **arguments)
 	if (chosen < 0 || metric < 0 || !parse_gate(gate, &how.gate_ratio) ||
 	    (flame.path && !cli_can_write_flame_diff("diff", flame.path, paths, 2)))
 		return CLI_EXIT_USAGE;
-	flame.device_time = metric == 1;
+	flame.options.device_time = metric == 1;
 	how.format = (enum ops_format)chosen;
 	how.columns = cli_columns();
 	return diff_compare(paths, &how, exit_on_regression, flame);

@@ -53,7 +53,7 @@ static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 	done = done && !ops_trace_merge_ranks(&source, names, stream->count, align, shifts, &merged, &error);
 	if (!done)
 		cli_log("opstrobe merge: %s\n", error.text);
-	done = done && cli_write("merge", merged, output, false);
+	done = done && cli_write("merge", merged, output, NULL);
 	if (done) {
 		print_shifts(stream, shifts);
 		cli_log("opstrobe: wrote %s: %zu events of %zu traces\n", output, ops_trace_events(merged)->count,

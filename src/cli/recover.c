@@ -161,7 +161,7 @@ static bool recover_one(const char *path, const char *output, bool remove)
 		cli_log("opstrobe recover: %s\n", error.text);
 		return false;
 	}
-	done = cli_write("recover", trace, output, false);
+	done = cli_write("recover", trace, output, NULL);
 	if (done)
 		report(path, output, trace, &recovery);
 	if (done && remove && !recovery.is_running && unlink(path) != 0)

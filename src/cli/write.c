@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <opstrobe/write.h>
-
 #include "cli.h"
 #include "traces.h"
 
@@ -94,12 +92,11 @@ bool cli_can_write_flame_diff(const char *command, const char *path, const char 
 	return false;
 }
 
-bool cli_write_flame_diff(const char *command, const struct ops_trace *base, const struct ops_trace *trace, const char *path,
-                          bool device_time)
+bool cli_write_flame_diff(const char *command, const struct ops_trace *trace, const char *path,
+                          const struct ops_flame_options *stacks)
 {
-	const struct ops_flame_options options = {.size = sizeof(options), .device_time = device_time, .base = base};
 	struct ops_error error;
-	enum ops_code code = write_stacks(trace, path, &options, &error);
+	enum ops_code code = write_stacks(trace, path, stacks, &error);
 
 	if (code)
 		cli_log("opstrobe %s: %s\n", command, error.text);
@@ -108,18 +105,17 @@ bool cli_write_flame_diff(const char *command, const struct ops_trace *base, con
 	return !code;
 }
 
-bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time)
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, const struct ops_flame_options *stacks)
 {
 	struct ops_chrome_json_options json = {.size = sizeof(json), .progress = cli_interrupted};
 	struct ops_pftrace_options pftrace = {.size = sizeof(pftrace), .progress = cli_interrupted};
-	const struct ops_flame_options flame = {.size = sizeof(flame), .device_time = device_time};
 	enum form form = form_of(path);
 	struct ops_error error;
 	enum ops_code code;
 
 	cli_interrupt_begin();
 	if (form == FORM_STACKS)
-		code = write_stacks(trace, path, &flame, &error);
+		code = write_stacks(trace, path, stacks, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <opstrobe/trace.h>
+#include <opstrobe/write.h>
 
 /* The lines on forms for a usage text. */
 #define CLI_FORMS                                                                                  \
@@ -17,11 +17,11 @@
 	"  .speedscope.json .svg .folded  stacks for speedscope, as a flame graph, and for\n"               \
 	"                                 flamegraph.pl (also .collapsed and .txt)\n"
 
-/* False, after saying why. Ctrl-C leaves no half of a file. */
-bool cli_write(const char *command, struct ops_trace *trace, const char *path, bool device_time);
-/* The stacks of both, per step; false, after saying why. Says what was written. */
-bool cli_write_flame_diff(const char *command, const struct ops_trace *base, const struct ops_trace *trace, const char *path,
-                          bool device_time);
+/* False, after saying why. Ctrl-C leaves no half of a file. `stacks` may be NULL. */
+bool cli_write(const char *command, struct ops_trace *trace, const char *path, const struct ops_flame_options *stacks);
+/* The stacks of the trace and of `stacks->base`, per step; false, after saying why. Says what was written. */
+bool cli_write_flame_diff(const char *command, const struct ops_trace *trace, const char *path,
+                          const struct ops_flame_options *stacks);
 /* Whether that can write a file of this name that is none of the `count` inputs; prints why, if not. */
 bool cli_can_write_flame_diff(const char *command, const char *path, const char *const *inputs, size_t count);
 /* Whether a name has a suffix of a known format and is none of the `count` inputs; prints why, if not. */

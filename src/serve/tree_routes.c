@@ -14,40 +14,52 @@
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-/* The parameters `metric` and `frames`. */
-static enum ops_code read_stack_query(const struct request *request, enum ops_stack_metric *ret_metric, int64_t *frames,
-                                      struct ops_error *error)
+/* Whether a parameter is the second of its two values; the first is the default. */
+static enum ops_code read_flame_switch(const struct request *request, const char *name, const char *first, const char *second,
+                                 bool *ret_second, struct ops_error *error)
 {
-	const struct ops_string *name = query_find(&request->query, "metric");
+	const struct ops_string *value = query_find(&request->query, name);
+
+	*ret_second = value && !strcmp(value->bytes, second);
+	if (value && !*ret_second && strcmp(value->bytes, first) != 0)
+		return ops_fault(error, OPS_INVALID, "'%s' is %s or %s", name, first, second);
+	return OPS_OK;
+}
+
+static enum ops_code read_flame_choices(const struct request *request, struct ops_flame_choices *ret_choices, int64_t *frames,
+                                        struct ops_error *error)
+{
+	bool device = false;
 	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, frames, error);
 
-	*ret_metric = name && !strcmp(name->bytes, "self_device") ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
-	if (!code && name && !*ret_metric && strcmp(name->bytes, "self_cpu") != 0)
-		code = ops_fault(error, OPS_INVALID, "'metric' is self_cpu or self_device");
+	*ret_choices = (struct ops_flame_choices){0};
+	if (!code)
+		code = read_flame_switch(request, "metric", "self_cpu", "self_device", &device, error);
+	if (!code)
+		code = read_flame_switch(request, "backward", "under_forward", "as_run", &ret_choices->backward_as_run, error);
+	if (!code)
+		code = read_flame_switch(request, "wrappers", "fold", "keep", &ret_choices->keep_wrappers, error);
+	ret_choices->metric = device ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
 	return code;
 }
 
 static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	enum ops_stack_metric metric;
+	struct ops_flame_choices choices;
 	const struct ops_trace *trace = request_trace(request, 0);
 	struct ops_event_list events = {0};
 	struct ops_rows rows;
 	struct ops_flame *flame = NULL;
-	const struct ops_string *backward = query_find(&request->query, "backward");
-	bool as_run = backward && !strcmp(backward->bytes, "as_run");
 	int64_t frames = 20000;
-	enum ops_code code = read_stack_query(request, &metric, &frames, error);
+	enum ops_code code = read_flame_choices(request, &choices, &frames, error);
 
-	if (!code && backward && !as_run && strcmp(backward->bytes, "under_forward") != 0)
-		code = ops_fault(error, OPS_INVALID, "'backward' is under_forward or as_run");
 	if (!code)
 		code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)
-		code = (as_run ? ops_flame_new_as_run : ops_flame_new)(trace, NULL, &rows, metric, &flame, error);
+		code = ops_flame_new(trace, NULL, &rows, &choices, &flame, error);
 	if (!code)
-		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
+		code = ops_flame_json(flame, choices.metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
 	ops_event_list_release(&events);
 	return code;
@@ -56,17 +68,17 @@ static enum ops_code answer_stacks(struct request *request, char **ret_text, siz
 /* The flame graphs of a step of both traces. */
 static enum ops_code answer_stacks_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	enum ops_stack_metric metric;
+	struct ops_flame_choices choices;
 	struct ops_flame *flame = NULL;
 	int64_t frames = 20000;
-	enum ops_code code = read_stack_query(request, &metric, &frames, error);
+	enum ops_code code = read_flame_choices(request, &choices, &frames, error);
 
 	if (!code && request->trace_count != 2)
 		code = ops_fault(error, OPS_INVALID, "'base' is missing");
 	if (!code)
-		code = ops_flame_diff_new(request_trace(request, 1), request_trace(request, 0), metric, &flame, error);
+		code = ops_flame_diff_new(request_trace(request, 1), request_trace(request, 0), &choices, &flame, error);
 	if (!code)
-		code = ops_flame_json(flame, metric, (size_t)frames, ret_text, ret_size, error);
+		code = ops_flame_json(flame, choices.metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
 	return code;
 }
@@ -178,8 +190,8 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 }
 
 const struct route tree_routes[] = {
-	{.path = "traces/{id}/stacks", .parameters = "metric,backward,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
-	{.path = "traces/{id}/stacks/diff", .parameters = "base,metric,frames", .answer = answer_stacks_diff, .slow = true,
+	{.path = "traces/{id}/stacks", .parameters = "metric,backward,wrappers,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/stacks/diff", .parameters = "base,metric,wrappers,frames", .answer = answer_stacks_diff, .slow = true,
 	 .by_steps = true},
 	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/memory", .parameters = "top,steps,from,to,at", .answer = answer_memory, .slow = true},

@@ -53,14 +53,14 @@ enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, s
 }
 
 static enum ops_code write_diff(const struct ops_trace *base, const struct ops_trace *trace, const char *path,
-                                enum ops_stack_metric metric, struct ops_flame_cut *ret_cut, struct ops_error *error)
+                                const struct ops_flame_choices *choices, struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
 	struct ops_flame *flame = NULL;
 	enum ops_code code;
 
 	if (stack_files_ends_with(path, ".speedscope.json"))
 		return ops_fault(error, OPS_INVALID, "cannot write stacks '%s': speedscope's format has no differences", path);
-	code = ops_flame_diff_new(base, trace, metric, &flame, error);
+	code = ops_flame_diff_new(base, trace, choices, &flame, error);
 	if (!code)
 		code = ops_flame_write(flame, path, ret_cut, error);
 	ops_flame_free(flame);
@@ -75,20 +75,21 @@ enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, c
 	struct ops_stacks *stacks = NULL;
 	struct ops_flame *flame = NULL;
 	struct ops_rows rows;
-	enum ops_stack_metric metric;
+	struct ops_flame_choices choices;
 	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
 
 	if (code)
 		return code;
-	metric = given.device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	choices = (struct ops_flame_choices){.metric = given.device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
+	                                     .keep_wrappers = given.keep_wrappers};
 	if (given.base)
-		return write_diff(given.base, trace, path, metric, ret_cut, error);
+		return write_diff(given.base, trace, path, &choices, ret_cut, error);
 	code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)
 		code = ops_stacks_new(trace, &stacks, error);
 	if (!code)
-		code = ops_flame_new(trace, stacks, &rows, metric, &flame, error);
+		code = ops_flame_new(trace, stacks, &rows, &choices, &flame, error);
 	if (!code)
 		code = ops_flame_write(flame, path, ret_cut, error);
 	ops_flame_free(flame);

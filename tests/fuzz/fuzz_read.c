@@ -27,7 +27,7 @@ static void analyze(const struct ops_trace *trace)
 	options.stacks = stacks;
 	expect(ops_averages(trace, &events.costs, events.refs, events.count, &options, &averages, &count, &error) == OPS_OK,
 	       error.text);
-	expect(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, &error) == OPS_OK, error.text);
+	expect(ops_flame_new(trace, stacks, &rows, &(struct ops_flame_choices){0}, &flame, &error) == OPS_OK, error.text);
 	ops_flame_free(flame);
 	ops_free(averages);
 	ops_stacks_free(stacks);

@@ -342,6 +342,18 @@ def test_spec_6_5_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
         assert total_ns <= sum(stacks.values()) <= total_ns - negative_ns
 
 
+def test_export_stacks_folds_wrappers(recorded, tmp_path):
+    """Fewer frames, and the same time."""
+    for file in recorded[2:]:
+        file.export_stacks(tmp_path / "whole.txt")
+        file.export_stacks(tmp_path / "folded.txt", fold_wrappers=True)
+        whole, folded = collapsed(tmp_path / "whole.txt"), collapsed(tmp_path / "folded.txt")
+        assert sum(whole.values()) == sum(folded.values())
+        frames = [{frame for stack in stacks for frame in stack.split(";")} for stacks in (whole, folded)]
+        assert any("_bootstrap" in name or "<built-in" in name or "runpy" in name for name in frames[0] - frames[1])
+        assert frames[1] < frames[0]
+
+
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 and 2.9 leave Python functions out of events()
 def test_spec_6_5_export_stacks_has_the_own_frame(recorded, tmp_path):
     """Frames of a line are those of torch's with the event itself behind; operators are under operators."""

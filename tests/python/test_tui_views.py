@@ -328,6 +328,11 @@ def test_the_flame_graph(folder):
         assert graph.selected == box.node
         await pilot.press("home")
         assert graph.zoomed == ROOT
+        assert "wrappers folded" in app.view().query_one(".state").content
+        frames = len(graph.flame.reply["name"])
+        await pilot.press("w")
+        await settle(pilot, lambda: "wrappers kept" in app.view().query_one(".state").content)
+        assert len(graph.flame.reply["name"]) > frames and graph.flame.total(ROOT) == whole
 
     drive(folder / "t.json.gz", use, (120, 60))
 

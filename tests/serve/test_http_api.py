@@ -431,6 +431,20 @@ def test_stacks_are_a_tree(server, traces):
         assert sorted(some["sum_ns"], reverse=True) == sorted(whole["sum_ns"], reverse=True)[:10]
 
 
+def test_stacks_with_wrappers(server, recorded):
+    """Folding moves the self time of calls that only pass on to their callers, and loses none."""
+    path = f"traces/{recorded['id']}/stacks"
+    folded, kept = server.json(path), server.json(path, wrappers="keep")
+    assert server.json(path, wrappers="fold") == folded
+    assert folded["total_ns"] == kept["total_ns"] and sum(folded["self_ns"]) == sum(kept["self_ns"])
+    assert len(folded["name"]) < len(kept["name"])
+    names = [[each["names"][name]["name"] for name in each["name"]] for each in (folded, kept)]
+    assert sum("_call_impl" in name for name in names[0]) < sum("_call_impl" in name for name in names[1])
+    assert sum(name.startswith("aten::") for name in names[0]) > 0
+    both = f"{path}/diff"
+    assert len(server.json(both, base=recorded["id"], wrappers="keep")["name"]) == len(kept["name"])
+
+
 def test_stacks_of_two_traces(server, recorded, traces):
     other = next(trace for trace in traces if trace["id"] != recorded["id"])
     path = f"traces/{recorded['id']}/stacks/diff"

@@ -206,6 +206,7 @@ def test_odd_targets(server, target):
         "strings?ids=" + ",".join(["1"] * 4097),
         "stacks?frames=0",
         "stacks?metric=x",
+        "stacks?wrappers=x",
         "analyses/idle_time_breakdown?args=[",
         "analyses/idle_time_breakdown?args=%7B%22no%22%3A1%7D",
         "analyses/idle_time_breakdown?rounding=s",

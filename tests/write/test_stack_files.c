@@ -43,13 +43,14 @@ static struct ops_flame_cut cut; /* of the last file */
 
 static enum ops_code write_events(const struct ops_trace *trace, const char *path, struct ops_error *error)
 {
+	const struct ops_flame_choices choices = {.keep_wrappers = true};
 	struct all all = {.trace = trace};
 	struct ops_rows rows = {.get = get_event, .context = &all};
 	struct ops_flame *flame = NULL;
 	enum ops_code code = ops_function_events(trace, &all.refs, &rows.count, error);
 
 	if (!code)
-		code = ops_flame_new(trace, NULL, &rows, OPS_STACKS_SELF_CPU, &flame, error);
+		code = ops_flame_new(trace, NULL, &rows, &choices, &flame, error);
 	if (!code)
 		code = ops_flame_write(flame, path, &cut, error);
 	ops_flame_free(flame);
@@ -197,12 +198,13 @@ static void averages_under_the_frames_they_show(void **state)
 		                                        .name = ops_trace_find_string(trace, "mm", 2),
 		                                        .self_cpu_time_total_ns = i + 1, .self_device_time_total_ns = 7};
 	assert_int_equal(ops_stacks_new(trace, &stacks, NULL), OPS_OK);
-	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_CPU, &flame, NULL), OPS_OK);
+	assert_int_equal(ops_flame_new(trace, stacks, &rows, &(struct ops_flame_choices){0}, &flame, NULL), OPS_OK);
 	assert_int_equal(ops_flame_write(flame, "cpu", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("cpu", "mm 1\nstep;mm 2\nmain;step;mm 3\n");
 	rows.count = 1;
-	assert_int_equal(ops_flame_new(trace, stacks, &rows, OPS_STACKS_SELF_DEVICE, &flame, NULL), OPS_OK);
+	assert_int_equal(ops_flame_new(trace, stacks, &rows, &(struct ops_flame_choices){.metric = OPS_STACKS_SELF_DEVICE}, &flame,
+	                               NULL), OPS_OK);
 	assert_int_equal(ops_flame_write(flame, "device", NULL, NULL), OPS_OK);
 	ops_flame_free(flame);
 	assert_file("device", "mm 7\n");
@@ -450,12 +452,41 @@ static struct ops_trace *steps_of(int count, int64_t before_ns, int64_t inner_ns
 	return scene_close(b);
 }
 
-static void assert_diff(struct ops_trace *base, struct ops_trace *trace, const char *expected)
+static void assert_flame(struct ops_trace *trace, bool keep_wrappers, struct ops_trace *base, const char *expected)
 {
-	const struct ops_flame_options options = {.size = sizeof(options), .base = base};
+	const struct ops_flame_options options = {.size = sizeof(options), .keep_wrappers = keep_wrappers, .base = base};
 
-	assert_int_equal(ops_write_flame(trace, "diff.folded", &options, NULL, NULL), OPS_OK);
-	assert_file("diff.folded", expected);
+	assert_int_equal(ops_write_flame(trace, "flame.folded", &options, NULL, NULL), OPS_OK);
+	assert_file("flame.folded", expected);
+}
+
+/* The time of what only passes on counts for its caller; at the top, where nobody called it, for what it leads to. */
+static void wrappers_fold(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_trace *trace;
+
+	(void)state;
+	scene_python(b, "train.py(3): step", 0, 1000);
+	scene_python(b, "torch/nn/functional.py(1): linear", 100, 900);
+	scene_python(b, "<built-in function linear>", 110, 890);
+	scene_op(b, 0, "aten::linear", 120, 880);
+	scene_python(b, "threading.py(9): run", 2000, 3000);
+	scene_op(b, 0, "aten::mm", 2001, 2999);
+	trace = scene_close(b);
+	assert_flame(trace, false, NULL, "train.py(3):_step 240\n"
+	                                 "train.py(3):_step;aten::linear 760\n"
+	                                 "aten::mm 1000\n");
+	assert_flame(trace, true, NULL, "train.py(3):_step 200\n"
+	                                "train.py(3):_step;torch/nn/functional.py(1):_linear 20\n"
+	                                "train.py(3):_step;torch/nn/functional.py(1):_linear;<built-in_function_linear> 20\n"
+	                                "train.py(3):_step;torch/nn/functional.py(1):_linear;<built-in_function_linear>;aten::linear 760\n"
+	                                "threading.py(9):_run 2\n"
+	                                "threading.py(9):_run;aten::mm 998\n");
+	assert_flame(trace, false, trace, "train.py(3):_step 240 240\n"
+	                                  "train.py(3):_step;aten::linear 760 760\n"
+	                                  "aten::mm 1000 1000\n");
+	ops_trace_unref(trace);
 }
 
 static void two_traces_per_step(void **state)
@@ -465,10 +496,10 @@ static void two_traces_per_step(void **state)
 	struct ops_buffer svg;
 
 	(void)state;
-	assert_diff(two, five, "ProfilerStep* 20 20\n"
+	assert_flame(five, false, two, "ProfilerStep* 20 20\n"
 	                       "ProfilerStep*;<built-in_method_f_of_object> 50 50\n"
 	                       "ProfilerStep*;<built-in_method_f_of_object>;inner 30 30\n");
-	assert_diff(five, slow, "ProfilerStep* 20 20\n"
+	assert_flame(slow, false, five, "ProfilerStep* 20 20\n"
 	                        "ProfilerStep*;<built-in_method_f_of_object> 50 30\n"
 	                        "ProfilerStep*;<built-in_method_f_of_object>;inner 30 50\n");
 	assert_int_equal(ops_write_flame(slow, "diff.svg", &options, NULL, NULL), OPS_OK);
@@ -495,7 +526,7 @@ static void frames_that_came_and_went(void **state)
 	b = scene_open();
 	scene_op(b, 0, "new", 0, 7);
 	trace = scene_close(b);
-	assert_diff(base, trace, "old 10 0\nnew 0 7\n");
+	assert_flame(trace, false, base, "old 10 0\nnew 0 7\n");
 	ops_trace_unref(base);
 	ops_trace_unref(trace);
 }
@@ -515,6 +546,7 @@ int main(void)
 		IN_FOLDER(deep_stacks_are_cut_and_counted),
 		IN_FOLDER(many_deep_stacks_are_cut_further),
 		IN_FOLDER(picture),
+		IN_FOLDER(wrappers_fold),
 		IN_FOLDER(two_traces_per_step),
 		IN_FOLDER(frames_that_came_and_went),
 		IN_FOLDER(the_old_file_stays),

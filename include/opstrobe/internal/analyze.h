@@ -229,16 +229,18 @@ enum ops_code ops_table_html(const struct ops_trace *trace, const struct ops_row
  * are made by opstrobe/write.h. */
 struct ops_flame;
 enum ops_stack_metric { OPS_STACKS_SELF_CPU, OPS_STACKS_SELF_DEVICE };
+struct ops_flame_choices {
+	enum ops_stack_metric metric;
+	bool backward_as_run; /* backward nodes are where they ran */
+	bool keep_wrappers;   /* calls that only pass on to one other call have frames; else their caller has their self time */
+};
 enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
-                            enum ops_stack_metric metric, struct ops_flame **ret_flame, struct ops_error *error);
-/* The same, with backward nodes where they ran. */
-enum ops_code ops_flame_new_as_run(const struct ops_trace *trace, const struct ops_stacks *stacks,
-                                   const struct ops_rows *rows, enum ops_stack_metric metric, struct ops_flame **ret_flame,
-                                   struct ops_error *error);
+                            const struct ops_flame_choices *choices, struct ops_flame **ret_flame, struct ops_error *error);
 /* The flame graphs of two traces as one: the time of a step of `experiment`, and that of `base`. Events outside of
  * steps are left out; traces without steps are compared by their totals. `experiment` has to outlive it. */
-enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment, enum ops_stack_metric metric,
-                                 struct ops_flame **ret_flame, struct ops_error *error);
+enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment,
+                                 const struct ops_flame_choices *choices, struct ops_flame **ret_flame,
+                                 struct ops_error *error);
 void ops_flame_free(struct ops_flame *flame); /* NULL is allowed */
 /* The tree of its frames as JSON (docs/openapi.yaml, Stacks; of a difference, StacksDiff), at most `limit` of them (0: all), those with most time. Freed
  * with ops_free. */

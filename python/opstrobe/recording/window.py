@@ -375,11 +375,13 @@ class Recording(Configured, Results):
             raise ValueError(f"profile_memory=True required for {doing}")
         return _core.MemoryTimeline(self.trace)
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, fold_wrappers: bool = False
+    ) -> None:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         self._trace_for("export stacks")
-        super().export_stacks(path, metric)
+        super().export_stacks(path, metric, fold_wrappers=fold_wrappers)
 
     def module_summary(self) -> _core.ModuleSummary:
         if not (self.with_modules or self.with_stack):

@@ -81,13 +81,16 @@ class Results:
                 events = self._list_events(self._trace_for("get key averages").without(("python_function",)))
         return events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total", *, fold_wrappers: bool = False
+    ) -> None:
         """Writes every stack and its self time, in nanoseconds, for a flame graph.
 
         The end of the name selects the format: `.speedscope.json`, `.svg` for a picture, else collapsed stacks for
-        flamegraph.pl and similar tools.
+        flamegraph.pl and similar tools. With `fold_wrappers`, calls of libraries that only pass on to one other call have
+        no frame, as in the viewer; by default stacks are complete, as with torch.
         """
-        self._events_for("exporting stacks").export_stacks(path, metric)
+        self._events_for("exporting stacks").export_stacks(path, metric, fold_wrappers=fold_wrappers)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes what held memory over time, by category: a page for `.html`, else JSON; with `raw.json` every single

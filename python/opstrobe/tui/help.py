@@ -34,6 +34,7 @@ KEYS = [
         ("/, n, N", "search; next and previous match"),
         ("b", "backward pass under its forward, or as it ran"),
         ("d", "time on the CPU or on devices"),
+        ("w", "fold calls that only pass on to one other call, or keep them"),
     ]),
 ]  # fmt: skip
 

@@ -561,18 +561,25 @@ def source_text(row: Row, answer: dict[str, Any], around: int = 6) -> Text:
 
 class FlameTab(View):
     title = "Flame"
-    BINDINGS = [Binding("b", "backward", "Backward"), Binding("d", "device", "CPU/device", show=False)]
+    BINDINGS = [
+        Binding("b", "backward", "Backward"),
+        Binding("d", "device", "CPU/device", show=False),
+        Binding("w", "wrappers", "Wrappers", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
         self._metric = "self_cpu"
         self._backward = "under_forward"
+        self._wrappers = "fold"
 
     def content(self) -> FlameView:
         return FlameView()
 
     def fetch(self, source: Source) -> Any:
-        return Flame(source.get("stacks", metric=self._metric, backward=self._backward, frames=_FRAMES))
+        return Flame(
+            source.get("stacks", metric=self._metric, backward=self._backward, wrappers=self._wrappers, frames=_FRAMES)
+        )
 
     def draw(self, flame: Flame) -> None:
         self.query_one(FlameView).show(flame)
@@ -580,10 +587,19 @@ class FlameTab(View):
         way = "under its forward operators" if self._backward == "under_forward" else "as it ran"
         state = self.query_one(".state", Static)
         state.display = True
-        state.update(f"{time} time; backward pass {way}" if flame.total(-1) else f"No {time} time in call stacks.")
+        wrappers = "folded" if self._wrappers == "fold" else "kept"
+        state.update(
+            f"{time} time; backward pass {way}; wrappers {wrappers}"
+            if flame.total(-1)
+            else f"No {time} time in call stacks."
+        )
 
     def action_backward(self) -> None:
         self._backward = "as_run" if self._backward == "under_forward" else "under_forward"
+        self.reload()
+
+    def action_wrappers(self) -> None:
+        self._wrappers = "keep" if self._wrappers == "fold" else "fold"
         self.reload()
 
     def action_device(self) -> None:

@@ -13,7 +13,7 @@ import { Legend, type Series } from "../widgets/chart";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import type { CallNode } from "../widgets/flame_model";
-import { stackTree } from "./stacks";
+import { FoldWrappers, stackTree } from "./stacks";
 
 const METRICS = [
 	{ id: "self_cpu", title: "CPU time" },
@@ -40,11 +40,19 @@ interface Props {
 
 export function FlameDiff({ source, base, now, steps }: Props) {
 	const [metric, setMetric] = useParam("flame", "self_cpu");
-	const reply = useReply<StacksDiffReply>(source, `traces/${now.id}/stacks/diff`, { base: base.id, metric, steps });
+	const [wrappers, setWrappers] = useParam("wrappers");
+	const keeps = wrappers === "keep";
+	const reply = useReply<StacksDiffReply>(source, `traces/${now.id}/stacks/diff`, { base: base.id, metric, steps, wrappers: keeps ? "keep" : undefined });
+	const tools = (
+		<>
+			<Choice label="Time of the flame graph" options={METRICS} value={metric} onChange={setMetric} />
+			<FoldWrappers on={!keeps} onChange={(on) => setWrappers(on ? undefined : "keep")} />
+		</>
+	);
 	return (
 		<section class="panel">
 			<Await reply={reply} what="the flame graph">
-				{(stacks) => <Graph stacks={stacks} tools={<Choice label="Time of the flame graph" options={METRICS} value={metric} onChange={setMetric} />} />}
+				{(stacks) => <Graph stacks={stacks} tools={tools} />}
 			</Await>
 		</section>
 	);

@@ -24,6 +24,8 @@ export function Stacks({ source, trace }: ViewProps) {
 	const metric = wanted === "self_device" ? "self_device" : "self_cpu";
 	const [placed, setPlaced] = useParam("backward", "under_forward");
 	const backward = placed === "as_run" ? "as_run" : undefined;
+	const [wrappers, setWrappers] = useParam("wrappers");
+	const keeps = wrappers === "keep" ? "keep" : undefined;
 	const tools = (
 		<>
 			<Choice
@@ -36,22 +38,34 @@ export function Stacks({ source, trace }: ViewProps) {
 				onChange={setMetric}
 			/>
 			{source.kind === "http" && (
-				<Choice
-					label="Backward pass"
-					options={[
-						{ id: "under_forward", title: "Backward under its forward" },
-						{ id: "as_run", title: "As it ran" },
-					]}
-					value={backward ?? "under_forward"}
-					onChange={setPlaced}
-				/>
+				<>
+					<Choice
+						label="Backward pass"
+						options={[
+							{ id: "under_forward", title: "Backward under its forward" },
+							{ id: "as_run", title: "As it ran" },
+						]}
+						value={backward ?? "under_forward"}
+						onChange={setPlaced}
+					/>
+					<FoldWrappers on={!keeps} onChange={(on) => setWrappers(on ? undefined : "keep")} />
+				</>
 			)}
 		</>
 	);
 	return (
-		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward }} what="the stacks" tools={tools}>
+		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward, wrappers: keeps }} what="the stacks" tools={tools}>
 			{(stacks) => <StackViews source={source} trace={trace.id} stacks={stacks} metric={metric} />}
 		</StepView>
+	);
+}
+
+/** The switch of a flame graph; a report carries graphs with wrappers folded alone. */
+export function FoldWrappers({ on, onChange }: { on: boolean; onChange: (on: boolean) => void }) {
+	return (
+		<label title="Calls of libraries that only pass on to one other call have no frame; their caller has their self time">
+			<input type="checkbox" checked={on} onChange={(event) => onChange(event.currentTarget.checked)} /> Fold wrappers
+		</label>
 	);
 }
 

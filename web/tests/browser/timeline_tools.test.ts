@@ -190,3 +190,21 @@ test("wrappers are folded until the switch is off", async () => {
 	await tab.close();
 	tab.expectQuiet();
 });
+
+test("wrappers fold in flame graphs, too", async () => {
+	const tab = await Tab.open(browser, server.at("stacks", server.traces[0]!));
+	const { page } = tab;
+	const toggle = page.getByRole("checkbox", { name: "Fold wrappers" });
+	const frames = async () => (await readGrid(page, "Functions")).rows.map((row) => row.name);
+	expect(await toggle.isChecked()).toBe(true);
+	expect((await frames()).filter((name) => name?.includes("_call_impl"))).toEqual([]);
+	await toggle.uncheck();
+	await expect.poll(async () => (await frames()).some((name) => name?.includes("_call_impl"))).toBe(true);
+	expect(new URL(page.url()).hash).toContain("wrappers=keep");
+	await tab.shot("stacks-wrappers");
+	await toggle.check();
+	await expect.poll(async () => (await frames()).some((name) => name?.includes("_call_impl"))).toBe(false);
+	expect(new URL(page.url()).hash).not.toContain("wrappers");
+	await tab.close();
+	tab.expectQuiet();
+});
