@@ -161,8 +161,7 @@ static void flame_json_write_names(struct flame_columns *t, struct ops_json_writ
 {
 	uint32_t count = 0;
 
-	ops_json_key(json, "names");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < t->count; i++) {
 		uint32_t name = flame_json_name_of(t, i);
 

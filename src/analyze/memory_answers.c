@@ -35,8 +35,7 @@ static void memory_answers_write_categories(struct ops_json_writer *json)
 #undef CATEGORY
 	};
 
-	ops_json_key(json, "categories");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "categories", '[');
 	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
 		ops_json_open(json, '{');
 		ops_json_member_text(json, "name", categories[i].name);
@@ -49,8 +48,7 @@ static void memory_answers_write_categories(struct ops_json_writer *json)
 
 static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
 {
-	ops_json_key(json, "gaps");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "gaps", '[');
 	for (uint32_t gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1) {
 		const char *text = ops_memory_gap_text((enum ops_memory_gap)gap);
 
@@ -104,8 +102,7 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const 
 	ops_json_open(&json, '{');
 	memory_answers_write_categories(&json);
 	write_gaps(&json, timeline->gaps);
-	ops_json_key(&json, "devices");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "devices", '[');
 	for (int i = 0; !code && more && i < 256; i++) {
 		code = memory_answers_write_peak(timeline, device, window, &json, error);
 		more = ops_memory_next_device(timeline, &device, &device);
@@ -243,8 +240,7 @@ static void write_allocator(const struct ops_memory_timeline *timeline, const st
 	size_t points = curve->points.count;
 
 	said.records = ops_trace_memory(timeline->trace, &said.count);
-	ops_json_key(json, reserved ? "reserved" : "allocated");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, reserved ? "reserved" : "allocated", '[');
 	for (size_t i = 0; i < points; i++) {
 		const struct point *point = &curve->points.items[i];
 		int64_t until_ns = point->time_ns, value;
@@ -267,8 +263,7 @@ static void memory_answers_write_curve(const struct ops_memory_timeline *timelin
 {
 	ops_json_open(json, '{');
 	write_device(json, curve->window->device);
-	ops_json_key(json, "categories");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "categories", '[');
 	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++) {
 		const char *name = ops_memory_category_name((enum ops_memory_category)category);
 
@@ -276,8 +271,7 @@ static void memory_answers_write_curve(const struct ops_memory_timeline *timelin
 	}
 	ops_json_close(json, ']');
 	WRITE_COLUMN("time_ns", ops_json_integer(json, curve->points.items[i].time_ns));
-	ops_json_key(json, "held_bytes");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "held_bytes", '[');
 	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
 		WRITE_COLUMN((const char *)NULL, ops_json_integer(json, curve->points.items[i].held[category]));
 	ops_json_close(json, ']');
@@ -392,8 +386,7 @@ enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline,
 	ops_json_open(&json, '{');
 	write_device(&json, window->device);
 	ops_json_member(&json, "total", (int64_t)count);
-	ops_json_key(&json, "blocks");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "blocks", '[');
 	for (size_t i = 0; i < count && i < window->limit; i++)
 		write_block(timeline, sorted[i].block, window->origin_ns, &json);
 	ops_json_close(&json, ']');

@@ -222,8 +222,7 @@ static void memory_peak_text_write_text(struct page *page)
 static void write_share_list(struct ops_json_writer *json, const struct page *page, const char *key,
                              const struct ops_memory_share *shares, size_t count, bool by_line)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < limited(page, count); i++) {
 		ops_json_open(json, '{');
 		ops_json_member(json, "bytes", shares[i].bytes);
@@ -242,8 +241,7 @@ static void memory_peak_text_write_stack(struct ops_json_writer *json, const str
 	const struct ops_events *e = ops_trace_events(trace);
 	size_t count = 0;
 
-	ops_json_key(json, "stack");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "stack", '[');
 	for (; row != OPS_NONE && count < STACK_MAX; row = e->parent[row]) {
 		struct ops_string name = ops_trace_string(trace, e->name[row]);
 
@@ -298,8 +296,7 @@ static void memory_peak_text_write_json(struct page *page)
 	ops_json_member(&json, "bytes", peak->bytes);
 	ops_json_member(&json, "time_ns", peak->time_ns);
 	ops_json_member(&json, "before_bytes", peak->before_bytes);
-	ops_json_key(&json, "categories");
-	ops_json_open(&json, '{');
+	ops_json_member_open(&json, "categories", '{');
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_json_member(&json, ops_memory_category_name((enum ops_memory_category)i), peak->by_category[i]);
 	ops_json_close(&json, '}');
@@ -307,13 +304,11 @@ static void memory_peak_text_write_json(struct page *page)
 	write_share_list(&json, page, "modules", peak->modules, peak->module_count, false);
 	write_share_list(&json, page, "lines", peak->lines, peak->line_count, true);
 	write_share_list(&json, page, "shapes", peak->shapes, peak->shape_count, false);
-	ops_json_key(&json, "allocations");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "allocations", '[');
 	for (size_t i = 0; i < limited(page, peak->block_count); i++)
 		write_allocation(&json, page->timeline, peak->blocks[i]);
 	ops_json_close(&json, ']');
-	ops_json_key(&json, "missing");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "missing", '[');
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
 		if (page->timeline->gaps & gap)
 			ops_json_text(&json, ops_memory_gap_text(gap), strlen(ops_memory_gap_text(gap)));

@@ -279,13 +279,11 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 		return;
 	}
 	ops_json_open(json, '{');
-	ops_json_key(json, "columns");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "columns", '[');
 	for (size_t i = 0; i < width; i++)
 		ops_json_text(json, table->columns.items[i].name, strlen(table->columns.items[i].name));
 	ops_json_close(json, ']');
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "rows", '[');
 	for (size_t row = 0; row < result_table_rows(table); row++) {
 		ops_json_open(json, '[');
 		for (size_t i = 0; i < width; i++)
@@ -294,8 +292,7 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 	}
 	ops_json_close(json, ']');
 	if (table->total_rows) {
-		ops_json_key(json, "total_rows");
-		ops_json_integer(json, (int64_t)table->total_rows);
+		ops_json_member(json, "total_rows", (int64_t)table->total_rows);
 	}
 	ops_json_close(json, '}');
 }

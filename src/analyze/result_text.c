@@ -349,8 +349,7 @@ static void result_text_write_json(const struct result *result, struct ops_buffe
 	else
 		ops_json_null(&json);
 	if (result->leaves_out) {
-		ops_json_key(&json, "left_out_step");
-		ops_json_integer(&json, result->left_out_step);
+		ops_json_member(&json, "left_out_step", result->left_out_step);
 	}
 	ops_json_close(&json, '}');
 	ops_buffer_append(out, "\n", 1);

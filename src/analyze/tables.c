@@ -32,8 +32,7 @@ static void write_column(struct ops_json_writer *json, const struct result_colum
 	tables_write_text(json, "about", column->about);
 	tables_write_text(json, "when", column->when);
 	tables_write_text(json, "object", column->object ? column->object->id : NULL);
-	ops_json_key(json, "nullable");
-	ops_json_bool(json, column->nullable);
+	ops_json_member_bool(json, "nullable", column->nullable);
 	ops_json_close(json, '}');
 }
 
@@ -42,8 +41,7 @@ static void write_declaration(struct ops_json_writer *json, const struct result_
 	ops_json_open(json, '{');
 	tables_write_text(json, "id", declaration->id);
 	tables_write_text(json, "about", declaration->about);
-	ops_json_key(json, "columns");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "columns", '[');
 	for (size_t column = 0; column < declaration->count; column++)
 		write_column(json, &declaration->columns[column]);
 	ops_json_close(json, ']');
@@ -53,8 +51,7 @@ static void write_declaration(struct ops_json_writer *json, const struct result_
 static void write_declarations(struct ops_json_writer *json, const char *key,
                                const struct result_declaration *const *declarations, size_t count)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < count; i++)
 		write_declaration(json, declarations[i]);
 	ops_json_close(json, ']');
@@ -62,8 +59,7 @@ static void write_declarations(struct ops_json_writer *json, const char *key,
 
 void relations_json(struct ops_json_writer *json)
 {
-	ops_json_key(json, "relations");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "relations", '[');
 	for (size_t i = 0; i < relation_count; i++)
 		write_declaration(json, relations[i].declaration);
 	ops_json_close(json, ']');

@@ -100,6 +100,12 @@ void ops_json_null(struct ops_json_writer *json)
 	ops_buffer_append_text(json->out, "null");
 }
 
+void ops_json_member_open(struct ops_json_writer *json, const char *key, char bracket)
+{
+	ops_json_key(json, key);
+	ops_json_open(json, bracket);
+}
+
 void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value)
 {
 	ops_json_key(json, key);
@@ -128,6 +134,18 @@ void ops_json_member_number(struct ops_json_writer *json, const char *key, doubl
 {
 	ops_json_key(json, key);
 	ops_json_number(json, value);
+}
+
+void ops_json_member_bool(struct ops_json_writer *json, const char *key, bool value)
+{
+	ops_json_key(json, key);
+	ops_json_bool(json, value);
+}
+
+void ops_json_member_null(struct ops_json_writer *json, const char *key)
+{
+	ops_json_key(json, key);
+	ops_json_null(json);
 }
 
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value)

@@ -39,12 +39,15 @@ void ops_json_number(struct ops_json_writer *json, double value);
 void ops_json_us(struct ops_json_writer *json, int64_t ns);
 void ops_json_bool(struct ops_json_writer *json, bool value);
 void ops_json_null(struct ops_json_writer *json);
-/* A key and its value. */
+/* A key and its value; with a bracket, the caller writes and closes the value. */
+void ops_json_member_open(struct ops_json_writer *json, const char *key, char bracket);
 void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value);
 void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t ns);
 void ops_json_member_text(struct ops_json_writer *json, const char *key, const char *text);
 void ops_json_member_string(struct ops_json_writer *json, const char *key, struct ops_string string);
 void ops_json_member_number(struct ops_json_writer *json, const char *key, double value);
+void ops_json_member_bool(struct ops_json_writer *json, const char *key, bool value);
+void ops_json_member_null(struct ops_json_writer *json, const char *key);
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
 /* Adds members, "\"name\":value" joined by commas, to the object that is the complete text `*text`, which is replaced. A text that
  * is no object stays as it is. */

@@ -11,8 +11,7 @@
 
 static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)
 {
-	ops_json_key(json, key);
-	ops_json_integer(json, ops_clamped(count));
+	ops_json_member(json, key, ops_clamped(count));
 }
 
 static void trace_info_write_events(struct ops_json_writer *json, const struct ops_trace *trace)
@@ -23,8 +22,7 @@ static void trace_info_write_events(struct ops_json_writer *json, const struct o
 	for (size_t i = 0; i < events->count; i++)
 		kinds[events->kind[i]]++;
 	write_count(json, "events", events->count);
-	ops_json_key(json, "events_by_kind");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "events_by_kind", '{');
 	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++) {
 		const char *name = ops_event_kind_category((enum ops_event_kind)kind);
 
@@ -53,10 +51,8 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 	for (size_t i = 0; i < events->count; i++)
 		if (events->end_ns[i] > last_ns)
 			last_ns = events->end_ns[i];
-	ops_json_key(json, "start_ns");
-	ops_json_integer(json, first_ns);
-	ops_json_key(json, "duration_us");
-	ops_json_us(json, last_ns - first_ns);
+	ops_json_member(json, "start_ns", first_ns);
+	ops_json_member_us(json, "duration_us", last_ns - first_ns);
 }
 
 /* Steps, and their numbers if they have any. */
@@ -77,10 +73,8 @@ static void trace_info_write_steps(struct ops_json_writer *json, const struct op
 	write_count(json, "steps", numbers.count);
 	ops_json_member_text(json, "steps_from", ops_steps_source_name(steps ? steps->source : OPS_STEPS_NONE));
 	if (numbers.count) {
-		ops_json_key(json, "first_step");
-		ops_json_integer(json, first);
-		ops_json_key(json, "last_step");
-		ops_json_integer(json, last);
+		ops_json_member(json, "first_step", first);
+		ops_json_member(json, "last_step", last);
 	}
 	ops_intern_release(&numbers);
 }
@@ -117,8 +111,7 @@ static void write_metadata(struct ops_json_writer *json, const struct ops_trace 
 {
 	struct ops_string key, value;
 
-	ops_json_key(json, "metadata");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "metadata", '{');
 	for (size_t i = 0; i < ops_trace_metadata_count(trace); i++) {
 		ops_trace_metadata(trace, i, &key, &value);
 		ops_json_key_of(json, key.bytes, key.size);

@@ -17,8 +17,7 @@ static bool write_steps(const struct ops_views *views, struct ops_json_writer *j
 	struct view_step_stats stats = {0};
 	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
 
-	ops_json_key(json, "steps");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "steps", '{');
 	ops_json_member_text(json, "from", ops_steps_source_name(views->host_steps->source));
 	ops_json_member(json, "count", views->unmarked ? 0 : (int64_t)views->steps.count);
 	ops_json_member_number(json, "median", !views->unmarked && views->steps.count ? stats.median_ns / 1000 : (double)NAN);
@@ -31,8 +30,7 @@ static bool write_steps(const struct ops_views *views, struct ops_json_writer *j
 /* Names of the devices that ran kernels. */
 static void write_devices(const struct ops_views *views, struct ops_json_writer *json)
 {
-	ops_json_key(json, "devices");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "devices", '[');
 	for (size_t i = 0; i < views->gpus.count; i++) {
 		struct ops_string name = {"", 0};
 		char text[32];
@@ -67,8 +65,7 @@ bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *jso
 	bool done = views != NULL;
 
 	trace_job_read(rank->trace, rank->path, &job);
-	ops_json_key(json, "start_ns");
-	ops_json_integer(json, job.start_ns);
+	ops_json_member(json, "start_ns", job.start_ns);
 	ops_json_member_us(json, "duration_us", ops_difference(job.end_ns, job.start_ns));
 	if (done) {
 		done = write_steps(views, json);

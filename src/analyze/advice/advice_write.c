@@ -86,8 +86,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_member_text(json, "title", finding->rule->title);
 	ops_json_member_text(json, "severity", advice_severity_name(finding->severity));
 	ops_json_member_text(json, "confidence", advice_confidence_name(finding->confidence));
-	ops_json_key(json, "where");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "where", '[');
 	for (size_t i = 0; i < finding->where_count && (!brief || i < 1); i++)
 		write_where(json, &finding->where[i]);
 	ops_json_close(json, ']');
@@ -100,8 +99,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	ops_json_member_number(json, "predicted_gain_percent", finding->gain_pct);
 	ops_json_member_text(json, "predicted_gain_bound", advice_bound_name(finding->rule->bound));
 	if (!brief) {
-		ops_json_key(json, "links");
-		ops_json_open(json, '[');
+		ops_json_member_open(json, "links", '[');
 		ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
 		ops_json_close(json, ']');
 	}
@@ -122,22 +120,19 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	struct ops_json_writer json = {.out = out};
 
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "findings");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "findings", '[');
 	for (size_t i = 0; i < report->findings.count; i++)
 		write_finding(&json, &report->findings.items[i], false);
 	ops_json_close(&json, ']');
 	/* Of the first trace: percentages are shares of this. */
-	ops_json_key(&json, "base");
-	ops_json_open(&json, '{');
+	ops_json_member_open(&json, "base", '{');
 	ops_json_member_number(&json, "ms", report->step_ms);
 	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
 	advice_write_number(&json, "steady_steps", report->steady, true);
 	advice_write_number(&json, "steps", report->steps, true);
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
 	ops_json_close(&json, '}');
-	ops_json_key(&json, "checked");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "checked", '[');
 	for (size_t i = 0; i < advice_rule_count; i++)
 		if (report->checked >> i & 1)
 			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));

@@ -392,15 +392,12 @@ static void trace_diff_write_sums(struct ops_json_writer *json, const struct com
 
 		changes[(change > 0) - (change < 0) + 1]++;
 	}
-	ops_json_key(json, "rows");
-	ops_json_integer(json, (int64_t)comparison->pairs.count);
-	ops_json_key(json, "categories");
-	ops_json_open(json, '{');
+	ops_json_member(json, "rows", (int64_t)comparison->pairs.count);
+	ops_json_member_open(json, "categories", '{');
 	for (int i = 0; i < 3; i++) {
 		if (!changes[i])
 			continue;
-		ops_json_key(json, signs[i]);
-		ops_json_integer(json, changes[i]);
+		ops_json_member(json, signs[i], changes[i]);
 	}
 	ops_json_close(json, '}');
 	for (int side = 0; side < SIDES; side++) {
@@ -410,10 +407,8 @@ static void trace_diff_write_sums(struct ops_json_writer *json, const struct com
 			counts += comparison->pairs.items[i].counts[side];
 			durations = ops_sum(durations, comparison->pairs.items[i].durations[side]);
 		}
-		ops_json_key(json, keys[side][0]);
-		ops_json_integer(json, counts);
-		ops_json_key(json, keys[side][1]);
-		ops_json_us(json, durations);
+		ops_json_member(json, keys[side][0], counts);
+		ops_json_member_us(json, keys[side][1], durations);
 	}
 }
 
@@ -475,10 +470,8 @@ static void write_fate(struct ops_json_writer *json, const struct comparison *co
 	ops_json_open(json, '{');
 	for (size_t i = 0; i < comparison->pairs.count; i++)
 		count += fate_of(&comparison->pairs.items[i]) == fate;
-	ops_json_key(json, "count");
-	ops_json_integer(json, count);
-	ops_json_key(json, "names");
-	ops_json_open(json, '[');
+	ops_json_member(json, "count", count);
+	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < comparison->pairs.count && limit > 0; i++) {
 		const struct ops_intern_entry *name = &comparison->names.entries[comparison->pairs.items[i].name];
 
@@ -530,14 +523,11 @@ enum ops_code analysis_diff_iterations(struct analysis_run *run)
 			ops_free(steps);
 			return analysis_failed(run);
 		}
-		ops_json_key(json, side_names[side]);
-		ops_json_open(json, '{');
-		ops_json_key(json, "ranks");
-		ops_json_open(json, '[');
+		ops_json_member_open(json, side_names[side], '{');
+		ops_json_member_open(json, "ranks", '[');
 		ops_json_integer(json, run->ranks[side].rank);
 		ops_json_close(json, ']');
-		ops_json_key(json, "iterations");
-		ops_json_open(json, '[');
+		ops_json_member_open(json, "iterations", '[');
 		for (size_t i = 0; i < count; i++)
 			ops_json_integer(json, steps[i]);
 		ops_json_close(json, ']');

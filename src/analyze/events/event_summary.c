@@ -98,8 +98,7 @@ static void event_summary_write_categories(const struct selection *rows, struct 
 		items[i] = (struct counted){
 			.text = ops_event_category(rows->table->trace, event_summary_row_at(rows, i)->source)};
 	distinct = count_equal(items, rows->count);
-	ops_json_key(json, "rows_by_cat");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "rows_by_cat", '{');
 	for (size_t i = 0; i < distinct; i++) {
 		ops_json_key_of(json, items[i].text.bytes, items[i].text.size);
 		ops_json_integer(json, (int64_t)items[i].count);
@@ -114,8 +113,7 @@ static void event_summary_write_steps(const struct selection *rows, struct count
 	for (size_t i = 0; i < rows->count; i++)
 		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->step};
 	distinct = count_equal(items, rows->count);
-	ops_json_key(json, "rows_by_iteration");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "rows_by_iteration", '{');
 	for (size_t i = 0; i < distinct; i++) {
 		analysis_rank_key(json, items[i].number);
 		ops_json_integer(json, (int64_t)items[i].count);
@@ -130,8 +128,7 @@ static void write_streams(const struct selection *rows, struct counted *items, s
 	for (size_t i = 0; i < rows->count; i++)
 		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->stream};
 	distinct = count_equal(items, rows->count);
-	ops_json_key(json, "streams");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "streams", '[');
 	for (size_t i = 0; i < distinct; i++)
 		ops_json_integer(json, items[i].number);
 	ops_json_close(json, ']');
@@ -145,8 +142,7 @@ static void write_iterations(const struct selection *rows, struct counted *items
 	for (size_t i = 0; i < rows->count; i++)
 		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->step};
 	distinct = count_equal(items, rows->count);
-	ops_json_key(json, "iterations");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "iterations", '[');
 	for (size_t i = 0; i < distinct; i++)
 		if (items[i].number >= 0)
 			ops_json_integer(json, items[i].number);
@@ -164,19 +160,14 @@ static void event_summary_write_links(const struct selection *rows, struct ops_j
 		linked += event_summary_row_at(rows, i)->partner != OPS_NONE;
 		zero += event_summary_row_at(rows, i)->partner == OPS_NONE && event_summary_row_at(rows, i)->correlation >= 0;
 	}
-	ops_json_key(json, "index_correlation");
-	ops_json_open(json, '{');
-	ops_json_key(json, "linked");
-	ops_json_integer(json, linked);
-	ops_json_key(json, "zero");
-	ops_json_integer(json, zero);
-	ops_json_key(json, "minus1");
-	ops_json_integer(json, (int64_t)rows->count - linked - zero);
+	ops_json_member_open(json, "index_correlation", '{');
+	ops_json_member(json, "linked", linked);
+	ops_json_member(json, "zero", zero);
+	ops_json_member(json, "minus1", (int64_t)rows->count - linked - zero);
 	ops_json_close(json, '}');
 	for (size_t i = 0; i < link_count; i++)
 		backward += links[i].kind == OPS_LINK_FORWARD_BACKWARD;
-	ops_json_key(json, "fwdbwd_pairs");
-	ops_json_integer(json, backward);
+	ops_json_member(json, "fwdbwd_pairs", backward);
 }
 
 static size_t distinct_names(const struct selection *rows, struct counted *items)
@@ -272,8 +263,7 @@ static bool event_summary_write_columns(const struct event_table *table, struct 
 	for (size_t i = 0; done && i < counters.count; i++)
 		all[count++] = (struct counted){.text = {counters.entries[i].bytes, counters.entries[i].size}};
 	count = count_equal(all, count);
-	ops_json_key(json, "columns");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "columns", '[');
 	for (size_t i = 0; i < count; i++)
 		ops_json_text(json, all[i].text.bytes, all[i].text.size);
 	ops_json_close(json, ']');

@@ -292,16 +292,11 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
 	for (size_t i = 0; i < operators->rows.count && overlap; i++)
 		correlated += execution_file_node_of(nodes, operators, operators->rows.items[i]) != NULL;
 	ops_json_open(json, '{');
-	ops_json_key(json, "et_nodes");
-	ops_json_integer(json, (int64_t)nodes->items.count);
-	ops_json_key(json, "imported");
-	ops_json_bool(json, overlap);
-	ops_json_key(json, "correlated");
-	ops_json_integer(json, (int64_t)correlated);
-	ops_json_key(json, "supported_rows");
-	ops_json_integer(json, (int64_t)operators->rows.count);
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member(json, "et_nodes", (int64_t)nodes->items.count);
+	ops_json_member_bool(json, "imported", overlap);
+	ops_json_member(json, "correlated", (int64_t)correlated);
+	ops_json_member(json, "supported_rows", (int64_t)operators->rows.count);
+	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < operators->rows.count && overlap && (int64_t)i < limit; i++)
 		execution_file_write_row(json, nodes, operators, operators->rows.items[i], columns);
 	ops_json_close(json, ']');

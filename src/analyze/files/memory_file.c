@@ -201,11 +201,9 @@ static void survey(struct timeline *timeline)
 
 static void write_bytes(struct ops_json_writer *json, const char *key, const int64_t *bytes)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++) {
-		ops_json_key(json, point_columns[CATEGORIES + i].name);
-		ops_json_integer(json, bytes[i]);
+		ops_json_member(json, point_columns[CATEGORIES + i].name, bytes[i]);
 	}
 	ops_json_close(json, '}');
 }
@@ -227,8 +225,7 @@ static void memory_file_write_points(struct ops_json_writer *json, struct timeli
 		while (point <= (size_t)number)
 			next_point(timeline, &at), point++;
 		snprintf(key, sizeof(key), "point_%lld", (long long)number);
-		ops_json_key(json, key);
-		ops_json_open(json, '[');
+		ops_json_member_open(json, key, '[');
 		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 			ops_json_integer(json, timeline->held[i]);
 		ops_json_close(json, ']');
@@ -241,19 +238,13 @@ static void memory_file_write_summary(struct ops_json_writer *json, struct timel
 
 	memcpy(final, timeline->held, sizeof(final));
 	ops_json_open(json, '{');
-	ops_json_key(json, "points");
-	ops_json_integer(json, (int64_t)timeline->points);
+	ops_json_member(json, "points", (int64_t)timeline->points);
 	if (timeline->points) {
-		ops_json_key(json, "t_min");
-		ops_json_integer(json, timeline->first_ns == INT64_MAX ? -1 : timeline->first_ns);
-		ops_json_key(json, "t_max");
-		ops_json_integer(json, timeline->last_ns);
-		ops_json_key(json, "peak_index");
-		ops_json_integer(json, (int64_t)timeline->peak_index);
-		ops_json_key(json, "peak_time");
-		ops_json_integer(json, timeline->peak_ns);
-		ops_json_key(json, "peak_total_bytes");
-		ops_json_integer(json, timeline->peak_bytes);
+		ops_json_member(json, "t_min", timeline->first_ns == INT64_MAX ? -1 : timeline->first_ns);
+		ops_json_member(json, "t_max", timeline->last_ns);
+		ops_json_member(json, "peak_index", (int64_t)timeline->peak_index);
+		ops_json_member(json, "peak_time", timeline->peak_ns);
+		ops_json_member(json, "peak_total_bytes", timeline->peak_bytes);
 		write_bytes(json, "peak_by_category", timeline->peak);
 		write_bytes(json, "final_by_category", final);
 		write_bytes(json, "max_by_category", timeline->most);

@@ -15,8 +15,7 @@
 
 static void write_labels(struct ops_json_writer *json, const struct call_graph *graph)
 {
-	ops_json_key(json, "labels");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "labels", '{');
 	if (graph->autograd != OPS_NONE)
 		ops_json_member(json, "bwd", 1);
 	if (graph->main != OPS_NONE)
@@ -70,8 +69,7 @@ static bool call_graph_answer_write_figures(struct ops_json_writer *json, const 
 	ops_json_open(json, '{');
 	ops_json_member(json, "stacks", figures.stacks);
 	write_labels(json, graph);
-	ops_json_key(json, "depth_hist_cpu");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "depth_hist_cpu", '{');
 	for (int32_t depth = -1; depth <= figures.max_depth; depth++) {
 		if (!figures.depths[depth + 1])
 			continue;
@@ -193,8 +191,7 @@ static uint8_t *mark_below(const struct call_graph *graph, uint32_t event)
 static void write_indexes(struct ops_json_writer *json, const char *key, const struct call_graph *graph,
                           const uint8_t *below, uint32_t event, bool (*take)(const struct call_graph *, uint32_t, uint32_t))
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (uint32_t at = 0; at < graph->table->count; at++)
 		if (at != event && below[at] && take(graph, at, event))
 			ops_json_integer(json, graph->table->rows[at].index);
@@ -227,8 +224,7 @@ static bool call_graph_answer_write_event(struct ops_json_writer *json, const st
 		return false;
 	ops_json_open(json, '{');
 	ops_json_member(json, "index", table->rows[event].index);
-	ops_json_key(json, "path_to_root");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "path_to_root", '[');
 	for (uint32_t at = graph->nodes[event].parent; at != OPS_NONE; at = graph->nodes[at].parent)
 		ops_json_integer(json, table->rows[at].index);
 	ops_json_close(json, ']');

@@ -261,8 +261,7 @@ struct bound_sum {
 
 static void write_types(struct ops_json_writer *json, const char *key, const uint64_t *counts)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	for (int type = 0; type < CRITICAL_EDGE_TYPE_COUNT; type++)
 		if (counts[type])
 			ops_json_member(json, critical_edge_type_name(type), (int64_t)counts[type]);
@@ -282,13 +281,11 @@ static void critical_answer_write_bounds(struct ops_json_writer *json, const str
 		sum->ns = ops_sum(sum->ns, weights_ns ? weights_ns[edge] : path->edges.items[edge].weight_ns);
 		sum->edges++;
 	}
-	ops_json_key(json, "path_duration_by_bound");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "path_duration_by_bound", '{');
 	for (int bound = 0; bound < CRITICAL_BOUND_COUNT; bound++) {
 		if (!sums[bound].edges)
 			continue;
-		ops_json_key(json, critical_bound_name(bound));
-		ops_json_open(json, '[');
+		ops_json_member_open(json, critical_bound_name(bound), '[');
 		ops_json_us(json, sums[bound].ns);
 		ops_json_integer(json, (int64_t)sums[bound].edges);
 		ops_json_close(json, ']');
@@ -346,8 +343,7 @@ static bool write_graph(struct ops_json_writer *json, const struct critical_path
 	for (size_t i = 0; i < path->events.count * 2; i++)
 		isolated += !joined[i] && critical_row(path, (uint32_t)i / 2)->kind != OPS_EVENT_SYNC;
 	ops_free(joined);
-	ops_json_key(json, "success");
-	ops_json_bool(json, path->acyclic);
+	ops_json_member_bool(json, "success", path->acyclic);
 	ops_json_member(json, "clipped_events", (int64_t)path->clipped.count);
 	ops_json_member(json, "nodes", (int64_t)path->events.count * 2);
 	ops_json_member(json, "edges", (int64_t)path->edges.count);
@@ -423,8 +419,7 @@ static enum ops_code write_what_if(struct analysis_run *run, struct critical_pat
 	if (!code && !critical_path_search(path, weights_ns))
 		code = ops_fault_memory(run->error);
 	if (!code) {
-		ops_json_key(json, "what_if");
-		ops_json_open(json, '{');
+		ops_json_member_open(json, "what_if", '{');
 		ops_json_member_us(json, "path_weight", path->path_weight_ns);
 		ops_json_member_us(json, "saved", before_ns - path->path_weight_ns);
 		critical_answer_write_bounds(json, path, weights_ns);

@@ -127,20 +127,15 @@ static bool add_arrow_end(void *context, size_t i, struct ops_buffer *event)
 	ops_json_open(&json, '{');
 	ops_json_key(&json, "ph");
 	ops_json_text(&json, i % 2 ? "f" : "s", 1);
-	ops_json_key(&json, "id");
-	ops_json_integer(&json, (int64_t)(i / 2));
+	ops_json_member(&json, "id", (int64_t)(i / 2));
 	critical_overlay_write_id(&json, "pid", path->table->trace, track->pid, track->flags & OPS_TRACK_PID_TEXT);
 	critical_overlay_write_id(&json, "tid", path->table->trace, track->tid, track->flags & OPS_TRACK_TID_TEXT);
-	ops_json_key(&json, "ts");
-	ops_json_us(&json, arrow_ns(path, node));
+	ops_json_member_us(&json, "ts", arrow_ns(path, node));
 	ops_json_member_text(&json, "cat", "critical_path");
 	ops_json_member_text(&json, "name", "critical_path");
-	ops_json_key(&json, "args");
-	ops_json_open(&json, '{');
-	ops_json_key(&json, "weight");
-	ops_json_us(&json, edge->weight_ns);
-	ops_json_key(&json, "critical");
-	ops_json_bool(&json, d->on_path[d->arrows.items[i / 2]]);
+	ops_json_member_open(&json, "args", '{');
+	ops_json_member_us(&json, "weight", edge->weight_ns);
+	ops_json_member_bool(&json, "critical", d->on_path[d->arrows.items[i / 2]]);
 	ops_json_member_text(&json, "type", critical_edge_type_name(edge->type));
 	ops_json_close(&json, '}');
 	if (i % 2) {

@@ -151,8 +151,7 @@ static enum overlay_action kernel_sequences_answer_mark_event(void *context, uin
 	pattern = &d->sequences->patterns.items[d->pattern_of[index]];
 	d->text.size = 0;
 	kernel_pattern_text(d->sequences, pattern, &d->text);
-	ops_json_key(&json, "Patterns");
-	ops_json_open(&json, '{');
+	ops_json_member_open(&json, "Patterns", '{');
 	ops_json_key_of(&json, d->text.bytes, d->text.size);
 	ops_json_integer(&json, (int64_t)pattern->count);
 	ops_json_close(&json, '}');
@@ -172,8 +171,7 @@ static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 	ops_json_member_text(&json, "ph", "M");
 	ops_json_member_text(&json, "name", "PyTorch Profiler");
 	ops_json_member_text(&json, "pid", "Spans");
-	ops_json_key(&json, "args");
-	ops_json_open(&json, '{');
+	ops_json_member_open(&json, "args", '{');
 	ops_json_key(&json, "Names");
 	event->failed |= !write_legend(d, &json);
 	ops_json_close(&json, '}');

@@ -139,8 +139,7 @@ static bool add_span(void *context, size_t i, struct ops_buffer *event)
 	ops_json_member(&json, "tid", 0);
 	ops_json_member_us(&json, "ts", node->first_kernel_ns);
 	ops_json_member_us(&json, "dur", node->last_kernel_ns - node->first_kernel_ns);
-	ops_json_key(&json, "args");
-	ops_json_open(&json, '{');
+	ops_json_member_open(&json, "args", '{');
 	ops_json_member(&json, "stream", 0);
 	ops_json_member(&json, "kernels", node->kernels);
 	ops_json_member_us(&json, "kernel_dur_sum", node->kernels_ns);

@@ -104,14 +104,10 @@ static void begin_counter(struct ops_json_writer *json, struct ops_string name, 
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "ph", "C");
 	ops_json_member_string(json, "name", name);
-	ops_json_key(json, "pid");
-	ops_json_integer(json, pid);
-	ops_json_key(json, "id");
-	ops_json_integer(json, id);
-	ops_json_key(json, "ts");
-	ops_json_us(json, ts_ns);
-	ops_json_key(json, "args");
-	ops_json_open(json, '{');
+	ops_json_member(json, "pid", pid);
+	ops_json_member(json, "id", id);
+	ops_json_member_us(json, "ts", ts_ns);
+	ops_json_member_open(json, "args", '{');
 }
 
 static void end_counter(struct ops_json_writer *json)
@@ -130,8 +126,7 @@ static bool add_queues(struct ops_json_writer *json, const struct event_table *t
 		const struct queue *queue = &queues.queues.items[point->queue];
 
 		begin_counter(json, (struct ops_string){"Queue Length", 12}, queue->device, queue->stream, point->ts_ns);
-		ops_json_key(json, "Queue Length");
-		ops_json_integer(json, point->length);
+		ops_json_member(json, "Queue Length", point->length);
 		end_counter(json);
 	}
 	*ret_count = queues.points.count;

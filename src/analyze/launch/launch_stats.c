@@ -134,10 +134,8 @@ static void launch_stats_write_figures(struct ops_json_writer *json, const char 
 		double value;
 	} figures[] = {{"sum", d.sum}, {"min", d.min}, {"max", d.max}, {"mean", d.mean}, {"p50", d.half}};
 
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
-	ops_json_key(json, "count");
-	ops_json_integer(json, (int64_t)d.count);
+	ops_json_member_open(json, key, '{');
+	ops_json_member(json, "count", (int64_t)d.count);
 	for (size_t i = 0; d.count && i < sizeof(figures) / sizeof(figures[0]); i++) {
 		ops_json_member_number(json, figures[i].key, figures[i].value);
 	}

@@ -227,8 +227,7 @@ static void memory_traffic_write_points(struct analysis_run *run, const struct e
 static void memory_traffic_write_by_name(struct ops_json_writer *json, const struct traffic *traffic, const uint32_t *order,
                                          const double *values, const char *key)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	for (size_t i = 0; i < traffic->kinds.count; i++) {
 		ops_json_key_of(json, traffic->kinds.items[order[i]].bytes, traffic->kinds.items[order[i]].size);
 		ops_json_number(json, values[order[i]]);
@@ -256,12 +255,10 @@ static bool memory_traffic_write_series(struct analysis_run *run, const struct e
 	if (done) {
 		analysis_rank_key(json, table->rank);
 		ops_json_open(json, '{');
-		ops_json_key(json, "points");
-		ops_json_integer(json, (int64_t)traffic->points.count);
+		ops_json_member(json, "points", (int64_t)traffic->points.count);
 		memory_traffic_write_by_name(json, traffic, order, counts, "points_by_name");
 		memory_traffic_write_by_name(json, traffic, order, most, "max_by_name");
-		ops_json_key(json, "negative_points");
-		ops_json_integer(json, negative);
+		ops_json_member(json, "negative_points", negative);
 		if (with_points)
 			memory_traffic_write_points(run, table, traffic);
 		ops_json_close(json, '}');

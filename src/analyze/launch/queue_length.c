@@ -122,8 +122,7 @@ static bool write_final(struct ops_json_writer *json, const struct queues *queue
 		return false;
 	for (size_t i = 0; i < queues->points.count; i++)
 		last[queues->points.items[i].queue] = queues->points.items[i].length;
-	ops_json_key(json, "final_by_stream");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "final_by_stream", '{');
 	for (size_t i = 0; i < queues->queues.count; i++) {
 		if (i + 1 < queues->queues.count && queues->queues.items[i + 1].stream == queues->queues.items[i].stream)
 			continue;

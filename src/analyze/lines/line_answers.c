@@ -124,8 +124,7 @@ static void line_answers_write_line(struct ops_json_writer *json, const struct l
 
 static void write_files(struct ops_json_writer *json, const struct line_costs *costs, const uint32_t *order)
 {
-	ops_json_key(json, "files");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "files", '[');
 	for (size_t i = 0; i < costs->lines.count; i++) {
 		const struct line_cost *line = &costs->lines.items[order[i]];
 		const struct line_file *file = &costs->files.items[line->file];

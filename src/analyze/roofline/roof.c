@@ -321,14 +321,12 @@ void roof_write(const struct roof *roof, struct ops_json_writer *json)
 	ops_json_open(json, '{');
 	ops_json_member_text(json, "name", roof->name);
 	ops_json_member_text(json, "source", sources[roof->source]);
-	ops_json_key(json, "flops");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "flops", '{');
 	for (int type = 0; type < ROOF_TYPE_COUNT; type++)
 		if (roof->flops[type] > 0)
 			ops_json_member_number(json, roof_type_name((enum roof_type)type), roof->flops[type]);
 	ops_json_close(json, '}');
-	ops_json_key(json, "bandwidth");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "bandwidth", '[');
 	if (roof->cache_bytes > 0) {
 		ops_json_open(json, '[');
 		ops_json_number(json, 0);

@@ -154,11 +154,9 @@ static void write_json(const struct roofline *roofline, size_t rows, struct ops_
 	ops_json_member_us(&json, "known_us", roofline->known_ns);
 	ops_json_member_us(&json, "bounded_us", sums.time_ns);
 	ops_json_member_us(&json, "roof_us", whole(sums.bound_ns));
-	ops_json_key(&json, "has_shapes");
-	ops_json_bool(&json, roofline->has_shapes);
+	ops_json_member_bool(&json, "has_shapes", roofline->has_shapes);
 	ops_json_member(&json, "distinct", (int64_t)roofline->rows.count);
-	ops_json_key(&json, "rows");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "rows", '[');
 	for (size_t i = 0; i < rows; i++) {
 		struct answer_row row = answer_of(&roofline->rows.items[i]);
 

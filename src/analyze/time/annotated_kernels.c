@@ -239,11 +239,9 @@ static bool annotated_kernels_write_rank(struct ops_json_writer *json, const str
 	count = annotated_kernels_sum_up(lists, items);
 	analysis_rank_key(json, lists->table->rank);
 	ops_json_open(json, '{');
-	ops_json_key(json, "rows");
-	ops_json_integer(json, (int64_t)lists->work_count);
+	ops_json_member(json, "rows", (int64_t)lists->work_count);
 	for (int times = 0; times < 2; times++) {
-		ops_json_key(json, times ? "dur_by_annotation" : "rows_by_annotation");
-		ops_json_open(json, '{');
+		ops_json_member_open(json, times ? "dur_by_annotation" : "rows_by_annotation", '{');
 		for (size_t i = 0; i < count; i++) {
 			ops_json_key_of(json, items[i].name.bytes, items[i].name.size);
 			if (times)

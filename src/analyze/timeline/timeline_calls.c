@@ -130,8 +130,7 @@ static void write_histogram(const struct calls *calls, struct ops_json_writer *j
 
 		counts[at >= BINS ? BINS - 1 : (size_t)at]++;
 	}
-	ops_json_key(json, "histogram");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "histogram", '[');
 	for (size_t i = 0; i < BINS; i++)
 		ops_json_integer(json, (int64_t)counts[i]);
 	ops_json_close(json, ']');
@@ -139,8 +138,7 @@ static void write_histogram(const struct calls *calls, struct ops_json_writer *j
 
 static void write_longest(const struct calls *calls, struct ops_json_writer *json)
 {
-	ops_json_key(json, "longest");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "longest", '[');
 	for (size_t i = 0; i < calls->items.count && i < LONGEST_MAX; i++) {
 		const struct call *call = &calls->items.items[i];
 
@@ -155,8 +153,7 @@ static void write_longest(const struct calls *calls, struct ops_json_writer *jso
 
 static void timeline_calls_write_lines(const struct calls *calls, struct ops_json_writer *json)
 {
-	ops_json_key(json, "lines");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "lines", '[');
 	for (size_t i = 0; i < calls->lines.count && i < LINES_MAX; i++) {
 		const struct line *line = &calls->lines.items[i];
 

@@ -129,11 +129,9 @@ static void timeline_collective_write(const struct ops_timeline *const *timeline
 	if (collective != OPS_NONE) {
 		ops_json_member_string(json, "name", view_row_name(first->views, first->views->collectives.items[collective].row));
 	} else {
-		ops_json_key(json, "name");
-		ops_json_null(json);
+		ops_json_member_null(json, "name");
 	}
-	ops_json_key(json, "calls");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "calls", '[');
 	for (size_t i = 0; i < ranks->count; i++)
 		timeline_collective_write_calls(timelines[i], &ranks->items[i], operation, json);
 	ops_json_close(json, ']');

@@ -389,8 +389,7 @@ void timeline_counters_write(const struct ops_timeline *timeline, struct ops_jso
 {
 	static const char *const units[] = {"", "bytes", "ratio"};
 
-	ops_json_key(json, "counters");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "counters", '[');
 	for (size_t i = 0; i < timeline->counters.count; i++) {
 		const struct timeline_counter *counter = &timeline->counters.items[i];
 
@@ -500,8 +499,7 @@ enum ops_code ops_timeline_counters(const struct ops_timeline *timeline, const s
 	enum ops_code code = OPS_OK;
 
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "counters");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "counters", '[');
 	for (size_t i = 0; !code && i < count; i++) {
 		if (tiles[i].track >= timeline->counters.count)
 			code = ops_fault(error, OPS_INVALID, "there is no counter %u", tiles[i].track);

@@ -84,13 +84,11 @@ static void timeline_critical_write_bounds(const struct critical_path *path, str
 		*sum = ops_sum(*sum, weight_ns);
 		total = ops_sum(total, weight_ns);
 	}
-	ops_json_key(json, "bounds");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "bounds", '{');
 	for (int bound = 1; bound < CRITICAL_BOUND_COUNT; bound++) {
 		if (!sums[bound])
 			continue;
-		ops_json_key(json, critical_bound_name((enum critical_bound)bound));
-		ops_json_number(json, (double)sums[bound] / (double)total);
+		ops_json_member_number(json, critical_bound_name((enum critical_bound)bound), (double)sums[bound] / (double)total);
 	}
 	ops_json_close(json, '}');
 }
@@ -104,8 +102,7 @@ static void timeline_critical_write_path(const struct ops_timeline *timeline, co
 	ops_json_member_string(json, "region", region);
 	ops_json_member(json, "start_ns", any ? node_time(timeline, path, path->path_start) : 0);
 	ops_json_member(json, "end_ns", any ? node_time(timeline, path, path->path_end) : 0);
-	ops_json_key(json, "segments");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "segments", '[');
 	for (size_t i = 0; i < path->path.count; i++)
 		write_segment(timeline, path, &path->edges.items[path->path.items[i]], json);
 	ops_json_close(json, ']');

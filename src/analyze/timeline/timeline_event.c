@@ -60,8 +60,7 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 {
 	const struct ops_events *e = timeline->events;
 
-	ops_json_key(json, "args");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "args", '{');
 	write_integer(json, "External id", e->id ? (int64_t)e->id[row] : row + 1, 0);
 	write_integer(json, "correlation", e->correlation ? e->correlation[row] : -1, -1);
 	write_integer(json, "Sequence number", e->sequence_nr[row], -1);
@@ -72,8 +71,7 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 	timeline_event_write_id(json, "Python parent id", e->python_parent, row);
 	timeline_event_write_id(json, "Python module id", e->python_module, row);
 	if (e->flags[row] & OPS_EVENT_UNFINISHED) {
-		ops_json_key(json, "finished");
-		ops_json_bool(json, false);
+		ops_json_member_bool(json, "finished", false);
 	}
 	write_inputs(timeline, json, row);
 	if (e->extra && e->extra[row] != OPS_NONE) {
@@ -133,8 +131,7 @@ static void timeline_event_write_stack(const struct ops_timeline *timeline, stru
 	uint32_t at = row;
 	int frames = 0;
 
-	ops_json_key(json, "stack");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "stack", '[');
 	if (e->call_stack && e->call_stack[row] != OPS_NONE) {
 		write_text_frames(timeline, json, e->call_stack[row]);
 		at = OPS_NONE;
@@ -164,8 +161,7 @@ static void write_wrappers(const struct ops_timeline *timeline, struct ops_json_
 	int frames = 0;
 
 	timeline_write_number(json, "folds_into", into ? into[row] : OPS_NONE);
-	ops_json_key(json, "wrappers");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "wrappers", '[');
 	for (; into && at != OPS_NONE && into[at] == row && frames < FRAMES_MAX; at = e->parent[at], frames++) {
 		ops_json_open(json, '{');
 		ops_json_member(json, "row", at);
@@ -183,8 +179,7 @@ static void timeline_event_write_links(const struct ops_timeline *timeline, stru
 	size_t count, written = 0, i;
 	const struct ops_link *links = ops_trace_links(timeline->trace, &count);
 
-	ops_json_key(json, "links");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "links", '[');
 	for (i = timeline_links_from(timeline, row); i < count && links[i].from == row && written < LINKS_MAX; i++, written++)
 		timeline_write_flow(timeline, json, &links[i]);
 	for (i = timeline_links_to(timeline, row); i < count && written < LINKS_MAX; i++, written++) {

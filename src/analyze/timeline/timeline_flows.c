@@ -91,8 +91,7 @@ enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const stru
 
 	f.links = ops_trace_links(timeline->trace, &f.link_count);
 	ops_json_open(&f.json, '{');
-	ops_json_key(&f.json, "flows");
-	ops_json_open(&f.json, '[');
+	ops_json_member_open(&f.json, "flows", '[');
 	if (!code && row != OPS_NONE && row >= timeline->events->count)
 		code = ops_fault(error, OPS_INVALID, "there is no row %u", row);
 	else if (!code && row != OPS_NONE)

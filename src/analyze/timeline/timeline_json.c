@@ -73,8 +73,7 @@ static void timeline_json_write_steps(const struct ops_timeline *timeline, struc
 	const struct ops_steps *steps = ops_steps_of(timeline->trace);
 
 	json->out->failed |= !steps;
-	ops_json_key(json, "steps");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "steps", '[');
 	for (size_t i = 0; steps && i < steps->list.count; i++) {
 		const struct ops_step *step = &steps->list.items[i];
 		char name[40];
@@ -123,8 +122,7 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 
 	ops_json_open(&json, '{');
 	timeline_json_write_extent(timeline, &json);
-	ops_json_key(&json, "kinds");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "kinds", '[');
 	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++)
 		ops_json_text(&json, timeline_kind_name(kind), strlen(timeline_kind_name(kind)));
 	ops_json_close(&json, ']');
@@ -143,8 +141,7 @@ enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const ui
 	enum ops_code code = OPS_OK;
 
 	ops_json_open(&json, '{');
-	ops_json_key(&json, "strings");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "strings", '[');
 	for (size_t i = 0; !code && i < count; i++) {
 		struct ops_string text = {"", 0};
 

@@ -221,8 +221,7 @@ static int timeline_range_compare_sums(const void *left, const void *right)
 
 static void timeline_range_write_sums(const struct range *range, struct ops_json_writer *json, size_t count)
 {
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < count; i++) {
 		const struct name_sum *sum = &range->sums.items[i];
 		const char *kind = timeline_kind_name(sum->kind);
@@ -242,8 +241,7 @@ static void timeline_range_write_sums(const struct range *range, struct ops_json
 
 static void timeline_range_write_tracks(const struct range *range, struct ops_json_writer *json)
 {
-	ops_json_key(json, "tracks");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "tracks", '[');
 	for (size_t i = 0; i < range->timeline->tracks.count; i++) {
 		if (!range->tracks[i].events)
 			continue;

@@ -182,13 +182,11 @@ static void write_hits(const struct searching *s, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	ops_json_member(json, "total", (int64_t)s->total);
-	ops_json_key(json, "names");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < s->names.count; i++)
 		ops_json_integer(json, s->names.items[i]);
 	ops_json_close(json, ']');
-	ops_json_key(json, "hits");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "hits", '[');
 	for (size_t i = 0; i < s->hits.count; i++)
 		timeline_write_place(s->timeline, json, NULL, s->hits.items[i]);
 	ops_json_close(json, ']');

@@ -290,8 +290,7 @@ void timeline_tracks_write(const struct ops_timeline *timeline, struct ops_json_
 	static const char *const kinds[] = {"process", "device", "other"};
 	struct ops_buffer label = {0};
 
-	ops_json_key(json, "groups");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "groups", '[');
 	for (size_t i = 0; i < timeline->groups.count; i++) {
 		ops_json_open(json, '{');
 		ops_json_member(json, "id", (int64_t)i);
@@ -301,8 +300,7 @@ void timeline_tracks_write(const struct ops_timeline *timeline, struct ops_json_
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
-	ops_json_key(json, "tracks");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "tracks", '[');
 	for (size_t i = 0; i < timeline->tracks.count; i++)
 		write_track(timeline, json, i, &label);
 	ops_json_close(json, ']');

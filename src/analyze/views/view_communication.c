@@ -45,14 +45,10 @@ struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const str
 
 void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap)
 {
-	ops_json_key(json, "computation_only");
-	ops_json_us(json, overlap->computation_only_ns);
-	ops_json_key(json, "overlap");
-	ops_json_us(json, overlap->overlap_ns);
-	ops_json_key(json, "communication_only");
-	ops_json_us(json, overlap->communication_only_ns);
-	ops_json_key(json, "other");
-	ops_json_us(json, overlap->other_ns);
+	ops_json_member_us(json, "computation_only", overlap->computation_only_ns);
+	ops_json_member_us(json, "overlap", overlap->overlap_ns);
+	ops_json_member_us(json, "communication_only", overlap->communication_only_ns);
+	ops_json_member_us(json, "other", overlap->other_ns);
 }
 
 static bool write_overlaps(const struct ops_views *views, struct ops_json_writer *json)
@@ -60,8 +56,7 @@ static bool write_overlaps(const struct ops_views *views, struct ops_json_writer
 	struct view_overlaps overlaps;
 	bool done = view_overlaps_init(&overlaps, views);
 
-	ops_json_key(json, "overlap_per_step");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "overlap_per_step", '[');
 	for (size_t i = 0; done && i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 		struct view_overlap overlap = view_overlaps_next(&overlaps, step);
@@ -124,12 +119,9 @@ static void view_communication_write_operation(void *context, const struct view_
 
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", operation->name);
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)operation->calls);
-	ops_json_key(json, "total_bytes");
-	ops_json_integer(json, operation->bytes);
-	ops_json_key(json, "total_latency");
-	ops_json_us(json, operation->latency_ns);
+	ops_json_member(json, "calls", (int64_t)operation->calls);
+	ops_json_member(json, "total_bytes", operation->bytes);
+	ops_json_member_us(json, "total_latency", operation->latency_ns);
 	ops_json_close(json, '}');
 }
 
@@ -158,8 +150,7 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 {
 	bool done;
 
-	ops_json_key(json, "ops");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "ops", '[');
 	done = view_each_operation(views, view_communication_write_operation, json);
 	ops_json_close(json, ']');
 	return done;
@@ -218,8 +209,7 @@ static bool write_latencies(const struct ops_views *views, struct ops_json_write
 	struct view_names names = {0};
 	bool done = order && name_steps(views, &names);
 
-	ops_json_key(json, "latency_per_step");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "latency_per_step", '{');
 	for (uint32_t i = 0; done && i < count; i++)
 		order[i] = i;
 	if (done)
@@ -246,8 +236,7 @@ bool view_write_communication(const struct ops_views *views, struct ops_json_wri
 		return true;
 	}
 	ops_json_open(json, '{');
-	ops_json_key(json, "nodes");
-	ops_json_integer(json, (int64_t)views->collectives.count);
+	ops_json_member(json, "nodes", (int64_t)views->collectives.count);
 	done = write_overlaps(views, json) && write_ops(views, json) && write_latencies(views, json);
 	ops_json_close(json, '}');
 	return done;

@@ -10,17 +10,12 @@
 
 static void write_side(struct ops_json_writer *json, const char *key, const struct view_diff_side *side)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	ops_json_member_string(json, "name", side->name);
-	ops_json_key(json, "host_duration");
-	ops_json_us(json, side->host_ns);
-	ops_json_key(json, "device_duration");
-	ops_json_us(json, side->device_ns);
-	ops_json_key(json, "total_duration");
-	ops_json_us(json, side->total_ns);
-	ops_json_key(json, "distinct_ops");
-	ops_json_integer(json, (int64_t)side->operators);
+	ops_json_member_us(json, "host_duration", side->host_ns);
+	ops_json_member_us(json, "device_duration", side->device_ns);
+	ops_json_member_us(json, "total_duration", side->total_ns);
+	ops_json_member(json, "distinct_ops", (int64_t)side->operators);
 	ops_json_close(json, '}');
 }
 
@@ -42,8 +37,7 @@ static void view_diff_json_write_figures(struct ops_json_writer *json, const str
 		else
 			ops_json_integer(json, figures[i].value);
 	}
-	ops_json_key(json, "per_step");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "per_step", '{');
 	for (size_t i = 0; i < count; i++) {
 		double value = view_diff_per_step(diff, side, (double)figures[i].value);
 
@@ -77,8 +71,7 @@ static void write_operator(struct ops_json_writer *json, const struct view_diff 
 static void write_operators(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
                             const struct view_diff_operators *operators)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < operators->count; i++)
 		write_operator(json, diff, &operators->items[i]);
 	ops_json_close(json, ']');
@@ -86,8 +79,7 @@ static void write_operators(struct ops_json_writer *json, const char *key, const
 
 static void view_diff_json_write_kernels(struct ops_json_writer *json, const struct view_diff *diff)
 {
-	ops_json_key(json, "kernels");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "kernels", '[');
 	for (size_t i = 0; i < diff->kernels.count; i++) {
 		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
 
@@ -112,8 +104,7 @@ static void view_diff_json_write_kernels(struct ops_json_writer *json, const str
 static void view_diff_json_write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
                                       const struct view_diff_sums *sums)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct view_diff_sum *sum = &sums->items[i];
 
@@ -138,16 +129,14 @@ static void view_diff_json_write_sums(struct ops_json_writer *json, const char *
 
 static void view_diff_json_write_memory(struct ops_json_writer *json, const struct view_diff *diff)
 {
-	ops_json_key(json, "memory");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "memory", '[');
 	for (size_t i = 0; i < diff->memory.count; i++) {
 		const struct view_diff_memory *memory = &diff->memory.items[i];
 
 		ops_json_open(json, '{');
 		ops_json_member_text(json, "device", memory->device);
 		for (int side = 0; side < 2; side++) {
-			ops_json_key(json, side ? "right" : "left");
-			ops_json_open(json, '{');
+			ops_json_member_open(json, side ? "right" : "left", '{');
 			ops_json_member(json, "peak", memory->peak_bytes[side]);
 			ops_json_member(json, "allocated", memory->allocated_bytes[side]);
 			ops_json_member_number(json, "allocated_per_step",
@@ -162,14 +151,12 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 /* What the average step is spent on: two classes of loaders are no pair, but the time of loading is (F17). */
 static void view_diff_json_write_categories(struct ops_json_writer *json, const struct view_diff *diff)
 {
-	ops_json_key(json, "categories");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "categories", '{');
 	for (int i = 0; i < VIEW_TIME_COUNT; i++) {
-		ops_json_key(json, view_category_name((enum view_category)i));
-		ops_json_open(json, '{');
+		ops_json_member_open(json, view_category_name((enum view_category)i), '{');
 		for (int side = 0; side < 2; side++) {
-			ops_json_key(json, side ? "right" : "left");
-			ops_json_number(json, view_step_shown_average_ns(diff->views[side], (enum view_category)i) / 1000);
+			ops_json_member_number(json, side ? "right" : "left",
+			                       view_step_shown_average_ns(diff->views[side], (enum view_category)i) / 1000);
 		}
 		ops_json_close(json, '}');
 	}
@@ -178,13 +165,10 @@ static void view_diff_json_write_categories(struct ops_json_writer *json, const 
 
 static void view_diff_json_write_steps(struct ops_json_writer *json, const struct view_diff *diff)
 {
-	ops_json_key(json, "steps");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "steps", '{');
 	for (int side = 0; side < 2; side++) {
-		ops_json_key(json, side ? "right" : "left");
-		ops_json_open(json, '{');
-		ops_json_key(json, "steps");
-		ops_json_integer(json, (int64_t)diff->steps[side].steps);
+		ops_json_member_open(json, side ? "right" : "left", '{');
+		ops_json_member(json, "steps", (int64_t)diff->steps[side].steps);
 		ops_json_member_number(json, "mean", diff->steps[side].mean_ns / 1000);
 		ops_json_member_number(json, "median", diff->steps[side].median_ns / 1000);
 		ops_json_member_number(json, "deviation", diff->steps[side].deviation_ns / 1000);
@@ -194,10 +178,8 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 	view_diff_json_write_categories(json, diff);
 	ops_json_member_number(json, "change_ratio", diff->verdict.change_ratio);
 	ops_json_member_number(json, "noise_ratio", diff->verdict.noise_ratio);
-	ops_json_key(json, "regression");
-	ops_json_bool(json, diff->verdict.regression);
-	ops_json_key(json, "undecided");
-	ops_json_bool(json, diff->verdict.undecided);
+	ops_json_member_bool(json, "regression", diff->verdict.regression);
+	ops_json_member_bool(json, "undecided", diff->verdict.undecided);
 	ops_json_close(json, '}');
 }
 
@@ -207,15 +189,12 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 
 	ops_json_open(&json, '{');
 	view_diff_json_write_steps(&json, diff);
-	ops_json_key(&json, "nodes");
-	ops_json_integer(&json, (int64_t)diff->nodes);
-	ops_json_key(&json, "root");
-	ops_json_open(&json, '{');
+	ops_json_member(&json, "nodes", (int64_t)diff->nodes);
+	ops_json_member_open(&json, "root", '{');
 	write_side(&json, "left", &diff->root.sides[0]);
 	write_side(&json, "right", &diff->root.sides[1]);
 	ops_json_close(&json, '}');
-	ops_json_key(&json, "children");
-	ops_json_open(&json, '[');
+	ops_json_member_open(&json, "children", '[');
 	for (size_t i = 0; i < diff->pairs.count; i++) {
 		char path[32];
 
@@ -224,8 +203,7 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_member_text(&json, "path", path);
 		write_side(&json, "left", &diff->pairs.items[i].sides[0]);
 		write_side(&json, "right", &diff->pairs.items[i].sides[1]);
-		ops_json_key(&json, "children");
-		ops_json_integer(&json, (int64_t)diff->pairs.items[i].children);
+		ops_json_member(&json, "children", (int64_t)diff->pairs.items[i].children);
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');

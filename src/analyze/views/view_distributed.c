@@ -223,8 +223,7 @@ static void view_distributed_write_gpu(struct ops_json_writer *json, const struc
 	ops_json_key(json, "Memory");
 	snprintf(text, sizeof(text), "%.2f GB", (double)device->memory_bytes / GIB);
 	ops_json_text(json, text, strlen(text));
-	ops_json_key(json, "Memory Raw");
-	ops_json_integer(json, device->memory_bytes);
+	ops_json_member(json, "Memory Raw", device->memory_bytes);
 	ops_json_key(json, "Compute Capability");
 	snprintf(text, sizeof(text), "%lld.%lld", (long long)device->major, (long long)device->minor);
 	ops_json_text(json, text, strlen(text));
@@ -340,10 +339,8 @@ static void write_step_overlap(struct ops_json_writer *json, const struct view_w
 
 static void write_wait(struct ops_json_writer *json, int64_t transfer_ns, int64_t synchronizing_ns)
 {
-	ops_json_key(json, "data_transfer");
-	ops_json_us(json, transfer_ns);
-	ops_json_key(json, "synchronizing");
-	ops_json_us(json, synchronizing_ns);
+	ops_json_member_us(json, "data_transfer", transfer_ns);
+	ops_json_member_us(json, "synchronizing", synchronizing_ns);
 }
 
 static void write_step_wait(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
@@ -394,10 +391,8 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 {
 	const struct view_names *steps = &run->workers[0]->steps;
 
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
-	ops_json_key(json, "all");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
+	ops_json_member_open(json, "all", '{');
 	for (size_t w = 0; w < run->count; w++) {
 		write_worker_key(run, w, json);
 		ops_json_open(json, '{');
@@ -439,8 +434,7 @@ static int view_distributed_compare_names(const void *a, const void *b, void *co
 
 static void view_distributed_write_average(struct ops_json_writer *json, const char *key, int64_t value, size_t count)
 {
-	ops_json_key(json, key);
-	ops_json_integer(json, (int64_t)rint((double)value / (double)count));
+	ops_json_member(json, key, (int64_t)rint((double)value / (double)count));
 }
 
 /* Of the `count` collectives of one name. */
@@ -459,16 +453,12 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
 			bytes = INT64_MAX;
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", (struct ops_string){name->bytes, name->size});
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)count);
-	ops_json_key(json, "total_bytes");
-	ops_json_integer(json, bytes);
+	ops_json_member(json, "calls", (int64_t)count);
+	ops_json_member(json, "total_bytes", bytes);
 	view_distributed_write_average(json, "avg_bytes", bytes, count);
-	ops_json_key(json, "total_latency");
-	ops_json_us(json, latency_ns);
+	ops_json_member_us(json, "total_latency", latency_ns);
 	view_distributed_write_average(json, "avg_latency", latency_ns, count * 1000);
-	ops_json_key(json, "data_transfer");
-	ops_json_us(json, transfer_ns);
+	ops_json_member_us(json, "data_transfer", transfer_ns);
 	view_distributed_write_average(json, "avg_data_transfer", transfer_ns, count * 1000);
 	ops_json_close(json, '}');
 	return true;
@@ -476,8 +466,7 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
 
 static bool write_operations(const struct run *run, struct ops_json_writer *json)
 {
-	ops_json_key(json, "ops");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "ops", '{');
 	for (size_t w = 0; w < run->count; w++) {
 		struct view_worker *worker = run->workers[w];
 		size_t count = worker->views.collectives.count;
@@ -503,8 +492,7 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 static bool view_distributed_write_run(const struct run *run, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
-	ops_json_key(json, "workers");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "workers", '[');
 	for (size_t w = 0; w < run->count; w++) {
 		struct ops_string name = view_names_at(&run->names, w);
 
@@ -516,8 +504,7 @@ static bool view_distributed_write_run(const struct run *run, struct ops_json_wr
 		ops_json_integer(json, run->workers[0]->span);
 	else
 		ops_json_null(json);
-	ops_json_key(json, "shown");
-	ops_json_bool(json, run->shown);
+	ops_json_member_bool(json, "shown", run->shown);
 	if (!view_distributed_write_devices(run, json))
 		return false;
 	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);

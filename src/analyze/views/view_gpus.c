@@ -248,16 +248,12 @@ static void write_timeline(const struct gpu *gpu, struct ops_interval range, str
 	while (length_ns / BUCKETS_MAX > width_ns || (length_ns / BUCKETS_MAX == width_ns && length_ns % BUCKETS_MAX))
 		width_ns *= 10;
 	count = length_ns / width_ns;
-	ops_json_key(json, "utilization_timeline");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "utilization_timeline", '{');
 	ops_json_key(json, "bucket");
 	write_width(json, width_ns / 1000);
-	ops_json_key(json, "start");
-	ops_json_us(json, ops_difference(range.start_ns, gpu->views->base_ns));
-	ops_json_key(json, "end");
-	ops_json_us(json, ops_difference(range.end_ns, gpu->views->base_ns));
-	ops_json_key(json, "values");
-	ops_json_open(json, '[');
+	ops_json_member_us(json, "start", ops_difference(range.start_ns, gpu->views->base_ns));
+	ops_json_member_us(json, "end", ops_difference(range.end_ns, gpu->views->base_ns));
+	ops_json_member_open(json, "values", '[');
 	for (int64_t i = 0; i < count; i++) {
 		int64_t start_ns = range.start_ns + i * width_ns;
 		int64_t end_ns = i + 1 < count ? start_ns + width_ns : range.end_ns;
@@ -274,21 +270,17 @@ static bool view_gpus_write_gpu(struct gpu *gpu, struct ops_interval range, stru
 	if (!view_gpus_measure(gpu))
 		return false;
 	ops_json_open(json, '{');
-	ops_json_key(json, "id");
-	ops_json_integer(json, gpu->id);
+	ops_json_member(json, "id", gpu->id);
 	ops_json_member_number(json, "utilization_ratio", gpu->figures.utilization_ratio);
 	ops_json_member_number(json, "est_sm_efficiency_ratio", gpu->figures.sm_efficiency_ratio);
 	ops_json_member_number(json, "est_achieved_occupancy_pct", gpu->figures.occupancy_pct);
 	ops_json_member_number(json, "sm_efficiency_ratio", gpu->figures.own_sm_efficiency_ratio);
 	ops_json_member_number(json, "occupancy_pct", gpu->figures.own_occupancy_pct);
 	ops_json_member_number(json, "tensor_core_time_ratio", gpu->figures.tensor_core_time_ratio);
-	ops_json_key(json, "kernels_with_blocks_per_sm");
-	ops_json_integer(json, (int64_t)gpu->with_blocks);
-	ops_json_key(json, "kernels_with_occupancy");
-	ops_json_integer(json, (int64_t)gpu->with_occupancy);
+	ops_json_member(json, "kernels_with_blocks_per_sm", (int64_t)gpu->with_blocks);
+	ops_json_member(json, "kernels_with_occupancy", (int64_t)gpu->with_occupancy);
 	write_timeline(gpu, range, json);
-	ops_json_key(json, "sm_efficiency_ranges");
-	ops_json_integer(json, (int64_t)gpu->stretches);
+	ops_json_member(json, "sm_efficiency_ranges", (int64_t)gpu->stretches);
 	ops_json_close(json, '}');
 	return true;
 }
@@ -298,8 +290,7 @@ bool view_write_gpus(const struct ops_views *views, struct ops_json_writer *json
 	struct ops_interval range = range_of(views);
 	bool done = true;
 
-	ops_json_key(json, "gpus");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "gpus", '[');
 	for (size_t i = 0; done && i < views->gpus.count; i++) {
 		struct gpu gpu = gpu_of(views, i, false);
 

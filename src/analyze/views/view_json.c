@@ -150,8 +150,7 @@ enum ops_code ops_run_json(const struct ops_trace_source *source, const struct o
 
 	ops_json_open(&json, '{');
 	if (count != 1) {
-		ops_json_key(&json, "traces");
-		ops_json_open(&json, '[');
+		ops_json_member_open(&json, "traces", '[');
 	}
 	code = add_workers(&run, source, ranks, count, &json);
 	if (count != 1)

@@ -165,8 +165,7 @@ static void write_properties(const struct table *table, struct ops_json_writer *
 	ops_json_member_string(json, "block", block);
 	ops_json_member_or_null(json, "registers_per_thread", kernel->registers);
 	ops_json_member_or_null(json, "shared_memory", kernel->shared_memory);
-	ops_json_key(json, "op_tc_eligible");
-	ops_json_bool(json, row->eligible);
+	ops_json_member_bool(json, "op_tc_eligible", row->eligible);
 }
 
 static void view_kernels_write_row(const struct table *table, struct ops_json_writer *json, const struct row *row)
@@ -184,17 +183,12 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 	ops_buffer_release(&shortened);
 	if (table->by_operator)
 		write_properties(table, json, row);
-	ops_json_key(json, "tensor_cores");
-	ops_json_bool(json, views->names[row->name] & VIEW_NAME_TENSOR_CORES);
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)row->calls);
-	ops_json_key(json, "total");
-	ops_json_us(json, row->total_ns);
+	ops_json_member_bool(json, "tensor_cores", views->names[row->name] & VIEW_NAME_TENSOR_CORES);
+	ops_json_member(json, "calls", (int64_t)row->calls);
+	ops_json_member_us(json, "total", row->total_ns);
 	ops_json_member_number(json, "mean", total_ns / (double)row->calls / 1000);
-	ops_json_key(json, "max");
-	ops_json_us(json, row->max_ns);
-	ops_json_key(json, "min");
-	ops_json_us(json, row->min_ns);
+	ops_json_member_us(json, "max", row->max_ns);
+	ops_json_member_us(json, "min", row->min_ns);
 	ops_json_member_number(json, "mean_blocks_per_sm",
 	                       !table->has_blocks ? (double)NAN
 	                       : total_ns > 0     ? row->blocks / total_ns
@@ -208,8 +202,7 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 
 static void view_kernels_write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < table->rows.count && i < most; i++)
 		view_kernels_write_row(table, json, &table->rows.items[i]);
 	ops_json_close(json, ']');
@@ -225,13 +218,10 @@ static void view_kernels_write_table(const struct table *table, struct ops_json_
 		view_add(&total_ns, table->rows.items[i].total_ns);
 	}
 	ops_json_open(json, '{');
-	ops_json_key(json, "distinct");
-	ops_json_integer(json, (int64_t)table->rows.count);
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)calls);
+	ops_json_member(json, "distinct", (int64_t)table->rows.count);
+	ops_json_member(json, "calls", (int64_t)calls);
 	if (!table->by_operator) {
-		ops_json_key(json, "total");
-		ops_json_us(json, total_ns);
+		ops_json_member_us(json, "total", total_ns);
 	}
 	view_kernels_write_rows(table, "rows", table->by_operator ? ROWS_MAX : SIZE_MAX, json);
 	if (table->by_operator)

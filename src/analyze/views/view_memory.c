@@ -390,8 +390,7 @@ static void view_memory_write_rows(const struct device *device, struct ops_json_
 		ops_json_open(json, '{');
 		ops_json_member_string(json, "name", name);
 		for (size_t m = 0; m < sizeof(members) / sizeof(members[0]); m++) {
-			ops_json_key(json, members[m].key);
-			ops_json_integer(json, members[m].value);
+			ops_json_member(json, members[m].key, members[m].value);
 		}
 		ops_json_close(json, '}');
 	}
@@ -423,8 +422,7 @@ static void write_outside(const struct device *device, struct ops_json_writer *j
 static void write_point(const struct device *device, struct ops_json_writer *json, const char *key,
                         const struct ops_memory_record *record)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	ops_json_us(json, record->time_ns - device->views->first_ns);
 	ops_json_integer(json, (int64_t)record->total_allocated);
 	ops_json_integer(json, (int64_t)record->total_reserved);
@@ -435,14 +433,11 @@ static void view_memory_write_curve(const struct device *device, struct ops_json
 {
 	write_device_key(device, json);
 	ops_json_open(json, '{');
-	ops_json_key(json, "points");
-	ops_json_integer(json, (int64_t)device->points);
+	ops_json_member(json, "points", (int64_t)device->points);
 	write_point(device, json, "first", device->first);
 	write_point(device, json, "last", device->last);
-	ops_json_key(json, "max_allocated");
-	ops_json_integer(json, (int64_t)device->allocated_max);
-	ops_json_key(json, "max_reserved");
-	ops_json_integer(json, (int64_t)device->reserved_max);
+	ops_json_member(json, "max_allocated", (int64_t)device->allocated_max);
+	ops_json_member(json, "max_reserved", (int64_t)device->reserved_max);
 	ops_json_close(json, '}');
 }
 
@@ -498,23 +493,17 @@ static void view_memory_write_events(const struct device *device, struct ops_jso
 	}
 	write_device_key(device, json);
 	ops_json_open(json, '{');
-	ops_json_key(json, "rows");
-	ops_json_integer(json, (int64_t)device->events.count);
-	ops_json_key(json, "paired");
-	ops_json_integer(json, (int64_t)(device->events.count - allocated - freed));
-	ops_json_key(json, "alloc_only");
-	ops_json_integer(json, (int64_t)allocated);
-	ops_json_key(json, "free_only");
-	ops_json_integer(json, (int64_t)freed);
-	ops_json_key(json, "largest");
-	ops_json_open(json, '[');
+	ops_json_member(json, "rows", (int64_t)device->events.count);
+	ops_json_member(json, "paired", (int64_t)(device->events.count - allocated - freed));
+	ops_json_member(json, "alloc_only", (int64_t)allocated);
+	ops_json_member(json, "free_only", (int64_t)freed);
+	ops_json_member_open(json, "largest", '[');
 	for (size_t i = 0; i < device->events.count && i < LARGEST; i++) {
 		const struct event *event = &device->events.items[i];
 
 		ops_json_open(json, '{');
 		write_owner(device, json, event->node);
-		ops_json_key(json, "size");
-		ops_json_integer(json, event->size);
+		ops_json_member(json, "size", event->size);
 		view_memory_write_time(json, "alloc_ts", event->allocated_ns, origin_ns);
 		view_memory_write_time(json, "free_ts", event->freed_ns, origin_ns);
 		view_memory_write_time(json, "duration", event->freed_ns, event->allocated_ns);
@@ -538,17 +527,14 @@ static void write_stats(const struct memory *memory, struct ops_json_writer *jso
 	for (size_t i = memory->devices.count; i-- > 0;)
 		if (memory->devices.items[i].key != CPU_KEY && memory->devices.items[i].rows.count)
 			key = memory->devices.items[i].key;
-	ops_json_key(json, "stats");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "stats", '{');
 	write_default(json, key);
-	ops_json_key(json, "rows");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "rows", '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].rows.count)
 			view_memory_write_rows(&memory->devices.items[i], json);
 	ops_json_close(json, '}');
-	ops_json_key(json, "outside_operators");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "outside_operators", '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].outside.count)
 			write_outside(&memory->devices.items[i], json);
@@ -573,8 +559,7 @@ static void write_peak_bytes(const struct device *device, struct ops_json_writer
 static void write_curves(const struct memory *memory, struct ops_json_writer *json, const char *key,
                          void (*write)(const struct device *device, struct ops_json_writer *json))
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].points)
 			write(&memory->devices.items[i], json);
@@ -589,19 +574,16 @@ static void view_memory_write_all(const struct memory *memory, struct ops_json_w
 		if (memory->devices.items[i].key != CPU_KEY && memory->devices.items[i].points)
 			key = memory->devices.items[i].key;
 	ops_json_open(json, '{');
-	ops_json_key(json, "records");
-	ops_json_integer(json, (int64_t)memory->records);
+	ops_json_member(json, "records", (int64_t)memory->records);
 	write_curves(memory, json, "peaks", write_peak_bytes);
 	write_stats(memory, json);
-	ops_json_key(json, "curve");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "curve", '{');
 	write_default(json, key);
 	write_curves(memory, json, "devices", view_memory_write_curve);
 	write_curves(memory, json, "display_points", write_display_points);
 	write_curves(memory, json, "peak_text", view_memory_write_peak);
 	ops_json_close(json, '}');
-	ops_json_key(json, "events");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "events", '{');
 	for (size_t i = 0; i < memory->devices.count; i++)
 		if (memory->devices.items[i].events.count)
 			view_memory_write_events(&memory->devices.items[i], json);

@@ -374,21 +374,14 @@ static void view_modules_write_figures(const struct modules *modules, struct ops
 	int64_t total_ns = figures->device_total_ns > 0 ? figures->device_total_ns : figures->host_total_ns;
 
 	ops_json_member_string(json, "name", module->name);
-	ops_json_key(json, "module_id");
-	ops_json_integer(json, module->number);
-	ops_json_key(json, "occurrences");
-	ops_json_integer(json, (int64_t)figures->occurrences);
-	ops_json_key(json, "operators");
-	ops_json_integer(json, (int64_t)figures->operators);
-	ops_json_key(json, "host_total");
-	ops_json_us(json, figures->host_total_ns);
-	ops_json_key(json, "host_self");
-	ops_json_us(json, figures->host_self_ns);
+	ops_json_member(json, "module_id", module->number);
+	ops_json_member(json, "occurrences", (int64_t)figures->occurrences);
+	ops_json_member(json, "operators", (int64_t)figures->operators);
+	ops_json_member_us(json, "host_total", figures->host_total_ns);
+	ops_json_member_us(json, "host_self", figures->host_self_ns);
 	ops_json_member_us(json, "host_self_with_operators", figures->host_with_operators_ns);
-	ops_json_key(json, "device_total");
-	ops_json_us(json, figures->device_total_ns);
-	ops_json_key(json, "device_self");
-	ops_json_us(json, figures->device_self_ns);
+	ops_json_member_us(json, "device_total", figures->device_total_ns);
+	ops_json_member_us(json, "device_self", figures->device_self_ns);
 	ops_json_member_us(json, "backward_host_total", figures->backward_host_ns);
 	ops_json_member_us(json, "backward_device_total", figures->backward_device_ns);
 	ops_json_member_number(json, "avg_duration",
@@ -410,8 +403,7 @@ static bool write_module(const struct modules *modules, struct ops_json_writer *
 		*pushed = at;
 		ops_json_open(json, '{');
 		view_modules_write_figures(modules, json, &modules->items.items[at]);
-		ops_json_key(json, "children");
-		ops_json_open(json, '[');
+		ops_json_member_open(json, "children", '[');
 		at = modules->items.items[at].first;
 		while (at == OPS_NONE && path.count) {
 			ops_json_close(json, ']');

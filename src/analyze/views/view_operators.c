@@ -235,22 +235,14 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 
 		ops_json_member_string(json, "input_shape", shapes);
 	}
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)row->calls);
-	ops_json_key(json, "host_total");
-	ops_json_us(json, row->host_total_ns);
-	ops_json_key(json, "host_self");
-	ops_json_us(json, row->host_self_ns);
-	ops_json_key(json, "host_min");
-	ops_json_us(json, row->host_min_ns);
-	ops_json_key(json, "host_max");
-	ops_json_us(json, row->host_max_ns);
-	ops_json_key(json, "device_total");
-	ops_json_us(json, row->device_total_ns);
-	ops_json_key(json, "device_self");
-	ops_json_us(json, row->device_self_ns);
-	ops_json_key(json, "tc_eligible");
-	ops_json_bool(json, row->eligible);
+	ops_json_member(json, "calls", (int64_t)row->calls);
+	ops_json_member_us(json, "host_total", row->host_total_ns);
+	ops_json_member_us(json, "host_self", row->host_self_ns);
+	ops_json_member_us(json, "host_min", row->host_min_ns);
+	ops_json_member_us(json, "host_max", row->host_max_ns);
+	ops_json_member_us(json, "device_total", row->device_total_ns);
+	ops_json_member_us(json, "device_self", row->device_self_ns);
+	ops_json_member_bool(json, "tc_eligible", row->eligible);
 	ops_json_member_number(json, "tc_self_pct", view_operators_percent(row->tensor_self_ns, row->device_self_ns));
 	ops_json_member_number(json, "tc_total_pct", view_operators_percent(row->tensor_total_ns, row->device_total_ns));
 	ops_json_member(json, "self_cpu_memory_bytes", row->cpu_memory);
@@ -261,8 +253,7 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 
 static void view_operators_write_rows(const struct table *table, const char *key, size_t most, struct ops_json_writer *json)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '[');
+	ops_json_member_open(json, key, '[');
 	for (size_t i = 0; i < table->rows.count && i < most; i++)
 		view_operators_write_row(table, json, &table->rows.items[i]);
 	ops_json_close(json, ']');
@@ -278,29 +269,22 @@ static void view_operators_write_by_name(const struct table *table, struct ops_j
 		view_add(&all.host_self_ns, table->rows.items[i].host_self_ns);
 		view_add(&all.device_self_ns, table->rows.items[i].device_self_ns);
 	}
-	ops_json_key(json, "operators");
-	ops_json_open(json, '{');
-	ops_json_key(json, "distinct");
-	ops_json_integer(json, (int64_t)table->rows.count);
-	ops_json_key(json, "calls");
-	ops_json_integer(json, (int64_t)all.calls);
+	ops_json_member_open(json, "operators", '{');
+	ops_json_member(json, "distinct", (int64_t)table->rows.count);
+	ops_json_member(json, "calls", (int64_t)all.calls);
 	ops_json_key(json, "sort");
 	ops_json_text(json, views->has_kernels || views->has_copies ? "device_self" : "host_self",
 	              views->has_kernels || views->has_copies ? 11 : 9);
-	ops_json_key(json, "sum_host_self");
-	ops_json_us(json, all.host_self_ns);
-	ops_json_key(json, "sum_device_self");
-	ops_json_us(json, all.device_self_ns);
+	ops_json_member_us(json, "sum_host_self", all.host_self_ns);
+	ops_json_member_us(json, "sum_device_self", all.device_self_ns);
 	view_operators_write_rows(table, "rows", SIZE_MAX, json);
 	ops_json_close(json, '}');
 }
 
 static void write_by_shapes(const struct table *table, struct ops_json_writer *json)
 {
-	ops_json_key(json, "operators_by_input_shape");
-	ops_json_open(json, '{');
-	ops_json_key(json, "distinct");
-	ops_json_integer(json, (int64_t)table->rows.count);
+	ops_json_member_open(json, "operators_by_input_shape", '{');
+	ops_json_member(json, "distinct", (int64_t)table->rows.count);
 	view_operators_write_rows(table, "rows", ROWS_MAX, json);
 	view_operators_write_rows(table, "top", TOP_SHAPES, json);
 	ops_json_close(json, '}');

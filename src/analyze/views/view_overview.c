@@ -11,8 +11,7 @@
 
 static void write_flag(struct ops_json_writer *json, const char *key, bool value)
 {
-	ops_json_key(json, key);
-	ops_json_bool(json, value);
+	ops_json_member_bool(json, key, value);
 }
 
 static void write_word(struct ops_json_writer *json, const char *word)
@@ -22,14 +21,12 @@ static void write_word(struct ops_json_writer *json, const char *word)
 
 static void write_flags(const struct ops_views *views, struct ops_json_writer *json)
 {
-	ops_json_key(json, "flags");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "flags", '{');
 	write_flag(json, "has_runtime", views->has_launches);
 	write_flag(json, "has_kernel", views->has_kernels);
 	write_flag(json, "has_memcpy_or_memset", views->has_copies);
 	write_flag(json, "has_communication", views->has_collectives);
-	ops_json_key(json, "comm_libs");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "comm_libs", '[');
 	if (views->has_gloo)
 		write_word(json, "Gloo");
 	if (views->has_nccl)
@@ -37,8 +34,7 @@ static void write_flags(const struct ops_views *views, struct ops_json_writer *j
 	ops_json_close(json, ']');
 	write_flag(json, "uses_dp", views->has_dp);
 	write_flag(json, "uses_ddp", views->has_ddp);
-	ops_json_key(json, "used_devices");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "used_devices", '[');
 	for (size_t i = 0; i < views->used.count; i++)
 		ops_json_integer(json, views->used.items[i]);
 	ops_json_close(json, ']');
@@ -51,8 +47,7 @@ static void view_overview_write_names(const struct ops_views *views, struct ops_
 	size_t records;
 
 	ops_trace_memory(views->trace, &records);
-	ops_json_key(json, "views");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "views", '[');
 	write_word(json, "Overview");
 	write_word(json, "Operator");
 	if (views->has_kernels)
@@ -67,8 +62,7 @@ static void view_overview_write_names(const struct ops_views *views, struct ops_
 
 static void view_overview_write_devices(const struct ops_views *views, struct ops_json_writer *json)
 {
-	ops_json_key(json, "devices");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "devices", '[');
 	for (size_t i = 0; i < views->devices.count; i++) {
 		const struct view_device *device = &views->devices.items[i];
 		char capability[48];
@@ -127,13 +121,10 @@ bool view_write_overview(const struct ops_views *views, struct ops_json_writer *
 	size_t records;
 
 	ops_trace_memory(views->trace, &records);
-	ops_json_key(json, "trace_events");
-	ops_json_integer(json, (int64_t)(info->file_events ? info->file_events - stray_marks(views)
-	                                              : views->events->count + records));
-	ops_json_key(json, "parsed_events");
-	ops_json_integer(json, (int64_t)views->parsed);
-	ops_json_key(json, "lost_events");
-	ops_json_integer(json, (int64_t)info->lost);
+	ops_json_member(json, "trace_events",
+	                (int64_t)(info->file_events ? info->file_events - stray_marks(views) : views->events->count + records));
+	ops_json_member(json, "parsed_events", (int64_t)views->parsed);
+	ops_json_member(json, "lost_events", (int64_t)info->lost);
 	ops_json_key(json, "profiler_start_ts");
 	if (views->parsed)
 		ops_json_us(json, ops_difference(views->first_ns, views->base_ns));

@@ -91,11 +91,9 @@ void view_phases_release(struct view_step_phases *phases)
 static void view_phases_write_averages(struct ops_json_writer *json, const char *key, const double ns[OPS_PHASE_COUNT],
                                        double total_ns)
 {
-	ops_json_key(json, key);
-	ops_json_open(json, '{');
+	ops_json_member_open(json, key, '{');
 	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
-		ops_json_key(json, ops_phase_name((enum ops_phase)phase));
-		ops_json_number(json, ns[phase] / 1000);
+		ops_json_member_number(json, ops_phase_name((enum ops_phase)phase), ns[phase] / 1000);
 	}
 	if (total_ns >= 0) {
 		ops_json_member_number(json, "total", total_ns / 1000);
@@ -111,8 +109,7 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 		return;
 	}
 	ops_json_open(json, '{');
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
@@ -125,11 +122,10 @@ void view_phases_write(const struct ops_views *views, const struct view_step_pha
 	}
 	ops_json_close(json, ']');
 	view_phases_write_averages(json, "average", phases->host_ns, phases->total_ns);
-	ops_json_key(json, "average_pct");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "average_pct", '{');
 	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++) {
-		ops_json_key(json, ops_phase_name((enum ops_phase)phase));
-		ops_json_number(json, phases->total_ns > 0 ? rint(10000 * phases->host_ns[phase] / phases->total_ns) / 100 : (double)NAN);
+		ops_json_member_number(json, ops_phase_name((enum ops_phase)phase),
+		                       phases->total_ns > 0 ? rint(10000 * phases->host_ns[phase] / phases->total_ns) / 100 : (double)NAN);
 	}
 	ops_json_close(json, '}');
 	view_phases_write_averages(json, "average_operators", phases->operators_ns, -1);

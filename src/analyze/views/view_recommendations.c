@@ -145,8 +145,7 @@ static void view_recommendations_write_id(struct ops_json_writer *json, const ch
 static void write_gpus(struct ops_json_writer *json, const struct recommendations *found)
 {
 	view_recommendations_begin(json, "LOW_GPU_UTILIZATION");
-	ops_json_key(json, "gpus");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "gpus", '[');
 	for (size_t i = 0; i < found->idle_gpus.count; i++)
 		ops_json_integer(json, found->idle_gpus.items[i]);
 	ops_json_close(json, ']');
@@ -158,8 +157,7 @@ static void view_recommendations_write_memory(struct ops_json_writer *json, cons
 	view_recommendations_begin(json, "GPU_MEMORY_NEAR_LIMIT");
 	view_recommendations_write_number(json, "percent", found->memory_pct, 10);
 	view_recommendations_write_number(json, "capacity_gb", found->memory_gib, 10);
-	ops_json_key(json, "gpu");
-	ops_json_integer(json, found->memory_device);
+	ops_json_member(json, "gpu", found->memory_device);
 	ops_json_close(json, '}');
 }
 
@@ -168,8 +166,7 @@ bool view_write_recommendations(const struct ops_views *views, struct ops_json_w
 	struct recommendations found;
 	bool done = view_recommendations_judge(views, &found);
 
-	ops_json_key(json, "recommendations");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "recommendations", '[');
 	write_percent(json, "DATALOADER_BOUND", found.loader_pct, 10);
 	if (found.prefer_ddp)
 		view_recommendations_write_id(json, "PREFER_DDP_OVER_DP");

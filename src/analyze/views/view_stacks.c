@@ -100,12 +100,9 @@ static int view_stacks_compare(const void *a, const void *b)
 static void write(const struct stacks *stacks, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
-	ops_json_key(json, "operators_with_stacks");
-	ops_json_integer(json, (int64_t)stacks->list.count);
-	ops_json_key(json, "distinct_stacks");
-	ops_json_integer(json, (int64_t)stacks->pairs.count);
-	ops_json_key(json, "per_operator");
-	ops_json_open(json, '{');
+	ops_json_member(json, "operators_with_stacks", (int64_t)stacks->list.count);
+	ops_json_member(json, "distinct_stacks", (int64_t)stacks->pairs.count);
+	ops_json_member_open(json, "per_operator", '{');
 	for (size_t i = 0; i < stacks->list.count; i++) {
 		ops_json_key_of(json, stacks->list.items[i].text.bytes, stacks->list.items[i].text.size);
 		ops_json_integer(json, (int64_t)stacks->list.items[i].stacks);

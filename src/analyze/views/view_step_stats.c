@@ -366,8 +366,7 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 	ops_json_member_string(json, "name", step->name);
 	ops_json_member_number(json, "total", step_length_ns(step) / 1000);
 	ops_json_member_number(json, "over_median", outlier->over_ns / 1000);
-	ops_json_key(json, "causes");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "causes", '[');
 	for (size_t i = 0; i < outlier->cause_count; i++) {
 		const struct view_cause *cause = &outlier->causes[i];
 		double unit = cause->is_count ? 1 : 1000;
@@ -375,15 +374,13 @@ static void write_outlier(const struct ops_views *views, const struct view_outli
 		ops_json_open(json, '{');
 		ops_json_member_text(json, "what", cause->name);
 		ops_json_member_text(json, "title", cause->title);
-		ops_json_key(json, "is_count");
-		ops_json_bool(json, cause->is_count);
+		ops_json_member_bool(json, "is_count", cause->is_count);
 		ops_json_member_number(json, "value", cause->value / unit);
 		ops_json_member_number(json, "typical", cause->typical / unit);
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
-	ops_json_key(json, "events");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "events", '[');
 	for (size_t i = 0; i < outlier->excess_count; i++) {
 		const struct view_excess *excess = &outlier->excesses[i];
 		struct ops_string name = ops_trace_string(views->trace, excess->name);
@@ -410,10 +407,8 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 	ops_json_open(json, '{');
 	ops_json_member_number(json, "ratio", stats->waited_ratio);
 	ops_json_member_number(json, "average", stats->waited_average_ns / 1000);
-	ops_json_key(json, "much");
-	ops_json_bool(json, stats->waited_ratio > VIEW_WAITED_MUCH);
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member_bool(json, "much", stats->waited_ratio > VIEW_WAITED_MUCH);
+	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
 		if (stats->waits[i].number < 0)
 			ops_json_null(json);
@@ -430,10 +425,8 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 
 	ops_json_member_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
 	ops_json_member_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
-	ops_json_key(json, "outlier_count");
-	ops_json_integer(json, (int64_t)stats->outliers_in_all);
-	ops_json_key(json, "outliers");
-	ops_json_open(json, '[');
+	ops_json_member(json, "outlier_count", (int64_t)stats->outliers_in_all);
+	ops_json_member_open(json, "outliers", '[');
 	for (size_t i = 0; i < stats->outlier_count; i++)
 		write_outlier(views, &stats->outliers[i], json);
 	ops_json_close(json, ']');

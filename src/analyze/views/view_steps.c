@@ -457,8 +457,7 @@ double view_step_shown_average_ns(const struct ops_views *views, enum view_categ
 static void view_steps_write_rows(const struct ops_views *views, step_time *time, bool with_labels,
                                   struct ops_json_writer *json)
 {
-	ops_json_key(json, "rows");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "rows", '[');
 	for (size_t i = 0; i < views->steps.count; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
@@ -486,8 +485,7 @@ static void view_steps_write_averages(const struct ops_views *views, step_time *
 {
 	double total_ns = average_ns(views, time, VIEW_TIME_COUNT);
 
-	ops_json_key(json, "average");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "average", '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++)
 		view_steps_write_average(views, names[c], time, (enum view_category)c, json);
 	if (with_labels) {
@@ -495,8 +493,7 @@ static void view_steps_write_averages(const struct ops_views *views, step_time *
 		view_steps_write_average(views, "communication_calls", call_ns, VIEW_TIME_COUNT, json);
 	}
 	ops_json_close(json, '}');
-	ops_json_key(json, "average_pct");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "average_pct", '{');
 	for (int c = 0; c <= VIEW_TIME_COUNT; c++) {
 		double part_ns = average_ns(views, time, (enum view_category)c);
 
@@ -513,20 +510,16 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
 	const char *source = ops_steps_source_name(views->host_steps->source);
 
-	ops_json_key(json, "steps");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "steps", '{');
 	ops_json_key(json, "from"); /* without steps the trace is one, "0" */
 	ops_json_text(json, source, strlen(source));
-	ops_json_key(json, "names");
-	ops_json_open(json, '[');
+	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < views->steps.count; i++)
 		ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size);
 	ops_json_close(json, ']');
 	view_steps_write_rows(views, view_steps_step_ns, true, json);
-	ops_json_key(json, "left_out");
-	ops_json_integer(json, (int64_t)views->left_out);
-	ops_json_key(json, "left_out_names");
-	ops_json_open(json, '[');
+	ops_json_member(json, "left_out", (int64_t)views->left_out);
+	ops_json_member_open(json, "left_out_names", '[');
 	for (size_t i = 0; i < views->left_out; i++) /* they follow those that count */
 		ops_json_text(json, views->steps.items[views->steps.count + i].name.bytes,
 		              views->steps.items[views->steps.count + i].name.size);

@@ -151,8 +151,7 @@ double view_tensor_cores_eligible(const struct ops_views *views)
 
 bool view_write_tensor_cores(const struct ops_views *views, struct ops_json_writer *json)
 {
-	ops_json_key(json, "tensor_cores");
-	ops_json_open(json, '{');
+	ops_json_member_open(json, "tensor_cores", '{');
 	ops_json_member_number(json, "used_ratio", view_tensor_cores_used(views));
 	ops_json_member_number(json, "eligible_ops_kernel_ratio", view_tensor_cores_eligible(views));
 	ops_json_close(json, '}');
