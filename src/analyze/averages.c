@@ -252,10 +252,9 @@ static bool grouping_init(struct grouping *g)
 
 	g->string_count = ops_trace_string_count(g->adder.trace);
 	slots = (g->string_count + 1) * SLOTS_A_NAME;
-	g->number_of_slot = ops_realloc_array(NULL, slots, sizeof(*g->number_of_slot));
+	g->number_of_slot = ops_alloc_none(slots);
 	if (!g->number_of_slot)
 		return false;
-	memset(g->number_of_slot, 0xff, slots * sizeof(*g->number_of_slot));
 	memset(g->step_number, 0xff, sizeof(g->step_number));
 	if (g->adder.costs->with_flops && !(g->adder.formulas = ops_flops_formulas(g->adder.trace)))
 		return false;

@@ -85,12 +85,10 @@ static uint32_t *place_rows(struct ops_frames *frames, const struct ops_flame_ch
 	p.forward = choices->backward_as_run ? NULL : ops_forward_rows(frames->trace);
 	p.into = wrappers ? wrappers->into : NULL;
 	p.chains = ops_alloc_zeroed(count + 1, sizeof(*p.chains));
-	p.labels = ops_realloc_array(NULL, strings + 1, sizeof(*p.labels));
+	p.labels = ops_alloc_none(strings + 1);
 	p.framed = ops_alloc_zeroed(count / 8 + 1, 1);
 	ok = (p.forward || choices->backward_as_run) && (wrappers || choices->keep_wrappers) && p.chains && p.labels &&
 	     p.framed;
-	if (ok)
-		memset(p.labels, 0xff, (strings + 1) * sizeof(*p.labels));
 	for (size_t row = 0; ok && row < count; row++)
 		if (ops_event_visible(p.events, row))
 			ok = flame_place_row(&p, (uint32_t)row);
@@ -160,11 +158,8 @@ static int64_t flame_value_of(const struct summing *s, const struct ops_average 
 static bool grow_sums(struct ops_flame *flame)
 {
 	while (flame->self_ns.count < flame->frames.frames.count) {
-		int64_t *sum = OPS_ARRAY_PUSH(&flame->self_ns);
-
-		if (!sum)
+		if (!OPS_ARRAY_APPEND(&flame->self_ns, 0))
 			return false;
-		*sum = 0;
 	}
 	return true;
 }

@@ -88,12 +88,10 @@ static bool flame_diff_grow(struct ops_flame *diff)
 static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_flame *flame)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
-	uint32_t *mapped = ops_realloc_array(NULL, names + 1, sizeof(*mapped));
+	uint32_t *mapped = ops_alloc_none(names + 1);
 	struct ops_buffer text = {0};
 	bool done = mapped != NULL;
 
-	if (done)
-		memset(mapped, 0xff, (names + 1) * sizeof(*mapped));
 	for (size_t i = 1; done && i < count; i++) {
 		uint32_t name = flame->frames.frames.items[i].name;
 

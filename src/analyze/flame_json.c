@@ -113,10 +113,9 @@ static bool flame_columns_init(struct flame_columns *t, size_t limit)
 	t->base_sums = ops_alloc_zeroed(chains + 1, sizeof(*t->base_sums));
 	t->places = ops_realloc_array(NULL, chains + 1, sizeof(*t->places));
 	t->chains = ops_realloc_array(NULL, chains + 1, sizeof(*t->chains));
-	t->names = ops_realloc_array(NULL, names + 1, sizeof(*t->names));
+	t->names = ops_alloc_none(names + 1);
 	if (!t->sums || !t->base_sums || !t->places || !t->chains || !t->names)
 		return false;
-	memset(t->names, 0xff, (names + 1) * sizeof(*t->names));
 	add_up(t);
 	if (!find_least(t, limit ? limit : chains, &least, &room))
 		return false;

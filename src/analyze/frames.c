@@ -92,17 +92,15 @@ static bool frames_grow_slots(struct ops_frames *frames)
 
 uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t name)
 {
-	struct ops_frame frame = {caller, name}, *added;
+	struct ops_frame frame = {caller, name};
 	uint32_t *slot;
 
 	if (caller == OPS_NONE || name == OPS_NONE || !frames_grow_slots(frames))
 		return OPS_NONE;
 	slot = frames_find_slot(frames, frame);
 	if (*slot == 0) {
-		added = OPS_ARRAY_PUSH(&frames->frames);
-		if (!added)
+		if (!OPS_ARRAY_APPEND(&frames->frames, frame))
 			return OPS_NONE;
-		*added = frame;
 		*slot = (uint32_t)(frames->frames.count - 1);
 	}
 	return *slot;
@@ -136,13 +134,12 @@ uint32_t *ops_python_callers(const struct ops_trace *trace)
 
 	ops_trace_tracks(trace, &track_count);
 	callers = ops_realloc_array(NULL, events->count + 1, sizeof(*callers));
-	open = ops_realloc_array(NULL, track_count + 1, sizeof(*open));
+	open = ops_alloc_none(track_count + 1);
 	if (!callers || !open) {
 		ops_free(callers);
 		ops_free(open);
 		return NULL;
 	}
-	memset(open, 0xff, (track_count + 1) * sizeof(*open));
 	for (size_t row = 0; row < events->count; row++) {
 		uint32_t *caller = &open[events->track[row]];
 

@@ -106,14 +106,9 @@ static bool add_value(struct memory_flow *flow, uint32_t block, int64_t time_ns)
 
 static bool memory_blocks_add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bool write)
 {
-	struct memory_edge *edge;
-
 	if (node == OPS_NONE)
 		return true;
-	edge = OPS_ARRAY_PUSH(&flow->edges);
-	if (edge)
-		*edge = (struct memory_edge){node, value, write};
-	return edge != NULL;
+	return OPS_ARRAY_APPEND(&flow->edges, (struct memory_edge){node, value, write});
 }
 
 static uint32_t memory_blocks_node_of(const struct memory_flow *flow, uint32_t row)

@@ -207,13 +207,10 @@ static bool find_blocks(const struct ops_memory_timeline *timeline, size_t steps
 	for (size_t i = 0; ok && i < timeline->block_count; i++) {
 		if (!lives[i] || !ops_memory_on_device(&timeline->blocks[i], peak->device))
 			continue;
-		struct by_size *item = OPS_ARRAY_PUSH(&found);
-		ok = item != NULL;
-		if (ok)
-			*item = (struct by_size){timeline->blocks[i].bytes, (uint32_t)i};
+		ok = OPS_ARRAY_APPEND(&found, (struct by_size){timeline->blocks[i].bytes, (uint32_t)i});
 	}
-	if (ok && found.count)
-		qsort(found.items, found.count, sizeof(*found.items), memory_peak_compare_sizes);
+	if (ok)
+		OPS_ARRAY_SORT(&found, memory_peak_compare_sizes);
 	peak->blocks = ok ? ops_realloc_array(NULL, found.count + 1, sizeof(*peak->blocks)) : NULL;
 	for (size_t i = 0; peak->blocks && i < found.count; i++)
 		peak->blocks[i] = found.items[i].block;

@@ -123,10 +123,8 @@ static bool stacks_take_rows(struct ops_stacks *stacks, const struct ops_trace *
 	walk.known = ops_alloc_zeroed(names / 8 + 1, 1);
 	ok = walk.forward && walk.callers && walk.inside && walk.backward && walk.skipped && walk.known;
 	if (walk.events->call_stack) {
-		walk.texts = ops_realloc_array(NULL, names + 1, sizeof(*walk.texts));
+		walk.texts = ops_alloc_none(names + 1);
 		ok = ok && walk.texts;
-		if (walk.texts)
-			memset(walk.texts, 0xff, (names + 1) * sizeof(*walk.texts));
 	}
 	for (size_t row = 0; ok && row < count; row++)
 		ok = stacks_take_row(&walk, (uint32_t)row);
@@ -197,11 +195,7 @@ typedef OPS_ARRAY(uint32_t) row_list;
 
 static bool push_row(row_list *rows, uint32_t row)
 {
-	uint32_t *place = OPS_ARRAY_PUSH(rows);
-
-	if (place)
-		*place = row;
-	return place != NULL;
+	return OPS_ARRAY_APPEND(rows, row);
 }
 
 /* Marks the rows, what is around them, the forward operators of the backward nodes among them, what is around those, … */

@@ -15,7 +15,6 @@
 #include "trace/inputs.h"
 
 #define MARGIN 4 /* how much wider than its longest text a column of texts is */
-#define UNKNOWN_LENGTH UINT32_MAX
 
 static const char *const flops_units[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};
 #define FLOPS_UNIT_COUNT (sizeof(flops_units) / sizeof(flops_units[0]))
@@ -27,7 +26,7 @@ size_t ops_table_name_length(struct ops_table *t, const struct ops_average *row)
 	if (row->key != OPS_KEY_NAME)
 		return ops_text_length(ops_average_name(t->trace, row));
 	length = &t->name_lengths[row->name];
-	if (*length == UNKNOWN_LENGTH)
+	if (*length == OPS_NONE)
 		*length = (uint32_t)ops_text_length(ops_average_name(t->trace, row));
 	return *length;
 }
@@ -46,7 +45,7 @@ static size_t shapes_length(struct ops_table *t, uint32_t inputs)
 {
 	uint32_t *length = &t->shapes_lengths[inputs];
 
-	if (*length == UNKNOWN_LENGTH)
+	if (*length == OPS_NONE)
 		*length = (uint32_t)ops_table_shapes_text(t, inputs).size;
 	return *length;
 }
@@ -60,7 +59,7 @@ size_t ops_table_frame_length(struct ops_table *t, uint32_t name)
 {
 	uint32_t *length = &t->frame_lengths[name];
 
-	if (*length == UNKNOWN_LENGTH)
+	if (*length == OPS_NONE)
 		*length = (uint32_t)ops_text_length(ops_stack_text(t->options->stacks, name));
 	return *length;
 }
@@ -120,15 +119,6 @@ static void survey_row(struct ops_table *t, const struct ops_average *row)
 	survey_stack(t, row);
 }
 
-static uint32_t *unknown_lengths(size_t count)
-{
-	uint32_t *lengths = ops_realloc_array(NULL, count + 1, sizeof(*lengths));
-
-	if (lengths)
-		memset(lengths, 0xff, (count + 1) * sizeof(*lengths));
-	return lengths;
-}
-
 static size_t text_width(size_t length_max, int64_t width_max)
 {
 	return (uint64_t)width_max < length_max + MARGIN ? (size_t)width_max : length_max + MARGIN;
@@ -151,12 +141,12 @@ enum ops_code ops_table_survey(struct ops_table *t, struct ops_error *error)
 
 	if (t->options->stacks) {
 		t->frames = ops_stack_frames(t->options->stacks, &chain_count);
-		t->frame_lengths = unknown_lengths(ops_stack_name_count(t->options->stacks));
+		t->frame_lengths = ops_alloc_none(ops_stack_name_count(t->options->stacks) + 1);
 		if (!t->frame_lengths)
 			return ops_fault_memory(error);
 	}
-	t->name_lengths = unknown_lengths(ops_trace_string_count(t->trace));
-	t->shapes_lengths = unknown_lengths(ops_trace_inputs_count(t->trace));
+	t->name_lengths = ops_alloc_none(ops_trace_string_count(t->trace) + 1);
+	t->shapes_lengths = ops_alloc_none(ops_trace_inputs_count(t->trace) + 1);
 	if (!t->name_lengths || !t->shapes_lengths)
 		return ops_fault_memory(error);
 	for (size_t i = 0; i < t->rows->count; i++) {

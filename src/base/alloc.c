@@ -6,6 +6,7 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/limit.h"
@@ -87,6 +88,13 @@ void *ops_realloc_array(void *old, size_t count, size_t bytes_each)
 	if (memory)
 		ops_limit_subtract(before);
 	return counted(memory);
+}
+
+uint32_t *ops_alloc_none(size_t count)
+{
+	uint32_t *numbers = ops_realloc_array(NULL, count, sizeof(*numbers));
+
+	return numbers ? memset(numbers, 0xff, count * sizeof(*numbers)) : NULL;
 }
 
 void ops_free(void *memory)

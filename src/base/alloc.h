@@ -16,6 +16,8 @@
 void *ops_alloc(size_t bytes);
 void *ops_alloc_zeroed(size_t count, size_t bytes_each);
 void *ops_realloc_array(void *old, size_t count, size_t bytes_each);
+/* An array of OPS_NONE. */
+uint32_t *ops_alloc_none(size_t count);
 
 /* Anonymous pages, zeroed, aligned to `bytes` when that is a power of two up to 2 MiB. NULL when memory is out. */
 void *ops_pages_map(size_t bytes);

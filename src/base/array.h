@@ -4,6 +4,7 @@
  *
  *     OPS_ARRAY(struct ops_link) links = {0};
  *     struct ops_link *link = OPS_ARRAY_PUSH(&links);   // NULL when memory is out
+ *     bool done = OPS_ARRAY_APPEND(&links, (struct ops_link){from, to});
  *     OPS_ARRAY_RELEASE(&links);
  */
 #ifndef OPS_BASE_ARRAY_H
@@ -11,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #define OPS_ARRAY(T)                                                                               \
 	struct {                                                                                   \
@@ -27,6 +29,15 @@ bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t
 	 ops_array_reserve(&(array)->items, &(array)->capacity, (array)->count, (extra), sizeof(*(array)->items)))
 #define OPS_ARRAY_PUSH(array)                                                                      \
 	(OPS_ARRAY_RESERVE(array, 1) ? &(array)->items[(array)->count++] : NULL)
+/* Appends a value; false when memory is out. The value may not change the array. */
+#define OPS_ARRAY_APPEND(array, ...)                                                               \
+	(OPS_ARRAY_RESERVE(array, 1) &&                                                            \
+	 ((array)->items[(array)->count] = (__VA_ARGS__), (array)->count++, true))
+/* With qsort and qsort_r, which want no NULL. */
+#define OPS_ARRAY_SORT(array, compare)                                                             \
+	((array)->count ? qsort((array)->items, (array)->count, sizeof(*(array)->items), (compare)) : (void)0)
+#define OPS_ARRAY_SORT_BY(array, compare, context)                                                 \
+	((array)->count ? qsort_r((array)->items, (array)->count, sizeof(*(array)->items), (compare), (context)) : (void)0)
 #define OPS_ARRAY_RELEASE(array)                                                                   \
 	(ops_free((array)->items), (array)->items = NULL, (array)->count = (array)->capacity = 0)
 

@@ -113,10 +113,9 @@ static bool follow_accumulations(struct dividing *d)
 	uint32_t *before; /* by track: the module of the node before */
 
 	ops_trace_tracks(d->trace, &tracks);
-	before = ops_realloc_array(NULL, tracks + 1, sizeof(*before));
+	before = ops_alloc_none(tracks + 1);
 	if (!before)
 		return false;
-	memset(before, 0xff, (tracks + 1) * sizeof(*before));
 	for (size_t row = 0; row < d->events->count; row++) {
 		uint32_t *last = &before[d->events->track[row]];
 

@@ -155,7 +155,6 @@ static bool add_mark(struct finder *finder, uint32_t row, enum mark mark)
 	struct track *track = &finder->tracks[finder->events->track[row]];
 	int64_t start_ns = finder->events->start_ns[row], end_ns = finder->events->end_ns[row];
 	enum ops_phase outer, phase;
-	struct open *open;
 
 	if (!pass_time(finder, finder->events->track[row], start_ns))
 		return false;
@@ -165,10 +164,8 @@ static bool add_mark(struct finder *finder, uint32_t row, enum mark mark)
 		return true;
 	if (track->open.count && track->open.items[track->open.count - 1].end_ns < end_ns)
 		end_ns = track->open.items[track->open.count - 1].end_ns;
-	open = OPS_ARRAY_PUSH(&track->open);
-	if (!open)
+	if (!OPS_ARRAY_APPEND(&track->open, (struct open){end_ns, phase}))
 		return false;
-	*open = (struct open){end_ns, phase};
 	track->at_ns = start_ns;
 	return true;
 }
@@ -229,8 +226,7 @@ static bool phases_merge(struct finder *finder, struct ops_phases *phases)
 		ops_intervals_release(&left);
 	}
 	ops_intervals_release(&taken);
-	if (phases->ranges.count)
-		qsort(phases->ranges.items, phases->ranges.count, sizeof(*phases->ranges.items), compare_ranges);
+	OPS_ARRAY_SORT(&phases->ranges, compare_ranges);
 	return done;
 }
 

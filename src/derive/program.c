@@ -147,12 +147,10 @@ static void wrappers_derive(const struct ops_trace *trace, struct ops_derived_ob
 
 	w.library = ops_alloc_zeroed(count / 8 + 1, 1);
 	w.works = ops_alloc_zeroed(count / 8 + 1, 1);
-	w.only = ops_realloc_array(NULL, count + 1, sizeof(*w.only));
-	w.into = ops_realloc_array(NULL, count + 1, sizeof(*w.into));
+	w.only = ops_alloc_none(count + 1);
+	w.into = ops_alloc_none(count + 1);
 	done = wrappers && w.library && w.works && w.only && w.into && find_library_calls(&w, trace);
 	if (done) {
-		memset(w.only, 0xff, (count + 1) * sizeof(*w.only));
-		memset(w.into, 0xff, (count + 1) * sizeof(*w.into));
 		find_wrappers(&w);
 		wrappers->count = w.count;
 	}

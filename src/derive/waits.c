@@ -13,7 +13,6 @@ static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);
 	int64_t fields[5] = {-1, 0, 0, 0, 0};
-	struct ops_step_wait *wait;
 	struct ops_string value;
 
 	for (size_t i = 0; i < 5 && ops_json_next_element(&walk, &value); i++)
@@ -21,10 +20,7 @@ static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 			return true;
 	for (size_t i = 1; i < 5; i++)
 		fields[i] = fields[i] < 0 ? 0 : fields[i];
-	wait = OPS_ARRAY_PUSH(&waits->items);
-	if (wait)
-		*wait = (struct ops_step_wait){fields[0], fields[1], fields[2], fields[3], fields[4]};
-	return wait != NULL;
+	return OPS_ARRAY_APPEND(&waits->items, (struct ops_step_wait){fields[0], fields[1], fields[2], fields[3], fields[4]});
 }
 
 bool ops_step_waits_read(struct ops_step_waits *waits, const struct ops_trace *trace)

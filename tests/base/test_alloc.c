@@ -84,6 +84,18 @@ static void zero_bytes_are_an_allocation(void **state)
 	ops_free(NULL);
 }
 
+static void arrays_of_none(void **state)
+{
+	uint32_t *numbers = ops_alloc_none(3);
+
+	(void)state;
+	assert_non_null(numbers);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(numbers[i], OPS_NONE);
+	ops_free(numbers);
+	assert_null(ops_alloc_none(SIZE_MAX / 2));
+}
+
 static void pages_are_aligned_and_zeroed(void **state)
 {
 	(void)state;
@@ -162,6 +174,7 @@ int main(void)
 		cmocka_unit_test(refuses_sizes_that_overflow),
 		cmocka_unit_test(failed_growth_keeps_the_old),
 		cmocka_unit_test(zero_bytes_are_an_allocation),
+		cmocka_unit_test(arrays_of_none),
 		cmocka_unit_test(pages_are_aligned_and_zeroed),
 		cmocka_unit_test(odd_sizes_of_pages),
 		cmocka_unit_test(large_pages_keep_what_is_there),

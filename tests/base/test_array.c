@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/order.h"
 #include "failing.h"
 
 static void grows_and_keeps(void **state)
@@ -58,6 +59,24 @@ static void refuses_overflow_and_stays(void **state)
 	OPS_ARRAY_RELEASE(&numbers);
 }
 
+static void appends_values_and_sorts(void **state)
+{
+	OPS_ARRAY(int64_t) numbers = {0};
+
+	(void)state;
+	OPS_ARRAY_SORT(&numbers, ops_compare_int64); /* none */
+	for (int64_t i = 0; i < 100; i++)
+		assert_true(OPS_ARRAY_APPEND(&numbers, i * 37 % 100));
+	OPS_ARRAY_SORT(&numbers, ops_compare_int64);
+	for (int64_t i = 0; i < 100; i++)
+		assert_int_equal(numbers.items[i], i);
+	numbers.capacity = numbers.count;
+	ops_alloc_fail_at(1, false);
+	assert_false(OPS_ARRAY_APPEND(&numbers, 100));
+	assert_int_equal(numbers.count, 100);
+	OPS_ARRAY_RELEASE(&numbers);
+}
+
 static void push_all(void *context)
 {
 	OPS_ARRAY(int) numbers = {0};
@@ -88,6 +107,7 @@ int main(void)
 		cmocka_unit_test(grows_and_keeps),
 		cmocka_unit_test(growth_is_geometric),
 		cmocka_unit_test(refuses_overflow_and_stays),
+		cmocka_unit_test(appends_values_and_sorts),
 		cmocka_unit_test(survives_every_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

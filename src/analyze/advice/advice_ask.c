@@ -32,11 +32,8 @@ void ops_adviser_free(struct ops_adviser *adviser)
 static bool add_findings(struct advice_result *to, const struct advice_result *from)
 {
 	for (size_t i = 0; i < from->findings.count; i++) {
-		struct advice_finding *finding = OPS_ARRAY_PUSH(&to->findings);
-
-		if (!finding)
+		if (!OPS_ARRAY_APPEND(&to->findings, from->findings.items[i]))
 			return false;
-		*finding = from->findings.items[i];
 	}
 	return true;
 }

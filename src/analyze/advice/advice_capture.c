@@ -26,10 +26,8 @@ bool advice_find_captures(struct advice *advice)
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
-	open = ops_realloc_array(NULL, tracks + 1, sizeof(*open));
+	open = ops_alloc_none(tracks + 1);
 	done = capturing && begin && end && open;
-	if (done)
-		memset(open, 0xff, (tracks + 1) * sizeof(*open));
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		uint32_t name = events->name[row], *opened = &open[events->track[row]];
 

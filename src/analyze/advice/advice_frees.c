@@ -23,15 +23,11 @@ static bool advice_frees_add(const struct advice *advice, struct advice_frees *f
                              int64_t end_ns)
 {
 	int64_t ns = end_ns > start_ns ? end_ns - start_ns : 0;
-	struct advice_free *gap;
 
 	/* Several releases in one gap. */
 	if (frees->count && frees->items[frees->count - 1].row == row && frees->items[frees->count - 1].start_ns == start_ns)
 		return true;
-	gap = OPS_ARRAY_PUSH(frees);
-	if (gap)
-		*gap = (struct advice_free){row, start_ns, ns < advice->self_ns[row] ? ns : advice->self_ns[row]};
-	return gap != NULL;
+	return OPS_ARRAY_APPEND(frees, (struct advice_free){row, start_ns, ns < advice->self_ns[row] ? ns : advice->self_ns[row]});
 }
 
 bool advice_find_frees(const struct advice *advice, int64_t bytes_min, struct advice_frees *ret_frees)

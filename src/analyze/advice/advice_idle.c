@@ -26,15 +26,10 @@
 
 static bool add_gap(struct advice *advice, const struct ops_intervals *steady, size_t *cursor, struct advice_gap gap)
 {
-	struct advice_gap *added;
-
 	gap.ns = ops_intervals_within(steady, gap.start_ns, gap.end_ns, cursor);
 	if (gap.ns <= 0)
 		return true;
-	added = OPS_ARRAY_PUSH(&advice->idle.gaps);
-	if (added)
-		*added = gap;
-	return added != NULL;
+	return OPS_ARRAY_APPEND(&advice->idle.gaps, gap);
 }
 
 static bool advice_idle_find_gaps(struct advice *advice, const struct ops_intervals *steady)
@@ -232,10 +227,8 @@ static bool find_causes(struct advice *advice, const struct ops_intervals *stead
 	ops_trace_tracks(advice->trace, &tracks);
 	walk.synchronises = find_blocking(advice);
 	walk.loads = advice_names(advice, loading);
-	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
+	walk.current = ops_alloc_none(tracks + 1);
 	done = walk.synchronises && walk.loads && walk.current && find_uploads(&walk);
-	if (done)
-		memset(walk.current, 0xff, (tracks + 1) * sizeof(*walk.current));
 	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		struct advice_gap *gap = &advice->idle.gaps.items[i];
 

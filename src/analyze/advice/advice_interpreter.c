@@ -58,11 +58,9 @@ bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns)
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);
-	walk.current = ops_realloc_array(NULL, tracks + 1, sizeof(*walk.current));
+	walk.current = ops_alloc_none(tracks + 1);
 	walk.last_ns = ops_alloc_zeroed(tracks + 1, sizeof(*walk.last_ns));
 	done = walk.current && walk.last_ns;
-	if (done)
-		memset(walk.current, 0xff, (tracks + 1) * sizeof(*walk.current));
 	for (uint32_t row = 0; done && row < events->count; row++) {
 		if ((events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) || advice_is_device_work(advice, row))
 			continue;

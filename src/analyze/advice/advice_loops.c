@@ -82,12 +82,8 @@ static const struct visit *visit_of(struct search *search, const struct advice *
 
 	if (!index)
 		return NULL;
-	if (*index == search->visits.count) {
-		visit = OPS_ARRAY_PUSH(&search->visits);
-		if (!visit)
-			return NULL;
-		*visit = (struct visit){.line = 0};
-	}
+	if (*index == search->visits.count && !OPS_ARRAY_APPEND(&search->visits, (struct visit){.line = 0}))
+		return NULL;
 	visit = &search->visits.items[*index];
 	if (!line || visit->line != line)
 		*visit = (struct visit){line, events->name[row], visit->number + 1, visit->arrival + 1};
@@ -123,11 +119,10 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 		if (!index)
 			return false;
 		if (*index == search->iterations.count) {
-			iteration = OPS_ARRAY_PUSH(&search->iterations);
-			if (!iteration)
+			if (!OPS_ARRAY_APPEND(&search->iterations, (struct iteration){.parent = advice->events->parent[row],
+			                                                              .first = row,
+			                                                              .start_ns = advice->events->start_ns[row]}))
 				return false;
-			*iteration = (struct iteration){.parent = advice->events->parent[row], .first = row,
-			                        .start_ns = advice->events->start_ns[row]};
 		}
 		iteration = &search->iterations.items[*index];
 		iteration->count++;
@@ -169,8 +164,7 @@ static bool join_rounds(struct search *search, struct advice *advice)
 {
 	struct advice_loop *loop = NULL;
 
-	if (search->iterations.count)
-		qsort(search->iterations.items, search->iterations.count, sizeof(struct iteration), compare_rounds);
+	OPS_ARRAY_SORT(&search->iterations, compare_rounds);
 	for (size_t i = 0; i < search->iterations.count; i++) {
 		const struct iteration *iteration = &search->iterations.items[i];
 

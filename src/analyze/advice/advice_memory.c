@@ -14,13 +14,12 @@ uint32_t *advice_memory_rows(const struct advice *advice)
 	uint32_t *rows = ops_realloc_array(NULL, count + 1, sizeof(*rows)), *current, next = 0;
 
 	ops_trace_tracks(advice->trace, &tracks);
-	current = ops_realloc_array(NULL, tracks + 1, sizeof(*current));
+	current = ops_alloc_none(tracks + 1);
 	if (!rows || !current) {
 		ops_free(rows);
 		ops_free(current);
 		return NULL;
 	}
-	memset(current, 0xff, (tracks + 1) * sizeof(*current));
 	for (size_t i = 0; i < count; i++) {
 		uint32_t *row = &current[records[i].track];
 

@@ -41,7 +41,6 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 {
 	struct ops_function_text function;
 	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0, *index;
-	struct advice_site *site;
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
 		line = function.line; /* otherwise the line at which the function begins */
@@ -52,10 +51,7 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 	advice->site[row] = *index;
 	if (*index < advice->sites.count)
 		return true;
-	site = OPS_ARRAY_PUSH(&advice->sites);
-	if (site)
-		*site = (struct advice_site){frame, line};
-	return site != NULL;
+	return OPS_ARRAY_APPEND(&advice->sites, (struct advice_site){frame, line});
 }
 
 /* The first line of a function of the program, for its self time. */
@@ -64,7 +60,6 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 	uint32_t name = advice->events->name[row];
 	struct ops_function_text function;
 	uint32_t *index;
-	struct advice_site *site;
 
 	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
 		return true;
@@ -74,10 +69,7 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 	advice->own_site[name] = *index;
 	if (*index < advice->sites.count)
 		return true;
-	site = OPS_ARRAY_PUSH(&advice->sites);
-	if (site)
-		*site = (struct advice_site){row, function.line};
-	return site != NULL;
+	return OPS_ARRAY_APPEND(&advice->sites, (struct advice_site){row, function.line});
 }
 
 static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t *known)
@@ -275,9 +267,7 @@ static bool advice_model_allocate(struct advice *advice)
 	advice->claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->claimed_ns));
 	advice->backward_row_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_row_claimed_ns));
 	advice->backward_claimed_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_claimed_ns));
-	advice->own_site = ops_realloc_array(NULL, strings, sizeof(*advice->own_site));
-	if (advice->own_site)
-		memset(advice->own_site, 0xff, strings * sizeof(*advice->own_site));
+	advice->own_site = ops_alloc_none(strings);
 	advice->backward_ns = ops_alloc_zeroed(count, sizeof(*advice->backward_ns));
 	advice->forward = ops_realloc_array(NULL, count, sizeof(*advice->forward));
 	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));

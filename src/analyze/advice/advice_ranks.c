@@ -51,19 +51,14 @@ static bool advice_ranks_add_time(struct gathering *gathering, uint32_t site, ui
 {
 	struct rank *rank = gathering->rank;
 	uint32_t place, *at;
-	struct rank_time *time;
 
 	if (!find_place(gathering, site, row, &place))
 		return false;
 	at = ops_map_slot(&gathering->times, place, (uint32_t)rank->times.count);
 	if (!at)
 		return false;
-	if (*at == rank->times.count) {
-		time = OPS_ARRAY_PUSH(&rank->times);
-		if (!time)
-			return false;
-		*time = (struct rank_time){.place = place};
-	}
+	if (*at == rank->times.count && !OPS_ARRAY_APPEND(&rank->times, (struct rank_time){.place = place}))
+		return false;
 	rank->times.items[*at].ns = ops_sum(rank->times.items[*at].ns, ns);
 	return true;
 }

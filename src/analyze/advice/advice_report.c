@@ -408,7 +408,7 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 	if (count)
 		qsort(findings, count, sizeof(*findings), compare_gains);
 	for (size_t i = 0; i < count; i++) {
-		struct advice_finding *finding = &findings[i], *added;
+		struct advice_finding *finding = &findings[i];
 
 		if (finding->gain_pct > *left_pct) {
 			finding->gain_ms *= *left_pct / finding->gain_pct;
@@ -418,10 +418,8 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 			continue;
 		*left_pct -= finding->gain_pct;
 		finding->severity = severity_of(finding);
-		added = OPS_ARRAY_PUSH(&report->findings);
-		if (!added)
+		if (!OPS_ARRAY_APPEND(&report->findings, *finding))
 			return false;
-		*added = *finding;
 	}
 	return true;
 }

@@ -45,16 +45,12 @@ static bool rule_attention_gather(struct attention *attention, const struct advi
 	if (!attention->product || !attention->softmax)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t *at;
-
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPTIMIZER)) ||
 		    ((advice->zone[row] & ADVICE_IN_OPERATOR) && !is_formula(advice, advice->events->parent[row])))
 			continue;
-		at = OPS_ARRAY_PUSH(&attention->rows);
-		if (!at)
+		if (!OPS_ARRAY_APPEND(&attention->rows, row))
 			return false;
-		*at = row;
 	}
 	return true;
 }

@@ -39,16 +39,13 @@ static int rule_conversion_compare(const void *a, const void *b)
 static bool rule_conversion_add_type(struct conversions *conversions, const struct advice *advice, uint32_t row)
 {
 	struct ops_input tensor, type;
-	struct conversion *conversion;
 
 	if (!advice_input(advice, row, 0, &tensor) || !advice_input(advice, row, 1, &type) || type.tag != OPS_INPUT_INT ||
 	    ops_input_int(&type, 0) == tensor.dtype || advice_input_elements(&tensor) <= 0)
 		return true;
-	conversion = OPS_ARRAY_PUSH(&conversions->items);
-	if (conversion)
-		*conversion = (struct conversion){advice_input_elements(&tensor), tensor.dtype,
-		                                  (uint64_t)ops_input_int(&type, 0), advice->step_of[row], row};
-	return conversion != NULL;
+	return OPS_ARRAY_APPEND(&conversions->items, (struct conversion){advice_input_elements(&tensor), tensor.dtype,
+	                                                                 (uint64_t)ops_input_int(&type, 0), advice->step_of[row],
+	                                                                 row});
 }
 
 #define DIMENSIONS_MAX 8
@@ -81,15 +78,12 @@ static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_
 static bool add_layout(struct conversions *conversions, const struct advice *advice, uint32_t row)
 {
 	struct ops_input tensor;
-	struct conversion *conversion;
 	uint64_t memory, logical;
 
 	if (!advice_input(advice, row, 0, &tensor) || !orders(&tensor, &memory, &logical))
 		return true;
-	conversion = OPS_ARRAY_PUSH(&conversions->items);
-	if (conversion)
-		*conversion = (struct conversion){advice_input_elements(&tensor), memory, logical, advice->step_of[row], row};
-	return conversion != NULL;
+	return OPS_ARRAY_APPEND(&conversions->items, (struct conversion){advice_input_elements(&tensor), memory, logical,
+	                                                                 advice->step_of[row], row});
 }
 
 /* Maximum distance between the two conversions, in rows: a call or two. A model may compute in the wider type on purpose. */

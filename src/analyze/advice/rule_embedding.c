@@ -33,7 +33,6 @@ static bool add_backward(struct tables *tables, const struct advice *advice, str
 {
 	struct ops_input grad, indices, weights;
 	int64_t rows, looked_up, dimension;
-	struct table *table;
 
 	if (!advice_input(advice, row, 0, &grad) || !advice_input(advice, row, 1, &indices) ||
 	    !advice_input(advice, row, 2, &weights) || weights.tag != OPS_INPUT_INT || grad.tag != OPS_INPUT_TENSOR || !grad.n)
@@ -48,10 +47,8 @@ static bool add_backward(struct tables *tables, const struct advice *advice, str
 	advice_add_share(result, row, (1 - (double)looked_up / (double)rows) * advice_work_share(advice, row));
 	if (rule_embedding_table_of(tables, ops_product(rows, dimension)))
 		return true;
-	table = OPS_ARRAY_PUSH(&tables->items);
-	if (table)
-		*table = (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows, advice->site[row]};
-	return table != NULL;
+	return OPS_ARRAY_APPEND(&tables->items, (struct table){ops_product(rows, dimension), (double)looked_up / (double)rows,
+	                                                       advice->site[row]});
 }
 
 /* Elements of the first tensor, or of the largest in a list: those that a foreach or fused operator processes. */

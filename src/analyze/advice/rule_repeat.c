@@ -55,7 +55,6 @@ static uint64_t rule_repeat_mix(uint64_t a, uint64_t b)
 static bool set_value(struct numbering *numbering, uint64_t address, struct value value)
 {
 	uint32_t *slot = ops_map_slot(&numbering->slots, address, (uint32_t)numbering->values.count);
-	struct value *added;
 
 	if (!slot)
 		return false;
@@ -63,10 +62,7 @@ static bool set_value(struct numbering *numbering, uint64_t address, struct valu
 		numbering->values.items[*slot] = value;
 		return true;
 	}
-	added = OPS_ARRAY_PUSH(&numbering->values);
-	if (added)
-		*added = value;
-	return added != NULL;
+	return OPS_ARRAY_APPEND(&numbering->values, value);
 }
 
 static struct value rule_repeat_value_of(const struct numbering *numbering, const struct ops_storage *storage)

@@ -162,10 +162,9 @@ static bool choose_rows(const struct comparison *comparison, const int64_t *step
 
 	chosen->rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*chosen->rows));
 	chosen->first = ops_alloc_zeroed(chosen->steps + 2, sizeof(*chosen->first));
-	chosen->pairs = ops_realloc_array(NULL, strings + 1, sizeof(*chosen->pairs));
+	chosen->pairs = ops_alloc_none(strings + 1);
 	if (!chosen->rows || !chosen->first || !chosen->pairs)
 		return false;
-	memset(chosen->pairs, 0xff, (strings + 1) * sizeof(*chosen->pairs));
 	for (int pass = 0; pass < 2; pass++) { /* first how many of each step, then where they stand */
 		for (size_t i = 0; i < table->kept_count; i++) {
 			const struct event_row *row = &table->rows[table->kept[i]];
@@ -282,8 +281,8 @@ static enum ops_code trace_diff_compare(struct comparison *comparison, int (*ord
 		return ops_fault(comparison->run->error, OPS_INVALID, "option 'device_type' must be CPU, GPU or ALL");
 	for (int side = 0; !code && side < SIDES; side++)
 		code = add_side(comparison, side);
-	if (!code && comparison->pairs.count)
-		qsort_r(comparison->pairs.items, comparison->pairs.count, sizeof(struct pair), order, comparison);
+	if (!code)
+		OPS_ARRAY_SORT_BY(&comparison->pairs, order, comparison);
 	return code;
 }
 

@@ -62,16 +62,13 @@ static struct query_node *node_at(const struct parser *parser, uint32_t node)
 static uint32_t event_query_add_node(struct parser *parser, enum query_op op, enum query_type type, uint32_t left,
                                      uint32_t right)
 {
-	struct query_node *node;
-
 	if (parser->code)
 		return OPS_NONE;
 	if (parser->query->nodes.count == NODES_MAX)
 		return event_query_fail(parser, "it is too long");
-	node = OPS_ARRAY_PUSH(&parser->query->nodes);
-	if (!node)
+	if (!OPS_ARRAY_APPEND(&parser->query->nodes, (struct query_node){.op = op, .type = type, .left = left, .right = right,
+	                                                                 .items = OPS_NONE}))
 		return event_query_fail_memory(parser);
-	*node = (struct query_node){.op = op, .type = type, .left = left, .right = right, .items = OPS_NONE};
 	return (uint32_t)(parser->query->nodes.count - 1);
 }
 

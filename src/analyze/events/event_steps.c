@@ -116,14 +116,10 @@ static bool collect_steps(struct event_table *table)
 	int64_t number;
 
 	for (size_t i = 0; i < table->count; i++) {
-		uint32_t *step;
-
 		if (!ops_row_step(table->trace, table->rows[i].source, &number))
 			continue;
-		step = OPS_ARRAY_PUSH(&table->steps);
-		if (!step)
+		if (!OPS_ARRAY_APPEND(&table->steps, (uint32_t)i))
 			return false;
-		*step = (uint32_t)i;
 	}
 	return true;
 }

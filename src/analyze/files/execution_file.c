@@ -215,23 +215,18 @@ static bool execution_file_find_operators(struct operators *operators)
 	bool found = true;
 
 	for (uint32_t row = 0; row < events->count && found; row++) {
-		struct place *place;
 		int64_t id;
 
 		if (events->kind[row] != OPS_EVENT_CPU_OP && events->kind[row] != OPS_EVENT_USER_ANNOTATION)
 			continue;
-		place = OPS_ARRAY_PUSH(&places);
-		found = place != NULL;
-		if (place)
-			*place = (struct place){events->index ? events->index[row] : row, row};
+		found = OPS_ARRAY_APPEND(&places, (struct place){events->index ? events->index[row] : row, row});
 		id = execution_file_record_of(operators->trace, row);
 		if (id < operators->first_id)
 			operators->first_id = id;
 		if (id > operators->last_id)
 			operators->last_id = id;
 	}
-	if (places.count)
-		qsort(places.items, places.count, sizeof(*places.items), execution_file_compare_places);
+	OPS_ARRAY_SORT(&places, execution_file_compare_places);
 	found = found && OPS_ARRAY_RESERVE(&operators->rows, places.count);
 	for (size_t i = 0; i < places.count && found; i++)
 		operators->rows.items[operators->rows.count++] = places.items[i].row;

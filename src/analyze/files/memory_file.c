@@ -63,11 +63,8 @@ struct timeline {
 
 static bool memory_file_add_change(struct timeline *timeline, int64_t time_ns, int64_t bytes, uint32_t category)
 {
-	struct change *change = OPS_ARRAY_PUSH(&timeline->changes);
-
-	if (!change)
+	if (!OPS_ARRAY_APPEND(&timeline->changes, (struct change){time_ns, bytes, category}))
 		return false;
-	*change = (struct change){time_ns, bytes, category};
 	if (time_ns >= 0 && time_ns < timeline->first_ns)
 		timeline->first_ns = time_ns;
 	return true;

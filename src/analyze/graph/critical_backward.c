@@ -44,7 +44,6 @@ static bool find_engines(struct critical_engines *engines, const struct critical
 
 	for (uint32_t e = 0; steps && e < path->events.count; e++) {
 		const struct event_row *row = critical_row(path, e);
-		struct engine_thread *engine;
 		uint32_t caller;
 
 		if (ops_bit(decided, row->track) || row->stream != -1 || !ops_is_engine_name(event_name(path->table, row)))
@@ -54,10 +53,8 @@ static bool find_engines(struct critical_engines *engines, const struct critical
 		caller = caller == OPS_NONE ? thread_of_forward(trace, row->track) : caller;
 		if (caller == OPS_NONE || caller == row->track)
 			continue;
-		engine = OPS_ARRAY_PUSH(&engines->threads);
-		if (!engine)
+		if (!OPS_ARRAY_APPEND(&engines->threads, (struct engine_thread){.track = row->track, .caller = caller}))
 			return false;
-		*engine = (struct engine_thread){.track = row->track, .caller = caller};
 	}
 	return steps != NULL;
 }
@@ -87,14 +84,11 @@ static bool find_events(struct engine_thread *engine, const struct critical_path
 
 	for (uint32_t e = 0; e < path->events.count; e++) {
 		const struct event_row *row = critical_row(path, e);
-		uint32_t *event;
 
 		if (row->track != engine->track || row->stream != -1)
 			continue;
-		event = OPS_ARRAY_PUSH(&engine->events);
-		if (!event)
+		if (!OPS_ARRAY_APPEND(&engine->events, e))
 			return false;
-		*event = e;
 	}
 	if (!ops_sort_rows(engine->events.items, engine->events.count, starts_before, path))
 		return false;

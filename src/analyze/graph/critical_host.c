@@ -55,8 +55,7 @@ static bool lock_edges(struct critical_path *path)
 		for (uint32_t n = 2 * e; done && n < 2 * e + 2; n++)
 			nodes.items[nodes.count++] = (struct lock_node){critical_node_ns(path, n), n};
 	}
-	if (nodes.count)
-		qsort(nodes.items, nodes.count, sizeof(*nodes.items), compare_lock_nodes);
+	OPS_ARRAY_SORT(&nodes, compare_lock_nodes);
 	done = done && OPS_ARRAY_RESERVE(&starts, nodes.count + 1);
 	for (size_t i = 0; done && i < nodes.count; i++) {
 		uint32_t node = nodes.items[i].node;

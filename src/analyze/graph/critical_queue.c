@@ -26,7 +26,6 @@ static bool critical_queue_find_streams(struct critical_path *path)
 		uint32_t at = table->kept[i];
 		const struct event_row *row = &table->rows[at];
 		int64_t key[2] = {tracks[row->track].pid, row->stream};
-		struct critical_stream *stream;
 
 		if (row->stream == -1)
 			continue;
@@ -34,10 +33,8 @@ static bool critical_queue_find_streams(struct critical_path *path)
 		done = path->stream_of[at] != OPS_INTERN_NONE;
 		if (!done || path->stream_of[at] < path->streams.count)
 			continue;
-		stream = OPS_ARRAY_PUSH(&path->streams);
-		done = stream != NULL;
-		if (stream)
-			*stream = (struct critical_stream){.device = key[0], .stream = key[1], .last = OPS_NONE};
+		done = OPS_ARRAY_APPEND(&path->streams, (struct critical_stream){.device = key[0], .stream = key[1],
+		                                                                 .last = OPS_NONE});
 	}
 	return done;
 }
@@ -70,15 +67,11 @@ static bool critical_queue_add_launches(struct critical_path *path, uint32_t cal
 
 	for (uint32_t i = table->launched_first[call]; done && i < table->launched_first[call + 1]; i++) {
 		uint32_t work = table->launched[i];
-		struct critical_launch *launch;
 
 		if (table->rows[work].stream == -1 || path->stream_of[work] == OPS_NONE)
 			continue;
-		launch = OPS_ARRAY_PUSH(&path->launches);
-		done = launch != NULL;
-		if (launch)
-			*launch = (struct critical_launch){table->rows[call].ts_ns, call, work, path->stream_of[work],
-			                                   table->rows[call].track};
+		done = OPS_ARRAY_APPEND(&path->launches, (struct critical_launch){table->rows[call].ts_ns, call, work,
+		                                                                  path->stream_of[work], table->rows[call].track});
 	}
 	return done;
 }
@@ -96,9 +89,7 @@ static bool critical_queue_find_launches(struct critical_path *path)
 		if (done && row->stream == -1 && row->correlation >= 0 && critical_name_is(path, row, CRITICAL_NAME_RECORD))
 			done = ops_map_add(&path->records, (uint64_t)row->correlation, table->kept[i]);
 	}
-	if (path->launches.count)
-		qsort(path->launches.items, path->launches.count, sizeof(*path->launches.items),
-		      critical_queue_compare_launches);
+	OPS_ARRAY_SORT(&path->launches, critical_queue_compare_launches);
 	for (size_t i = 0; i < path->launches.count; i++) {
 		struct critical_stream *stream = &path->streams.items[path->launches.items[i].stream];
 

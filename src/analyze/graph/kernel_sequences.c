@@ -94,17 +94,13 @@ static bool find_works(struct finder *f)
 
 	for (size_t i = 0; i < table->kept_count; i++) {
 		uint32_t at = table->kept[i], parent = f->graph.nodes[at].parent;
-		struct work *work;
 
 		if (table->rows[at].stream == -1 || parent == OPS_NONE || f->op_of[parent] == OPS_NONE)
 			continue;
-		work = OPS_ARRAY_PUSH(&f->works);
-		if (!work)
+		if (!OPS_ARRAY_APPEND(&f->works, (struct work){f->op_of[parent], table->rows[at].ts_ns, at}))
 			return false;
-		*work = (struct work){f->op_of[parent], table->rows[at].ts_ns, at};
 	}
-	if (f->works.count)
-		qsort(f->works.items, f->works.count, sizeof(*f->works.items), compare_works);
+	OPS_ARRAY_SORT(&f->works, compare_works);
 	return true;
 }
 
@@ -126,11 +122,10 @@ static bool kernel_sequences_add_operator(struct finder *f, const struct work *w
 	if (id == OPS_INTERN_NONE)
 		return false;
 	if (id == s->patterns.count) {
-		pattern = OPS_ARRAY_PUSH(&s->patterns);
-		if (!pattern)
+		if (!OPS_ARRAY_APPEND(&s->patterns,
+		                      (struct kernel_pattern){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
+		                                              .length = f->key.count}))
 			return false;
-		*pattern = (struct kernel_pattern){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
-		                                   .length = f->key.count};
 	}
 	pattern = &s->patterns.items[id];
 	pattern->count++;

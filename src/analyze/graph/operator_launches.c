@@ -96,7 +96,6 @@ static bool operator_launches_find_launches(struct sequences *s)
 		uint32_t at = graph.order[i], parent = graph.nodes[at].parent;
 		const struct event_row *row = &table->rows[at];
 		struct ops_string name = event_name(table, row);
-		struct launch *launch;
 
 		/* Work of autograd hangs below another thread's rows, which have no part in its launches. */
 		op_of[at] = ops_string_starts(name, "aten::") ? at
@@ -104,13 +103,10 @@ static bool operator_launches_find_launches(struct sequences *s)
 		if (op_of[at] == OPS_NONE || row->partner == OPS_NONE || table->rows[row->partner].stream == -1 ||
 		    !(ops_call_of(name) & OPS_CALL_LAUNCH))
 			continue;
-		launch = OPS_ARRAY_PUSH(&s->launches);
-		done = launch != NULL;
-		if (launch)
-			*launch = (struct launch){op_of[at], row->ts_ns, at};
+		done = OPS_ARRAY_APPEND(&s->launches, (struct launch){op_of[at], row->ts_ns, at});
 	}
-	if (done && s->launches.count)
-		qsort(s->launches.items, s->launches.count, sizeof(*s->launches.items), operator_launches_compare_launches);
+	if (done)
+		OPS_ARRAY_SORT(&s->launches, operator_launches_compare_launches);
 	call_graph_release(&graph);
 	ops_free(op_of);
 	return done;
@@ -134,10 +130,9 @@ static bool operator_launches_add_operator(struct sequences *s, const struct lau
 	if (id == OPS_INTERN_NONE)
 		return false;
 	if (id == s->groups.count) {
-		group = OPS_ARRAY_PUSH(&s->groups);
-		if (!group)
+		if (!OPS_ARRAY_APPEND(&s->groups, (struct group){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
+		                                                 .count = s->key.count}))
 			return false;
-		*group = (struct group){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes, .count = s->key.count};
 	}
 	group = &s->groups.items[id];
 	group->times++;
@@ -238,8 +233,7 @@ static bool operator_launches_write_rank(struct sequences *s, struct result *res
 
 	if (!done)
 		return false;
-	if (s->groups.count)
-		qsort_r(s->groups.items, s->groups.count, sizeof(*s->groups.items), operator_launches_compare_groups, s);
+	OPS_ARRAY_SORT_BY(&s->groups, operator_launches_compare_groups, s);
 	s->out.copies = true;
 	result_declare(&s->out, &table_operator_launches, 0);
 	for (size_t i = 0; i < s->groups.count; i++)

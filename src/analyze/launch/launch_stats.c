@@ -178,8 +178,8 @@ static bool launch_stats_write_rank(struct analysis_run *run, const struct event
 	uint8_t *kinds = launch_kinds(table);
 	bool done = kinds && launch_stats_collect(&launches, table, kinds, memory);
 
-	if (done && launches.pairs.count)
-		qsort(launches.pairs.items, launches.pairs.count, sizeof(*launches.pairs.items), compare_pairs);
+	if (done)
+		OPS_ARRAY_SORT(&launches.pairs, compare_pairs);
 	for (size_t i = 0; done && all && i < launches.pairs.count; i++)
 		put_launch(&run->result.table, table, &launches.pairs.items[i]);
 	if (!all)

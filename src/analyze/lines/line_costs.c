@@ -25,14 +25,11 @@
 static uint32_t file_number(struct line_costs *costs, struct ops_string name)
 {
 	uint32_t number = ops_intern_add(&costs->names, name.bytes, name.size);
-	struct line_file *file;
 
 	if (number == OPS_INTERN_NONE || number < costs->files.count)
 		return number;
-	file = OPS_ARRAY_PUSH(&costs->files);
-	if (!file)
+	if (!OPS_ARRAY_APPEND(&costs->files, (struct line_file){.name = {costs->names.entries[number].bytes, name.size}}))
 		return OPS_INTERN_NONE;
-	*file = (struct line_file){.name = {costs->names.entries[number].bytes, name.size}};
 	return number;
 }
 
@@ -69,14 +66,12 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 {
 	uint32_t file = costs->functions.items[function].file;
 	uint32_t *slot = ops_map_slot(&costs->line_of, (uint64_t)file << 32 | line, OPS_NONE);
-	struct line_cost *cost;
 
 	if (!slot || *slot != OPS_NONE)
 		return slot ? *slot : OPS_NONE;
-	cost = OPS_ARRAY_PUSH(&costs->lines);
-	if (!cost)
+	if (!OPS_ARRAY_APPEND(&costs->lines, (struct line_cost){.file = file, .line = line, .function = function,
+	                                                        .longest = OPS_NONE, .longest_ns = -1}))
 		return OPS_NONE;
-	*cost = (struct line_cost){.file = file, .line = line, .function = function, .longest = OPS_NONE, .longest_ns = -1};
 	return *slot = (uint32_t)(costs->lines.count - 1);
 }
 

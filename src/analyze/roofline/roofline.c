@@ -48,11 +48,9 @@ static int64_t roofline_duration(const struct ops_events *events, size_t row)
 static bool add_call(struct maker *maker, uint32_t row, const struct ops_demand *demand)
 {
 	struct roofline *roofline = maker->roofline;
-	struct roofline_call *call = OPS_ARRAY_PUSH(&roofline->calls);
 
-	if (!call)
+	if (!OPS_ARRAY_APPEND(&roofline->calls, (struct roofline_call){.row = row}))
 		return false;
-	*call = (struct roofline_call){.row = row};
 	maker->call_of[row] = (uint32_t)roofline->calls.count - 1;
 	maker->demands[roofline->calls.count - 1] = *demand;
 	return true;
@@ -331,11 +329,8 @@ static bool maker_init(struct maker *maker, struct roofline *roofline)
 	maker->formulas = ops_flops_formulas(trace);
 	maker->call_of = ops_realloc_array(NULL, count, sizeof(*maker->call_of));
 	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
-	if (roofline->by == OPS_ROOFLINE_SHAPE) {
-		maker->shapes_of = ops_realloc_array(NULL, lists, sizeof(*maker->shapes_of));
-		if (maker->shapes_of)
-			memset(maker->shapes_of, 0xff, lists * sizeof(*maker->shapes_of));
-	}
+	if (roofline->by == OPS_ROOFLINE_SHAPE)
+		maker->shapes_of = ops_alloc_none(lists);
 	return maker->launchers && maker->formulas && maker->call_of && maker->demands &&
 	       (roofline->by != OPS_ROOFLINE_SHAPE || maker->shapes_of);
 }
@@ -391,8 +386,7 @@ enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *t
 	maker_release(&maker);
 	if (!done)
 		return ops_fault_memory(error);
-	if (roofline->rows.count)
-		qsort(roofline->rows.items, roofline->rows.count, sizeof(*roofline->rows.items), most_time_first);
+	OPS_ARRAY_SORT(&roofline->rows, most_time_first);
 	return OPS_OK;
 }
 

@@ -135,7 +135,7 @@ static bool name_sums_add_sums(struct name_sums *sums, const struct event_table 
 	double total = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct name_sum one = {.type = type, .rank = table->rank}, *sum;
+		struct name_sum one = {.type = type, .rank = table->rank};
 
 		name_sums_read(groups[i].kept ? &one : &others, table, &groups[i]);
 		if (!groups[i].kept)
@@ -145,10 +145,8 @@ static bool name_sums_add_sums(struct name_sums *sums, const struct event_table 
 		if (one.count > 1)
 			one.deviation_ns =
 				sqrt(squares(table, &groups[i], (double)one.sum_ns / (double)one.count) / (double)(one.count - 1));
-		sum = OPS_ARRAY_PUSH(&sums->items);
-		if (!sum)
+		if (!OPS_ARRAY_APPEND(&sums->items, one))
 			return false;
-		*sum = one;
 	}
 	if (!others.count)
 		return true;

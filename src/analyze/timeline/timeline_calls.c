@@ -72,8 +72,7 @@ static bool timeline_calls_find_calls(struct calls *calls, uint32_t name, int ki
 		*call = (struct call){ops_difference(events->end_ns[row], events->start_ns[row]), row};
 		calls->total_ns = ops_sum(calls->total_ns, call->duration_ns);
 	}
-	if (calls->items.count)
-		qsort(calls->items.items, calls->items.count, sizeof(struct call), compare_calls);
+	OPS_ARRAY_SORT(&calls->items, compare_calls);
 	return true;
 }
 
@@ -105,8 +104,7 @@ static bool timeline_calls_find_lines(struct calls *calls)
 		calls->lines.items[*at].total_ns = ops_sum(calls->lines.items[*at].total_ns, call->duration_ns);
 	}
 	ops_map_release(&places);
-	if (calls->lines.count)
-		qsort(calls->lines.items, calls->lines.count, sizeof(struct line), compare_lines);
+	OPS_ARRAY_SORT(&calls->lines, compare_lines);
 	return done;
 }
 

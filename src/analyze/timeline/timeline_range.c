@@ -199,12 +199,11 @@ static bool timeline_range_init(struct range *range)
 {
 	size_t strings = ops_trace_string_count(range->timeline->trace);
 
-	range->slots = ops_realloc_array(NULL, strings + 1, sizeof(*range->slots));
+	range->slots = ops_alloc_none(strings + 1);
 	range->tracks = ops_alloc_zeroed(range->timeline->tracks.count + 1, sizeof(*range->tracks));
 	range->covered = ops_alloc_zeroed(range->timeline->events->count + 1, sizeof(*range->covered));
 	if (!range->slots || !range->tracks || !range->covered)
 		return false;
-	memset(range->slots, 0xff, (strings + 1) * sizeof(*range->slots));
 	return true;
 }
 

@@ -129,10 +129,8 @@ static bool timeline_tracks_add_track(struct ops_timeline *timeline, const struc
 	struct timeline_track *track = OPS_ARRAY_PUSH(&timeline->tracks);
 
 	if (!group || group->kind != place->group || group->pid != place->track->pid) {
-		group = OPS_ARRAY_PUSH(&timeline->groups);
-		if (!group)
+		if (!OPS_ARRAY_APPEND(&timeline->groups, (struct timeline_group){.kind = place->group, .pid = place->track->pid}))
 			return false;
-		*group = (struct timeline_group){.kind = place->group, .pid = place->track->pid};
 	}
 	if (!track)
 		return false;

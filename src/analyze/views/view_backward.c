@@ -105,11 +105,9 @@ static void view_backward_sum(const struct ops_views *views, struct view_backwar
 static bool view_backward_gather(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules)
 {
 	size_t count = views->nodes.count;
-	uint32_t *of_module = ops_realloc_array(NULL, count + 1, sizeof(*of_module));
+	uint32_t *of_module = ops_alloc_none(count + 1);
 	bool done = of_module != NULL;
 
-	if (done)
-		memset(of_module, 0xff, (count + 1) * sizeof(*of_module));
 	for (uint32_t i = 0; done && i < count; i++) {
 		uint32_t *module = &backwards->of_node[i];
 

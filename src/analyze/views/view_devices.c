@@ -214,16 +214,12 @@ static bool view_devices_add_kernel(struct ops_views *views, struct ops_string a
 	                             .shared_memory = -1, .device = -1, .grid = OPS_NONE, .block = OPS_NONE};
 	struct ops_json_walk walk = ops_json_walk(arguments.bytes, arguments.size);
 	struct ops_string key, value;
-	struct view_kernel *made;
 
 	while (ops_json_next_member(&walk, &key, &value))
 		if (!take_argument(views, &kernel, key, value))
 			return false;
 	work_out(views, &kernel, arguments);
-	made = OPS_ARRAY_PUSH(&views->kernels);
-	if (made)
-		*made = kernel;
-	return made != NULL;
+	return OPS_ARRAY_APPEND(&views->kernels, kernel);
 }
 
 /* Keeps one of each, ascending. */
@@ -243,7 +239,6 @@ static void view_devices_finalize(int64_t *items, size_t *count)
 static bool view_devices_add_id(void *array, int64_t id)
 {
 	OPS_ARRAY(int64_t) *ids = array;
-	int64_t *pushed;
 
 	if (ids->count && ids->items[ids->count - 1] == id)
 		return true;
@@ -253,10 +248,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
 			return false;
 	}
-	pushed = OPS_ARRAY_PUSH(ids);
-	if (pushed)
-		*pushed = id;
-	return pushed != NULL;
+	return OPS_ARRAY_APPEND(ids, id);
 }
 
 /* Files without the argument `device` (C03) have the device for a process. */
@@ -316,14 +308,13 @@ bool view_kernels_describe(struct ops_views *views)
 
 	if (!views->device_events.count)
 		return true;
-	known = ops_realloc_array(NULL, strings, sizeof(*known));
+	known = ops_alloc_none(strings);
 	asked = ops_alloc_zeroed(strings, sizeof(*asked));
 	if (!known || !asked) {
 		ops_free(known);
 		ops_free(asked);
 		return false;
 	}
-	memset(known, 0xff, strings * sizeof(*known));
 	done = view_devices_add_kernel(views, (struct ops_string){"", 0});
 	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		struct view_device_event *event = &views->device_events.items[i];

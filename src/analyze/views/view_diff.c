@@ -45,11 +45,7 @@ struct comparer {
 
 static bool view_diff_push(struct list *list, uint32_t node)
 {
-	uint32_t *pushed = OPS_ARRAY_PUSH(list);
-
-	if (pushed)
-		*pushed = node;
-	return pushed != NULL;
+	return OPS_ARRAY_APPEND(list, node);
 }
 
 static bool push_children(const struct view_diff_tree *side, uint32_t node, struct list *list)
@@ -111,8 +107,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 		    !view_diff_push(list, at))
 			return false;
 	}
-	if (list->count)
-		qsort_r(list->items, list->count, sizeof(*list->items), view_diff_compare_places, (void *)side);
+	OPS_ARRAY_SORT_BY(list, view_diff_compare_places, (void *)side);
 	return true;
 }
 
@@ -151,12 +146,8 @@ static bool view_diff_add_operator(struct comparer *comparer, int which, const s
 
 	if (!at)
 		return false;
-	if (*at == operators->count) {
-		operator = OPS_ARRAY_PUSH(operators);
-		if (!operator)
-			return false;
-		*operator = (struct view_diff_operator){.name = name};
-	}
+	if (*at == operators->count && !OPS_ARRAY_APPEND(operators, (struct view_diff_operator){.name = name}))
+		return false;
 	operator = &operators->items[*at];
 	operator->sides[which].calls++;
 	view_add(&operator->sides[which].host_total_ns, view_duration(views, node->row));
@@ -305,7 +296,6 @@ static bool compare_lists(struct comparer *comparer, const struct list *left, co
 	for (size_t i = 0; i < left->count; i++) {
 		uint32_t key = left_keys[left->items[i]];
 		size_t at = key == OPS_NONE ? right->count : match(comparer, right, key, r);
-		struct task *task;
 
 		if (at == right->count)
 			continue;
@@ -313,11 +303,9 @@ static bool compare_lists(struct comparer *comparer, const struct list *left, co
 			return false;
 		if (!add_pair(comparer, parent, left, i, i + 1, right, at, at + 1))
 			return false;
-		task = OPS_ARRAY_PUSH(&comparer->tasks);
-		if (!task)
+		if (!OPS_ARRAY_APPEND(&comparer->tasks, (struct task){{left->items[i], right->items[at]},
+		                                                      parent == ROOT ? comparer->diff->pairs.count - 1 : SIZE_MAX}))
 			return false;
-		*task = (struct task){{left->items[i], right->items[at]},
-		                      parent == ROOT ? comparer->diff->pairs.count - 1 : SIZE_MAX};
 		l = i + 1;
 		r = at + 1;
 	}
@@ -398,12 +386,8 @@ static bool view_diff_add_kernel(struct comparer *comparer, int which, uint32_t 
 
 	if (!at)
 		return false;
-	if (*at == kernels->count) {
-		kernel = OPS_ARRAY_PUSH(kernels);
-		if (!kernel)
-			return false;
-		*kernel = (struct view_diff_kernel){.name = name};
-	}
+	if (*at == kernels->count && !OPS_ARRAY_APPEND(kernels, (struct view_diff_kernel){.name = name}))
+		return false;
 	kernel = &kernels->items[*at];
 	kernel->sides[which].calls++;
 	view_add(&kernel->sides[which].total_ns, view_duration(views, row));
@@ -459,8 +443,7 @@ static int by_kernel_name(const void *a, const void *b)
 
 static void sort_operators(struct view_diff_operators *operators)
 {
-	if (operators->count)
-		qsort(operators->items, operators->count, sizeof(*operators->items), compare_operators);
+	OPS_ARRAY_SORT(operators, compare_operators);
 }
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
@@ -535,8 +518,7 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	view_diff_finish_parts(diff);
 	sort_operators(&diff->root_operators);
 	sort_operators(&diff->operators);
-	if (diff->kernels.count)
-		qsort(diff->kernels.items, diff->kernels.count, sizeof(*diff->kernels.items), by_kernel_name);
+	OPS_ARRAY_SORT(&diff->kernels, by_kernel_name);
 	for (int side = 0; done && side < 2; side++) {
 		diff->counted[side] = count_steps(diff->views[side]);
 		done = measure_noise(diff->views[side], &diff->steps[side]);

@@ -44,13 +44,9 @@ struct changes {
 static bool view_diff_text_add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name,
                                       int64_t left_ns, int64_t right_ns)
 {
-	struct change *change = OPS_ARRAY_PUSH(changes);
-
-	if (change)
-		*change = (struct change){name,
-		                          {view_diff_per_step(diff, 0, (double)left_ns), view_diff_per_step(diff, 1, (double)right_ns)},
-		                          {left_ns, right_ns}, NULL};
-	return change != NULL;
+	return OPS_ARRAY_APPEND(changes, (struct change){name, {view_diff_per_step(diff, 0, (double)left_ns),
+	                                                        view_diff_per_step(diff, 1, (double)right_ns)}, {left_ns, right_ns},
+	                                                 NULL});
 }
 
 static double view_diff_text_size_of(const struct change *change)
@@ -171,16 +167,12 @@ static bool gather_categories(const struct view_diff *diff, struct changes *chan
 	for (int i = 0; done && diff->steps[0].steps && diff->steps[1].steps && i < VIEW_TIME_COUNT; i++) {
 		const char *name = view_category_name((enum view_category)i);
 		struct change change = {.name = {name, strlen(name)}};
-		struct change *added;
 
 		for (int side = 0; side < 2; side++)
 			change.ns[side] = view_step_shown_average_ns(diff->views[side], (enum view_category)i);
 		if (change.ns[0] < 1 && change.ns[1] < 1)
 			continue;
-		added = OPS_ARRAY_PUSH(changes);
-		done = added != NULL;
-		if (done)
-			*added = change;
+		done = OPS_ARRAY_APPEND(changes, change);
 	}
 	return done;
 }
@@ -251,8 +243,7 @@ static void append_changes(struct page *page, const char *title, struct changes 
 {
 	size_t shown = 0;
 
-	if (changes->count)
-		qsort(changes->items, changes->count, sizeof(*changes->items), view_diff_text_compare);
+	OPS_ARRAY_SORT(changes, view_diff_text_compare);
 	while (shown < changes->count && view_diff_text_size_of(&changes->items[shown]) > 0)
 		shown++;
 	if (shown)

@@ -200,13 +200,12 @@ bool view_diff_tree_init(struct view_diff_tree *tree, const struct ops_views *vi
 	if (!view_backwards_find(views, &tree->backwards))
 		return false;
 	count = views->nodes.count + tree->backwards.items.count + 1;
-	tree->first = ops_realloc_array(NULL, count, sizeof(*tree->first));
+	tree->first = ops_alloc_none(count);
 	tree->next = ops_realloc_array(NULL, count, sizeof(*tree->next));
 	tree->keys = ops_realloc_array(NULL, count, sizeof(*tree->keys));
 	tree->marks = ops_alloc_zeroed(strings, sizeof(*tree->marks));
 	if (!tree->first || !tree->next || !tree->keys || !tree->marks)
 		return false;
-	memset(tree->first, 0xff, count * sizeof(*tree->first));
 	for (uint32_t i = 0; i + 1 < count; i++)
 		if (!find_key(tree, keys, i))
 			return false;

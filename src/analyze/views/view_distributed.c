@@ -44,10 +44,7 @@ static bool view_distributed_add_range(struct run *run, uint32_t operation, uint
 		*shortest_ns = length_ns < *shortest_ns ? length_ns : *shortest_ns;
 		return true;
 	}
-	shortest_ns = OPS_ARRAY_PUSH(&run->shortest_ns);
-	if (shortest_ns)
-		*shortest_ns = length_ns;
-	return shortest_ns != NULL;
+	return OPS_ARRAY_APPEND(&run->shortest_ns, length_ns);
 }
 
 static int compare_spans(const void *a, const void *b)

@@ -236,8 +236,7 @@ static bool view_kernels_table_init(struct table *table)
 		return true;
 	if (!view_kernels_sum(table))
 		return false;
-	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), view_kernels_compare_rows, table);
+	OPS_ARRAY_SORT_BY(&table->rows, view_kernels_compare_rows, table);
 	return true;
 }
 

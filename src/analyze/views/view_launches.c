@@ -20,22 +20,16 @@ static bool view_launches_is_device(uint8_t part)
 
 static bool view_launches_add_device_event(struct ops_views *views, uint32_t row)
 {
-	struct view_device_event *event = OPS_ARRAY_PUSH(&views->device_events);
-
-	if (!event)
-		return false;
-	*event = (struct view_device_event){.row = row, .launch = OPS_NONE, .next = OPS_NONE, .node = OPS_NONE,
-	                                    .label = OPS_NONE, .collective = OPS_NONE, .part = views->parts[row]};
-	return true;
+	return OPS_ARRAY_APPEND(&views->device_events, (struct view_device_event){.row = row, .launch = OPS_NONE, .next = OPS_NONE,
+	                                                                          .node = OPS_NONE, .label = OPS_NONE,
+	                                                                          .collective = OPS_NONE,
+	                                                                          .part = views->parts[row]});
 }
 
 static bool add_launch(struct linker *linker, uint32_t row)
 {
-	struct view_launch *launch = OPS_ARRAY_PUSH(&linker->views->launches);
-
-	if (!launch)
+	if (!OPS_ARRAY_APPEND(&linker->views->launches, (struct view_launch){row, OPS_NONE, OPS_NONE}))
 		return false;
-	*launch = (struct view_launch){row, OPS_NONE, OPS_NONE};
 	linker->launch_of[row] = (uint32_t)linker->views->launches.count - 1;
 	return true;
 }

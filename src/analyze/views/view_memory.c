@@ -93,10 +93,9 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 	uint32_t *open;
 
 	ops_trace_tracks(views->trace, &tracks);
-	open = ops_realloc_array(NULL, tracks + 1, sizeof(*open));
+	open = ops_alloc_none(tracks + 1);
 	if (!open)
 		return false;
-	memset(open, 0xff, (tracks + 1) * sizeof(*open));
 	for (size_t i = 0; i < count; i++) {
 		for (; node < views->nodes.count &&
 		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
@@ -201,13 +200,8 @@ static bool sum_outside(struct device *device)
 			continue;
 		at = ops_map_slot(&names, name, (uint32_t)device->outside.count);
 		done = at != NULL;
-		if (done && *at == device->outside.count) {
-			struct row *row = OPS_ARRAY_PUSH(&device->outside);
-
-			done = row != NULL;
-			if (done)
-				*row = (struct row){.name = name};
-		}
+		if (done && *at == device->outside.count)
+			done = OPS_ARRAY_APPEND(&device->outside, (struct row){.name = name});
 		if (done)
 			view_memory_add_record(&device->outside.items[*at].self, device->records[i].bytes);
 	}
@@ -243,9 +237,7 @@ static void finalize_rows(struct device *device)
 	device->rows.count = kept;
 	if (kept)
 		qsort_r(device->rows.items, kept, sizeof(*device->rows.items), view_memory_compare_rows, (void *)device->views);
-	if (device->outside.count)
-		qsort_r(device->outside.items, device->outside.count, sizeof(*device->outside.items), view_memory_compare_rows,
-		        (void *)device->views);
+	OPS_ARRAY_SORT_BY(&device->outside, view_memory_compare_rows, (void *)device->views);
 }
 
 /* --- curve and events ----------------------------------------------------------------------------------------------- */
@@ -604,7 +596,6 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 	for (size_t i = 0; done && i < count; i++) {
 		int key = view_memory_key_of(&records[i]);
 		size_t before = keys.count;
-		struct device *device;
 
 		memory->records += !records[i].out_of_memory;
 		if (records[i].out_of_memory || memory->devices.count == DEVICES_MAX)
@@ -612,14 +603,11 @@ static bool find_devices(struct memory *memory, const struct ops_memory_record *
 		done = ops_map_add(&keys, (uint64_t)key, 0);
 		if (!done || keys.count == before)
 			continue;
-		device = OPS_ARRAY_PUSH(&memory->devices);
-		done = device != NULL;
-		if (done)
-			*device = (struct device){.records = records, .count = count, .key = key};
+		done = OPS_ARRAY_APPEND(&memory->devices, (struct device){.records = records, .count = count, .key = key});
 	}
 	ops_map_release(&keys);
-	if (done && memory->devices.count)
-		qsort(memory->devices.items, memory->devices.count, sizeof(*memory->devices.items), compare_devices);
+	if (done)
+		OPS_ARRAY_SORT(&memory->devices, compare_devices);
 	return done;
 }
 
@@ -659,9 +647,7 @@ static bool view_memory_look(const struct ops_views *views, struct memory *memor
 			return false;
 		finalize_rows(device);
 		trace_curve(device);
-		if (device->events.count)
-			qsort(device->events.items, device->events.count, sizeof(*device->events.items),
-			      view_memory_compare_events);
+		OPS_ARRAY_SORT(&device->events, view_memory_compare_events);
 	}
 	return memory->devices.count == 0 || find_peaks(views, memory);
 }

@@ -62,7 +62,6 @@ static uint32_t figures_of(struct modules *modules, uint32_t row)
 	struct ops_string name = view_modules_module_name(modules->views, row);
 	int64_t number = module_number(modules->views, row);
 	struct ops_buffer key = {0};
-	struct figures *made;
 	uint32_t at = OPS_NONE;
 
 	ops_buffer_append(&key, &number, sizeof(number));
@@ -72,10 +71,8 @@ static uint32_t figures_of(struct modules *modules, uint32_t row)
 	ops_buffer_release(&key);
 	if (at == OPS_NONE || at < modules->figures.count)
 		return at;
-	made = OPS_ARRAY_PUSH(&modules->figures);
-	if (!made)
+	if (!OPS_ARRAY_APPEND(&modules->figures, (struct figures){0}))
 		return OPS_NONE;
-	*made = (struct figures){0};
 	return at;
 }
 
@@ -142,10 +139,9 @@ static bool calls_alloc(struct calls *calls, size_t count)
 	uint32_t **const columns[] = {&calls->module, &calls->first, &calls->next, &calls->kind};
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-		*columns[i] = ops_realloc_array(NULL, count + 1, sizeof(**columns[i]));
+		*columns[i] = ops_alloc_none(count + 1);
 		if (!*columns[i])
 			return false;
-		memset(*columns[i], 0xff, (count + 1) * sizeof(**columns[i]));
 	}
 	return true;
 }
@@ -248,12 +244,8 @@ static bool add_calls(struct modules *modules, const struct calls *calls, uint32
 			modules->items.items[pair.at].first = at;
 			modules->items.items[at].next = before;
 		}
-		for (uint32_t child = calls->first[pair.row]; done && child != OPS_NONE; child = calls->next[child]) {
-			pushed = OPS_ARRAY_PUSH(&todo);
-			done = pushed != NULL;
-			if (done)
-				*pushed = (struct pair){child, at};
-		}
+		for (uint32_t child = calls->first[pair.row]; done && child != OPS_NONE; child = calls->next[child])
+			done = OPS_ARRAY_APPEND(&todo, (struct pair){child, at});
 	}
 	OPS_ARRAY_RELEASE(&todo);
 	return done;
@@ -261,11 +253,7 @@ static bool add_calls(struct modules *modules, const struct calls *calls, uint32
 
 static bool add_root(struct modules *modules, uint32_t at)
 {
-	uint32_t *root = OPS_ARRAY_PUSH(&modules->roots);
-
-	if (root)
-		*root = at;
-	return root != NULL;
+	return OPS_ARRAY_APPEND(&modules->roots, at);
 }
 
 /* From the last row to the first, calls are whole when it is their turn, and lists come out in order. */
@@ -431,9 +419,8 @@ bool view_write_modules(const struct ops_views *views, struct ops_json_writer *j
 	}
 	done = view_modules_sum(&modules) && sum_backward(&modules) &&
 	       (views->modules == OPS_MODULES_LIGHTNING ? collect_names(&modules) : collect_calls(&modules));
-	if (done && modules.roots.count)
-		qsort_r(modules.roots.items, modules.roots.count, sizeof(*modules.roots.items), view_modules_compare_roots,
-		        &modules);
+	if (done)
+		OPS_ARRAY_SORT_BY(&modules.roots, view_modules_compare_roots, &modules);
 	ops_json_open(json, '[');
 	for (size_t i = 0; done && i < modules.roots.count; i++)
 		done = write_module(&modules, json, modules.roots.items[i]);

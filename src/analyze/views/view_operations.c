@@ -48,11 +48,9 @@ static uint32_t view_operations_make_key(const struct ops_views *views, struct o
 
 bool view_operations_make_keys(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_keys)
 {
-	uint32_t *kernels = ops_realloc_array(NULL, views->collectives.count + 1, sizeof(*kernels)); /* a row of each */
+	uint32_t *kernels = ops_alloc_none(views->collectives.count + 1); /* a row of each */
 	bool done = kernels != NULL;
 
-	if (done)
-		memset(kernels, 0xff, (views->collectives.count + 1) * sizeof(*kernels));
 	for (size_t i = 0; done && i < views->device_events.count; i++)
 		if (views->device_events.items[i].collective != OPS_NONE)
 			kernels[views->device_events.items[i].collective] = views->device_events.items[i].row;

@@ -212,8 +212,7 @@ static int view_operators_compare_rows(const void *a, const void *b, void *conte
 
 static void sort(struct table *table)
 {
-	if (table->rows.count)
-		qsort_r(table->rows.items, table->rows.count, sizeof(*table->rows.items), view_operators_compare_rows, table);
+	OPS_ARRAY_SORT_BY(&table->rows, view_operators_compare_rows, table);
 }
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
@@ -327,11 +326,10 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 	if (done) {
 		sort(&by_name);
 		view_operators_write_by_name(&by_name, json);
-		by_shapes.shapes = ops_realloc_array(NULL, lists, sizeof(*by_shapes.shapes));
+		by_shapes.shapes = ops_alloc_none(lists);
 		done = by_shapes.shapes != NULL;
 	}
 	if (done) {
-		memset(by_shapes.shapes, 0xff, lists * sizeof(*by_shapes.shapes));
 		done = view_operators_sum(&by_shapes);
 	}
 	if (done) {

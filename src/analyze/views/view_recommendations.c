@@ -55,16 +55,13 @@ static bool judge_utilization(const struct ops_views *views, struct recommendati
 {
 	for (size_t i = 0; i < views->gpus.count; i++) {
 		struct view_gpu_figures figures;
-		int64_t *gpu;
 
 		if (!view_gpu_figures(views, views->gpus.items[i], &figures))
 			return false;
 		if (!(figures.utilization_ratio < UTILIZATION_RATIO))
 			continue;
-		gpu = OPS_ARRAY_PUSH(&found->idle_gpus);
-		if (!gpu)
+		if (!OPS_ARRAY_APPEND(&found->idle_gpus, views->gpus.items[i]))
 			return false;
-		*gpu = views->gpus.items[i];
 	}
 	return true;
 }

@@ -77,13 +77,8 @@ static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks
 	at = ops_map_slot(&stacks->names, name, (uint32_t)stacks->list.count);
 	if (!at)
 		return false;
-	if (*at == stacks->list.count) {
-		struct name *made = OPS_ARRAY_PUSH(&stacks->list);
-
-		if (!made)
-			return false;
-		*made = (struct name){view_row_name(views, row), 0};
-	}
+	if (*at == stacks->list.count && !OPS_ARRAY_APPEND(&stacks->list, (struct name){view_row_name(views, row), 0}))
+		return false;
 	stacks->list.items[*at].stacks++;
 	return true;
 }
@@ -123,8 +118,8 @@ static bool view_stacks_count(const struct ops_views *views, uint32_t *of_row, s
 		if (node->kept == i && view_is_operator(views, node) && stacks.of_row[node->row] != OPS_NONE)
 			done = view_stacks_add(views, &stacks, node->row);
 	}
-	if (done && stacks.list.count)
-		qsort(stacks.list.items, stacks.list.count, sizeof(*stacks.list.items), view_stacks_compare);
+	if (done)
+		OPS_ARRAY_SORT(&stacks.list, view_stacks_compare);
 	if (done)
 		write(&stacks, json);
 	ops_free(stacks.of_row);

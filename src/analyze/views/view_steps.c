@@ -23,13 +23,8 @@ static int64_t view_steps_later(int64_t a, int64_t b)
 
 static bool view_steps_add_step(struct ops_views *views, struct ops_string name, int64_t start_ns, int64_t end_ns)
 {
-	struct view_step *step = OPS_ARRAY_PUSH(&views->steps);
-
-	if (!step)
-		return false;
-	*step = (struct view_step){.name = name, .host_start_ns = start_ns, .host_end_ns = end_ns, .start_ns = start_ns,
-	                           .end_ns = end_ns};
-	return true;
+	return OPS_ARRAY_APPEND(&views->steps, (struct view_step){.name = name, .host_start_ns = start_ns, .host_end_ns = end_ns,
+	                                                          .start_ns = start_ns, .end_ns = end_ns});
 }
 
 /* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step
