@@ -3,6 +3,7 @@
 classes of work, kernels and their operators, times of modules and peaks of memory for one trace, and text and Markdown show the
 figures of the JSON. By hand-made traces, those of the repository, and the shared ones next to it."""
 
+import collections
 import csv
 import io
 import json
@@ -14,6 +15,12 @@ import pages
 import pytest
 
 import opstrobe
+
+try:
+    import duckdb
+    import pyarrow  # noqa: F401
+except ImportError:
+    duckdb = None
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -192,6 +199,53 @@ def assert_surfaces_agree(ask, path, found):
         assert peaks.get(device_name(device)) == bytes, device
     assert_pages_agree(ask, path, found, peaks)
     assert_overview_agrees(ask, path, found)
+    if duckdb:
+        assert_sql_agrees(ask, path, found)
+
+
+def sql(trace, query):
+    """Rows as tuples, in order, with the precision of a table."""
+    rows = trace.sql(query).fetchall()
+    return sorted(tuple(round(cell, 2) if isinstance(cell, float) else cell for cell in row) for row in rows)
+
+
+def assert_sql_agrees(ask, path, found):
+    trace, everything = opstrobe.read(path), ("--limit", "1000000000", path)
+    kernels = "from kernels where work not in ('copy', 'fill') group by all"
+    assert sql(trace, f"select name, count(*), sum(dur_ns) / 1e3 {kernels}") == rounded(
+        (found["kernels"] or {"rows": []})["rows"], "name", "calls", "total"
+    )
+    # Views have a row for each grid, and name what else called a launch where no operator did.
+    views = collections.defaultdict(lambda: [0, 0])
+    for row in (found["kernels_by_op"] or {"rows": []})["rows"]:
+        sums = views[row["name"], row["operator"]]
+        sums[0], sums[1] = sums[0] + row["calls"], sums[1] + row["total"]
+    query = f"select name, operator, count(*), sum(dur_ns) / 1e3 {kernels} having operator is not null"
+    for name, operator, calls, total in sql(trace, query):
+        assert views[name, operator] == pytest.approx([calls, total], abs=0.02), name
+    ((communication,),) = sql(trace, "select coalesce(sum(dur_ns), 0) / 1e3 from collectives where on_device")
+    assert communication == pytest.approx(communication_us(ask, path, "--rules", "opstrobe"), abs=0.05)
+    steps = {*found["steps"]["names"], *found["steps"]["left_out_names"]} if found["steps"]["from"] != "none" else set()
+    assert {str(step) for (step,) in sql(trace, "select distinct step from steps")} == steps
+    times = ("host", "self_host", "backward", "device", "backward_device")
+    assert sql(
+        trace, f"select module, calls, {', '.join(f'{name}_ns / 1e3' for name in times)} from modules"
+    ) == rounded(table_of(ask, "modules", *everything), "path", "calls", *(f"{name}_us" for name in times))
+    lines = ask("lines", "--format", "json", path)
+    assert sql(trace, "select file, line, calls, host_ns / 1e3, self_ns / 1e3, device_ns / 1e3, allocated_bytes from lines") == sorted(
+        (file["file"], line["line"], line["calls"], *(round(line[name], 2) for name in ("host_us", "self_us", "device_us")), line["allocated_bytes"])
+        for file in lines["files"] for line in file["lines"]
+    )  # fmt: skip
+    findings = ask("advise", "--format", "json", path)["findings"]
+    assert [
+        row for row in trace.sql("select rule, severity, evidence, line, gain_ms from findings").fetchall()
+    ] == [
+        (each["id"], each["severity"], each["evidence"], (each["where"] or [{"line": None}])[0]["line"], each["predicted_gain_ms_per_step"])
+        for each in findings
+    ]  # fmt: skip
+    about = ask("info", "--format", "json", path)["value"]
+    ((events, lost),) = sql(trace, "select events, lost from ranks")
+    assert events == sql(trace, "select count(*) from events")[0][0] and lost == about.get("lost", lost)
 
 
 PARTS = {

@@ -210,7 +210,9 @@ def test_full_disk_is_one_warning(program: Path, slow_steps: bool) -> None:
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({}, resource.RLIM_INFINITY))\n"
     text = PROGRAM.replace("train(40)", "train(1500)").replace("target=beside", "target=int")
     if slow_steps:
-        text = text.replace("optimizer.step()\n", "optimizer.step()\n        time.sleep(0.03 if step % 500 == 499 else 0)\n")
+        text = text.replace(
+            "optimizer.step()\n", "optimizer.step()\n        time.sleep(0.03 if step % 500 == 499 else 0)\n"
+        )
     program.write_text(limit.format(3 << 20) + text + limit.format("resource.RLIM_INFINITY"))
     done = run(program, "end")
     assert done.returncode == 0, done.stderr

@@ -112,6 +112,63 @@ def test_memory_sums_to_what_is_left(trace):
     assert trace.sql("select count(*) from events where module = '0'").fetchall()[0][0] > 0
 
 
+def written(folder, rows, **about):
+    path = folder / "made.json"
+    path.write_text(json.dumps({**about, "traceEvents": rows}))
+    return opstrobe.read(path)
+
+
+def event(name, ts, dur, cat="cpu_op", tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def test_collectives_have_the_bandwidth_of_analyze(tmp_path):
+    message = {"dtype": "BFloat16", "In msg nelems": 1000, "Out msg nelems": 4000, "Group size": 4}
+    rows = [
+        event("ncclDevKernel_AllGather", 10, 4, "kernel", 7, **message, **{"Collective name": "_allgather_base"}),
+        event("gloo:all_reduce", 30, 5),
+        event("gemm", 40, 4, "kernel", 7),
+    ]
+    trace = written(tmp_path, rows, distributedInfo={"rank": 2, "world_size": 4, "backend": "nccl"}, job="run 7")
+    assert trace.sql(
+        "select name, on_device, group_size, message_bytes, bus_bytes / dur_ns from collectives"
+    ).fetchall() == [
+        ("_allgather_base", True, 4, 2000, 8000 * 0.75 / 4000),
+        ("gloo:all_reduce", False, None, None, None),
+    ]
+    assert trace.sql("select rank, world_size, backend, job_id, events, complete from ranks").fetchall() == [
+        (2, 4, "nccl", "run 7", 3, True)
+    ]
+
+
+def test_compile_events(tmp_path):
+    rows = [
+        event("ProfilerStep#3", 0, 100, "user_annotation"),
+        event("inductor_compile (dynamo_timed)", 10, 5, "user_annotation"),
+        event("Torch-Compiled Region: 2/1", 20, 5),
+        event("Torch-Compiled Region: !0/2/4", 40, 5),
+        event("## Call CompiledFxGraph fxyz ##", 21, 2, "user_annotation"),
+        event("Torch-Compiled Region: 2/1", 30, 5, "gpu_user_annotation", 7),
+        event("Torch-Compiled", 60, 5),
+    ]
+    found = written(tmp_path, rows).sql("select kind, name, frame, recompile, step from compile_events").fetchall()
+    assert found == [
+        ("phase", "inductor_compile", None, None, 3),
+        ("region", "2/1", 2, 1, 3),
+        ("graph", "fxyz", None, None, 3),
+        ("region", "!0/2/4", 2, 4, 3),
+    ]
+
+
+def test_processes(tmp_path):
+    rows = [
+        {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "python"}},
+        {"ph": "M", "name": "process_labels", "pid": 7, "tid": 0, "args": {"labels": "CPU"}},
+        {**event("aten::mm", 0, 5), "pid": 7},
+    ]
+    assert written(tmp_path, rows).sql("select pid, name, labels from processes").fetchall() == [(7, "python", "CPU")]
+
+
 def test_shapes_are_json(trace):
     shapes = trace.sql("select distinct input_shapes from events where name = 'aten::addmm'").fetchall()
     assert [8, 16] in [shape for (text,) in shapes for shape in json.loads(text)]
@@ -121,7 +178,7 @@ def test_shapes_are_json(trace):
 
 
 def test_tables_are_documented_and_typed(trace):
-    assert len(database.tables()) == 10
+    assert len(database.tables()) == 15
     for declared in database.tables():
         table = trace.to_arrow(declared["id"])
         assert table.schema.names == [column["name"] for column in declared["columns"]]

@@ -567,6 +567,8 @@ extern const size_t advice_rule_count;
 bool advice_run_rules(struct advice *advice, const struct advice_rule *const *rules, size_t count);
 
 void advice_report_sort(struct advice_report *report);
+/* Completes the report of an adviser, which keeps it: instead of ops_adviser_finish(). */
+enum ops_code advice_finish(struct ops_adviser *adviser, const struct advice_report **ret_report, struct ops_error *error);
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out);
 /* The member "top_finding": the first finding, null without one; `brief` for a line of a list. */
 void advice_write_top(const struct advice_report *report, bool brief, struct ops_json_writer *json);

@@ -140,6 +140,12 @@ static enum ops_code complete_report(struct ops_adviser *adviser, struct ops_err
 	return OPS_OK;
 }
 
+enum ops_code advice_finish(struct ops_adviser *adviser, const struct advice_report **ret_report, struct ops_error *error)
+{
+	*ret_report = &adviser->report;
+	return complete_report(adviser, error);
+}
+
 enum ops_code ops_adviser_finish(struct ops_adviser *adviser, enum ops_format format, char **ret_text, size_t *ret_size,
                                  struct ops_error *error)
 {

@@ -11,7 +11,7 @@ RELATION_GETTER(get_event_id, (void)rows; cell->integer = EVENT)
 RELATION_GETTER(get_event_name, cell->text = ops_trace_string(rows->trace, rows->events->name[EVENT]))
 RELATION_GETTER(get_event_category, cell->text = ops_event_category(rows->trace, EVENT))
 RELATION_GETTER(get_event_start, cell->integer = rows->events->start_ns[EVENT])
-RELATION_GETTER(get_event_duration, cell->integer = rows->events->end_ns[EVENT] - rows->events->start_ns[EVENT])
+RELATION_GETTER(get_event_duration, relation_get_duration(rows, EVENT, cell))
 RELATION_GETTER(get_event_self, cell->integer = rows->events->self_ns[EVENT])
 RELATION_GETTER(get_event_parent, relation_set_id(cell, rows->events->parent[EVENT]))
 RELATION_GETTER(get_event_step, relation_get_step(rows, EVENT, cell))
@@ -33,19 +33,12 @@ static void set_or_null(struct result_cell *cell, int64_t value)
 RELATION_GETTER(get_event_sequence_nr, set_or_null(cell, rows->events->sequence_nr[EVENT]))
 RELATION_GETTER(get_event_correlation, set_or_null(cell, rows->events->correlation ? rows->events->correlation[EVENT] : -1))
 
-static void set_scratch(struct relation_rows *rows, struct result_cell *cell)
-{
-	cell->text = ops_buffer_text(&rows->scratch) ? (struct ops_string){ops_buffer_text(&rows->scratch), rows->scratch.size}
-	                                             : (struct ops_string){0};
-	cell->is_null = !cell->text.size;
-}
-
 static void set_shapes(struct relation_rows *rows, uint32_t event, struct result_cell *cell)
 {
 	rows->scratch.size = 0;
 	if (rows->events->inputs[event] != OPS_NONE)
 		ops_inputs_json_dims(&rows->scratch, ops_trace_inputs(rows->trace, rows->events->inputs[event]));
-	set_scratch(rows, cell);
+	relation_set_scratch(rows, cell);
 }
 
 static void set_types(struct relation_rows *rows, uint32_t event, struct result_cell *cell)
@@ -53,7 +46,7 @@ static void set_types(struct relation_rows *rows, uint32_t event, struct result_
 	rows->scratch.size = 0;
 	if (rows->events->inputs[event] != OPS_NONE)
 		ops_inputs_json_types(&rows->scratch, ops_trace_inputs(rows->trace, rows->events->inputs[event]));
-	set_scratch(rows, cell);
+	relation_set_scratch(rows, cell);
 }
 
 static void set_args(struct relation_rows *rows, uint32_t event, struct result_cell *cell)
@@ -66,7 +59,7 @@ static void set_args(struct relation_rows *rows, uint32_t event, struct result_c
 		ops_buffer_append(&rows->scratch, members.bytes, members.size);
 		ops_buffer_append_text(&rows->scratch, "}");
 	}
-	set_scratch(rows, cell);
+	relation_set_scratch(rows, cell);
 }
 
 RELATION_GETTER(get_event_shapes, set_shapes(rows, EVENT, cell))

@@ -3,7 +3,6 @@
  * Relation `kernels`: a row for each kernel, copy and fill that a device ran, with what launched it.
  */
 #include "analyze/relations/relation_list.h"
-#include "base/alloc.h"
 #include "derive/launches.h"
 #include "derive/messages.h"
 #include "derive/work.h"
@@ -54,7 +53,7 @@ RELATION_GETTER(get_kernel_id, cell->integer = EVENT)
 RELATION_GETTER(get_kernel_name, cell->text = ops_trace_string(rows->trace, rows->events->name[EVENT]))
 RELATION_GETTER(get_kernel_work, set_work(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_start, cell->integer = rows->events->start_ns[EVENT])
-RELATION_GETTER(get_kernel_duration, cell->integer = rows->events->end_ns[EVENT] - rows->events->start_ns[EVENT])
+RELATION_GETTER(get_kernel_duration, relation_get_duration(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_device, relation_get_pid(rows, rows->events->track[EVENT], cell))
 RELATION_GETTER(get_kernel_stream, relation_get_tid(rows, rows->events->track[EVENT], cell))
 RELATION_GETTER(get_kernel_step, relation_get_step(rows, EVENT, cell))
@@ -70,7 +69,7 @@ RELATION_GETTER(get_kernel_message, set_message(rows, EVENT, cell))
 static const struct result_column columns[] = {
 	{.name = "id", .type = RESULT_INTEGER, .get = get_kernel_id, .about = "id of its row in events"},
 	{.name = "name", .type = RESULT_TEXT, .get = get_kernel_name, .about = "name"},
-	{.name = "work", .type = RESULT_TEXT, .get = get_kernel_work, .about = "compute, communication, copy or fill"},
+	{.name = "work", .type = RESULT_TEXT, .get = get_kernel_work, .about = "compute, communication, copy, fill, or other for names that are none of a kernel"},
 	{.name = "start_ns", .type = RESULT_INTEGER, .unit = "ns", .get = get_kernel_start, .about = "start, since the Unix epoch"},
 	{.name = "dur_ns", .type = RESULT_INTEGER, .unit = "ns", .get = get_kernel_duration, .about = "duration"},
 	{.name = "device", .type = RESULT_INTEGER, .nullable = true, .get = get_kernel_device, .about = "number of the device"},
@@ -97,18 +96,12 @@ static const struct result_column columns[] = {
 const struct result_declaration relation_kernels_declaration =
 	RESULT_DECLARATION("kernels", "a kernel, copy or fill that a device ran", columns);
 
+static bool relation_kernels_is_work(const struct relation_rows *rows, uint32_t event)
+{
+	return ops_kind_is_work(rows->events->kind[event]);
+}
+
 bool relation_kernels_open(struct relation_rows *rows)
 {
-	const struct ops_events *events = rows->events;
-
-	for (size_t row = 0; row < events->count; row++)
-		rows->count += ops_kind_is_work(events->kind[row]);
-	rows->selected = ops_realloc_array(NULL, rows->count + 1, sizeof(*rows->selected));
-	if (!rows->selected)
-		return false;
-	rows->count = 0;
-	for (size_t row = 0; row < events->count; row++)
-		if (ops_kind_is_work(events->kind[row]))
-			rows->selected[rows->count++] = (uint32_t)row;
-	return true;
+	return relation_select(rows, relation_kernels_is_work);
 }

@@ -8,7 +8,9 @@
 #include "analyze/relations/relations.h"
 
 /* In the order of the reference. */
-#define RELATIONS(X) X(events) X(kernels) X(steps) X(memory) X(counters) X(flows) X(modules) X(lines) X(tracks) X(metadata)
+#define RELATIONS(X)                                                                                       \
+	X(events) X(kernels) X(collectives) X(steps) X(memory) X(counters) X(flows) X(modules) X(lines)    \
+	X(compile_events) X(findings) X(tracks) X(processes) X(ranks) X(metadata)
 
 #define DECLARE(name)                                              \
 	extern const struct result_declaration relation_##name##_declaration; \

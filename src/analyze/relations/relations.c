@@ -6,9 +6,12 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/advice.h>
+
 #include "analyze/relations/relation_list.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/json_value.h"
 #include "derive/launches.h"
 #include "derive/modules.h"
 
@@ -129,8 +132,25 @@ void relation_close(struct relation_rows *rows)
 	module_costs_release(&rows->modules);
 	ops_module_tree_free(rows->module_tree);
 	line_costs_release(&rows->lines);
+	ops_adviser_free(rows->adviser);
 	ops_phases_release(&rows->phases);
 	ops_buffer_release(&rows->scratch);
+}
+
+bool relation_select(struct relation_rows *rows, bool (*selects)(const struct relation_rows *rows, uint32_t event))
+{
+	const size_t events = rows->events->count;
+
+	for (size_t row = 0; row < events; row++)
+		rows->count += selects(rows, (uint32_t)row);
+	rows->selected = ops_realloc_array(NULL, rows->count + 1, sizeof(*rows->selected));
+	if (!rows->selected)
+		return false;
+	rows->count = 0;
+	for (size_t row = 0; row < events; row++)
+		if (selects(rows, (uint32_t)row))
+			rows->selected[rows->count++] = (uint32_t)row;
+	return true;
 }
 
 /* --- cells ---------------------------------------------------------------------------------------------------------- */
@@ -143,6 +163,26 @@ void relation_get_step(const struct relation_rows *rows, uint32_t row, struct re
 		cell->is_null = true;
 	else
 		cell->integer = rows->steps->list.items[step].number;
+}
+
+void relation_set_scratch(struct relation_rows *rows, struct result_cell *cell)
+{
+	cell->text = ops_buffer_text(&rows->scratch) ? (struct ops_string){ops_buffer_text(&rows->scratch), rows->scratch.size}
+	                                             : (struct ops_string){0};
+	cell->is_null = !cell->text.size;
+}
+
+void relation_set_json_text(struct relation_rows *rows, struct ops_string json, struct result_cell *cell)
+{
+	rows->scratch.size = 0;
+	if (json.size >= 2 && *json.bytes == '"')
+		ops_json_decode(&rows->scratch, json.bytes + 1, json.size - 2);
+	relation_set_scratch(rows, cell);
+}
+
+void relation_get_duration(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
+{
+	cell->integer = rows->events->end_ns[row] - rows->events->start_ns[row];
 }
 
 /* The path of the module in whose call a row is, or for whose call a backward node works. */

@@ -52,6 +52,8 @@ struct relation_rows {
 	struct ops_module_tree *module_tree;
 	const struct ops_module_row *module_rows;
 	struct line_costs lines;
+	struct ops_adviser *adviser;
+	const struct advice_finding *findings;
 	struct ops_phases phases;
 	uint32_t line_row; /* the event whose line of the program was found last; OPS_NONE: none */
 	struct ops_string line_file;
@@ -85,9 +87,13 @@ void relations_json(struct ops_json_writer *json);
 bool relation_open(struct relation_rows *rows, const struct relation *relation, const struct ops_trace *trace, unsigned needs);
 void relation_close(struct relation_rows *rows);
 
+/* Makes rows of the events that a function selects. False when memory is out. */
+bool relation_select(struct relation_rows *rows, bool (*selects)(const struct relation_rows *rows, uint32_t event));
+
 /* What columns of several relations have in common; `row` is that of an event, OPS_NONE gives null. */
 void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
+void relation_get_duration(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_file(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_line(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 /* The id of a process or thread; null where the file has a text instead. */
@@ -99,6 +105,11 @@ static inline void relation_set_text(struct result_cell *cell, struct ops_string
 	cell->text = text;
 	cell->is_null = !text.size;
 }
+
+/* The text that `scratch` has; null if it is empty. */
+void relation_set_scratch(struct relation_rows *rows, struct result_cell *cell);
+/* A JSON value if it is a text that is not empty, else null. */
+void relation_set_json_text(struct relation_rows *rows, struct ops_string json, struct result_cell *cell);
 
 static inline void relation_set_id(struct result_cell *cell, uint32_t id)
 {
