@@ -204,6 +204,7 @@ static void refuses_unknown_names(void **state)
 static void tables_survive_failures(void **state)
 {
 	static const char *const tables[] = {"events", "kernels", "steps", "memory", "counters", "flows", "modules", "lines", "tracks",
+	                                     "collectives", "compile_events", "findings", "processes", "ranks",
 	                                     "metadata"};
 
 	(void)state;
