@@ -68,6 +68,7 @@ enum ops_event_flag {
 	OPS_EVENT_HIDDEN = 4,     /* bookkeeping that tables and events() omit, such as TRACE and MARK; not in the
 	                           * tree */
 	OPS_EVENT_FOLDED = 8,     /* only child of an operator of the same name; merged into it in tree and tables */
+	OPS_EVENT_CUT = 16,       /* was open already when the trace begins; start_ns is that moment */
 };
 
 /* The events in columns, a row each. Rows are sorted by start_ns, then by end_ns descending, then in recording order. Optional columns

@@ -12,6 +12,7 @@
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/counters.h>
 #include <opstrobe/internal/recording.h>
+#include <opstrobe/internal/snapshot.h>
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 
@@ -470,6 +471,28 @@ static PyObject *session_stop(PyObject *object, PyObject *ignored)
 	return session_make_trace(self);
 }
 
+/* snapshot(last_ns=0): a Trace. */
+static PyObject *session_snapshot(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+	static char *keywords[] = {"last_ns", NULL};
+	struct session_object *self = (struct session_object *)object;
+	struct ops_trace *trace = NULL;
+	struct ops_error error = {0};
+	uint64_t last_ns = 0;
+	enum ops_code code;
+
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O&:snapshot", keywords, to_bytes, &last_ns))
+		return NULL;
+	if (!session_is_running(self))
+		return PyErr_SetString(PyExc_RuntimeError, "the session is not running"), NULL;
+	Py_BEGIN_ALLOW_THREADS
+	code = ops_session_snapshot(self->session, last_ns, &trace, &error);
+	Py_END_ALLOW_THREADS
+	if (code)
+		return ops_ext_raise(&error);
+	return ops_ext_trace_new(PyType_GetModule(Py_TYPE(self)), trace);
+}
+
 static PyObject *session_get_pending(PyObject *object, void *ignored)
 {
 	(void)ignored;
@@ -573,6 +596,9 @@ static PyMethodDef session_methods[] = {
 	 "end_window()\n--\n\nSays that the window is over: what is told until stop() belongs to its last moment."},
 	{"note_metadata", session_note_metadata, METH_VARARGS,
 	 "note_metadata(key, json)\n--\n\nKeeps metadata of the trace to come in the recording file, if there is one."},
+	{"snapshot", (PyCFunction)(void (*)(void))session_snapshot, METH_VARARGS | METH_KEYWORDS,
+	 "snapshot(*, last_ns=0)\n--\n\nA Trace of what was recorded so far, or in the last nanoseconds, while the session goes on. "
+	 "RuntimeError if it does not run or has no recording file."},
 	{"stop", session_stop, METH_NOARGS,
 	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running; MemoryError "
 	 "when memory is out: nothing is recorded any more, and the next stop() returns the trace."},

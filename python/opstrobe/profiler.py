@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from opstrobe.recording.activity_configs import ProfilerActivityConfig
     from opstrobe.recording.stats import _ProfilerStats
     from opstrobe.results.memory import MemoryProfile, MemoryProfileTimeline
+    from opstrobe.results.trace_file import TraceFile
 
     Activities = Iterable[ProfilerActivity | Mapping[ProfilerActivity, list[str] | ProfilerActivityConfig | None]]
 
@@ -226,6 +227,13 @@ class _KinetoProfile(Configured, Results):
         if trace is not None:
             for key, text in self._all_metadata().items():
                 trace.set_metadata(key, text)
+
+    def snapshot(self, seconds: float | None = None) -> TraceFile:
+        """The trace of what was recorded so far, or in the last seconds, while the recording goes on: what is open is
+        unfinished. The profile must have a recording file (`spill`); RuntimeError if it has none or does not record."""
+        if self.profiler is None:
+            raise RuntimeError("cannot make a snapshot: this profile does not record")
+        return self.profiler.snapshot(seconds)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""

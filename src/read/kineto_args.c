@@ -31,6 +31,7 @@ enum arg {
 	ARG_RECORD_FUNCTION_ID,
 	ARG_ROW,
 	ARG_FINISHED,
+	ARG_CUT,
 	ARG_SCOPE,
 	ARG_ASYNC,
 	ARG_END_TRACK,
@@ -70,6 +71,7 @@ static const struct {
 	{NAME("Ev Idx"), ARG_ROW, false},
 	{NAME("Profiler Event Index"), ARG_ROW, false},
 	{NAME("finished"), ARG_FINISHED, true},
+	{NAME("cut"), ARG_CUT, true},
 	{NAME("Args"), ARG_TEXT, true},
 	{NAME("Scope"), ARG_SCOPE, true},
 	{NAME("Async"), ARG_ASYNC, true},
@@ -197,6 +199,9 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 	switch (arg) {
 	case ARG_FINISHED:
 		own->unfinished = member->value[0] == 'f';
+		return member->type == OPS_JSON_WORD;
+	case ARG_CUT:
+		event->flags |= member->value[0] == 't' ? OPS_EVENT_CUT : 0;
 		return member->type == OPS_JSON_WORD;
 	case ARG_ASYNC:
 		own->async = member->value[0] == 't';

@@ -19,6 +19,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 #include "read/recording_slots.h"
+#include "read/recording_window.h"
 #include "trace/names.h"
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
@@ -165,14 +166,13 @@ static void load_head(const struct recording_reader *reader, struct recording_la
 }
 
 /* Makes the next slot the head; false at the end of the lane. Blocks go back when their last slot is passed. */
-static bool recording_advance(struct recording_reader *reader, struct recording_lane *lane)
+static bool next_slot(struct recording_lane *lane)
 {
 	struct ops_block *block = lane->share->blocks;
 
 	if (lane->left > 1) {
 		lane->left--;
 		lane->slot++;
-		load_head(reader, lane);
 		return true;
 	}
 	if (lane->slot) {
@@ -187,8 +187,18 @@ static bool recording_advance(struct recording_reader *reader, struct recording_
 		return false;
 	lane->slot = block->slots;
 	lane->left = block->count;
-	load_head(reader, lane);
 	return true;
+}
+
+/* The same for the next slot that has a part in the window. */
+static bool recording_advance(struct recording_reader *reader, struct recording_lane *lane)
+{
+	while (next_slot(lane)) {
+		load_head(reader, lane);
+		if (recording_window_clip(reader, lane))
+			return true;
+	}
+	return false;
 }
 
 static bool lane_before(const struct recording_lane *a, const struct recording_lane *b)
@@ -249,7 +259,7 @@ static void set_info(struct recording_reader *reader)
 	const struct ops_recovered *recovered = reader->recording->recovered;
 	char host[256];
 	struct ops_trace_info info = {
-		.start_ns = ops_clock_to_ns(&reader->clock, reader->recording->start.ticks),
+		.start_ns = recording_window_start_ns(reader),
 		.stop_ns = reader->stop_ns,
 		.pid = recording_pid(reader),
 		.lost = reader->recording->lost + reader->lost +
@@ -322,7 +332,8 @@ static bool recording_prepare(struct recording_reader *reader)
 	if (!reader->builder ||
 	    !recording_devices_init(&reader->devices, reader->recording, &reader->clock, reader->builder) ||
 	    !open_lanes(reader) || !ops_called_modules_init(&reader->modules, reader->recording, reader->builder) ||
-	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder))
+	    !ops_called_functions_init(&reader->functions, reader->recording, reader->builder) ||
+	    !recording_window_add_baseline(reader))
 		return false;
 	ops_builder_expect(reader->builder, reader->recording->slot_count + (activities ? activities->count : 0), 0);
 	return !ops_builder_failed(reader->builder) && has_memory(reader->recording);
@@ -342,6 +353,7 @@ static struct recording_reader *reader_of(struct ops_recording *recording)
 	reader->clock = recording->recovered ? recording->recovered->clock
 	                                     : ops_clock_map_between(recording->start, recording->stop);
 	reader->stop_ns = ops_clock_to_ns(&reader->clock, recording->stop.ticks);
+	reader->window_ns = recording->window_ticks ? ops_clock_to_ns(&reader->clock, recording->window_ticks) : INT64_MIN;
 	reader->builder = ops_builder_new();
 	if (!recording_prepare(reader)) {
 		reader_free(reader);

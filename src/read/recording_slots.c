@@ -206,6 +206,8 @@ static void recording_slots_read_event(struct recording_reader *reader, struct r
 		reader->number_max = slot->forward_thread;
 	if (slot->flags & OPS_SLOT_ASYNC)
 		event.flags |= OPS_EVENT_ASYNC;
+	if (lane->cut)
+		event.flags |= OPS_EVENT_CUT;
 	if (lane->unfinished) {
 		event.flags |= OPS_EVENT_UNFINISHED;
 	} else if (slot->end_thread && slot->end_thread != lane->share->number) {
@@ -247,7 +249,7 @@ static void recording_slots_read_call(struct recording_reader *reader, struct re
 		.end_ns = lane->end_ns,
 		.track = lane->track,
 		.kind = OPS_EVENT_PYTHON_FUNCTION,
-		.flags = lane->unfinished ? OPS_EVENT_UNFINISHED : 0,
+		.flags = (uint16_t)((lane->unfinished ? OPS_EVENT_UNFINISHED : 0) | (lane->cut ? OPS_EVENT_CUT : 0)),
 	};
 
 	if (slot->flags & OPS_SLOT_DROPPED) {

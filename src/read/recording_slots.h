@@ -38,6 +38,7 @@ struct recording_lane {
 	struct recording_ranges ranges; /* that calls of devices may lie in */
 	struct recording_turn turn;
 	bool unfinished;
+	bool cut; /* the head was open already when the window began */
 	uint32_t collective; /* what is said of the head if it is a collective, set when it is taken: string id or OPS_NONE */
 	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
@@ -48,6 +49,7 @@ struct recording_reader {
 	struct ops_builder *builder;
 	struct ops_clock_map clock;
 	int64_t stop_ns;
+	int64_t window_ns; /* when the window begins; INT64_MIN: with the session */
 	struct recording_lane *lanes; /* by track; those with torch's numbers first */
 	size_t lane_count;
 	uint32_t *by_number; /* lane indexes in order of share->number */

@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <opstrobe/internal/snapshot.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -48,6 +51,7 @@ struct recovery {
 	struct ops_buffer text; /* of the log */
 	struct ops_recovery_log log;
 	uint64_t last_ticks;
+	uint64_t until_ticks; /* what starts later is left out; 0: nothing is */
 	uint64_t missing; /* slots that make no sense or are cut off */
 	bool is_torn;
 };
@@ -148,6 +152,18 @@ static enum ops_code find_clock(struct recovery *recovery, struct ops_error *err
 	return OPS_OK;
 }
 
+/* Of a process that still writes, whose clock is this machine's: what it records from now on is left out, so that all threads end
+ * at the same moment. */
+static void find_until(struct recovery *recovery)
+{
+	char boot_id[40];
+
+	ops_spill_boot_id(boot_id);
+	if (recovery->source->is_running && boot_id[0] && strcmp(boot_id, recovery->header.boot_id) == 0 &&
+	    recovery->header.tsc == ops_clock_tsc())
+		recovery->until_ticks = recovery->last_ticks = ops_ticks(ops_clock_tsc());
+}
+
 static bool makes_sense(const struct recovery *recovery, uint64_t ticks)
 {
 	double ns = (double)(int64_t)(ticks - recovery->clock.base_ticks) * recovery->clock.ns_per_tick;
@@ -157,7 +173,7 @@ static bool makes_sense(const struct recovery *recovery, uint64_t ticks)
 
 static void note_ticks(struct recovery *recovery, uint64_t ticks)
 {
-	if ((int64_t)(ticks - recovery->last_ticks) > 0)
+	if (!recovery->until_ticks && (int64_t)(ticks - recovery->last_ticks) > 0)
 		recovery->last_ticks = ticks;
 }
 
@@ -193,6 +209,8 @@ static void check_slots(struct recovery *recovery, struct ops_block *block, size
 		block->count = BLOCK_SLOTS;
 	}
 	for (uint32_t i = 0; i < block->count; i++) {
+		if (i < there && recovery->until_ticks && block->slots[i].start_ticks > recovery->until_ticks)
+			continue;
 		if (i < there && check_slot(recovery, &block->slots[i], got))
 			block->slots[count++] = block->slots[i];
 		else
@@ -341,6 +359,17 @@ static enum ops_code read_log(struct recovery *recovery, struct ops_error *error
 
 /* --- the whole ------------------------------------------------------------------------------------------------------ */
 
+/* When the part begins that is wanted; 0: with the recording. */
+static uint64_t find_window(const struct recovery *recovery)
+{
+	double ticks = (double)recovery->source->last_ns / recovery->clock.ns_per_tick;
+	uint64_t start = recovery->header.start.ticks;
+
+	if (!recovery->source->last_ns || ticks >= (double)(int64_t)(recovery->last_ticks - start))
+		return 0;
+	return recovery->last_ticks - (uint64_t)ticks;
+}
+
 static enum ops_code describe_process(struct recovery *recovery, struct ops_error *error)
 {
 	struct ops_recording *recording = recovery->recording;
@@ -357,6 +386,7 @@ static enum ops_code describe_process(struct recovery *recovery, struct ops_erro
 	recording->args_are_inputs = recovery->header.args_are_inputs != 0;
 	recording->start = recovery->header.start;
 	recording->stop = (struct ops_clock_pair){.ticks = recovery->last_ticks};
+	recording->window_ticks = find_window(recovery);
 	recording->lost += recovery->missing;
 	return OPS_OK;
 }
@@ -367,6 +397,8 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 	bool torn;
 
 	recovery->last_ticks = recovery->header.start.ticks;
+	if (!code)
+		find_until(recovery);
 	/* The rate of the clock is measured again with the log; this one suffices to detect impossible times. */
 	if (!code)
 		code = find_clock(recovery, error);
@@ -437,6 +469,7 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	if (!code) {
 		recovered = (struct ops_recovery){
 			.pid = recovery.header.pid,
+			.is_running = source->is_running,
 			.is_stopped = recovery.header.state == OPS_SPILL_STOPPED,
 			.is_torn = recovery.is_torn || recovery.missing || recovery.log.ignored,
 			.end_errno = recovery.header.end_errno <= INT32_MAX ? (int)recovery.header.end_errno : 0,
@@ -454,27 +487,48 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	return code;
 }
 
+/* Reads the file of a descriptor. */
+static enum ops_code recover_file(struct ops_recovery_source *source, struct ops_trace **ret_trace,
+                                  struct ops_recovery *ret_recovery, struct ops_error *error)
+{
+	struct stat seen;
+
+	if (fstat(source->fd, &seen) != 0)
+		return ops_fault_errno(error, errno, "cannot read");
+	source->size = seen.st_size > 0 ? (uint64_t)seen.st_size : 0;
+	return ops_trace_recover_from(source, ret_trace, ret_recovery, error);
+}
+
+enum ops_code ops_trace_recover_last(const char *path, uint64_t last_ns, struct ops_trace **ret_trace,
+                                     struct ops_recovery *ret_recovery, struct ops_error *error)
+{
+	struct ops_recovery_source source = {.fd = open(path, O_RDONLY | O_CLOEXEC), .last_ns = last_ns};
+	enum ops_code code;
+
+	if (source.fd < 0)
+		return ops_fault_errno(error, errno, "cannot open '%s'", path);
+	/* Who records holds a lock until it ends. */
+	source.is_running = flock(source.fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	code = recover_file(&source, ret_trace, ret_recovery, error);
+	close(source.fd);
+	return code ? ops_fault_context(error, code, "cannot recover '%s'", path) : OPS_OK;
+}
+
 enum ops_code ops_trace_recover(const char *path, struct ops_trace **ret_trace, struct ops_recovery *ret_recovery,
                                 struct ops_error *error)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct ops_recovery_source source = {.fd = fd};
-	enum ops_code code = OPS_OK;
-	bool is_running;
-	off_t size;
+	return ops_trace_recover_last(path, 0, ret_trace, ret_recovery, error);
+}
 
-	if (fd < 0)
-		return ops_fault_errno(error, errno, "cannot open '%s'", path);
-	/* Who records holds a lock until it ends. */
-	is_running = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	size = lseek(fd, 0, SEEK_END);
-	if (size < 0)
-		code = ops_fault_errno(error, errno, "cannot read");
-	source.size = size > 0 ? (uint64_t)size : 0;
+enum ops_code ops_session_snapshot(const struct ops_session *session, uint64_t last_ns, struct ops_trace **ret_trace,
+                                   struct ops_error *error)
+{
+	struct ops_recovery_source source = {.fd = -1, .is_running = true, .last_ns = last_ns};
+	enum ops_code code = ops_recorder_open_reader(session, &source.fd, error);
+
 	if (!code)
-		code = ops_trace_recover_from(&source, ret_trace, ret_recovery, error);
-	if (!code && ret_recovery)
-		ret_recovery->is_running = is_running;
-	close(fd);
-	return code ? ops_fault_context(error, code, "cannot recover '%s'", path) : OPS_OK;
+		code = recover_file(&source, ret_trace, NULL, error);
+	if (source.fd >= 0)
+		close(source.fd);
+	return code ? ops_fault_context(error, code, "cannot make a snapshot of the session") : OPS_OK;
 }

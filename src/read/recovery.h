@@ -6,12 +6,17 @@
 #ifndef OPS_READ_RECOVERY_H
 #define OPS_READ_RECOVERY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <opstrobe/read.h>
 
 struct ops_recovery_source {
 	int fd;            /* of a file; -1: memory */
 	const char *bytes; /* of memory */
 	uint64_t size;
+	bool is_running;  /* somebody may write to it: what is recorded from now on is left out */
+	uint64_t last_ns; /* this last part of the recording alone; 0: all of it */
 };
 
 /* As ops_trace_recover; `name` is what errors call it. */

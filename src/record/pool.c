@@ -332,6 +332,11 @@ void ops_pool_file_unlock(const struct ops_pool_file *file)
 	flock(file->fd, LOCK_UN);
 }
 
+int ops_pool_file_dup(const struct ops_pool_file *file)
+{
+	return fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+}
+
 void ops_pool_file_unref(struct ops_pool_file *file)
 {
 	pthread_mutex_lock(&pool.lock);

@@ -47,6 +47,8 @@ void ops_pool_file_unref(struct ops_pool_file *file);
 void ops_pool_file_unlock(const struct ops_pool_file *file);
 /* From here on blocks come from the file, from its start on; NULL: from memory. A file that cannot grow any more is left for memory. */
 void ops_pool_use_file(struct ops_pool_file *file);
+/* Another descriptor of the file; -1: none, and errno says why. */
+int ops_pool_file_dup(const struct ops_pool_file *file);
 /* Why the file could not grow: an errno; 0: it could. */
 int ops_pool_file_error(const struct ops_pool_file *file);
 /* Whether the block lies in a file, and whether it lies where blocks come from now. */

@@ -81,6 +81,10 @@ static inline struct ops_thread *ops_recorder_thread(void)
 	return OPS_LIKELY(ops_this_thread) ? &ops_this_thread->hot : ops_recorder_register();
 }
 
+/* A descriptor of the running session's recording file, for a reader, who closes it. OPS_STATE if the session does not run or has no
+ * file. */
+enum ops_code ops_recorder_open_reader(const struct ops_session *session, int *ret_fd, struct ops_error *error);
+
 /* With recorder.lock held: */
 
 /* Takes `bytes` from the session's budget; false when that passes the ceiling. */

@@ -73,6 +73,8 @@ struct ops_recording {
 	struct ops_clock_pair stop;
 	uint64_t epoch;
 	uint64_t lost;            /* records that could not be kept */
+	uint64_t window_ticks;    /* the trace begins here: what ended before is left out. 0: at `start` */
+	struct ops_block *baseline; /* linked by `next`: memory slots from before the window, in no order; owned */
 	bool args_are_inputs;     /* see ops_record_options */
 	size_t slot_count;        /* in all shares */
 	size_t share_count;

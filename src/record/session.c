@@ -271,6 +271,19 @@ enum ops_code ops_session_spill_problem(const struct ops_session *session, struc
 	return code;
 }
 
+enum ops_code ops_recorder_open_reader(const struct ops_session *session, int *ret_fd, struct ops_error *error)
+{
+	enum ops_code code;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (is_current(session))
+		code = ops_spill_open_reader(ops_recorder.recording->spill, ret_fd, error);
+	else
+		code = ops_fault(error, OPS_STATE, "the session is not running: it was stopped, or belongs to the parent process");
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return code;
+}
+
 enum ops_code ops_session_start(const struct ops_record_options *options, struct ops_session **ret_session,
                                 struct ops_error *error)
 {

@@ -104,6 +104,7 @@ enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, cons
 void ops_recording_free(struct ops_recording *recording)
 {
 	struct ops_share *share;
+	struct ops_block *block;
 	bool idle;
 
 	if (!recording)
@@ -115,6 +116,10 @@ void ops_recording_free(struct ops_recording *recording)
 		while (share->blocks)
 			ops_share_drop_block(share);
 		ops_share_free(share);
+	}
+	while ((block = recording->baseline)) {
+		recording->baseline = block->next;
+		ops_pool_give(block);
 	}
 	ops_arena_release(&recording->module_arena);
 	ops_intern_release(&recording->texts);

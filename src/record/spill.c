@@ -485,6 +485,22 @@ enum ops_code ops_spill_problem(const struct ops_spill *spill, struct ops_error 
 	return problem ? ops_fault_errno(error, problem, "cannot write recording file '%s'", spill->path) : OPS_OK;
 }
 
+enum ops_code ops_spill_open_reader(const struct ops_spill *spill, int *ret_fd, struct ops_error *error)
+{
+	enum ops_code code = ops_spill_problem(spill, error);
+	int fd;
+
+	if (code)
+		return code;
+	if (!spill || !spill->file)
+		return ops_fault(error, OPS_STATE, "the session has no recording file");
+	fd = ops_pool_file_dup(spill->file);
+	if (fd < 0)
+		return ops_fault_errno(error, errno, "cannot read recording file '%s'", spill->path);
+	*ret_fd = fd;
+	return OPS_OK;
+}
+
 void ops_spill_lock(void)
 {
 	pthread_mutex_lock(&active.lock);

@@ -13,7 +13,7 @@
 #include "trace/inputs.h"
 #include "trace/table.h"
 
-#define KNOWN_FLAGS (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED | OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED)
+#define KNOWN_FLAGS (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED | OPS_EVENT_HIDDEN | OPS_EVENT_FOLDED | OPS_EVENT_CUT)
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 

@@ -240,7 +240,7 @@ static void merge_part_copy_event(struct merge *merge, struct copier *copier, ui
 		.name = copy_string(merge, copier, e->name[row]),
 		.track = copier->tracks[e->track[row]],
 		.overload = e->overload ? copy_string(merge, copier, e->overload[row]) : 0,
-		.flags = e->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED),
+		.flags = e->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED | OPS_EVENT_CUT),
 		.kind = e->kind[row],
 		.scope = e->scope[row],
 	};

@@ -458,7 +458,7 @@ static void pack_read_event(struct unpacker *in, const struct packed_columns *c,
 	event.function = moved_id(in, event.function, in->functions, head->function_count, true);
 	if (c->overload)
 		event.overload = moved_id(in, event.overload, in->strings, head->string_count, false);
-	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED;
+	event.flags &= OPS_EVENT_ASYNC | OPS_EVENT_UNFINISHED | OPS_EVENT_CUT;
 	if (event.end_ns < event.start_ns || event.kind >= OPS_EVENT_KIND_COUNT || event.sequence_nr < -1)
 		pack_refuse(in, "an impossible event");
 	if (!in->failure)

@@ -363,6 +363,8 @@ static char *put_args(struct ops_chrome_rows *rows, char *at, size_t row)
 		at = put_raw_name(rows, at, events->name[row]);
 	if (events->flags[row] & OPS_EVENT_UNFINISHED)
 		at = OPS_PUT(at, "\"finished\":false,");
+	if (events->flags[row] & OPS_EVENT_CUT)
+		at = OPS_PUT(at, "\"cut\":true,");
 	at = OPS_PUT(at, "\"Ev Idx\":");
 	at = ops_json_uint_to(at, row);
 	return OPS_PUT(at, "}}");

@@ -222,4 +222,6 @@ void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_
 		ops_pf_put_int(event, &args->scratch, "Scope", events->scope[row]);
 	if (events->flags[row] & OPS_EVENT_UNFINISHED)
 		put_bool(event, &args->scratch, "finished", false);
+	if (events->flags[row] & OPS_EVENT_CUT)
+		put_bool(event, &args->scratch, "cut", true);
 }

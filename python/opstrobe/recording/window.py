@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opstrobe.recording.session_config import SessionConfig
     from opstrobe.recording.stats import _ProfilerStats
     from opstrobe.recording.tensors import TensorWatch
+    from opstrobe.results.trace_file import TraceFile
 
 # The recording under way, so that interpreter exit can end it. Weak: one that is dropped ends by itself.
 _running: weakref.ref[Recording] | None = None
@@ -155,6 +156,17 @@ class Recording(Configured, Results):
         if self._spill_path is not None and self.running:
             assert self._session is not None
             self._session.note_metadata(key, text)
+
+    def snapshot(self, seconds: float | None = None) -> TraceFile:
+        """What was recorded so far, or in the last seconds; the recording goes on."""
+        from opstrobe.results.trace_file import TraceFile
+
+        if self._session is None or not self.running:
+            raise RuntimeError("cannot make a snapshot: this profile does not record")
+        if seconds is not None and not 0 < seconds < 2**33:
+            raise ValueError(f"seconds must be a positive number or None, got {seconds}")
+        last_ns = 0 if seconds is None else max(1, int(seconds * 1e9))
+        return TraceFile(self._spill_path or "", self._session.snapshot(last_ns=last_ns))
 
     def check_spill(self) -> None:
         """Warns, once, if the recording file does not have all that was recorded."""

@@ -25,7 +25,7 @@ static const struct {
 	{"Process Group Description", TEXT}, {"Process Group Ranks", TEXT | LIST}, {"In split size", TEXT | LIST},
 	{"Out split size", TEXT | LIST}, {"blocks per SM", NUMBER}, {"warps per SM", NUMBER}, {"est. achieved occupancy %", NUMBER},
 	{"registers per thread", NUMBER}, {"shared memory", NUMBER}, {"grid", LIST}, {"block", LIST}, {"kernel_backend", TEXT},
-	{"kernel_hash", TEXT}, {"kernel_file", TEXT}, {"Module Hierarchy", TEXT}, {"finished", ANY}, {"Op count", NUMBER},
+	{"kernel_hash", TEXT}, {"kernel_file", TEXT}, {"Module Hierarchy", TEXT}, {"finished", ANY}, {"cut", ANY}, {"Op count", NUMBER},
 };
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 #define UNKNOWN_MAX 1000 /* kinds that are told; no file has so many, but one that is made up */

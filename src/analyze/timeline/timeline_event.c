@@ -73,6 +73,10 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 	if (e->flags[row] & OPS_EVENT_UNFINISHED) {
 		ops_json_member_bool(json, "finished", false);
 	}
+	if (e->flags[row] & OPS_EVENT_CUT) {
+		ops_json_key(json, "cut");
+		ops_json_bool(json, true);
+	}
 	write_inputs(timeline, json, row);
 	if (e->extra && e->extra[row] != OPS_NONE) {
 		struct ops_string extra = ops_trace_string(timeline->trace, e->extra[row]);
