@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
+
 #define NAME_COLUMNS 36
 #define BAR_COLUMNS 16
 #define CURVE_COLUMNS 24
@@ -79,7 +81,7 @@ static unsigned live_text_put_name(struct line *line, const struct ops_live_row 
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */
 
-static void live_text_put_time(struct line *line, double ns, int width)
+static void live_text_put_time(struct line *line, double ns, int width, const struct live_look *look)
 {
 	static const struct {
 		double ns;
@@ -89,7 +91,8 @@ static void live_text_put_time(struct line *line, double ns, int width)
 
 	while (ns < units[i].ns)
 		i++;
-	live_text_put(line, "%*.*f %s", width, i == 3 ? 0 : 2, i == 3 ? ns : ns / units[i].ns, units[i].name);
+	live_text_put(line, "%*.*f %s", width, i == 3 ? 0 : 2, i == 3 ? ns : ns / units[i].ns,
+	              i == 2 && look->utf8 ? OPS_MICROSECONDS : units[i].name);
 }
 
 static void live_text_put_bytes(struct line *line, uint64_t bytes)
@@ -134,7 +137,7 @@ static void put_curve(struct line *line, const struct ops_live_state *state, con
 	}
 }
 
-static void live_text_put_steps(struct line *line, const struct ops_live_state *state)
+static void live_text_put_steps(struct line *line, const struct ops_live_state *state, const struct live_look *look)
 {
 	double sum = 0;
 
@@ -143,7 +146,7 @@ static void live_text_put_steps(struct line *line, const struct ops_live_state *
 		sum += (double)state->step_ns[i];
 	if (state->step_count) {
 		live_text_put(line, ", ");
-		live_text_put_time(line, sum / (double)state->step_count, 0);
+		live_text_put_time(line, sum / (double)state->step_count, 0, look);
 		if (line->text[line->size - 1] == ' ')
 			line->text[--line->size] = '\0';
 		live_text_put(line, " each");
@@ -185,7 +188,7 @@ static void live_text_put_row(struct line *line, const struct ops_live_state *st
 	for (unsigned taken = live_text_put_name(line, row, look, columns); taken < columns; taken++)
 		live_text_put(line, " ");
 	live_text_put(line, " %10" PRIu64, row->calls);
-	live_text_put_time(line, (double)row->self_ns, 9);
+	live_text_put_time(line, (double)row->self_ns, 9, look);
 	live_text_put(line, " %5.1f %% ", share * 100);
 	put_bar(line, share, look);
 }
@@ -198,7 +201,7 @@ void live_text_line(const struct ops_live_state *state, const struct live_look *
 	*ret_line = '\0';
 	if (index == 0) {
 		live_text_put(&line, "opstrobe %.1f s  ", look->elapsed_s);
-		live_text_put_steps(&line, state);
+		live_text_put_steps(&line, state, look);
 		put_curve(&line, state, look);
 	} else if (index == 1) {
 		put_memory(&line, state, look);
@@ -217,7 +220,7 @@ void live_text_summary(const struct ops_live_state *state, const struct live_loo
 
 	*ret_line = '\0';
 	live_text_put(&line, "opstrobe: %.1f s, ", look->elapsed_s);
-	live_text_put_steps(&line, state);
+	live_text_put_steps(&line, state, look);
 	live_text_put(&line, ", ");
 	put_memory(&line, state, look);
 	if (state->lost)

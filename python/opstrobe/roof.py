@@ -182,7 +182,7 @@ def _print(found: dict[str, Any]) -> None:
         print(f"  matrix product  {name:9} {_scaled(value, 'FLOP/s'):>14}")
     for size, speed in found["bandwidth"]:
         print(f"  bandwidth       {_size(size):>9} {_scaled(speed, 'B/s'):>14}")
-    print(f"  call            {'':9} {found['call_us']:>11.2f} us")
+    print(f"  call            {'':9} {found['call_us']:>11.2f} µs")
 
 
 def _write(path: str, found: dict[str, Any]) -> None:

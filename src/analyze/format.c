@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,29 @@ void ops_format_duration(char *out, double ns)
 		snprintf(out, OPS_FORMAT_ROOM, size > 0 ? "%.3g ns" : "0", ns);
 	else
 		snprintf(out, OPS_FORMAT_ROOM, "%.3f %s", ns / (size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : 1e3),
-		         size >= 1e9 ? "s" : size >= 1e6 ? "ms" : "us");
+		         size >= 1e9 ? "s" : size >= 1e6 ? "ms" : OPS_MICROSECONDS);
+}
+
+int ops_field_width(const char *text, int columns)
+{
+	size_t size = strlen(text);
+	int more = (int)(size - ops_text_length((struct ops_string){text, size}));
+
+	return columns < 0 ? columns - more : columns + more;
+}
+
+size_t ops_format_ascii(char *text, size_t size)
+{
+	const size_t unit = strlen(OPS_MICROSECONDS);
+	char *to = text, *end = text + size;
+
+	for (const char *at = text; at < end; at++) {
+		bool found = (size_t)(end - at) >= unit && !memcmp(at, OPS_MICROSECONDS, unit);
+
+		*to++ = found ? 'u' : *at;
+		at += found ? unit - 2 : 0; /* the "s" is next */
+	}
+	return (size_t)(to - text);
 }
 
 void ops_format_count(char *out, double count)

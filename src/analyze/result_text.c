@@ -120,7 +120,7 @@ static void make_title(const struct result_table *table, size_t column, struct o
 	bare -= bare && name[bare - 1] == ')';
 	ops_buffer_append_text(title, name);
 	if (size && (bare < size || memcmp(name + bare - size, unit, size) != 0))
-		ops_buffer_printf(title, " (%s)", unit);
+		ops_buffer_printf(title, " (%s)", strcmp(unit, "us") == 0 ? OPS_MICROSECONDS : unit);
 }
 
 /* --- a terminal --------------------------------------------------------------------------------------------------- */

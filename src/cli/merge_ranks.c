@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
 #include <opstrobe/merge.h>
 
 #include "options.h"
@@ -35,7 +36,7 @@ static void print_shifts(const struct cli_stream *stream, const struct ops_clock
 {
 	for (size_t i = 0; i < stream->count; i++)
 		if (shifts[i].collectives)
-			cli_log("opstrobe: %s: clock set by %+.3f us, by %zu collective operations\n",
+			cli_log("opstrobe: %s: clock set by %+.3f " OPS_MICROSECONDS ", by %zu collective operations\n",
 			        stream->files.list.items[i].path, (double)shifts[i].shift_ns / 1e3, shifts[i].collectives);
 }
 

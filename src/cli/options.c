@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "nearest.h"
 
 /* The option of that name, which may have "=value" behind. */
@@ -175,7 +177,7 @@ bool cli_time(const char *command, const char *option, const char *value, int64_
 	static const struct {
 		const char *unit;
 		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {OPS_MICROSECONDS, 1e3}, {"ns", 1}};
 	char *end;
 	double number = strtod(value, &end);
 

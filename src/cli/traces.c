@@ -14,6 +14,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "cli.h"
 #include "diagnose.h"
 #include "stream.h"
@@ -133,7 +135,7 @@ bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_err
 		cli_log("opstrobe: %s\n", error->text);
 		return false;
 	}
-	fwrite(text, 1, size, stdout);
+	fwrite(text, 1, cli_ascii() ? ops_format_ascii(text, size) : size, stdout);
 	ops_free(text);
 	return true;
 }
@@ -227,6 +229,7 @@ bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct 
 {
 	if (code)
 		return cli_print(code, text, size, error);
+	size = cli_ascii() ? ops_format_ascii(text, size) : size;
 	for (const char *line = text, *end; line < text + size; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(text + size - line));
 		end = end ? end : text + size;

@@ -74,12 +74,25 @@ static void durations(void **state)
 	assert_duration(1.0 / 3, "0.333 ns");
 	assert_duration(-400, "-400 ns");
 	assert_duration(999, "999 ns");
-	assert_duration(1000, "1.000 us");
-	assert_duration(-2000, "-2.000 us");
+	assert_duration(1000, "1.000 µs");
+	assert_duration(-2000, "-2.000 µs");
 	assert_duration(1234567, "1.235 ms");
 	assert_duration(999999499, "999.999 ms");
 	assert_duration(1e9, "1.000 s");
 	assert_duration(9.3e18, "9300000000.000 s");
+}
+
+static void micro_is_two_bytes(void **state)
+{
+	char text[] = "µ 1.000 µs, 2 ms, 3 µs\xc2";
+
+	(void)state;
+	assert_int_equal(ops_field_width("1.000 µs", 10), 11);
+	assert_int_equal(ops_field_width("1.000 µs", -10), -11);
+	assert_int_equal(ops_field_width("1.000 ms", 10), 10);
+	assert_int_equal(ops_format_ascii(text, strlen(text)), strlen(text) - 2);
+	assert_memory_equal(text, "µ 1.000 us, 2 ms, 3 us\xc2", strlen("µ 1.000 us, 2 ms, 3 us\xc2"));
+	assert_int_equal(ops_format_ascii(NULL, 0), 0);
 }
 
 static void assert_count(double count, const char *expected)
@@ -168,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
 		cmocka_unit_test(durations),
+		cmocka_unit_test(micro_is_two_bytes),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(shares),

@@ -53,12 +53,12 @@ static void test_forms_of_a_table(void **state)
 	               "{\"table\":{\"columns\":[\"name\",\"rank\",\"time\",\"pctg\"],\"rows\":[[\"a|\\\"b\\\",c\",-3,1.5,12.5],"
 	               "[\"x\\n\",null,2,null]]}}\n");
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "name     rank  time (us)  pctg\n"
+	               "name     rank  time (µs)  pctg\n"
 	               "a|\"b\",c    -3        1.5  12.5\n"
 	               "x.                     2      \n");
 	assert_written(&result, OPS_FORMAT_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| name | rank | `time (us)` | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
+	               "| name | rank | `time (µs)` | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
 	               "| `x.` |  | 2 |  |\n");
 	result_table_cut(&result.table, 1);
 	assert_int_equal(result.table.total_rows, 2);
@@ -91,7 +91,7 @@ static void test_units(void **state)
 	result_integer(&result.table, 999);
 	result_number(&result.table, __builtin_nan(""));
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "                     calls      pid         dur_us  sum (us)  held (bytes)    pctg\n"
+	               "                     calls      pid         dur_us  sum (µs)  held (bytes)    pctg\n"
 	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.5 %\n"
 	               "-9,223,372,036,854,775,808        0            100                     999        \n");
 	assert_written(&result, OPS_FORMAT_CSV,
@@ -143,15 +143,15 @@ static void test_declared_columns(void **state)
 	assert_written(&result, OPS_FORMAT_CSV, "rank,name,total_us,peak_bytes,operations,change_percent\n"
 	                                          "7,a,1.5,2048,1234,-12.34\n8,b,2500,0,4200000000,\n");
 	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time      Peak  operations   Change\n"
-	                                           "   7  a     1.500 us  2.00 KiB       1,234  -12.3 %\n"
+	                                           "   7  a     1.500 µs  2.00 KiB       1,234  -12.3 %\n"
 	                                           "   8  b     2.500 ms       0 B      4.20 G      new\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN, "| rank | Part | Time | Peak | operations | Change |\n"
 	                                               "|--:|---|--:|--:|--:|--:|\n"
-	                                               "| 7 | a | 1.500 us | 2.00 KiB | 1,234 | -12.3 % |\n"
+	                                               "| 7 | a | 1.500 µs | 2.00 KiB | 1,234 | -12.3 % |\n"
 	                                               "| 8 | b | 2.500 ms | 0 B | 4.20 G | new |\n");
 	result.room = 32; /* the minor column is left out first, then those without a priority, and never the major one */
 	assert_written(&result, OPS_FORMAT_TEXT, "rank  Part      Time   Change\n"
-	                                           "   7  a     1.500 us  -12.3 %\n"
+	                                           "   7  a     1.500 µs  -12.3 %\n"
 	                                           "   8  b     2.500 ms      new\n"
 	                                           "no room for Peak, operations: a\n"
 	                                           "wider terminal shows more, '|\nless -S' all\n");
@@ -219,11 +219,11 @@ static void test_members_of_a_row(void **state)
 	               "{\"table\":{\"columns\":[\"name\",\"text\",\"small\",\"count\",\"ns\",\"speed\"],"
 	               "\"rows\":[[\"a\",\"b\",-1,4294967295,1.5,2.5],[null,null,0,0,null,null]]}}\n");
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "Name  Text  Small          Count  Time (us)  Speed (GB/s)\n"
+	               "Name  Text  Small          Count  Time (µs)  Speed (GB/s)\n"
 	               "a     b        -1  4,294,967,295        1.5           2.5\n"
 	               "                0              0                         \n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
-	               "| Name | Text | Small | Count | Time (us) | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
+	               "| Name | Text | Small | Count | Time (µs) | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
 	               "| a | b | -1 | 4294967295 | 1.5 | 2.5 |\n|  |  | 0 | 0 |  |  |\n");
 	result_release(&result);
 	result_init(&result);
@@ -353,10 +353,10 @@ static void test_tables_in_a_tree(void **state)
 	fill_tree(&result);
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "Field    Value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
-	               "0.first:\nA    n (us)\nx\"y     0.1\nz          \n");
+	               "0.first:\nA    n (µs)\nx\"y     0.1\nz          \n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| Field | Value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
-	               "| `lists.1` |  |\n\n0.first\n\n| A | `n (us)` |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
+	               "| `lists.1` |  |\n\n0.first\n\n| A | `n (µs)` |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");
 	assert_written(&result, OPS_FORMAT_CSV,
 	               "field,value\n0.mean,9.454648251192381\n0.tiny,0.0000000015\n0.first.columns.0,a\n0.first.columns.1,n\n"
 	               "0.first.rows.0.0,\"x\"\"y\"\n0.first.rows.0.1,0.1\n0.first.rows.1.0,z\n0.first.rows.1.1,null\n"

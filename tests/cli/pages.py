@@ -5,8 +5,8 @@ import dataclasses
 import decimal
 import re
 
-DURATION = r"(?:0|[\d.e+]+ (?:ns|us|ms|s))"
-UNITS = {"": 1, "%": 1, "ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+DURATION = r"(?:0|[\d.e+]+ (?:ns|µs|ms|s))"
+UNITS = {"": 1, "%": 1, "ns": 1e-3, "µs": 1, "ms": 1e3, "s": 1e6, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 LIST_ROW = re.compile(rf"^(\S.*?)? +([\d,]+) +({DURATION})((?: +{DURATION})*) +([\d.]+) %")
 PART_ROW = re.compile(rf"^  (\S.*?) +({DURATION}) +([\d.]+) %((?: +{DURATION})?)")
 FIGURE = re.compile(rf"^(?:{DURATION}|[\d,.]+(?: %)?|)$")

@@ -263,12 +263,13 @@ def assert_row(row, name, figures):
 
 
 def assert_list(rows, entries, device):
-    """A list of a page is the first entries: name, calls, time on the host, time on the device. Markdown also has the mean."""
+    """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls. The mean,
+    which text leaves out where there is no room, is that of the total."""
     total = sum(entry[3] if device else entry[2] for entry in entries)
     assert len(rows) == min(10, len(entries))
-    for row, (name, calls, host, on_device) in zip(rows, entries, strict=False):
+    for row, (name, calls, host, on_device, of_calls) in zip(rows, entries, strict=False):
         times = [host, on_device] if device and host is not None else [on_device if device else host]
-        mean = [times[-1] / calls] if len(row.figures) == len(times) + 3 else []
+        mean = [of_calls / calls] if len(row.figures) == len(times) + 3 else []
         assert_row(row, name, [calls, *times, *mean, 100 * times[-1] / total if total else 0])
 
 
@@ -288,13 +289,20 @@ def assert_pages_agree(ask, path, found, peaks):
     steps, markdown = found["steps"], list(pages.markdown_sections(ask.text("report", "--format", "markdown", path)))
     device = any(row["device_self"] > 0 for row in found["operators"]["rows"])
     operators = [
-        (row["name"], row["calls"], row["host_self"], row["device_self"]) for row in found["operators"]["rows"]
+        (row["name"], row["calls"], row["host_self"], row["device_self"], row["host_total"])
+        for row in found["operators"]["rows"]
     ]
-    kernels = [(row["name"], row["calls"], None, row["total"]) for row in (found["kernels"] or {"rows": []})["rows"]]
+    kernels = [
+        (row["name"], row["calls"], None, row["total"], row["total"])
+        for row in (found["kernels"] or {"rows": []})["rows"]
+    ]
     rows = opstrobe.read(path).module_summary().rows()
     of_device = any(row["self_device_ns"] + row["self_backward_device_ns"] > 0 for row in rows)
     own = ("self_device_ns", "self_backward_device_ns") if of_device else ("self_host_ns", "self_backward_ns")
-    modules = [(row["path"] or row["class"], row["calls"], None, sum(row[key] for key in own) / 1000) for row in rows]
+    modules = [
+        (row["path"] or row["class"], row["calls"], None, sum(row[key] for key in own) / 1000, row["host_ns"] / 1000)
+        for row in rows
+    ]
     modules = sorted((module for module in modules if module[3] > 0), key=lambda module: -module[3])
     for page in (list(pages.text_sections(ask.text("views", path))), markdown):
         part = pages.section(page, "whole recording", "1 step:", f"{len(steps['names'])} steps:")

@@ -138,7 +138,7 @@ def test_a_change_is_seen(opstrobe, tmp_path):
                 each["args"]["Bytes"] *= 2
         (tmp_path / name).write_text(json.dumps({"traceEvents": rows}))
     lines = [line.split() for line in opstrobe("diff", "a.json", "b.json").stdout.splitlines()]
-    net = ["Net_0", "300.000", "us", "450.000", "us", "+50.0", "%"]
+    net = ["Net_0", "300.000", "µs", "450.000", "µs", "+50.0", "%"]
     assert lines.count(net) == 2  # of the parts and of the modules
     assert ["gemm", *net[1:]] in lines
     assert ["peak", "of", "cpu", "512", "B", "1.00", "KiB", "+100.0", "%"] in lines

@@ -67,13 +67,25 @@ def lines_of(text, title):
 def test_width_is_used_for_means_shares_and_places(on_terminal, trace):
     head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators")
     assert head.split() == ["operators", "calls", "self", "CPU", "mean", "share"]
-    assert first.split()[:8] == ["aten::mm", "1,500", "9.000", "ms", "6.000", "us", "98.9", "%"]
+    assert first.split()[:8] == ["aten::mm", "1,500", "9.000", "ms", "6.000", "µs", "98.9", "%"]
     assert first.endswith("████████ train.py:7")
     narrow = lines_of(on_terminal("views", trace, columns=60, PAGER="", NO_COLOR="1")[0], "operators")
     assert "mean" not in narrow[0] and narrow[2].strip() == "train.py:7"
     for columns in (60, 80, 100, 120, 160):
         text = on_terminal("views", trace, columns=columns, PAGER="", NO_COLOR="1")[0]
         assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    "words", [("views",), ("kernels",), ("analyze", "gpu_kernel_breakdown.by_kernel"), ("advise",)]
+)
+def test_a_terminal_without_utf8_has_us(on_terminal, trace, tmp_path, words):
+    events = json.loads((tmp_path / trace).read_text())["traceEvents"]
+    events.append({**row("gemm", 7, 4, "kernel"), "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}})
+    (tmp_path / trace).write_text(json.dumps({"traceEvents": events}))
+    ascii, other = (on_terminal(*words, trace, PAGER="", NO_COLOR="1", LC_ALL=each)[0] for each in ("C", "C.UTF-8"))
+    assert "µ" not in ascii and ("us" in ascii.split()) == ("µs" in other.split())
+    assert "µ" in other or words == ("advise",)
 
 
 def test_counts_have_separators(opstrobe, trace):

@@ -4,6 +4,7 @@
  * operators: each call takes longer than the kernel that it launches.
  */
 #include "analyze/advice/advice.h"
+#include "analyze/format.h"
 #include "base/alloc.h"
 
 /* Fewer gaps have another cause. */
@@ -55,8 +56,8 @@ static bool rule_launch_report(struct advice_result *result, const struct launch
 	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
 	                          "%.0f times in each step the device finishes before the host has launched the next work, and "
-	                          "waits %s in total. Each step runs kernels of %.1f us on average, %.0f in total. A CUDA graph "
-	                          "reduces each gap to %.1f us.",
+	                          "waits %s in total. Each step runs kernels of %.1f " OPS_MICROSECONDS " on average, %.0f in total. A CUDA graph "
+	                          "reduces each gap to %.1f " OPS_MICROSECONDS ".",
 	                          advice_per_step(advice, result->tally.events),
 	                          advice_cost(result).text,
 	                          launches->kernels ? (double)launches->kernel_ns / 1000 / (double)launches->kernels : 0,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/order.h"
 
@@ -142,7 +143,7 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 	result->severity = ADVICE_MEDIUM;
 	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)
 		done = advice_report_gain(result, graphs.ns + faults_ns,
-		                          "Each step creates %s nodes of a graph that no backward pass runs, each in %.2f us "
+		                          "Each step creates %s nodes of a graph that no backward pass runs, each in %.2f " OPS_MICROSECONDS " "
 		                          "(estimated from views in this trace)%s. They also keep memory.",
 		                          advice_average(advice, graphs.nodes).text, graphs.node_ns / 1000, faults);
 	ops_free(graphs.backward_of);

@@ -84,7 +84,7 @@ void page_time(struct page *page, double ns)
 	char text[OPS_FORMAT_ROOM];
 
 	ops_format_duration(text, ns);
-	ops_buffer_printf(&page->out, page->markdown ? "%s" : "%10s", text);
+	ops_buffer_printf(&page->out, "%*s", page->markdown ? 0 : ops_field_width(text, 10), text);
 }
 
 void page_bytes(struct page *page, int64_t bytes)
@@ -407,5 +407,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 	ops_views_release(&own);
 	page.out.failed |= !done || page.names.failed;
 	fit_names_release(&page.names);
+	if (page.ascii)
+		page.out.size = ops_format_ascii(page.out.bytes, page.out.size);
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }

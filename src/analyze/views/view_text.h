@@ -58,7 +58,7 @@ struct page_list {
 	size_t name_width;
 	size_t bar_width;
 	size_t place_width; /* 0: places have separate lines */
-	bool has_mean;
+	bool has_mean;      /* of the total time of a call */
 	double most;        /* the first row's share, whose bar is full */
 };
 
@@ -67,6 +67,7 @@ struct page_row {
 	uint64_t calls;
 	double first_ns;
 	double second_ns;
+	double total_ns; /* of all calls with what they call: the mean is that of a call */
 	double share; /* of the sum of all rows */
 	uint32_t row; /* of the trace, whose line is told */
 };

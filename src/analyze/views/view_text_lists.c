@@ -60,7 +60,8 @@ static void put_list(struct page *page, struct page_list *list, struct shown *sh
 static void add_operator(void *context, const struct view_operator_row *row)
 {
 	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->host_self_ns,
-	                                    .second_ns = (double)row->device_self_ns, .row = row->longest});
+	                                    .second_ns = (double)row->device_self_ns, .total_ns = (double)row->host_total_ns,
+	                                    .row = row->longest});
 }
 
 bool page_operators(struct page *page)
@@ -80,7 +81,8 @@ bool page_operators(struct page *page)
 
 static void add_kernel(void *context, const struct view_kernel_row *row)
 {
-	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->total_ns, .row = OPS_NONE});
+	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->total_ns,
+	                                    .total_ns = (double)row->total_ns, .row = OPS_NONE});
 }
 
 bool page_kernels(struct page *page)
@@ -142,7 +144,8 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
 		add_row(&shown, &(struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
-		                                   .first_ns = (double)entries[i].own_ns, .row = OPS_NONE});
+		                                   .first_ns = (double)entries[i].own_ns,
+		                                   .total_ns = (double)entries[i].row->total[OPS_MODULE_HOST], .row = OPS_NONE});
 	list.first = device ? "self device" : "self CPU";
 	if (backward)
 		list.title = "modules with backward";

@@ -66,6 +66,14 @@ static void put_waits(struct page *page, const struct view_step_stats *stats)
 	page_end(page, much ? PAGE_WARNING : PAGE_PLAIN);
 }
 
+static void view_text_steps_put_part(struct page *page, const char *title, const char *time, double share)
+{
+	if (page->markdown)
+		ops_buffer_printf(&page->out, "| %s | %s | %.1f %% | ", title, time, 100 * share);
+	else
+		ops_buffer_printf(&page->out, "  %-14s %*s %5.1f %% ", title, ops_field_width(time, 14), time, 100 * share);
+}
+
 static void put_breakdown(struct page *page)
 {
 	const struct ops_views *views = page->views;
@@ -80,8 +88,7 @@ static void put_breakdown(struct page *page)
 		if (!(time_ns > 0))
 			continue;
 		ops_format_duration(time, time_ns);
-		ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ",
-		                  view_category_title((enum view_category)category), time, 100 * time_ns / total_ns);
+		view_text_steps_put_part(page, view_category_title((enum view_category)category), time, time_ns / total_ns);
 		page_bar(page, time_ns / total_ns, (int)bar);
 		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 	}
@@ -96,10 +103,11 @@ static void put_phase(struct page *page, const struct view_step_phases *phases, 
 
 	ops_format_duration(time, phases->host_ns[phase]);
 	ops_format_duration(device, phases->device_ns[phase]);
-	ops_buffer_printf(&page->out, page->markdown ? "| %s | %s | %.1f %% | " : "  %-14s %14s %5.1f %% ",
-	                  ops_phase_title((enum ops_phase)phase), time, 100 * share);
-	if (devices)
-		ops_buffer_printf(&page->out, page->markdown ? "%s | " : "%14s ", device);
+	view_text_steps_put_part(page, ops_phase_title((enum ops_phase)phase), time, share);
+	if (devices && page->markdown)
+		ops_buffer_printf(&page->out, "%s | ", device);
+	else if (devices)
+		ops_buffer_printf(&page->out, "%*s ", ops_field_width(device, 14), device);
 	page_bar(page, share, (int)(page->columns - 56 < BAR_WIDTH_MAX / 2 ? page->columns - 56 : BAR_WIDTH_MAX / 2));
 	ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
 }
@@ -133,7 +141,10 @@ static void put_more(struct page *page, struct ops_string what, bool is_code, co
 		ops_buffer_append(&page->out, what.bytes, what.size);
 	else
 		page_name(page, what, width < CAUSE_WIDTH_MAX ? width : CAUSE_WIDTH_MAX, true);
-	ops_buffer_printf(&page->out, page->markdown ? ": +%s (%s)\n" : " +%-12s (%s)\n", more, usual);
+	if (page->markdown)
+		ops_buffer_printf(&page->out, ": +%s (%s)\n", more, usual);
+	else
+		ops_buffer_printf(&page->out, " +%*s (%s)\n", ops_field_width(more, -12), more, usual);
 }
 
 static void put_cause(struct page *page, const struct view_cause *cause)

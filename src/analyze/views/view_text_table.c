@@ -75,10 +75,9 @@ void page_list_expect(struct page *page, const struct page_list *list, struct op
 	fit_names_expect(&page->names, name, page->markdown ? PAGE_CODE_MAX : list->name_width);
 }
 
-/* Of a call, of the time that the list is sorted by. */
-static double view_text_table_mean_ns(const struct page_list *list, const struct page_row *row)
+static double view_text_table_mean_ns(const struct page_row *row)
 {
-	return row->calls ? (list->second ? row->second_ns : row->first_ns) / (double)row->calls : 0;
+	return row->calls ? row->total_ns / (double)row->calls : 0;
 }
 
 static void put_markdown_row(struct page *page, const struct page_list *list, const struct page_row *row)
@@ -97,7 +96,7 @@ static void put_markdown_row(struct page *page, const struct page_list *list, co
 		page_time(page, row->second_ns);
 	}
 	ops_buffer_append_text(&page->out, " | ");
-	page_time(page, view_text_table_mean_ns(list, row));
+	page_time(page, view_text_table_mean_ns(row));
 	ops_buffer_printf(&page->out, " | %.1f %% | ", 100 * row->share);
 	page_bar(page, row->share, MARKDOWN_BAR_WIDTH);
 	if (list->has_lines && row->row != OPS_NONE)
@@ -150,7 +149,7 @@ void page_list_row(struct page *page, struct page_list *list, const struct page_
 	if (list->second)
 		view_text_table_put_time(page, row->second_ns);
 	if (list->has_mean)
-		view_text_table_put_time(page, view_text_table_mean_ns(list, row));
+		view_text_table_put_time(page, view_text_table_mean_ns(row));
 	ops_buffer_printf(&page->out, " %5.1f %% ", 100 * row->share);
 	page_bar(page, bar, (int)list->bar_width);
 	if (list->has_lines && ops_event_line(page->views->trace, row->row, &line).size)

@@ -54,8 +54,8 @@ static void steps_have_a_median(void **state)
 	assert_has(text, "\"outlier_count\":1,\"outliers\":[{\"name\":\"4\",\"total\":300,\"over_median\":199,");
 	ops_free(text);
 	text = text_of(ten_steps(""), "", 0);
-	assert_has(text, "10 steps: median 101.000 us, mean 120.800 us, p95 210.900 us\nfrom 100.000 us to 300.000 us\n");
-	assert_has(text, "  step 4: 300.000 us, 199.000 us more than the median\n");
+	assert_has(text, "10 steps: median 101.000 µs, mean 120.800 µs, p95 210.900 µs\nfrom 100.000 µs to 300.000 µs\n");
+	assert_has(text, "  step 4: 300.000 µs, 199.000 µs more than the median\n");
 	ops_free(text);
 	text = scene_views("", "");
 	assert_has(text, "\"median\":null,\"p95\":null,\"outlier_count\":0,\"outliers\":[],\"waited_for_cpu\":null");

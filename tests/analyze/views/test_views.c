@@ -159,8 +159,8 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "operators           15.000 us  15.0 %");
-	assert_has(text, "other               85.000 us  85.0 %");
+	assert_has(text, "operators           15.000 µs  15.0 %");
+	assert_has(text, "other               85.000 µs  85.0 %");
 	ops_free(text);
 	table_has(trace, OPS_FORMAT_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
 	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
@@ -387,7 +387,7 @@ static void text_for_eyes(void **state)
 	(void)state;
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\ncommunication ");
-	assert_has(text, "nccl:all_reduce                                      1   60.000 us 32 B\n");
+	assert_has(text, "nccl:all_reduce                                      1   60.000 µs 32 B\n");
 	assert_has(text, "\nover time  ");
 	assert_has(text, "█");
 	ops_free(text);
@@ -397,13 +397,13 @@ static void text_for_eyes(void **state)
 		assert_true((unsigned char)text[i] < 0x80);
 	ops_free(text);
 	assert_int_equal(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
-	assert_has(text, "| `nccl:all_reduce` | 1 | 60.000 us | 32 B |\n");
+	assert_has(text, "| `nccl:all_reduce` | 1 | 60.000 µs | 32 B |\n");
 	ops_free(text);
 	ops_trace_unref(trace);
 	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "800.000 us at 0.100 ms in enumerate(DataLoader)#_I");
+	assert_has(text, "800.000 µs at 0.100 ms in enumerate(DataLoader)#_I");
 	ops_free(text);
 	ops_trace_unref(trace);
 }

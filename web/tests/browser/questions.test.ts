@@ -130,9 +130,9 @@ const cells = (rows: Record<string, string>[], name: string) => rows.find((row) 
 
 test("the median step, the odd one, and why", async () => {
 	const text = said("views", base);
-	expect(text).toContain("8 steps: median 900.000 us");
-	expect(text).toContain("step 5: 1.600 ms, 700.000 us more than the median");
-	expect(text).toContain("aten::nonzero +696.000 us (1 call, usually 0)");
+	expect(text).toContain("8 steps: median 900.000 µs");
+	expect(text).toContain("step 5: 1.600 ms, 700.000 µs more than the median");
+	expect(text).toContain("aten::nonzero +696.000 µs (1 call, usually 0)");
 	await ask("base", async ({ page }) => {
 		expect(plain(await page.locator(".card", { hasText: "Median step" }).locator(".card-figure").innerText())).toBe("900.0 µs");
 		const slow = plain(await page.locator(".slow-steps > li").innerText());
@@ -144,7 +144,7 @@ test("the median step, the odd one, and why", async () => {
 test("where a step goes", async () => {
 	const wanted = [["data loading", "100.000"], ["forward", "420.000"], ["backward", "200.000"], ["optimizer", "100.000"]] as const;
 	const text = said("views", base);
-	for (const [phase, time] of wanted) expect(text).toContain(`${phase} ${time} us`);
+	for (const [phase, time] of wanted) expect(text).toContain(`${phase} ${time} µs`);
 	await ask("base", async ({ page }) => {
 		await page.locator("tr[data-phase]").first().waitFor();
 		const rows = (await page.locator("tr[data-phase]").allInnerTexts()).map((row) => plain(row).toLowerCase());
@@ -212,7 +212,7 @@ test("which rank is late, and why", async () => {
 });
 
 test("what changed between two runs, module by module", async () => {
-	expect(said("diff", base, slower)).toContain("Linear_0 300.000 us 450.000 us +50.0 %");
+	expect(said("diff", base, slower)).toContain("Linear_0 300.000 µs 450.000 µs +50.0 %");
 	await ask("slower", async ({ page }, click, view) => {
 		await click(view("Diff"));
 		const { rows } = await readGrid(page, "Modules of both traces");
