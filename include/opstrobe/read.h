@@ -56,8 +56,9 @@ struct ops_read_options {
 	void *progress_context;
 };
 
-/* Reads a trace file: Chrome JSON as all versions of torch.profiler and Opstrobe write it, an object or an array of events. The content
- * decides whether it is plain, gzip or zstd (if the library was built with libzstd). `options` may be NULL. The caller owns one
+/* Reads a trace file: Chrome JSON as all versions of torch.profiler and Opstrobe write it, an object or an array of events; Perfetto's
+ * own format; or a memory snapshot of torch.cuda.memory. The content decides which, and whether it is plain, gzip or zstd (if the library
+ * was built with libzstd). `options` may be NULL. The caller owns one
  * reference to `*ret_trace`.
  *
  * Problems of the file that leave it readable are counted (ops_trace_notes). OPS_CORRUPT: others, with the file, the byte of the

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <opstrobe/internal/trace.h>
 #include <opstrobe/inputs.h>
 
 #include "analyze/device.h"
@@ -171,7 +172,7 @@ static uint32_t memory_blocks_innermost(struct follower *follower, uint32_t trac
 	return row;
 }
 
-static bool memory_blocks_read_record(struct follower *follower, const struct ops_memory_record *record)
+static bool memory_blocks_read_record(struct follower *follower, const struct ops_memory_record *record, uint32_t stack)
 {
 	struct ops_memory_block *block = block_at(follower, record->address, record->device_type);
 	const struct ops_memory_block made = {
@@ -179,6 +180,7 @@ static bool memory_blocks_read_record(struct follower *follower, const struct op
 		.address = record->address,
 		.bytes = record->bytes < 0 ? (record->bytes == INT64_MIN ? INT64_MAX : -record->bytes) : record->bytes,
 		.row = record->bytes < 0 ? OPS_NONE : memory_blocks_innermost(follower, record->track, record->time_ns),
+		.stack = record->bytes < 0 ? OPS_NONE : stack,
 		.device_type = record->device_type,
 		.device_index = record->device_index,
 	};
@@ -211,6 +213,7 @@ static struct ops_memory_block *block_of(struct follower *follower, const struct
 		.address = storage->address,
 		.bytes = (int64_t)storage->bytes,
 		.row = before && !known ? OPS_NONE : row,
+		.stack = OPS_NONE,
 		.device_type = (uint8_t)storage->device_type,
 		.device_index = (int16_t)((int)storage->device_index - 1),
 	};
@@ -436,7 +439,7 @@ static bool add_unknown(struct memory_flow *flow, const struct ops_memory_record
 		return false;
 	block = &flow->blocks.items[flow->blocks.count++];
 	*block = (struct ops_memory_block){.start_ns = INT64_MIN, .end_ns = INT64_MAX, .bytes = bytes, .row = OPS_NONE,
-	                                   .device_type = first->device_type, .device_index = first->device_index};
+	                                   .stack = OPS_NONE, .device_type = first->device_type, .device_index = first->device_index};
 	life = &flow->lives.items[flow->lives.count++];
 	*life = (struct memory_life){INT64_MIN, INT64_MIN, OPS_NONE, OPS_NONE, OPS_ROLE_NONE, true};
 	return add_value(flow, number, INT64_MIN);
@@ -490,6 +493,7 @@ static bool memory_blocks_follow(struct follower *follower)
 	size_t record_count, role_count, at = 0, role = 0;
 	const struct ops_memory_record *records = ops_trace_memory(flow->trace, &record_count);
 	const struct ops_role_record *roles = ops_trace_roles(flow->trace, &role_count);
+	const uint32_t *stacks = ops_trace_memory_stacks(flow->trace);
 
 	for (size_t row = 0; row <= e->count; row++) {
 		int64_t until_ns = row < e->count ? e->start_ns[row] : INT64_MAX;
@@ -499,9 +503,10 @@ static bool memory_blocks_follow(struct follower *follower)
 			bool report = at < record_count &&
 			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
 
-			if (report ? !memory_blocks_read_record(follower, &records[at++])
-			           : !memory_blocks_read_role(follower, &roles[role++]))
+			if (report ? !memory_blocks_read_record(follower, &records[at], stacks ? stacks[at] : OPS_NONE)
+			           : !memory_blocks_read_role(follower, &roles[role]))
 				return false;
+			*(report ? &at : &role) += 1;
 		}
 		if (row < e->count && !memory_blocks_read_row(follower, (uint32_t)row))
 			return false;

@@ -4,6 +4,7 @@
  * carries the row of its innermost event, so its operator, module, line and stack come from the tree.
  */
 #include <opstrobe/internal/memory.h>
+#include <opstrobe/internal/trace.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +57,15 @@ struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, 
 
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line)
 {
-	uint32_t row = timeline->blocks[block].row;
+	uint32_t row = timeline->blocks[block].row, stack = timeline->blocks[block].stack;
+	struct ops_string file = nothing;
 
 	*ret_line = 0;
-	return row == OPS_NONE ? nothing : ops_event_line(timeline->trace, row, ret_line);
+	if (row != OPS_NONE)
+		file = ops_event_line(timeline->trace, row, ret_line);
+	if (!file.size && stack != OPS_NONE)
+		file = ops_stack_line(ops_trace_string(timeline->trace, stack), ret_line);
+	return file;
 }
 
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block)

@@ -8,23 +8,23 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/json_window.h"
+#include "base/window.h"
 
 struct list_reader {
 	struct ops_source *source;
-	struct ops_json_window window;
+	struct ops_window window;
 	struct ops_error *error;
 };
 
 static enum ops_code json_list_fail(struct list_reader *reader, const char *at, const char *failure)
 {
-	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_json_offset(&reader->window, at), failure);
+	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_window_offset(&reader->window, at), failure);
 }
 
 /* The next character that is no white space; 0 at the end of the text. */
 static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 {
-	struct ops_json_window *window = &reader->window;
+	struct ops_window *window = &reader->window;
 	enum ops_code code = OPS_OK;
 
 	for (;;) {
@@ -35,14 +35,14 @@ static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 		*ret_first = cursor.at < cursor.end ? *cursor.at : 0;
 		if (cursor.at < cursor.end || window->last || code)
 			return code;
-		code = ops_json_window_more(window, reader->error);
+		code = ops_window_more(window, reader->error);
 	}
 }
 
 /* Takes a value, which lives until more is taken. */
 static enum ops_code json_list_parse_value(struct list_reader *reader, struct ops_json_member *ret_value)
 {
-	struct ops_json_window *window = &reader->window;
+	struct ops_window *window = &reader->window;
 
 	for (;;) {
 		struct ops_json_cursor cursor = {window->at, window->end, NULL};
@@ -57,7 +57,7 @@ static enum ops_code json_list_parse_value(struct list_reader *reader, struct op
 			return json_list_fail(reader, cursor.at, cursor.failure);
 		if (window->last)
 			return json_list_fail(reader, window->end, "the text ends early");
-		code = ops_json_window_more(window, reader->error);
+		code = ops_window_more(window, reader->error);
 		if (code)
 			return code;
 	}
@@ -162,10 +162,10 @@ enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_lis
 	enum ops_code code = ops_source_open_file(path, &reader.source, error);
 
 	if (!code)
-		code = ops_json_window_open(&reader.window, &reader.source, error);
+		code = ops_window_open(&reader.window, &reader.source, error);
 	if (!code)
 		code = read_list(&reader, key, take, context);
-	ops_json_window_release(&reader.window);
+	ops_window_release(&reader.window);
 	ops_source_close(reader.source);
 	return code ? ops_fault_context(error, code, "cannot read '%s'", path) : OPS_OK;
 }

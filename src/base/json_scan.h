@@ -5,7 +5,7 @@
  * told apart only if someone asks. Nothing is read behind the end of the text.
  *
  * All that reads JSON finds its tokens here: the reader of trace files, which takes objects apart in a window that moves
- * (json_window.h), the walk over small values (json_walk.h), the validator (json.h), and what cleans values
+ * (window.h), the walk over small values (json_walk.h), the validator (json.h), and what cleans values
  * (json_value.h).
  *
  * Text that is not quite JSON is taken for what it means, and noted: commas too many, control characters and bytes that are

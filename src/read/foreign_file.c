@@ -9,36 +9,6 @@
 
 enum place { AT_START, ANYWHERE };
 
-/* Whether two packets, each with its length as a varint before it, follow one another. JSON may begin with a line feed too. */
-static bool is_perfetto(const char *head, size_t size)
-{
-	size_t at = 0;
-
-	while (at < size && strchr(" \t\r\n", head[at]) && head[at])
-		at++;
-	if (at < size && (head[at] == '{' || head[at] == '['))
-		return false;
-	at = 0;
-	for (int packet = 0; packet < 2; packet++) {
-		size_t length = 0;
-		unsigned shift = 0;
-
-		if (at >= size || head[at++] != '\n')
-			return false;
-		while (at < size && (head[at] & 0x80) && shift < 28) {
-			length |= (size_t)(head[at++] & 0x7f) << shift;
-			shift += 7;
-		}
-		if (at >= size)
-			return false;
-		length |= (size_t)(unsigned char)head[at++] << shift;
-		if (length > size - at)
-			return packet > 0;
-		at += length;
-	}
-	return true;
-}
-
 /* Whether the first record is four numbers: time, action, bytes, category. */
 static bool is_memory_timeline(const char *head, size_t size)
 {
@@ -53,7 +23,7 @@ static bool is_memory_timeline(const char *head, size_t size)
 	return end && commas == 3;
 }
 
-#define PICKLE "a Python pickle, such as a memory snapshot; open it at pytorch.org/memory_viz"
+#define PICKLE "a Python pickle, but not a memory snapshot of torch"
 
 static const struct kind {
 	const char *mark;
@@ -70,8 +40,6 @@ static const struct kind {
 	{MARK("\x80\x03"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x04"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x05"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
-	/* Field 1 of the message Trace: a packet with a length. JSON may begin with the same byte, a line feed. */
-	{MARK("\n"), AT_START, {"a Perfetto trace; open it at ui.perfetto.dev", OPS_FOREIGN_ALWAYS}, is_perfetto},
 	{MARK("\"nodes\""), ANYWHERE,
 	 {"an execution trace of torch's ExecutionTraceObserver; 'opstrobe analyze execution_trace FILE' reads it",
 	  OPS_FOREIGN_WITHOUT_EVENTS}, NULL},

@@ -4,13 +4,11 @@
  */
 #include "read/kineto.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_walk.h"
-#include "base/options.h"
 #include "read/foreign_file.h"
 #include "trace/diagnostics.h"
 
@@ -18,8 +16,7 @@
 
 static bool kineto_fail(struct kineto_reader *reader, const char *at, const char *failure)
 {
-	reader->code = ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s",
-	                         ops_json_offset(&reader->window, at), failure);
+	reader->code = ops_reading_fault(reader->in, at, failure);
 	return false;
 }
 
@@ -28,43 +25,31 @@ static bool refuse_foreign(struct kineto_reader *reader, enum ops_foreign_when w
 {
 	if (!reader->foreign || reader->foreign->when != when)
 		return false;
-	reader->code = ops_fault(reader->error, OPS_CORRUPT, "not a PyTorch trace: the file looks like %s",
+	reader->code = ops_fault(reader->in->error, OPS_CORRUPT, "not a PyTorch trace: the file looks like %s",
 	                         reader->foreign->what);
 	return true;
 }
 
 static bool kineto_fail_memory(struct kineto_reader *reader)
 {
-	reader->code = ops_fault_memory(reader->error);
+	reader->code = ops_fault_memory(reader->in->error);
 	return false;
 }
 
 /* More text behind what is left of the window; false when there is none, or `code` says why not. */
 static bool more(struct kineto_reader *reader)
 {
-	const struct ops_read_options *options = reader->options;
-
-	if (reader->window.last)
+	if (reader->in->window.last)
 		return false;
-	reader->code = ops_json_window_more(&reader->window, reader->error);
-	if (!reader->code && options->progress) {
-		struct ops_read_progress progress = {
-			.bytes = __atomic_load_n(&reader->source->done, __ATOMIC_RELAXED),
-			.bytes_total = reader->source->total,
-			.events = reader->index,
-			.notes = ops_builder_note_count(reader->builder),
-		};
-
-		if (options->progress(options->progress_context, &progress))
-			reader->code = ops_fault(reader->error, OPS_STATE, "cancelled");
-	}
+	reader->in->events = reader->index;
+	reader->code = ops_reading_more(reader->in);
 	return reader->code == OPS_OK;
 }
 
 /* The next character that is no white space; 0 at the end of the text. */
 static char next_character(struct kineto_reader *reader)
 {
-	struct ops_json_window *window = &reader->window;
+	struct ops_window *window = &reader->in->window;
 
 	for (;;) {
 		struct ops_json_cursor cursor = {window->at, window->end, NULL};
@@ -80,7 +65,7 @@ static char next_character(struct kineto_reader *reader)
 
 static void note_here(struct kineto_reader *reader, enum ops_note_kind kind, const char *at)
 {
-	ops_builder_notes(reader->builder, kind, 1, ops_json_offset(&reader->window, at));
+	ops_builder_notes(reader->builder, kind, 1, ops_window_offset(&reader->in->window, at));
 }
 
 /* The text has ended where it should not. That is all right once there are events. */
@@ -89,8 +74,8 @@ static bool end_early(struct kineto_reader *reader)
 	if (reader->code)
 		return false;
 	if (!reader->has_events)
-		return kineto_fail(reader, reader->window.end, "the text ends before its events");
-	note_here(reader, OPS_NOTE_TRUNCATED, reader->window.end);
+		return kineto_fail(reader, reader->in->window.end, "the text ends before its events");
+	note_here(reader, OPS_NOTE_TRUNCATED, reader->in->window.end);
 	return true;
 }
 
@@ -101,7 +86,7 @@ enum step { STEP_ON, STEP_END, STEP_FAIL };
 /* One element of traceEvents; the window is at its first character. */
 static enum step parse_element(struct kineto_reader *reader)
 {
-	struct ops_json_window *window = &reader->window;
+	struct ops_window *window = &reader->in->window;
 	struct ops_json_object *object = reader->object;
 
 	for (;;) {
@@ -118,13 +103,13 @@ static enum step parse_element(struct kineto_reader *reader)
 				return end_early(reader) ? STEP_END : STEP_FAIL;
 			continue;
 		}
-		reader->byte = ops_json_offset(window, window->at);
+		reader->byte = ops_window_offset(window, window->at);
 		if (!is_event) {
 			kineto_note(reader, OPS_NOTE_NOT_AN_EVENT);
 		} else {
 			if (object->commas)
 				ops_builder_notes(reader->builder, OPS_NOTE_COMMA, object->commas,
-				                  ops_json_offset(window, object->comma));
+				                  ops_window_offset(window, object->comma));
 			if (!kineto_take_event(reader))
 				return reader->failure ? kineto_fail(reader, window->at, reader->failure)
 				                       : kineto_fail_memory(reader),
@@ -142,24 +127,24 @@ static bool kineto_parse_events(struct kineto_reader *reader)
 	bool comma = true;
 
 	reader->has_events = true;
-	reader->window.at++;
+	reader->in->window.at++;
 	for (;;) {
 		char first = next_character(reader);
 		enum step step;
 
-		if (first == 0 && reader->window.at == reader->window.end)
+		if (first == 0 && reader->in->window.at == reader->in->window.end)
 			return end_early(reader), false;
 		if (first == ',' || first == ']') {
 			if (comma && (first == ',' || reader->index))
-				note_here(reader, OPS_NOTE_COMMA, reader->window.at);
+				note_here(reader, OPS_NOTE_COMMA, reader->in->window.at);
 			comma = true;
-			reader->window.at++;
+			reader->in->window.at++;
 			if (first == ']')
 				return true;
 			continue;
 		}
 		if (!comma)
-			return kineto_fail(reader, reader->window.at, "',' or ']' is expected behind an event");
+			return kineto_fail(reader, reader->in->window.at, "',' or ']' is expected behind an event");
 		comma = false;
 		step = parse_element(reader);
 		if (step != STEP_ON)
@@ -311,7 +296,7 @@ static bool begins_events(struct kineto_reader *reader, const struct ops_json_me
 /* Key and value; the window is at the quote. False when reading is over. */
 static bool kineto_parse_member(struct kineto_reader *reader)
 {
-	struct ops_json_window *window = &reader->window;
+	struct ops_window *window = &reader->in->window;
 
 	for (;;) {
 		struct ops_json_cursor cursor = {window->at, window->end, NULL};
@@ -325,7 +310,7 @@ static bool kineto_parse_member(struct kineto_reader *reader)
 		ops_json_skip_space(&cursor);
 		if (cursor.at >= cursor.end)
 			result = OPS_JSON_MORE;
-		reader->byte = ops_json_offset(window, window->at);
+		reader->byte = ops_window_offset(window, window->at);
 		if (!result && *cursor.at == '{' && KINETO_IS(key.value, key.value_size, "traceEvents"))
 			return kineto_fail(reader, cursor.at, "traceEvents is not a list");
 		if (!result && begins_events(reader, &key, cursor)) {
@@ -355,23 +340,23 @@ static bool kineto_parse_members(struct kineto_reader *reader)
 {
 	bool comma = true;
 
-	reader->window.at++;
+	reader->in->window.at++;
 	for (size_t count = 0;;) {
 		char first = next_character(reader);
 
-		if (first == 0 && reader->window.at == reader->window.end)
+		if (first == 0 && reader->in->window.at == reader->in->window.end)
 			return end_early(reader), false;
 		if (first == ',' || first == '}') {
 			if (comma && (first == ',' || count))
-				note_here(reader, OPS_NOTE_COMMA, reader->window.at);
+				note_here(reader, OPS_NOTE_COMMA, reader->in->window.at);
 			comma = true;
-			reader->window.at++;
+			reader->in->window.at++;
 			if (first == '}')
 				return true;
 			continue;
 		}
 		if (first != '"' || !comma)
-			return kineto_fail(reader, reader->window.at,
+			return kineto_fail(reader, reader->in->window.at,
 			                   comma ? "a name in quotes is expected" : "',' or '}' is expected");
 		comma = false;
 		count++;
@@ -386,19 +371,17 @@ static void kineto_parse_document(struct kineto_reader *reader)
 	char first;
 	bool whole;
 
-	if (!more(reader))
-		return;
-	reader->foreign = ops_find_foreign_file(reader->window.at, (size_t)(reader->window.end - reader->window.at));
+	reader->foreign = ops_find_foreign_file(reader->in->window.at, (size_t)(reader->in->window.end - reader->in->window.at));
 	if (refuse_foreign(reader, OPS_FOREIGN_ALWAYS))
 		return;
-	if (memcmp(reader->window.at, byte_order_mark, 3) == 0)
-		reader->window.at += 3;
+	if (memcmp(reader->in->window.at, byte_order_mark, 3) == 0)
+		reader->in->window.at += 3;
 	first = next_character(reader);
 	if (reader->code)
 		return;
 	if (first != '{' && first != '[') {
-		kineto_fail(reader, reader->window.at,
-		            first || reader->window.at < reader->window.end ? "not a trace: neither '{' nor '['"
+		kineto_fail(reader, reader->in->window.at,
+		            first || reader->in->window.at < reader->in->window.end ? "not a trace: neither '{' nor '['"
 		                                                            : "the file is empty");
 		return;
 	}
@@ -407,9 +390,9 @@ static void kineto_parse_document(struct kineto_reader *reader)
 		return;
 	if (!reader->has_events) {
 		if (!refuse_foreign(reader, OPS_FOREIGN_WITHOUT_EVENTS))
-			kineto_fail(reader, reader->window.at, "not a trace: no traceEvents");
-	} else if (next_character(reader) || reader->window.at < reader->window.end) {
-		note_here(reader, OPS_NOTE_TRAILING_TEXT, reader->window.at);
+			kineto_fail(reader, reader->in->window.at, "not a trace: no traceEvents");
+	} else if (next_character(reader) || reader->in->window.at < reader->in->window.end) {
+		note_here(reader, OPS_NOTE_TRAILING_TEXT, reader->in->window.at);
 	}
 }
 
@@ -454,21 +437,16 @@ static enum ops_code kineto_finish(struct kineto_reader *reader, struct ops_trac
 
 	if (!code && reader->first_ns > reader->last_ns)
 		reader->first_ns = reader->last_ns = 0;
-	if (reader->source->flags & OPS_SOURCE_TRUNCATED)
-		note_here(reader, OPS_NOTE_GZIP_TRUNCATED, reader->window.end);
-	if (reader->source->flags & OPS_SOURCE_TRAILING)
-		note_here(reader, OPS_NOTE_GZIP_TRAILING, reader->window.end);
 	if (code)
 		return code;
 	tell_info(reader);
 	kineto_end_tracks(reader);
-	code = ops_builder_finish(reader->builder, &trace, reader->error);
-	reader->builder = NULL;
+	code = ops_reading_finish(reader->in, &trace);
 	for (size_t i = 0; !code && i < reader->metadata.count; i++) {
 		struct ops_string key = ops_trace_string(trace, reader->metadata.items[i].key);
 		struct ops_string json = ops_trace_string(trace, reader->metadata.items[i].json);
 
-		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, reader->error);
+		code = ops_trace_set_metadata(trace, key.bytes, key.size, json.bytes, json.size, reader->in->error);
 	}
 	if (code)
 		ops_trace_unref(trace);
@@ -479,9 +457,7 @@ static enum ops_code kineto_finish(struct kineto_reader *reader, struct ops_trac
 
 static void kineto_release(struct kineto_reader *reader)
 {
-	ops_builder_free(reader->builder);
 	ops_free(reader->object);
-	ops_json_window_release(&reader->window);
 	ops_intern_release(&reader->lanes);
 	ops_intern_release(&reader->process_keys);
 	ops_intern_release(&reader->inputs_texts);
@@ -501,30 +477,21 @@ static void kineto_release(struct kineto_reader *reader)
 	ops_buffer_release(&reader->scratch);
 	ops_buffer_release(&reader->text);
 	ops_buffer_release(&reader->list);
-	ops_source_close(reader->source);
 	ops_free(reader);
 }
 
-/* --- from where ----------------------------------------------------------------------------------------------------- */
-
-static enum ops_code kineto_read_source(struct ops_source *take_source, const struct ops_read_options *options,
-                                        struct ops_trace **ret_trace, struct ops_error *error)
+enum ops_code ops_read_kineto(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
 	struct kineto_reader *reader = ops_alloc_zeroed(1, sizeof(*reader));
 	enum ops_code code;
 
-	if (!reader) {
-		ops_source_close(take_source);
-		return ops_fault_memory(error);
-	}
-	*reader = (struct kineto_reader){.source = take_source, .options = options, .error = error,
-	                                 .builder = ops_builder_new(),
+	if (!reader)
+		return ops_fault_memory(reading->error);
+	*reader = (struct kineto_reader){.in = reading, .builder = reading->builder,
 	                                 .object = ops_alloc(sizeof(*reader->object)),
 	                                 .first_ns = INT64_MAX, .last_ns = INT64_MIN, .last_row = OPS_NONE};
 	kineto_chain_args(&reader->arg_chains);
-	code = reader->builder && reader->object
-	               ? ops_json_window_open(&reader->window, &reader->source, error)
-	               : ops_fault_memory(error);
+	code = reader->object ? OPS_OK : ops_fault_memory(reading->error);
 	if (!code) {
 		kineto_parse_document(reader);
 		check_categories(reader);
@@ -532,32 +499,4 @@ static enum ops_code kineto_read_source(struct ops_source *take_source, const st
 	}
 	kineto_release(reader);
 	return code;
-}
-
-enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
-                             struct ops_error *error)
-{
-	struct ops_read_options given;
-	struct ops_source *source;
-	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
-
-	if (!code)
-		code = ops_source_open_file(path, &source, error);
-	if (!code)
-		code = kineto_read_source(source, &given, ret_trace, error);
-	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
-}
-
-enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
-                                    struct ops_trace **ret_trace, struct ops_error *error)
-{
-	struct ops_read_options given;
-	struct ops_source *source;
-	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
-
-	if (!code)
-		code = ops_source_open_memory(bytes, size, &source, error);
-	if (!code)
-		code = kineto_read_source(source, &given, ret_trace, error);
-	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
 }

@@ -22,7 +22,7 @@
 #include "base/json_scan.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
-#include "base/json_window.h"
+#include "read/reading.h"
 #include "trace/builder.h"
 
 /* Times that are further from 0 than this are none (about the year 2096), so that sums of two fit. */
@@ -89,12 +89,9 @@ struct kineto_arg_chains {
 
 struct kineto_reader {
 	struct kineto_arg_chains arg_chains;
+	struct ops_reading *in;
 	struct ops_builder *builder;
-	const struct ops_read_options *options;
-	struct ops_source *source;
-	struct ops_json_window window;
 	struct ops_json_object *object;
-	struct ops_error *error;
 
 	/* The document. */
 	bool has_events;      /* traceEvents was met */

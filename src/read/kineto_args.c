@@ -38,6 +38,7 @@ enum arg {
 	ARG_RAW_NAME,
 	ARG_FUNCTION,
 	ARG_CALL_FROM,
+	ARG_CALL_LINE,
 	ARG_MODULE,
 	ARG_STORAGES,
 };
@@ -79,6 +80,7 @@ static const struct {
 	{NAME("Raw name"), ARG_RAW_NAME, true},
 	{NAME("Function"), ARG_FUNCTION, true},
 	{NAME("CallFrom"), ARG_CALL_FROM, false},
+	{NAME("Call line"), ARG_CALL_LINE, true},
 	{NAME("Module"), ARG_MODULE, true},
 	{NAME("Storages"), ARG_STORAGES, true},
 #undef NAME
@@ -214,6 +216,11 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 		if (!kineto_args_parse_number(member, 0, UINT8_MAX, &value))
 			return false;
 		event->scope = (uint8_t)value;
+		return true;
+	case ARG_CALL_LINE: /* of Perfetto's format */
+		if (!kineto_args_parse_number(member, 1, UINT32_MAX, &value))
+			return false;
+		event->call_line = (uint32_t)value;
 		return true;
 	case ARG_MODULE:
 		return kineto_args_parse_number(member, 0, (int64_t)reader->module_count - 1, &value) &&

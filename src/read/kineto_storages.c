@@ -69,7 +69,7 @@ void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_jso
 	while (ops_json_take_element(&cursor, &row) && parse_whole(&row, &storage)) {
 		added = OPS_ARRAY_PUSH(&reader->storages);
 		if (!added) {
-			reader->code = ops_fault_memory(reader->error);
+			reader->code = ops_fault_memory(reader->in->error);
 			return;
 		}
 		*added = storage;

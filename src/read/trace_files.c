@@ -24,8 +24,16 @@ static bool trace_files_ends_with(const char *name, size_t size, const char *end
 	return size > ending_size && !memcmp(name + size - ending_size, ending, ending_size);
 }
 
-/* How much of the name stands before ".pt.trace.json" or ".json", which may have ".gz" or ".zst" behind; 0 for no trace. */
-static size_t stem_size(const char *name, bool any_json)
+/* What a folder is searched for. */
+enum search {
+	TORCH_NAMES, /* what is named as torch names traces */
+	TRACES,      /* what begins as a trace does */
+	ANY_JSON,
+};
+
+/* How much of the name stands before ".pt.trace.json", ".json", ".pftrace" or ".pickle", which may have ".gz" or ".zst" behind;
+ * 0 for no trace. */
+static size_t stem_size(const char *name, enum search search)
 {
 	size_t size = strlen(name);
 
@@ -35,7 +43,11 @@ static size_t stem_size(const char *name, bool any_json)
 		size -= 4;
 	if (trace_files_ends_with(name, size, ".pt.trace.json"))
 		return size - 14;
-	return any_json && trace_files_ends_with(name, size, ".json") ? size - 5 : 0;
+	if (search != TORCH_NAMES && trace_files_ends_with(name, size, ".json"))
+		return size - 5;
+	if (search == TRACES && trace_files_ends_with(name, size, ".pftrace"))
+		return size - 8;
+	return search == TRACES && trace_files_ends_with(name, size, ".pickle") ? size - 7 : 0;
 }
 
 static char *trace_files_copy(const char *text, size_t size)
@@ -94,7 +106,7 @@ static void number_span(struct ops_trace_files *files, size_t i, size_t first)
 enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	size_t stem = stem_size(name, true);
+	size_t stem = stem_size(name, TRACES);
 
 	if (!trace_files_push(files, trace_files_copy(path, strlen(path)), stem ? stem : strlen(name)))
 		return ops_fault_memory(error);
@@ -118,13 +130,6 @@ static int trace_files_compare_files(const void *a, const void *b)
 	return order ? order : compare_stamps(left->stamp, right->stamp);
 }
 
-/* What a folder is searched for. */
-enum search {
-	TORCH_NAMES, /* what is named as torch names traces */
-	TRACES,      /* JSON that begins as a trace does */
-	ANY_JSON,
-};
-
 /* A pipe in a folder would wait for somebody to write to it. */
 static bool trace_files_is_file(const char *path)
 {
@@ -135,7 +140,7 @@ static bool trace_files_is_file(const char *path)
 
 static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, enum search search)
 {
-	size_t room = strlen(folder) + strlen(name) + 2, stem = stem_size(name, search != TORCH_NAMES);
+	size_t room = strlen(folder) + strlen(name) + 2, stem = stem_size(name, search);
 	char *path = stem ? ops_realloc_array(NULL, room, 1) : NULL;
 
 	if (!stem)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/source.h"
+#include "read/reading.h"
 
 /* More than the description of eight devices, which is the first thing in a file of torch's, and than what a test bench says
  * of itself before (26 kB in a file of HTA's). */
@@ -30,7 +31,7 @@ static bool trace_head_looks_like_trace(const char *text, size_t size)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (memmem(text, size, words[i], strlen(words[i])))
 			return true;
-	return false;
+	return ops_is_format_but_json(text, size);
 }
 
 bool ops_begins_like_trace(const char *path)

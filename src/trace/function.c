@@ -81,11 +81,11 @@ bool ops_file_is_torch(struct ops_string file)
 	       (file.size && file.bytes[0] == '<');
 }
 
-/* The innermost frame that is not torch's own, of frames with a ';' behind each; its line is the one that was run. */
-static struct ops_string line_in_stack(struct ops_string stack, uint32_t *ret_line)
+struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line)
 {
 	const char *end = stack.bytes + stack.size;
 
+	*ret_line = 0;
 	for (const char *at = stack.bytes, *next; at < end; at = next < end ? next + 1 : end) {
 		struct ops_function_text function;
 
@@ -119,5 +119,5 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 		if (e->call_stack && stack == OPS_NONE)
 			stack = e->call_stack[row];
 	}
-	return stack == OPS_NONE ? (struct ops_string){"", 0} : line_in_stack(ops_trace_string(trace, stack), ret_line);
+	return stack == OPS_NONE ? (struct ops_string){"", 0} : ops_stack_line(ops_trace_string(trace, stack), ret_line);
 }

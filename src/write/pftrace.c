@@ -7,8 +7,7 @@
  *
  * An event is two packets on the track of its thread, and Perfetto nests them as they come: so the end of an event is
  * written when the next of its lane begins after it. What does not nest gets a track of its own below its thread's.
- * Names are interned: sent once, with the first packet that has them. Field numbers are those of Perfetto's published
- * protos/perfetto/trace.
+ * Names are interned: sent once, with the first packet that has them.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/write.h>
@@ -23,45 +22,10 @@
 #include "base/intern.h"
 #include "base/options.h"
 #include "base/sink.h"
+#include "trace/pftrace_fields.h"
 #include "write/overlap.h"
 #include "write/pftrace.h"
-#include "write/protobuf.h"
-
-enum { TRACE_PACKET = 1 };
-/* TracePacket */
-enum {
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_TRACK_DESCRIPTOR = 60,
-};
-enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
-/* ClockSnapshot and its Clock; times are both realtime and, to have them as they are, Perfetto's own boottime. */
-enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_REALTIME = 1, CLOCK_IS_BOOTTIME = 6 };
-/* TrackDescriptor and what it describes */
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
-enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABELS = 8 };
-enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-enum { COUNTER_UNIT = 3, COUNTER_UNIT_BYTES = 3 };
-/* TrackEvent */
-enum {
-	EVENT_CATEGORY_ID = 3,
-	EVENT_TYPE = 9,
-	EVENT_NAME_ID = 10,
-	EVENT_TRACK = 11,
-	EVENT_CATEGORY = 22,
-	EVENT_NAME = 23,
-	EVENT_COUNTER = 30,
-	EVENT_COUNTER_DOUBLE = 44,
-	EVENT_FLOW = 47,
-	EVENT_FLOW_END = 48,
-};
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-/* InternedData, and each entry of it */
-enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, ENTRY_ID = 1, ENTRY_NAME = 2 };
+#include "base/protobuf.h"
 
 /* Tracks are known by numbers: one for the recording, then ranges of them. */
 #define UUID_RECORDING 1u
@@ -375,6 +339,8 @@ static void pftrace_write_row(struct writer *writer, uint32_t row)
 	pftrace_put_category(writer, row);
 	put_row_name(writer, row);
 	ops_pf_put_args(&writer->args, &writer->event, row);
+	if (apart || events->flags[row] & OPS_EVENT_ASYNC)
+		ops_pf_put_bool(&writer->event, &writer->args.scratch, "Async", events->flags[row] & OPS_EVENT_ASYNC);
 	put_flows(writer, row);
 	end_event(writer, events->start_ns[row]);
 	if (apart) {
@@ -490,9 +456,10 @@ static void write_records(struct writer *writer)
 
 /* --- once a file ---------------------------------------------------------------------------------------------------- */
 
+/* Times are both realtime and, to have them as they are, Perfetto's own boottime. */
 static void write_clock(struct writer *writer)
 {
-	static const uint64_t clocks[] = {CLOCK_IS_REALTIME, CLOCK_IS_BOOTTIME};
+	static const uint64_t clocks[] = {REALTIME, BOOTTIME};
 
 	for (size_t i = 0; i < 2; i++) {
 		ops_pb_uint(&writer->inner, CLOCK_ID, clocks[i]);
@@ -501,11 +468,12 @@ static void write_clock(struct writer *writer)
 	}
 	ops_pb_message(&writer->packet, PACKET_CLOCK_SNAPSHOT, &writer->event);
 	end_packet(writer);
-	/* The first packet with interned data: all categories. */
+	/* The first packet with interned data: all categories, and by the name of an annotation who wrote the file. */
 	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++) {
 		const char *category = ops_event_kind_category((enum ops_event_kind)kind);
 		add_entry(writer, INTERNED_CATEGORIES, (uint64_t)kind + 1, (struct ops_string){category, strlen(category)});
 	}
+	add_entry(writer, INTERNED_ANNOTATION_NAMES, 1, (struct ops_string){PFTRACE_MARK, sizeof(PFTRACE_MARK) - 1});
 	ops_pb_message(&writer->packet, PACKET_INTERNED, &writer->inner);
 	ops_pb_uint(&writer->packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED | SEQUENCE_NEEDS_STATE);
 	end_packet(writer);

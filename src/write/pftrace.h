@@ -10,8 +10,6 @@
 #include "base/buffer.h"
 #include "write/fragments.h"
 
-#define PF_EVENT_ANNOTATION 4 /* TrackEvent.debug_annotations */
-
 struct ops_pf_args {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
@@ -28,6 +26,7 @@ void ops_pf_args_release(struct ops_pf_args *args);
 void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_t row);
 /* Appends one annotation. JSON is one value. */
 void ops_pf_put_int(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, int64_t value);
+void ops_pf_put_bool(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, bool value);
 /* Of a column of string ids; it may be NULL, and OPS_NONE gives nothing. */
 void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
                               size_t row);

@@ -11,16 +11,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "trace/inputs.h"
-#include "write/protobuf.h"
-
-/* Fields of DebugAnnotation. */
-enum {
-	ANNOTATION_BOOL = 2,
-	ANNOTATION_INT = 4,
-	ANNOTATION_TEXT = 6,
-	ANNOTATION_JSON = 9,
-	ANNOTATION_NAME = 10,
-};
+#include "trace/pftrace_fields.h"
+#include "base/protobuf.h"
 
 #define SCOPE_USER 7 /* at::RecordScope */
 #define INTEGER_DIGITS_MAX 18
@@ -47,21 +39,21 @@ static void put_string(struct ops_buffer *event, struct ops_buffer *scratch, con
 {
 	ops_pb_text(scratch, ANNOTATION_NAME, name);
 	ops_pf_put_text(scratch, ANNOTATION_TEXT, text);
-	ops_pb_message(event, PF_EVENT_ANNOTATION, scratch);
+	ops_pb_message(event, EVENT_ANNOTATION, scratch);
 }
 
 void ops_pf_put_int(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, int64_t value)
 {
 	ops_pb_text(scratch, ANNOTATION_NAME, name);
 	ops_pb_uint(scratch, ANNOTATION_INT, (uint64_t)value);
-	ops_pb_message(event, PF_EVENT_ANNOTATION, scratch);
+	ops_pb_message(event, EVENT_ANNOTATION, scratch);
 }
 
-static void put_bool(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, bool value)
+void ops_pf_put_bool(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, bool value)
 {
 	ops_pb_text(scratch, ANNOTATION_NAME, name);
 	ops_pb_uint(scratch, ANNOTATION_BOOL, value);
-	ops_pb_message(event, PF_EVENT_ANNOTATION, scratch);
+	ops_pb_message(event, EVENT_ANNOTATION, scratch);
 }
 
 static bool is_integer(struct ops_string json)
@@ -88,7 +80,7 @@ void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struc
 	} else {
 		ops_pf_put_text(scratch, ANNOTATION_JSON, json);
 	}
-	ops_pb_message(event, PF_EVENT_ANNOTATION, scratch);
+	ops_pb_message(event, EVENT_ANNOTATION, scratch);
 }
 
 /* The end of the JSON string that begins at `at`: behind its quote. */
@@ -221,7 +213,7 @@ void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_
 	if (events->scope[row] != (events->kind[row] == OPS_EVENT_USER_ANNOTATION ? SCOPE_USER : 0))
 		ops_pf_put_int(event, &args->scratch, "Scope", events->scope[row]);
 	if (events->flags[row] & OPS_EVENT_UNFINISHED)
-		put_bool(event, &args->scratch, "finished", false);
+		ops_pf_put_bool(event, &args->scratch, "finished", false);
 	if (events->flags[row] & OPS_EVENT_CUT)
-		put_bool(event, &args->scratch, "cut", true);
+		ops_pf_put_bool(event, &args->scratch, "cut", true);
 }

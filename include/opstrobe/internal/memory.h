@@ -68,6 +68,7 @@ struct ops_memory_block {
 	uint64_t address;
 	int64_t bytes;        /* >= 0 */
 	uint32_t row;         /* the innermost event that allocated it, OPS_NONE unknown */
+	uint32_t stack;       /* string id: the stack that the file has of the allocation, as ops_events.call_stack; OPS_NONE */
 	uint32_t name;        /* string id of what the program calls it, "" when it does not */
 	uint32_t shape;       /* for ops_memory_shape */
 	uint8_t category;     /* enum ops_memory_category; the last, where it changes */

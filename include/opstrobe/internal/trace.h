@@ -25,6 +25,9 @@ bool ops_trace_number_links(const struct ops_trace *trace, uint32_t *ret_numbers
 bool ops_function_parse(struct ops_string row_name, struct ops_function_text *ret_function);
 /* Whether a Python file belongs to torch, or does not exist ("<string>"). Users look for its caller. */
 bool ops_file_is_torch(struct ops_string file);
+/* The file of the innermost frame that is not torch's own, of frames each followed by ';', and the line that it ran. An empty
+ * text, and line 0, if there is none. */
+struct ops_string ops_stack_line(struct ops_string stack, uint32_t *ret_line);
 
 /* Whether ops_trace_set_metadata accepts this pair, for callers that collect metadata before there is a trace. */
 enum ops_code ops_metadata_check(const char *key, size_t key_size, const char *json, size_t json_size,

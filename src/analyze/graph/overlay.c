@@ -9,14 +9,14 @@
 #include "base/fault.h"
 #include "base/json_scan.h"
 #include "base/json_walk.h"
-#include "base/json_window.h"
+#include "base/window.h"
 #include "base/sink.h"
 #include "base/source.h"
 #include "base/text.h"
 
 struct copy {
 	struct ops_source *source;
-	struct ops_json_window window;
+	struct ops_window window;
 	struct ops_sink *sink;
 	const struct overlay *overlay;
 	struct ops_buffer text; /* marks, or an added event */
@@ -35,7 +35,7 @@ struct value {
 static enum ops_code overlay_fail(struct copy *copy, const char *what)
 {
 	return ops_fault(copy->error, OPS_CORRUPT, "byte %llu: %s",
-	                 (unsigned long long)ops_json_offset(&copy->window, copy->window.at), what);
+	                 (unsigned long long)ops_window_offset(&copy->window, copy->window.at), what);
 }
 
 /* The next character that is no space, NUL at the end of the text. */
@@ -50,7 +50,7 @@ static enum ops_code overlay_peek(struct copy *copy, char *ret_character)
 		copy->window.at = (char *)(uintptr_t)cursor.at;
 		if (cursor.at < cursor.end || copy->window.last || code)
 			break;
-		code = ops_json_window_more(&copy->window, copy->error);
+		code = ops_window_more(&copy->window, copy->error);
 	}
 	*ret_character = copy->window.at < copy->window.end ? *copy->window.at : '\0';
 	return code;
@@ -88,7 +88,7 @@ static enum ops_code overlay_read(struct copy *copy, struct value *ret_value)
 			return overlay_fail(copy, "this is not JSON");
 		if (copy->window.last)
 			return overlay_fail(copy, "the text ends early");
-		code = ops_json_window_more(&copy->window, copy->error);
+		code = ops_window_more(&copy->window, copy->error);
 		if (code)
 			return code;
 	}
@@ -282,7 +282,7 @@ enum ops_code overlay_write(const char *path, const char *directory, const char 
 		return ops_fault_memory(error);
 	code = ops_source_open_file(path, &copy.source, error);
 	if (!code)
-		code = ops_json_window_open(&copy.window, &copy.source, error);
+		code = ops_window_open(&copy.window, &copy.source, error);
 	if (!code)
 		code = ops_sink_open_file(ret_path->bytes, 4, &copy.sink, error);
 	if (!code)
@@ -293,7 +293,7 @@ enum ops_code overlay_write(const char *path, const char *directory, const char 
 		code = ops_sink_close(copy.sink, error);
 	else
 		ops_sink_abandon(copy.sink);
-	ops_json_window_release(&copy.window);
+	ops_window_release(&copy.window);
 	ops_source_close(copy.source);
 	ops_buffer_release(&copy.text);
 	return code;

@@ -9,7 +9,7 @@
 
 #include "analyze/launch/launches.h"
 #include "base/alloc.h"
-#include "base/json_window.h"
+#include "base/window.h"
 #include "base/sink.h"
 
 #define KEY_MAX 16u
@@ -179,12 +179,12 @@ static enum ops_code copy_file(const char *path, const char *to, const struct op
                                struct ops_error *error)
 {
 	struct ops_source *source = NULL;
-	struct ops_json_window window = {0};
+	struct ops_window window = {0};
 	struct copy copy = {.counters = counters};
 	enum ops_code code = ops_source_open_file(path, &source, error);
 
 	if (!code)
-		code = ops_json_window_open(&window, &source, error);
+		code = ops_window_open(&window, &source, error);
 	if (!code)
 		code = ops_sink_open_file(to, GZIP_LEVEL, &copy.sink, error);
 	while (!code) {
@@ -192,7 +192,7 @@ static enum ops_code copy_file(const char *path, const char *to, const struct op
 		window.at = window.end;
 		if (window.last)
 			break;
-		code = ops_json_window_more(&window, error);
+		code = ops_window_more(&window, error);
 	}
 	if (!code && !copy.done)
 		code = ops_fault(error, OPS_CORRUPT, "'%s' has no end of its events", path);
@@ -200,7 +200,7 @@ static enum ops_code copy_file(const char *path, const char *to, const struct op
 		code = ops_sink_close(copy.sink, error);
 	else
 		ops_sink_abandon(copy.sink);
-	ops_json_window_release(&window);
+	ops_window_release(&window);
 	ops_source_close(source);
 	return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A window that moves along JSON text; see json_window.h.
+ * A window that moves along JSON text; see window.h.
  */
-#include "base/json_window.h"
+#include "base/window.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
  * those of compressed data. */
-static enum ops_code json_window_decompress(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+static enum ops_code window_decompress(struct ops_window *window, struct ops_source **source, struct ops_error *error)
 {
 	struct ops_source *inner;
 	bool compressed;
@@ -31,42 +31,42 @@ static enum ops_code json_window_decompress(struct ops_json_window *window, stru
 	return code;
 }
 
-enum ops_code ops_json_window_open(struct ops_json_window *window, struct ops_source **source, struct ops_error *error)
+enum ops_code ops_window_open(struct ops_window *window, struct ops_source **source, struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
 	size_t size = 0, got = 1;
 
-	*window = (struct ops_json_window){.source = *source, .capacity = WINDOW_BYTES};
-	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_JSON_PADDING);
+	*window = (struct ops_window){.source = *source, .capacity = WINDOW_BYTES};
+	window->bytes = window->at = window->end = ops_alloc(WINDOW_BYTES + OPS_WINDOW_PADDING);
 	if (!window->bytes)
 		return ops_fault_memory(error);
-	memset(window->bytes, 0, OPS_JSON_PADDING);
+	memset(window->bytes, 0, OPS_WINDOW_PADDING);
 	while (!code && got && size < 4) {
 		code = ops_source_read(*source, window->bytes + size, 4 - size, &got, error);
 		size += got;
 	}
 	window->end += size;
-	return code ? code : json_window_decompress(window, source, error);
+	return code ? code : window_decompress(window, source, error);
 }
 
-void ops_json_window_release(struct ops_json_window *window)
+void ops_window_release(struct ops_window *window)
 {
 	ops_free(window->bytes);
-	*window = (struct ops_json_window){0};
+	*window = (struct ops_window){0};
 }
 
 /* Makes the window twice as large when what is left fills more than half of it. */
-static enum ops_code json_window_grow(struct ops_json_window *window, struct ops_error *error)
+static enum ops_code window_grow(struct ops_window *window, struct ops_error *error)
 {
 	size_t left = (size_t)(window->end - window->at);
 	char *grown;
 
 	if (left <= window->capacity / 2)
 		return OPS_OK;
-	if (window->capacity >= OPS_JSON_VALUE_MAX)
+	if (window->capacity >= OPS_WINDOW_VALUE_MAX)
 		return ops_fault(error, OPS_CORRUPT, "byte %llu: a value of more than %u MiB",
-		                 (unsigned long long)ops_json_offset(window, window->at), OPS_JSON_VALUE_MAX >> 20);
-	grown = ops_realloc_array(window->bytes, window->capacity * 2 + OPS_JSON_PADDING, 1);
+		                 (unsigned long long)ops_window_offset(window, window->at), OPS_WINDOW_VALUE_MAX >> 20);
+	grown = ops_realloc_array(window->bytes, window->capacity * 2 + OPS_WINDOW_PADDING, 1);
 	if (!grown)
 		return ops_fault_memory(error);
 	window->bytes = window->at = grown;
@@ -75,7 +75,7 @@ static enum ops_code json_window_grow(struct ops_json_window *window, struct ops
 	return OPS_OK;
 }
 
-enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_error *error)
+enum ops_code ops_window_more(struct ops_window *window, struct ops_error *error)
 {
 	size_t left = (size_t)(window->end - window->at);
 	enum ops_code code;
@@ -85,7 +85,7 @@ enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_er
 	memmove(window->bytes, window->at, left);
 	window->at = window->bytes;
 	window->end = window->bytes + left;
-	code = json_window_grow(window, error);
+	code = window_grow(window, error);
 	while (!code && size && window->end < window->bytes + window->capacity) {
 		code = ops_source_read(window->source, window->end,
 		                       (size_t)(window->bytes + window->capacity - window->end), &size, error);
@@ -94,7 +94,7 @@ enum ops_code ops_json_window_more(struct ops_json_window *window, struct ops_er
 	}
 	if (!code) {
 		window->last = size == 0;
-		memset(window->end, 0, OPS_JSON_PADDING);
+		memset(window->end, 0, OPS_WINDOW_PADDING);
 	}
 	return code;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Python pickles of plain data (dicts, lists, tuples, strings, numbers), taken apart as they stream by. Nothing is unpickled: an
+ * opcode that would import or call something is an error. Containers are handed over when they get items, and become the number that
+ * is given back; what they held is forgotten, so that a file may be much larger than memory.
+ *
+ *     {'action': 'alloc', 'addr': 1} ─▶ on_dict(…, pairs, 2) ─▶ record 7 ─▶ on_list(…, [.. record 7 ..])
+ */
+#ifndef OPS_READ_PICKLE_H
+#define OPS_READ_PICKLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/reading.h"
+
+enum pickle_kind {
+	PICKLE_NONE,
+	PICKLE_BOOL,
+	PICKLE_INTEGER,
+	PICKLE_REAL,
+	PICKLE_TEXT,   /* `number` is a string id of the builder; of bytes too */
+	PICKLE_RECORD, /* what a container became; `type` and `number` are its taker's */
+	PICKLE_BIG,    /* an integer of more than 64 bits */
+};
+
+struct pickle_value {
+	enum pickle_kind kind;
+	uint32_t type; /* of a record; 0 before it has items */
+	union {
+		int64_t integer;
+		double real;
+		uint32_t number;
+	};
+};
+
+/* Takes containers. `so_far` is what the same container became when it got items before. A code ends the reading. */
+struct pickle_taker {
+	enum ops_code (*on_dict)(struct pickle_taker *taker, const struct pickle_value *pairs, size_t count,
+	                         struct pickle_value *so_far);
+	enum ops_code (*on_list)(struct pickle_taker *taker, const struct pickle_value *items, size_t count,
+	                         struct pickle_value *so_far);
+};
+
+/* Reads the pickle that begins at the window's place. `*ret_top` is the value that it holds. */
+enum ops_code pickle_read(struct ops_reading *reading, struct pickle_taker *taker, struct pickle_value *ret_top);
+
+#endif

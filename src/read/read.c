@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of every format: opened, told apart by how they begin, and handed to the reader of the format.
+ */
+#include "read/reading.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/options.h"
+
+/* Whether a pickle has the names that a memory snapshot of torch begins with. */
+static bool is_memory_snapshot(const char *head, size_t size)
+{
+	return size && head[0] == '\x80' && (memmem(head, size, "segments", 8) || memmem(head, size, "device_traces", 13));
+}
+
+/* Whether two packets, each with its length as a varint before it, follow one another. JSON may begin with a line feed too. */
+static bool is_perfetto(const char *head, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size && strchr(" \t\r\n", head[at]) && head[at])
+		at++;
+	if (at < size && (head[at] == '{' || head[at] == '['))
+		return false;
+	at = 0;
+	for (int packet = 0; packet < 2; packet++) {
+		size_t length = 0;
+		unsigned shift = 0;
+
+		if (at >= size || head[at++] != '\n')
+			return false;
+		while (at < size && (head[at] & 0x80) && shift < 28) {
+			length |= (size_t)(head[at++] & 0x7f) << shift;
+			shift += 7;
+		}
+		if (at >= size)
+			return false;
+		length |= (size_t)(unsigned char)head[at++] << shift;
+		if (length > size - at)
+			return packet > 0;
+		at += length;
+	}
+	return true;
+}
+
+static bool is_anything(const char *head, size_t size)
+{
+	(void)head;
+	(void)size;
+	return true;
+}
+
+/* The first that knows the file reads it. */
+static const struct file_format {
+	bool (*is_format)(const char *head, size_t size);
+	enum ops_code (*read)(struct ops_reading *reading, struct ops_trace **ret_trace);
+} formats[] = {
+	{is_memory_snapshot, ops_read_memory_snapshot},
+	{is_perfetto, ops_read_pftrace},
+	{is_anything, ops_read_kineto},
+};
+
+enum ops_code ops_reading_more(struct ops_reading *reading)
+{
+	const struct ops_read_options *options = reading->options;
+	struct ops_read_progress progress;
+	enum ops_code code;
+
+	if (reading->window.last)
+		return OPS_OK;
+	code = ops_window_more(&reading->window, reading->error);
+	if (code || !options->progress)
+		return code;
+	progress = (struct ops_read_progress){
+		.bytes = __atomic_load_n(&reading->source->done, __ATOMIC_RELAXED),
+		.bytes_total = reading->source->total,
+		.events = reading->events,
+		.notes = ops_builder_note_count(reading->builder),
+	};
+	return options->progress(options->progress_context, &progress) ? ops_fault(reading->error, OPS_STATE, "cancelled") : OPS_OK;
+}
+
+enum ops_code ops_reading_fault(struct ops_reading *reading, const char *at, const char *why)
+{
+	return ops_fault(reading->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_window_offset(&reading->window, at), why);
+}
+
+enum ops_code ops_reading_need(struct ops_reading *reading, size_t size)
+{
+	struct ops_window *window = &reading->window;
+	enum ops_code code = OPS_OK;
+
+	while (!code && (size_t)(window->end - window->at) < size) {
+		if (window->last)
+			return ops_reading_fault(reading, window->end, "the file ends early");
+		code = ops_reading_more(reading);
+	}
+	return code;
+}
+
+enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace **ret_trace)
+{
+	struct ops_builder *builder = reading->builder;
+	uint64_t end = ops_window_offset(&reading->window, reading->window.end);
+
+	if (reading->source->flags & OPS_SOURCE_TRUNCATED)
+		ops_builder_notes(builder, OPS_NOTE_GZIP_TRUNCATED, 1, end);
+	if (reading->source->flags & OPS_SOURCE_TRAILING)
+		ops_builder_notes(builder, OPS_NOTE_GZIP_TRAILING, 1, end);
+	reading->builder = NULL;
+	return ops_builder_finish(builder, ret_trace, reading->error);
+}
+
+static const struct file_format *format_of(const char *head, size_t size)
+{
+	const struct file_format *format = formats;
+
+	while (!format->is_format(head, size))
+		format++;
+	return format;
+}
+
+bool ops_is_format_but_json(const char *head, size_t size)
+{
+	return format_of(head, size)->read != ops_read_kineto;
+}
+
+static enum ops_code read_with_format(struct ops_reading *reading, struct ops_trace **ret_trace)
+{
+	const struct ops_window *window = &reading->window;
+
+	return format_of(window->at, (size_t)(window->end - window->at))->read(reading, ret_trace);
+}
+
+static enum ops_code read_source(struct ops_source *take_source, const struct ops_read_options *options,
+                                 struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct ops_reading reading = {.source = take_source, .options = options, .error = error, .builder = ops_builder_new()};
+	enum ops_code code = reading.builder ? ops_window_open(&reading.window, &reading.source, error) : ops_fault_memory(error);
+
+	if (!code)
+		code = ops_reading_more(&reading);
+	if (!code)
+		code = read_with_format(&reading, ret_trace);
+	ops_builder_free(reading.builder);
+	ops_window_release(&reading.window);
+	ops_source_close(reading.source);
+	return code;
+}
+
+enum ops_code ops_trace_read(const char *path, const struct ops_read_options *options, struct ops_trace **ret_trace,
+                             struct ops_error *error)
+{
+	struct ops_read_options given;
+	struct ops_source *source;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
+
+	if (!code)
+		code = ops_source_open_file(path, &source, error);
+	if (!code)
+		code = read_source(source, &given, ret_trace, error);
+	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
+}
+
+enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct ops_read_options *options,
+                                    struct ops_trace **ret_trace, struct ops_error *error)
+{
+	struct ops_read_options given;
+	struct ops_source *source;
+	enum ops_code code = ops_options_read(&given, sizeof(given), options, error);
+
+	if (!code)
+		code = ops_source_open_memory(bytes, size, &source, error);
+	if (!code)
+		code = read_source(source, &given, ret_trace, error);
+	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
+}

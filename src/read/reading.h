@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file while it is read: the bytes that stream by, and the trace that is made of them. read.c opens it and chooses the reader
+ * of its format; a reader is one function, a line in the table there.
+ */
+#ifndef OPS_READ_READING_H
+#define OPS_READ_READING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opstrobe/read.h>
+
+#include "base/source.h"
+#include "base/window.h"
+#include "trace/builder.h"
+
+struct ops_reading {
+	struct ops_source *source; /* of what is in the window */
+	struct ops_window window;  /* decompressed */
+	struct ops_builder *builder; /* NULL once it has become a trace */
+	const struct ops_read_options *options;
+	struct ops_error *error;
+	uint64_t events; /* so far, for who watches progress */
+};
+
+/* Gets more bytes behind what is left of the window, unless it has the last. OPS_STATE when who watches progress cancels. */
+enum ops_code ops_reading_more(struct ops_reading *reading);
+/* Makes sure that the window has `size` more bytes. OPS_CORRUPT when the file ends before. */
+enum ops_code ops_reading_need(struct ops_reading *reading, size_t size);
+/* OPS_CORRUPT: what is at this place of the window is wrong, and why. */
+enum ops_code ops_reading_fault(struct ops_reading *reading, const char *at, const char *why);
+/* Makes the trace, whose rows and information are in the builder. */
+enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace **ret_trace);
+
+/* Whether a file that begins so has a format that is read, and is not JSON. */
+bool ops_is_format_but_json(const char *head, size_t size);
+
+/* Formats. The window has the first bytes of the file. */
+enum ops_code ops_read_kineto(struct ops_reading *reading, struct ops_trace **ret_trace);
+enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_trace **ret_trace);
+enum ops_code ops_read_pftrace(struct ops_reading *reading, struct ops_trace **ret_trace);
+
+#endif

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of other formats that are read as traces: memory snapshots of torch and traces of Perfetto. The expected figures are
+computed here from what the files are made of."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "traces"
+FRAMES = [{"filename": "/home/me/train.py", "line": 10 + i, "name": f"step{i}"} for i in range(4)]
+TORCH = {"filename": "/usr/lib/python3/site-packages/torch/nn/modules/linear.py", "line": 125, "name": "forward"}
+NATIVE = {"filename": "??", "line": 0, "name": "c10::cuda::CUDACachingAllocator::malloc(int; x)"}
+STACKS = [[NATIVE, TORCH, frame] for frame in FRAMES]
+BASE = 0x7F0000000000
+START_US = 1_700_000_000_000_000
+
+
+def action(what, **members):
+    return {"action": what, "stream": 0, "frames": [], **members}
+
+
+def block(address, size, frames, state="active_allocated"):
+    rounded = (size + 511) // 512 * 512
+    return {"address": address, "size": rounded, "requested_size": size, "state": state, "frames": frames}
+
+
+def make_snapshot():
+    """1,000 bytes that are older than the history and freed in it, 2,000 that outlive it, and a history of blocks of line 10 + i."""
+    seed = random.Random(7)
+    now, live, history = START_US, {}, [action("segment_alloc", addr=BASE, size=1 << 20, time_us=START_US)]
+    held, peak = 3000, (3000, START_US)
+    for i in range(300):
+        now += seed.randint(1, 50)
+        if live and seed.random() < 0.4:
+            address = seed.choice(list(live))
+            size, frames = live.pop(address)
+            history.append(action("free_requested", addr=address, size=size, time_us=now, frames=frames))
+            history.append(action("free_completed", addr=address, size=size, time_us=now, frames=frames))
+            held -= size
+        else:
+            live[BASE + 4096 * (i + 1)] = size, frames = seed.randint(1, 4000), STACKS[i % 4]
+            history.append(action("alloc", addr=BASE + 4096 * (i + 1), size=size, time_us=now, frames=frames))
+            held += size
+            peak = max(peak, (held, now), key=lambda entry: entry[0])
+    history.append(action("free_completed", addr=BASE, size=1000, time_us=now + 1))
+    blocks = [block(BASE + 1024, 2000, STACKS[0]), block(BASE + 512, 0, [], "inactive")]
+    blocks += [block(address, size, frames) for address, (size, frames) in live.items()]
+    segment = {
+        "device": 0,
+        "address": BASE,
+        "total_size": 2 << 20,
+        "segment_pool_id": (0, 0),
+        "blocks": blocks,
+        "frames": STACKS[1],
+    }
+    snapshot = {
+        "segments": [segment],
+        "device_traces": [history, []],
+        "allocator_settings": {"ratio": 0.5, "none": None, "big": 1 << 70, "negative": -(1 << 62)},
+        "external_annotations": [],
+    }
+    return snapshot, peak
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    return make_snapshot()
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_memory_snapshot(opstrobe, tmp_path, snapshot, protocol):
+    content, (peak, peak_us) = snapshot
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(content, protocol))
+    shown = json.loads(opstrobe("memory", "--format", "json", "snapshot.pickle", cwd=tmp_path).stdout)
+    rows = [dict(zip(shown["table"]["columns"], row, strict=True)) for row in shown["table"]["rows"]]
+    rows = [row for row in rows if row["device"] == "cuda:0"]
+    assert [row["bytes"] for row in rows if row["held_by"] == "all"] == [peak]
+    by_line: dict[str, int] = {}
+    live = {BASE + 1024: (2000, STACKS[0]), BASE: (1000, [])}
+    for entry in content["device_traces"][0]:
+        if entry.get("time_us", 0) > peak_us:
+            break
+        if entry["action"] == "alloc":
+            live[entry["addr"]] = entry["size"], entry["frames"]
+        elif entry["action"] == "free_completed":
+            live.pop(entry["addr"])
+    for size, frames in live.values():
+        place = f"{frames[-1]['filename']}:{frames[-1]['line']}" if frames else ":None"
+        by_line[place] = by_line.get(place, 0) + size
+    assert {f"{row['name']}:{row['line']}": row["bytes"] for row in rows if row["held_by"] == "line"} == by_line
+
+
+def test_damaged_memory_snapshots(opstrobe, tmp_path, snapshot):
+    """Cut anywhere, with an opcode that would run code, or of other things: an error that names the byte, and nothing is run."""
+    data = pickle.dumps(snapshot[0], 4)
+    for size in [*range(90, 400, 31), *range(400, len(data), len(data) // 23)]:
+        (tmp_path / "cut.pickle").write_bytes(data[:size])
+        process = opstrobe("info", "cut.pickle", cwd=tmp_path)
+        assert process.returncode == 1 and f"byte {size}: the file ends early" in process.stderr, (size, process.stderr)
+
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "touched",))
+
+    (tmp_path / "evil.pickle").write_bytes(pickle.dumps({"segments": [Evil()]}))
+    process = opstrobe("info", "evil.pickle", cwd=tmp_path)
+    assert process.returncode == 1 and "imports or calls something" in process.stderr
+    assert not (tmp_path / "touched").exists()
+    (tmp_path / "other.pickle").write_bytes(pickle.dumps([{"segments": 1}]))
+    assert "no memory snapshot" in opstrobe("info", "other.pickle", cwd=tmp_path).stderr
+
+
+def test_bytes_changed_in_a_memory_snapshot(opstrobe, tmp_path, snapshot):
+    """Whatever a byte becomes, there is an answer or an error."""
+    data = bytearray(pickle.dumps(snapshot[0], 4)[:6000])
+    seed = random.Random(3)
+    for _ in range(60):
+        changed = bytearray(data)
+        changed[seed.randrange(len(data))] = seed.randrange(256)
+        (tmp_path / "changed.pickle").write_bytes(changed)
+        process = opstrobe("info", "changed.pickle", cwd=tmp_path)
+        assert process.returncode in (0, 1) and (process.returncode == 0 or process.stderr.startswith("opstrobe: "))
+
+
+# --- Perfetto --------------------------------------------------------------------------------------------------------
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = b""
+    while value > 0x7F:
+        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
+    return out + bytes([value])
+
+
+def field(number, value):
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def message(*fields):
+    return b"".join(field(number, value) for number, value in fields)
+
+
+def packet(*fields):
+    return field(1, message((10, 7), *fields))
+
+
+def event(time, kind, track, *more):
+    return packet((8, time), (11, message((9, kind), (11, track), *more)))
+
+
+OFFSET = 5_000_000_000  # of realtime before boottime
+HEAD = b"".join(
+    [
+        packet((6, message((1, message((1, 1), (2, OFFSET + 1000))), (1, message((1, 6), (2, 1000)))))),
+        packet((60, message((1, 10), (3, message((1, 42), (6, "python")))))),
+        packet((60, message((1, 11), (4, message((1, 42), (2, 43), (5, "main"))), (5, 10)))),
+        packet((60, message((1, 12), (2, "requests"), (5, 11)))),
+        packet((60, message((1, 13), (2, "power"), (8, b""), (5, 10)))),
+        packet(
+            (13, 1),
+            (
+                12,
+                message(
+                    (1, message((1, 1), (2, "cpu_op"))),
+                    (2, message((1, 1), (2, "aten::mm"))),
+                    (3, message((1, 1), (2, "Input Dims"))),
+                    (24, message((1, 1), (2, "[07] stream 7"))),
+                    (24, message((1, 2), (2, "Kernel"))),
+                    (1000, message((1, 1), (2, "_Z4gemm"), (3, "gemm(float*)"))),
+                    (29, message((1, 1), (2, "a text"))),
+                ),
+            ),
+        ),
+    ]
+)
+SHAPE = message((12, message((4, 2))), (12, message((4, 3))))
+DIMS = message((1, 1), (12, SHAPE))
+BODY = b"".join(
+    [
+        event(2000, 1, 11, (3, 1), (10, 1), (4, DIMS), (4, message((10, "note"), (17, 1))), (47, struct.pack("<Q", 5))),
+        event(2100, 3, 11, (23, "mark")),
+        event(2500, 2, 11),
+        event(2200, 1, 12, (23, "request 1")),
+        event(2900, 2, 12),
+        event(2300, 4, 13, (44, 81.5)),
+        packet(
+            (8, 2400),
+            (
+                53,
+                message(
+                    (1, 1), (2, 700), (11, 0), (13, 1), (14, 2), (19, 1),
+                    (6, message((1, "correlation"), (2, "9"))), (6, message((1, "stream id"), (2, "7"))),
+                    (21, message((1, message((1, 8), (2, 4))))),
+                ),
+            ),
+        ),
+        event(3000, 1, 11, (23, "unfinished")),
+    ]
+)  # fmt: skip
+
+
+def convert(opstrobe, folder, data, name="perfetto.pftrace"):
+    (folder / name).write_bytes(data)
+    process = opstrobe("convert", name, "out.json", cwd=folder)
+    assert process.returncode == 0, process.stderr
+    return json.loads((folder / "out.json").read_text()), process.stderr
+
+
+def test_perfetto_trace_of_another_program(opstrobe, tmp_path):
+    trace, _ = convert(opstrobe, tmp_path, HEAD + BODY)
+    base = trace["baseTimeNanoseconds"]
+    events = {entry.get("name"): entry for entry in trace["traceEvents"] if entry["ph"] in "XbiC"}
+
+    def start(name):
+        return round(float(events[name]["ts"]) * 1000) + base - OFFSET
+
+    mm = events["aten::mm"]
+    assert (mm["cat"], mm["pid"], mm["tid"], start("aten::mm"), mm["dur"]) == ("cpu_op", 42, 43, 2000, 0.5)
+    assert mm["args"]["Input Dims"] == [[2, 3]] and mm["args"]["note"] == "a text"
+    assert events["mark"]["ph"] == "i" and start("mark") == 2100
+    assert events["request 1"]["ph"] == "b" and events["request 1"]["tid"] == 43
+    assert events["power"]["args"] == {"value": 81.5}
+    gemm = events["gemm(float*)"]
+    assert (gemm["cat"], gemm["pid"], gemm["tid"], start("gemm(float*)"), gemm["dur"]) == ("kernel", 0, 7, 2400, 0.7)
+    assert gemm["args"]["grid"] == [8, 4, 1] and gemm["args"]["correlation"] == 9
+    assert round(float(events["unfinished"]["dur"]) * 1000) == 0
+    metas = [entry for entry in trace["traceEvents"] if entry["ph"] == "M" and entry["pid"] == 42]
+    names = {entry["name"]: entry["args"]["name"] for entry in metas if "name" in entry["args"]}
+    assert names == {"process_name": "python", "thread_name": "thread 43 (main)"}
+
+
+def test_clocks_that_count_up(opstrobe, tmp_path):
+    """A clock of the sequence: microseconds since the packet before."""
+    clocks = ((1, message((1, 1), (2, 7_000_000))), (1, message((1, 64), (2, 4000), (3, 1), (4, 1000))))
+    head = packet((6, message(*clocks))) + packet((59, message((58, 64), (11, message((11, 11))))))
+    data = head + b"".join(
+        packet((8, step), (11, message((9, kind), *([(23, name)] if name else []))))
+        for step, kind, name in [(10, 1, "a"), (5, 1, "b"), (2, 2, ""), (3, 2, "")]
+    )
+    trace, _ = convert(opstrobe, tmp_path, data)
+    rows = {entry["name"]: entry for entry in trace["traceEvents"] if entry["ph"] == "X"}
+    base = trace["baseTimeNanoseconds"]
+    assert round(float(rows["a"]["ts"]) * 1000) + base == 7_000_000 + 10_000 and rows["a"]["dur"] == 10
+    assert round(float(rows["b"]["ts"]) * 1000) + base == 7_000_000 + 15_000 and rows["b"]["dur"] == 2
+
+
+def test_cut_and_changed_perfetto_traces(opstrobe, tmp_path):
+    data = HEAD + BODY
+    for size in range(len(HEAD) + 40, len(data), 17):
+        (tmp_path / "cut.pftrace").write_bytes(data[:size])
+        process = opstrobe("info", "cut.pftrace", cwd=tmp_path)
+        assert process.returncode == 0, (size, process.stderr)
+    (tmp_path / "cut.pftrace").write_bytes(data[:-3])
+    assert "ends early" in opstrobe("validate", "cut.pftrace", cwd=tmp_path).stdout
+    seed = random.Random(5)
+    for _ in range(60):
+        changed = bytearray(data)
+        changed[seed.randrange(12, len(data))] = seed.randrange(256)
+        (tmp_path / "changed.pftrace").write_bytes(changed)
+        process = opstrobe("info", "changed.pftrace", cwd=tmp_path)
+        assert process.returncode in (0, 1) and (process.returncode == 0 or process.stderr.startswith("opstrobe: "))
+
+
+def facts(trace):
+    """What both formats can hold of each event."""
+    base = trace.get("baseTimeNanoseconds", 0)
+    left_out = {"Ev Idx", "Record function id"}
+    return sorted(
+        json.dumps(
+            [entry.get("cat"), entry["name"], entry["pid"], entry["tid"], round(float(entry["ts"]) * 1000) + base, entry.get("dur"),
+             {key: value for key, value in entry.get("args", {}).items() if key not in left_out}],
+            sort_keys=True,
+        )
+        for entry in trace["traceEvents"]
+        if entry["ph"] in "Xi"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ["training.json", "host.json", "hta/h100_bert_small", "hta/triton"])
+@pytest.mark.parametrize("ending", [".pftrace", ".pftrace.gz"])
+def test_to_perfetto_and_back(opstrobe, tmp_path, source, ending):
+    path = Path(__file__).parents[1] / "fuzz" / "analyze" / source
+    if "/" in source:
+        path = SHARED / source / "trace.json.gz"
+        if not path.exists():
+            pytest.skip("the shared traces are not there")
+    for words in (
+        ("convert", str(path), "direct.json"),
+        ("convert", str(path), "there" + ending),
+        ("convert", "there" + ending, "back.json"),
+    ):
+        assert opstrobe(*words, cwd=tmp_path).returncode == 0
+    direct, back = (json.loads((tmp_path / name).read_text()) for name in ("direct.json", "back.json"))
+    assert facts(back) == facts(direct)
+    shown = [opstrobe("views", name, cwd=tmp_path).stdout for name in ("direct.json", "there" + ending)]
+    assert [line for line in shown[1].splitlines() if "file:" not in line][1:] and shown[1].splitlines()[2:] == shown[
+        0
+    ].splitlines()[2:]
+
+
+def test_a_folder_of_formats(opstrobe, tmp_path, snapshot):
+    (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(snapshot[0]))
+    (tmp_path / "weights.pickle").write_bytes(pickle.dumps({"layer": [1]}))
+    (tmp_path / "run.pftrace").write_bytes(HEAD + BODY)
+    shown = opstrobe("info", ".", cwd=tmp_path)
+    assert "contains 2 traces" in shown.stderr
