@@ -457,6 +457,7 @@ static PyMethodDef trace_methods[] = {
 	{"views_json", ops_ext_trace_views_json, METH_NOARGS, "All views of the trace as the text of a JSON object."},
 	{"advice_json", ops_ext_trace_advice_json, METH_NOARGS, "What to change, as the text of a JSON object."},
 	{"diff_json", ops_ext_trace_diff_json, METH_O, "What changed from this trace to another, likewise."},
+	{"query", ops_ext_trace_query, METH_VARARGS, "The answer to a query by its id, with options as JSON: the text of a JSON object."},
 	{"roofline", ops_ext_trace_roofline, METH_VARARGS,
 	 "Operators against the roof, by operator (0), shape (1) or kernel (2): text, or that of a JSON object."},
 	{"__reduce__", ops_ext_trace_reduce, METH_NOARGS, NULL},

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace.views_json, advice_json, diff_json and roofline: views and advice as JSON text, which Python makes dicts of.
+ * Trace.views_json, advice_json, diff_json, query and roofline: views and advice as JSON text, which Python makes dicts of.
  */
 #include "views.h"
 
 #include <opstrobe/internal/advice.h>
 #include <opstrobe/internal/roofline.h>
 #include <opstrobe/internal/views.h>
+#include <opstrobe/query.h>
 
 /* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
 static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
@@ -59,6 +60,22 @@ PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
 		return NULL;
 	}
 	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, NULL, &text, &size, NULL, &error));
+	return trace_views_take_text(code, text, size, &error);
+}
+
+PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments)
+{
+	const struct ops_rank rank = {.trace = ((struct trace_object *)object)->trace, .name = ""};
+	struct ops_query_options options = {.size = sizeof(options), .format = OPS_FORMAT_JSON};
+	struct ops_error error;
+	enum ops_code code;
+	const char *id;
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!PyArg_ParseTuple(arguments, "ss:query", &id, &options.args))
+		return NULL;
+	OPS_EXT_WITHOUT_GIL(code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &options, &text, &size, &error));
 	return trace_views_take_text(code, text, size, &error);
 }
 

@@ -167,6 +167,15 @@ static const struct ops_query_option gate_options[] = {
 	{"gate_percent", "0", "a median step that is longer by no more than this is not a regression"},
 	{0},
 };
+static const struct ops_query_option whatif_options[] = {
+	{"remove_syncs", "false", "the host does not wait for devices"},
+	{"no_launch_overhead", "false", "operators that launch work take no time on the host, as in a CUDA graph"},
+	{"workers", "null", "number of worker processes of data loaders"},
+	{"scale", "null", "\"PATTERN=FACTOR\" or a list: what the pattern names takes FACTOR times as long"},
+	{"drop", "null", "a pattern or a list: what it names does not run; also \"FILE:LINE\""},
+	{"overlap", "null", "a part of the name of a collective operation, or a list: only the end of the step waits for it"},
+	{0},
+};
 static const struct ops_query_option critical_path_options[] = {
 	{"rank", "null", "a rank or a list; null: the lowest rank"},
 	{"annotation", "\"\"", "text that the region's name contains; empty: all"},
@@ -259,7 +268,9 @@ static const struct ops_query_option critical_path_options[] = {
 	  "sequences of kernels that an operator often launches", NULL) \
 	X("module_kernels", RANKS, module_kernels_options, analysis_module_kernels, \
 	  "the device work of each call of a module", NULL) \
-	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL)
+	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL) \
+	X("whatif", RANKS, whatif_options, analysis_whatif, "how long steps would take if something took another time", \
+	  "it replays complete traces; 'opstrobe cut' extracts steps")
 
 /* Tables and pages of complete traces, with separate commands. */
 #define TABLES(X) \

@@ -83,6 +83,9 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 	{.name = "device", .type = RESULT_INTEGER, .title = "Device", .about = "Number of the device", \
 	 RESULT_FIELD(row_type, device)}
 
+/* Trace `i` of the run, with a reference that the caller releases: for queries of complete traces. */
+enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace);
+
 /* --- analyses ----------------------------------------------------------------------------------------------------- */
 
 /* Of the files that an analysis of files gets: whether it is a trace. */
@@ -129,6 +132,7 @@ analysis_function analysis_execution_trace;
 analysis_function analysis_info;
 analysis_function analysis_key_averages;
 analysis_function analysis_validate;
+analysis_function analysis_whatif;
 
 /* Of complete traces; these have no event tables. */
 analysis_function analysis_overview;

@@ -15,8 +15,7 @@
 #include "analyze/views/view_tables.h"
 #include "base/text.h"
 
-/* Returns trace `i` of the run, with a reference that the caller releases. */
-static enum ops_code query_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
+enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
 {
 	if (!run->ranks[i].trace)
 		return run->source->take(run->source->context, i, ret_trace, run->error);
@@ -80,7 +79,7 @@ static enum ops_code write_page(struct analysis_run *run)
 		struct ops_trace *trace = NULL;
 		struct query_text text = {NULL, 0};
 
-		code = query_trace(run, i, &trace);
+		code = analysis_take_trace(run, i, &trace);
 		if (!code)
 			code = ops_views_text(trace, look, &text.bytes, &text.size, run->error);
 		if (!code && run->count > 1)
@@ -119,7 +118,7 @@ enum ops_code analysis_modules(struct analysis_run *run)
 		return code ? code : answer_view(run, options.by_class ? VIEW_TABLE_MODULE_CLASSES : VIEW_TABLE_MODULES, NULL);
 	code = query_rows(run, &options.rows_max);
 	if (!code)
-		code = query_trace(run, 0, &trace);
+		code = analysis_take_trace(run, 0, &trace);
 	if (!code)
 		code = ops_module_tree_new(trace, &tree, run->error);
 	if (!code)
@@ -142,7 +141,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 		return code ? code : answer_view(run, VIEW_TABLE_MEMORY, at_peak ? NULL : &at_ns);
 	code = query_rows(run, &rows);
 	if (!code)
-		code = query_trace(run, 0, &trace);
+		code = analysis_take_trace(run, 0, &trace);
 	if (!code)
 		code = ops_memory_text(trace, rows, run->columns, at_peak ? NULL : &at_ns, &text.bytes, &text.size, run->error);
 	code = use_text(run, code, &text);
@@ -158,7 +157,7 @@ enum ops_code analysis_lines(struct analysis_run *run)
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = query_trace(run, i, &trace);
+		code = analysis_take_trace(run, i, &trace);
 		if (!code && !line_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
 			code = ops_fault_memory(run->error);
 		ops_trace_unref(trace);
@@ -194,7 +193,7 @@ enum ops_code analysis_operator_roofline(struct analysis_run *run)
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = query_trace(run, i, &trace);
+		code = analysis_take_trace(run, i, &trace);
 		if (!code)
 			code = roofline_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, &options,
 			                           run->error);
@@ -216,7 +215,7 @@ enum ops_code analysis_diff(struct analysis_run *run)
 
 	options.gate_ratio = percent / 100;
 	for (size_t i = 0; !code && i < 2; i++)
-		code = query_trace(run, i, &traces[i]);
+		code = analysis_take_trace(run, i, &traces[i]);
 	if (!code)
 		code = use_text(run, ops_diff(traces[0], traces[1], &options, &text.bytes, &text.size, NULL, run->error), &text);
 	ops_trace_unref(traces[0]);
@@ -234,7 +233,7 @@ enum ops_code analysis_advise(struct analysis_run *run)
 		struct ops_rank rank = run->ranks[i];
 		struct ops_trace *trace = NULL;
 
-		code = query_trace(run, i, &trace);
+		code = analysis_take_trace(run, i, &trace);
 		rank.trace = trace;
 		if (!code)
 			code = ops_adviser_add(adviser, &rank, run->error);

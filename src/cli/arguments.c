@@ -106,6 +106,15 @@ static char *arguments_append_text(char *to, const char *value)
 	return to;
 }
 
+char *cli_arguments_quote(const char *value)
+{
+	char *text = malloc(6 * strlen(value) + 3);
+
+	if (text)
+		*arguments_append_text(text, value) = '\0';
+	return text;
+}
+
 bool cli_arguments_set(struct cli_arguments *arguments, const char *name, size_t size, const char *value)
 {
 	char *text = malloc(6 * (size + strlen(value)) + 16), *end;

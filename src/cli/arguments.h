@@ -16,6 +16,8 @@ struct cli_arguments {
 bool cli_arguments_merge(struct cli_arguments *arguments, const char *object);
 /* "num-kernels" and "5" are {"num_kernels": 5}; "0,1" is a list, what is no JSON a text. */
 bool cli_arguments_set(struct cli_arguments *arguments, const char *name, size_t size, const char *value);
+/* The text as JSON, freed by the caller; NULL when memory is out. */
+char *cli_arguments_quote(const char *value);
 void cli_arguments_release(struct cli_arguments *arguments);
 
 #endif

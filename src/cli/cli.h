@@ -20,6 +20,7 @@ int cli_run(char **arguments);
 int cli_doctor(char **arguments);
 int cli_sql(char **arguments);
 int cli_views(char **arguments);
+int cli_whatif(char **arguments);
 int cli_analyze(char **arguments);
 int cli_advise(char **arguments);
 int cli_diff(char **arguments);

@@ -25,6 +25,7 @@ static const struct cli_command commands[] = {
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …", true},
 	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true},
 	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain", true},
+	{"whatif", cli_whatif, "predict the time of steps if something took another time", true},
 	{"kernels", cli_kernels, "list the kernels that ran on devices", true},
 	{"memory", cli_memory, "show what holds memory at its peak", true},
 	{"modules", cli_modules, "list time, FLOPs and memory by module", true},

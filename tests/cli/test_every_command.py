@@ -40,6 +40,7 @@ TABLES = {
     "modules": ([], "any"),
     "lines": ([], "one"),
     "roofline": ([], "one"),
+    "whatif": (["--remove-syncs"], "any"),
     "diff": ([], "two"),
     "table": ([], "one"),
     "info": ([], "one"),

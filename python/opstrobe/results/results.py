@@ -123,6 +123,33 @@ class Results:
 
         return Roofline(self._trace_for("make a roofline"), by, roof)
 
+    def whatif(
+        self,
+        *,
+        scale: Mapping[str, float] | None = None,
+        drop: str | Sequence[str] = (),
+        overlap: str | Sequence[str] = (),
+        remove_syncs: bool = False,
+        no_launch_overhead: bool = False,
+        workers: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """How long steps would take if something took another time, or did not run: what `opstrobe whatif` prints.
+
+        `scale` maps patterns to factors: {"gemm": 0.5}. Rows are the steps as measured, as replayed, with each change, and with
+        all of them, in microseconds: `step_us`, `saved_us` with `saved_low_us` and `saved_high_us`, `saved_percent`, `note`.
+        """
+        changes = {
+            "scale": [f"{pattern}={factor!r}" for pattern, factor in (scale or {}).items()],
+            "drop": drop if isinstance(drop, str) else list(drop),
+            "overlap": overlap if isinstance(overlap, str) else list(overlap),
+            "remove_syncs": bool(remove_syncs),
+            "no_launch_overhead": bool(no_launch_overhead),
+            "workers": workers,
+        }
+        given = {name: value for name, value in changes.items() if value}
+        table = json.loads(self._trace_for("replay it").query("whatif", json.dumps(given)))["table"]
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
     def views(self) -> dict[str, Any]:
         """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.
 

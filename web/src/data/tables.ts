@@ -428,6 +428,18 @@ export const TABLES = {
 		percent_of_roof: { title: "Of the roof", kind: "pct", about: "Time at the roof by the time of the calls" },
 		bar: { title: "", kind: "text", about: "The same as a bar" },
 	},
+	whatif: {
+		worker: { title: "Worker", kind: "text", about: "Trace of a run" },
+		change: { title: "Change", kind: "text", about: "What is different: nothing (measured and replayed), one change, or all of them" },
+		events: { title: "Events", kind: "count", about: "Events that the change is about, without those in them" },
+		step_us: { title: "Step", kind: "us", about: "Median time of a step" },
+		saved_us: { title: "Saved", kind: "us", about: "Median over the steps of what a step becomes shorter" },
+		saved_low_us: { title: "From", kind: "us", about: "One step in twenty becomes shorter by less than this" },
+		saved_high_us: { title: "To", kind: "us", about: "One step in twenty becomes shorter by more than this" },
+		saved_percent: { title: "Saved %", kind: "pct", about: "Saved time by the replayed step without a change" },
+		replay_error_percent: { title: "replay_error_percent", kind: "pct", about: "Mean difference between the replayed and the measured steps, of the replay without a change" },
+		note: { title: "Note", kind: "text", about: "Why a change has no effect, or how far to trust the replay" },
+	},
 	nccl_collectives: {
 		collective_name: { title: "Collective", kind: "text", about: "Name of the operation" },
 		msg_dtype: { title: "Type", kind: "text", about: "Type of the elements" },
