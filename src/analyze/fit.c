@@ -131,7 +131,7 @@ static size_t differs_at(struct ops_string a, struct ops_string b, size_t width)
 
 static struct ops_string fit_string_of(const struct ops_intern *table, uint32_t id)
 {
-	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
+	return ops_intern_text(table, id);
 }
 
 static uint32_t fit_add_text(struct fit_names *names, struct ops_string text)

@@ -263,6 +263,31 @@ enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, str
 	return ops_memory_peak_within(timeline, device, INT64_MIN, INT64_MAX, ret_peak, error);
 }
 
+#define DEVICES_MAX 256
+
+enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
+                                   struct ops_error *error)
+{
+	int64_t moment_ns = at_ns ? ops_sum(ops_trace_origin(trace), *at_ns) : 0;
+	struct ops_memory_timeline *timeline = NULL;
+	struct ops_memory_device device;
+	enum ops_code code = ops_memory_timeline_new((struct ops_trace *)trace, &timeline, error);
+	bool more = !code && ops_memory_next_device(timeline, NULL, &device);
+
+	for (int i = 0; !code && more && i < DEVICES_MAX; i++) {
+		struct ops_memory_peak peak = {0};
+
+		code = at_ns ? ops_memory_peak_within(timeline, device, moment_ns, moment_ns, &peak, error)
+		             : ops_memory_peak_of(timeline, device, &peak, error);
+		if (!code && !visit(context, timeline, &peak))
+			code = ops_fault_memory(error);
+		ops_memory_peak_release(&peak);
+		more = ops_memory_next_device(timeline, &device, &device);
+	}
+	ops_memory_timeline_free(timeline);
+	return code;
+}
+
 void ops_memory_peak_release(struct ops_memory_peak *peak)
 {
 	ops_free(peak->blocks);

@@ -334,34 +334,24 @@ enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, c
 	return ops_buffer_give(&page.out, OPS_OK, ret_text, ret_size, error);
 }
 
-/* Upper bound on devices. A corrupt file could list more, and each costs a pass over all blocks. */
-#define DEVICES_MAX 256
+static bool memory_peak_text_visit(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
+{
+	struct page *page = context;
+
+	ops_buffer_append_text(&page->out, page->timeline ? "\n" : "");
+	page->timeline = timeline;
+	page->peak = peak;
+	memory_peak_text_write_text(page);
+	return !page->out.failed;
+}
 
 enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,
                               size_t *ret_size, struct ops_error *error)
 {
-	int64_t moment_ns = at_ns ? ops_sum(ops_trace_origin(trace), *at_ns) : 0;
-	struct ops_memory_timeline *timeline = NULL;
-	struct ops_memory_device device;
 	struct page page = {.top = top, .columns = columns};
-	enum ops_code code = ops_memory_timeline_new(trace, &timeline, error);
-	bool more = !code && ops_memory_next_device(timeline, NULL, &device);
+	enum ops_code code = ops_memory_each_peak(trace, at_ns, memory_peak_text_visit, &page, error);
 
-	if (!code && !more)
+	if (!code && !page.timeline)
 		ops_buffer_append_text(&page.out, "no allocations were recorded\n");
-	for (int i = 0; !code && more && i < DEVICES_MAX; i++) {
-		struct ops_memory_peak peak = {0};
-
-		code = at_ns ? ops_memory_peak_within(timeline, device, moment_ns, moment_ns, &peak, error)
-		             : ops_memory_peak_of(timeline, device, &peak, error);
-		page.timeline = timeline;
-		page.peak = &peak;
-		ops_buffer_append_text(&page.out, i ? "\n" : "");
-		if (!code)
-			memory_peak_text_write_text(&page);
-		ops_memory_peak_release(&peak);
-		more = ops_memory_next_device(timeline, &device, &device);
-	}
-	ops_memory_timeline_free(timeline);
 	return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
 }

@@ -11,6 +11,7 @@
 #include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 enum kind {
 	KIND_INTEGER,   /* int64_t or smaller, at `offset` */
@@ -171,13 +172,6 @@ struct comparison {
 	enum kind kind;
 };
 
-static int table_sort_compare_bytes(struct ops_string a, struct ops_string b)
-{
-	int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-
-	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int compare_time_texts(uint64_t a, uint64_t b)
 {
 	char a_text[OPS_FORMAT_ROOM], b_text[OPS_FORMAT_ROOM];
@@ -233,7 +227,7 @@ static int compare_stacks(const struct ops_stacks *stacks, uint64_t a, uint64_t 
 
 		if (!x_more || !y_more)
 			return x_more - y_more;
-		order = table_sort_compare_bytes(ops_stack_text(stacks, frames[x].name),
+		order = ops_string_compare(ops_stack_text(stacks, frames[x].name),
 		                                 ops_stack_text(stacks, frames[y].name));
 		if (order != 0)
 			return order;
@@ -267,9 +261,9 @@ static int table_sort_compare_items(const void *a, const void *b, void *context)
 	if (x->number == y->number)
 		order = 0;
 	else if (comparison->kind == KIND_KEY)
-		order = table_sort_compare_bytes(table_sort_key_of(trace, x->number), table_sort_key_of(trace, y->number));
+		order = ops_string_compare(table_sort_key_of(trace, x->number), table_sort_key_of(trace, y->number));
 	else if (comparison->kind == KIND_OVERLOAD)
-		order = table_sort_compare_bytes(overload_of(trace, x->number), overload_of(trace, y->number));
+		order = ops_string_compare(overload_of(trace, x->number), overload_of(trace, y->number));
 	else if (comparison->kind == KIND_SHAPES)
 		order = compare_shapes(inputs_of(trace, x->number), inputs_of(trace, y->number));
 	else if (comparison->kind == KIND_STACK)

@@ -35,3 +35,15 @@ bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t
 	*capacity = grown;
 	return true;
 }
+
+void *ops_array_at(void *items_field, size_t *count, size_t *capacity, size_t at, size_t bytes_each)
+{
+	char *items;
+
+	if (at > *count || (at == *count && !ops_array_reserve(items_field, capacity, *count, 1, bytes_each)))
+		return NULL;
+	memcpy(&items, items_field, sizeof(items));
+	if (at == *count)
+		memset(items + (*count)++ * bytes_each, 0, bytes_each);
+	return items + at * bytes_each;
+}

@@ -33,6 +33,11 @@ bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t
 #define OPS_ARRAY_APPEND(array, ...)                                                               \
 	(OPS_ARRAY_RESERVE(array, 1) &&                                                            \
 	 ((array)->items[(array)->count] = (__VA_ARGS__), (array)->count++, true))
+/* Item `at` of the array; a new one, zeroed, if that is the count; NULL behind it, and when memory is out. For items that a map or a
+ * table of strings numbers in order of their first appearance. */
+#define OPS_ARRAY_AT(array, at)                                                                    \
+	ops_array_at(&(array)->items, &(array)->count, &(array)->capacity, (at), sizeof(*(array)->items))
+void *ops_array_at(void *items_field, size_t *count, size_t *capacity, size_t at, size_t bytes_each);
 /* With qsort and qsort_r, which want no NULL. */
 #define OPS_ARRAY_SORT(array, compare)                                                             \
 	((array)->count ? qsort((array)->items, (array)->count, sizeof(*(array)->items), (compare)) : (void)0)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
+
 #include "base/arena.h"
 
 #define OPS_INTERN_NONE UINT32_MAX
@@ -32,6 +34,10 @@ struct ops_intern {
 uint32_t ops_intern_add(struct ops_intern *table, const void *bytes, size_t size);
 /* The id or OPS_INTERN_NONE. */
 uint32_t ops_intern_find(const struct ops_intern *table, const void *bytes, size_t size);
+static inline struct ops_string ops_intern_text(const struct ops_intern *table, uint32_t id)
+{
+	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
+}
 void ops_intern_release(struct ops_intern *table);
 
 /* The hash in use: fast, not for hostile collisions beyond what open addressing with full compare bears. */

@@ -81,6 +81,13 @@ bool ops_map_add(struct ops_map *map, uint64_t key, uint32_t value)
 	return ops_map_slot(map, key, value) != NULL;
 }
 
+uint32_t ops_map_number(struct ops_map *map, uint64_t key)
+{
+	const uint32_t *slot = ops_map_slot(map, key, (uint32_t)map->count);
+
+	return slot ? *slot : OPS_NONE;
+}
+
 uint32_t ops_map_find(const struct ops_map *map, uint64_t key)
 {
 	size_t at;

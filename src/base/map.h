@@ -45,6 +45,8 @@ bool ops_map_expect(struct ops_map *map, const struct ops_map_keys *keys);
 bool ops_map_add(struct ops_map *map, uint64_t key, uint32_t value);
 /* The slot of a key, added with `value` if it is new, to be changed; NULL when memory is out. Good until the next add. */
 uint32_t *ops_map_slot(struct ops_map *map, uint64_t key, uint32_t value);
+/* Numbers keys in order of their first appearance: 0, 1, 2, … OPS_NONE when memory is out. For maps to which nothing else is added. */
+uint32_t ops_map_number(struct ops_map *map, uint64_t key);
 /* OPS_NONE when there is none. */
 uint32_t ops_map_find(const struct ops_map *map, uint64_t key);
 void ops_map_release(struct ops_map *map);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/map.h"
 #include "base/order.h"
 #include "failing.h"
 
@@ -77,6 +78,26 @@ static void appends_values_and_sorts(void **state)
 	OPS_ARRAY_RELEASE(&numbers);
 }
 
+static void items_by_number(void **state)
+{
+	OPS_ARRAY(uint64_t) sums = {0};
+	struct ops_map numbers = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 300; i++) {
+		uint64_t *sum = OPS_ARRAY_AT(&sums, ops_map_number(&numbers, i * i % 7)); /* 0, 1, 4, 2: in this order */
+
+		assert_non_null(sum);
+		*sum += 1;
+	}
+	assert_int_equal(sums.count, 4);
+	assert_int_equal(sums.items[0], 43);
+	assert_int_equal(sums.items[1] + sums.items[2] + sums.items[3], 257);
+	assert_null(OPS_ARRAY_AT(&sums, OPS_NONE));
+	ops_map_release(&numbers);
+	OPS_ARRAY_RELEASE(&sums);
+}
+
 static void push_all(void *context)
 {
 	OPS_ARRAY(int) numbers = {0};
@@ -108,6 +129,7 @@ int main(void)
 		cmocka_unit_test(growth_is_geometric),
 		cmocka_unit_test(refuses_overflow_and_stays),
 		cmocka_unit_test(appends_values_and_sorts),
+		cmocka_unit_test(items_by_number),
 		cmocka_unit_test(survives_every_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,12 @@ enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, str
 enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                      int64_t from_ns, int64_t to_ns, struct ops_memory_peak *ret_peak,
                                      struct ops_error *error);
+/* Visits each device of a trace, by type and index, at its peak or at the moment `*at_ns` after ops_trace_origin (NULL: the peak). A
+ * corrupt file could list any number of devices, and each costs a pass over all blocks: at most 256 are visited. A visitor that
+ * returns false is out of memory. */
+typedef bool ops_memory_visitor(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak);
+enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
+                                   struct ops_error *error);
 /* Who allocated a block: the outermost operator, module or line around it, as in the lists of the peak. */
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block);

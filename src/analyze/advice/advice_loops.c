@@ -77,14 +77,10 @@ static const struct visit *visit_of(struct search *search, const struct advice *
 {
 	const struct ops_events *events = advice->events;
 	uint32_t line = events->call_line ? events->call_line[row] : 0;
-	uint32_t *index = ops_map_slot(&search->visits_by_call, events->parent[row], (uint32_t)search->visits.count);
-	struct visit *visit;
+	struct visit *visit = OPS_ARRAY_AT(&search->visits, ops_map_number(&search->visits_by_call, events->parent[row]));
 
-	if (!index)
+	if (!visit)
 		return NULL;
-	if (*index == search->visits.count && !OPS_ARRAY_APPEND(&search->visits, (struct visit){.line = 0}))
-		return NULL;
-	visit = &search->visits.items[*index];
 	if (!line || visit->line != line)
 		*visit = (struct visit){line, events->name[row], visit->number + 1, visit->arrival + 1};
 	else if (visit->first_name == events->name[row])
@@ -106,7 +102,6 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		const struct visit *visit;
-		uint32_t *index;
 		struct iteration *iteration;
 
 		if (!advice_loops_is_candidate(advice, row))
@@ -114,17 +109,13 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 		visit = visit_of(search, advice, row);
 		if (!visit)
 			return false;
-		index = ops_map_slot(&search->iterations_by_key, advice_loops_key_of(advice, row),
-		                     (uint32_t)search->iterations.count);
-		if (!index)
+		iteration = OPS_ARRAY_AT(&search->iterations,
+		                         ops_map_number(&search->iterations_by_key, advice_loops_key_of(advice, row)));
+		if (!iteration)
 			return false;
-		if (*index == search->iterations.count) {
-			if (!OPS_ARRAY_APPEND(&search->iterations, (struct iteration){.parent = advice->events->parent[row],
-			                                                              .first = row,
-			                                                              .start_ns = advice->events->start_ns[row]}))
-				return false;
-		}
-		iteration = &search->iterations.items[*index];
+		if (!iteration->count)
+			*iteration = (struct iteration){.parent = advice->events->parent[row], .first = row,
+			                                .start_ns = advice->events->start_ns[row]};
 		iteration->count++;
 		iteration->visits += visit->number != iteration->last_visit;
 		iteration->arrivals += visit->arrival != iteration->last_arrival;

@@ -37,21 +37,26 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 	return (enum frame)*slot;
 }
 
+/* Of a line, in the function that a row calls. */
+static bool site_of(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
+{
+	uint32_t number = ops_map_number(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line);
+	struct advice_site *site = OPS_ARRAY_AT(&advice->sites, number);
+
+	*ret_site = number;
+	if (site && number + 1 == advice->sites.count)
+		*site = (struct advice_site){frame, line};
+	return site != NULL;
+}
+
 static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 {
 	struct ops_function_text function;
-	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0, *index;
+	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
 		line = function.line; /* otherwise the line at which the function begins */
-	index = ops_map_slot(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line,
-	                      (uint32_t)advice->sites.count);
-	if (!index)
-		return false;
-	advice->site[row] = *index;
-	if (*index < advice->sites.count)
-		return true;
-	return OPS_ARRAY_APPEND(&advice->sites, (struct advice_site){frame, line});
+	return site_of(advice, frame, line, &advice->site[row]);
 }
 
 /* The first line of a function of the program, for its self time. */
@@ -59,17 +64,10 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 {
 	uint32_t name = advice->events->name[row];
 	struct ops_function_text function;
-	uint32_t *index;
 
 	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
 		return true;
-	index = ops_map_slot(&advice->site_map, (uint64_t)name << 32 | function.line, (uint32_t)advice->sites.count);
-	if (!index)
-		return false;
-	advice->own_site[name] = *index;
-	if (*index < advice->sites.count)
-		return true;
-	return OPS_ARRAY_APPEND(&advice->sites, (struct advice_site){row, function.line});
+	return site_of(advice, row, function.line, &advice->own_site[name]);
 }
 
 static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t *known)

@@ -50,16 +50,16 @@ static bool find_place(struct gathering *gathering, uint32_t site, uint32_t row,
 static bool advice_ranks_add_time(struct gathering *gathering, uint32_t site, uint32_t row, int64_t ns)
 {
 	struct rank *rank = gathering->rank;
-	uint32_t place, *at;
+	struct rank_time *time;
+	uint32_t place;
 
 	if (!find_place(gathering, site, row, &place))
 		return false;
-	at = ops_map_slot(&gathering->times, place, (uint32_t)rank->times.count);
-	if (!at)
+	time = OPS_ARRAY_AT(&rank->times, ops_map_number(&gathering->times, place));
+	if (!time)
 		return false;
-	if (*at == rank->times.count && !OPS_ARRAY_APPEND(&rank->times, (struct rank_time){.place = place}))
-		return false;
-	rank->times.items[*at].ns = ops_sum(rank->times.items[*at].ns, ns);
+	time->place = place;
+	time->ns = ops_sum(time->ns, ns);
 	return true;
 }
 

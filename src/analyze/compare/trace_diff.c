@@ -135,13 +135,9 @@ static struct pair *trace_diff_pair_of(struct comparison *comparison, struct ops
 		name = (struct ops_string){ops_buffer_text(&comparison->scratch), comparison->scratch.size};
 	}
 	id = ops_intern_add(&comparison->names, name.bytes, name.size);
-	if (id == OPS_INTERN_NONE)
-		return NULL;
-	if (id < comparison->pairs.count)
-		return &comparison->pairs.items[id];
-	pair = OPS_ARRAY_PUSH(&comparison->pairs);
+	pair = OPS_ARRAY_AT(&comparison->pairs, id);
 	if (pair)
-		*pair = (struct pair){.name = id};
+		pair->name = id;
 	return pair;
 }
 
@@ -249,10 +245,7 @@ static int64_t duration_change(const struct pair *pair)
 
 static int trace_diff_compare_names(const struct comparison *comparison, const struct pair *left, const struct pair *right)
 {
-	const struct ops_intern_entry *a = &comparison->names.entries[left->name], *b = &comparison->names.entries[right->name];
-	int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
-
-	return order ? order : (a->size > b->size) - (a->size < b->size);
+	return ops_string_compare(ops_intern_text(&comparison->names, left->name), ops_intern_text(&comparison->names, right->name));
 }
 
 static int trace_diff_by_name(const void *a, const void *b, void *comparison)

@@ -66,12 +66,9 @@ struct counted {
 static int compare_counted(const void *a, const void *b)
 {
 	const struct counted *left = a, *right = b;
-	size_t size = left->text.size < right->text.size ? left->text.size : right->text.size;
-	int order = size ? memcmp(left->text.bytes, right->text.bytes, size) : 0;
+	int order = ops_string_compare(left->text, right->text);
 
-	if (order || left->text.size != right->text.size)
-		return order ? order : (left->text.size > right->text.size) - (left->text.size < right->text.size);
-	return (left->number > right->number) - (left->number < right->number);
+	return order ? order : (left->number > right->number) - (left->number < right->number);
 }
 
 /* {"cpu_op": 70, …}; `stamp` fills one item for each row. */

@@ -119,15 +119,11 @@ static bool kernel_sequences_add_operator(struct finder *f, const struct work *w
 	for (size_t i = 0; i < count; i++)
 		f->key.items[f->key.count++] = rows[works[i].row].name;
 	id = ops_intern_add(&s->keys, f->key.items, f->key.count * sizeof(*f->key.items));
-	if (id == OPS_INTERN_NONE)
+	pattern = OPS_ARRAY_AT(&s->patterns, id);
+	if (!pattern)
 		return false;
-	if (id == s->patterns.count) {
-		if (!OPS_ARRAY_APPEND(&s->patterns,
-		                      (struct kernel_pattern){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
-		                                              .length = f->key.count}))
-			return false;
-	}
-	pattern = &s->patterns.items[id];
+	pattern->names = (const uint32_t *)(const void *)s->keys.entries[id].bytes;
+	pattern->length = f->key.count;
 	pattern->count++;
 	pattern->kernels_ns = ops_sum(pattern->kernels_ns, f->graph.nodes[op].kernels_ns);
 	pattern->operators_ns = ops_sum(pattern->operators_ns, rows[op].dur_ns);

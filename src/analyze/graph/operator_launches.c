@@ -127,14 +127,11 @@ static bool operator_launches_add_operator(struct sequences *s, const struct lau
 	for (size_t i = 0; i < count; i++)
 		s->key.items[s->key.count++] = rows[rows[launches[i].row].partner].name;
 	id = ops_intern_add(&s->keys, s->key.items, s->key.count * sizeof(*s->key.items));
-	if (id == OPS_INTERN_NONE)
+	group = OPS_ARRAY_AT(&s->groups, id);
+	if (!group)
 		return false;
-	if (id == s->groups.count) {
-		if (!OPS_ARRAY_APPEND(&s->groups, (struct group){.names = (const uint32_t *)(const void *)s->keys.entries[id].bytes,
-		                                                 .count = s->key.count}))
-			return false;
-	}
-	group = &s->groups.items[id];
+	group->names = (const uint32_t *)(const void *)s->keys.entries[id].bytes;
+	group->count = s->key.count;
 	group->times++;
 	group->op_delay_ns += (double)(first->ts_ns - rows[launches[0].op].ts_ns);
 	group->runtime_delay_ns += (double)(rows[first->partner].ts_ns - first->ts_ns);
@@ -166,10 +163,7 @@ static int operator_launches_compare_numbers(double left, double right)
 
 static int operator_launches_compare_names(const struct ops_trace *trace, uint32_t a, uint32_t b)
 {
-	struct ops_string left = ops_trace_string(trace, a), right = ops_trace_string(trace, b);
-	int order = memcmp(left.bytes, right.bytes, left.size < right.size ? left.size : right.size);
-
-	return order ? order : (left.size > right.size) - (left.size < right.size);
+	return ops_string_compare(ops_trace_string(trace, a), ops_trace_string(trace, b));
 }
 
 /* As the joined texts compare, but without joining them: the arrow sorts before all that names of kernels go on with. */

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/text.h"
 
 #define NS_PER_US 1000
 
@@ -124,10 +125,7 @@ void traffic_release(struct traffic *traffic)
 static bool before_by_name(const void *context, uint32_t a, uint32_t b)
 {
 	const struct ops_string *kinds = context;
-	size_t size = kinds[a].size < kinds[b].size ? kinds[a].size : kinds[b].size;
-	int order = size ? memcmp(kinds[a].bytes, kinds[b].bytes, size) : 0;
-
-	return order ? order < 0 : kinds[a].size < kinds[b].size;
+	return ops_string_compare(kinds[a], kinds[b]) < 0;
 }
 
 /* Kinds by name; freed by the caller. NULL when memory is out. */

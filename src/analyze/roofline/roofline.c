@@ -176,23 +176,17 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 	struct roofline *roofline = maker->roofline;
 	struct row_key key = {name, OPS_NONE, (uint32_t)type << 8 | dtype, on_device};
 	struct roofline_row *row;
-	uint32_t at;
 
 	if (maker->shapes_of && !find_shapes(maker, maker->events->inputs[call->row], &key.shapes))
 		return NULL;
-	at = ops_intern_add(&roofline->keys, &key, sizeof(key));
-	if (at == OPS_INTERN_NONE)
-		return NULL;
-	if (at < roofline->rows.count)
-		return &roofline->rows.items[at];
-	row = OPS_ARRAY_PUSH(&roofline->rows);
-	if (!row)
-		return NULL;
+	row = OPS_ARRAY_AT(&roofline->rows, ops_intern_add(&roofline->keys, &key, sizeof(key)));
+	if (!row || row->roof)
+		return row;
 	*row = (struct roofline_row){.name = ops_trace_string(maker->trace, name), .type = type_name(dtype, type),
 	                             .processor = on_device ? "GPU" : "CPU", .roof = on_device ? &roofline->device : &roofline->cpu,
 	                             .longest = call->row, .longest_ns = -1};
 	if (key.shapes != OPS_NONE)
-		row->shapes = (struct ops_string){roofline->shapes.entries[key.shapes].bytes, roofline->shapes.entries[key.shapes].size};
+		row->shapes = ops_intern_text(&roofline->shapes, key.shapes);
 	return row;
 }
 

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "base/text.h"
 
 /* Annotations and work of a rank, each by track and start. */
 struct lists {
@@ -196,11 +197,7 @@ struct labelled {
 
 static int annotated_kernels_compare(const void *a, const void *b)
 {
-	const struct labelled *left = a, *right = b;
-	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
-	int order = size ? memcmp(left->name.bytes, right->name.bytes, size) : 0;
-
-	return order ? order : (left->name.size > right->name.size) - (left->name.size < right->name.size);
+	return ops_string_compare(((const struct labelled *)a)->name, ((const struct labelled *)b)->name);
 }
 
 /* Sums by name; the items are merged in place. */

@@ -148,14 +148,6 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 
 /* --- by name ------------------------------------------------------------------------------------------------------ */
 
-static int kernel_breakdown_compare_names(const struct name_sum *a, const struct name_sum *b)
-{
-	size_t size = a->name.size < b->name.size ? a->name.size : b->name.size;
-	int order = size ? memcmp(a->name.bytes, b->name.bytes, size) : 0;
-
-	return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
-}
-
 static int kernel_breakdown_compare_ranks(const struct name_sum *a, const struct name_sum *b)
 {
 	return (a->rank > b->rank) - (a->rank < b->rank);
@@ -167,7 +159,7 @@ static int by_type_name_rank(const void *a, const void *b)
 	int order = strcmp(left->type, right->type);
 
 	if (!order)
-		order = kernel_breakdown_compare_names(left, right);
+		order = ops_string_compare(left->name, right->name);
 	return order ? order : kernel_breakdown_compare_ranks(left, right);
 }
 
@@ -180,14 +172,14 @@ static int by_rank_type_sum(const void *a, const void *b)
 		order = strcmp(left->type, right->type);
 	if (!order)
 		order = (left->sum_ns < right->sum_ns) - (left->sum_ns > right->sum_ns);
-	return order ? order : kernel_breakdown_compare_names(left, right);
+	return order ? order : ops_string_compare(left->name, right->name);
 }
 
 static int by_rank_name(const void *a, const void *b)
 {
 	int order = kernel_breakdown_compare_ranks(a, b);
 
-	return order ? order : kernel_breakdown_compare_names(a, b);
+	return order ? order : ops_string_compare(((const struct name_sum *)a)->name, ((const struct name_sum *)b)->name);
 }
 
 RESULT_GETTER(get_deviation, struct name_sum, number, row->deviation_ns / 1000)

@@ -123,7 +123,7 @@ static bool keep_name(struct name_sums *sums, struct ops_string name, struct ops
 
 	if (id == OPS_INTERN_NONE)
 		return false;
-	*ret_name = (struct ops_string){sums->names.entries[id].bytes, sums->names.entries[id].size};
+	*ret_name = ops_intern_text(&sums->names, id);
 	return true;
 }
 

@@ -83,25 +83,21 @@ static bool timeline_calls_find_lines(struct calls *calls)
 
 	for (size_t i = 0; done && i < calls->items.count; i++) {
 		const struct call *call = &calls->items.items[i];
-		uint32_t number = 0, *at;
+		uint32_t number = 0;
 		struct ops_string file = ops_event_line(calls->timeline->trace, call->row, &number);
 		struct line *line;
 
 		if (!file.size)
 			continue;
 		/* Equal files are one string of the trace. */
-		at = ops_map_slot(&places, (uint64_t)(uintptr_t)file.bytes << 20 ^ number, (uint32_t)calls->lines.count);
-		done = at != NULL;
-		if (done && *at == calls->lines.count) {
-			line = OPS_ARRAY_PUSH(&calls->lines);
-			done = line != NULL;
-			if (done)
-				*line = (struct line){.file = file, .line = number};
-		}
+		line = OPS_ARRAY_AT(&calls->lines, ops_map_number(&places, (uint64_t)(uintptr_t)file.bytes << 20 ^ number));
+		done = line != NULL;
 		if (!done)
 			break;
-		calls->lines.items[*at].count++;
-		calls->lines.items[*at].total_ns = ops_sum(calls->lines.items[*at].total_ns, call->duration_ns);
+		line->file = file;
+		line->line = number;
+		line->count++;
+		line->total_ns = ops_sum(line->total_ns, call->duration_ns);
 	}
 	ops_map_release(&places);
 	OPS_ARRAY_SORT(&calls->lines, compare_lines);

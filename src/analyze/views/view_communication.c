@@ -9,6 +9,7 @@
 #include "analyze/views/view_communication.h"
 #include "analyze/views/view_names.h"
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct operation {
 	uint32_t name;
@@ -106,11 +107,9 @@ static bool view_communication_collect(const struct ops_views *views, struct ope
 static int view_communication_compare(const void *a, const void *b, void *context)
 {
 	const struct ops_trace *trace = context;
-	struct ops_string left = ops_trace_string(trace, ((const struct operation *)a)->name);
-	struct ops_string right = ops_trace_string(trace, ((const struct operation *)b)->name);
-	int order = memcmp(left.bytes, right.bytes, left.size < right.size ? left.size : right.size);
 
-	return order ? order : (left.size > right.size) - (left.size < right.size);
+	return ops_string_compare(ops_trace_string(trace, ((const struct operation *)a)->name),
+	                          ops_trace_string(trace, ((const struct operation *)b)->name));
 }
 
 static void view_communication_write_operation(void *context, const struct view_operation *operation)

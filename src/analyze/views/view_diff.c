@@ -14,7 +14,6 @@
 #include "analyze/views/view_diff_sums.h"
 #include "base/alloc.h"
 #include "base/intern.h"
-#include "base/map.h"
 #include "base/order.h"
 
 struct list {
@@ -134,32 +133,19 @@ static bool root_list(const struct view_diff_tree *side, struct list *list)
 	return true;
 }
 
-/* `table` finds the names in `operators`. */
-static bool view_diff_add_operator(struct comparer *comparer, int which, const struct view_node *node, struct ops_map *table,
-                                   struct view_diff_operators *operators)
+static bool view_diff_add_operator(struct view_diff_rows *rows, int which, const struct ops_views *views,
+                                   const struct view_node *node)
 {
-	const struct ops_views *views = comparer->sides[which].views;
-	struct ops_string name = view_row_name(views, node->row);
-	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
-	uint32_t *at = key == OPS_INTERN_NONE ? NULL : ops_map_slot(table, key, (uint32_t)operators->count);
-	struct view_diff_operator *operator;
-
-	if (!at)
-		return false;
-	if (*at == operators->count && !OPS_ARRAY_APPEND(operators, (struct view_diff_operator){.name = name}))
-		return false;
-	operator = &operators->items[*at];
-	operator->sides[which].calls++;
-	view_add(&operator->sides[which].host_total_ns, view_duration(views, node->row));
-	view_add(&operator->sides[which].host_self_ns, view_host_self_ns(views, node));
-	view_add(&operator->sides[which].device_total_ns, node->device_total_ns);
-	view_add(&operator->sides[which].device_self_ns, node->device_self_ns);
-	return true;
+	return view_diff_rows_add(rows, which, view_row_name(views, node->row),
+	                          (int64_t[VIEW_DIFF_TIMES]){[VIEW_DIFF_HOST] = view_duration(views, node->row),
+	                                                     [VIEW_DIFF_HOST_SELF] = view_host_self_ns(views, node),
+	                                                     [VIEW_DIFF_DEVICE] = node->device_total_ns,
+	                                                     [VIEW_DIFF_DEVICE_SELF] = node->device_self_ns});
 }
 
-/* Counts the names of operators among the nodes and in them; into the table of operators, too, if that is given. */
+/* Counts the names of operators among the nodes and in them, and adds them to the rows, if those are given. */
 static bool count_operators(struct comparer *comparer, int which, const uint32_t *items, size_t count,
-                            struct ops_map *table, size_t *ret_names)
+                            struct view_diff_rows *rows, size_t *ret_names)
 {
 	struct view_diff_tree *side = &comparer->sides[which];
 	const struct ops_views *views = side->views;
@@ -180,22 +166,21 @@ static bool count_operators(struct comparer *comparer, int which, const uint32_t
 		name = views->events->name[node->row];
 		*ret_names += side->marks[name] != side->mark;
 		side->marks[name] = side->mark;
-		done = done &&
-		       (!table || view_diff_add_operator(comparer, which, node, table, &comparer->diff->root_operators));
+		done = done && (!rows || view_diff_add_operator(rows, which, views, node));
 	}
 	OPS_ARRAY_RELEASE(&todo);
 	return done;
 }
 
-static bool view_diff_describe(struct comparer *comparer, int which, const uint32_t *items, size_t count, struct ops_map *table,
-                               struct view_diff_side *ret_side)
+static bool view_diff_describe(struct comparer *comparer, int which, const uint32_t *items, size_t count,
+                               struct view_diff_rows *rows, struct view_diff_side *ret_side)
 {
 	const struct view_diff_tree *tree = &comparer->sides[which];
 
 	*ret_side = (struct view_diff_side){.name = {"CompositeNodes", strlen("CompositeNodes")}};
 	if (count == 0)
 		ret_side->name = (struct ops_string){"Blank", strlen("Blank")};
-	if (count == 1 && !table)
+	if (count == 1 && !rows)
 		ret_side->name = view_diff_name(tree, items[0]);
 	for (size_t i = 0; i < count; i++) {
 		int64_t host_ns = view_diff_host_ns(tree, items[i]), device_ns = view_diff_device_ns(tree, items[i]);
@@ -204,7 +189,7 @@ static bool view_diff_describe(struct comparer *comparer, int which, const uint3
 		view_add(&ret_side->device_ns, device_ns);
 		view_add(&ret_side->total_ns, device_ns ? device_ns : host_ns);
 	}
-	return ret_side->name.bytes && count_operators(comparer, which, items, count, table, &ret_side->operators);
+	return ret_side->name.bytes && count_operators(comparer, which, items, count, rows, &ret_side->operators);
 }
 
 /* --- matching ------------------------------------------------------------------------------------------------------- */
@@ -328,11 +313,10 @@ static bool compare_children(struct comparer *comparer, const struct task *task)
 static bool view_diff_compare_roots(struct comparer *comparer)
 {
 	struct view_diff *diff = comparer->diff;
-	struct ops_map table = {0};
 	struct list left = {0}, right = {0};
 	bool done = root_list(&comparer->sides[0], &left) && root_list(&comparer->sides[1], &right) &&
-	            view_diff_describe(comparer, 0, left.items, left.count, &table, &diff->root.sides[0]) &&
-	            view_diff_describe(comparer, 1, right.items, right.count, &table, &diff->root.sides[1]);
+	            view_diff_describe(comparer, 0, left.items, left.count, &diff->root_operators, &diff->root.sides[0]) &&
+	            view_diff_describe(comparer, 1, right.items, right.count, &diff->root_operators, &diff->root.sides[1]);
 
 	diff->nodes = 1;
 	done = done && view_diff_add_parts(diff, 0, &comparer->sides[0], left.items, left.count) &&
@@ -345,105 +329,39 @@ static bool view_diff_compare_roots(struct comparer *comparer)
 	}
 	OPS_ARRAY_RELEASE(&left);
 	OPS_ARRAY_RELEASE(&right);
-	ops_map_release(&table);
 	return done;
 }
 
 /* Those of every thread that begin in a step, or all where there are no steps. */
-static bool add_all_operators(struct comparer *comparer, int which, struct ops_map *table)
+static bool add_all_operators(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
-	const struct view_diff_tree *tree = &comparer->sides[which];
 	const struct ops_views *views = tree->views;
+	bool done = true;
 
-	for (uint32_t i = 0; i < views->nodes.count; i++) {
+	for (uint32_t i = 0; done && i < views->nodes.count; i++) {
 		const struct view_node *node = &views->nodes.items[i];
 
-		if (node->kept != i || !view_is_operator(views, node) || !view_diff_counts(tree, view_start(views, node->row)))
-			continue;
-		if (!view_diff_add_operator(comparer, which, node, table, &comparer->diff->operators))
-			return false;
+		if (node->kept == i && view_is_operator(views, node) && view_diff_counts(tree, view_start(views, node->row)))
+			done = view_diff_add_operator(&diff->operators, which, views, node);
 	}
-	return true;
-}
-
-static bool compare_all_operators(struct comparer *comparer)
-{
-	struct ops_map table = {0};
-	bool done = add_all_operators(comparer, 0, &table) && add_all_operators(comparer, 1, &table);
-
-	ops_map_release(&table);
 	return done;
-}
-
-static bool view_diff_add_kernel(struct comparer *comparer, int which, uint32_t row, struct ops_map *table)
-{
-	const struct ops_views *views = comparer->sides[which].views;
-	struct view_diff_kernels *kernels = &comparer->diff->kernels;
-	struct ops_string name = view_row_name(views, row);
-	uint32_t key = ops_intern_add(&comparer->keys, name.bytes, name.size);
-	uint32_t *at = key == OPS_INTERN_NONE ? NULL : ops_map_slot(table, key, (uint32_t)kernels->count);
-	struct view_diff_kernel *kernel;
-
-	if (!at)
-		return false;
-	if (*at == kernels->count && !OPS_ARRAY_APPEND(kernels, (struct view_diff_kernel){.name = name}))
-		return false;
-	kernel = &kernels->items[*at];
-	kernel->sides[which].calls++;
-	view_add(&kernel->sides[which].total_ns, view_duration(views, row));
-	return true;
 }
 
 /* A kernel is of the step that launches it, which may be over when it runs. */
-static bool view_diff_add_kernels(struct comparer *comparer, int which, struct ops_map *table)
+static bool view_diff_add_kernels(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
-	const struct view_diff_tree *tree = &comparer->sides[which];
 	const struct ops_views *views = tree->views;
+	bool done = true;
 
-	for (size_t i = 0; i < views->device_events.count; i++) {
+	for (size_t i = 0; done && i < views->device_events.count; i++) {
 		const struct view_device_event *event = &views->device_events.items[i];
 		uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
 
-		if (event->part != VIEW_KERNEL || !view_diff_counts(tree, view_start(views, row)))
-			continue;
-		if (!view_diff_add_kernel(comparer, which, event->row, table))
-			return false;
+		if (event->part == VIEW_KERNEL && view_diff_counts(tree, view_start(views, row)))
+			done = view_diff_rows_add(&diff->kernels, which, view_row_name(views, event->row),
+			                          (int64_t[VIEW_DIFF_TIMES]){[VIEW_DIFF_TOTAL] = view_duration(views, event->row)});
 	}
-	return true;
-}
-
-static bool compare_kernels(struct comparer *comparer)
-{
-	struct ops_map table = {0};
-	bool done = view_diff_add_kernels(comparer, 0, &table) && view_diff_add_kernels(comparer, 1, &table);
-
-	ops_map_release(&table);
 	return done;
-}
-
-static int view_diff_compare_names(const struct ops_string *left, const struct ops_string *right)
-{
-	size_t shorter = left->size < right->size ? left->size : right->size;
-	int order = memcmp(left->bytes, right->bytes, shorter);
-
-	return order ? order : (left->size > right->size) - (left->size < right->size);
-}
-
-static int compare_operators(const void *a, const void *b)
-{
-	return view_diff_compare_names(&((const struct view_diff_operator *)a)->name,
-	                               &((const struct view_diff_operator *)b)->name);
-}
-
-static int by_kernel_name(const void *a, const void *b)
-{
-	return view_diff_compare_names(&((const struct view_diff_kernel *)a)->name,
-	                               &((const struct view_diff_kernel *)b)->name);
-}
-
-static void sort_operators(struct view_diff_operators *operators)
-{
-	OPS_ARRAY_SORT(operators, compare_operators);
 }
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
@@ -512,13 +430,16 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
 	done = diff->views[0] && diff->views[1] &&
 	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts) &&
 	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) &&
-	       view_diff_compare_roots(&comparer) && compare_all_operators(&comparer) && compare_kernels(&comparer) &&
-	       view_diff_add_modules(diff, 0, &comparer.sides[0]) && view_diff_add_modules(diff, 1, &comparer.sides[1]) &&
-	       view_diff_add_memory(diff, 0, &comparer.sides[0]) && view_diff_add_memory(diff, 1, &comparer.sides[1]);
+	       view_diff_compare_roots(&comparer);
+	for (int side = 0; done && side < 2; side++)
+		done = add_all_operators(diff, side, &comparer.sides[side]) &&
+		       view_diff_add_kernels(diff, side, &comparer.sides[side]) &&
+		       view_diff_add_modules(diff, side, &comparer.sides[side]) &&
+		       view_diff_add_memory(diff, side, &comparer.sides[side]);
 	view_diff_finish_parts(diff);
-	sort_operators(&diff->root_operators);
-	sort_operators(&diff->operators);
-	OPS_ARRAY_SORT(&diff->kernels, by_kernel_name);
+	view_diff_rows_sort(&diff->root_operators);
+	view_diff_rows_sort(&diff->operators);
+	view_diff_rows_sort(&diff->kernels);
 	for (int side = 0; done && side < 2; side++) {
 		diff->counted[side] = count_steps(diff->views[side]);
 		done = measure_noise(diff->views[side], &diff->steps[side]);
@@ -539,10 +460,10 @@ void view_diff_release(struct view_diff *diff)
 	ops_views_release(&diff->own[1]);
 	ops_intern_release(&diff->texts);
 	OPS_ARRAY_RELEASE(&diff->pairs);
-	view_diff_sums_release(&diff->parts);
-	view_diff_sums_release(&diff->modules);
+	view_diff_rows_release(&diff->parts);
+	view_diff_rows_release(&diff->modules);
 	OPS_ARRAY_RELEASE(&diff->memory);
-	OPS_ARRAY_RELEASE(&diff->root_operators);
-	OPS_ARRAY_RELEASE(&diff->operators);
-	OPS_ARRAY_RELEASE(&diff->kernels);
+	view_diff_rows_release(&diff->root_operators);
+	view_diff_rows_release(&diff->operators);
+	view_diff_rows_release(&diff->kernels);
 }

@@ -25,55 +25,30 @@ struct view_diff_pair {
 	size_t children; /* pairs below */
 };
 
-/* An operator's name on both sides. */
-struct view_diff_operator {
-	struct ops_string name;
-	struct {
+enum view_diff_time {
+	VIEW_DIFF_HOST,
+	VIEW_DIFF_HOST_SELF,
+	VIEW_DIFF_DEVICE,
+	VIEW_DIFF_DEVICE_SELF,
+	VIEW_DIFF_TOTAL, /* of each call the device's time, or the host's where it has none */
+	VIEW_DIFF_TIMES
+};
+
+/* What has a name, on both sides: a part of the steps, a module, an operator or a kernel. */
+struct view_diff_row {
+	struct ops_string name; /* of `names` below */
+	struct view_diff_sum {
 		uint64_t calls;
-		int64_t host_total_ns;
-		int64_t host_self_ns;
-		int64_t device_total_ns;
-		int64_t device_self_ns;
+		int64_t ns[VIEW_DIFF_TIMES];
 	} sides[2];
 };
 
-struct view_diff_operators {
-	struct view_diff_operator *items; /* by name */
+/* In the order in which the names first appear, or sorted by name. */
+struct view_diff_rows {
+	struct view_diff_row *items;
 	size_t count;
 	size_t capacity;
-};
-
-/* A kernel's name on both sides. */
-struct view_diff_kernel {
-	struct ops_string name;
-	struct {
-		uint64_t calls;
-		int64_t total_ns;
-	} sides[2];
-};
-
-struct view_diff_kernels {
-	struct view_diff_kernel *items; /* by name */
-	size_t count;
-	size_t capacity;
-};
-
-/* Sums by name, in the order in which the names first appear: parts of the steps, modules. */
-struct view_diff_sum {
-	struct ops_string name; /* of `texts` */
-	struct {
-		uint64_t calls;
-		int64_t host_ns;
-		int64_t device_ns;
-		int64_t total_ns; /* of each call the device's time, or the host's where it has none */
-	} sides[2];
-};
-
-struct view_diff_sums {
-	struct view_diff_sum *items;
-	size_t count;
-	size_t capacity;
-	struct ops_intern texts; /* numbered as the items */
+	struct ops_intern names; /* numbered as the items were added */
 };
 
 struct view_diff_memory {
@@ -97,12 +72,12 @@ struct view_diff {
 	size_t nodes;              /* pairs in all, the root included */
 	struct view_diff_pair root;
 	OPS_ARRAY(struct view_diff_pair) pairs; /* right below the root */
-	struct view_diff_sums parts;   /* what is right in the steps, those of all steps together */
-	struct view_diff_sums modules; /* by path, each call and its backward */
+	struct view_diff_rows parts;   /* what is right in the steps, those of all steps together */
+	struct view_diff_rows modules; /* by path, each call and its backward */
 	OPS_ARRAY(struct view_diff_memory) memory;
-	struct view_diff_operators root_operators; /* of the main thread, as the plugin had them */
-	struct view_diff_operators operators;      /* of all threads: those of the backward pass, too (F17) */
-	struct view_diff_kernels kernels;          /* that were launched in a step, or start in one */
+	struct view_diff_rows root_operators; /* of the main thread, as the plugin had them */
+	struct view_diff_rows operators;      /* of all threads: those of the backward pass, too (F17) */
+	struct view_diff_rows kernels;            /* that were launched in a step, or start in one */
 	size_t counted[2];                         /* steps that operators and kernels are of; 0: the trace has none */
 	struct view_diff_noise steps[2];
 	struct ops_diff_verdict verdict;

@@ -19,106 +19,40 @@ static void write_side(struct ops_json_writer *json, const char *key, const stru
 	ops_json_close(json, '}');
 }
 
-/* A number of the steps together, and of one. */
-struct figure {
+/* The times that rows of a kind have. */
+struct member {
 	const char *key;
-	int64_t value;
-	bool is_time;
+	enum view_diff_time time;
 };
 
-static void view_diff_json_write_figures(struct ops_json_writer *json, const struct view_diff *diff, int side,
-                                         const struct figure *figures, size_t count)
+/* All steps together, and one. */
+static void view_diff_json_write_sum(struct ops_json_writer *json, const struct view_diff *diff, int side,
+                                     const struct view_diff_sum *sum, const struct member *members)
 {
 	ops_json_open(json, '{');
-	for (size_t i = 0; i < count; i++) {
-		ops_json_key(json, figures[i].key);
-		if (figures[i].is_time)
-			ops_json_us(json, figures[i].value);
-		else
-			ops_json_integer(json, figures[i].value);
-	}
+	ops_json_member(json, "calls", (int64_t)sum->calls);
+	for (const struct member *member = members; member->key; member++)
+		ops_json_member_us(json, member->key, sum->ns[member->time]);
 	ops_json_member_open(json, "per_step", '{');
-	for (size_t i = 0; i < count; i++) {
-		double value = view_diff_per_step(diff, side, (double)figures[i].value);
-
-		ops_json_member_number(json, figures[i].key, figures[i].is_time ? value / 1000 : value);
-	}
+	ops_json_member_number(json, "calls", view_diff_per_step(diff, side, (double)sum->calls));
+	for (const struct member *member = members; member->key; member++)
+		ops_json_member_number(json, member->key, view_diff_per_step(diff, side, (double)sum->ns[member->time]) / 1000);
 	ops_json_close(json, '}');
 	ops_json_close(json, '}');
-}
-
-static void write_operator(struct ops_json_writer *json, const struct view_diff *diff,
-                           const struct view_diff_operator *operator)
-{
-	ops_json_open(json, '{');
-	ops_json_member_string(json, "name", operator->name);
-	for (int side = 0; side < 2; side++) {
-		const struct figure figures[] = {{"calls", (int64_t)operator->sides[side].calls, false},
-		                                 {"host_total", operator->sides[side].host_total_ns, true},
-		                                 {"host_self", operator->sides[side].host_self_ns, true},
-		                                 {"device_total", operator->sides[side].device_total_ns, true},
-		                                 {"device_self", operator->sides[side].device_self_ns, true}};
-
-		ops_json_key(json, side ? "right" : "left");
-		if (operator->sides[side].calls)
-			view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
-		else
-			ops_json_null(json);
-	}
-	ops_json_close(json, '}');
-}
-
-static void write_operators(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
-                            const struct view_diff_operators *operators)
-{
-	ops_json_member_open(json, key, '[');
-	for (size_t i = 0; i < operators->count; i++)
-		write_operator(json, diff, &operators->items[i]);
-	ops_json_close(json, ']');
-}
-
-static void view_diff_json_write_kernels(struct ops_json_writer *json, const struct view_diff *diff)
-{
-	ops_json_member_open(json, "kernels", '[');
-	for (size_t i = 0; i < diff->kernels.count; i++) {
-		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
-
-		ops_json_open(json, '{');
-		ops_json_member_string(json, "name", kernel->name);
-		for (int side = 0; side < 2; side++) {
-			const struct figure figures[] = {{"calls", (int64_t)kernel->sides[side].calls, false},
-			                                 {"total", kernel->sides[side].total_ns, true}};
-
-			ops_json_key(json, side ? "right" : "left");
-			if (kernel->sides[side].calls)
-				view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
-			else
-				ops_json_null(json);
-		}
-		ops_json_close(json, '}');
-	}
-	ops_json_close(json, ']');
 }
 
 /* A name that a side does not have is null there. */
-static void view_diff_json_write_sums(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
-                                      const struct view_diff_sums *sums)
+static void view_diff_json_write_rows(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
+                                      const struct view_diff_rows *rows, const struct member *members)
 {
 	ops_json_member_open(json, key, '[');
-	for (size_t i = 0; i < sums->count; i++) {
-		const struct view_diff_sum *sum = &sums->items[i];
-
+	for (size_t i = 0; i < rows->count; i++) {
 		ops_json_open(json, '{');
-		ops_json_member_string(json, "name", sum->name);
+		ops_json_member_string(json, "name", rows->items[i].name);
 		for (int side = 0; side < 2; side++) {
-			const struct figure figures[] = {{"calls", (int64_t)sum->sides[side].calls, false},
-			                                 {"host_duration", sum->sides[side].host_ns, true},
-			                                 {"device_duration", sum->sides[side].device_ns, true},
-			                                 {"total_duration", sum->sides[side].total_ns, true}};
-
 			ops_json_key(json, side ? "right" : "left");
-			if (sum->sides[side].calls)
-				view_diff_json_write_figures(json, diff, side, figures, sizeof(figures) / sizeof(*figures));
+			if (rows->items[i].sides[side].calls)
+				view_diff_json_write_sum(json, diff, side, &rows->items[i].sides[side], members);
 			else
 				ops_json_null(json);
 		}
@@ -183,6 +117,13 @@ static void view_diff_json_write_steps(struct ops_json_writer *json, const struc
 	ops_json_close(json, '}');
 }
 
+static const struct member sum_members[] = {
+	{"host_duration", VIEW_DIFF_HOST}, {"device_duration", VIEW_DIFF_DEVICE}, {"total_duration", VIEW_DIFF_TOTAL}, {NULL, 0}};
+static const struct member operator_members[] = {{"host_total", VIEW_DIFF_HOST}, {"host_self", VIEW_DIFF_HOST_SELF},
+                                                 {"device_total", VIEW_DIFF_DEVICE}, {"device_self", VIEW_DIFF_DEVICE_SELF},
+                                                 {NULL, 0}};
+static const struct member kernel_members[] = {{"total", VIEW_DIFF_TOTAL}, {NULL, 0}};
+
 void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 {
 	struct ops_json_writer json = {.out = out};
@@ -207,11 +148,11 @@ void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out)
 		ops_json_close(&json, '}');
 	}
 	ops_json_close(&json, ']');
-	view_diff_json_write_sums(&json, "parts", diff, &diff->parts);
-	view_diff_json_write_sums(&json, "modules", diff, &diff->modules);
+	view_diff_json_write_rows(&json, "parts", diff, &diff->parts, sum_members);
+	view_diff_json_write_rows(&json, "modules", diff, &diff->modules, sum_members);
 	view_diff_json_write_memory(&json, diff);
-	write_operators(&json, "root_operators", diff, &diff->root_operators);
-	write_operators(&json, "operators", diff, &diff->operators);
-	view_diff_json_write_kernels(&json, diff);
+	view_diff_json_write_rows(&json, "root_operators", diff, &diff->root_operators, operator_members);
+	view_diff_json_write_rows(&json, "operators", diff, &diff->operators, operator_members);
+	view_diff_json_write_rows(&json, "kernels", diff, &diff->kernels, kernel_members);
 	ops_json_close(&json, '}');
 }

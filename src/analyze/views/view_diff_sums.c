@@ -12,35 +12,43 @@
 
 #define OTHER_PARTS ((struct ops_string){"other parts", strlen("other parts")})
 
-/* More than a machine has are those of a corrupt file, and each takes a pass over all blocks. */
-#define DEVICES_MAX 256
-
-static bool view_diff_sums_add(struct view_diff_sums *sums, int which, struct ops_string name, int64_t host_ns,
-                               int64_t device_ns)
+bool view_diff_rows_add(struct view_diff_rows *rows, int which, struct ops_string name, const int64_t ns[VIEW_DIFF_TIMES])
 {
-	uint32_t at = ops_intern_add(&sums->texts, name.bytes, name.size);
+	uint32_t at = ops_intern_add(&rows->names, name.bytes, name.size);
+	struct view_diff_row *row = OPS_ARRAY_AT(rows, at);
 	struct view_diff_sum *sum;
 
-	if (at == OPS_INTERN_NONE)
+	if (!row)
 		return false;
-	if (at == sums->count) {
-		sum = OPS_ARRAY_PUSH(sums);
-		if (!sum)
-			return false;
-		*sum = (struct view_diff_sum){.name = {sums->texts.entries[at].bytes, sums->texts.entries[at].size}};
-	}
-	sum = &sums->items[at];
-	sum->sides[which].calls++;
-	view_add(&sum->sides[which].host_ns, host_ns);
-	view_add(&sum->sides[which].device_ns, device_ns);
-	view_add(&sum->sides[which].total_ns, device_ns ? device_ns : host_ns);
+	row->name = ops_intern_text(&rows->names, at);
+	sum = &row->sides[which];
+	sum->calls++;
+	for (int i = 0; i < VIEW_DIFF_TIMES; i++)
+		view_add(&sum->ns[i], ns[i]);
 	return true;
 }
 
-void view_diff_sums_release(struct view_diff_sums *sums)
+static bool view_diff_sums_add(struct view_diff_rows *rows, int which, struct ops_string name, int64_t host_ns, int64_t device_ns)
 {
-	OPS_ARRAY_RELEASE(sums);
-	ops_intern_release(&sums->texts);
+	return view_diff_rows_add(rows, which, name,
+	                          (int64_t[VIEW_DIFF_TIMES]){[VIEW_DIFF_HOST] = host_ns, [VIEW_DIFF_DEVICE] = device_ns,
+	                                                     [VIEW_DIFF_TOTAL] = device_ns ? device_ns : host_ns});
+}
+
+static int view_diff_sums_by_name(const void *a, const void *b)
+{
+	return ops_string_compare(((const struct view_diff_row *)a)->name, ((const struct view_diff_row *)b)->name);
+}
+
+void view_diff_rows_sort(struct view_diff_rows *rows)
+{
+	OPS_ARRAY_SORT(rows, view_diff_sums_by_name);
+}
+
+void view_diff_rows_release(struct view_diff_rows *rows)
+{
+	OPS_ARRAY_RELEASE(rows);
+	ops_intern_release(&rows->names);
 }
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
@@ -76,7 +84,7 @@ bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_di
 void view_diff_finish_parts(struct view_diff *diff)
 {
 	if (diff->parts.count == 1 && ops_string_equals(diff->parts.items[0].name, OTHER_PARTS))
-		view_diff_sums_release(&diff->parts);
+		view_diff_rows_release(&diff->parts);
 }
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
@@ -126,46 +134,39 @@ static struct view_diff_memory *view_diff_sums_find_device(struct view_diff *dif
 	return memory;
 }
 
-static bool view_diff_sums_add_device(struct view_diff *diff, int which, const struct view_diff_tree *tree,
-                                      const struct ops_memory_timeline *timeline, struct ops_memory_device device)
+struct memory_side {
+	struct view_diff *diff;
+	const struct view_diff_tree *tree;
+	int which;
+};
+
+static bool view_diff_sums_add_device(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
 {
-	struct ops_memory_peak peak = {0};
+	const struct memory_side *side = context;
+	struct ops_memory_device device = peak->device;
 	char name[OPS_MEMORY_DEVICE_ROOM] = "";
 	struct view_diff_memory *memory;
 	const struct ops_memory_record *records;
 	size_t count;
 
 	ops_memory_device_name(device, name);
-	memory = view_diff_sums_find_device(diff, name);
-	if (!memory || ops_memory_peak_of(timeline, device, &peak, NULL))
+	memory = view_diff_sums_find_device(side->diff, name);
+	if (!memory)
 		return false;
-	memory->peak_bytes[which] = peak.bytes;
-	ops_memory_peak_release(&peak);
-	records = ops_trace_memory(tree->views->trace, &count);
+	memory->peak_bytes[side->which] = peak->bytes;
+	records = ops_trace_memory(timeline->trace, &count);
 	for (size_t i = 0; i < count; i++)
 		if (records[i].bytes > 0 && !records[i].out_of_memory && records[i].device_type == device.type &&
-		    records[i].device_index == device.index && view_diff_counts(tree, records[i].time_ns))
-			view_add(&memory->allocated_bytes[which], records[i].bytes);
+		    records[i].device_index == device.index && view_diff_counts(side->tree, records[i].time_ns))
+			view_add(&memory->allocated_bytes[side->which], records[i].bytes);
 	return true;
 }
 
 bool view_diff_add_memory(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
-	struct ops_memory_timeline *timeline;
-	struct ops_memory_device device;
-	bool done = true, more;
+	struct memory_side side = {diff, tree, which};
 	size_t records;
 
 	ops_trace_memory(tree->views->trace, &records);
-	if (!records)
-		return true;
-	if (ops_memory_timeline_new((struct ops_trace *)tree->views->trace, &timeline, NULL))
-		return false;
-	more = ops_memory_next_device(timeline, NULL, &device);
-	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
-		done = view_diff_sums_add_device(diff, which, tree, timeline, device);
-		more = ops_memory_next_device(timeline, &device, &device);
-	}
-	ops_memory_timeline_free(timeline);
-	return done;
+	return !records || !ops_memory_each_peak(tree->views->trace, NULL, view_diff_sums_add_device, &side, NULL);
 }

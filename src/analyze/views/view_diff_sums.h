@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of each side of a diff: parts of the steps, modules and memory. Those of all steps are added up before they are
+ * Sums of each side of a diff: rows by name, parts of the steps, modules and memory. Those of all steps are added up before they are
  * compared, so that sides with different numbers of steps can be.
  */
 #ifndef OPS_ANALYZE_VIEW_DIFF_SUMS_H
@@ -15,6 +15,9 @@ bool view_diff_add_parts(struct view_diff *diff, int which, const struct view_di
 void view_diff_finish_parts(struct view_diff *diff);
 bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_diff_tree *tree);
 bool view_diff_add_memory(struct view_diff *diff, int which, const struct view_diff_tree *tree);
-void view_diff_sums_release(struct view_diff_sums *sums);
+/* A call of that name. */
+bool view_diff_rows_add(struct view_diff_rows *rows, int which, struct ops_string name, const int64_t ns[VIEW_DIFF_TIMES]);
+void view_diff_rows_sort(struct view_diff_rows *rows);
+void view_diff_rows_release(struct view_diff_rows *rows);
 
 #endif

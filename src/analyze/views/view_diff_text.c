@@ -27,10 +27,10 @@ struct page {
 	size_t columns;
 };
 
-/* A line of a table: times of both sides, and what they are of all steps together. */
+/* A line of a table: figures of a step on both sides, and of all steps together. */
 struct change {
 	struct ops_string name;
-	double ns[2];
+	double values[2];
 	int64_t total_ns[2];
 	const char *view; /* in CSV */
 };
@@ -41,17 +41,9 @@ struct changes {
 	size_t capacity;
 };
 
-static bool view_diff_text_add_change(struct changes *changes, const struct view_diff *diff, struct ops_string name,
-                                      int64_t left_ns, int64_t right_ns)
-{
-	return OPS_ARRAY_APPEND(changes, (struct change){name, {view_diff_per_step(diff, 0, (double)left_ns),
-	                                                        view_diff_per_step(diff, 1, (double)right_ns)}, {left_ns, right_ns},
-	                                                 NULL});
-}
-
 static double view_diff_text_size_of(const struct change *change)
 {
-	return fabs(change->ns[1] - change->ns[0]);
+	return fabs(change->values[1] - change->values[0]);
 }
 
 static int view_diff_text_compare(const void *a, const void *b)
@@ -63,14 +55,14 @@ static int view_diff_text_compare(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-RESULT_GETTER(get_base, struct change, integer, llround(row->ns[0]))
-RESULT_GETTER(get_new, struct change, integer, llround(row->ns[1]))
+RESULT_GETTER(get_base, struct change, integer, llround(row->values[0]))
+RESULT_GETTER(get_new, struct change, integer, llround(row->values[1]))
 
 static double change_percent(const struct change *change)
 {
-	if (change->ns[0] > 0)
-		return result_round(100 * (change->ns[1] / change->ns[0] - 1), 2);
-	return change->ns[1] > 0 ? (double)NAN : 0;
+	if (change->values[0] > 0)
+		return result_round(100 * (change->values[1] / change->values[0] - 1), 2);
+	return change->values[1] > 0 ? (double)NAN : 0;
 }
 RESULT_GETTER(get_change, struct change, number, change_percent(row))
 
@@ -92,6 +84,15 @@ static const struct result_column change_columns[] = {
 const struct result_declaration table_diff =
 	RESULT_DECLARATION("diff", "A part of the steps, an operator or a kernel of two traces", change_columns);
 
+/* Releases it. */
+static void view_diff_text_write_table(struct page *page, struct result_table *table)
+{
+	ops_buffer_append_text(page->out, "\n");
+	page->out->failed |= !result_table_write(table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns,
+	                                         page->out);
+	result_table_release(table);
+}
+
 static void append_table(struct page *page, const char *title, const struct changes *list, size_t count)
 {
 	struct result_table table = {.scaled = true};
@@ -102,10 +103,7 @@ static void append_table(struct page *page, const char *title, const struct chan
 	for (size_t i = 0; i < count; i++)
 		result_add(&table, &list->items[i]);
 	result_table_cut(&table, ROWS_MAX);
-	ops_buffer_append_text(page->out, "\n");
-	page->out->failed |= !result_table_write(&table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns,
-	                                         page->out);
-	result_table_release(&table);
+	view_diff_text_write_table(page, &table);
 }
 
 static void append_verdict(const struct page *page, const struct view_diff *diff)
@@ -169,50 +167,26 @@ static bool gather_categories(const struct view_diff *diff, struct changes *chan
 		struct change change = {.name = {name, strlen(name)}};
 
 		for (int side = 0; side < 2; side++)
-			change.ns[side] = view_step_shown_average_ns(diff->views[side], (enum view_category)i);
-		if (change.ns[0] < 1 && change.ns[1] < 1)
+			change.values[side] = view_step_shown_average_ns(diff->views[side], (enum view_category)i);
+		if (change.values[0] < 1 && change.values[1] < 1)
 			continue;
 		done = OPS_ARRAY_APPEND(changes, change);
 	}
 	return done;
 }
 
-/* Parts of the steps, and modules. */
-static bool gather_sums(const struct view_diff *diff, const struct view_diff_sums *sums, struct changes *changes)
+static bool gather_rows(const struct view_diff *diff, const struct view_diff_rows *rows, enum view_diff_time time,
+                        struct changes *changes)
 {
 	bool done = true;
 
-	for (size_t i = 0; done && i < sums->count; i++)
-		done = view_diff_text_add_change(changes, diff, sums->items[i].name, sums->items[i].sides[0].total_ns,
-		                                 sums->items[i].sides[1].total_ns);
-	return done;
-}
+	for (size_t i = 0; done && i < rows->count; i++) {
+		int64_t base_ns = rows->items[i].sides[0].ns[time], new_ns = rows->items[i].sides[1].ns[time];
 
-static bool gather_operators(const struct view_diff *diff, bool device, struct changes *changes)
-{
-	bool done = true;
-
-	for (size_t i = 0; done && i < diff->operators.count; i++) {
-		const struct view_diff_operator *operator = &diff->operators.items[i];
-
-		done = device ? view_diff_text_add_change(changes, diff, operator->name, operator->sides[0].device_self_ns,
-		                                                                         operator->sides[1].device_self_ns)
-		              : view_diff_text_add_change(
-					changes,
-					diff, operator->name, operator->sides[0].host_self_ns, operator->sides[1].host_self_ns);
-	}
-	return done;
-}
-
-static bool gather_kernels(const struct view_diff *diff, struct changes *changes)
-{
-	bool done = true;
-
-	for (size_t i = 0; done && i < diff->kernels.count; i++) {
-		const struct view_diff_kernel *kernel = &diff->kernels.items[i];
-
-		done = view_diff_text_add_change(changes, diff, kernel->name, kernel->sides[0].total_ns,
-		                                 kernel->sides[1].total_ns);
+		done = OPS_ARRAY_APPEND(changes, (struct change){rows->items[i].name,
+		                                                 {view_diff_per_step(diff, 0, (double)base_ns),
+		                                                  view_diff_per_step(diff, 1, (double)new_ns)},
+		                                                 {base_ns, new_ns}, NULL});
 	}
 	return done;
 }
@@ -223,9 +197,12 @@ struct tables {
 
 static bool view_diff_text_gather(const struct view_diff *diff, struct tables *tables)
 {
-	return gather_categories(diff, &tables->categories) && gather_sums(diff, &diff->parts, &tables->parts) &&
-	       gather_sums(diff, &diff->modules, &tables->modules) && gather_operators(diff, false, &tables->host) &&
-	       gather_operators(diff, true, &tables->device) && gather_kernels(diff, &tables->kernels);
+	return gather_categories(diff, &tables->categories) &&
+	       gather_rows(diff, &diff->parts, VIEW_DIFF_TOTAL, &tables->parts) &&
+	       gather_rows(diff, &diff->modules, VIEW_DIFF_TOTAL, &tables->modules) &&
+	       gather_rows(diff, &diff->operators, VIEW_DIFF_HOST_SELF, &tables->host) &&
+	       gather_rows(diff, &diff->operators, VIEW_DIFF_DEVICE_SELF, &tables->device) &&
+	       gather_rows(diff, &diff->kernels, VIEW_DIFF_TOTAL, &tables->kernels);
 }
 
 static void view_diff_text_release(struct tables *tables)
@@ -252,28 +229,11 @@ static void append_changes(struct page *page, const char *title, struct changes 
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-struct memory_change {
-	struct ops_string name;
-	double bytes[2];
-};
-
-static double memory_percent(const struct memory_change *change)
-{
-	if (change->bytes[0] > 0)
-		return result_round(100 * (change->bytes[1] / change->bytes[0] - 1), 2);
-	return change->bytes[1] > 0 ? (double)NAN : 0;
-}
-
-RESULT_GETTER(get_memory_name, struct memory_change, text, row->name)
-RESULT_GETTER(get_base_bytes, struct memory_change, integer, llround(row->bytes[0]))
-RESULT_GETTER(get_new_bytes, struct memory_change, integer, llround(row->bytes[1]))
-RESULT_GETTER(get_memory_change, struct memory_change, number, memory_percent(row))
-
 static const struct result_column memory_columns[] = {
-	{.name = "name", .type = RESULT_TEXT, .title = "memory", .get = get_memory_name},
-	{.name = "base_bytes", .type = RESULT_BYTES, .title = "base", .get = get_base_bytes},
-	{.name = "new_bytes", .type = RESULT_BYTES, .title = "new", .get = get_new_bytes},
-	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .get = get_memory_change},
+	{.name = "name", .type = RESULT_TEXT, .title = "memory", RESULT_FIELD(struct change, name)},
+	{.name = "base_bytes", .type = RESULT_BYTES, .title = "base", .get = get_base},
+	{.name = "new_bytes", .type = RESULT_BYTES, .title = "new", .get = get_new},
+	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .get = get_change},
 };
 
 /* Of each device its peak, and what a step allocates. */
@@ -290,15 +250,13 @@ static void append_memory(struct page *page, const struct view_diff *diff)
 
 		snprintf(peak, sizeof(peak), "peak of %s", memory->device);
 		snprintf(allocated, sizeof(allocated), "allocated on %s", memory->device);
-		result_add(&table, &(struct memory_change){{peak, strlen(peak)}, {(double)memory->peak_bytes[0], (double)memory->peak_bytes[1]}});
-		result_add(&table, &(struct memory_change){{allocated, strlen(allocated)},
-		                                           {view_diff_per_step(diff, 0, (double)memory->allocated_bytes[0]),
-		                                            view_diff_per_step(diff, 1, (double)memory->allocated_bytes[1])}});
+		result_add(&table, &(struct change){.name = {peak, strlen(peak)},
+		                                     .values = {(double)memory->peak_bytes[0], (double)memory->peak_bytes[1]}});
+		result_add(&table, &(struct change){.name = {allocated, strlen(allocated)},
+		                                     .values = {view_diff_per_step(diff, 0, (double)memory->allocated_bytes[0]),
+		                                                view_diff_per_step(diff, 1, (double)memory->allocated_bytes[1])}});
 	}
-	ops_buffer_append_text(page->out, "\n");
-	page->out->failed |= !result_table_write(&table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns,
-	                                         page->out);
-	result_table_release(&table);
+	view_diff_text_write_table(page, &table);
 }
 
 /* --- text ----------------------------------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at)
 	text = name.failed ? OPS_INTERN_NONE : ops_intern_add(texts, name.bytes, name.size);
 	ops_buffer_release(&name);
 	return text == OPS_INTERN_NONE ? (struct ops_string){0}
-	                               : (struct ops_string){texts->entries[text].bytes, texts->entries[text].size};
+	                               : ops_intern_text(texts, text);
 }
 
 /* --- making it ------------------------------------------------------------------------------------------------------ */

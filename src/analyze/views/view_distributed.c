@@ -542,7 +542,7 @@ static bool view_distributed_keep_text(struct view_worker *worker, struct ops_st
 
 	if (id == OPS_INTERN_NONE)
 		return false;
-	*text = (struct ops_string){worker->texts.entries[id].bytes, worker->texts.entries[id].size};
+	*text = ops_intern_text(&worker->texts, id);
 	return true;
 }
 

@@ -65,7 +65,6 @@ static struct row *view_kernels_row_of(struct table *table, const struct view_de
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[event->arguments];
 	struct key key = {.name = views->events->name[event->row], .operator = OPS_NONE};
-	uint32_t at;
 	struct row *row;
 
 	if (table->by_operator) {
@@ -73,13 +72,8 @@ static struct row *view_kernels_row_of(struct table *table, const struct view_de
 		                   kernel->grid,      kernel->block,
 		                   kernel->registers, kernel->shared_memory};
 	}
-	at = ops_intern_add(&table->keys, &key, sizeof(key));
-	if (at == OPS_INTERN_NONE)
-		return NULL;
-	if (at < table->rows.count)
-		return &table->rows.items[at];
-	row = OPS_ARRAY_PUSH(&table->rows);
-	if (row)
+	row = OPS_ARRAY_AT(&table->rows, ops_intern_add(&table->keys, &key, sizeof(key)));
+	if (row && !row->calls)
 		*row = (struct row){.name = key.name, .operator = key.operator, .kernel = event->arguments,
 		                    .min_ns = INT64_MAX};
 	return row;
@@ -125,7 +119,7 @@ static struct ops_string text_or_none(const struct ops_views *views, uint32_t te
 {
 	if (text == OPS_NONE)
 		return (struct ops_string){"None", 4};
-	return (struct ops_string){views->texts.entries[text].bytes, views->texts.entries[text].size};
+	return ops_intern_text(&views->texts, text);
 }
 
 /* By total, the largest first, then by name, operator, grid and block. */

@@ -16,6 +16,7 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #define CPU_KEY 0
 #define LARGEST 10
@@ -36,6 +37,7 @@ struct row {
 	struct amounts self;
 	struct amounts all;
 };
+typedef OPS_ARRAY(struct row) row_list;
 
 struct event {
 	uint32_t node; /* of the allocation, else of the release */
@@ -51,8 +53,8 @@ struct device {
 	size_t count;
 	int key; /* CPU_KEY, else the type of device and its number: in this order they are told */
 	struct amounts *sums; /* by node */
-	OPS_ARRAY(struct row) rows;
-	OPS_ARRAY(struct row) outside; /* of operators; OPS_NONE is the name where nothing runs */
+	row_list rows;
+	row_list outside; /* of operators; OPS_NONE is the name where nothing runs */
 	OPS_ARRAY(struct event) events;
 	/* The curve. */
 	uint64_t points;
@@ -136,18 +138,12 @@ static bool has_amounts(const struct amounts *amounts)
 	return amounts->increase || amounts->count || amounts->size;
 }
 
-static struct row *view_memory_row_of(struct device *device, struct ops_map *names, uint32_t name)
+static struct row *view_memory_row_of(row_list *rows, struct ops_map *names, uint32_t name)
 {
-	uint32_t *at = ops_map_slot(names, name, (uint32_t)device->rows.count);
-	struct row *row;
+	struct row *row = OPS_ARRAY_AT(rows, ops_map_number(names, name));
 
-	if (!at)
-		return NULL;
-	if (*at < device->rows.count)
-		return &device->rows.items[*at];
-	row = OPS_ARRAY_PUSH(&device->rows);
 	if (row)
-		*row = (struct row){.name = name};
+		row->name = name;
 	return row;
 }
 
@@ -167,7 +163,7 @@ static bool view_memory_sum(struct device *device)
 	for (size_t i = 0; done && i < views->nodes.count; i++) {
 		if (nodes[i].kept != i || !view_is_operator(views, &nodes[i]))
 			continue;
-		row = view_memory_row_of(device, &names, views->events->name[nodes[i].row]);
+		row = view_memory_row_of(&device->rows, &names, views->events->name[nodes[i].row]);
 		done = row != NULL;
 		if (!done)
 			break;
@@ -179,7 +175,7 @@ static bool view_memory_sum(struct device *device)
 			add_amounts(&device->sums[nodes[i].parent], &device->sums[i]);
 	for (size_t i = 0; done && i < views->nodes.count; i++)
 		if (nodes[i].kept == i && view_is_operator(views, &nodes[i]))
-			add_amounts(&view_memory_row_of(device, &names, views->events->name[nodes[i].row])->all,
+			add_amounts(&view_memory_row_of(&device->rows, &names, views->events->name[nodes[i].row])->all,
 			            &device->sums[i]);
 	ops_map_release(&names);
 	return done;
@@ -193,17 +189,15 @@ static bool sum_outside(struct device *device)
 
 	for (size_t i = 0; done && i < device->count; i++) {
 		uint32_t owner = device->owners[i];
-		uint32_t name = owner == OPS_NONE ? OPS_NONE : views->events->name[views->nodes.items[owner].row];
-		uint32_t *at;
+		struct row *row;
 
 		if (!view_memory_is_of(device, &device->records[i]) || view_memory_operator_of(device, i) != OPS_NONE)
 			continue;
-		at = ops_map_slot(&names, name, (uint32_t)device->outside.count);
-		done = at != NULL;
-		if (done && *at == device->outside.count)
-			done = OPS_ARRAY_APPEND(&device->outside, (struct row){.name = name});
+		row = view_memory_row_of(&device->outside, &names,
+		                         owner == OPS_NONE ? OPS_NONE : views->events->name[views->nodes.items[owner].row]);
+		done = row != NULL;
 		if (done)
-			view_memory_add_record(&device->outside.items[*at].self, device->records[i].bytes);
+			view_memory_add_record(&row->self, device->records[i].bytes);
 	}
 	ops_map_release(&names);
 	return done;
@@ -221,9 +215,7 @@ static int view_memory_compare_rows(const void *a, const void *b, void *context)
 	struct ops_string x = view_memory_name_of(views, left->name), y = view_memory_name_of(views, right->name);
 	int order = (left->self.increase < right->self.increase) - (left->self.increase > right->self.increase);
 
-	if (!order)
-		order = memcmp(x.bytes, y.bytes, x.size < y.size ? x.size : y.size);
-	return order ? order : (x.size > y.size) - (x.size < y.size);
+	return order ? order : ops_string_compare(x, y);
 }
 
 /* Rows that say nothing are not shown. */

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/text.h"
 
 struct figures {
 	uint64_t occurrences;
@@ -69,11 +70,7 @@ static uint32_t figures_of(struct modules *modules, uint32_t row)
 	if (!key.failed)
 		at = ops_intern_add(&modules->keys, key.bytes, key.size);
 	ops_buffer_release(&key);
-	if (at == OPS_NONE || at < modules->figures.count)
-		return at;
-	if (!OPS_ARRAY_APPEND(&modules->figures, (struct figures){0}))
-		return OPS_NONE;
-	return at;
+	return OPS_ARRAY_AT(&modules->figures, at) ? at : OPS_NONE;
 }
 
 static bool view_modules_sum(struct modules *modules)
@@ -348,11 +345,8 @@ static int view_modules_compare_roots(const void *a, const void *b, void *contex
 	const struct modules *modules = context;
 	const struct module *left = &modules->items.items[*(const uint32_t *)a];
 	const struct module *right = &modules->items.items[*(const uint32_t *)b];
-	size_t shorter = left->name.size < right->name.size ? left->name.size : right->name.size;
-	int order = memcmp(left->name.bytes, right->name.bytes, shorter);
+	int order = ops_string_compare(left->name, right->name);
 
-	if (!order)
-		order = (left->name.size > right->name.size) - (left->name.size < right->name.size);
 	return order ? order : (left > right) - (left < right);
 }
 

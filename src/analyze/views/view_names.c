@@ -34,7 +34,7 @@ bool view_names_add(struct view_names *names, struct ops_string name)
 
 struct ops_string view_names_at(const struct view_names *names, size_t id)
 {
-	return (struct ops_string){names->texts.entries[id].bytes, names->texts.entries[id].size};
+	return ops_intern_text(&names->texts, id);
 }
 
 void view_names_release(struct view_names *names)

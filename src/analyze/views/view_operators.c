@@ -122,19 +122,15 @@ static struct row *view_operators_row_of(struct table *table, const struct view_
 {
 	const struct ops_events *events = table->views->events;
 	uint32_t name = events->name[node->row], shapes = OPS_NONE;
-	uint32_t *at;
 	struct row *row;
 
 	if (table->shapes && !shapes_of(table, events->inputs[node->row], &shapes))
 		return NULL;
-	at = ops_map_slot(&table->keys, (uint64_t)name << 32 | shapes, (uint32_t)table->rows.count);
-	if (!at)
-		return NULL;
-	if (*at < table->rows.count)
-		return &table->rows.items[*at];
-	row = OPS_ARRAY_PUSH(&table->rows);
-	if (row)
-		*row = (struct row){.name = name, .shapes = shapes};
+	row = OPS_ARRAY_AT(&table->rows, ops_map_number(&table->keys, (uint64_t)name << 32 | shapes));
+	if (row) {
+		row->name = name;
+		row->shapes = shapes;
+	}
 	return row;
 }
 
@@ -185,13 +181,6 @@ static bool view_operators_sum(struct table *table)
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-static struct ops_string shapes_text(const struct table *table, uint32_t shapes)
-{
-	const struct ops_intern_entry *entry = &table->texts.entries[shapes];
-
-	return (struct ops_string){entry->bytes, entry->size};
-}
-
 /* By device self, else host self, the largest first; then by name and shapes. */
 static int view_operators_compare_rows(const void *a, const void *b, void *context)
 {
@@ -206,7 +195,7 @@ static int view_operators_compare_rows(const void *a, const void *b, void *conte
 		order = ops_string_compare(ops_trace_string(views->trace, left->name),
 		                           ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
-		order = ops_string_compare(shapes_text(table, left->shapes), shapes_text(table, right->shapes));
+		order = ops_string_compare(ops_intern_text(&table->texts, left->shapes), ops_intern_text(&table->texts, right->shapes));
 	return order;
 }
 
@@ -230,7 +219,7 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", name);
 	if (row->shapes != OPS_NONE) {
-		struct ops_string shapes = shapes_text(table, row->shapes);
+		struct ops_string shapes = ops_intern_text(&table->texts, row->shapes);
 
 		ops_json_member_string(json, "input_shape", shapes);
 	}

@@ -11,6 +11,7 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/text.h"
 
 struct name {
 	struct ops_string text;
@@ -68,28 +69,23 @@ static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks
 {
 	uint32_t name = views->events->name[row];
 	size_t before = stacks->pairs.count;
-	uint32_t *at;
+	struct name *entry;
 
 	if (!ops_map_add(&stacks->pairs, (uint64_t)name << 32 | stacks->of_row[row], 0))
 		return false;
 	if (stacks->pairs.count == before)
 		return true;
-	at = ops_map_slot(&stacks->names, name, (uint32_t)stacks->list.count);
-	if (!at)
+	entry = OPS_ARRAY_AT(&stacks->list, ops_map_number(&stacks->names, name));
+	if (!entry)
 		return false;
-	if (*at == stacks->list.count && !OPS_ARRAY_APPEND(&stacks->list, (struct name){view_row_name(views, row), 0}))
-		return false;
-	stacks->list.items[*at].stacks++;
+	entry->text = view_row_name(views, row);
+	entry->stacks++;
 	return true;
 }
 
 static int view_stacks_compare(const void *a, const void *b)
 {
-	const struct name *left = a, *right = b;
-	size_t shorter = left->text.size < right->text.size ? left->text.size : right->text.size;
-	int order = memcmp(left->text.bytes, right->text.bytes, shorter);
-
-	return order ? order : (left->text.size > right->text.size) - (left->text.size < right->text.size);
+	return ops_string_compare(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
 static void write(const struct stacks *stacks, struct ops_json_writer *json)

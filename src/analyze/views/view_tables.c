@@ -18,9 +18,6 @@
 #include "base/fault.h"
 #include "base/text.h"
 
-/* Upper bound on devices. A corrupt file could list more, and each costs a pass over all blocks. */
-#define DEVICES_MAX 256
-
 struct filler {
 	struct result_table *table;
 	const struct ops_rank *worker; /* NULL: there is but one */
@@ -174,8 +171,11 @@ static void put_shares(const struct filler *filler, const struct ops_memory_peak
 		put_share(filler, peak, by, shares[i]);
 }
 
-static void view_tables_put_peak(const struct filler *filler, const struct ops_memory_peak *peak)
+static bool view_tables_put_peak(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
 {
+	const struct filler *filler = context;
+
+	(void)timeline;
 	put_share(filler, peak, "all", (struct ops_memory_share){peak->bytes, {"", 0}, 0, (uint32_t)peak->block_count});
 	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
 		if (peak->by_category[category])
@@ -186,30 +186,12 @@ static void view_tables_put_peak(const struct filler *filler, const struct ops_m
 	put_shares(filler, peak, "module", peak->modules, peak->module_count);
 	put_shares(filler, peak, "line", peak->lines, peak->line_count);
 	put_shares(filler, peak, "shape", peak->shapes, peak->shape_count);
+	return true;
 }
 
 static bool fill_memory(const struct filler *filler, const struct ops_trace *trace)
 {
-	struct ops_memory_timeline *timeline;
-	struct ops_memory_device device;
-	int64_t at_ns = filler->memory_at_ns ? ops_sum(ops_trace_origin(trace), *filler->memory_at_ns) : 0;
-	bool done = true, more;
-
-	if (ops_memory_timeline_new((struct ops_trace *)trace, &timeline, NULL))
-		return false;
-	more = ops_memory_next_device(timeline, NULL, &device);
-	for (int i = 0; done && more && i < DEVICES_MAX; i++) {
-		struct ops_memory_peak peak = {0};
-
-		done = !(filler->memory_at_ns ? ops_memory_peak_within(timeline, device, at_ns, at_ns, &peak, NULL)
-		                              : ops_memory_peak_of(timeline, device, &peak, NULL));
-		if (done)
-			view_tables_put_peak(filler, &peak);
-		ops_memory_peak_release(&peak);
-		more = ops_memory_next_device(timeline, &device, &device);
-	}
-	ops_memory_timeline_free(timeline);
-	return done;
+	return ops_memory_each_peak(trace, filler->memory_at_ns, view_tables_put_peak, (void *)filler, NULL) == OPS_OK;
 }
 
 /* --- what matters most ---------------------------------------------------------------------------------------------- */

@@ -203,10 +203,20 @@ bool page_communication(struct page *page)
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-static void view_text_lists_put_peak(struct page *page, const struct ops_memory_peak *peak)
+struct peaks {
+	struct page *page;
+	size_t count;
+};
+
+static bool view_text_lists_put_peak(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
 {
+	struct peaks *peaks = context;
+	struct page *page = peaks->page;
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
+	(void)timeline;
+	if (peaks->count++ >= PAGE_ROWS)
+		return true;
 	ops_memory_device_name(peak->device, device);
 	ops_buffer_append_text(&page->out, page->markdown ? "- " : "");
 	if (ops_device_is_host(peak->device.type))
@@ -221,41 +231,18 @@ static void view_text_lists_put_peak(struct page *page, const struct ops_memory_
 	if (peak->row != OPS_NONE)
 		page_place(page, peak->row);
 	ops_buffer_append_text(&page->out, "\n");
+	return true;
 }
 
-/* The same peaks as `opstrobe memory` has. False when memory is out. */
-static bool put_peaks(struct page *page, const struct ops_memory_timeline *timeline)
-{
-	struct ops_memory_device device;
-	struct ops_error error;
-	bool more = ops_memory_next_device(timeline, NULL, &device), done = true;
-
-	for (int i = 0; done && more && i < PAGE_ROWS; i++) {
-		struct ops_memory_peak peak = {0};
-
-		done = !ops_memory_peak_of(timeline, device, &peak, &error);
-		if (done)
-			view_text_lists_put_peak(page, &peak);
-		ops_memory_peak_release(&peak);
-		more = ops_memory_next_device(timeline, &device, &device);
-	}
-	return done;
-}
-
+/* The same peaks as `opstrobe memory` has. */
 bool page_memory(struct page *page)
 {
-	struct ops_memory_timeline *timeline;
-	struct ops_error error;
+	struct peaks peaks = {.page = page};
 	size_t count;
-	bool done;
 
 	ops_trace_memory(page->views->trace, &count);
 	if (!count)
 		return true;
-	if (ops_memory_timeline_new((struct ops_trace *)page->views->trace, &timeline, &error))
-		return false;
 	page_title(page, page->markdown ? "most memory held" : "most memory held\n");
-	done = put_peaks(page, timeline);
-	ops_memory_timeline_free(timeline);
-	return done;
+	return !ops_memory_each_peak(page->views->trace, NULL, view_text_lists_put_peak, &peaks, NULL);
 }
