@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from opstrobe.launcher.recorder import CannotRecord, RunRecorder
 from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
-_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--spill", "--live-socket"}
+_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--spill", "--live-socket", "--archive", "--job"}
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
@@ -104,6 +105,14 @@ def _parser() -> argparse.ArgumentParser:
         const=0.0,
         help="show on standard error, while the program runs, which operators take time, what steps take and how much "
         "memory is held: in the last lines of a terminal every second, else as a line every 5 (--live=SECONDS)",
+    )
+    parser.add_argument(
+        "--archive",
+        metavar="LOCATION",
+        help="add the trace to the archive LOCATION, a directory or a URL; see 'opstrobe archive'",
+    )
+    parser.add_argument(
+        "--job", metavar="NAME", default="default", help="job of the trace in the archive (default: default)"
     )
     # For `opstrobe tui --live`: a socket that gets what --live shows as JSON.
     parser.add_argument("--live-socket", type=int, help=argparse.SUPPRESS)
@@ -195,6 +204,17 @@ def _run_patched(ours: Sequence[str], theirs: Sequence[str]) -> None:
     program.run()
 
 
+def _check_archive(options: argparse.Namespace) -> None:
+    """Before the program runs, without importing what writes archives: the program may want other versions of that."""
+    if not options.archive:
+        if options.job != "default":
+            raise UsageError("--job needs --archive")
+        return
+    for package in ("duckdb", "fsspec", "pyarrow"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"archives need {package}: pip install 'opstrobe[archive]'")
+
+
 def main() -> None:
     ours, theirs = _split(sys.argv[1:])
     options = _parser().parse_args(ours)
@@ -204,6 +224,7 @@ def main() -> None:
     try:
         program = Program(theirs)
         output = Output(options.output, program.name, force=options.force)
+        _check_archive(options)
     except (UsageError, OSError) as error:
         _fail(f"{error}; see 'opstrobe run --help'", 2)
     provenance.set_command(["opstrobe", "run", *sys.argv[1:]])
@@ -221,6 +242,7 @@ def main() -> None:
         with_flops=options.flops,
         max_bytes=options.max_bytes,
         spill=options.spill,
+        archive=(options.archive, options.job) if options.archive else None,
     )
     try:
         recorder.arm()

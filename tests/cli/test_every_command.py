@@ -52,9 +52,9 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py and test_sql.py in
-# tests/python.
-OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof", "sql"}
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py, test_sql.py and test_archive.py
+# in tests/python.
+OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof", "sql", "archive"}
 
 
 def test_every_command_is_in_the_tables():

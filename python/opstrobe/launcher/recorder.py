@@ -47,10 +47,12 @@ class RunRecorder:
         module_depth: int | None,
         live_s: float | None,
         live_socket: int | None,
+        archive: tuple[str, str] | None,
         **what: Any,
     ) -> None:
         self._output = output
         self._open_viewer = open_viewer
+        self._archive = archive  # location and job
         self._path: str | None = None  # of the trace, once it is written
         self._steps = steps
         self._table_rows = table_rows
@@ -291,8 +293,21 @@ class RunRecorder:
         if recording.trace.event_count <= _ADVICE_EVENTS_MAX:
             self._say_first_finding(recording.trace)
         self._say_children()
+        if self._archive is not None:
+            self._add_to_archive(path, *self._archive)
         if not self._open_viewer:
             _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
+
+    def _add_to_archive(self, path: str, location: str, job: str) -> None:
+        try:
+            from opstrobe import archive
+
+            archive.add(location, path, job=job)
+        except Exception as error:  # the program's end and its trace matter more
+            words = shlex.join(["opstrobe", "archive", "add", location, path, "--job", job])
+            _say(f"not added to '{location}': {error}; later: {words}")
+        else:
+            _say(f"added to '{location}' as a trace of job '{job}'")
 
     def _say_first_finding(self, trace: _core.Trace) -> None:
         with contextlib.suppress(Exception):  # the trace matters more than the finding

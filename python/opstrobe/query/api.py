@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import collections
+import contextlib
 import os
 
 from opstrobe import _core
-from opstrobe.query.database import Database, connect
+from opstrobe.query.database import Database, connect, last_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +26,5 @@ def sql(
     """
     single = isinstance(traces, (str, os.PathLike, _core.Trace))
     database = Database([traces] if single else traces)  # type: ignore[arg-type, list-item]
-    try:
-        found = collections.deque(database.run(query), maxlen=1)
-    finally:
-        database.close()
-    if not found:
-        raise ValueError("the query is empty")
-    return connect().from_arrow(found.pop())
+    with contextlib.closing(database):
+        return connect().from_arrow(last_rows(database.run(query)))

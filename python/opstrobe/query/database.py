@@ -8,6 +8,7 @@ import json
 import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
 from opstrobe import _core
 
@@ -48,6 +49,14 @@ class _Input:
         return _core.read_trace(self.path)
 
 
+class Answers(Protocol):
+    """What answers questions: traces, or an archive."""
+
+    def open(self, paths: list[str], /) -> None: ...
+    def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation: ...
+    def run(self, text: str) -> Iterator[pyarrow.Table]: ...
+
+
 class Database:
     """Several traces as one set of tables: those of `tables()`, each with the further columns `path` and `rank`."""
 
@@ -86,7 +95,7 @@ class Database:
             self._failure = None
             try:
                 relation = self._connection.sql(statement.query)
-                rows = None if relation is None else _with_plain_sums(relation).to_arrow_table()
+                rows = None if relation is None else with_plain_sums(relation).to_arrow_table()
             except duckdb.Error:
                 if self._failure is not None:
                     raise self._failure from None
@@ -150,7 +159,7 @@ class _Table:
     def __init__(self, database: Database, name: str) -> None:
         self._database = database
         self._name = name
-        self._schema = _schema(name)
+        self._schema = schema_of(name)
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
@@ -173,7 +182,15 @@ def tables() -> list[dict[str, object]]:
     return declared
 
 
-def _schema(table: str) -> pyarrow.Schema:
+def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
+    """Those of the last statement."""
+    found = collections.deque(answers, maxlen=1)
+    if not found:
+        raise ValueError("the query is empty")
+    return found.pop()
+
+
+def schema_of(table: str) -> pyarrow.Schema:
     empty = pyarrow.RecordBatch._import_from_c_capsule(*_core.parse_trace(b"[]").table(table))
     return empty.schema.append(_PATH).append(_RANK)
 
@@ -200,7 +217,7 @@ def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
         yield batch.slice(start, _BATCH_ROWS)
 
 
-def _with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Sums of integers, which have 128 bits and would become decimals, with 64 bits."""
     kinds = [str(kind) for kind in relation.types]
     names = ['"' + name.replace('"', '""') + '"' for name in relation.columns]

@@ -9,8 +9,6 @@ import os
 import sys
 import tempfile
 
-from opstrobe.query.database import Database
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,10 +16,12 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from opstrobe.query.database import Answers
+
 _OPTIONS = {"csv": "format csv, header", "json": "format json, array", "parquet": "format parquet, compression zstd"}
 
 
-def write(database: Database, query: str, form: str, path: str | None, limit: int) -> None:
+def write(database: Answers, query: str, form: str, path: str | None, limit: int) -> None:
     """Writes what each statement of a query found, to standard output or to a file, which a failure leaves as it was."""
     if path is None:
         for found in database.run(query):

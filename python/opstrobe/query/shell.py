@@ -9,7 +9,7 @@ import shlex
 import sys
 
 from opstrobe.query import output
-from opstrobe.query.database import Database, duckdb, tables
+from opstrobe.query.database import Answers, duckdb, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _WORDS = (
 )
 
 
-def run(database: Database, count: int, limit: int) -> None:
+def run(database: Answers, count: int, limit: int) -> None:
     """Reads statements about the `count` traces until the input ends."""
     shell = _Shell(database, limit)
     interactive = sys.stdin.isatty()
@@ -60,7 +60,7 @@ def run(database: Database, count: int, limit: int) -> None:
 
 
 class _Shell:
-    def __init__(self, database: Database, limit: int) -> None:
+    def __init__(self, database: Answers, limit: int) -> None:
         self._database = database
         self._limit = limit
         self.ended = False

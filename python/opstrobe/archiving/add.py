@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces become parts of an archive."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import hashlib
+import json
+import os
+import time
+
+import pyarrow
+import pyarrow.parquet
+
+from opstrobe import _core
+from opstrobe.archiving.location import TRACES, Location
+from opstrobe.query.database import schema_of, tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Few enough that a query for some steps reads little of a file.
+_GROUP_ROWS = 1 << 15
+_ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
+# Columns whose neighbours are near each other, in the order of the rows.
+_NEAR = {"id", "start_ns", "time_ns", "external_id", "from_id", "to_id"}
+_ORDER = ("pid", "tid", "device", "stream", "start_ns", "time_ns")
+# What every table has in addition to its columns: whose row it is.
+WHOSE = ("path", "rank", "trace", "run", "commit")
+
+TRACES_SCHEMA = pyarrow.schema(
+    [
+        *((name, pyarrow.int64() if name == "rank" else pyarrow.utf8()) for name in WHOSE),
+        ("start_ns", pyarrow.int64()),
+        ("dur_ns", pyarrow.int64()),
+        ("added_ns", pyarrow.int64()),
+        ("source_bytes", pyarrow.int64()),
+        ("schema", pyarrow.utf8()),
+    ]
+)
+
+
+@functools.cache
+def schema_version() -> str:
+    """Of the tables and their columns: equal for files that have equal columns."""
+    text = ";".join(f"{table['id']}:{schema_of(str(table['id']))}" for table in tables())
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def trace_files(paths: Iterable[str]) -> Iterator[str]:
+    """The files, and those of directories and of what is below them."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders.sort()
+            yield from (
+                os.path.join(folder, name) for name in sorted(names) if name.endswith(_ENDINGS) and name[0] not in "._"
+            )
+
+
+def add(
+    location: Location,
+    path: str,
+    known: set[str],
+    *,
+    job: str,
+    run: str | None = None,
+    commit: str | None = None,
+    rank: int | None = None,
+) -> tuple[str, bool]:
+    """Adds a trace file, unless its id is `known`: the id, and whether it was added. The id follows from the bytes of the file."""
+    name = _digest(path)
+    if name in known:
+        return name, False
+    trace = _core.read_trace(path)
+    about = _about(trace)
+    whose: dict[str, object] = {
+        "path": os.path.abspath(path),
+        "rank": trace.rank(path) if rank is None else rank,
+        "trace": name,
+        "run": run or about["run"] or name,
+        "commit": commit or about["commit"],
+    }
+    date = datetime.datetime.fromtimestamp(_time_of(trace, path), datetime.timezone.utc).date()
+    return name, location.write(job, date.isoformat(), name, functools.partial(_fill, trace, whose))
+
+
+def _digest(path: str) -> str:
+    digest = hashlib.blake2b(digest_size=10)
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _about(trace: _core.Trace) -> dict[str, str | None]:
+    """What the recording says of its run and its commit."""
+    metadata = trace.metadata()
+
+    def value(key: str) -> object:
+        try:
+            return json.loads(metadata.get(key, "null"))
+        except ValueError:
+            return None
+
+    recording, run = value("recording"), value("job")
+    commit = recording.get("git_revision") if isinstance(recording, dict) else None
+    return {"commit": commit if isinstance(commit, str) else None, "run": run if isinstance(run, str) else None}
+
+
+def _time_of(trace: _core.Trace, path: str) -> float:
+    """Seconds since the epoch; old traces have the time since the machine started."""
+    start = trace.start_ns / 1e9
+    return start if start > 1e9 else os.path.getmtime(path)
+
+
+def _fill(trace: _core.Trace, whose: dict[str, object], folder: str) -> None:
+    for declared in tables():
+        table = str(declared["id"])
+        rows = pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, None))])
+        if rows.num_rows:
+            order = [(name, "ascending") for name in _ORDER if name in rows.schema.names]
+            rows = rows.sort_by(order) if order else rows
+            with writer(folder, table, rows.schema) as file:
+                file.write_table(_with_whose(rows, whose), row_group_size=_GROUP_ROWS)
+    start_ns, stop_ns = trace.start_ns, trace.stop_ns
+    row = {
+        **whose,
+        "start_ns": start_ns,
+        "dur_ns": stop_ns - start_ns,
+        "added_ns": time.time_ns(),
+        "source_bytes": os.path.getsize(str(whose["path"])),
+        "schema": schema_version(),
+    }
+    write_traces(folder, pyarrow.Table.from_pylist([row], TRACES_SCHEMA))
+
+
+def _with_whose(rows: pyarrow.Table, whose: dict[str, object]) -> pyarrow.Table:
+    for field in _WHOSE_FIELDS:
+        value = whose[field.name]
+        if value is None or field.name == "rank":
+            column = pyarrow.repeat(pyarrow.scalar(value, field.type), rows.num_rows)
+        else:
+            index = pyarrow.repeat(pyarrow.scalar(0, pyarrow.int8()), rows.num_rows)
+            column = pyarrow.DictionaryArray.from_arrays(index, pyarrow.array([value], pyarrow.utf8()))
+        rows = rows.append_column(field.name, column)
+    return rows
+
+
+_WHOSE_FIELDS = [TRACES_SCHEMA.field(name) for name in WHOSE]
+
+
+def write_traces(folder: str, rows: pyarrow.Table) -> None:
+    pyarrow.parquet.write_table(rows, os.path.join(folder, f"{TRACES}.parquet"), compression="zstd", store_schema=False)
+
+
+class writer:
+    """A file of a table, with the columns of `WHOSE` in addition to those of its schema."""
+
+    def __init__(self, folder: str, table: str, schema: pyarrow.Schema) -> None:
+        fields = [field if field.name not in WHOSE else None for field in schema]
+        plain = [pyarrow.field(field.name, _plain(field.type), field.nullable) for field in fields if field is not None]
+        texts = [field.name for field in [*plain, *_WHOSE_FIELDS] if _is_text(field.type)]
+        near = [field.name for field in plain if field.name in _NEAR]
+        self._schema = pyarrow.schema([*plain, *_WHOSE_FIELDS])
+        self._file = pyarrow.parquet.ParquetWriter(
+            os.path.join(folder, f"{table}.parquet"),
+            self._schema,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=texts,
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in near},
+            store_schema=False,
+        )
+
+    def __enter__(self) -> writer:
+        return self
+
+    def write_table(self, rows: pyarrow.Table, *, row_group_size: int = _GROUP_ROWS) -> None:
+        self._file.write_table(rows.select(self._schema.names).cast(self._schema), row_group_size=row_group_size)
+
+    def __exit__(self, *unused: object) -> None:
+        self._file.close()
+
+
+def _is_text(kind: pyarrow.DataType) -> bool:
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
+
+
+def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """Texts without Arrow's encoding of them: Parquet has one."""
+    return pyarrow.utf8() if pyarrow.types.is_dictionary(kind) or pyarrow.types.is_large_string(kind) else kind

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe archive`: keeps traces as Parquet, and shows how metrics change over time."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opstrobe.archiving.trend import Jump, Point
+
+_DESCRIPTION = """\
+Keeps traces in an archive: Parquet files in a directory or an object store, LOCATION, which is a path or a URL such as
+s3://bucket/profiles. DuckDB, Polars and Spark read them without Opstrobe.
+
+  opstrobe archive add profiles traces/ --job llama-70b --commit $(git rev-parse HEAD)
+  opstrobe archive sql profiles "select rank, step, sum(dur_ns) from kernels group by all"
+  opstrobe archive trend profiles --metric step_ms --by commit"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="opstrobe archive",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, about: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
+        made.add_argument("location", metavar="LOCATION", help="directory or URL of the archive")
+        return made
+
+    add = command("add", "add traces; each is added completely or not at all")
+    add.add_argument("traces", nargs="+", metavar="TRACE", help="trace file, or directory with trace files")
+    add.add_argument("--job", default="default", metavar="NAME", help="what the traces are of (default: default)")
+    add.add_argument(
+        "--run",
+        metavar="NAME",
+        help="one execution of the job (default: what started it says, else each trace is a run)",
+    )
+    add.add_argument("--commit", metavar="REVISION", help="revision of the program (default: what the recording says)")
+    add.add_argument(
+        "--rank", type=int, metavar="N", help="rank of the process (default: what the trace or its file name says)"
+    )
+    listing = command("list", "list the traces, the newest first")
+    listing.add_argument("--job", metavar="NAME", help="of this job only")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="rows, 0 for all (default: 100)")
+    listing.add_argument("--format", choices=("text", "csv", "json", "markdown"), default="text", metavar="FORMAT",
+                         help="text, csv, json or markdown (default: text)")  # fmt: skip
+    sql = command("sql", "answer a question in SQL, or start a shell that does")
+    sql.add_argument("query", nargs="?", metavar="QUERY")
+    sql.add_argument(
+        "--limit", type=int, default=100, metavar="N", help="rows that text shows, 0 for all (default: 100)"
+    )
+    sql.add_argument("--format", choices=("text", "csv", "json", "markdown"), default="text", metavar="FORMAT",
+                     help="text, csv, json or markdown (default: text)")  # fmt: skip
+    trend = command("trend", "show how a metric changes, where it jumps, and what explains that")
+    trend.add_argument("--metric", default="step_ms", metavar="NAME", help="step_ms (the default), data_loading_ms, kernel_ms, "
+                       "collective_ms, operators or peak_mb")  # fmt: skip
+    trend.add_argument("--by", default="commit", metavar="GROUP", help="commit (the default), date or run")
+    trend.add_argument("--job", metavar="NAME", help="of this job only")
+    trend.add_argument(
+        "--format", choices=("text", "json"), default="text", metavar="FORMAT", help="text or json (default: text)"
+    )
+    command("compact", "join small files of a job and a day, and delete what killed writers left")
+    remove = command("remove", "remove old traces")
+    remove.add_argument("--older-than", required=True, metavar="AGE", help="such as 90d, 12w or 2y")
+    remove.add_argument("--job", metavar="NAME", help="of this job only")
+    return parser
+
+
+def _say(text: object) -> None:
+    print(f"opstrobe archive: {text}", file=sys.stderr)
+
+
+def _add(options: argparse.Namespace) -> int:
+    from opstrobe.archiving import add
+    from opstrobe.archiving.location import Location, check_job
+
+    check_job(options.job)
+    location = Location(options.location, create=True)
+    known = location.names(options.job)
+    added = there = failed = 0
+    for path in add.trace_files(options.traces):
+        try:
+            _, is_new = add.add(
+                location, path, known, job=options.job, run=options.run, commit=options.commit, rank=options.rank
+            )
+        except (OSError, ValueError) as error:
+            failed += 1
+            _say(_reason(error))
+            continue
+        added, there = added + is_new, there + (not is_new)
+    if not added + there + failed:
+        _say("no trace file is there")
+        return 1
+    print(
+        f"{added} trace{'s' * (added != 1)} added"
+        + f", {there} already there" * bool(there)
+        + f", {failed} failed" * bool(failed)
+    )
+    return 1 if failed else 0
+
+
+def _query(options: argparse.Namespace, query: str | None) -> int:
+    from opstrobe.archiving.database import ArchiveDatabase
+    from opstrobe.archiving.location import Location
+    from opstrobe.query import output, shell
+
+    with contextlib.closing(ArchiveDatabase(Location(options.location))) as database:
+        if query is None:
+            shell.run(database, len(database.parts), options.limit)
+        else:
+            output.write(database, query, options.format, None, options.limit)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    which = f"where job = '{options.job}'" if options.job else ""
+    if options.job:
+        from opstrobe.archiving.location import check_job
+
+        check_job(options.job)
+    return _query(
+        options,
+        "select job, run, commit, rank, make_timestamp(start_ns // 1000) as start, round(dur_ns / 1e9, 3) as seconds, trace, path "
+        f"from traces {which} order by traces.start_ns desc, rank",
+    )
+
+
+def _trend(options: argparse.Namespace) -> int:
+    from opstrobe.archiving import trend
+    from opstrobe.archiving.database import ArchiveDatabase
+    from opstrobe.archiving.location import Location, check_job
+
+    if options.job:
+        check_job(options.job)
+    with contextlib.closing(ArchiveDatabase(Location(options.location))) as database:
+        points = trend.series(database, options.metric, options.by, options.job)
+        found = [
+            (jump, trend.causes(database, points, jump)) for jump in trend.jumps([point.value for point in points])
+        ]
+    if options.format == "json":
+        print(json.dumps({
+            "metric": options.metric, "by": options.by,
+            "points": [{"key": point.key, "value": point.value, "traces": len(point.traces)} for point in points],
+            "changes": [{**dataclasses.asdict(jump), "key": points[jump.at].key,
+                         "causes": [dataclasses.asdict(cause) for cause in causes]} for jump, causes in found],
+        }, indent=1))  # fmt: skip
+        return 0
+    _print_points(options, points, [jump for jump, _ in found])
+    for jump, causes in found:
+        print(f"\n{points[jump.at].key}: {_change(jump)}")
+        for cause in causes:
+            print(f"  {cause.kind:<8}  {cause.before_ms:12.6g} -> {cause.after_ms:<12.6g} ms/step  {cause.name}")
+    return 0
+
+
+def _print_points(options: argparse.Namespace, points: Sequence[Point], jumps: Sequence[Jump]) -> None:
+    if not points:
+        print(f"no trace has {options.metric} and a {options.by}")
+        return
+    starts = {jump.at: jump for jump in jumps}
+    width = max(len(options.by), *(len(point.key) for point in points))
+    print(f"{options.by:<{width}}  {options.metric:>12}  traces")
+    for i, point in enumerate(points):
+        print(
+            f"{point.key:<{width}}  {point.value:12.6g}  {len(point.traces):6}"
+            + ("  <- " + _change(starts[i]) if i in starts else "")
+        )
+    if not jumps:
+        print("no change that exceeds the noise")
+
+
+def _change(jump: Jump) -> str:
+    percent = f" ({100 * (jump.after / jump.before - 1):+.1f} %)" if jump.before else ""
+    return f"{jump.before:.6g} -> {jump.after:.6g}{percent}, noise {jump.noise:.2g}"
+
+
+def _compact(options: argparse.Namespace) -> int:
+    from opstrobe.archiving import compact
+    from opstrobe.archiving.location import Location
+
+    before, after = compact.compact(Location(options.location))
+    print(f"{before} parts before, {after} after")
+    return 0
+
+
+def _remove(options: argparse.Namespace) -> int:
+    from opstrobe.archiving import compact
+    from opstrobe.archiving.location import Location
+
+    age = compact.parse_age(options.older_than)
+    print(f"{compact.remove(Location(options.location), older_than=age, job=options.job)} parts removed")
+    return 0
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"cannot open '{error.filename}': {str(error.strerror).lower()}"
+    return str(error)
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    try:
+        if options.command == "sql":
+            status = _query(options, options.query)
+        else:
+            status = {"add": _add, "list": _list, "trend": _trend, "compact": _compact, "remove": _remove}[
+                options.command
+            ](options)
+    except ImportError as error:
+        _say(error)
+        status = 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    except (OSError, ValueError) as error:
+        _say(_reason(error))
+        status = 1
+    except Exception as error:
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        _say(error)
+        status = 1
+    raise SystemExit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An archive as tables of DuckDB, which reads the columns and row groups of its files that a query needs."""
+
+from __future__ import annotations
+
+import pyarrow
+
+from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
+from opstrobe.archiving.location import TRACES, Location, Part
+from opstrobe.query.database import connect, duckdb, schema_of, tables, with_plain_sums
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Files that a query reads may be compacted or removed while it begins.
+_TRIES = 3
+
+
+class ArchiveDatabase:
+    """The tables of `opstrobe.query.database`, and `traces`: each with the columns job, date, run, commit, trace, path and rank."""
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._connection = connect()
+        if not location.is_local:
+            self._connection.register_filesystem(location.files)
+        self._seen: list[Part] | None = None
+        self.refresh()
+
+    def open(self, paths: Iterable[str]) -> None:
+        (path,) = paths
+        self._location, self._seen = Location(path), None
+        self.refresh()
+
+    @property
+    def parts(self) -> list[Part]:
+        assert self._seen is not None
+        return self._seen
+
+    def refresh(self) -> None:
+        """Sees what was added and removed."""
+        parts = self._location.parts()
+        if parts == self._seen:
+            return
+        for table in [*(str(table["id"]) for table in tables()), TRACES]:
+            files = [self._location.url(f"{part.path}/{table}.parquet") for part in parts if table in part.sizes]
+            self._connection.execute(f"drop view if exists {table}")
+            self._connection.execute(f"create view {table} as {_reading(files) if files else _nothing(table)}")
+        self._seen = parts
+
+    def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
+        return self._connection.from_arrow(rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def run(self, text: str) -> Iterator[pyarrow.Table]:
+        """Runs the statements of a text one by one, and yields the rows of each that has rows."""
+        for statement in self._connection.extract_statements(text):
+            rows = self._run(statement.query)
+            if rows is not None:
+                yield rows
+
+    def rows(self, query: str) -> list[dict[str, object]]:
+        (rows,) = self.run(query)
+        return list(rows.to_pylist())
+
+    def _run(self, query: str) -> pyarrow.Table | None:
+        for tried in range(1, _TRIES + 1):
+            self.refresh()
+            try:
+                relation = self._connection.sql(query)
+                return None if relation is None else with_plain_sums(relation).to_arrow_table()
+            except duckdb.IOException:
+                if tried == _TRIES or self._location.parts() == self._seen:
+                    raise
+        raise AssertionError
+
+
+def _reading(files: list[str]) -> str:
+    names = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+    return (
+        f"select * from read_parquet([{names}], union_by_name = true, hive_partitioning = true, "
+        "hive_types = {'job': varchar, 'date': date})"
+    )
+
+
+def _nothing(table: str) -> str:
+    schema = TRACES_SCHEMA if table == TRACES else schema_of(table)
+    columns = [(field.name, _kind(field.type)) for field in schema if field.name not in WHOSE]
+    columns += [(field.name, _kind(field.type)) for field in TRACES_SCHEMA if field.name in WHOSE]
+    columns += [("job", "varchar"), ("date", "date")]
+    return "select " + ", ".join(f'null::{kind} as "{name}"' for name, kind in columns) + " where false"
+
+
+def _kind(kind: pyarrow.DataType) -> str:
+    if pyarrow.types.is_boolean(kind):
+        return "boolean"
+    if pyarrow.types.is_floating(kind):
+        return "double"
+    return "bigint" if pyarrow.types.is_integer(kind) else "varchar"

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of an archive.
+
+    LOCATION/_opstrobe.json                                     what makes it an archive
+    LOCATION/job=NAME/date=2026-11-23/PART/events.parquet, …    the tables of a trace, or of several
+    LOCATION/job=NAME/date=2026-11-23/PART/traces.parquet       what they are; written last
+    LOCATION/job=NAME/date=2026-11-23/PART/_replaces.json       names of the parts that were compacted into this one
+
+A part never changes. In a directory it is written below LOCATION/_staging and becomes visible by a rename; in an object store, by the
+last of its files. So a writer that is killed leaves nothing that is listed, and writers need no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import posixpath
+import re
+import shutil
+import time
+import uuid
+
+import fsspec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_MARK = "_opstrobe.json"
+_STAGING = "_staging"
+_REPLACES = "_replaces.json"
+TRACES = "traces"
+FORMAT = 1
+# What killed writers left may belong to a writer that still runs, unless it is older than this.
+_LEFT_SECONDS = 86400
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    job: str
+    date: str
+    name: str
+    sizes: dict[str, int]  # bytes by table
+
+    @property
+    def path(self) -> str:
+        return f"job={self.job}/date={self.date}/{self.name}"
+
+
+def check_job(job: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", job, re.ASCII):
+        raise ValueError(f"invalid job '{job}': use letters, digits and the characters . _ + -")
+    return job
+
+
+def is_archive(path: str) -> bool:
+    """Whether this names an archive: a URL always does."""
+    return "://" in path or os.path.isfile(os.path.join(path, _MARK))
+
+
+class Location:
+    """A directory, or a URL that fsspec knows: s3://bucket/profiles, gs://…, memory://…"""
+
+    def __init__(self, location: str | os.PathLike[str], *, create: bool = False) -> None:
+        self.name = os.fspath(location)
+        self.files, root = fsspec.core.url_to_fs(self.name)
+        self.root = root.rstrip("/")
+        self.is_local = "file" in (
+            self.files.protocol if isinstance(self.files.protocol, tuple) else (self.files.protocol,)
+        )
+        mark = self.path(_MARK)
+        self.files.invalidate_cache()
+        if self.files.exists(mark):
+            self._check(json.loads(self.files.cat_file(mark)))
+        elif create:
+            self._create(mark)
+        else:
+            raise FileNotFoundError(
+                f"'{self.name}' is not an archive; 'opstrobe archive add {self.name} TRACE...' makes one"
+            )
+
+    def _check(self, about: dict[str, object]) -> None:
+        if about.get("format") != FORMAT:
+            raise ValueError(f"'{self.name}' has format {about.get('format')} of archives; this version reads {FORMAT}")
+
+    def _create(self, mark: str) -> None:
+        if (
+            self.is_local
+            and os.path.isdir(self.root)
+            and any(not name.startswith("_") for name in os.listdir(self.root))
+        ):
+            raise ValueError(f"'{self.name}' is a directory with other files; an archive needs one of its own")
+        text = json.dumps({"format": FORMAT}).encode()
+        if not self.is_local:
+            self.files.pipe_file(mark, text)
+            return
+        os.makedirs(self.root, exist_ok=True)
+        written = f"{mark}.{uuid.uuid4().hex}"
+        with open(written, "wb") as file:
+            file.write(text)
+        os.replace(written, mark)
+
+    def path(self, *names: str) -> str:
+        return posixpath.join(self.root, *names)
+
+    def url(self, path: str) -> str:
+        """Of a file below the location, as DuckDB and pyarrow name it."""
+        return self.path(path) if self.is_local else str(self.files.unstrip_protocol(self.path(path)))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _all_parts(self) -> dict[str, Part]:
+        self.files.invalidate_cache()
+        sizes: dict[str, dict[str, int]] = {}
+        replaced: set[str] = set()
+        found = self.files.find(self.root, detail=True)
+        for path, about in found.items():
+            folder, _, name = path.rpartition("/")
+            folder = folder[len(self.root) + 1 :]
+            if re.fullmatch(r"job=[^/]+/date=[^/]+/[^/]+", folder):
+                sizes.setdefault(folder, {})[name] = int(about["size"])
+        parts = {}
+        for folder, files in sizes.items():
+            if f"{TRACES}.parquet" in files:
+                job, date, name = folder.split("/")
+                tables = {file[: -len(".parquet")]: size for file, size in files.items() if file.endswith(".parquet")}
+                parts[folder] = Part(job[len("job=") :], date[len("date=") :], name, tables)
+                if _REPLACES in files:
+                    with contextlib.suppress(FileNotFoundError):  # another compaction has just replaced this part
+                        replaced |= self._replaced_by(parts[folder])
+        self._replaced = replaced
+        return parts
+
+    def _replaced_by(self, part: Part) -> set[str]:
+        names = json.loads(self.files.cat_file(self.path(part.path, _REPLACES)))
+        return {f"job={part.job}/date={part.date}/{name}" for name in names}
+
+    def parts(self) -> list[Part]:
+        """The parts that are complete, without those that were compacted into others; in order of their dates."""
+        return sorted(
+            (part for path, part in self._all_parts().items() if path not in self._replaced),
+            key=lambda part: (part.job, part.date, part.name),
+        )
+
+    def names(self, job: str) -> set[str]:
+        """Of the parts of a job, those that were compacted included."""
+        return {
+            path.rpartition("/")[2] for path in {*self._all_parts(), *self._replaced} if path.startswith(f"job={job}/")
+        }
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def write(
+        self, job: str, date: str, name: str, fill: Callable[[str], None], *, replaces: Iterable[str] = ()
+    ) -> bool:
+        """Makes a part of the files that `fill` writes into a directory. False if there is one of this name."""
+        part = Part(job, date, name, {})
+        with self._staging(name) as folder:
+            fill(folder)
+            if replaces:
+                with open(os.path.join(folder, _REPLACES), "w", encoding="utf-8") as file:
+                    json.dump(sorted(replaces), file)
+            return self._publish_local(part, folder) if self.is_local else self._publish(part, folder)
+
+    @contextlib.contextmanager
+    def _staging(self, name: str) -> Iterator[str]:
+        import tempfile
+
+        if self.is_local:
+            os.makedirs(self.path(_STAGING), exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            base = self.path(_STAGING) if self.is_local else None
+            folder = tempfile.mkdtemp(prefix=f"{name}.", dir=base)
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            yield folder
+
+    def _publish_local(self, part: Part, folder: str) -> bool:
+        for entry in os.scandir(folder):
+            _sync(entry.path)
+        os.chmod(folder, 0o777 & ~_umask())
+        target = self.path(part.path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        try:
+            os.rename(folder, target)
+        except OSError:
+            if os.path.isdir(target):
+                return False
+            raise
+        _sync(os.path.dirname(target))
+        return True
+
+    def _publish(self, part: Part, folder: str) -> bool:
+        last = f"{TRACES}.parquet"
+        for name in sorted(os.listdir(folder), key=lambda name: (name == last, name)):
+            self.files.put_file(os.path.join(folder, name), self.path(part.path, name))
+        return True
+
+    def remove(self, part: Part) -> None:
+        """Takes a part out of the archive at once, and then deletes its files."""
+        path = self.path(part.path)
+        if not self.is_local:
+            self.files.rm_file(f"{path}/{TRACES}.parquet")
+            self.files.rm(path, recursive=True)
+            return
+        os.makedirs(self.path(_STAGING), exist_ok=True)
+        gone = self.path(_STAGING, f"removed.{uuid.uuid4().hex}")
+        os.rename(path, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def clean(self) -> None:
+        """Deletes parts that were compacted, and what writers left that were killed a day ago or earlier."""
+        parts = self._all_parts()
+        for path in self._replaced & parts.keys():
+            self.remove(parts[path])
+        if self.is_local and os.path.isdir(self.path(_STAGING)):
+            for entry in os.scandir(self.path(_STAGING)):
+                if time.time() - entry.stat().st_mtime > _LEFT_SECONDS:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps other compactions and removals of a directory away; an object store has no lock."""
+        import fcntl
+
+        if not self.is_local:
+            yield
+            return
+        with open(self.path(_MARK), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _sync(path: str) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

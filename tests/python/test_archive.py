@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives: their files read by other programs, writers that are killed or meet, compaction, retention, trends."""
+
+import concurrent.futures
+import datetime
+import gzip
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import opstrobe
+
+duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+pytest.importorskip("fsspec")
+
+import pyarrow.dataset  # noqa: E402
+import pyarrow.parquet  # noqa: E402
+
+import opstrobe.archive  # noqa: E402
+from opstrobe.archiving import compact, trend  # noqa: E402
+from opstrobe.archiving.database import ArchiveDatabase  # noqa: E402
+from opstrobe.archiving.location import Location  # noqa: E402
+
+DAY = 86_400_000_000
+START = 1_790_000_000_000_000  # microseconds: 2026-09-21
+
+
+def made(folder, rank=0, day=0, steps=4, step_us=1000, slow=None, name=None):
+    """A trace of some steps, each with operators, a call, its kernel and a collective; `slow`: microseconds of one more operator."""
+    rows, base = [], START + day * DAY
+    for step in range(steps):
+        at = base + step * step_us
+        rows += [
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": at, "dur": step_us},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": at + 10, "dur": 100 + rank},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at + 20, "dur": 5,
+             "args": {"correlation": step + 1}},
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 40, "dur": 300,
+             "args": {"correlation": step + 1, "device": 0, "stream": 7}},
+            {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 8, "ts": at + 400, "dur": 50,
+             "args": {"device": 0, "stream": 8}},
+        ]  # fmt: skip
+        if slow:
+            rows.append(
+                {"ph": "X", "cat": "cpu_op", "name": "aten::sort", "pid": 1, "tid": 1, "ts": at + 500, "dur": slow}
+            )
+    path = folder / (name or f"rank{rank}.day{day}.json.gz")
+    about = {"distributedInfo": {"rank": rank, "world_size": 8}, "traceEvents": rows}
+    path.write_bytes(gzip.compress(json.dumps(about).encode()))
+    return path
+
+
+def command(*words):
+    done = subprocess.run(["opstrobe", "archive", *map(str, words)], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(place, query):
+    return opstrobe.archive.sql(place, query).fetchall()
+
+
+EVENTS = "select rank, count(*), sum(dur_ns) from events group by 1 order by 1"
+
+
+@pytest.fixture
+def archive(tmp_path):
+    place = tmp_path / "archive"
+    paths = [made(tmp_path, rank) for rank in range(3)]
+    opstrobe.archive.add(place, paths, job="llama-70b", run="r1", commit="abc")
+    return place
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_those_of_the_traces(archive, tmp_path):
+    paths = sorted(tmp_path.glob("*.json.gz"))
+    assert rows(archive, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
+    for table in ("events", "kernels", "steps", "collectives", "findings", "flows", "ranks", "metadata"):
+        columns = ", ".join(f'"{name}"' for name in opstrobe.read(paths[0]).to_arrow(table).schema.names)
+        query = f"select rank, {columns} from {table} order by all"
+        assert rows(archive, query) == opstrobe.sql(query, paths).fetchall(), table
+    assert rows(archive, "select count(*), any_value(job) from lines") == [(0, None)]
+    assert rows(archive, 'select distinct job, date, run, "commit" from kernels') == [
+        ("llama-70b", datetime.date(2026, 9, 21), "r1", "abc")
+    ]
+
+
+def test_other_programs_read_the_files(archive):
+    files = f"{archive}/job=*/date=*/*/events.parquet"
+    query = f"select rank, job, date::varchar, count(*) from read_parquet('{files}', hive_partitioning = true) group by all order by 1"
+    assert duckdb.sql(query).fetchall() == [(rank, "llama-70b", "2026-09-21", 20) for rank in range(3)]
+    tables = [
+        pyarrow.parquet.read_table(path, partitioning=None) for path in archive.glob("job=*/date=*/*/kernels.parquet")
+    ]
+    assert sum(pyarrow.compute.sum(table["dur_ns"]).as_py() for table in tables) == 3 * 4 * 350_000
+    polars = pytest.importorskip("polars")
+    assert polars.scan_parquet(files, hive_partitioning=True).select(polars.len()).collect().item() == 60
+
+
+def test_rows_are_in_order_and_have_statistics(tmp_path):
+    place = tmp_path / "archive"
+    opstrobe.archive.add(place, made(tmp_path, steps=9000))
+    (path,) = place.glob("job=*/date=*/*/events.parquet")
+    file = pyarrow.parquet.ParquetFile(path)
+    assert file.num_row_groups > 1
+    table = file.read(["pid", "tid", "start_ns"])
+    assert table.equals(table.sort_by([("pid", "ascending"), ("tid", "ascending"), ("start_ns", "ascending")]))
+    step = file.schema_arrow.names.index("step")
+    ranges = [file.metadata.row_group(i).column(step).statistics for i in range(file.num_row_groups)]
+    assert sum(each.min <= 100 <= each.max for each in ranges) < len(ranges)
+    assert {file.metadata.row_group(0).column(i).compression for i in range(file.metadata.num_columns)} == {"ZSTD"}
+
+
+def test_size(tmp_path):
+    place, path, draw = tmp_path / "archive", tmp_path / "t.json", random.Random(5)
+    names = [f"aten::{letter}" for letter in "abcdefghijklmnop"]
+    events, at = [], START
+    for i in range(40_000):
+        at += draw.gauss(40, 5)
+        about = {
+            "External id": i + 1,
+            "Record function id": 0,
+            "Ev Idx": i,
+            "Fwd thread id": 0,
+            "Sequence number": i // 3,
+            "Input Dims": [[draw.choice([8, 16, 32]), draw.choice([64, 128])], [128, 64]],
+            "Input type": ["float", "c10::BFloat16"],
+        }
+        events.append({"ph": "X", "cat": "cpu_op", "name": draw.choice(names), "pid": 1, "tid": 1, "ts": round(at, 1),
+                       "dur": round(draw.gauss(20, 3), 1), "args": about})  # fmt: skip
+    text = json.dumps({"traceEvents": events}, indent=1).encode()
+    path.write_bytes(text)
+    opstrobe.archive.add(place, path)
+    size = sum(file.stat().st_size for file in place.glob("**/*.parquet"))
+    assert size < len(gzip.compress(text)) / 2 and size < len(text) / 20
+
+
+def test_url(tmp_path):
+    place = f"memory://profiles-{tmp_path.name}"
+    paths = [made(tmp_path, rank) for rank in range(2)]
+    assert len(opstrobe.archive.add(place, paths)) == 2
+    assert opstrobe.archive.add(place, paths) == []
+    assert rows(place, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
+    location = Location(place)
+    part = location.parts()[0]
+    location.files.rm_file(location.path(part.path, "traces.parquet"))  # as a writer that was killed leaves it
+    assert rows(place, "select count(*) from traces") == [(1,)]
+    opstrobe.archive.add(place, paths)
+    assert compact.compact(location) == (2, 1)
+    assert rows(place, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
+    assert compact.remove(location, older_than=datetime.timedelta(days=-1)) == 1
+    assert rows(place, "select count(*) from events") == [(0,)]
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_added_once(archive, tmp_path):
+    assert opstrobe.archive.add(archive, tmp_path, job="llama-70b") == []
+    assert len(opstrobe.archive.add(archive, tmp_path, job="other")) == 3
+    assert rows(archive, "select job, count(*) from traces group by 1 order by 1") == [("llama-70b", 3), ("other", 3)]
+
+
+def test_killed_writers(tmp_path):
+    """ARCHIVE_KILLS: how often; `make soak` kills 1,000 times."""
+    paths = [made(tmp_path, rank, steps=200) for rank in range(6)]
+    opstrobe.archive.add(tmp_path / "reference", paths, job="test")
+    program = pathlib.Path(__file__).with_name("archive_writer.py")
+    kills = os.environ.get("ARCHIVE_KILLS", "30")
+    done = subprocess.run(
+        [sys.executable, program, tmp_path / "archive0", tmp_path / "reference", kills, *paths],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    place = done.stdout.strip()
+    assert rows(place, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
+    for folder in os.scandir(os.path.join(place, "_staging")):
+        os.utime(folder.path, (0, 0))
+    compact.compact(Location(place))
+    assert os.listdir(os.path.join(place, "_staging")) == []
+
+
+def test_writers_at_once(tmp_path):
+    place = tmp_path / "archive"
+    paths = [made(tmp_path, rank) for rank in range(6)]
+    begin = threading.Barrier(2)
+
+    def write(order):
+        begin.wait()
+        return opstrobe.archive.add(place, order, job="test")
+
+    with concurrent.futures.ThreadPoolExecutor(2) as writers:
+        added = [*writers.map(write, [paths, paths[::-1]])]
+    assert sorted(added[0] + added[1]) == sorted({*added[0], *added[1]}) and len(added[0] + added[1]) == 6
+    assert rows(place, EVENTS) == opstrobe.sql(EVENTS, paths).fetchall()
+
+
+def test_bad_files_do_not_stop_the_others(tmp_path):
+    (tmp_path / "bad.json").write_text("{]")
+    made(tmp_path)
+    status, printed, errors = command(
+        "add", tmp_path / "archive", tmp_path / "bad.json", tmp_path / "rank0.day0.json.gz"
+    )
+    assert (status, printed) == (1, "1 trace added, 1 failed\n") and "bad.json" in errors
+    assert os.listdir(tmp_path / "archive" / "_staging") == []
+
+
+def test_misuse_is_explained(archive, tmp_path):
+    status, _, errors = command("list", tmp_path / "none")
+    assert status == 1 and "is not an archive" in errors
+    status, _, errors = command("add", tmp_path, archive)
+    assert status == 1 and "a directory with other files" in errors
+    status, _, errors = command("add", archive, tmp_path, "--job", "a/b")
+    assert status == 1 and "invalid job 'a/b'" in errors
+    status, _, errors = command("remove", archive, "--older-than", "soon")
+    assert status == 1 and "invalid age 'soon'" in errors
+    status, _, errors = command("trend", archive, "--metric", "speed")
+    assert status == 1 and "choose from step_ms" in errors
+    status, _, errors = command("sql", archive, "select nothing from steps")
+    assert status == 1 and "nothing" in errors
+    (archive / "_opstrobe.json").write_text('{"format": 99}')
+    status, _, errors = command("list", archive)
+    assert status == 1 and "format 99" in errors
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_list_and_sql(archive):
+    status, printed, _ = command("list", archive, "--format", "json")
+    listed = json.loads(printed)
+    assert status == 0 and [(row["rank"], row["run"], row["commit"]) for row in listed] == [
+        (i, "r1", "abc") for i in range(3)
+    ]
+    for words in (["opstrobe", "archive", "sql", archive, EVENTS], ["opstrobe", "sql", EVENTS, archive]):
+        done = subprocess.run([*map(str, words), "--format", "csv"], capture_output=True, text=True)
+        assert done.stdout.splitlines()[1] == "0,20,5820000", done.stderr
+
+
+def test_the_recording_says_run_and_commit(tmp_path):
+    path = tmp_path / "t.json"
+    about = {
+        "job": "torchrun 7",
+        "recording": {"git_revision": "cafe"},
+        "traceEvents": [{"ph": "X", "name": "a", "ts": START, "dur": 1, "pid": 1, "tid": 1}],
+    }
+    path.write_text(json.dumps(about))
+    opstrobe.archive.add(tmp_path / "archive", path)
+    assert rows(tmp_path / "archive", 'select run, "commit" from traces') == [("torchrun 7", "cafe")]
+
+
+def test_run_adds_its_trace(tmp_path):
+    (tmp_path / "train.py").write_text("import torch\ntorch.ones(3) + 1\n")
+    words = ["opstrobe", "run", "--archive", "profiles", "--job", "tiny", "train.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert "added to 'profiles' as a trace of job 'tiny'" in done.stderr, done.stderr
+    assert rows(tmp_path / "profiles", "select job, count(*) > 0 from events where name = 'aten::add' group by 1") == [
+        ("tiny", True)
+    ]
+    (tmp_path / "profiles" / "_opstrobe.json").write_text("{}")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert (
+        done.returncode == 0
+        and "not added to 'profiles'" in done.stderr
+        and "opstrobe archive add profiles" in done.stderr
+    )
+
+
+# --- compaction and retention -----------------------------------------------------------------------------------------
+
+
+def test_compaction_keeps_all_rows(archive, tmp_path):
+    made_later = [made(tmp_path, rank, day=1) for rank in range(2)]
+    opstrobe.archive.add(archive, made_later, job="llama-70b")
+    before = {
+        table: rows(archive, f"select * from {table} order by all")
+        for table in ("events", "traces", "steps", "findings")
+    }
+    status, printed, _ = command("compact", archive)
+    assert (status, printed) == (0, "5 parts before, 2 after\n")
+    assert {table: rows(archive, f"select * from {table} order by all") for table in before} == before
+    assert len([*archive.glob("job=*/date=*/*/events.parquet")]) == 2
+    assert compact.compact(Location(archive)) == (2, 2)
+    assert opstrobe.archive.add(archive, made_later, job="llama-70b") == []
+
+
+def test_killed_compaction_shows_no_row_twice(archive, monkeypatch):
+    before = rows(archive, EVENTS)
+    location = Location(archive)
+    monkeypatch.setattr(Location, "remove", lambda self, part: None)  # it is killed before it removes what it joined
+    compact.compact(location)
+    assert len([*archive.glob("job=*/date=*/*/events.parquet")]) == 4
+    assert rows(archive, EVENTS) == before
+    monkeypatch.undo()
+    location.clean()
+    assert len([*archive.glob("job=*/date=*/*/events.parquet")]) == 1 and rows(archive, EVENTS) == before
+
+
+def test_a_query_survives_compaction(archive):
+    database = ArchiveDatabase(Location(archive))
+    compact.compact(Location(archive))
+    assert [row["rank"] for row in database.rows(EVENTS)] == [0, 1, 2]
+    database.close()
+
+
+def test_retention(archive, tmp_path):
+    today = datetime.datetime.now(datetime.timezone.utc).timestamp()
+    new = made(tmp_path, 5, day=(today * 1e6 - START) / DAY)
+    opstrobe.archive.add(archive, new, job="llama-70b")
+    status, printed, _ = command("remove", archive, "--older-than", "2d", "--job", "other")
+    assert (status, printed) == (0, "0 parts removed\n")
+    status, printed, _ = command("remove", archive, "--older-than", "2d")
+    assert (status, printed) == (0, "3 parts removed\n")
+    assert rows(archive, "select rank from traces") == [(5,)]
+
+
+# --- trends -----------------------------------------------------------------------------------------------------------
+
+
+def test_trend_finds_the_commit_and_the_operator(tmp_path):
+    place = tmp_path / "archive"
+    draw = random.Random(3)
+    for day in range(12):
+        slow = 60 if day >= 7 else None
+        path = made(tmp_path, day=day, step_us=1000 + draw.randrange(-8, 9) + (slow or 0), slow=slow)
+        opstrobe.archive.add(place, path, commit=f"commit{day:02}")
+    status, printed, errors = command("trend", place, "--format", "json")
+    assert status == 0, errors
+    found = json.loads(printed)
+    assert [point["key"] for point in found["points"]] == [f"commit{day:02}" for day in range(12)]
+    (change,) = found["changes"]
+    assert change["key"] == "commit07" and change["after"] - change["before"] == pytest.approx(0.06, abs=0.012)
+    first = change["causes"][0]
+    assert (first["kind"], first["name"], first["before_ms"], first["after_ms"]) == ("operator", "aten::sort", 0, 0.06)
+    status, printed, _ = command("trend", place, "--by", "date", "--metric", "operators")
+    assert "2026-09-28" in printed and "1 -> 2 (+100.0 %)" in printed
+    status, printed, _ = command("trend", place, "--metric", "kernel_ms")
+    assert status == 0 and "no change that exceeds the noise" in printed
+
+
+def test_noise_is_no_change():
+    draw = random.Random(1)
+    alarms = sum(bool(trend.jumps([draw.gauss(100, 2) for _ in range(30)])) for _ in range(200))
+    assert alarms <= 4
+
+
+def test_changes_of_three_times_the_noise_are_found():
+    draw = random.Random(2)
+    found = 0
+    for _ in range(100):
+        at = draw.randrange(6, 24)
+        jumps = trend.jumps([draw.gauss(106 if i >= at else 100, 2) for i in range(30)])
+        found += len(jumps) == 1 and abs(jumps[0].at - at) <= 2
+    assert found >= 90
+    two = trend.jumps([draw.gauss(100 + 20 * (10 <= i < 20), 1) for i in range(30)])
+    assert [jump.at for jump in two] == [10, 20]
