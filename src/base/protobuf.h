@@ -88,7 +88,7 @@ struct ops_pb_field {
 	uint32_t number;
 	uint32_t type;           /* OPS_PB_* */
 	uint64_t value;          /* of numbers; a double's bits */
-	struct ops_string bytes; /* of OPS_PB_BYTES; borrowed */
+	struct ops_string bytes; /* of OPS_PB_BYTES; borrowed. Empty for numbers */
 };
 
 /* False at the end, and when the varint does not end within ten bytes or the message. */
@@ -125,7 +125,7 @@ static inline bool ops_pb_next(struct ops_pb_message *message, struct ops_pb_fie
 	if (message->at == message->end)
 		return false;
 	whole = ops_pb_take_varint(&message->at, message->end, &key) && key >> 3 && key >> 3 <= UINT32_MAX;
-	*ret_field = (struct ops_pb_field){.number = (uint32_t)(key >> 3), .type = key & 7};
+	*ret_field = (struct ops_pb_field){.number = (uint32_t)(key >> 3), .type = key & 7, .bytes = {"", 0}};
 	if (whole && ret_field->type == OPS_PB_VARINT) {
 		whole = ops_pb_take_varint(&message->at, message->end, &ret_field->value);
 	} else if (whole && ret_field->type == OPS_PB_BYTES) {

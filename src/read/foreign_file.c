@@ -33,8 +33,6 @@ static const struct kind {
 	bool (*is_kind)(const char *head, size_t size); /* NULL: the mark is enough */
 } kinds[] = {
 #define MARK(text) text, sizeof(text) - 1
-	{MARK("SQLite format 3\0"), AT_START,
-	 {"an SQLite database, such as an export of Nsight Systems; open it with nsys-ui or sqlite3", OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("PK\x03\x04"), AT_START, {"a zip archive; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x02"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},
 	{MARK("\x80\x03"), AT_START, {PICKLE, OPS_FOREIGN_ALWAYS}, NULL},

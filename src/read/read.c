@@ -47,6 +47,11 @@ static bool is_perfetto(const char *head, size_t size)
 	return true;
 }
 
+static bool is_sqlite(const char *head, size_t size)
+{
+	return size > 15 && memcmp(head, "SQLite format 3", 15) == 0;
+}
+
 static bool is_anything(const char *head, size_t size)
 {
 	(void)head;
@@ -61,6 +66,7 @@ static const struct file_format {
 } formats[] = {
 	{is_memory_snapshot, ops_read_memory_snapshot},
 	{is_perfetto, ops_read_pftrace},
+	{is_sqlite, ops_read_nsight_systems},
 	{is_anything, ops_read_kineto},
 };
 
@@ -136,10 +142,11 @@ static enum ops_code read_with_format(struct ops_reading *reading, struct ops_tr
 	return format_of(window->at, (size_t)(window->end - window->at))->read(reading, ret_trace);
 }
 
-static enum ops_code read_source(struct ops_source *take_source, const struct ops_read_options *options,
+/* `path` is NULL for what is in memory. */
+static enum ops_code read_source(struct ops_source *take_source, const char *path, const struct ops_read_options *options,
                                  struct ops_trace **ret_trace, struct ops_error *error)
 {
-	struct ops_reading reading = {.source = take_source, .options = options, .error = error, .builder = ops_builder_new()};
+	struct ops_reading reading = {.source = take_source, .path = path, .options = options, .error = error, .builder = ops_builder_new()};
 	enum ops_code code = reading.builder ? ops_window_open(&reading.window, &reading.source, error) : ops_fault_memory(error);
 
 	if (!code)
@@ -162,7 +169,7 @@ enum ops_code ops_trace_read(const char *path, const struct ops_read_options *op
 	if (!code)
 		code = ops_source_open_file(path, &source, error);
 	if (!code)
-		code = read_source(source, &given, ret_trace, error);
+		code = read_source(source, path, &given, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace '%s'", path) : OPS_OK;
 }
 
@@ -176,6 +183,6 @@ enum ops_code ops_trace_read_memory(const char *bytes, size_t size, const struct
 	if (!code)
 		code = ops_source_open_memory(bytes, size, &source, error);
 	if (!code)
-		code = read_source(source, &given, ret_trace, error);
+		code = read_source(source, NULL, &given, ret_trace, error);
 	return code ? ops_fault_context(error, code, "cannot read trace") : OPS_OK;
 }

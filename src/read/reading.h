@@ -18,6 +18,7 @@
 struct ops_reading {
 	struct ops_source *source; /* of what is in the window */
 	struct ops_window window;  /* decompressed */
+	const char *path;          /* for what reads a file by itself; NULL: there is none */
 	struct ops_builder *builder; /* NULL once it has become a trace */
 	const struct ops_read_options *options;
 	struct ops_error *error;
@@ -39,6 +40,7 @@ bool ops_is_format_but_json(const char *head, size_t size);
 /* Formats. The window has the first bytes of the file. */
 enum ops_code ops_read_kineto(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_trace **ret_trace);
+enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_pftrace(struct ops_reading *reading, struct ops_trace **ret_trace);
 
 #endif

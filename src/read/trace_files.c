@@ -31,7 +31,7 @@ enum search {
 	ANY_JSON,
 };
 
-/* How much of the name stands before ".pt.trace.json", ".json", ".pftrace" or ".pickle", which may have ".gz" or ".zst" behind;
+/* How much of the name stands before ".pt.trace.json", ".json", ".pftrace", ".pickle" or ".sqlite", which may have ".gz" or ".zst" behind;
  * 0 for no trace. */
 static size_t stem_size(const char *name, enum search search)
 {
@@ -47,7 +47,9 @@ static size_t stem_size(const char *name, enum search search)
 		return size - 5;
 	if (search == TRACES && trace_files_ends_with(name, size, ".pftrace"))
 		return size - 8;
-	return search == TRACES && trace_files_ends_with(name, size, ".pickle") ? size - 7 : 0;
+	if (search == TRACES && (trace_files_ends_with(name, size, ".pickle") || trace_files_ends_with(name, size, ".sqlite")))
+		return size - 7;
+	return 0;
 }
 
 static char *trace_files_copy(const char *text, size_t size)

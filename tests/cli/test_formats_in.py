@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other formats that are read as traces: memory snapshots of torch and traces of Perfetto. The expected figures are
+"""Files of other formats that are read as traces: memory snapshots of torch, traces of Perfetto, exports of Nsight Systems. The expected figures are
 computed here from what the files are made of."""
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import sqlite3
 import struct
 from pathlib import Path
 
@@ -316,3 +317,129 @@ def test_a_folder_of_formats(opstrobe, tmp_path, snapshot):
     (tmp_path / "run.pftrace").write_bytes(HEAD + BODY)
     shown = opstrobe("info", ".", cwd=tmp_path)
     assert "contains 2 traces" in shown.stderr
+
+
+# --- Nsight Systems ---------------------------------------------------------------------------------------------------
+
+EPOCH_NS = 1_700_000_000_000_000_000
+MAIN, WORKER = (42 << 24) | 43, (77 << 24) | 78
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+def make_nsight(
+    path, *, kernel_columns="demangledName INTEGER, shortName INTEGER, gridX, gridY, gridZ, blockX, blockY, blockZ"
+):
+    """Two processes whose calls have the same numbers, with the tables and columns that the tests need."""
+    names = ["", "cudaLaunchKernel_v7000", "gemm(float*)", "cuMemcpyAsync", "main", "read"]
+    work = "start INTEGER, end INTEGER, deviceId, contextId, streamId, correlationId, globalPid"
+    with sqlite3.connect(path) as base:
+        base.executescript(
+            f"""
+            CREATE TABLE StringIds (id INTEGER, value TEXT);
+            CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);
+            CREATE TABLE TARGET_INFO_GPU (name TEXT, id, cuDevice, totalMemory, smCount, computeMajor, computeMinor);
+            CREATE TABLE PROCESSES (globalPid, pid, name TEXT);
+            CREATE TABLE ThreadNames (nameId, priority, globalTid);
+            CREATE TABLE NVTX_EVENTS (start, end, eventType, text TEXT, globalTid, textId);
+            CREATE TABLE OSRT_API (start, end, globalTid, nameId);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId, returnValue);
+            CREATE TABLE {KERNEL} ({work}, {kernel_columns});
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY ({work}, bytes, copyKind);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET ({work}, bytes, value);
+            """
+        )
+        base.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
+        base.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?, '')", (EPOCH_NS,))
+        base.execute("INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H100', 5, 0, 80000000000, 132, 9, 0)")
+        base.executemany(
+            "INSERT INTO PROCESSES VALUES (?, ?, ?)", [(42 << 24, 42, "/usr/bin/python3"), (77 << 24, 77, "worker")]
+        )
+        base.execute("INSERT INTO ThreadNames VALUES (4, 0, ?)", (MAIN,))
+        ranges = [
+            (1000, 9000, 59, "step 1", MAIN, None),
+            (1500, 4000, 59, "aten::mm, seq = 3, op_id = 7, sizes = [[2, 3], [3, 4]]", MAIN, None),
+            (2000, 8000, 60, "request", MAIN, None),
+            (2500, None, 34, "mark", MAIN, None),
+            (6000, 7000, 59, None, MAIN, 4),
+        ]
+        base.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?)", ranges)
+        base.execute("INSERT INTO OSRT_API VALUES (7100, 7200, ?, 5)", (MAIN,))
+        calls = [(2000, 2500, MAIN, 9, 1, 0), (5000, 5400, WORKER, 9, 3, 0)]
+        base.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?, ?)", calls)
+        columns = kernel_columns.count(",") + 1
+        base.execute(
+            f"INSERT INTO {KERNEL} VALUES (3000, 3900, 0, 1, 7, 9, {42 << 24}{', ?' * columns})",
+            (2, 2, 8, 4, 1, 128, 1, 1)[:columns],
+        )
+        base.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (5600, 5700, 0, 1, 9, 9, {77 << 24}, 4096, 1)")
+        base.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5800, 5810, 0, 1, 9, 10, {77 << 24}, 64, 0)")
+    base.close()
+
+
+def test_export_of_nsight_systems(opstrobe, tmp_path):
+    make_nsight(tmp_path / "run.sqlite")
+    process = opstrobe("convert", "run.sqlite", "out.json", cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    trace = json.loads((tmp_path / "out.json").read_text())
+    rows = {entry["name"]: entry for entry in trace["traceEvents"] if entry["ph"] in "Xbi"}
+    start = {
+        name: round(float(entry["ts"]) * 1000) + trace["baseTimeNanoseconds"] - EPOCH_NS for name, entry in rows.items()
+    }
+    what = {
+        name: (entry.get("cat"), entry["pid"], entry["tid"], start[name], entry.get("dur"))
+        for name, entry in rows.items()
+    }
+    assert what["step 1"] == ("user_annotation", 42, 43, 1000, 8) and what["main"] == (
+        "user_annotation",
+        42,
+        43,
+        6000,
+        1,
+    )
+    assert what["aten::mm"] == ("cpu_op", 42, 43, 1500, 2.5)
+    assert (
+        rows["aten::mm"]["args"]["Input Dims"] == [[2, 3], [3, 4]] and rows["aten::mm"]["args"]["Sequence number"] == 3
+    )
+    assert what["cudaLaunchKernel_v7000"] == ("cuda_runtime", 42, 43, 2000, 0.5)
+    assert what["cuMemcpyAsync"] == ("cuda_driver", 77, 78, 5000, 0.4)
+    assert what["gemm(float*)"] == ("kernel", 0, 7, 3000, 0.9)
+    assert rows["gemm(float*)"]["args"]["grid"] == [8, 4, 1] and rows["gemm(float*)"]["args"]["block"] == [128, 1, 1]
+    assert what["Memcpy HtoD"] == ("gpu_memcpy", 0, 9, 5600, 0.1) and rows["Memcpy HtoD"]["args"]["bytes"] == 4096
+    assert what["Memset"] == ("gpu_memset", 0, 9, 5800, 0.01) and what["read"] == ("os_runtime", 42, 43, 7100, 0.1)
+    assert rows["request"]["ph"] == "b" and rows["mark"]["ph"] == "i"
+    number = {
+        name: rows[name]["args"]["correlation"]
+        for name in ("cudaLaunchKernel_v7000", "gemm(float*)", "cuMemcpyAsync", "Memcpy HtoD")
+    }
+    assert (
+        number["cudaLaunchKernel_v7000"] == number["gemm(float*)"] != number["cuMemcpyAsync"] == number["Memcpy HtoD"]
+    )
+    assert trace["deviceProperties"][0] == {
+        "id": 0, "name": "NVIDIA H100", "totalGlobalMem": 80000000000, "computeMajor": 9, "computeMinor": 0, "numSms": 132,
+    }  # fmt: skip
+    kernels = json.loads(opstrobe("kernels", "--by-operator", "--format", "json", "run.sqlite", cwd=tmp_path).stdout)[
+        "table"
+    ]
+    listed = [dict(zip(kernels["columns"], row, strict=True)) for row in kernels["rows"]]
+    assert ("gemm(float*)", "aten::mm") in {(row["name"], row["operator"]) for row in listed}
+
+
+def test_columns_that_a_version_does_not_have(opstrobe, tmp_path):
+    make_nsight(tmp_path / "old.sqlite", kernel_columns="shortName INTEGER")
+    process = opstrobe("kernels", "old.sqlite", cwd=tmp_path)
+    assert process.returncode == 0 and "gemm(float*)" in process.stdout, process.stderr
+
+
+def test_other_databases(opstrobe, tmp_path):
+    with sqlite3.connect(tmp_path / "other.sqlite") as base:
+        base.execute("CREATE TABLE StringIds (name)")
+    base.close()
+    process = opstrobe("info", "other.sqlite", cwd=tmp_path)
+    assert process.returncode == 1 and "no export of Nsight Systems" in process.stderr
+    make_nsight(tmp_path / "cut.sqlite")
+    data = (tmp_path / "cut.sqlite").read_bytes()
+    (tmp_path / "cut.sqlite").write_bytes(data[: len(data) // 2])
+    process = opstrobe("info", "cut.sqlite", cwd=tmp_path)
+    assert process.returncode == 1 and "SQLite:" in process.stderr
+    process = opstrobe("info", "-", cwd=tmp_path, input=data, text=False)
+    assert process.returncode == 1 and b"SQLite" in process.stderr
