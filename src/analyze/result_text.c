@@ -78,7 +78,9 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 		return cell->integer ? (struct ops_string){"yes", 3} : (struct ops_string){"no", 2};
 	if (scaled && scale(cell, type, room))
 		return (struct ops_string){room, strlen(room)};
-	if (result_is_number(type)) {
+	if (dressed && type == RESULT_PERCENT && fabs(cell->number) < 1e15) {
+		end = room + snprintf(room, NUMBER_ROOM, "%.1f", cell->number);
+	} else if (result_is_number(type)) {
 		end = whole ? ops_json_double_to(room, cell->number) : result_short_number(room, cell->number);
 	} else if (type == RESULT_TIME) {
 		end = ops_json_us_to(room, cell->integer);

@@ -83,7 +83,7 @@ static void test_units(void **state)
 	result_time(&result.table, 1234567891);
 	result_time(&result.table, -999000);
 	result_integer(&result.table, -1000);
-	result_number(&result.table, 12.5);
+	result_number(&result.table, 12.04);
 	result_integer(&result.table, INT64_MIN);
 	result_integer(&result.table, 0);
 	result_time(&result.table, 100000);
@@ -92,15 +92,15 @@ static void test_units(void **state)
 	result_number(&result.table, __builtin_nan(""));
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "                     calls      pid         dur_us  sum (µs)  held (bytes)    pctg\n"
-	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.5 %\n"
+	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.0 %\n"
 	               "-9,223,372,036,854,775,808        0            100                     999        \n");
 	assert_written(&result, OPS_FORMAT_CSV,
 	               "calls,pid,dur_us,sum,held,pctg\n"
-	               "1234567,1234567,1234567.891,-999,-1000,12.5\n"
+	               "1234567,1234567,1234567.891,-999,-1000,12.04\n"
 	               "-9223372036854775808,0,100,,999,\n");
 	assert_written(&result, OPS_FORMAT_JSON,
 	               "{\"table\":{\"columns\":[\"calls\",\"pid\",\"dur_us\",\"sum\",\"held\",\"pctg\"],"
-	               "\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.5],[-9223372036854775808,0,100,null,999,null]]}}\n");
+	               "\"rows\":[[1234567,1234567,1234567.891,-999,-1000,12.04],[-9223372036854775808,0,100,null,999,null]]}}\n");
 	result_release(&result);
 }
 

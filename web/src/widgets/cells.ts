@@ -19,7 +19,7 @@ const NOTHING = "–";
 /** Columns of one kind have one unit as long as the next smaller one is not less than this part of the one before. */
 const ABOUT_AS_LARGE = 1 / 30;
 
-export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[]): Map<string, CellScale> {
+export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], isTree = false): Map<string, CellScale> {
 	const scales = new Map<string, CellScale>();
 	const figures = columns
 		.filter((column) => column.kind !== "text" && column.kind !== "flag")
@@ -32,7 +32,7 @@ export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[
 		before.set(kind, { largest, unit });
 		scales.set(column.id, figureScale(column, rows, scaleOf(kind, unit), largest));
 	}
-	for (const column of columns) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows));
+	for (const column of columns) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && column.wide ? TREE_ROOM : 0));
 	return scales;
 }
 
@@ -45,10 +45,14 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 	return largest;
 }
 
-function textScale<R>(column: Column<R>, rows: readonly R[]): CellScale {
+/** What lines of a tree are indented by, in characters. */
+const TREE_ROOM = 10;
+
+function textScale<R>(column: Column<R>, rows: readonly R[], indent: number): CellScale {
 	let longest = titleRoom(column.title);
 	for (const row of rows.slice(0, 300)) longest = Math.max(longest, (column.shown ? column.shown(row) : cellText(column.value(row))).length + 2);
-	const least = Math.min(longest, column.wide ? 22 : 16);
+	longest += indent;
+	const least = Math.min(longest, column.wide ? 22 + indent : 16);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
 	return { unit: "", largest: 0, text: cellText, width, least };
 }

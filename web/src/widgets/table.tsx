@@ -71,7 +71,7 @@ export function Table<R>(props: TableProps<R>) {
 		const isOpen = (key: string, depth: number) => depth < (props.openDepth ?? 2) !== flipped.has(key);
 		return treeLines(kept, children, columns, by, isOpen, query === "" ? undefined : filter);
 	}, [kept, columns, order, groupBy, flipped, children, filter, query]);
-	const scales = useMemo(() => columnScales(columns, children ? allRows(rows, children) : rows), [columns, rows, children]);
+	const scales = useMemo(() => columnScales(columns, children ? allRows(rows, children) : rows, children !== undefined), [columns, rows, children]);
 
 	const flip = (line: Line<R>) => {
 		const next = new Set(flipped);

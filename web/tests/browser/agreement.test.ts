@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of the pages are those that the commands print as JSON, over many small traces: one server, one page.
+// The figures of the pages are those that the commands print as JSON, over every trace of the repository and those next to it: one
+// server, two pages.
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,52 +9,71 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KernelsReply, OperatorsReply, OverviewReply, TableReply } from "../../src/data/replies";
 import { launch, root, Tab } from "./browser";
 import { expectShows, expectShowsWithUnit, readGrid } from "./grid";
-import { printed, recorded, Server, type Served, shared } from "./server";
+import { printedMeanwhile, recorded, Server, type Served, shared } from "./server";
 
 type Views = OverviewReply & OperatorsReply & KernelsReply;
 
-const OWN = ["analyze/host.json", "analyze/training.json", "analyze/other_devices.json", "read/kineto.json", "read/forward_unseen.json"];
-/** Of the shared traces of so many bytes at most, one in three. */
-const SMALL = 60_000;
-const EVERY = 3;
+/** Larger traces take minutes with all views of them; `opstrobe` is compared with itself over those in tests/cli. */
+const LARGEST = 1_000_000;
+const TABS = 2;
 
-function smallTraces(folder: string): string[] {
-	const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".json.gz") && !name.endsWith("et.json.gz"));
-	const small = files.map((name) => join(folder, name)).filter((path) => statSync(path).size < SMALL);
-	return small.sort();
+function tracesIn(folder: string, suffix = /\.json(\.gz)?$/): string[] {
+	const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => suffix.test(name) && !name.endsWith("et.json.gz"));
+	return files.map((name) => join(folder, name)).filter((path) => statSync(path).size < LARGEST).sort();
 }
 
-const all = shared ? smallTraces(shared) : [];
-const PATHS = [recorded, ...OWN.map((name) => join(root, "tests/fuzz", name)), ...all.filter((_, i) => i % EVERY === 0)];
-
 const folder = mkdtempSync(join(tmpdir(), "opstrobe-agreement-"));
-const EMPTY_STEP = join(folder, "empty_step.json");
-PATHS.push(EMPTY_STEP);
+const row = (cat: string, name: string, ts: number, dur: number) => ({ ph: "X", cat, name, pid: 1, tid: 1, ts, dur, args: {} });
+const MADE = {
+	"empty_step.json": [row("user_annotation", "ProfilerStep#1", 5, 0)],
+	// Ranges of Lightning's profiler are its modules.
+	"lightning.json": [0, 1].flatMap((step) => [
+		row("user_annotation", `ProfilerStep#${step}`, 1000 * step, 900),
+		row("cpu_op", "[pl][profile][Strategy]SingleDeviceStrategy.training_step", 1000 * step + 5, 500),
+		row("cpu_op", "[pl][module]torch.nn.modules.container.Sequential: layers", 1000 * step + 10, 400),
+		row("cpu_op", "[pl][module]torch.nn.modules.linear.Linear: layers.0", 1000 * step + 20, 250),
+		row("cpu_op", "aten::addmm", 1000 * step + 30, 200),
+	]),
+};
+for (const [name, traceEvents] of Object.entries(MADE)) writeFileSync(join(folder, name), JSON.stringify({ traceEvents }));
+const others = shared ? tracesIn(shared, /\.json\.gz$/) : [];
+const PATHS = [recorded, ...["analyze", "read"].flatMap((name) => tracesIn(join(root, "tests/fuzz", name))), ...tracesIn(folder), ...others];
 
 let browser: Browser;
 let server: Server;
-let tab: Tab;
+let tabs: Tab[];
+const waiting: ((tab: Tab) => void)[] = [];
 beforeAll(async () => {
-	writeFileSync(EMPTY_STEP, JSON.stringify({ traceEvents: [{ ph: "X", cat: "user_annotation", name: "ProfilerStep#1", pid: 1, tid: 1, ts: 5, dur: 0, args: {} }] }));
 	browser = await launch();
 	server = await Server.start(...PATHS);
-	tab = await Tab.open(browser, server.url);
+	tabs = await Promise.all(Array.from({ length: TABS }, () => Tab.open(browser, server.url)));
 });
 afterAll(async () => {
-	tab.expectQuiet();
+	for (const tab of tabs) tab.expectQuiet();
 	await server.stop();
 	await browser.close();
 	rmSync(folder, { recursive: true });
 });
 
+async function withTab(use: (tab: Tab) => Promise<void>): Promise<void> {
+	const tab = tabs.pop() ?? (await new Promise<Tab>((free) => waiting.push(free)));
+	try {
+		await use(tab);
+	} finally {
+		const next = waiting.shift();
+		if (next) next(tab);
+		else tabs.push(tab);
+	}
+}
+
 /** Without loading the page again. Neighbouring calls name different views, so that nothing of the one before is on the screen. */
-async function go(view: string, trace: Served): Promise<void> {
+async function go(tab: Tab, view: string, trace: Served): Promise<void> {
 	await tab.page.evaluate((hash) => location.assign(hash), `#/${view}/${trace.id}`);
 }
 
-async function checkOverview(trace: Served, views: Views, peaks: number[]): Promise<void> {
+async function checkOverview(tab: Tab, trace: Served, views: Views, peaks: number[]): Promise<void> {
 	const { steps } = views;
-	await go("overview", trace);
+	await go(tab, "overview", trace);
 	const card = (title: string) => tab.page.locator(".card").filter({ has: tab.page.getByRole("heading", { name: title, exact: true }) });
 	await tab.page.locator(".top-list, .empty, .panel").first().waitFor();
 	const title = steps.from === "none" ? "Whole recording" : steps.rows.length > 1 ? "Median step" : "Step";
@@ -90,8 +110,8 @@ async function checkOverview(trace: Served, views: Views, peaks: number[]): Prom
 	}
 }
 
-async function checkOperators(trace: Served, views: Views): Promise<void> {
-	await go("operators", trace);
+async function checkOperators(tab: Tab, trace: Served, views: Views): Promise<void> {
+	await go(tab, "operators", trace);
 	if (views.operators.rows.length === 0) return tab.page.locator(".empty").first().waitFor();
 	const { units, rows } = await readGrid(tab.page, "Operators", 20);
 	const by = new Map(views.operators.rows.map((row) => [row.name, row]));
@@ -102,11 +122,12 @@ async function checkOperators(trace: Served, views: Views): Promise<void> {
 		for (const figure of ["host_self", "host_total", "device_self", "device_total"] as const) {
 			if (row[figure] !== undefined) expectShows(row[figure], units[figure]!, wanted[figure], `${figure} of ${row.name}`);
 		}
+		if (row.host_mean !== undefined) expectShows(row.host_mean, units.host_mean!, wanted.host_total / wanted.calls, `mean of ${row.name}`);
 	}
 }
 
-async function checkKernels(trace: Served, views: Views): Promise<void> {
-	await go("kernels", trace);
+async function checkKernels(tab: Tab, trace: Served, views: Views): Promise<void> {
+	await go(tab, "kernels", trace);
 	if (!views.kernels) return tab.page.getByText("No GPU activity.").waitFor();
 	const { units, rows } = await readGrid(tab.page, "Kernels", 20);
 	for (const [i, row] of rows.entries()) {
@@ -115,8 +136,8 @@ async function checkKernels(trace: Served, views: Views): Promise<void> {
 	}
 }
 
-async function checkModules(trace: Served, { columns, rows: table }: TableReply["table"]): Promise<void> {
-	await go("modules", trace);
+async function checkModules(tab: Tab, trace: Served, { columns, rows: table }: TableReply["table"]): Promise<void> {
+	await go(tab, "modules", trace);
 	if (table.length === 0) return tab.page.getByText("No module calls.").waitFor();
 	const { units, rows } = await readGrid(tab.page, "Modules", 15);
 	const shallow = table.filter((row) => Number(row[columns.indexOf("depth")]) <= 3);
@@ -125,17 +146,49 @@ async function checkModules(trace: Served, { columns, rows: table }: TableReply[
 		for (const [id, column] of Object.entries(shown)) {
 			if (row[id]) expectShows(row[id], units[id] ?? "", Number(shallow[i]![columns.indexOf(column)]), `${id} of ${row.name}`);
 		}
+		if (row.per_call) expectShows(row.per_call, units.per_call!, Number(shallow[i]![columns.indexOf("host_us")]) / Number(shallow[i]![columns.indexOf("calls")]), `mean of ${row.name}`);
 	}
 }
 
-test.each(PATHS.map((path) => [path.replace(root, "."), path]))("%s", async (_, path) => {
-	const trace = server.trace(path);
-	const views = printed("views", path) as Views;
-	const { table: memory } = printed("memory", path) as TableReply;
-	await checkOverview(trace, views, memory.rows.filter((row) => row[1] === "all").map((row) => Number(row[4])));
-	await checkOperators(trace, views);
-	await checkKernels(trace, views);
-	await checkModules(trace, (printed("modules", path) as TableReply).table);
-});
+interface Advice {
+	findings: { title: string; predicted_gain_percent: number | null }[];
+}
 
-if (!shared) test.skip("the shared traces, which are not here");
+async function checkAdvice(tab: Tab, trace: Served, { findings }: Advice): Promise<void> {
+	await go(tab, "advice", trace);
+	await tab.page.locator(".advice, .empty, .panel").first().waitFor();
+	if (findings.length === 0) return tab.page.getByText(/No problems found|No findings/).waitFor();
+	const shown = tab.page.getByRole("navigation", { name: "Findings" }).locator("ol button");
+	await shown.first().waitFor();
+	for (const [i, text] of (await shown.allInnerTexts()).entries()) {
+		expect(text.endsWith(findings[i]!.title), `finding ${i}: ${text}`).toBe(true);
+		const gain = /−([\d.]+) %/.exec(text)?.[1];
+		if (gain !== undefined) expectShows(gain, "%", findings[i]!.predicted_gain_percent!, text);
+	}
+	expect(await shown.count()).toBe(findings.length);
+}
+
+async function checkMemory(tab: Tab, trace: Served, peaks: number[]): Promise<void> {
+	await go(tab, "memory", trace);
+	if (peaks.length === 0) return tab.page.locator(".empty").first().waitFor();
+	const peak = (await tab.page.locator("h2", { hasText: /^Peak: / }).innerText()).replace(/^Peak: ([^ ]*).*$/s, "$1");
+	if (peaks.length === 1) expectShowsWithUnit(peak, peaks[0]!, "the peak");
+}
+
+test.concurrent.each(PATHS.map((path) => [path.replace(root, "."), path]))("%s", (_, path) =>
+	withTab(async (tab) => {
+		const trace = server.trace(path);
+		const [views, memory, modules, advice] = await Promise.all(["views", "memory", "modules", "advise"].map((command) => printedMeanwhile(command, path)));
+		const peaks = (memory as TableReply).table.rows.filter((row) => row[1] === "all").map((row) => Number(row[4]));
+		await checkOverview(tab, trace, views as Views, peaks);
+		await checkOperators(tab, trace, views as Views);
+		await checkKernels(tab, trace, views as Views);
+		await checkModules(tab, trace, (modules as TableReply).table);
+		await checkMemory(tab, trace, peaks);
+		await checkAdvice(tab, trace, advice as Advice);
+	}),
+);
+
+test(`${PATHS.length} traces are compared, of which ${others.length} are not in the repository`, () => {
+	expect(PATHS.length).toBeGreaterThan(12);
+});

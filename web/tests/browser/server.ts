@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real command behind the pages of the tests: it serves them, and it prints the figures that they must show.
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { root } from "./browser";
 
 /** What is tested: the command of the environment, else that of a build in the tree, else the one on the PATH. */
@@ -73,6 +74,11 @@ export class Server {
 /** What a command prints. Throws when it fails. */
 export function call(...args: string[]): string {
 	return execFileSync(OPSTROBE, args, { encoding: "utf8", maxBuffer: 1 << 28 });
+}
+
+/** What a command prints, as JSON, while others print, too. */
+export async function printedMeanwhile(...args: string[]): Promise<unknown> {
+	return JSON.parse((await promisify(execFile)(OPSTROBE, [...args, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 28 })).stdout);
 }
 
 /** What a command prints, as JSON. */
