@@ -16,6 +16,7 @@
  *     advice_ranks.c    the summary of each rank of a run
  *     advice_machine.c  effects of the machine and the recording on times
  *     advice_waits.c    which rows waited for a processor
+ *     advice_replay.c   gains by replay of the steps
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
  *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
@@ -278,6 +279,13 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step);
 /* The last step that began until a time, or the first; `at` is that of an earlier time. */
 size_t advice_next_step(const struct advice *advice, size_t at, int64_t ns);
 void advice_find_faults(struct advice *advice);
+enum advice_replayed {
+	ADVICE_WITHOUT, /* these rows do not run */
+	ADVICE_OVERLAPPED, /* nothing but the end of the step waits for them */
+};
+/* What all steady steps save together in a replay. Leaves `*gain_ns` alone if a replay is too far from the measurement. Returns
+ * false if memory is out. */
+bool advice_replay_gain(const struct advice *advice, enum advice_replayed how, const uint32_t *rows, size_t count, double *gain_ns);
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
 
 /* The driver sends smaller copies along with the call, from any memory. Reads of values have a separate rule. */
 #define BYTES_MIN 65536
@@ -15,6 +16,7 @@ struct copies {
 	int64_t exposed_ns;
 	int64_t stalled_ns; /* idle behind the host's wait for a copy */
 	int64_t bytes;
+	OPS_ARRAY(uint32_t) rows; /* of the copies and their calls */
 };
 
 static bool collect_compute(struct copies *copies, const struct advice *advice)
@@ -62,6 +64,10 @@ static void add_copies(struct copies *copies, const struct advice *advice, struc
 		copies->exposed_ns = ops_sum(copies->exposed_ns, alone_ns);
 		copies->bytes = ops_sum(copies->bytes, bytes > 0 ? bytes : 0);
 		advice_add(result, advice_launch_row(advice, event), alone_ns);
+		if (alone_ns <= 0)
+			continue;
+		copies->rows.items[copies->rows.count++] = row;
+		copies->rows.items[copies->rows.count++] = advice_launch_row(advice, event);
 	}
 }
 
@@ -80,23 +86,28 @@ static void add_stalls(struct copies *copies, const struct advice *advice, struc
 static bool rule_copies_find(const struct advice *advice, struct advice_result *result, bool pageable)
 {
 	struct copies copies = {0};
+	double gain_ns;
 	uint64_t count;
-	bool done = collect_compute(&copies, advice);
+	bool done = collect_compute(&copies, advice) && OPS_ARRAY_RESERVE(&copies.rows, 2 * advice->views->device_events.count + 1);
 
 	if (done) {
 		add_copies(&copies, advice, result);
 		count = result->tally.events;
 		if (count && pageable)
 			add_stalls(&copies, advice, result);
-		done = advice_report_costs(result, "%s copies in each step between the device and %s memory, %s MB, run for %s "
-		                                   "without a kernel. The device is idle for %.3f ms because the host waits for "
-		                                   "copies.", advice_average(advice, count).text,
+		gain_ns = (double)result->tally.ns;
+		done = !count || advice_replay_gain(advice, ADVICE_OVERLAPPED, copies.rows.items, copies.rows.count, &gain_ns);
+		done = done && advice_report_gain(result, gain_ns,
+		                           "%s copies in each step between the device and %s memory, %s MB, run for %s without a "
+		                           "kernel. The device is idle for %.3f ms because the host waits for copies.",
+		                           advice_average(advice, count).text,
 		                           pageable ? "pageable" : "pinned",
 		                           advice_number(advice_per_step(advice, (uint64_t)copies.bytes) / 1e6).text,
 		                           advice_spent(advice, (double)copies.exposed_ns).text,
 		                           advice_step_ms(advice, (double)copies.stalled_ns));
 	}
 	ops_intervals_release(&copies.compute);
+	OPS_ARRAY_RELEASE(&copies.rows);
 	return done;
 }
 
@@ -114,7 +125,7 @@ const struct advice_rule advice_rule_pageable = {
 	.id = "pageable-copies",
 	.title = "Copies between host and device use pageable memory",
 	.condition = "Copies of 64 kB or more between pageable memory and the device run while no kernel does.",
-	.gain = "their time without a kernel, and the idle time after calls that wait for them",
+	.gain = "what a replay of the steps saves if nothing waits for the copies",
 	.explanation = "The driver first copies to its own pinned memory, and the call returns afterwards. The host launches "
 		       "nothing meanwhile, and the queue of the device runs empty.",
 	.advice = "Use DataLoader(…, pin_memory=True), and batch = batch.to(device, non_blocking=True). To check: copies are "
@@ -133,7 +144,7 @@ const struct advice_rule advice_rule_copies = {
 	.id = "copies-not-overlapped",
 	.title = "Copies between host and device do not overlap with kernels",
 	.condition = "Copies of 64 kB or more between pinned memory and the device run while no kernel does.",
-	.gain = "their time without a kernel",
+	.gain = "what a replay of the steps saves if nothing waits for the copies",
 	.explanation = "A stream runs one task at a time. A copy on the compute stream delays the kernels, although the device "
 		       "has separate engines for copies.",
 	.advice = "Copy the next batch ahead of time, on a separate stream. To check: copies overlap with kernels.",

@@ -98,10 +98,13 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 /* The host waits, and then the device. The idle time of the device counts, up to the wait of the host. */
 static bool rule_synchronise_find_device(const struct advice *advice, struct advice_result *result)
 {
+	OPS_ARRAY(uint32_t) calls = {0};
 	int64_t waits_ns = 0;
+	double gain_ns;
 	char stack[256];
+	bool done = OPS_ARRAY_RESERVE(&calls, advice->idle.gaps.count + 1);
 
-	for (size_t i = 0; i < advice->idle.gaps.count; i++) {
+	for (size_t i = 0; done && i < advice->idle.gaps.count; i++) {
 		const struct advice_gap *gap = &advice->idle.gaps.items[i];
 
 		/* Reads in a loop over rows belong to the loop. */
@@ -109,12 +112,17 @@ static bool rule_synchronise_find_device(const struct advice *advice, struct adv
 			continue;
 		waits_ns = ops_sum(waits_ns, advice_host_ns(advice, gap->row));
 		advice_add(result, gap->row, advice_idle_saved_ns(advice, gap));
+		calls.items[calls.count++] = gap->row;
 	}
-	if (!result->tally.events)
-		return true;
+	gain_ns = (double)result->tally.ns;
+	done = done && (!result->tally.events || advice_replay_gain(advice, ADVICE_WITHOUT, calls.items, calls.count, &gain_ns));
+	OPS_ARRAY_RELEASE(&calls);
+	if (!done || !result->tally.events)
+		return done;
 	describe_stack(advice, &result->tally, stack, sizeof(stack));
-	return advice_report_costs(result, "%s times in each step the host waits until the device is done, %.3f ms in total. "
-	                                   "The device is then idle for %.3f ms until it gets new work. Most time is in %s.",
+	return advice_report_gain(result, gain_ns,
+	                           "%s times in each step the host waits until the device is done, %.3f ms in total. "
+	                           "The device is then idle for %.3f ms until it gets new work. Most time is in %s.",
 	                           advice_events(result).text, advice_step_ms(advice, (double)waits_ns),
 	                           advice_step_ms(advice, (double)advice->idle.ns[ADVICE_IDLE_SYNC]), stack);
 }
@@ -130,7 +138,7 @@ const struct advice_rule advice_rule_synchronise = {
 	.condition = "Steps call .item(), .tolist(), bool(tensor), nonzero, print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
 		     "comparisons) computed on the same line count as well.",
-	.gain = "the time of the calls; with a device, the idle time after each call, up to the time the host waited in it",
+	.gain = "the time of the calls; with a device, what a replay of the steps saves without the calls",
 	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "
 		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
 	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "

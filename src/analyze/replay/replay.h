@@ -101,6 +101,7 @@ struct replay {
 	int64_t batch_period_ns;       /* the time in which workers make a batch all together; 0: the main process makes them */
 	int64_t workers;               /* of the loader; 0 unknown */
 	double processors;             /* 0 unknown */
+	double batch_cpu;              /* share of the time of making a batch that runs on a processor; 1 unknown */
 };
 
 /* --- changes --------------------------------------------------------------------------------------------------------- */

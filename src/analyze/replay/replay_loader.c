@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/waits.h"
 
 #define AHEAD 2 /* prefetch_factor */
 /* Steps wait for their batches if the waits are longer than this, and than a twentieth of the time between them. */
@@ -82,6 +83,29 @@ static bool measure_workers(struct replay *replay, const uint32_t *rows)
 	return numbers != NULL;
 }
 
+/* While batches are made in the main process, what its steps do not run is taken for waits of the fetches: for files, or sleep. */
+static bool measure_processor(struct replay *replay, const uint32_t *rows)
+{
+	struct ops_step_waits waits = {0};
+	bool done = ops_step_waits_read(&waits, replay->trace);
+	int64_t idle_ns = 0, fetch_ns = 0;
+	size_t cursor = 0;
+
+	for (size_t i = 0; done && i < replay->steps.count; i++) {
+		const struct replay_step *step = &replay->steps.items[i];
+		const struct ops_step_wait *wait = ops_step_waits_find(&waits, step->number, &cursor);
+
+		if (wait)
+			idle_ns = ops_sum(idle_ns, step->end_ns - step->start_ns - wait->ran_ns - wait->waited_ns);
+	}
+	for (size_t i = 0; i < replay->batches.count; i++)
+		fetch_ns = ops_sum(fetch_ns, replay->events->end_ns[rows[i]] - replay->events->start_ns[rows[i]]);
+	if (idle_ns > 0 && fetch_ns > 0)
+		replay->batch_cpu = idle_ns < fetch_ns ? 1 - (double)idle_ns / (double)fetch_ns : 0;
+	ops_step_waits_release(&waits);
+	return done;
+}
+
 /* Fetches on the threads of steps, outermost ones. */
 bool replay_loader_find(struct replay *replay)
 {
@@ -110,18 +134,23 @@ bool replay_loader_find(struct replay *replay)
 		}
 	}
 	replay->batch_ns = REPLAY_BATCH_NS;
+	replay->batch_cpu = 1;
 	if (done && replay->batches.count && !in_process) {
 		replay->workers = count_feeders(replay);
 		done = measure_workers(replay, rows.items);
+	} else if (done && replay->batches.count) {
+		done = measure_processor(replay, rows.items);
 	}
 	OPS_ARRAY_RELEASE(&rows);
 	return done;
 }
 
-/* Workers for each processor that they have, at least 1: the main process needs one, too. */
+/* Workers that compute for each processor that they have, at least 1: the main process needs one, too. */
 static double crowd_of(const struct replay *replay, int64_t workers)
 {
-	return replay->processors > 1 && (double)workers > replay->processors - 1 ? (double)workers / (replay->processors - 1) : 1;
+	double busy = (double)workers * replay->batch_cpu;
+
+	return replay->processors > 1 && busy > replay->processors - 1 ? busy / (replay->processors - 1) : 1;
 }
 
 bool replay_loader_init(struct replay_loader *loader, const struct replay *replay, int64_t workers)
