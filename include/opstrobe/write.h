@@ -56,11 +56,12 @@ struct ops_flame_cut {
  * called their forward operator. The end of the file's name selects the format:
  *   .speedscope.json  speedscope.app
  *   .svg              a picture of the flame graph
+ *   .pb.gz, .pb       a profile of pprof; of a difference, the time of the trace less that of the base
  *   anything else     collapsed stacks for flamegraph.pl: frames separated by ';', a space, and nanoseconds
  *
  * Collapsed stacks repeat all frames in every line. A stack deeper than OPS_COLLAPSED_DEPTH keeps its outermost frames,
  * "[truncated]" and its innermost frame. That depth is halved, down to OPS_COLLAPSED_LEAST, until the lines together have at most
- * OPS_COLLAPSED_FRAMES frames. `*ret_cut`, which may be NULL, receives how many stacks were shortened. */
+ * OPS_COLLAPSED_FRAMES frames. Profiles of pprof repeat them, too: a deeper stack keeps its innermost frames. `*ret_cut`, which may be NULL, receives how many stacks were shortened. */
 #define OPS_COLLAPSED_DEPTH 2000
 #define OPS_COLLAPSED_LEAST 125
 #define OPS_COLLAPSED_FRAMES 8000000

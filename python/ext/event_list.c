@@ -364,7 +364,7 @@ static PyMethodDef list_methods[] = {
 	                   "The events as a table."),
 	ANY_LIST_METHOD(export_chrome_trace, "export_chrome_trace(path)\n--\n\nWrites the whole trace the events come from."),
 	ANY_LIST_METHOD(export_stacks, "export_stacks(path, metric)\n--\n\nWrites stacks and their own time for a flame graph: "
-	                           "collapsed, or for speedscope or as a picture when the path ends in .speedscope.json or .svg."),
+	                           "collapsed, or for speedscope, as a picture or for pprof when the path ends in .speedscope.json, .svg or .pb.gz."),
 	ANY_LIST_METHOD(supported_export_stacks_metrics, "supported_export_stacks_metrics()\n--\n\nMetrics of export_stacks."),
 	OPS_EXT_LIST_TREE_STEPS(TREE_STEP)
 	LIST_METHOD(_html, "_html(row_limit=20)\n--\n\nThe table as a fragment of HTML: averages by their own time, unless "

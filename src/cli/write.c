@@ -19,6 +19,7 @@ static const struct {
 	enum form form;
 } forms[] = {
 	{".speedscope.json", FORM_STACKS}, {".svg", FORM_STACKS},       {".folded", FORM_STACKS},
+	{".pb.gz", FORM_STACKS},           {".pb", FORM_STACKS},
 	{".collapsed", FORM_STACKS},       {".txt", FORM_STACKS},       {".json", FORM_JSON},
 	{".json.gz", FORM_JSON},           {".pftrace", FORM_PFTRACE}, {".pftrace.gz", FORM_PFTRACE},
 };

@@ -15,7 +15,8 @@
 	"  .json .json.gz                 Chrome JSON, which most viewers read\n"                      \
 	"  .pftrace .pftrace.gz           Perfetto's native format\n"                                        \
 	"  .speedscope.json .svg .folded  stacks for speedscope, as a flame graph, and for\n"               \
-	"                                 flamegraph.pl (also .collapsed and .txt)\n"
+	"                                 flamegraph.pl (also .collapsed and .txt)\n"                   \
+	"  .pb.gz .pb                     stacks as a profile of pprof\n"
 
 /* False, after saying why. Ctrl-C leaves no half of a file. `stacks` may be NULL. */
 bool cli_write(const char *command, struct ops_trace *trace, const char *path, const struct ops_flame_options *stacks);

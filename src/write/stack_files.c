@@ -13,11 +13,14 @@
 
 static const struct {
 	const char *suffix;
+	int level; /* of gzip; 0 none */
 	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 } formats[] = {
-	{".speedscope.json", ops_put_speedscope},
-	{".svg", ops_put_flame_svg},
-	{"", ops_put_collapsed},
+	{".speedscope.json", 0, ops_put_speedscope},
+	{".svg", 0, ops_put_flame_svg},
+	{".pb.gz", 6, ops_put_pprof},
+	{".pb", 0, ops_put_pprof},
+	{"", 0, ops_put_collapsed},
 };
 
 static bool stack_files_ends_with(const char *text, const char *suffix)
@@ -31,14 +34,15 @@ enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, s
                               struct ops_error *error)
 {
 	struct ops_sink *sink;
-	enum ops_code code = ops_sink_open_file(path, 0, &sink, error);
+	enum ops_code code;
 	struct ops_flame_cut cut = {0};
 	size_t format = 0;
 
-	if (code)
-		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
 	while (!stack_files_ends_with(path, formats[format].suffix))
 		format++;
+	code = ops_sink_open_file(path, formats[format].level, &sink, error);
+	if (code)
+		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
 	if (formats[format].put(flame, sink, &cut)) {
 		code = ops_sink_close(sink, error);
 	} else {

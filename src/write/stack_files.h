@@ -14,6 +14,7 @@
 #include "base/sink.h"
 
 bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
+bool ops_put_pprof(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 bool ops_put_speedscope(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 bool ops_put_flame_svg(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 

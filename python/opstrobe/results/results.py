@@ -86,7 +86,7 @@ class Results:
     ) -> None:
         """Writes every stack and its self time, in nanoseconds, for a flame graph.
 
-        The end of the name selects the format: `.speedscope.json`, `.svg` for a picture, else collapsed stacks for
+        The end of the name selects the format: `.speedscope.json`, `.svg` for a picture, `.pb.gz` for pprof, else collapsed stacks for
         flamegraph.pl and similar tools. With `fold_wrappers`, calls of libraries that only pass on to one other call have
         no frame, as in the viewer; by default stacks are complete, as with torch.
         """
