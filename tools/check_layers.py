@@ -26,6 +26,7 @@ LAYERS = {
     "derive": ("base", "trace"),
     "analyze": ("base", "trace", "derive"),
     "write": ("base", "trace", "derive", "analyze"),
+    "watch": ("base", "record", "trace", "read", "derive", "analyze", "write"),
     "serve": ("base", "trace", "derive", "analyze"),
     "cli": (),  # and the extension: headers of include/opstrobe only
 }

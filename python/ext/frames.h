@@ -11,6 +11,8 @@
 #include <Python.h>
 #include <frameobject.h>
 
+#include <stdbool.h>
+
 #if PY_VERSION_HEX >= 0x030b0000
 #define Py_BUILD_CORE 1
 #pragma GCC diagnostic push
@@ -27,20 +29,39 @@
 #pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 typedef struct _PyInterpreterFrame ops_frame;
+#define OPS_FRAME_END localsplus /* what follows differs in length */
 #else
 typedef PyFrameObject ops_frame;
+#define OPS_FRAME_END f_localsplus
 #endif
 
-/* Without those that only mark where C code called the interpreter. */
-static inline ops_frame *ops_frame_of_python(ops_frame *frame)
+/* Whether it only marks where C code called the interpreter. */
+static inline bool ops_frame_is_of_c(const ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030e0000
-	while (frame && frame->owner >= FRAME_OWNED_BY_INTERPRETER)
-		frame = frame->previous;
+	return frame->owner >= FRAME_OWNED_BY_INTERPRETER;
 #elif PY_VERSION_HEX >= 0x030c0000
-	while (frame && frame->owner == FRAME_OWNED_BY_CSTACK)
-		frame = frame->previous;
+	return frame->owner == FRAME_OWNED_BY_CSTACK;
+#else
+	(void)frame;
+	return false;
 #endif
+}
+
+/* The next one outwards, of C code or not. */
+static inline ops_frame *ops_frame_previous(const ops_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	return frame->previous;
+#else
+	return frame->f_back;
+#endif
+}
+
+static inline ops_frame *ops_frame_of_python(ops_frame *frame)
+{
+	while (frame && ops_frame_is_of_c(frame))
+		frame = ops_frame_previous(frame);
 	return frame;
 }
 
@@ -57,11 +78,7 @@ static inline ops_frame *ops_frame_current(PyThreadState *thread)
 
 static inline ops_frame *ops_frame_caller(ops_frame *frame)
 {
-#if PY_VERSION_HEX >= 0x030b0000
-	return ops_frame_of_python(frame->previous);
-#else
-	return frame->f_back;
-#endif
+	return ops_frame_of_python(ops_frame_previous(frame));
 }
 
 /* Borrowed. */

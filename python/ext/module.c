@@ -46,7 +46,7 @@ static int module_module_exec(PyObject *module)
 		ops_ext_add_interval,        ops_ext_add_function_event,  ops_ext_add_function_event_avg,
 		ops_ext_add_event_list,      ops_ext_add_trace,           ops_ext_add_read_trace,
 		ops_ext_add_session,         ops_ext_add_bridge,          ops_ext_add_record_function,
-		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,
+		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,     ops_ext_add_watch,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
 		ops_ext_add_devices,         ops_ext_add_figures,         ops_ext_add_live,            ops_ext_add_raw_fields,
 		ops_ext_add_fatal_signals,

@@ -32,6 +32,7 @@ int cli_modules(char **arguments);
 int cli_merge(char **arguments);
 int cli_convert(char **arguments);
 int cli_cut(char **arguments);
+int cli_incidents(char **arguments);
 int cli_info(char **arguments);
 int cli_serve(char **arguments);
 int cli_recover(char **arguments);

@@ -19,6 +19,7 @@
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it", false},
 	{"recover", cli_recover, "make a trace of what a killed program had recorded", false},
+	{"incidents", cli_incidents, "list what the black box kept: slow steps, hangs, crashes", true},
 	{"serve", cli_serve, "show traces in the browser", false},
 	{"tui", cli_tui, "show a trace in the terminal, with keys to explore it", false},
 	{"report", cli_report, "write one HTML file that shows a trace", false},
@@ -57,7 +58,7 @@ static void print_usage(FILE *out)
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
 	fputs("\n"
 	      "options of all commands but run:\n"
 	      "  --color WHEN  auto (the default: on a terminal, unless NO_COLOR is set), always, never\n"

@@ -18,6 +18,9 @@
 #define TAIL_MIN 8u    /* but at least these */
 #define FAR_TAIL_SHARE 25u
 #define TAIL_CHANCE 1e-8
+/* A step as long as that is worth a report, whatever the tail says. */
+#define LIMIT_MOST_NS 10e9
+#define LIMIT_MOST_RATIO 300
 #define UPDATE_EVERY 64u /* steps between two computations of the limit, once the window is long */
 /* Lengths, and distances in steps, that count as the same. */
 #define SAME_LENGTH 2.0
@@ -56,7 +59,7 @@ static void slow_steps_update(struct ops_slow_steps *steps)
 	tail_ns = slow_steps_tail_ns(sorted, steps->used, steps->used / TAIL_SHARE > TAIL_MIN ? steps->used / TAIL_SHARE : TAIL_MIN, 1);
 	if (steps->used / FAR_TAIL_SHARE > TAIL_MIN) /* a share of the steps may be of another kind, all of them long */
 		tail_ns = fmin(tail_ns, slow_steps_tail_ns(sorted, steps->used, steps->used / FAR_TAIL_SHARE, 2));
-	steps->limit_ns = fmax(steps->limit_ns, tail_ns);
+	steps->limit_ns = fmax(steps->limit_ns, fmin(tail_ns, fmax(LIMIT_MOST_NS, LIMIT_MOST_RATIO * steps->median_ns)));
 }
 
 static void slow_steps_keep(struct ops_slow_steps *steps, double duration_ns)

@@ -6,7 +6,9 @@
  * and for those with a heavy tail, so the limit is the largest of
  *
  *     a multiple of the median, the median plus a number of deviations (by the median absolute deviation), and
- *     the length that one step in 10^8 would pass if the tail of the last steps went on as a power law (Hill's estimate).
+ *     the length that one step in 10^8 would pass if the tail of the last steps went on as a power law (Hill's estimate),
+ *
+ * but no more than ten seconds or 300 medians, if that is longer.
  *
  * What is not slow although it is beyond the limit:
  *   - one of the first steps, which include warm-up and too few to judge by;

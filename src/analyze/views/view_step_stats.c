@@ -72,6 +72,7 @@ struct table {
 	uint8_t *outlier; /* by step */
 	double *scratch;  /* a number a step */
 	size_t count;
+	size_t only; /* the one step to explain, an outlier or not; SIZE_MAX: all outliers */
 };
 
 static double *cell(const struct table *table, size_t step, int figure)
@@ -145,6 +146,10 @@ static void find_lengths(const struct table *table, struct view_step_stats *stat
 		table->outlier[i] = ns > OUTLIER_RATIO * stats->median_ns && ns > stats->median_ns + OUTLIER_DEVIATIONS * deviation_ns;
 		stats->outliers_in_all += table->outlier[i];
 	}
+	if (table->only != SIZE_MAX) {
+		stats->outliers_in_all += !table->outlier[table->only];
+		table->outlier[table->only] = true;
+	}
 }
 
 /* The median of a figure over the steps that are not outliers. */
@@ -166,7 +171,9 @@ static void view_step_stats_choose(const struct table *table, struct view_step_s
 		double ns = step_length_ns(step);
 		size_t longer = 0;
 
-		for (size_t j = 0; table->outlier[i] && j < table->count; j++) {
+		if (table->only != SIZE_MAX && i != table->only)
+			continue;
+		for (size_t j = 0; table->only == SIZE_MAX && table->outlier[i] && j < table->count; j++) {
 			double other_ns = step_length_ns(&table->views->steps.items[j]);
 
 			longer += table->outlier[j] && (other_ns > ns || (other_ns == ns && j < i));
@@ -322,9 +329,10 @@ static bool view_step_stats_find_waits(const struct ops_views *views, struct vie
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-bool view_step_stats_find(const struct ops_views *views, const struct view_step_phases *phases, struct view_step_stats *stats)
+static bool view_step_stats_fill_all(const struct ops_views *views, const struct view_step_phases *phases, size_t only,
+                                     struct view_step_stats *stats)
 {
-	struct table table = {.views = views, .count = views->steps.count};
+	struct table table = {.views = views, .count = views->steps.count, .only = only};
 	double usual[FIGURE_COUNT];
 	bool done;
 
@@ -350,6 +358,17 @@ bool view_step_stats_find(const struct ops_views *views, const struct view_step_
 	return done;
 }
 
+bool view_step_stats_find(const struct ops_views *views, const struct view_step_phases *phases, struct view_step_stats *stats)
+{
+	return view_step_stats_fill_all(views, phases, SIZE_MAX, stats);
+}
+
+bool view_step_stats_explain(const struct ops_views *views, const struct view_step_phases *phases, size_t step,
+                             struct view_step_stats *stats)
+{
+	return view_step_stats_fill_all(views, phases, step, stats);
+}
+
 void view_step_stats_release(struct view_step_stats *stats)
 {
 	ops_free(stats->waits);
@@ -358,7 +377,7 @@ void view_step_stats_release(struct view_step_stats *stats)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_outlier(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json)
+void view_outlier_write(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json)
 {
 	const struct view_step *step = &views->steps.items[outlier->step];
 
@@ -428,7 +447,7 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 	ops_json_member(json, "outlier_count", (int64_t)stats->outliers_in_all);
 	ops_json_member_open(json, "outliers", '[');
 	for (size_t i = 0; i < stats->outlier_count; i++)
-		write_outlier(views, &stats->outliers[i], json);
+		view_outlier_write(views, &stats->outliers[i], json);
 	ops_json_close(json, ']');
 	write_waits(views, stats, json);
 }

@@ -57,8 +57,13 @@ struct view_step_stats {
 
 /* False when memory is out. Released in any case. */
 bool view_step_stats_find(const struct ops_views *views, const struct view_step_phases *phases, struct view_step_stats *stats);
+/* Likewise, but explains this step alone, as the only one of `outliers`, also if it takes no longer than others. */
+bool view_step_stats_explain(const struct ops_views *views, const struct view_step_phases *phases, size_t step,
+                             struct view_step_stats *stats);
 void view_step_stats_release(struct view_step_stats *stats);
 
+/* An element of "outliers". */
+void view_outlier_write(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json);
 /* The members "median", "p95", "outliers" and "waited_for_cpu" of the steps. */
 void view_step_stats_write(const struct ops_views *views, const struct view_step_stats *stats, struct ops_json_writer *json);
 

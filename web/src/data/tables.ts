@@ -543,4 +543,14 @@ export const TABLES = {
 		title: { title: "title", kind: "text", about: "What the rule found" },
 		evidence: { title: "evidence", kind: "text", about: "The figures behind it" },
 	},
+	incidents: {
+		id: { title: "Incident", kind: "text" },
+		when: { title: "When (UTC)", kind: "text" },
+		process: { title: "Process", kind: "text" },
+		pid: { title: "PID", kind: "number" },
+		what: { title: "What", kind: "text" },
+		cause: { title: "Cause", kind: "text", about: "sleep, lock, data_loader, garbage_collection, signal, …" },
+		where: { title: "Where", kind: "text", about: "the line of the program" },
+		has_trace: { title: "Trace", kind: "flag", about: "a trace was kept, too" },
+	},
 } as const;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * opstrobe/internal/incidents.h: what was kept when a program became slow, hung or ended badly.
+ *
+ * An incident is a directory, named by its moment, with the report (report.json) and, where something was recorded, the last
+ * part of the recording (trace.json.gz):
+ *
+ *     ~/.local/state/opstrobe/incidents/20261123-104512-4711/report.json
+ *                                                           /trace.json.gz
+ *
+ * It appears complete: it is written under another name first.
+ */
+#ifndef OPSTROBE_INCIDENTS_H
+#define OPSTROBE_INCIDENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/common.h>
+#include <opstrobe/error.h>
+#include <opstrobe/query.h>
+#include <opstrobe/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPS_INCIDENT_REPORT "report.json"
+#define OPS_INCIDENT_TRACE "trace.json.gz"
+
+/* --- reports -------------------------------------------------------------------------------------------------------- */
+
+/* The report on what the facts of an incident and the trace (NULL: none) say, as one JSON object. The facts are members of
+ * it; docs/manual/incidents.md describes it. OPS_CORRUPT if the facts are not a JSON object. The caller frees the text with
+ * ops_free. */
+enum ops_code ops_incident_report(const char *facts, size_t facts_size, const struct ops_trace *trace, char **ret_text,
+                                  size_t *ret_size, struct ops_error *error);
+
+/* A report as a page of text or Markdown. */
+enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops_format format, char **ret_text, size_t *ret_size,
+                                struct ops_error *error);
+
+/* The table of the incidents whose reports are given, in this order. `ids` are the names of their directories. */
+enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_string *reports, size_t count, enum ops_format format,
+                                 unsigned columns, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* --- directories ---------------------------------------------------------------------------------------------------- */
+
+/* The directory of incidents: OPSTROBE_INCIDENTS, or opstrobe/incidents in the user's directory of state (XDG). False if there is no
+ * home. */
+bool ops_incidents_default_directory(char ret_path[], size_t room);
+
+/* The directory of the black boxes of running processes: OPSTROBE_BLACK_BOX_DIR, or one of this user in shared memory. */
+bool ops_black_box_directory(char ret_path[], size_t room);
+
+/* Writes an incident and returns its directory in `ret_path` (PATH_MAX bytes). Then removes the oldest ones until all take at
+ * most `max_bytes` (0: OPS_INCIDENTS_MAX_BYTES) and are at most OPS_INCIDENTS_MAX. */
+#define OPS_INCIDENTS_MAX 200
+#define OPS_INCIDENTS_MAX_BYTES (UINT64_C(2) << 30)
+enum ops_code ops_incident_write(const char *directory, const char *facts, size_t facts_size, const struct ops_trace *trace,
+                                 int64_t time_ns, int64_t pid, uint64_t max_bytes, char *ret_path, struct ops_error *error);
+
+/* The names of the incidents in the directory, newest first; freed with ops_incidents_free. None if there is no directory. */
+enum ops_code ops_incidents_list(const char *directory, char ***ret_names, size_t *ret_count, struct ops_error *error);
+void ops_incidents_free(char **names, size_t count);
+
+/* The report of an incident. OPS_IO if it cannot be read. */
+enum ops_code ops_incident_read(const char *directory, const char *name, char **ret_text, size_t *ret_size, struct ops_error *error);
+
+/* Makes incidents of the watch files (and recording files) in `box` whose processes are gone, and removes these files. Returns how
+ * many there were, also if some could not be read. */
+size_t ops_incidents_adopt(const char *box, const char *directory, uint64_t max_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

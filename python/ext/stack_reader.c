@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stacks of Python threads, read from outside the interpreter: see stack_reader.h.
+ */
+#include "stack_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "frames.h"
+
+#define THREADS_MAX 256 /* a list that was read while it changed could be a ring */
+#define WINDOW 256
+
+static PyInterpreterState *interpreter;
+static pthread_t main_thread;
+static pid_t process;
+
+void ops_stacks_init(void)
+{
+	interpreter = PyInterpreterState_Main();
+	process = getpid();
+	main_thread = pthread_self();
+}
+
+/* --- memory that may be gone ------------------------------------------------------------------------------------------ */
+
+static bool stack_copy(void *to, const void *from, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)from, size};
+
+	return from && process_vm_readv(process, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+static void append_character(char *to, size_t room, size_t *at, uint32_t code)
+{
+	char bytes[4];
+	size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	if (size == 1)
+		bytes[0] = (char)code;
+	for (size_t i = size; size > 1 && i-- > 1; code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3f));
+	if (size > 1)
+		bytes[0] = (char)((0xf00 >> size & 0xff) | code);
+	if (*at + size >= room)
+		return;
+	memcpy(to + *at, bytes, size);
+	*at += size;
+}
+
+/* A str, or its end if there is no room for all of it. */
+static void stack_copy_text(char *to, size_t room, const PyObject *text, bool keep_end)
+{
+	PyCompactUnicodeObject head;
+	uint32_t wide[WINDOW];
+	size_t at = 0, count, first, kind;
+	const char *data;
+
+	to[0] = '\0';
+	if (!stack_copy(&head, text, sizeof(PyASCIIObject)) || !head._base.state.compact || head._base.length < 0)
+		return;
+	kind = head._base.state.ascii ? 1 : head._base.state.kind;
+	data = (const char *)text + (head._base.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject));
+	count = (size_t)head._base.length < WINDOW ? (size_t)head._base.length : WINDOW;
+	count = count < room ? count : room - 1;
+	first = keep_end ? (size_t)head._base.length - count : 0;
+	if ((kind != 1 && kind != 2 && kind != 4) || !stack_copy(wide, data + first * kind, count * kind))
+		return;
+	for (size_t i = 0; i < count; i++)
+		append_character(to, room, &at,
+		                 kind == 1 ? ((const uint8_t *)wide)[i] : kind == 2 ? ((const uint16_t *)wide)[i] : wide[i]);
+	to[at] = '\0';
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------------ */
+
+/* A bytes object, read a piece at a time. */
+struct stack_table {
+	const char *next;
+	size_t left;
+	size_t at, size;
+	uint8_t window[WINDOW];
+};
+
+static bool stack_table_open(struct stack_table *table, const PyObject *bytes)
+{
+	PyVarObject head;
+
+	*table = (struct stack_table){.next = (const char *)bytes + offsetof(PyBytesObject, ob_sval)};
+	if (!stack_copy(&head, bytes, sizeof(head)) || head.ob_base.ob_type != &PyBytes_Type || head.ob_size < 0)
+		return false;
+	table->left = (size_t)head.ob_size;
+	return true;
+}
+
+/* -1 at its end. */
+static int stack_table_byte(struct stack_table *table)
+{
+	if (table->at == table->size) {
+		table->size = table->left < WINDOW ? table->left : WINDOW;
+		if (!table->size || !stack_copy(table->window, table->next, table->size)) {
+			table->size = table->at = table->left = 0;
+			return -1;
+		}
+		table->next += table->size;
+		table->left -= table->size;
+		table->at = 0;
+	}
+	return table->window[table->at++];
+}
+
+#if PY_VERSION_HEX >= 0x030b0000
+static int stack_table_number(struct stack_table *table)
+{
+	unsigned value = 0, shift = 0;
+	int byte;
+
+	do {
+		byte = stack_table_byte(table);
+		if (byte < 0 || shift > 24)
+			return 0;
+		value |= (unsigned)(byte & 0x3f) << shift;
+		shift += 6;
+	} while (byte & 0x40);
+	return (int)value;
+}
+
+/* The line of an instruction (its offset in bytes) by the table of locations; 0 if it has none. */
+static int stack_line(const PyCodeObject *code, int offset)
+{
+	struct stack_table table;
+	int line = code->co_firstlineno, end = 0, byte, form, delta;
+
+	if (offset < 0)
+		return line;
+	if (!stack_table_open(&table, code->co_linetable))
+		return 0;
+	while ((byte = stack_table_byte(&table)) >= 0) {
+		form = byte >> 3 & 15;
+		end += ((byte & 7) + 1) * (int)sizeof(_Py_CODEUNIT);
+		if (form == 14 || form == 13) {
+			delta = stack_table_number(&table);
+			line += delta & 1 ? -(delta >> 1) : delta >> 1;
+		} else if (form >= 10 && form != 15) {
+			line += form - 10;
+		}
+		for (int i = form == 14 ? 3 : 0; i > 0; i--)
+			stack_table_number(&table);
+		for (int i = form < 10 ? 1 : form < 13 ? 2 : 0; i > 0; i--)
+			stack_table_byte(&table);
+		if (offset < end)
+			return form == 15 ? 0 : line;
+	}
+	return 0;
+}
+#else
+static int stack_line(const PyCodeObject *code, int offset)
+{
+	struct stack_table table;
+	int line = code->co_firstlineno, end = 0, length, delta;
+
+	if (offset < 0)
+		return line;
+	if (!stack_table_open(&table, code->co_linetable))
+		return 0;
+	while ((length = stack_table_byte(&table)) >= 0 && (delta = stack_table_byte(&table)) >= 0) {
+		end += length;
+		line += delta == 0x80 ? 0 : (int8_t)delta;
+		if (offset < end)
+			return delta == 0x80 ? 0 : line;
+	}
+	return 0;
+}
+#endif
+
+/* --- frames ----------------------------------------------------------------------------------------------------------- */
+
+static ops_frame *stack_innermost(const PyThreadState *thread)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return thread->current_frame;
+#elif PY_VERSION_HEX >= 0x030b0000
+	_PyCFrame frame;
+
+	return stack_copy(&frame, thread->cframe, sizeof(frame)) ? frame.current_frame : NULL;
+#else
+	return thread->frame;
+#endif
+}
+
+/* From a copy of a frame, which is not that of C code. */
+static bool stack_frame_read(ops_frame *frame, struct ops_stack_frame *ret_frame)
+{
+	const PyCodeObject *address = ops_frame_code(frame);
+	PyCodeObject code;
+	int line;
+
+	if (!stack_copy(&code, address, offsetof(PyCodeObject, co_code_adaptive)) || ((PyObject *)&code)->ob_type != &PyCode_Type)
+		return false;
+	line = stack_line(&code, ops_frame_offset(frame));
+	ret_frame->line = line > 0 ? (uint32_t)line : (uint32_t)code.co_firstlineno;
+	stack_copy_text(ret_frame->file, sizeof(ret_frame->file), code.co_filename, true);
+#if PY_VERSION_HEX >= 0x030b0000
+	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code.co_qualname, false);
+#else
+	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code.co_name, false);
+#endif
+	return true;
+}
+
+static void stack_frames_read(const PyThreadState *thread, struct ops_stack *stack)
+{
+	ops_frame *next = stack_innermost(thread), frame;
+
+	stack->count = 0;
+	stack->is_cut = false;
+	for (unsigned i = 0; next && i < 4 * OPS_STACK_FRAMES && stack_copy(&frame, next, offsetof(ops_frame, OPS_FRAME_END)); i++) {
+		if (!ops_frame_is_of_c(&frame)) {
+			if (stack->count == OPS_STACK_FRAMES) {
+				stack->is_cut = true;
+				return;
+			}
+			if (stack_frame_read(&frame, &stack->frames[stack->count]))
+				stack->count++;
+		}
+		next = ops_frame_previous(&frame);
+	}
+}
+
+/* --- threads ---------------------------------------------------------------------------------------------------------- */
+
+static bool read_task_file(int64_t tid, const char *name, char *to, size_t room)
+{
+	char path[64];
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%lld/%s", (long long)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = read(fd, to, room - 1);
+	close(fd);
+	to[size > 0 ? size : 0] = '\0';
+	return size > 0;
+}
+
+/* "12 (name) S 1 …", and "202 0x7f… …" or "running". */
+static void stack_task_read(struct ops_stack *stack)
+{
+	char text[512];
+	const char *open_name, *end_name;
+
+	stack->state = 0;
+	stack->system_call = -1;
+	stack->name[0] = '\0';
+	if (!stack->tid || !read_task_file(stack->tid, "stat", text, sizeof(text)))
+		return;
+	open_name = strchr(text, '(');
+	end_name = strrchr(text, ')');
+	if (open_name && end_name && end_name - open_name - 1 < (ptrdiff_t)sizeof(stack->name)) {
+		memcpy(stack->name, open_name + 1, (size_t)(end_name - open_name - 1));
+		stack->name[end_name - open_name - 1] = '\0';
+	}
+	if (end_name && end_name[1])
+		stack->state = end_name[2];
+	if (read_task_file(stack->tid, "syscall", text, sizeof(text)) && text[0] >= '0' && text[0] <= '9')
+		stack->system_call = atoi(text);
+}
+
+static int64_t stack_tid(const PyThreadState *thread)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	return (int64_t)thread->native_thread_id;
+#else
+	return thread->thread_id == (unsigned long)main_thread ? process : 0;
+#endif
+}
+
+/* Which thread has the GIL. Only until CPython 3.11 is that asked for without belonging to it. */
+static const PyThreadState *gil_holder(void)
+{
+#if PY_VERSION_HEX < 0x030c0000
+	return _PyThreadState_UncheckedGet();
+#else
+	return NULL;
+#endif
+}
+
+static bool stack_read(const PyThreadState *address, struct ops_stack *ret_stack, PyThreadState **ret_next)
+{
+	PyThreadState thread;
+
+	if (!stack_copy(&thread, address, sizeof(thread)))
+		return false;
+	*ret_next = thread.next;
+	ret_stack->tid = stack_tid(&thread);
+	ret_stack->has_gil = address == gil_holder();
+	stack_frames_read(&thread, ret_stack);
+	stack_task_read(ret_stack);
+	return true;
+}
+
+size_t ops_stacks_read(struct ops_stack *ret_stacks, size_t capacity)
+{
+	PyThreadState *next = interpreter ? PyInterpreterState_ThreadHead(interpreter) : NULL;
+	size_t count = 0;
+
+	for (int i = 0; next && i < THREADS_MAX && count < capacity && stack_read(next, &ret_stacks[count], &next); i++)
+		count += ret_stacks[count].count > 0; /* one without frames runs no Python */
+	return count;
+}
+
+bool ops_stack_read_of(int64_t tid, struct ops_stack *ret_stack)
+{
+	PyThreadState *next = interpreter ? PyInterpreterState_ThreadHead(interpreter) : NULL;
+
+	for (int i = 0; next && i < THREADS_MAX; i++) {
+		PyThreadState thread, *address = next;
+
+		if (!stack_copy(&thread, address, sizeof(thread)))
+			return false;
+		next = thread.next;
+		if (stack_tid(&thread) == tid)
+			return stack_read(address, ret_stack, &next);
+	}
+	return false;
+}
+
+void ops_stack_read_own(struct ops_stack *ret_stack)
+{
+	int64_t tid = syscall(SYS_gettid);
+	int before = errno;
+
+	if (!ops_stack_read_of(tid, ret_stack)) {
+		ret_stack->tid = tid;
+		ret_stack->count = 0;
+		ret_stack->has_gil = false;
+		stack_task_read(ret_stack);
+	}
+	errno = before;
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a thread waits for or does, and the cause of an incident in a sentence: see incident.h.
+ */
+#include "analyze/incident/incident.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "analyze/format.h"
+#include "base/alloc.h"
+#include "base/text.h"
+#include "derive/program.h"
+
+/* What takes so much of the time is the cause. */
+#define CAUSE_SHARE 0.5
+/* Pages read from a disk take some 100 us each. */
+#define FAULT_NS 100000
+#define NEAR_LIMIT 0.9
+
+static const struct {
+	const char *name;
+	const char *text;
+} doings[] = {
+	[INCIDENT_RUNS] = {"computing", "running"},
+	[INCIDENT_SLEEPS] = {"sleep", "sleeping"},
+	[INCIDENT_LOCK] = {"lock", "waiting for a lock or another thread"},
+	[INCIDENT_GIL] = {"gil", "waiting for the interpreter's lock (GIL)"},
+	[INCIDENT_LOADER] = {"data_loader", "waiting for the workers of a data loader"},
+	[INCIDENT_LOADS] = {"data_loading", "loading data"},
+	[INCIDENT_COLLECTIVE] = {"collective", "waiting in a collective operation"},
+	[INCIDENT_CHILD] = {"child_process", "waiting for a child process"},
+	[INCIDENT_FILE] = {"file", "reading or writing a file"},
+	[INCIDENT_SOCKET] = {"socket", "waiting for a socket or pipe"},
+	[INCIDENT_DISK] = {"disk", "waiting for a disk"},
+	[INCIDENT_COLLECTS] = {"garbage_collection", "garbage collection"},
+	[INCIDENT_UNKNOWN] = {"unknown", "at an unknown place"},
+};
+
+const char *incident_doing_name(enum incident_doing doing)
+{
+	return doings[doing].name;
+}
+
+const char *incident_doing_text(enum incident_doing doing)
+{
+	return doings[doing].text;
+}
+
+/* --- stacks --------------------------------------------------------------------------------------------------------- */
+
+/* Code that has no file, as with `python -c`, is the program's. */
+static bool is_program(const struct incident_frame *frame)
+{
+	return ops_string_is(frame->file, "<string>") || ops_string_is(frame->file, "<stdin>") ||
+	       !ops_file_is_library(frame->file);
+}
+
+static size_t program_frame(const struct incident_stack *stack)
+{
+	size_t i = 0;
+
+	while (i < stack->frame_count && !is_program(&stack->frames[i]))
+		i++;
+	return i;
+}
+
+const struct incident_frame *incident_stack_place(const struct incident_stack *stack)
+{
+	size_t i = program_frame(stack);
+
+	if (!stack->frame_count)
+		return NULL;
+	return &stack->frames[i < stack->frame_count ? i : 0];
+}
+
+static bool is_in(const struct incident_frame *frame, const char *file)
+{
+	return ops_string_ends(frame->file, file);
+}
+
+/* What the frames of libraries inside of the program's say. INCIDENT_UNKNOWN: nothing. */
+static enum incident_doing doing_by_frames(const struct incident_stack *stack)
+{
+	size_t place = program_frame(stack);
+	enum incident_doing doing = INCIDENT_UNKNOWN;
+
+	for (size_t i = 0; i < stack->frame_count; i++) {
+		const struct incident_frame *frame = &stack->frames[i];
+
+		if (is_in(frame, "torch/utils/data/dataloader.py"))
+			return i < place && ops_string_starts(frame->function, "_MultiProcessing") ? INCIDENT_LOADER : INCIDENT_LOADS;
+		if (i >= place)
+			continue;
+		if (is_in(frame, "torch/distributed/distributed_c10d.py") || is_in(frame, "torch/distributed/c10d_logger.py"))
+			return INCIDENT_COLLECTIVE;
+		if (is_in(frame, "/subprocess.py") || is_in(frame, "/multiprocessing/popen_fork.py"))
+			return INCIDENT_CHILD;
+		if (is_in(frame, "/threading.py") || is_in(frame, "/queue.py") || is_in(frame, "/concurrent/futures/_base.py"))
+			doing = INCIDENT_LOCK;
+	}
+	return doing;
+}
+
+static enum incident_doing doing_by_system_call(int64_t number)
+{
+	switch (number) {
+	case SYS_clock_nanosleep:
+	case SYS_nanosleep:
+		return INCIDENT_SLEEPS;
+	case SYS_futex:
+#ifdef SYS_futex_waitv
+	case SYS_futex_waitv:
+#endif
+	case SYS_flock:
+	case SYS_fcntl:
+		return INCIDENT_LOCK;
+	case SYS_wait4:
+	case SYS_waitid:
+		return INCIDENT_CHILD;
+	case SYS_read:
+	case SYS_pread64:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_fsync:
+	case SYS_fdatasync:
+	case SYS_openat:
+		return INCIDENT_FILE;
+#ifdef SYS_poll
+	case SYS_poll:
+	case SYS_select:
+	case SYS_epoll_wait:
+#endif
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_epoll_pwait:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+		return INCIDENT_SOCKET;
+	default:
+		return INCIDENT_UNKNOWN;
+	}
+}
+
+enum incident_doing incident_stack_doing(const struct incident_stack *stack)
+{
+	enum incident_doing doing = doing_by_frames(stack);
+
+	if (doing == INCIDENT_LOADS && doing_by_system_call(stack->system_call) == INCIDENT_SLEEPS)
+		return INCIDENT_LOADS;
+	if (doing != INCIDENT_UNKNOWN)
+		return doing;
+	if (stack->state == 'R')
+		return INCIDENT_RUNS;
+	doing = doing_by_system_call(stack->system_call);
+	if (doing == INCIDENT_UNKNOWN || doing == INCIDENT_FILE)
+		return stack->state == 'D' ? INCIDENT_DISK : doing;
+	return doing;
+}
+
+/* --- sentences -------------------------------------------------------------------------------------------------------- */
+
+void incident_place_append(struct ops_buffer *out, const struct incident_frame *place)
+{
+	ops_buffer_append(out, place->file.bytes, place->file.size);
+	if (place->line)
+		ops_buffer_printf(out, ":%" PRId64, place->line);
+}
+
+static void append_duration(struct ops_buffer *out, double ns)
+{
+	char text[OPS_FORMAT_ROOM];
+
+	ops_format_duration(text, ns);
+	ops_buffer_append_text(out, text);
+}
+
+static void append_at(struct ops_buffer *out, const struct incident_frame *place)
+{
+	if (!place->file.size)
+		return;
+	ops_buffer_append_text(out, " at ");
+	incident_place_append(out, place);
+	if (place->function.size) {
+		ops_buffer_append_text(out, " in ");
+		ops_buffer_append(out, place->function.bytes, place->function.size);
+	}
+}
+
+static void set_place(struct incident_cause *cause, const struct incident_stack *stack)
+{
+	const struct incident_frame *place = incident_stack_place(stack);
+
+	if (place)
+		cause->place = *place;
+}
+
+/* "Sleeping at train.py:12 in step". The first letter is a capital one. */
+static void cause_begin(struct incident_cause *cause, const char *text)
+{
+	char first = text[0];
+
+	if (first >= 'a' && first <= 'z')
+		first = (char)(first - 'a' + 'A');
+	ops_buffer_append(&cause->text, &first, 1);
+	ops_buffer_append_text(&cause->text, text + 1);
+	append_at(&cause->text, &cause->place);
+}
+
+static void cause_set_doing(struct incident_cause *cause, enum incident_doing doing, const struct incident_stack *stack)
+{
+	cause->doing = doing;
+	cause->kind = incident_doing_name(doing);
+	set_place(cause, stack);
+}
+
+/* Which collective, as the program calls it: the outermost function of torch.distributed. */
+static struct ops_string called_collective(const struct incident_stack *stack)
+{
+	struct ops_string name = {0};
+
+	for (size_t i = 0; i < program_frame(stack); i++)
+		if (is_in(&stack->frames[i], "torch/distributed/distributed_c10d.py"))
+			name = stack->frames[i].function;
+	return name;
+}
+
+static const struct incident_stack *thread_find(const struct incident_facts *facts, int64_t tid)
+{
+	for (size_t i = 0; i < facts->threads.count; i++)
+		if (facts->threads.items[i].tid == tid)
+			return &facts->threads.items[i];
+	return NULL;
+}
+
+/* --- slow steps ------------------------------------------------------------------------------------------------------- */
+
+static bool is_same_place(const struct incident_frame *a, const struct incident_frame *b)
+{
+	return a && b && a->line == b->line && ops_string_equals(a->file, b->file);
+}
+
+/* The samples of the same doing at the same line, which are most. */
+static const struct incident_stack *samples_find(const struct incident_facts *facts, double *ret_share)
+{
+	const struct incident_stack *best = NULL;
+	int64_t most = 0;
+
+	for (size_t i = 0; i < facts->samples.count; i++) {
+		const struct incident_stack *stack = &facts->samples.items[i];
+		int64_t count = 0;
+
+		for (size_t j = 0; j < facts->samples.count; j++) {
+			const struct incident_stack *other = &facts->samples.items[j];
+
+			if (incident_stack_doing(other) == incident_stack_doing(stack) &&
+			    is_same_place(incident_stack_place(other), incident_stack_place(stack)))
+				count += other->count;
+		}
+		if (count > most) {
+			most = count;
+			best = stack;
+		}
+	}
+	*ret_share = facts->sample_count ? fmin(1, (double)most / (double)facts->sample_count) : 0;
+	return best;
+}
+
+static void append_share(struct incident_cause *cause, double share)
+{
+	if (share > 0)
+		ops_buffer_printf(&cause->text, ", %.0f %% of the time that the step took too long", 100 * share);
+}
+
+/* What the trace says takes longer than in other steps, where there are no samples or they say only that it runs. */
+static void append_outlier(struct incident_cause *cause, const struct ops_views *views, const struct view_outlier *outlier)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < outlier->cause_count && !outlier->causes[i].is_count; i++) {
+		ops_buffer_append_text(&cause->text, any ? ", " : " More than in other steps: ");
+		ops_buffer_printf(&cause->text, "%s +", outlier->causes[i].title);
+		append_duration(&cause->text, outlier->causes[i].value - outlier->causes[i].typical);
+		any = true;
+	}
+	for (size_t i = 0; i < outlier->excess_count && i < 2; i++) {
+		struct ops_string name = ops_trace_string(views->trace, outlier->excesses[i].name);
+
+		ops_buffer_append_text(&cause->text, any ? ", " : " More than in other steps: ");
+		ops_buffer_append(&cause->text, name.bytes, name.size);
+		ops_buffer_append_text(&cause->text, " +");
+		append_duration(&cause->text, outlier->excesses[i].self_ns - outlier->excesses[i].typical_self_ns);
+		any = true;
+	}
+	ops_buffer_append_text(&cause->text, any ? "." : "");
+}
+
+/* Without samples: the largest of what the trace shows. */
+static void explain_by_trace(struct incident_cause *cause, const struct view_outlier *outlier)
+{
+	static const struct {
+		const char *name;
+		enum incident_doing doing;
+	} known[] = {{"garbage_collection", INCIDENT_COLLECTS}, {"dataloader", INCIDENT_LOADER}, {"communication", INCIDENT_COLLECTIVE}};
+
+	cause->doing = INCIDENT_UNKNOWN;
+	cause->kind = incident_doing_name(INCIDENT_UNKNOWN);
+	for (size_t i = 0; outlier && i < outlier->cause_count && i < 1; i++) {
+		cause->kind = outlier->causes[i].name;
+		for (size_t j = 0; j < sizeof(known) / sizeof(known[0]); j++)
+			if (!strcmp(known[j].name, cause->kind))
+				cause->kind = incident_doing_name(known[j].doing);
+		cause_begin(cause, outlier->causes[i].title);
+	}
+	if (!outlier || !outlier->cause_count)
+		ops_buffer_append_text(&cause->text, "Unknown: nothing was seen while the step took too long");
+}
+
+/* Threads other than `stack`'s that might hold what it waits for: where each is. */
+static void append_others(struct incident_cause *cause, const struct incident_facts *facts, const struct incident_stack *stack)
+{
+	for (size_t i = 0, told = 0; i < facts->threads.count && told < 2; i++) {
+		const struct incident_stack *other = &facts->threads.items[i];
+		const struct incident_frame *place = incident_stack_place(other);
+
+		if (other->tid == stack->tid || !place || !is_program(place))
+			continue;
+		ops_buffer_printf(&cause->text, " Thread %" PRId64 " is %s", other->tid,
+		                  incident_doing_text(incident_stack_doing(other)));
+		append_at(&cause->text, place);
+		ops_buffer_append_text(&cause->text, ".");
+		told++;
+	}
+}
+
+static void explain_slow(struct incident_cause *cause, const struct incident_facts *facts, const struct ops_views *views,
+                         const struct view_outlier *outlier)
+{
+	double share = 0, over_ns = fmax(1, (double)facts->over_ns);
+	const struct incident_stack *stack = samples_find(facts, &share);
+	double collecting = (double)facts->collecting_ns / over_ns, waited = (double)facts->waited_ns / over_ns;
+	double faulted = (double)facts->major_faults * FAULT_NS / over_ns;
+
+	if (stack)
+		cause_set_doing(cause, incident_stack_doing(stack), stack);
+	if (facts->has_over && collecting >= CAUSE_SHARE) {
+		cause->doing = INCIDENT_COLLECTS;
+		cause->kind = incident_doing_name(INCIDENT_COLLECTS);
+		cause_begin(cause, incident_doing_text(INCIDENT_COLLECTS));
+		append_share(cause, fmin(1, collecting));
+	} else if (facts->has_over && waited >= CAUSE_SHARE) {
+		cause->kind = "waited_for_cpu";
+		cause_begin(cause, "waiting for a processor, which other threads and processes had,");
+		append_share(cause, fmin(1, waited));
+	} else if (facts->has_over && faulted >= CAUSE_SHARE) {
+		cause->kind = "page_faults";
+		cause_begin(cause, "reading memory pages from a disk");
+		ops_buffer_printf(&cause->text, ", %" PRId64 " page faults", facts->major_faults);
+	} else if (stack) {
+		cause_begin(cause, incident_doing_text(cause->doing));
+		append_share(cause, share);
+	} else {
+		explain_by_trace(cause, outlier);
+	}
+	ops_buffer_append_text(&cause->text, ".");
+	if (stack && cause->doing == INCIDENT_LOCK)
+		append_others(cause, facts, stack);
+	if (outlier)
+		append_outlier(cause, views, outlier);
+}
+
+/* --- hangs -------------------------------------------------------------------------------------------------------------- */
+
+/* The thread that holds the GIL in C code, while those that want it wait. */
+static const struct incident_stack *gil_holder_of(const struct incident_facts *facts, const struct incident_stack *stack)
+{
+	for (size_t i = 0; i < facts->threads.count; i++)
+		if (facts->threads.items[i].has_gil && facts->threads.items[i].tid != stack->tid)
+			return &facts->threads.items[i];
+	return NULL;
+}
+
+static void explain_hang(struct incident_cause *cause, const struct incident_facts *facts)
+{
+	const struct incident_stack *stack = thread_find(facts, facts->tid), *holder;
+	struct ops_string collective;
+
+	if (!stack) {
+		cause->kind = incident_doing_name(INCIDENT_UNKNOWN);
+		ops_buffer_append_text(&cause->text, "Unknown: the stack of the program could not be read.");
+		return;
+	}
+	cause_set_doing(cause, incident_stack_doing(stack), stack);
+	holder = cause->doing == INCIDENT_LOCK ? gil_holder_of(facts, stack) : NULL;
+	if (holder) {
+		cause_set_doing(cause, INCIDENT_GIL, holder);
+		ops_buffer_printf(&cause->text, "Thread %" PRId64 " holds the interpreter's lock (GIL) in C code called", holder->tid);
+		append_at(&cause->text, &cause->place);
+		ops_buffer_append_text(&cause->text, ".");
+		return;
+	}
+	if (stack->has_gil && cause->doing != INCIDENT_RUNS) {
+		cause->doing = INCIDENT_GIL;
+		cause->kind = incident_doing_name(INCIDENT_GIL);
+		cause_begin(cause, incident_doing_text(incident_stack_doing(stack)));
+		ops_buffer_append_text(&cause->text, ", in C code that holds the interpreter's lock (GIL)");
+	} else {
+		cause_begin(cause, incident_doing_text(cause->doing));
+	}
+	collective = called_collective(stack);
+	if (cause->doing == INCIDENT_COLLECTIVE && collective.size)
+		ops_buffer_printf(&cause->text, ": %.*s", (int)collective.size, collective.bytes);
+	if (cause->doing == INCIDENT_COLLECTIVE && facts->rank >= 0)
+		ops_buffer_printf(&cause->text, " on rank %" PRId64 " of %" PRId64 ", for another rank", facts->rank, facts->world_size);
+	ops_buffer_append_text(&cause->text, ".");
+	if (cause->doing == INCIDENT_LOCK)
+		append_others(cause, facts, stack);
+}
+
+/* --- ends --------------------------------------------------------------------------------------------------------------- */
+
+static bool is_near_limit(const struct incident_facts *facts)
+{
+	return facts->limit_bytes > 0 && (double)facts->rss_bytes >= NEAR_LIMIT * (double)facts->limit_bytes;
+}
+
+static void explain_kill(struct incident_cause *cause, const struct incident_facts *facts)
+{
+	const struct incident_stack *stack = thread_find(facts, facts->tid);
+	char rss[OPS_FORMAT_ROOM], limit[OPS_FORMAT_ROOM];
+
+	cause->kind = is_near_limit(facts) ? "oom_kill" : "killed";
+	if (stack)
+		set_place(cause, stack);
+	ops_format_bytes(rss, facts->rss_bytes);
+	ops_format_bytes(limit, facts->limit_bytes);
+	if (is_near_limit(facts))
+		ops_buffer_printf(&cause->text, "Out of memory: probably killed by the kernel, at %s of %s.", rss, limit);
+	else
+		ops_buffer_append_text(&cause->text, "Killed from outside: by SIGKILL, or with the machine or container.");
+	if (!cause->place.file.size)
+		return;
+	ops_buffer_append_text(&cause->text, " Last seen");
+	append_at(&cause->text, &cause->place);
+	ops_buffer_printf(&cause->text, ", %s.", incident_doing_text(incident_stack_doing(stack)));
+}
+
+static void explain_end(struct incident_cause *cause, const struct incident_facts *facts)
+{
+	set_place(cause, &facts->end);
+	if (ops_string_is(facts->trigger, "signal")) {
+		cause->kind = "signal";
+		ops_buffer_printf(&cause->text, "%.*s", (int)facts->signal_name.size, facts->signal_name.bytes);
+		append_at(&cause->text, &cause->place);
+		if (facts->signal_address || ops_string_is(facts->signal_name, "SIGSEGV"))
+			ops_buffer_printf(&cause->text, ", at address 0x%" PRIx64, (uint64_t)facts->signal_address);
+	} else if (ops_string_is(facts->trigger, "exit")) {
+		cause->kind = "exit";
+		ops_buffer_printf(&cause->text, "os._exit(%" PRId64 ")", facts->exit_status);
+		append_at(&cause->text, &cause->place);
+	} else {
+		cause->kind = ops_string_is(facts->trigger, "oom") ? "out_of_memory" : "exception";
+		ops_buffer_append(&cause->text, facts->exception_type.bytes, facts->exception_type.size);
+		append_at(&cause->text, &cause->place);
+		if (facts->exception_message.size)
+			ops_buffer_printf(&cause->text, ": %.*s", (int)facts->exception_message.size, facts->exception_message.bytes);
+	}
+	ops_buffer_append_text(&cause->text, ".");
+}
+
+static void explain_other(struct incident_cause *cause, const struct incident_facts *facts)
+{
+	const struct incident_stack *stack = thread_find(facts, facts->tid);
+	char rss[OPS_FORMAT_ROOM], limit[OPS_FORMAT_ROOM];
+
+	if (stack)
+		cause_set_doing(cause, incident_stack_doing(stack), stack);
+	ops_format_bytes(rss, facts->rss_bytes);
+	ops_format_bytes(limit, facts->limit_bytes);
+	if (ops_string_is(facts->trigger, "memory")) {
+		cause->kind = "memory";
+		ops_buffer_printf(&cause->text, facts->limit_bytes ? "The process holds %s of %s. " : "The process holds %s. ", rss, limit);
+	} else if (!stack) {
+		cause->kind = incident_doing_name(INCIDENT_UNKNOWN);
+	}
+	if (stack) {
+		cause_begin(cause, incident_doing_text(cause->doing));
+		ops_buffer_append_text(&cause->text, ".");
+	}
+}
+
+/* --- titles --------------------------------------------------------------------------------------------------------------- */
+
+static void cause_title(struct incident_cause *cause, const struct incident_facts *facts)
+{
+	struct ops_buffer *title = &cause->title;
+	char text[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
+	bool in_step = facts->has_step;
+
+	if (ops_string_is(facts->trigger, "slow_step")) {
+		ops_format_duration(text, (double)facts->step_ns);
+		ops_format_duration(usual, (double)facts->usual_ns);
+		ops_buffer_printf(title, "step %" PRId64 " took %s, usually %s", facts->step, text, usual);
+		in_step = false;
+	} else if (ops_string_is(facts->trigger, "hang")) {
+		ops_format_duration(text, (double)facts->quiet_ns);
+		ops_buffer_printf(title, "no progress for %s", text);
+	} else if (ops_string_is(facts->trigger, "signal")) {
+		ops_buffer_printf(title, "killed by %.*s", (int)facts->signal_name.size, facts->signal_name.bytes);
+	} else if (ops_string_is(facts->trigger, "exit")) {
+		ops_buffer_printf(title, "ended by os._exit(%" PRId64 ")", facts->exit_status);
+	} else if (ops_string_is(facts->trigger, "killed")) {
+		ops_buffer_append_text(title, is_near_limit(facts) ? "killed, probably out of memory" : "killed");
+	} else if (facts->exception_type.size) {
+		ops_buffer_printf(title, "%.*s", (int)facts->exception_type.size, facts->exception_type.bytes);
+	} else if (ops_string_is(facts->trigger, "memory")) {
+		ops_format_bytes(text, facts->rss_bytes);
+		ops_buffer_printf(title, "memory reached %s", text);
+	} else {
+		ops_buffer_append_text(title, "requested");
+	}
+	if (in_step)
+		ops_buffer_printf(title, " in step %" PRId64, facts->step);
+}
+
+bool incident_cause_find(const struct incident_facts *facts, const struct ops_views *views, const struct view_outlier *outlier,
+                         struct incident_cause *ret_cause)
+{
+	*ret_cause = (struct incident_cause){.doing = INCIDENT_UNKNOWN, .kind = "unknown"};
+	if (ops_string_is(facts->trigger, "slow_step"))
+		explain_slow(ret_cause, facts, views, outlier);
+	else if (ops_string_is(facts->trigger, "hang"))
+		explain_hang(ret_cause, facts);
+	else if (ops_string_is(facts->trigger, "killed"))
+		explain_kill(ret_cause, facts);
+	else if (ops_string_is(facts->trigger, "signal") || ops_string_is(facts->trigger, "exit") || facts->exception_type.size)
+		explain_end(ret_cause, facts);
+	else
+		explain_other(ret_cause, facts);
+	cause_title(ret_cause, facts);
+	return !ret_cause->text.failed && !ret_cause->title.failed;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts of an incident, from JSON: see incident.h. What is missing or of another type stays zero.
+ */
+#include "analyze/incident/incident.h"
+
+#include <opstrobe/error.h>
+
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
+#include "base/text.h"
+
+static int64_t fact_integer(struct ops_string object, const char *key, int64_t otherwise)
+{
+	struct ops_string value;
+	int64_t number;
+
+	return ops_json_find_member(object, key, &value) && ops_json_parse_integer(value, &number) ? number : otherwise;
+}
+
+static bool fact_flag(struct ops_string object, const char *key)
+{
+	struct ops_string value;
+
+	return ops_json_find_member(object, key, &value) && ops_string_is(value, "true");
+}
+
+/* Decoded into the facts' texts, whose space was reserved: decoded, a text is never longer. */
+static struct ops_string fact_text(struct incident_facts *facts, struct ops_string object, const char *key)
+{
+	struct ops_string value;
+	size_t start = facts->texts.size;
+
+	if (!ops_json_find_member(object, key, &value) || value.size < 2 || value.bytes[0] != '"')
+		return (struct ops_string){0};
+	ops_json_decode(&facts->texts, value.bytes + 1, value.size - 2);
+	return facts->texts.failed ? (struct ops_string){0}
+	                           : (struct ops_string){facts->texts.bytes + start, facts->texts.size - start};
+}
+
+static void stack_parse(struct incident_facts *facts, struct ops_string object, struct incident_stack *stack)
+{
+	struct ops_string frames, frame, state;
+	struct ops_json_walk cursor;
+
+	*stack = (struct incident_stack){
+		.tid = fact_integer(object, "tid", 0),
+		.name = fact_text(facts, object, "name"),
+		.is_main = fact_flag(object, "is_main"),
+		.has_gil = fact_flag(object, "has_gil"),
+		.system_call = fact_integer(object, "system_call", -1),
+		.count = fact_integer(object, "count", 1),
+	};
+	state = fact_text(facts, object, "state");
+	stack->state = state.size ? state.bytes[0] : 0;
+	if (!ops_json_find_member(object, "python", &frames))
+		return;
+	cursor = ops_json_walk(frames.bytes, frames.size);
+	while (stack->frame_count < INCIDENT_FRAMES_MAX && ops_json_next_element(&cursor, &frame))
+		stack->frames[stack->frame_count++] = (struct incident_frame){
+			.file = fact_text(facts, frame, "file"),
+			.function = fact_text(facts, frame, "function"),
+			.line = fact_integer(frame, "line", 0),
+		};
+}
+
+#define PARSE_STACKS(facts, key, to)                                                                                    \
+	do {                                                                                                            \
+		struct ops_string list_, object_;                                                                       \
+		struct ops_json_walk cursor_;                                                                           \
+                                                                                                                        \
+		if (!ops_json_find_member((facts)->json, (key), &list_))                                                \
+			break;                                                                                          \
+		cursor_ = ops_json_walk(list_.bytes, list_.size);                                                       \
+		while (ops_json_next_element(&cursor_, &object_) && OPS_ARRAY_PUSH(to))                                 \
+			stack_parse((facts), object_, &(to)->items[(to)->count - 1]);                                   \
+	} while (0)
+
+static void fact_step(struct incident_facts *facts)
+{
+	struct ops_string step;
+
+	if (!ops_json_find_member(facts->json, "step", &step) || !step.size || step.bytes[0] != '{')
+		return;
+	facts->has_step = true;
+	facts->step = fact_integer(step, "number", 0);
+	facts->step_ns = fact_integer(step, "duration_ns", 0);
+	facts->usual_ns = fact_integer(step, "usual_ns", 0);
+	facts->step_goes_on = fact_flag(step, "goes_on");
+}
+
+static void fact_over(struct incident_facts *facts)
+{
+	struct ops_string over;
+
+	facts->has_over = ops_json_find_member(facts->json, "over", &over);
+	if (!facts->has_over)
+		return;
+	facts->over_ns = fact_integer(over, "duration_ns", 0);
+	facts->ran_ns = fact_integer(over, "ran_ns", 0);
+	facts->waited_ns = fact_integer(over, "waited_ns", 0);
+	facts->collecting_ns = fact_integer(over, "collecting_ns", 0);
+	facts->minor_faults = fact_integer(over, "minor_faults", 0);
+	facts->major_faults = fact_integer(over, "major_faults", 0);
+}
+
+static void fact_end(struct incident_facts *facts)
+{
+	struct ops_string object;
+
+	if (ops_json_find_member(facts->json, "signal", &object)) {
+		facts->signal_name = fact_text(facts, object, "name");
+		facts->signal_address = fact_integer(object, "address", 0);
+		stack_parse(facts, object, &facts->end);
+	} else if (ops_json_find_member(facts->json, "exit", &object)) {
+		facts->exit_status = fact_integer(object, "status", 0);
+		stack_parse(facts, object, &facts->end);
+	} else if (ops_json_find_member(facts->json, "exception", &object)) {
+		facts->exception_type = fact_text(facts, object, "type");
+		facts->exception_message = fact_text(facts, object, "message");
+		stack_parse(facts, object, &facts->end);
+	}
+}
+
+enum ops_code incident_facts_read(struct incident_facts *facts, struct ops_string json, struct ops_error *error)
+{
+	struct ops_string memory;
+
+	*facts = (struct incident_facts){.json = json};
+	if (ops_json_validate(json.bytes, json.size, error))
+		return ops_fault_context(error, OPS_CORRUPT, "the facts of an incident are not valid");
+	if (json.bytes[0] != '{')
+		return ops_fault(error, OPS_CORRUPT, "the facts of an incident are not a JSON object");
+	if (!ops_buffer_room(&facts->texts, json.size))
+		return ops_fault_memory(error);
+	facts->trigger = fact_text(facts, json, "trigger");
+	facts->process = fact_text(facts, json, "process");
+	facts->host = fact_text(facts, json, "host");
+	facts->command = fact_text(facts, json, "command");
+	facts->time_ns = fact_integer(json, "time_ns", 0);
+	facts->pid = fact_integer(json, "pid", 0);
+	facts->tid = fact_integer(json, "tid", 0);
+	facts->rank = fact_integer(json, "rank", -1);
+	facts->world_size = fact_integer(json, "world_size", 0);
+	facts->quiet_ns = fact_integer(json, "quiet_ns", 0);
+	facts->sample_count = fact_integer(json, "sample_count", 0);
+	if (ops_json_find_member(json, "process_memory", &memory)) {
+		facts->rss_bytes = fact_integer(memory, "rss_bytes", 0);
+		facts->limit_bytes = fact_integer(memory, "limit_bytes", 0);
+		facts->oom_kills = fact_integer(memory, "oom_kills", 0);
+	}
+	fact_step(facts);
+	fact_over(facts);
+	fact_end(facts);
+	PARSE_STACKS(facts, "threads", &facts->threads);
+	PARSE_STACKS(facts, "samples", &facts->samples);
+	return OPS_OK;
+}
+
+void incident_facts_release(struct incident_facts *facts)
+{
+	OPS_ARRAY_RELEASE(&facts->threads);
+	OPS_ARRAY_RELEASE(&facts->samples);
+	ops_buffer_release(&facts->texts);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A report on an incident as a page of text or Markdown. It is made from the report's JSON alone.
+ */
+#include <opstrobe/internal/incidents.h>
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyze/format.h"
+#include "analyze/incident/incident.h"
+#include "base/escape.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
+#include "base/text.h"
+
+#define FRAMES_SHOWN 20
+
+struct incident_page {
+	const struct incident_facts *facts;
+	struct ops_string report;
+	bool markdown;
+	struct ops_buffer out;
+	struct ops_buffer scratch;
+};
+
+static struct ops_string page_member(struct incident_page *page, struct ops_string object, const char *key)
+{
+	struct ops_string value;
+
+	page->scratch.size = 0;
+	if (!ops_json_find_member(object, key, &value) || value.size < 2 || value.bytes[0] != '"')
+		return (struct ops_string){0};
+	ops_json_decode(&page->scratch, value.bytes + 1, value.size - 2);
+	return (struct ops_string){ops_buffer_text(&page->scratch), page->scratch.size};
+}
+
+static void incident_put_text(struct incident_page *page, struct ops_string text)
+{
+	if (page->markdown)
+		ops_markdown_append(&page->out, text.bytes, text.size);
+	else
+		ops_plain_append(&page->out, text.bytes, text.size);
+}
+
+static void incident_put_code(struct incident_page *page, struct ops_string text)
+{
+	if (page->markdown)
+		ops_code_append(&page->out, text.bytes, text.size);
+	else
+		ops_plain_append(&page->out, text.bytes, text.size);
+}
+
+static void incident_put_heading(struct incident_page *page, const char *text)
+{
+	ops_buffer_printf(&page->out, page->markdown ? "\n### %s\n\n" : "\n%s\n", text);
+}
+
+static void begin_line(struct incident_page *page, const char *name)
+{
+	ops_buffer_printf(&page->out, page->markdown ? "- %s: " : "%-9s ", name);
+}
+
+static void incident_put_place(struct incident_page *page, const struct incident_frame *place)
+{
+	page->scratch.size = 0;
+	incident_place_append(&page->scratch, place);
+	incident_put_code(page, (struct ops_string){ops_buffer_text(&page->scratch), page->scratch.size});
+	if (!place->function.size)
+		return;
+	ops_buffer_append_text(&page->out, " in ");
+	incident_put_code(page, place->function);
+}
+
+void incident_moment_append(struct ops_buffer *out, int64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	char text[40];
+	struct tm moment;
+
+	gmtime_r(&seconds, &moment);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &moment);
+	ops_buffer_append_text(out, text);
+}
+
+static void incident_put_head(struct incident_page *page)
+{
+	const struct incident_facts *facts = page->facts;
+	char duration[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
+
+	if (page->markdown)
+		ops_buffer_append_text(&page->out, "## ");
+	incident_put_text(page, page_member(page, page->report, "title"));
+	ops_buffer_append_text(&page->out, page->markdown ? "\n\n**Cause:** " : "\n\ncause: ");
+	incident_put_text(page, page_member(page, page->report, "cause"));
+	ops_buffer_append_text(&page->out, "\n\n");
+	begin_line(page, "when");
+	incident_moment_append(&page->out, facts->time_ns);
+	ops_buffer_append_text(&page->out, " UTC\n");
+	begin_line(page, "process");
+	incident_put_text(page, facts->process);
+	ops_buffer_printf(&page->out, " (%" PRId64 ")", facts->pid);
+	if (facts->host.size) {
+		ops_buffer_append_text(&page->out, " on ");
+		incident_put_text(page, facts->host);
+	}
+	if (facts->rank >= 0)
+		ops_buffer_printf(&page->out, ", rank %" PRId64 " of %" PRId64, facts->rank, facts->world_size);
+	ops_buffer_append_text(&page->out, "\n");
+	if (facts->command.size) {
+		begin_line(page, "command");
+		incident_put_code(page, facts->command);
+		ops_buffer_append_text(&page->out, "\n");
+	}
+	if (!facts->has_step)
+		return;
+	begin_line(page, "step");
+	ops_format_duration(duration, (double)facts->step_ns);
+	ops_format_duration(usual, (double)facts->usual_ns);
+	ops_buffer_printf(&page->out, "%" PRId64 ", %s%s%s%s\n", facts->step, facts->step_goes_on ? "under way for " : "took ", duration,
+	                  facts->usual_ns ? ", usually " : "", facts->usual_ns ? usual : "");
+}
+
+/* --- what differed -------------------------------------------------------------------------------------------------------- */
+
+static void incident_put_more(struct incident_page *page, struct ops_string object, const char *name, const char *value, const char *typical,
+                     bool is_count)
+{
+	struct ops_string number;
+	double here = 0, usual = 0;
+	char text[3][OPS_FORMAT_ROOM];
+
+	if (ops_json_find_member(object, value, &number))
+		ops_json_parse_number(number, &here);
+	if (ops_json_find_member(object, typical, &number))
+		ops_json_parse_number(number, &usual);
+	ops_buffer_append_text(&page->out, page->markdown ? "- " : "  ");
+	incident_put_text(page, page_member(page, object, name));
+	if (is_count) {
+		ops_buffer_printf(&page->out, ": +%.0f (%.0f, usually %.0f)\n", here - usual, here, usual);
+		return;
+	}
+	ops_format_duration(text[0], 1000 * (here - usual));
+	ops_format_duration(text[1], 1000 * here);
+	ops_format_duration(text[2], 1000 * usual);
+	ops_buffer_printf(&page->out, ": +%s (%s, usually %s)\n", text[0], text[1], text[2]);
+}
+
+static void incident_put_difference(struct incident_page *page)
+{
+	struct ops_string difference, list, object, is_count;
+	struct ops_json_walk cursor;
+
+	if (!ops_json_find_member(page->report, "difference", &difference) || difference.bytes[0] != '{')
+		return;
+	incident_put_heading(page, "more than in other steps");
+	if (ops_json_find_member(difference, "causes", &list)) {
+		cursor = ops_json_walk(list.bytes, list.size);
+		while (ops_json_next_element(&cursor, &object))
+			incident_put_more(page, object, "title", "value", "typical",
+			         ops_json_find_member(object, "is_count", &is_count) && ops_string_is(is_count, "true"));
+	}
+	if (ops_json_find_member(difference, "events", &list)) {
+		cursor = ops_json_walk(list.bytes, list.size);
+		while (ops_json_next_element(&cursor, &object))
+			incident_put_more(page, object, "name", "self", "typical_self", false);
+	}
+}
+
+static void incident_put_over(struct incident_page *page)
+{
+	const struct incident_facts *facts = page->facts;
+	char text[4][OPS_FORMAT_ROOM];
+
+	if (!facts->has_over)
+		return;
+	ops_format_duration(text[0], (double)facts->over_ns);
+	ops_format_duration(text[1], (double)facts->ran_ns);
+	ops_format_duration(text[2], (double)facts->waited_ns);
+	ops_format_duration(text[3], (double)facts->collecting_ns);
+	incident_put_heading(page, "while it was too long");
+	ops_buffer_printf(&page->out,
+	                  "%s%s: its thread ran for %s, waited for a processor for %s, collected garbage for %s; page faults: %" PRId64
+	                  " from a disk, %" PRId64 " others\n",
+	                  page->markdown ? "" : "  ", text[0], text[1], text[2], text[3], facts->major_faults, facts->minor_faults);
+}
+
+/* --- threads -------------------------------------------------------------------------------------------------------------- */
+
+static void incident_put_stack(struct incident_page *page, const struct incident_stack *stack)
+{
+	size_t shown = stack->frame_count < FRAMES_SHOWN ? stack->frame_count : FRAMES_SHOWN;
+
+	for (size_t i = 0; i < shown; i++) {
+		ops_buffer_append_text(&page->out, page->markdown ? "  - " : "    ");
+		incident_put_place(page, &stack->frames[i]);
+		ops_buffer_append_text(&page->out, "\n");
+	}
+	if (shown < stack->frame_count)
+		ops_buffer_printf(&page->out, "%sand %zu more\n", page->markdown ? "  - " : "    ", stack->frame_count - shown);
+}
+
+static void incident_put_open_events(struct incident_page *page, int64_t tid)
+{
+	struct ops_string list, object, value;
+	struct ops_json_walk cursor;
+	int64_t of;
+	bool any = false;
+
+	if (!ops_json_find_member(page->report, "open_events", &list))
+		return;
+	cursor = ops_json_walk(list.bytes, list.size);
+	while (ops_json_next_element(&cursor, &object)) {
+		if (!ops_json_find_member(object, "tid", &value) || !ops_json_parse_integer(value, &of) || of != tid)
+			continue;
+		ops_buffer_append_text(&page->out, any ? " in " : page->markdown ? "  - was in " : "    was in ");
+		incident_put_code(page, page_member(page, object, "name"));
+		any = true;
+	}
+	ops_buffer_append_text(&page->out, any ? "\n" : "");
+}
+
+static void incident_put_thread(struct incident_page *page, const struct incident_stack *stack)
+{
+	ops_buffer_printf(&page->out, "%s%" PRId64 " ", page->markdown ? "- " : "  ", stack->tid);
+	incident_put_text(page, stack->name);
+	ops_buffer_printf(&page->out, "%s%s: %s\n", stack->is_main ? ", main" : "", stack->has_gil ? ", has the GIL" : "",
+	                  incident_doing_text(incident_stack_doing(stack)));
+	incident_put_open_events(page, stack->tid);
+	incident_put_stack(page, stack);
+}
+
+static void incident_put_samples(struct incident_page *page)
+{
+	const struct incident_facts *facts = page->facts;
+
+	if (!facts->samples.count)
+		return;
+	incident_put_heading(page, "where it was meanwhile");
+	for (size_t i = 0; i < facts->samples.count && i < 5; i++) {
+		const struct incident_stack *stack = &facts->samples.items[i];
+		const struct incident_frame *place = incident_stack_place(stack);
+
+		ops_buffer_printf(&page->out, "%s%3.0f %%  %s", page->markdown ? "- " : "  ",
+		                  100.0 * (double)stack->count / (double)facts->sample_count,
+		                  incident_doing_text(incident_stack_doing(stack)));
+		if (place) {
+			ops_buffer_append_text(&page->out, " at ");
+			incident_put_place(page, place);
+		}
+		ops_buffer_append_text(&page->out, "\n");
+	}
+}
+
+static void incident_put_memory(struct incident_page *page)
+{
+	struct ops_string memory, growth, text;
+	char bytes[OPS_FORMAT_ROOM];
+	int64_t number;
+
+	if (!ops_json_find_member(page->report, "memory", &memory) || memory.bytes[0] != '{')
+		return;
+	incident_put_heading(page, "memory");
+	if (ops_json_find_member(memory, "growth_per_step_bytes", &growth) && ops_json_parse_integer(growth, &number)) {
+		ops_format_bytes(bytes, number);
+		ops_buffer_printf(&page->out, "%sa step adds %s (median)\n%s", page->markdown ? "" : "  ", bytes, page->markdown ? "\n" : "");
+	}
+	text = page_member(page, memory, "text");
+	ops_buffer_append_text(&page->out, page->markdown ? "```\n" : "");
+	for (const char *at = text.bytes, *end = text.bytes + text.size; text.size && at < end;) {
+		const char *line = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = line ? line : end;
+
+		ops_plain_append(&page->out, at, (size_t)(stop - at));
+		ops_buffer_append_text(&page->out, "\n");
+		at = stop + 1;
+	}
+	ops_buffer_append_text(&page->out, page->markdown ? "```\n" : "");
+}
+
+static void incident_put_suppressed(struct incident_page *page)
+{
+	struct ops_string suppressed, key, value;
+	struct ops_json_walk cursor;
+	bool any = false;
+
+	if (!ops_json_find_member(page->report, "suppressed", &suppressed))
+		return;
+	cursor = ops_json_walk(suppressed.bytes, suppressed.size);
+	while (ops_json_next_member(&cursor, &key, &value)) {
+		ops_buffer_append_text(&page->out, any ? ", " : "\nnot kept before, because there were too many: ");
+		ops_buffer_append(&page->out, value.bytes, value.size);
+		ops_buffer_append_text(&page->out, " ");
+		incident_put_text(page, key);
+		any = true;
+	}
+	ops_buffer_append_text(&page->out, any ? "\n" : "");
+}
+
+static void page_put(struct incident_page *page)
+{
+	const struct incident_facts *facts = page->facts;
+
+	incident_put_head(page);
+	incident_put_difference(page);
+	incident_put_over(page);
+	incident_put_samples(page);
+	if (facts->end.frame_count) {
+		incident_put_heading(page, "where it ended");
+		incident_put_stack(page, &facts->end);
+	}
+	if (facts->threads.count)
+		incident_put_heading(page, "threads");
+	for (size_t i = 0; i < facts->threads.count; i++)
+		incident_put_thread(page, &facts->threads.items[i]);
+	incident_put_memory(page);
+	incident_put_suppressed(page);
+}
+
+enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops_format format, char **ret_text, size_t *ret_size,
+                                struct ops_error *error)
+{
+	struct incident_facts facts;
+	struct incident_page page = {.facts = &facts, .report = {report, report_size}, .markdown = format == OPS_FORMAT_MARKDOWN};
+	enum ops_code code;
+
+	if (format == OPS_FORMAT_JSON) {
+		code = ops_json_validate(report, report_size, error);
+		ops_buffer_append(&page.out, report, report_size);
+		ops_buffer_append_text(&page.out, "\n");
+		return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
+	}
+	if (format != OPS_FORMAT_TEXT && format != OPS_FORMAT_MARKDOWN)
+		return ops_fault(error, OPS_INVALID, "an incident is shown as text, Markdown or JSON");
+	code = incident_facts_read(&facts, page.report, error);
+	if (!code)
+		page_put(&page);
+	if (!code && page.scratch.failed)
+		code = ops_fault_memory(error);
+	ops_buffer_release(&page.scratch);
+	incident_facts_release(&facts);
+	return ops_buffer_give(&page.out, code, ret_text, ret_size, error);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The report on an incident: its facts, the cause, what differed from the steps before, what was open, and memory.
+ */
+#include <opstrobe/internal/incidents.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <opstrobe/query.h>
+
+#include "analyze/incident/incident.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/json_writer.h"
+#include "base/order.h"
+#include "base/text.h"
+#include "derive/steps.h"
+
+#define OPEN_MAX 32   /* events under way that are listed */
+#define GROWTH_STEPS 3 /* fewer say nothing of what a step adds */
+
+struct report {
+	const struct incident_facts *facts;
+	const struct ops_trace *trace;
+	struct ops_views own;
+	const struct ops_views *views; /* NULL: no trace */
+	struct view_step_stats stats;
+	const struct view_outlier *outlier; /* NULL: the step is not in the trace, or one of too few */
+	struct ops_json_writer json;
+};
+
+/* --- what differed ------------------------------------------------------------------------------------------------------ */
+
+/* False when memory is out. */
+static bool report_explain(struct report *report)
+{
+	struct view_step_phases phases = {0};
+	size_t step = 0;
+	char name[24];
+	bool done;
+
+	if (!report->views || !report->facts->has_step || report->views->unmarked)
+		return true;
+	snprintf(name, sizeof(name), "%lld", (long long)report->facts->step);
+	while (step < report->views->steps.count && !ops_string_is(report->views->steps.items[step].name, name))
+		step++;
+	if (step == report->views->steps.count || report->views->steps.count < 3)
+		return true;
+	done = view_phases_find(report->views, &phases) && view_step_stats_explain(report->views, &phases, step, &report->stats);
+	view_phases_release(&phases);
+	if (done && report->stats.outlier_count)
+		report->outlier = &report->stats.outliers[0];
+	return done;
+}
+
+/* --- what was open -------------------------------------------------------------------------------------------------------- */
+
+/* The innermost events of each thread that had not ended: what it was in. */
+static void write_open(struct report *report)
+{
+	const struct ops_events *events = report->trace ? ops_trace_events(report->trace) : NULL;
+	size_t tracks_count, count = 0;
+	const struct ops_track *tracks = report->trace ? ops_trace_tracks(report->trace, &tracks_count) : NULL;
+
+	ops_json_key(&report->json, "open_events");
+	ops_json_open(&report->json, '[');
+	for (size_t row = events ? events->count : 0; row-- > 0 && count < OPEN_MAX;) {
+		if (!(events->flags[row] & OPS_EVENT_UNFINISHED) || events->flags[row] & OPS_EVENT_HIDDEN)
+			continue;
+		ops_json_open(&report->json, '{');
+		ops_json_member(&report->json, "tid", tracks[events->track[row]].tid);
+		ops_json_member_string(&report->json, "name", ops_trace_string(report->trace, events->name[row]));
+		ops_json_member(&report->json, "open_ns", events->end_ns[row] - events->start_ns[row]);
+		ops_json_close(&report->json, '}');
+		count++;
+	}
+	ops_json_close(&report->json, ']');
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------------- */
+
+/* What a step adds, by the median, to what the allocator of the CPU or of the first device that reports holds at its end; false if there are too few. */
+static bool memory_growth(const struct report *report, int64_t *ret_bytes)
+{
+	const struct ops_steps *steps = ops_steps_of(report->trace);
+	size_t count, at = 0, known = 0;
+	const struct ops_memory_record *records = ops_trace_memory(report->trace, &count);
+	double *growth = steps && steps->list.count && count ? ops_alloc_zeroed(steps->list.count, sizeof(*growth)) : NULL;
+	int64_t live = 0, before = 0;
+
+	if (!growth)
+		return false;
+	for (size_t i = 0; i < steps->list.count; i++) {
+		for (; at < count && records[at].time_ns <= steps->list.items[i].end_ns; at++)
+			live += records[at].out_of_memory ? 0 : records[at].bytes;
+		if (i)
+			growth[known++] = (double)(live - before);
+		before = live;
+	}
+	*ret_bytes = (int64_t)ops_median(growth, known);
+	ops_free(growth);
+	return known >= GROWTH_STEPS;
+}
+
+static void write_memory_report(struct report *report)
+{
+	const struct ops_rank rank = {.trace = report->trace};
+	const struct ops_run run = {.ranks = &rank, .count = 1};
+	struct ops_query_options options = {.size = sizeof(options), .format = OPS_FORMAT_TEXT, .columns = 100, .args = "{\"limit\": 5}"};
+	struct ops_error error;
+	size_t count = 0, size;
+	int64_t growth;
+	char *text;
+
+	if (report->trace)
+		ops_trace_memory(report->trace, &count);
+	ops_json_key(&report->json, "memory");
+	if (!count) {
+		ops_json_null(&report->json);
+		return;
+	}
+	ops_json_open(&report->json, '{');
+	ops_json_key(&report->json, "growth_per_step_bytes");
+	if (memory_growth(report, &growth))
+		ops_json_integer(&report->json, growth);
+	else
+		ops_json_null(&report->json);
+	if (!ops_query(&run, "memory", &options, &text, &size, &error)) {
+		ops_json_member_string(&report->json, "text", (struct ops_string){text, size});
+		ops_free(text);
+	}
+	options.format = OPS_FORMAT_JSON;
+	if (!ops_query(&run, "memory", &options, &text, &size, &error)) {
+		ops_json_key(&report->json, "held");
+		ops_json_raw(&report->json, text, size);
+		ops_free(text);
+	}
+	ops_json_close(&report->json, '}');
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+
+static void write_place(struct report *report, const struct incident_frame *place)
+{
+	ops_json_key(&report->json, "where");
+	if (!place->file.size) {
+		ops_json_null(&report->json);
+		return;
+	}
+	ops_json_open(&report->json, '{');
+	ops_json_member_string(&report->json, "file", place->file);
+	ops_json_member(&report->json, "line", place->line);
+	ops_json_member_string(&report->json, "function", place->function);
+	ops_json_close(&report->json, '}');
+}
+
+static void report_write(struct report *report, struct incident_cause *cause)
+{
+	struct ops_json_writer *json = &report->json;
+	struct ops_string facts = report->facts->json;
+
+	ops_json_open(json, '{');
+	ops_json_member_string(json, "title", (struct ops_string){ops_buffer_text(&cause->title), cause->title.size});
+	ops_json_member_string(json, "cause", (struct ops_string){ops_buffer_text(&cause->text), cause->text.size});
+	ops_json_member_text(json, "cause_kind", cause->kind);
+	write_place(report, &cause->place);
+	ops_json_key(json, "has_trace");
+	ops_json_bool(json, report->trace != NULL);
+	ops_json_key(json, "difference");
+	if (report->outlier)
+		view_outlier_write(report->views, report->outlier, json);
+	else
+		ops_json_null(json);
+	write_open(report);
+	write_memory_report(report);
+	/* The facts behind, without their braces. */
+	while (facts.size && facts.bytes[facts.size - 1] != '}')
+		facts.size--;
+	if (facts.size > 2) {
+		ops_buffer_append_text(json->out, ",");
+		ops_buffer_append(json->out, facts.bytes + 1, facts.size - 2);
+	}
+	ops_json_close(json, '}');
+}
+
+enum ops_code ops_incident_report(const char *facts_text, size_t facts_size, const struct ops_trace *trace, char **ret_text,
+                                  size_t *ret_size, struct ops_error *error)
+{
+	struct incident_facts facts;
+	struct incident_cause cause = {0};
+	struct ops_buffer out = {0};
+	struct report report = {.facts = &facts, .trace = trace, .json = {.out = &out}};
+	enum ops_code code = incident_facts_read(&facts, (struct ops_string){facts_text, facts_size}, error);
+
+	if (!code && trace) {
+		report.views = ops_views_open(&report.own, trace, true);
+		code = report.views ? OPS_OK : ops_fault_memory(error);
+	}
+	if (!code && (!report_explain(&report) || !incident_cause_find(&facts, report.views, report.outlier, &cause)))
+		code = ops_fault_memory(error);
+	if (!code)
+		report_write(&report, &cause);
+	view_step_stats_release(&report.stats);
+	if (trace)
+		ops_views_release(&report.own);
+	ops_buffer_release(&cause.text);
+	ops_buffer_release(&cause.title);
+	incident_facts_release(&facts);
+	return ops_buffer_give(&out, code, ret_text, ret_size, error);
+}

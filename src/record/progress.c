@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether threads still record something: see opstrobe/internal/progress.h.
+ */
+#include <opstrobe/internal/progress.h>
+
+#include "record/recorder.h"
+
+uint64_t ops_recording_progress(void)
+{
+	uint64_t progress = 0;
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	if (ops_recorder.session) {
+		progress = (uint64_t)ops_recorder.last_block * OPS_BLOCK_BYTES;
+		for (const struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
+			if (thread->hot.block && thread->hot.block->epoch == ops_recorder.session)
+				progress += __atomic_load_n(&thread->hot.block->count, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return progress;
+}

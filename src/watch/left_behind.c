@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watch files of processes that are gone: each becomes an incident, with the recording that the process left.
+ */
+#include <opstrobe/internal/incidents.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <opstrobe/read.h>
+
+#include "base/alloc.h"
+#include "record/spill.h"
+#include "watch/watch_facts.h"
+
+#define CLAIMED ".taken" /* behind the name of a file that somebody makes an incident of */
+
+/* False if it is not a watch file of this version. Texts end, and counts fit, afterwards. */
+static bool page_read(const char *path, struct ops_watch_page *page)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t size = fd < 0 ? -1 : pread(fd, page, sizeof(*page), 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (size != sizeof(*page) || page->magic != OPS_WATCH_MAGIC || page->version != OPS_WATCH_VERSION || page->bytes != sizeof(*page))
+		return false;
+	page->boot_id[sizeof(page->boot_id) - 1] = page->process_name[sizeof(page->process_name) - 1] = '\0';
+	page->host_name[sizeof(page->host_name) - 1] = page->command[sizeof(page->command) - 1] = '\0';
+	page->recording[sizeof(page->recording) - 1] = '\0';
+	page->latest &= 1;
+	if (page->end_stack.count > OPS_STACK_FRAMES)
+		page->end_stack.count = OPS_STACK_FRAMES;
+	return true;
+}
+
+static bool page_is_alive(const struct ops_watch_page *page)
+{
+	char boot_id[40];
+
+	ops_spill_boot_id(boot_id);
+	return strcmp(boot_id, page->boot_id) == 0 && watch_process_start(page->pid) == page->start_time;
+}
+
+static int64_t modified_ns(const char *path)
+{
+	struct stat seen;
+
+	return stat(path, &seen) == 0 ? (int64_t)seen.st_mtim.tv_sec * 1000000000 + seen.st_mtim.tv_nsec : 0;
+}
+
+/* The end of the process, as far as it is known. */
+static int64_t end_of(const char *path, const struct ops_watch_page *page, const struct ops_watch_sample *last,
+                      const struct ops_trace *trace)
+{
+	int64_t time_ns = page->signal ? page->signal_ns : last->time_ns;
+
+	if (trace && ops_trace_info(trace)->stop_ns > time_ns && !page->signal)
+		time_ns = ops_trace_info(trace)->stop_ns;
+	return time_ns ? time_ns : modified_ns(path);
+}
+
+/* An incident of the page; false if it could not be written. */
+static bool page_report(const char *path, const struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
+{
+	const struct ops_watch_sample *last = &page->samples[page->latest];
+	struct watch_memory memory = {page->rss_bytes, page->memory_limit_bytes, 0, 0};
+	struct watch_step step = {.number = page->step, .median_ns = page->step_median_ns, .goes_on = true};
+	struct watch_facts facts = {.page = page, .step = &step, .memory = &memory, .threads = last};
+	struct ops_trace *trace = NULL;
+	struct ops_buffer text = {0};
+	struct ops_error error;
+	enum ops_code code;
+
+	if (page->recording[0])
+		ops_trace_recover(page->recording, &trace, NULL, &error); /* without it there is no trace */
+	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
+	facts.time_ns = end_of(path, page, last, trace);
+	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;
+	step.duration_ns = page->step_begin_ns && facts.time_ns > page->step_begin_ns ? facts.time_ns - page->step_begin_ns : 0;
+	watch_facts_write(&facts, &text);
+	code = text.failed ? OPS_NO_MEMORY : ops_incident_write(directory, text.bytes, text.size, trace, facts.time_ns, page->pid, max_bytes, NULL, &error);
+	ops_trace_unref(trace);
+	ops_buffer_release(&text);
+	return code == OPS_OK;
+}
+
+/* Whether it was one of a process that is gone. Who renames the file has it. */
+static bool adopt(const char *box, const char *name, struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
+{
+	char path[PATH_MAX], taken[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s", box, name) >= (int)sizeof(path) ||
+	    snprintf(taken, sizeof(taken), "%s" CLAIMED, path) >= (int)sizeof(taken))
+		return false;
+	if (!page_read(path, page) || page_is_alive(page) || rename(path, taken) != 0)
+		return false;
+	if (!page_report(taken, page, directory, max_bytes)) {
+		rename(taken, path); /* the disk may be full: later, then */
+		return true;
+	}
+	if (page->recording[0])
+		unlink(page->recording);
+	unlink(taken);
+	return true;
+}
+
+size_t ops_incidents_adopt(const char *box, const char *directory, uint64_t max_bytes)
+{
+	struct ops_watch_page *page = ops_alloc(sizeof(*page));
+	DIR *folder = page ? opendir(box) : NULL;
+	struct dirent *entry;
+	size_t count = 0;
+
+	while (folder && (entry = readdir(folder))) {
+		size_t size = strlen(entry->d_name), suffix = strlen(OPS_WATCH_SUFFIX);
+
+		if (size > suffix && !strcmp(entry->d_name + size - suffix, OPS_WATCH_SUFFIX))
+			count += adopt(box, entry->d_name, page, directory, max_bytes);
+	}
+	if (folder)
+		closedir(folder);
+	ops_free(page);
+	return count;
+}

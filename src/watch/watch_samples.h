@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a thread was while a step took too long: samples of its stack, equal ones counted.
+ */
+#ifndef OPS_WATCH_SAMPLES_H
+#define OPS_WATCH_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opstrobe/internal/watch.h>
+
+#define WATCH_SAMPLES_MAX 24u
+
+struct watch_samples {
+	uint32_t total;
+	uint32_t kinds;
+	uint32_t collecting; /* of all, during a garbage collection */
+	uint32_t counts[WATCH_SAMPLES_MAX];
+	struct ops_stack stacks[WATCH_SAMPLES_MAX];
+};
+
+void watch_samples_clear(struct watch_samples *samples);
+void watch_samples_add(struct watch_samples *samples, const struct ops_stack *stack, bool collects);
+
+#endif

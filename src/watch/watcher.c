@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watching a program for incidents: see opstrobe/internal/watch.h.
+ *
+ * The watching thread sleeps until the step under way would be too long, and a second at most:
+ *
+ *     step ends in time        ─▶ nothing; the next limit
+ *     step is beyond its limit ─▶ samples of its thread's stack until it ends; then, if it was slow, an incident
+ *     nothing ends for long    ─▶ an incident: hang
+ *     each second              ─▶ all stacks and memory to the watch file
+ *
+ * The lock is held for moments only, so that the program's threads, which hold the GIL, never wait for it.
+ */
+#include <opstrobe/internal/watch.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <opstrobe/internal/incidents.h>
+#include <opstrobe/internal/progress.h>
+#include <opstrobe/internal/slow_steps.h>
+#include <opstrobe/internal/snapshot.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/fault.h"
+#include "record/spill.h"
+#include "watch/watch_facts.h"
+#include "watch/watch_page.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; later it grows */
+#define SAMPLES_DENSE 500u          /* until so many were taken */
+#define HANG_NS (120 * SECOND_NS)
+#define PER_HOUR 3.0
+#define FULL_SHARE 0.95 /* of the memory limit */
+#define FREE_SHARE 0.85 /* from here on it may be reached again */
+
+struct watcher {
+	struct ops_watch_options options;
+	char incidents[PATH_MAX], page_path[PATH_MAX];
+	pid_t pid;
+	pthread_t thread;
+	struct ops_watch_page *page;
+
+	sem_t changed; /* something is to be done now: may be posted in the handler of a signal */
+	volatile sig_atomic_t requested;
+
+	pthread_mutex_t lock; /* of what follows */
+	bool stop;
+	char recording[sizeof(((struct ops_watch_page *)0)->recording)];
+	struct ops_slow_steps steps;
+	uint64_t step_count;
+	int64_t step;      /* under way, -1 none */
+	int64_t begin_ns;  /* of it; monotonic, 0: no step is under way */
+	int64_t step_tid;
+	bool has_slow;     /* a step that has ended was slow, and is yet to be reported: */
+	struct watch_step slow;
+	bool collecting;
+	int64_t collect_begin_ns, collected_ns;
+	double tokens;
+	int64_t tokens_ns;
+	uint64_t suppressed[OPS_TRIGGER_COUNT];
+
+	pthread_mutex_t writing; /* one incident at a time */
+
+	/* The watching thread's. */
+	struct watch_samples samples;
+	uint64_t sampled_step; /* step_count of the step that is sampled; 0 none */
+	struct watch_task over_start;
+	int64_t over_begin_ns, over_collected_ns, next_sample_ns;
+	int64_t next_look_ns;
+	uint64_t progress;
+	int64_t progress_ns;
+	bool hangs; /* is reported */
+	bool full;  /* likewise */
+	int64_t limit_hits;
+	struct ops_stack stack; /* too large for a stack */
+};
+
+static struct watcher *watcher; /* one a process; set by ops_watch_start */
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+/* NULL in a child of fork, which nobody watches. */
+static struct watcher *current(void)
+{
+	struct watcher *of = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
+
+	return of && of->pid == getpid() ? of : NULL;
+}
+
+bool ops_watch_is_on(void)
+{
+	return current() != NULL;
+}
+
+/* --- incidents -------------------------------------------------------------------------------------------------------- */
+
+/* Whether there may be another one now; if not, it is counted. */
+static bool watcher_may_report(struct watcher *of, enum ops_trigger trigger)
+{
+	double per_hour = of->options.per_hour > 0 ? of->options.per_hour : PER_HOUR;
+	int64_t now_ns = monotonic_ns();
+	bool may;
+
+	if (trigger != OPS_TRIGGER_REQUEST && !(of->options.triggers & 1u << trigger))
+		return false;
+	pthread_mutex_lock(&of->lock);
+	of->tokens = fmin(fmax(per_hour, 1), of->tokens + per_hour * (double)(now_ns - of->tokens_ns) / 3600e9);
+	of->tokens_ns = now_ns;
+	may = of->tokens >= 1;
+	if (may)
+		of->tokens -= 1;
+	else
+		of->suppressed[trigger]++;
+	pthread_mutex_unlock(&of->lock);
+	return may;
+}
+
+/* A report on memory that ran out takes memory: if a limit was set on the address space, up to what it may be raised to. */
+static void lift_address_limit(struct rlimit *ret_before)
+{
+	struct rlimit most;
+
+	getrlimit(RLIMIT_AS, ret_before);
+	most = *ret_before;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_AS, &most);
+}
+
+/* Fills in what is the same for all, and the threads as they are now, and writes it. */
+static enum ops_code watcher_report(struct watcher *of, struct watch_facts *facts, char *ret_directory, struct ops_error *error)
+{
+	struct ops_watch_sample *threads = facts->threads ? NULL : ops_alloc_zeroed(1, sizeof(*threads));
+	struct ops_trace *trace = NULL;
+	struct watch_memory memory;
+	struct ops_buffer text = {0};
+	char recording[sizeof(of->recording)];
+	uint64_t suppressed[OPS_TRIGGER_COUNT];
+	struct rlimit limit;
+	enum ops_code code;
+
+	if (!threads && !facts->threads)
+		return ops_fault_memory(error);
+	facts->page = of->page;
+	if (!facts->time_ns)
+		facts->time_ns = wall_ns();
+	if (threads && of->options.read_stacks)
+		threads->count = (uint32_t)of->options.read_stacks(threads->stacks, OPS_WATCH_THREADS);
+	if (threads)
+		facts->threads = threads;
+	watch_memory_read(&memory);
+	facts->memory = &memory;
+	pthread_mutex_lock(&of->lock);
+	memcpy(recording, of->recording, sizeof(recording));
+	memcpy(suppressed, of->suppressed, sizeof(suppressed));
+	pthread_mutex_unlock(&of->lock);
+	facts->suppressed = suppressed;
+	watch_facts_write(facts, &text);
+	pthread_mutex_lock(&of->writing);
+	if (facts->trigger == OPS_TRIGGER_OOM)
+		lift_address_limit(&limit);
+	if (recording[0])
+		ops_trace_recover_last(recording, of->options.window_ns, &trace, NULL, error); /* the report matters more */
+	code = text.failed ? ops_fault_memory(error)
+	                   : ops_incident_write(of->incidents, text.bytes, text.size, trace, facts->time_ns, of->pid,
+	                                        of->options.max_bytes, ret_directory, error);
+	if (code == OPS_NO_MEMORY && trace && !text.failed) { /* that may be what the incident is about */
+		ops_trace_unref(trace);
+		trace = NULL;
+		code = ops_incident_write(of->incidents, text.bytes, text.size, NULL, facts->time_ns, of->pid, of->options.max_bytes,
+		                          ret_directory, error);
+	}
+	if (facts->trigger == OPS_TRIGGER_OOM)
+		setrlimit(RLIMIT_AS, &limit);
+	pthread_mutex_unlock(&of->writing);
+	ops_trace_unref(trace);
+	ops_buffer_release(&text);
+	ops_free(threads);
+	return code;
+}
+
+/* The step under way. */
+static struct watch_step watcher_step_now(struct watcher *of, int64_t *ret_tid)
+{
+	struct watch_step step = {.number = -1, .goes_on = true};
+
+	pthread_mutex_lock(&of->lock);
+	if (of->begin_ns) {
+		step.number = of->step;
+		step.duration_ns = monotonic_ns() - of->begin_ns;
+		step.median_ns = (int64_t)of->steps.median_ns;
+	}
+	*ret_tid = of->step_tid ? of->step_tid : of->page->main_tid;
+	pthread_mutex_unlock(&of->lock);
+	return step;
+}
+
+/* --- steps that take too long ------------------------------------------------------------------------------------------ */
+
+static void sampling_start(struct watcher *of, uint64_t step, int64_t now_ns)
+{
+	watch_samples_clear(&of->samples);
+	of->sampled_step = step;
+	of->over_begin_ns = now_ns;
+	of->next_sample_ns = now_ns;
+	pthread_mutex_lock(&of->lock);
+	of->over_collected_ns = of->collected_ns + (of->collecting ? now_ns - of->collect_begin_ns : 0);
+	pthread_mutex_unlock(&of->lock);
+	watch_task_read(of->page->step_tid, &of->over_start);
+}
+
+static bool watcher_read_stack(struct watcher *of, int64_t tid)
+{
+	struct ops_watch_sample *room = &of->page->samples[!of->page->latest];
+	size_t count;
+
+	if (!of->options.read_stacks)
+		return false;
+	room->time_ns = 0; /* not complete */
+	count = of->options.read_stacks(room->stacks, OPS_WATCH_THREADS);
+	room->count = (uint32_t)count;
+	room->time_ns = wall_ns();
+	__atomic_store_n(&of->page->latest, !of->page->latest, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < count; i++)
+		if (room->stacks[i].tid == tid) {
+			of->stack = room->stacks[i];
+			return true;
+		}
+	return false;
+}
+
+static void sampling_take(struct watcher *of, int64_t now_ns)
+{
+	bool collecting = __atomic_load_n(&of->collecting, __ATOMIC_RELAXED);
+	int64_t every_ns = SAMPLE_NS;
+
+	if (now_ns < of->next_sample_ns)
+		return;
+	if (watcher_read_stack(of, of->page->step_tid))
+		watch_samples_add(&of->samples, &of->stack, collecting);
+	for (uint32_t taken = of->samples.total; taken >= SAMPLES_DENSE && every_ns < SECOND_NS; taken /= 2)
+		every_ns *= 2;
+	of->next_sample_ns = now_ns + every_ns;
+}
+
+/* What the step's thread did since it was too late. */
+static void sampling_finish(struct watcher *of, struct watch_facts *facts, struct watch_task *over, int64_t now_ns)
+{
+	struct watch_task end;
+
+	if (!of->sampled_step)
+		return;
+	watch_task_read(of->page->step_tid, &end);
+	*over = (struct watch_task){end.ran_ns - of->over_start.ran_ns, end.waited_ns - of->over_start.waited_ns,
+	                            end.minor_faults - of->over_start.minor_faults, end.major_faults - of->over_start.major_faults};
+	facts->samples = &of->samples;
+	facts->over = over;
+	facts->over_ns = now_ns - of->over_begin_ns;
+	pthread_mutex_lock(&of->lock);
+	facts->collecting_ns = of->collected_ns - of->over_collected_ns;
+	if (of->collecting)
+		facts->collecting_ns += now_ns - of->collect_begin_ns;
+	pthread_mutex_unlock(&of->lock);
+}
+
+static void watcher_report_slow(struct watcher *of, const struct watch_step *step)
+{
+	struct watch_facts facts = {.trigger = OPS_TRIGGER_SLOW_STEP, .step = step, .tid = of->page->step_tid};
+	struct watch_task over;
+	struct ops_error error;
+
+	sampling_finish(of, &facts, &over, monotonic_ns());
+	if (facts.samples && facts.samples->total)
+		facts.threads = &of->page->samples[of->page->latest]; /* where they were, for the step is over */
+	if (watcher_may_report(of, OPS_TRIGGER_SLOW_STEP))
+		watcher_report(of, &facts, NULL, &error);
+}
+
+/* --- looks -------------------------------------------------------------------------------------------------------------- */
+
+static void watcher_check_hang(struct watcher *of, uint64_t step_count, int64_t now_ns)
+{
+	uint64_t progress = ops_recording_progress() + step_count;
+	int64_t limit_ns = of->options.hang_ns ? (int64_t)of->options.hang_ns : HANG_NS;
+	struct watch_task over;
+	struct watch_facts facts = {.trigger = OPS_TRIGGER_HANG};
+	struct watch_step step;
+	struct ops_error error;
+
+	if (progress != of->progress || !progress) { /* before the first operator the program is getting ready */
+		of->progress = progress;
+		of->progress_ns = now_ns;
+		of->hangs = false;
+	}
+	if (of->hangs || now_ns - of->progress_ns < limit_ns)
+		return;
+	of->hangs = true;
+	step = watcher_step_now(of, &facts.tid);
+	facts.step = &step;
+	facts.quiet_ns = now_ns - of->progress_ns;
+	sampling_finish(of, &facts, &over, now_ns);
+	if (watcher_may_report(of, OPS_TRIGGER_HANG))
+		watcher_report(of, &facts, NULL, &error);
+}
+
+static void watcher_check_memory(struct watcher *of)
+{
+	struct ops_watch_page *page = of->page;
+	struct watch_facts facts = {.trigger = OPS_TRIGGER_MEMORY};
+	struct watch_memory memory;
+	struct watch_step step;
+	struct ops_error error;
+	double limit;
+	bool hit;
+
+	watch_memory_read(&memory);
+	page->rss_bytes = memory.rss_bytes;
+	if (memory.rss_bytes > page->rss_peak_bytes)
+		page->rss_peak_bytes = memory.rss_bytes;
+	page->memory_limit_bytes = memory.limit_bytes;
+	limit = of->options.rss_limit_bytes ? (double)of->options.rss_limit_bytes : FULL_SHARE * (double)memory.limit_bytes;
+	hit = (limit > 0 && (double)memory.rss_bytes > limit) || memory.limit_hits > of->limit_hits;
+	of->limit_hits = memory.limit_hits;
+	if (of->full && (double)memory.rss_bytes < limit * FREE_SHARE / FULL_SHARE)
+		of->full = false;
+	if (!hit || of->full)
+		return;
+	of->full = true;
+	step = watcher_step_now(of, &facts.tid);
+	facts.step = &step;
+	if (watcher_may_report(of, OPS_TRIGGER_MEMORY))
+		watcher_report(of, &facts, NULL, &error);
+}
+
+static void watcher_report_request(struct watcher *of)
+{
+	struct watch_facts facts = {.trigger = OPS_TRIGGER_REQUEST};
+	struct watch_step step = watcher_step_now(of, &facts.tid);
+	struct ops_error error;
+
+	facts.step = &step;
+	if (watcher_may_report(of, OPS_TRIGGER_REQUEST))
+		watcher_report(of, &facts, NULL, &error);
+}
+
+/* --- the thread --------------------------------------------------------------------------------------------------------- */
+
+static void watcher_wait(struct watcher *of, int64_t wait_ns)
+{
+	int64_t until_ns = wall_ns() + (wait_ns > 0 ? wait_ns : 0);
+	struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
+
+	sem_timedwait(&of->changed, &until); /* too early is no harm */
+}
+
+/* Until when nothing happens, if no step ends. */
+static int64_t watcher_next(const struct watcher *of, int64_t now_ns)
+{
+	int64_t next_ns = of->next_look_ns;
+	double limit_ns = of->steps.limit_ns;
+
+	if (of->begin_ns && isfinite(limit_ns)) {
+		int64_t late_ns = of->begin_ns + (int64_t)limit_ns;
+
+		if (late_ns <= now_ns)
+			late_ns = of->sampled_step == of->step_count + 1 ? of->next_sample_ns : now_ns;
+		next_ns = late_ns < next_ns ? late_ns : next_ns;
+	}
+	return next_ns;
+}
+
+static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns)
+{
+	if (now_ns < of->next_look_ns)
+		return;
+	of->next_look_ns = now_ns + SECOND_NS;
+	watcher_read_stack(of, 0);
+	watcher_check_memory(of);
+	watcher_check_hang(of, step_count, now_ns);
+}
+
+static void *watcher_run(void *context)
+{
+	struct watcher *of = context;
+	bool slow;
+
+	pthread_mutex_lock(&of->lock);
+	while (!of->stop) {
+		int64_t now_ns = monotonic_ns(), next_ns;
+		uint64_t step_count = of->step_count;
+		bool late = of->begin_ns && isfinite(of->steps.limit_ns) && now_ns - of->begin_ns > (int64_t)of->steps.limit_ns;
+		bool requested = of->requested;
+		struct watch_step step = of->slow;
+
+		slow = of->has_slow;
+		of->has_slow = false;
+		of->requested = false;
+		pthread_mutex_unlock(&of->lock);
+		if (slow)
+			watcher_report_slow(of, &step);
+		if (requested)
+			watcher_report_request(of);
+		if (late && of->sampled_step != step_count + 1)
+			sampling_start(of, step_count + 1, now_ns);
+		if (late)
+			sampling_take(of, now_ns);
+		else
+			of->sampled_step = 0;
+		watcher_look(of, step_count, now_ns);
+		now_ns = monotonic_ns();
+		pthread_mutex_lock(&of->lock);
+		next_ns = watcher_next(of, now_ns);
+		pthread_mutex_unlock(&of->lock);
+		watcher_wait(of, next_ns - now_ns);
+		pthread_mutex_lock(&of->lock);
+	}
+	slow = of->has_slow;
+	pthread_mutex_unlock(&of->lock);
+	if (slow)
+		watcher_report_slow(of, &of->slow);
+	return NULL;
+}
+
+/* --- the program's side ------------------------------------------------------------------------------------------------- */
+
+void ops_watch_step(int64_t number)
+{
+	struct watcher *of = current();
+	int64_t now_ns;
+
+	if (!of)
+		return;
+	now_ns = monotonic_ns();
+	pthread_mutex_lock(&of->lock);
+	if (of->begin_ns && ops_slow_steps_add(&of->steps, (uint64_t)(now_ns - of->begin_ns))) {
+		of->slow = (struct watch_step){number, now_ns - of->begin_ns, (int64_t)of->steps.median_ns, false};
+		of->has_slow = true;
+		sem_post(&of->changed);
+	}
+	of->step_count++;
+	of->step = number + 1;
+	of->begin_ns = now_ns;
+	of->step_tid = syscall(SYS_gettid);
+	of->page->step = of->step;
+	of->page->step_tid = of->step_tid;
+	of->page->step_begin_ns = wall_ns();
+	of->page->step_median_ns = (int64_t)of->steps.median_ns;
+	pthread_mutex_unlock(&of->lock);
+}
+
+double ops_watch_limit_ns(void)
+{
+	struct watcher *of = current();
+	double limit_ns = (double)INFINITY;
+
+	if (!of)
+		return limit_ns;
+	pthread_mutex_lock(&of->lock);
+	if (of->steps.limit_ns > 0)
+		limit_ns = of->steps.limit_ns;
+	pthread_mutex_unlock(&of->lock);
+	return limit_ns;
+}
+
+void ops_watch_step_break(void)
+{
+	struct watcher *of = current();
+
+	if (!of)
+		return;
+	pthread_mutex_lock(&of->lock);
+	of->begin_ns = 0;
+	pthread_mutex_unlock(&of->lock);
+}
+
+void ops_watch_collection(bool begins)
+{
+	struct watcher *of = current();
+	int64_t now_ns;
+
+	if (!of)
+		return;
+	now_ns = monotonic_ns();
+	pthread_mutex_lock(&of->lock);
+	if (begins)
+		of->collect_begin_ns = now_ns;
+	else if (of->collecting)
+		of->collected_ns += now_ns - of->collect_begin_ns;
+	__atomic_store_n(&of->collecting, begins, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&of->lock);
+}
+
+void ops_watch_set_recording(const char *path)
+{
+	struct watcher *of = current();
+
+	if (!of)
+		return;
+	pthread_mutex_lock(&of->lock);
+	snprintf(of->recording, sizeof(of->recording), "%s", path ? path : "");
+	memcpy(of->page->recording, of->recording, sizeof(of->recording));
+	pthread_mutex_unlock(&of->lock);
+}
+
+enum ops_code ops_watch_trigger(enum ops_trigger trigger, const char *members, size_t size, char *ret_directory,
+                                struct ops_error *error)
+{
+	struct watch_facts facts = {.trigger = trigger, .members = {members, size}};
+	struct watcher *of = current();
+	struct watch_step step;
+
+	if (ret_directory)
+		ret_directory[0] = '\0';
+	if (!of || !watcher_may_report(of, trigger))
+		return OPS_OK;
+	step = watcher_step_now(of, &facts.tid);
+	facts.step = &step;
+	facts.tid = syscall(SYS_gettid);
+	return watcher_report(of, &facts, ret_directory, error);
+}
+
+void ops_watch_exit(int status)
+{
+	struct watcher *of = current();
+
+	if (!of)
+		return;
+	of->page->exit_status = status;
+	if (of->options.read_own_stack)
+		of->options.read_own_stack(&of->page->end_stack);
+	__atomic_store_n(&of->page->exits, 1, __ATOMIC_RELEASE);
+}
+
+/* In the handler of a signal. */
+static void watcher_request(void)
+{
+	struct watcher *of = current();
+
+	if (!of)
+		return;
+	of->requested = true;
+	sem_post(&of->changed);
+}
+
+/* --- its life ------------------------------------------------------------------------------------------------------------ */
+
+static void watcher_fill_page(struct watcher *of)
+{
+	const struct ops_watch_options *options = &of->options;
+	struct ops_watch_page *page = of->page;
+
+	page->version = OPS_WATCH_VERSION;
+	page->bytes = sizeof(*page);
+	page->pid = of->pid;
+	page->start_time = watch_process_start(of->pid);
+	page->started_ns = wall_ns();
+	ops_spill_boot_id(page->boot_id);
+	snprintf(page->process_name, sizeof(page->process_name), "%s", options->process_name ? options->process_name : "");
+	snprintf(page->command, sizeof(page->command), "%s", options->command ? options->command : "");
+	snprintf(page->recording, sizeof(page->recording), "%s", options->recording ? options->recording : "");
+	gethostname(page->host_name, sizeof(page->host_name) - 1);
+	page->rank = options->rank;
+	page->world_size = options->world_size;
+	page->main_tid = syscall(SYS_gettid);
+	page->step = -1;
+	__atomic_store_n(&page->magic, OPS_WATCH_MAGIC, __ATOMIC_RELEASE);
+}
+
+static void watcher_free(struct watcher *of)
+{
+	watch_page_free(of->page);
+	if (of->page_path[0])
+		unlink(of->page_path);
+	ops_free(of);
+}
+
+/* 0 or an errno. No signal reaches the thread: they are for the program's. */
+static int watcher_start_thread(struct watcher *of)
+{
+	sigset_t all, before;
+	int failure;
+
+	pthread_mutex_init(&of->lock, NULL);
+	pthread_mutex_init(&of->writing, NULL);
+	sem_init(&of->changed, 0, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failure = pthread_create(&of->thread, NULL, watcher_run, of);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
+}
+
+enum ops_code ops_watch_start(const struct ops_watch_options *options, struct ops_error *error)
+{
+	struct watcher *of;
+	struct watch_memory memory;
+	int failure;
+
+	if (current())
+		return ops_fault(error, OPS_STATE, "this process is watched already");
+	of = ops_alloc_zeroed(1, sizeof(*of));
+	if (!of)
+		return ops_fault_memory(error);
+	of->options = *options;
+	of->pid = getpid();
+	of->step = -1;
+	of->tokens = options->per_hour > 0 ? fmax(options->per_hour, 1) : PER_HOUR;
+	of->tokens_ns = of->progress_ns = monotonic_ns();
+	snprintf(of->incidents, sizeof(of->incidents), "%s", options->incidents);
+	snprintf(of->recording, sizeof(of->recording), "%s", options->recording ? options->recording : "");
+	of->page = watch_page_new(options->page);
+	if (!of->page) {
+		failure = errno;
+		ops_free(of);
+		return ops_fault_errno(error, failure, "cannot make the watch file '%s'", options->page ? options->page : "");
+	}
+	snprintf(of->page_path, sizeof(of->page_path), "%s", options->page ? options->page : "");
+	watcher_fill_page(of);
+	watch_memory_read(&memory);
+	of->limit_hits = memory.limit_hits;
+	failure = watcher_start_thread(of);
+	if (failure) {
+		watcher_free(of);
+		return ops_fault_errno(error, failure, "cannot start the watching thread");
+	}
+	__atomic_store_n(&watcher, of, __ATOMIC_RELEASE);
+	if (options->triggers & 1u << OPS_TRIGGER_SIGNAL)
+		watch_signals_start(of->page, options->read_own_stack, watcher_request);
+	return OPS_OK;
+}
+
+void ops_watch_stop(void)
+{
+	struct watcher *of = current();
+
+	if (!of)
+		return;
+	watch_signals_stop();
+	__atomic_store_n(&watcher, NULL, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&of->lock);
+	of->stop = true;
+	sem_post(&of->changed);
+	pthread_mutex_unlock(&of->lock);
+	pthread_join(of->thread, NULL);
+	sem_destroy(&of->changed);
+	pthread_mutex_destroy(&of->lock);
+	pthread_mutex_destroy(&of->writing);
+	watcher_free(of);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/incident: what the facts of an incident lead to; facts that are not as they should be; the page and the table.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/internal/incidents.h>
+#include <sys/syscall.h>
+
+#define STRINGIFY_(text) #text
+#define STRINGIFY(text) STRINGIFY_(text)
+#define SLEEPS STRINGIFY(SYS_clock_nanosleep)
+#define WAITS STRINGIFY(SYS_futex)
+#define FRAME(file, line, function) "{\"file\":\"" file "\",\"line\":" #line ",\"function\":\"" function "\"}"
+#define THREAD(tid, state, call, frames) \
+	"{\"tid\":" #tid ",\"name\":\"python\",\"state\":\"" state "\",\"system_call\":" call ",\"python\":[" frames "]}"
+#define SAMPLE(count, state, call, frames) \
+	"{\"count\":" #count ",\"tid\":7,\"state\":\"" state "\",\"system_call\":" call ",\"python\":[" frames "]}"
+#define SLOW(members) \
+	"{\"trigger\":\"slow_step\",\"time_ns\":1700000000000000000,\"process\":\"train\",\"pid\":7,\"tid\":7,\"rank\":null," \
+	"\"step\":{\"number\":57,\"duration_ns\":1200000000,\"usual_ns\":20000000,\"goes_on\":false}," members "}"
+#define OVER(waited, collecting) \
+	"\"over\":{\"duration_ns\":1000000000,\"ran_ns\":1,\"waited_ns\":" #waited ",\"collecting_ns\":" #collecting "}"
+
+static void expect(const char *facts, const char *cause, const char *kind)
+{
+	char *text, member[256];
+	size_t size;
+	struct ops_error error;
+
+	assert_int_equal(ops_incident_report(facts, strlen(facts), NULL, &text, &size, &error), OPS_OK);
+	snprintf(member, sizeof(member), "\"cause_kind\":\"%s\"", kind);
+	if (!strstr(text, member) || !strstr(text, cause))
+		print_message("%s\n", text);
+	assert_non_null(strstr(text, member));
+	assert_non_null(strstr(text, cause));
+	ops_free(text);
+}
+
+static void slow_steps(void **state)
+{
+	(void)state;
+	expect(SLOW(OVER(0, 0) ",\"sample_count\":10,\"samples\":["
+	            SAMPLE(9, "S", SLEEPS, FRAME("/usr/lib/python3.11/x.py", 3, "inner") "," FRAME("/home/train.py", 12, "wait")) ","
+	            SAMPLE(1, "R", "null", FRAME("/home/train.py", 13, "wait")) "]"),
+	       "Sleeping at /home/train.py:12 in wait, 90 % of the time that the step took too long.", "sleep");
+	expect(SLOW(OVER(0, 800000000) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
+	       "Garbage collection at /home/train.py:12 in f, 80 %", "garbage_collection");
+	expect(SLOW(OVER(700000000, 0) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
+	       "Waiting for a processor", "waited_for_cpu");
+	expect(SLOW("\"sample_count\":1,\"samples\":[" SAMPLE(1, "S", WAITS, FRAME("/home/train.py", 12, "f")) "],\"threads\":["
+	            THREAD(7, "S", WAITS, FRAME("/home/train.py", 12, "f")) ","
+	            THREAD(8, "S", SLEEPS, FRAME("/home/save.py", 30, "save")) "]"),
+	       "Thread 8 is sleeping at /home/save.py:30 in save.", "lock");
+	expect(SLOW("\"sample_count\":1,\"samples\":["
+	            SAMPLE(1, "S", WAITS, FRAME("/x/site-packages/torch/utils/data/dataloader.py", 9, "_MultiProcessingDataLoaderIter._get_data") ","
+	                   FRAME("/home/train.py", 12, "f")) "]"),
+	       "Waiting for the workers of a data loader at /home/train.py:12", "data_loader");
+	expect(SLOW("\"threads\":[]"), "Unknown: nothing was seen", "unknown");
+}
+
+static void hangs(void **state)
+{
+	(void)state;
+	expect("{\"trigger\":\"hang\",\"tid\":7,\"quiet_ns\":120000000000,\"rank\":1,\"world_size\":4,\"threads\":["
+	       THREAD(7, "S", WAITS, FRAME("/x/site-packages/torch/distributed/distributed_c10d.py", 9, "all_reduce") ","
+	              FRAME("/home/train.py", 12, "f")) "]}",
+	       "Waiting in a collective operation at /home/train.py:12 in f: all_reduce on rank 1 of 4, for another rank.", "collective");
+	expect("{\"trigger\":\"hang\",\"tid\":7,\"quiet_ns\":1,\"threads\":["
+	       THREAD(7, "S", WAITS, FRAME("/home/train.py", 12, "f")) ","
+	       "{\"tid\":8,\"has_gil\":true,\"state\":\"S\",\"python\":[" FRAME("/home/bind.py", 4, "call") "]}]}",
+	       "Thread 8 holds the interpreter's lock (GIL) in C code called at /home/bind.py:4 in call.", "gil");
+	expect("{\"trigger\":\"hang\",\"tid\":9,\"quiet_ns\":1,\"threads\":[]}", "Unknown: the stack", "unknown");
+}
+
+static void ends(void **state)
+{
+	(void)state;
+	expect("{\"trigger\":\"signal\",\"signal\":{\"number\":11,\"name\":\"SIGSEGV\",\"address\":16,\"python\":["
+	       FRAME("/home/train.py", 12, "f") "]}}",
+	       "SIGSEGV at /home/train.py:12 in f, at address 0x10.", "signal");
+	expect("{\"trigger\":\"killed\",\"tid\":7,\"process_memory\":{\"rss_bytes\":990,\"limit_bytes\":1000},\"threads\":[]}",
+	       "probably killed by the kernel", "oom_kill");
+	expect("{\"trigger\":\"exception\",\"exception\":{\"type\":\"ValueError\",\"message\":\"a \\\"b\\\"\",\"python\":["
+	       FRAME("<string>", 2, "<module>") "]}}",
+	       "ValueError at <string>:2 in <module>: a \\\"b\\\".", "exception");
+	expect("{\"trigger\":\"exit\",\"exit\":{\"status\":3}}", "os._exit(3).", "exit");
+	expect("{}", "\"title\":\"requested\"", "unknown");
+}
+
+static void wrong_facts(void **state)
+{
+	static const char *const wrong[] = {"", "[]", "{", "7", "{\"trigger\":}"};
+	struct ops_error error;
+	size_t size;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(ops_incident_report(wrong[i], strlen(wrong[i]), NULL, &text, &size, &error), OPS_CORRUPT);
+	/* members of other types are as good as missing */
+	expect("{\"trigger\":[],\"step\":[1],\"threads\":{\"a\":1},\"samples\":[1,{}],\"signal\":3,\"process_memory\":null}",
+	       "\"title\":\"requested\"", "unknown");
+}
+
+static void page_and_table(void **state)
+{
+	const char *facts = SLOW(OVER(0, 0) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "S", SLEEPS, FRAME("/home/a|b.py", 12, "f"))
+	                         "],\"suppressed\":{\"hang\":2}");
+	struct ops_string id = {"20231114-221320-7", 17}, report;
+	struct ops_error error;
+	char *report_text, *text;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(ops_incident_report(facts, strlen(facts), NULL, &report_text, &size, &error), OPS_OK);
+	report = (struct ops_string){report_text, size};
+	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
+	assert_non_null(strstr(text, "step 57 took 1.200 s, usually 20.000 ms\n\ncause: Sleeping at /home/a|b.py:12"));
+	assert_non_null(strstr(text, "2023-11-14 22:13:20 UTC"));
+	assert_non_null(strstr(text, "because there were too many: 2 hang"));
+	ops_free(text);
+	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_MARKDOWN, &text, &size, &error), OPS_OK);
+	assert_true(strncmp(text, "## ", 3) == 0);
+	ops_free(text);
+	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_CSV, &text, &size, &error), OPS_INVALID);
+	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
+	assert_string_equal(text, "id,when,process,pid,what,cause,where,has_trace\n"
+	                          "20231114-221320-7,2023-11-14 22:13:20,train,7,\"step 57 took 1.200 s, usually 20.000 ms\",sleep,/home/a|b.py:12,no\n");
+	ops_free(text);
+	ops_free(report_text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slow_steps), cmocka_unit_test(hangs),          cmocka_unit_test(ends),
+		cmocka_unit_test(wrong_facts), cmocka_unit_test(page_and_table),
+	};
+
+	return cmocka_run_group_tests_name("incident", tests, NULL, NULL);
+}
