@@ -52,9 +52,9 @@ FILES = {
     "cut": (["--steps", "1:2", "out.json"], "one"),
     "report": (["-o", "out.json"], "one"),
 }
-# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py, test_sql.py and test_archive.py
-# in tests/python.
-OTHERS = {"run", "serve", "doctor", "tui", "recover", "roof", "sql", "archive"}
+# These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py, test_sql.py,
+# test_archive.py and test_incidents.py in tests/python.
+OTHERS = {"run", "serve", "doctor", "tui", "recover", "incidents", "roof", "sql", "archive"}
 
 
 def test_every_command_is_in_the_tables():
@@ -102,7 +102,7 @@ def words_of(command, first="a.pt.trace.json"):
     return [*words, *extra, first, *second]
 
 
-@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "serve", "recover"}))
+@pytest.mark.parametrize("command", sorted({*TABLES, *FILES, "incidents", "serve", "recover"}))
 def test_help_has_an_example_and_errors_their_statuses(opstrobe, traces, command):
     for asked in [[command, "--help"], [command, "-h"], ["help", command]]:
         process = opstrobe(*asked, cwd=traces)

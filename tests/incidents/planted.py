@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that trains until something goes wrong: planted.py KIND BOX INCIDENTS.
+
+The line that is to be named as the place of an incident ends with a comment "plant: KIND".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from opstrobe import _core, profile
+from opstrobe.blackbox import triggers
+
+KIND, BOX, INCIDENTS = sys.argv[1:4]
+STEPS = 60
+SLOW_AT = 50
+torch.set_num_threads(1)
+
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+lock = threading.Lock()
+
+
+def too_long() -> float:
+    """Seconds that make a step slow for sure, on a busy machine, too."""
+    limit = _core.watch_limit()
+    return 1.0 + (1.5 * limit if limit < math.inf else 0)
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+def sleep() -> None:
+    time.sleep(too_long())  # plant: sleep
+
+
+def collect_garbage() -> None:
+    nodes: list[list[object]] = [[] for _ in range(300_000)]
+    for node in nodes:
+        node.append(nodes)
+    until = time.monotonic() + too_long()
+    while time.monotonic() < until:
+        gc.collect()  # plant: gc
+
+
+def wait_for_lock() -> None:
+    seconds = too_long()
+    taken = threading.Event()
+
+    def hold() -> None:
+        with lock:
+            taken.set()
+            time.sleep(seconds)
+
+    threading.Thread(target=hold).start()
+    taken.wait()
+    with lock:  # plant: lock
+        pass
+
+
+def compute() -> None:
+    until = time.monotonic() + too_long()
+    total = 0
+    while time.monotonic() < until:
+        total += sum(range(10_000))  # plant: compute
+
+
+def raise_error() -> None:
+    raise ValueError("the loss is not finite")  # plant: exception
+
+
+def fault() -> None:
+    ctypes.string_at(16)  # plant: segv
+
+
+def abort() -> None:
+    os.abort()  # plant: abort
+
+
+def exit_now() -> None:
+    os._exit(3)  # plant: exit
+
+
+def kill() -> None:
+    time.sleep(2.5)  # plant: kill
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)  # plant: terminate
+
+
+def exhaust_memory() -> None:
+    import resource
+
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), resource.RLIM_INFINITY))
+    held = []
+    while True:
+        held.append(bytearray(32 << 20))  # plant: memory
+
+
+def exhaust_tensors() -> None:
+    import resource
+
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), resource.RLIM_INFINITY))
+    held = []
+    while True:
+        held.append(torch.empty(8 << 20))  # plant: tensors
+
+
+def hold_gil() -> None:
+    libc = ctypes.PyDLL(None)  # calls of it keep the GIL
+    libc.sleep(3600)  # plant: gil
+
+
+def deadlock() -> None:
+    lock.acquire()
+    lock.acquire()  # plant: deadlock
+
+
+def hang_in_collective() -> None:
+    import torch.distributed as dist
+
+    tensor = torch.ones(4)
+    if dist.get_rank() == 0:
+        dist.all_reduce(tensor)  # plant: collective
+    time.sleep(3600)
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "sleep": sleep,
+    "gc": collect_garbage,
+    "lock": wait_for_lock,
+    "compute": compute,
+    "exception": raise_error,
+    "segv": fault,
+    "abort": abort,
+    "exit": exit_now,
+    "kill": kill,
+    "terminate": terminate,
+    "memory": exhaust_memory,
+    "tensors": exhaust_tensors,
+    "gil": hold_gil,
+    "deadlock": deadlock,
+    "collective": hang_in_collective,
+}
+
+
+class Batches(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if KIND == "loader" and index == SLOW_AT:
+            time.sleep(too_long())  # plant: loader
+        return torch.ones(64)
+
+
+# --- training -----------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    if KIND == "collective":
+        torch.distributed.init_process_group("gloo")
+    path = os.path.join(BOX, f"planted.{os.getpid()}")
+    recording = profile(spill=BOX, profile_memory=True)
+    recording.start()
+    assert recording.profiler is not None
+    triggers.start(
+        INCIDENTS,
+        page=path + ".opwatch",
+        recording=recording.profiler.spill_path,
+        hang_seconds=2 if KIND in ("gil", "deadlock", "collective") else 600,
+    )
+    begin = _core.ticks()
+    for number, batch in enumerate(DataLoader(Batches())):
+        if number == SLOW_AT and KIND in PLANTS:
+            PLANTS[KIND]()
+        optimizer.zero_grad()
+        model(batch).square().sum().backward()
+        optimizer.step()
+        time.sleep(0.02)  # so that what else runs on the machine changes little
+        end = _core.ticks()
+        recording._mark_step(begin, end)
+        begin = end
+        _core.watch_step(number)
+    triggers.stop()
+    recording.stop()
+
+
+main()

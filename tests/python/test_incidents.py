@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Incidents: real processes in which something goes wrong, and what is said of it.
+
+INCIDENT_ROUNDS=20 python -m pytest tests/python/test_incidents.py     # each kind so often, as `make soak` does
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+PLANTED = Path(__file__).parent.parent / "incidents" / "planted.py"
+COMMAND = os.path.join(sysconfig.get_path("scripts"), "opstrobe")
+ROUNDS = int(os.environ.get("INCIDENT_ROUNDS", "1"))
+
+# How each kind ends (None: it hangs, and is killed), its trigger, and causes that are right.
+KINDS: dict[str, tuple[int | None, str, set[str]]] = {
+    "sleep": (0, "slow_step", {"sleep"}),
+    "gc": (0, "slow_step", {"garbage_collection", "waited_for_cpu"}),
+    "lock": (0, "slow_step", {"lock"}),
+    # other processes may have the processors while it computes
+    "compute": (0, "slow_step", {"computing", "waited_for_cpu"}),
+    "loader": (0, "slow_step", {"data_loading"}),
+    "exception": (1, "exception", {"exception"}),
+    "memory": (1, "oom", {"out_of_memory"}),
+    "tensors": (1, "oom", {"out_of_memory"}),
+    "segv": (-signal.SIGSEGV, "signal", {"signal"}),
+    "abort": (-signal.SIGABRT, "signal", {"signal"}),
+    "terminate": (-signal.SIGTERM, "signal", {"signal"}),
+    "exit": (3, "exit", {"exit"}),
+    "kill": (-signal.SIGKILL, "killed", {"killed"}),
+    "gil": (None, "hang", {"gil"}),
+    "deadlock": (None, "hang", {"lock"}),
+}
+
+
+def line_of(kind: str) -> int:
+    (line,) = (i for i, text in enumerate(PLANTED.read_text().splitlines(), 1) if text.endswith(f"# plant: {kind}"))
+    return line
+
+
+def incidents(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    places = ["--box", str(tmp_path / "box"), "--directory", str(tmp_path / "incidents")]
+    return subprocess.run([COMMAND, "incidents", *places, *words], capture_output=True, text=True)
+
+
+def reports(tmp_path: Path) -> list[dict]:
+    """Of all incidents, newest first."""
+    listed = json.loads(incidents(tmp_path, "--format", "json").stdout)["table"]
+    at = listed["columns"].index("id")
+    return [json.loads(incidents(tmp_path, "show", "--json", row[at]).stdout) for row in listed["rows"]]
+
+
+def wait_for_report(tmp_path: Path, trigger: str) -> None:
+    while not any(report["trigger"] == trigger for report in reports(tmp_path)):
+        time.sleep(0.2)
+
+
+def run_planted(tmp_path: Path, kind: str) -> int | None:
+    (tmp_path / "box").mkdir()
+    (tmp_path / "incidents").mkdir()
+    arguments = [sys.executable, str(PLANTED), kind, str(tmp_path / "box"), str(tmp_path / "incidents")]
+    status, trigger, _ = KINDS[kind]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        try:
+            if status is None:
+                wait_for_report(tmp_path, trigger)
+            else:
+                process.wait()
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        (tmp_path / "stderr").write_text(process.stderr.read())
+    return process.returncode if status is not None else None
+
+
+@pytest.mark.parametrize("round_number", range(ROUNDS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_planted(kind: str, round_number: int, tmp_path: Path) -> None:
+    status, trigger, causes = KINDS[kind]
+    assert run_planted(tmp_path, kind) == status, (tmp_path / "stderr").read_text()
+    report = next(report for report in reports(tmp_path) if report["trigger"] == trigger)
+    assert report["cause_kind"] in causes, report["cause"]
+    assert Path(report["where"]["file"]).name == PLANTED.name
+    assert report["where"]["line"] == line_of(kind)
+    assert f"{PLANTED.name}:{line_of(kind)}" in report["cause"]
+    assert report["step"]["number"] == 50
+    assert report["has_trace"]
+    directory = next((tmp_path / "incidents").iterdir())
+    assert (directory.stat().st_mode & 0o777) == 0o700
+    shown = subprocess.run([COMMAND, "info", str(directory / "trace.json.gz")], capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_healthy(tmp_path: Path) -> None:
+    """A program that ends well leaves nothing behind."""
+    (tmp_path / "box").mkdir()
+    arguments = [sys.executable, str(PLANTED), "none", str(tmp_path / "box"), str(tmp_path / "incidents")]
+    assert subprocess.run(arguments).returncode == 0
+    assert "no incidents in" in incidents(tmp_path).stdout
+    assert [path.name for path in (tmp_path / "box").iterdir() if path.suffix == ".opwatch"] == []
+
+
+def test_out_of_memory_note(tmp_path: Path) -> None:
+    """The error that nobody handles says what holds memory."""
+    run_planted(tmp_path, "tensors")
+    text = (tmp_path / "stderr").read_text()
+    assert "DefaultCPUAllocator" in text
+    assert "Peak memory of cpu" in text
+    assert "aten::empty" in text
+    name = re.search(r"opstrobe incidents show (\S+)", text)
+    assert name is not None
+    page = incidents(tmp_path, "show", name[1]).stdout
+    assert "aten::empty" in page
+
+
+def test_collective(tmp_path: Path) -> None:
+    """A rank that waits for another one says so, and the other one is found at its line."""
+    (tmp_path / "box").mkdir()
+    (tmp_path / "incidents").mkdir()
+    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": "2"}
+    arguments = [sys.executable, str(PLANTED), "collective", str(tmp_path / "box"), str(tmp_path / "incidents")]
+    ranks = [subprocess.Popen(arguments, env=environment | {"RANK": str(rank)}) for rank in range(2)]
+    try:
+        while len({report["rank"] for report in reports(tmp_path)}) < 2:
+            assert all(rank.poll() is None for rank in ranks)
+            time.sleep(0.2)
+        by_rank = {report["rank"]: report for report in reports(tmp_path)}
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    assert by_rank[0]["cause_kind"] == "collective"
+    assert by_rank[0]["where"]["line"] == line_of("collective")
+    assert "all_reduce on rank 0 of 2" in by_rank[0]["cause"]
+    assert by_rank[1]["cause_kind"] == "sleep"
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def test_gil_held_elsewhere(tmp_path: Path) -> None:
+    """All threads are listed, also while C code holds the GIL."""
+    run_planted(tmp_path, "gil")
+    report = reports(tmp_path)[-1]
+    main = next(thread for thread in report["threads"] if thread["is_main"])
+    assert main["python"][0]["function"] == "hold_gil"
+    page = incidents(tmp_path, "show", "latest").stdout
+    assert f"planted.py:{line_of('gil')}" in page
+
+
+def test_request(tmp_path: Path) -> None:
+    """SIGUSR2 keeps what there is; a bucket of three bounds it, and the rest is counted."""
+    code = (
+        "import os, signal, sys, time\n"
+        "from opstrobe.blackbox import triggers\n"
+        "triggers.start(sys.argv[1])\n"
+        "kept = 0\n"
+        "while kept < 3:\n"
+        "    os.kill(os.getpid(), signal.SIGUSR2)\n"
+        "    while len([name for name in os.listdir(sys.argv[1]) if name[0] != '.']) == kept: time.sleep(0.01)\n"
+        "    kept += 1\n"
+        "for _ in range(2): assert triggers._core.watch_trigger('exception') is None\n"
+        "triggers.stop()\n"
+    )
+    (tmp_path / "incidents").mkdir()
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "incidents")], check=True)
+    found = reports(tmp_path)
+    assert [report["trigger"] for report in found] == ["request"] * 3
+
+
+def test_commands(tmp_path: Path) -> None:
+    """The list and the page in their formats, and errors."""
+    run_planted(tmp_path, "exception")
+    (name,) = os.listdir(tmp_path / "incidents")
+    listed = incidents(tmp_path).stdout
+    assert name in listed
+    assert "ValueError in step 50" in listed
+    assert f"planted.py:{line_of('exception')}" in listed
+    assert incidents(tmp_path, "--format", "csv").stdout.startswith("id,when,process,pid,what,cause,where,has_trace\n")
+    assert incidents(tmp_path, "show", name[:15]).stdout == incidents(tmp_path, "show", "latest").stdout
+    markdown = incidents(tmp_path, "show", "--markdown", name).stdout
+    assert markdown.startswith("## ValueError in step 50\n")
+    assert "**Cause:**" in markdown
+    missing = incidents(tmp_path, "show", "1999")
+    assert missing.returncode == 1
+    assert "no incident '1999'" in missing.stderr
+    wrong = incidents(tmp_path, "list")
+    assert wrong.returncode == 2
+    assert "expected 'show ID'" in wrong.stderr
+
+
+def test_previous_hooks(tmp_path: Path) -> None:
+    """Hooks and handlers that were there before still run."""
+    code = (
+        "import signal, sys, threading\n"
+        "sys.excepthook = lambda *given: print('hook', given[0].__name__)\n"
+        "threading.excepthook = lambda given: print('thread hook', given.exc_type.__name__)\n"
+        "signal.signal(signal.SIGUSR2, lambda *given: print('handler'))\n"
+        "from opstrobe.blackbox import triggers\n"
+        "triggers.start(sys.argv[1], per_hour=10)\n"
+        "thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()\n"
+        "signal.raise_signal(signal.SIGUSR2)\n"
+        "raise KeyError('x')\n"
+    )
+    (tmp_path / "incidents").mkdir()
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "incidents")], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["thread hook ZeroDivisionError", "handler", "hook KeyError"]
+    kinds = [report["exception"]["type"] for report in reports(tmp_path) if report["trigger"] == "exception"]
+    assert sorted(kinds) == ["KeyError", "ZeroDivisionError"]
+
+
+def test_unknown_trigger(tmp_path: Path) -> None:
+    from opstrobe.blackbox import triggers
+
+    with pytest.raises(ValueError, match="unknown trigger 'slow' .choose from slow_step, hang"):
+        triggers.start(str(tmp_path), on=("slow",))
+
+
+def test_full_directory(tmp_path: Path) -> None:
+    """The oldest incidents make room for new ones; the newest always stays."""
+    code = (
+        "import sys\n"
+        "from opstrobe.blackbox import triggers\n"
+        "triggers.start(sys.argv[1], per_hour=10, max_bytes=1)\n"
+        "for _ in range(3): print(triggers._core.watch_trigger('exception'))\n"
+        "triggers.stop()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "incidents")], capture_output=True, text=True, check=True
+    )
+    names = [Path(line).name for line in done.stdout.splitlines()]
+    assert len(names) == 3
+    assert [path.name for path in (tmp_path / "incidents").iterdir()] == names[-1:]
