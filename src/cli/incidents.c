@@ -40,7 +40,6 @@ static const char usage[] =
 	"  --help                           print this\n"
 	"\n"
 	"examples:\n"
-	"  opstrobe incidents\n"
 	"  opstrobe incidents show latest\n"
 	"  opstrobe incidents show --markdown 20261123-104512-4711 > incident.md\n";
 
