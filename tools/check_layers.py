@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that no layer of src/ uses one above it: see the table in docs/architecture.md.
 
-    check_layers.py              what files include
+    check_layers.py              what files include, and how deep the includes of src/analyze are
     check_layers.py ARCHIVE      also which functions the objects of the library call
 
 The compiler cannot check includes, because all layers share the include folder src/; and a public header may declare
@@ -31,6 +31,9 @@ LAYERS = {
     "cli": (),  # and the extension: headers of include/opstrobe only
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z]+)/', re.MULTILINE)
+ANALYZE_INCLUDE = re.compile(r'^\s*#\s*include\s+"(analyze/[^"]+)"', re.MULTILINE)
+# Files of src/analyze that include one another in a chain: a longer one hides what depends on what.
+DEPTH_MAX = 8
 
 
 def allowed(layer: str, used: str) -> bool:
@@ -47,6 +50,25 @@ def check_includes() -> list[str]:
                 if used in LAYERS and not allowed(layer, used):
                     wrong.append(f"{path.relative_to(ROOT)}: layer '{layer}' includes a header of '{used}'")
     return wrong
+
+
+def check_depth(texts: dict[str, str]) -> list[str]:
+    """`texts` are the files of src/analyze by the name that an include has."""
+    depths: dict[str, int] = {}
+
+    def depth(name: str, within: tuple[str, ...] = ()) -> int:
+        if name not in texts or name in within:
+            return 0
+        if name not in depths:
+            below = (depth(used, (*within, name)) for used in ANALYZE_INCLUDE.findall(texts[name]))
+            depths[name] = 1 + max(below, default=0)
+        return depths[name]
+
+    return [
+        f"src/{name}: includes are {depth(name)} levels deep, more than {DEPTH_MAX}"
+        for name in sorted(texts)
+        if depth(name) > DEPTH_MAX
+    ]
 
 
 def check_symbols(archive: str) -> list[str]:
@@ -73,7 +95,8 @@ def check_symbols(archive: str) -> list[str]:
 
 
 def main() -> int:
-    wrong = check_includes()
+    analyze = (ROOT / "src" / "analyze").rglob("*.[ch]")
+    wrong = check_includes() + check_depth({str(path.relative_to(ROOT / "src")): path.read_text() for path in analyze})
     for archive in sys.argv[1:]:
         wrong += check_symbols(archive)
     for line in wrong:

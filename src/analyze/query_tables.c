@@ -12,15 +12,13 @@
 #include "analyze/analysis.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/roofline/roofline.h"
+#include "analyze/run_trace.h"
 #include "analyze/views/view_tables.h"
 #include "base/text.h"
 
 enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
 {
-	if (!run->ranks[i].trace)
-		return run->source->take(run->source->context, i, ret_trace, run->error);
-	*ret_trace = ops_trace_ref((struct ops_trace *)run->ranks[i].trace);
-	return OPS_OK;
+	return ops_run_trace(run->ranks, run->source, i, ret_trace, run->error);
 }
 
 /* A text that another function made. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/run_trace.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/order.h"
@@ -131,27 +132,23 @@ static void release_table(struct event_set *set, size_t i)
 	const struct ops_trace *trace = set->tables[i].trace;
 
 	event_table_release(&set->tables[i]);
-	if (!set->ranks[i].trace)
-		ops_trace_unref((struct ops_trace *)trace);
+	ops_trace_unref((struct ops_trace *)trace);
 }
 
 /* Makes the table but for its filter. */
 static enum ops_code make_table(struct event_set *set, size_t i)
 {
-	const struct ops_trace *trace = set->ranks[i].trace;
-	struct ops_trace *taken = NULL;
+	bool is_guest = !set->ranks[i].trace;
+	struct ops_trace *trace = NULL;
 	enum ops_code code;
 
-	if (!trace) {
-		if (set->guest < set->count)
-			release_table(set, set->guest);
-		set->guest = set->count;
-		code = set->source->take(set->source->context, i, &taken, set->error);
-		if (code)
-			return code;
-		set->guest = i;
-		trace = taken;
-	}
+	if (is_guest && set->guest < set->count)
+		release_table(set, set->guest);
+	set->guest = is_guest ? set->count : set->guest;
+	code = ops_run_trace(set->ranks, set->source, i, &trace, set->error);
+	if (code)
+		return code;
+	set->guest = is_guest ? i : set->guest;
 	if (!event_table_build(&set->tables[i], trace, set->round_to_us, set->rules)) {
 		release_table(set, i);
 		set->guest = set->guest == i ? set->count : set->guest;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "analyze/run_trace.h"
 #include "analyze/views/view_distributed.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
@@ -84,12 +85,9 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 	if (!run->workers || !run->some)
 		return ops_fault_memory(run->error);
 	for (size_t i = 0; !code && i < count; i++) {
-		const struct ops_trace *trace = ranks[i].trace;
-		struct ops_trace *taken = NULL;
+		struct ops_trace *trace = NULL;
 
-		if (!trace)
-			code = source->take(source->context, i, &taken, run->error);
-		trace = trace ? trace : taken;
+		code = ops_run_trace(ranks, source, i, &trace, run->error);
 		if (code || !trace) /* a file that is none */
 			continue;
 		if (json && count > 1)
@@ -98,7 +96,7 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 			code = ops_fault_memory(run->error);
 		if (json && count > 1)
 			ops_json_close(json, '}');
-		ops_trace_unref(taken);
+		ops_trace_unref(trace);
 	}
 	return code;
 }

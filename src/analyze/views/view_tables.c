@@ -12,6 +12,7 @@
 #include <opstrobe/internal/modules.h>
 
 #include "analyze/module_columns.h"
+#include "analyze/run_trace.h"
 #include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_step_stats.h"
@@ -321,15 +322,15 @@ static bool view_tables_fill(const struct filler *filler, const struct ops_trace
 }
 
 static enum ops_code fill_worker(const struct ops_trace_source *source, const struct filler *filler,
-                                 const struct ops_rank *worker, size_t i, enum view_table which,
+                                 const struct ops_rank *workers, size_t i, enum view_table which,
                                  struct ops_error *error)
 {
-	struct ops_trace *taken = NULL;
-	enum ops_code code = worker->trace ? OPS_OK : source->take(source->context, i, &taken, error);
+	struct ops_trace *trace = NULL;
+	enum ops_code code = ops_run_trace(workers, source, i, &trace, error);
 
-	if (!code && !view_tables_fill(filler, worker->trace ? worker->trace : taken, which))
+	if (!code && !view_tables_fill(filler, trace, which))
 		code = ops_fault_memory(error);
-	ops_trace_unref(taken);
+	ops_trace_unref(trace);
 	return code;
 }
 
@@ -346,7 +347,7 @@ enum ops_code view_table_fill(struct result_table *table, const struct ops_rank 
 	for (size_t i = 0; !code && i < count; i++) {
 		struct filler filler = {table, count > 1 ? &workers[i] : NULL, rows_max, options->memory_at_ns};
 
-		code = fill_worker(options->source, &filler, &workers[i], i, which, error);
+		code = fill_worker(options->source, &filler, workers, i, which, error);
 	}
 	return code;
 }
