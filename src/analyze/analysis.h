@@ -61,6 +61,10 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
 /* The event table of run->ranks[i], as event_set_table says; NULL after a failure, which the run remembers. */
 const struct event_table *analysis_table(struct analysis_run *run, size_t i);
+/* Answers with the event table of each rank of the option `ranks`, in the order asked for. A function that returns false has failed as
+ * analysis_failed says. */
+typedef bool analysis_rank_function(struct analysis_run *run, const struct event_table *table, const void *context);
+enum ops_code analysis_each_rank(struct analysis_run *run, analysis_rank_function *answer, const void *context);
 /* What to return when something went wrong that is no matter of options: a table was not to be had, or memory is out. */
 enum ops_code analysis_failed(const struct analysis_run *run);
 /* A rank as a member's name: writes the key. */

@@ -208,6 +208,21 @@ enum ops_code analysis_failed(const struct analysis_run *run)
 	return run->events.code ? run->events.code : ops_fault_memory(run->error);
 }
 
+enum ops_code analysis_each_rank(struct analysis_run *run, analysis_rank_function *answer, const void *context)
+{
+	size_t *ranks, count;
+	enum ops_code code = analysis_ranks(run, &ranks, &count);
+
+	for (size_t i = 0; !code && i < count; i++) {
+		const struct event_table *table = analysis_table(run, ranks[i]);
+
+		if (!table || !answer(run, table, context))
+			code = analysis_failed(run);
+	}
+	ops_free(ranks);
+	return code;
+}
+
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank)
 {
 	char text[24];

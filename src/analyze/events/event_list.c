@@ -65,22 +65,16 @@ void event_list_put(struct result_table *out, const struct event_set *set, const
 	});
 }
 
+static bool event_list_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
+{
+	(void)context;
+	for (size_t i = 0; i < table->kept_count; i++)
+		event_list_put(&run->result.table, &run->events, table, &table->rows[table->kept[i]], (struct ops_string){0});
+	return true;
+}
+
 enum ops_code analysis_events(struct analysis_run *run)
 {
-	size_t *ranks, count;
-	enum ops_code code = analysis_ranks(run, &ranks, &count);
-
-	if (code)
-		return code;
 	result_declare(&run->result.table, &table_events, 0);
-	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = analysis_table(run, ranks[i]);
-
-		for (size_t row = 0; table && row < table->kept_count; row++)
-			event_list_put(&run->result.table, &run->events, table, &table->rows[table->kept[row]],
-			               (struct ops_string){0});
-		code = table ? OPS_OK : analysis_failed(run);
-	}
-	ops_free(ranks);
-	return code;
+	return analysis_each_rank(run, event_list_write_rank, NULL);
 }

@@ -60,7 +60,7 @@ struct sequences {
 	struct ops_intern keys;
 	struct ops_buffer text;
 	struct result_table out;
-	const char *order[COLUMNS];
+	const char *const *order; /* names of columns; COLUMNS of them, NULL at the end */
 };
 
 static void sequences_release(struct sequences *s)
@@ -221,22 +221,31 @@ static void operator_launches_add_row(struct sequences *s, const struct group *g
 	                                        result_round(group->runtime_delay_ns / 1e3, 3)});
 }
 
-static bool operator_launches_write_rank(struct sequences *s, struct result *result, int64_t limit)
-{
-	bool done = operator_launches_find_launches(s) && operator_launches_add_operators(s);
+struct launch_order {
+	const char *columns[COLUMNS];
+	int64_t limit; /* -1: none */
+};
 
-	if (!done)
-		return false;
-	OPS_ARRAY_SORT_BY(&s->groups, operator_launches_compare_groups, s);
-	s->out.copies = true;
-	result_declare(&s->out, &table_operator_launches, 0);
-	for (size_t i = 0; i < s->groups.count; i++)
-		operator_launches_add_row(s, &s->groups.items[i]);
-	if (limit >= 0)
-		result_table_cut(&s->out, (size_t)limit);
-	analysis_rank_key(&result->json, s->table->rank);
-	result_put_table(result, &s->out);
-	return !s->text.failed;
+static bool operator_launches_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
+{
+	const struct launch_order *order = context;
+	struct sequences s = {.table = table, .order = order->columns};
+	bool done = operator_launches_find_launches(&s) && operator_launches_add_operators(&s);
+
+	if (done) {
+		OPS_ARRAY_SORT_BY(&s.groups, operator_launches_compare_groups, &s);
+		s.out.copies = true;
+		result_declare(&s.out, &table_operator_launches, 0);
+		for (size_t i = 0; i < s.groups.count; i++)
+			operator_launches_add_row(&s, &s.groups.items[i]);
+		if (order->limit >= 0)
+			result_table_cut(&s.out, (size_t)order->limit);
+		analysis_rank_key(&run->result.json, table->rank);
+		result_put_table(&run->result, &s.out);
+		done = !s.text.failed;
+	}
+	sequences_release(&s);
+	return done;
 }
 
 static enum ops_code read_order(const struct analysis_run *run, const char **ret_order)
@@ -261,27 +270,15 @@ static enum ops_code read_order(const struct analysis_run *run, const char **ret
 
 enum ops_code analysis_operator_launches(struct analysis_run *run)
 {
-	const char *order[COLUMNS] = {NULL};
-	size_t *ranks = NULL, count = 0;
-	int64_t limit;
-	enum ops_code code = read_order(run, order);
-	bool done = true;
+	struct launch_order order = {.limit = -1};
+	enum ops_code code = read_order(run, order.columns);
 
 	if (!code)
-		code = analysis_limit(run, &limit);
-	if (!code)
-		code = analysis_ranks(run, &ranks, &count);
+		code = analysis_limit(run, &order.limit);
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	for (size_t i = 0; done && i < count; i++) {
-		struct sequences s = {.table = analysis_table(run, ranks[i])};
-
-		memcpy(s.order, order, sizeof(order));
-		done = s.table && operator_launches_write_rank(&s, &run->result, limit);
-		sequences_release(&s);
-	}
+	code = analysis_each_rank(run, operator_launches_write_rank, &order);
 	ops_json_close(&run->result.json, '}');
-	ops_free(ranks);
-	return done ? OPS_OK : analysis_failed(run);
+	return code;
 }

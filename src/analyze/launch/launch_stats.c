@@ -171,19 +171,24 @@ static bool launch_stats_write_sums(struct result *result, const struct event_ta
 	return true;
 }
 
-static bool launch_stats_write_rank(struct analysis_run *run, const struct event_table *table, bool memory, bool all,
-                                    const struct cutoffs *cutoffs)
+struct launch_options {
+	struct cutoffs cutoffs;
+	bool memory, all;
+};
+
+static bool launch_stats_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
 {
+	const struct launch_options *options = context;
 	struct launches launches = {0};
 	uint8_t *kinds = launch_kinds(table);
-	bool done = kinds && launch_stats_collect(&launches, table, kinds, memory);
+	bool done = kinds && launch_stats_collect(&launches, table, kinds, options->memory);
 
 	if (done)
 		OPS_ARRAY_SORT(&launches.pairs, compare_pairs);
-	for (size_t i = 0; done && all && i < launches.pairs.count; i++)
+	for (size_t i = 0; done && options->all && i < launches.pairs.count; i++)
 		put_launch(&run->result.table, table, &launches.pairs.items[i]);
-	if (!all)
-		done = done && launch_stats_write_sums(&run->result, table, &launches, cutoffs);
+	if (!options->all)
+		done = done && launch_stats_write_sums(&run->result, table, &launches, &options->cutoffs);
 	OPS_ARRAY_RELEASE(&launches.pairs);
 	numbers_release(&launches.cpu);
 	numbers_release(&launches.gpu);
@@ -195,33 +200,23 @@ static bool launch_stats_write_rank(struct analysis_run *run, const struct event
 
 enum ops_code analysis_launch_stats(struct analysis_run *run)
 {
-	struct cutoffs cutoffs;
-	size_t *ranks, count;
-	bool memory, all;
-	enum ops_code code = analysis_number(run, "runtime_cutoff", &cutoffs.runtime_us);
+	struct launch_options options;
+	enum ops_code code = analysis_number(run, "runtime_cutoff", &options.cutoffs.runtime_us);
 
 	if (!code)
-		code = analysis_number(run, "launch_delay_cutoff", &cutoffs.delay_us);
+		code = analysis_number(run, "launch_delay_cutoff", &options.cutoffs.delay_us);
 	if (!code)
-		code = analysis_bool(run, "include_memory_events", &memory);
+		code = analysis_bool(run, "include_memory_events", &options.memory);
 	if (!code)
-		code = analysis_bool(run, "launches", &all);
-	if (!code)
-		code = analysis_ranks(run, &ranks, &count);
+		code = analysis_bool(run, "launches", &options.all);
 	if (code)
 		return code;
-	if (all)
+	if (options.all)
 		result_declare(&run->result.table, &table_launches, 0);
 	else
 		ops_json_open(&run->result.json, '{');
-	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = analysis_table(run, ranks[i]);
-
-		if (!table || !launch_stats_write_rank(run, table, memory, all, &cutoffs))
-			code = analysis_failed(run);
-	}
-	if (!all)
+	code = analysis_each_rank(run, launch_stats_write_rank, &options);
+	if (!options.all)
 		ops_json_close(&run->result.json, '}');
-	ops_free(ranks);
 	return code;
 }

@@ -266,32 +266,31 @@ static bool memory_traffic_write_series(struct analysis_run *run, const struct e
 	return done;
 }
 
-static enum ops_code memory_traffic_each_rank(struct analysis_run *run, bool summary, bool with_points)
+static bool memory_traffic_summarize(struct analysis_run *run, const struct event_table *table, const void *context)
 {
-	size_t *ranks, count;
-	enum ops_code code = analysis_ranks(run, &ranks, &count);
+	struct traffic traffic;
+	bool done = traffic_build(&traffic, table) && memory_traffic_write_summary(&run->result.table, table, &traffic);
 
-	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = analysis_table(run, ranks[i]);
-		struct traffic traffic = {0};
-		bool done = table && traffic_build(&traffic, table);
+	(void)context;
+	traffic_release(&traffic);
+	return done;
+}
 
-		if (done && summary)
-			done = memory_traffic_write_summary(&run->result.table, table, &traffic);
-		else if (done && traffic.points.count)
-			done = memory_traffic_write_series(run, table, &traffic, with_points);
-		traffic_release(&traffic);
-		if (!done)
-			code = analysis_failed(run);
-	}
-	ops_free(ranks);
-	return code;
+static bool memory_traffic_show(struct analysis_run *run, const struct event_table *table, const void *context)
+{
+	const bool *with_points = context;
+	struct traffic traffic;
+	bool done = traffic_build(&traffic, table) &&
+	            (!traffic.points.count || memory_traffic_write_series(run, table, &traffic, *with_points));
+
+	traffic_release(&traffic);
+	return done;
 }
 
 enum ops_code analysis_memory_summary(struct analysis_run *run)
 {
 	result_declare(&run->result.table, &table_memory_summary, 0);
-	return memory_traffic_each_rank(run, true, false);
+	return analysis_each_rank(run, memory_traffic_summarize, NULL);
 }
 
 enum ops_code analysis_memory_series(struct analysis_run *run)
@@ -302,7 +301,7 @@ enum ops_code analysis_memory_series(struct analysis_run *run)
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	code = memory_traffic_each_rank(run, false, series);
+	code = analysis_each_rank(run, memory_traffic_show, &series);
 	ops_json_close(&run->result.json, '}');
 	return code;
 }

@@ -6,30 +6,22 @@
 
 #include "base/alloc.h"
 
-/* Calls `write` for each of the ranks asked for; those without launches are left out. */
-typedef bool write_queues(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
-                          int64_t parameter);
+/* Writes of a rank; those without launches are left out. */
+struct queue_writer {
+	bool (*write)(struct analysis_run *run, const struct event_table *table, const struct queues *queues, int64_t parameter);
+	int64_t parameter;
+};
 
-static enum ops_code queue_length_each_rank(struct analysis_run *run, write_queues *write, int64_t parameter)
+static bool queue_length_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
 {
-	size_t *ranks, count;
-	enum ops_code code = analysis_ranks(run, &ranks, &count);
+	const struct queue_writer *writer = context;
+	struct queues queues = {0};
+	bool done = queues_build(&queues, table);
 
-	if (code)
-		return code;
-	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = analysis_table(run, ranks[i]);
-		struct queues queues = {0};
-		bool done = table && queues_build(&queues, table);
-
-		if (done && queues.points.count)
-			done = write(run, table, &queues, parameter);
-		queues_release(&queues);
-		if (!done)
-			code = analysis_failed(run);
-	}
-	ops_free(ranks);
-	return code;
+	if (done && queues.points.count)
+		done = writer->write(run, table, &queues, writer->parameter);
+	queues_release(&queues);
+	return done;
 }
 
 /* --- summary ------------------------------------------------------------------------------------------------------ */
@@ -71,7 +63,7 @@ static bool queue_length_write_summary(struct analysis_run *run, const struct ev
 enum ops_code analysis_queue_summary(struct analysis_run *run)
 {
 	result_declare(&run->result.table, &table_queue_summary, 0);
-	return queue_length_each_rank(run, queue_length_write_summary, 0);
+	return analysis_each_rank(run, queue_length_write_rank, &(struct queue_writer){queue_length_write_summary, 0});
 }
 
 /* --- over time ---------------------------------------------------------------------------------------------------- */
@@ -163,7 +155,7 @@ enum ops_code analysis_queue_series(struct analysis_run *run)
 	if (code)
 		return code;
 	ops_json_open(&run->result.json, '{');
-	code = queue_length_each_rank(run, queue_length_write_series, series);
+	code = analysis_each_rank(run, queue_length_write_rank, &(struct queue_writer){queue_length_write_series, series});
 	ops_json_close(&run->result.json, '}');
 	return code;
 }
@@ -242,5 +234,5 @@ enum ops_code analysis_full_queue(struct analysis_run *run)
 	if (code)
 		return code;
 	result_declare(&run->result.table, &table_full_queue, 0);
-	return queue_length_each_rank(run, write_blocked, limit);
+	return analysis_each_rank(run, queue_length_write_rank, &(struct queue_writer){write_blocked, limit});
 }

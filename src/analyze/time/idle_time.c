@@ -171,8 +171,9 @@ static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
 	return false;
 }
 
-static bool idle_time_write_rank(struct analysis_run *run, const struct event_table *table, int64_t delay_ns)
+static bool idle_time_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)
 {
+	int64_t delay_ns = *(const int64_t *)context;
 	struct ops_string streams = analysis_arg(run, "streams");
 	uint32_t *stream_of = ops_alloc_zeroed(table->count + 1, sizeof(*stream_of));
 	uint32_t *rows = ops_alloc_zeroed(table->kept_count + 1, sizeof(*rows));
@@ -204,27 +205,19 @@ static bool idle_time_write_rank(struct analysis_run *run, const struct event_ta
 
 static enum ops_code run_idle(struct analysis_run *run, const struct result_declaration *declaration)
 {
-	size_t *ranks, count;
 	double delay_us;
+	int64_t delay_ns;
 	enum ops_code code = analysis_number(run, "consecutive_kernel_delay", &delay_us);
 
 	if (!code && !(fabs(delay_us) < 9e15))
 		code = ops_fault(run->error, OPS_INVALID, "option 'consecutive_kernel_delay' is too large");
 	if (!code)
 		code = analysis_list(run, "streams");
-	if (!code)
-		code = analysis_ranks(run, &ranks, &count);
 	if (code)
 		return code;
+	delay_ns = (int64_t)(delay_us * 1000);
 	result_declare(&run->result.table, declaration, 0);
-	for (size_t i = 0; !code && i < count; i++) {
-		const struct event_table *table = analysis_table(run, ranks[i]);
-
-		if (!table || !idle_time_write_rank(run, table, (int64_t)(delay_us * 1000)))
-			code = analysis_failed(run);
-	}
-	ops_free(ranks);
-	return code;
+	return analysis_each_rank(run, idle_time_write_rank, &delay_ns);
 }
 
 enum ops_code analysis_idle_time(struct analysis_run *run)
