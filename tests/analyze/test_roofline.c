@@ -351,7 +351,7 @@ static void forms(void **state)
 {
 	static const enum ops_format formats[] = {OPS_FORMAT_TEXT, OPS_FORMAT_JSON, OPS_FORMAT_CSV, OPS_FORMAT_MARKDOWN};
 	static const char *const parts[] = {"Roof of the CPU: as given", "\"percent_of_roof\":26.84", "aten::mm,float32,CPU,1,10000",
-	                                    "26.84 %"};
+	                                    "| 26.8 %"};
 	struct ops_builder *b = scene_open();
 	struct ops_trace *trace;
 	struct ops_error error;
