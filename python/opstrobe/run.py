@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output",
         metavar="FILE",
         help="write the trace to FILE, compressed if it ends in .gz; in a directory it is named after the program, "
-        "train.pt.trace.json.gz, or train.2.pt.trace.json.gz if that exists (default: the current directory). A directory "
+        "train.pt.trace.json.gz, or train.2.pt.trace.json.gz if that exists (default: OPSTROBE_OUTPUT, or the current directory). A directory "
         "that does not exist is made; a name that ends in / is one",
     )
     parser.add_argument("-f", "--force", action="store_true", help="overwrite FILE if it exists")
@@ -223,7 +223,7 @@ def main() -> None:
         return
     try:
         program = Program(theirs)
-        output = Output(options.output, program.name, force=options.force)
+        output = Output(options.output or os.environ.get("OPSTROBE_OUTPUT"), program.name, force=options.force)
         _check_archive(options)
     except (UsageError, OSError) as error:
         _fail(f"{error}; see 'opstrobe run --help'", 2)

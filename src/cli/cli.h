@@ -18,6 +18,7 @@ enum cli_exit {
 /* Each takes its own arguments: arguments[0] is the command's name, and a NULL ends them. */
 int cli_run(char **arguments);
 int cli_doctor(char **arguments);
+int cli_ab(char **arguments);
 int cli_archive(char **arguments);
 int cli_sql(char **arguments);
 int cli_views(char **arguments);

@@ -25,6 +25,8 @@ static const char usage[] =
 	"options:\n"
 	"  --format text|json|csv|markdown  default text\n"
 	"  --gate PERCENT                   increase of the step time that is allowed: 3% (default 0%)\n"
+	"  --gate counts                    compare counts of operators, launches, bytes, waits and\n"
+	"                                   recompiles, not times; exit with status 3 if NEW has more\n"
 	"  --exit-on-regression             exit with status 3 if there is a regression\n"
 	"  --flame FILE                     write the stacks of both, per step: .svg is a flame graph of\n"
 	"                                   NEW, red where it takes longer than BASE and blue where\n"
@@ -45,7 +47,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	double percent = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6)) {
-		cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%\n", text);
+		cli_log("opstrobe diff: invalid gate '%s': not a percentage such as 3%%, nor counts\n", text);
 		return false;
 	}
 	*ret_ratio = percent / 100;
@@ -88,6 +90,16 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	return exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
 }
 
+/* Counts are compared in SQL, by Python. */
+static bool gates_counts(char **arguments)
+{
+	for (size_t i = 1; arguments[i]; i++)
+		if (!strcmp(arguments[i], "--gate=counts") ||
+		    (!strcmp(arguments[i], "--gate") && arguments[i + 1] && !strcmp(arguments[i + 1], "counts")))
+			return true;
+	return false;
+}
+
 int cli_diff(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
@@ -99,7 +111,11 @@ int cli_diff(char **arguments)
 	                                     {"--keep-wrappers", NULL, &flame.options.keep_wrappers},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
-	int chosen, metric, status = cli_parse(arguments, options, usage, paths, 2, &help);
+	int chosen, metric, status;
+
+	if (gates_counts(arguments))
+		return cli_hand_over("opstrobe.ci.gate", arguments);
+	status = cli_parse(arguments, options, usage, paths, 2, &help);
 
 	if (status || help)
 		return status;

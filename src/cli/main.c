@@ -33,6 +33,7 @@ static const struct cli_command commands[] = {
 	{"lines", cli_lines, "list time and memory by line of the program", true},
 	{"roofline", cli_roofline, "list how near operators are to what the machine can do", true},
 	{"diff", cli_diff, "compare two traces", true},
+	{"ab", cli_ab, "run two programs alternately and say which one is slower", false},
 	{"sql", cli_sql, "answer a question in SQL about one trace or many", true},
 	{"archive", cli_archive, "keep traces as Parquet and show how metrics change over time", true},
 	{"merge", cli_merge, "combine the traces of several ranks into one", false},

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates for continuous integration: counts of two traces, and times of interleaved runs."""
+
+import json
+import random
+import subprocess
+
+import pytest
+
+pytest.importorskip("duckdb")
+pytest.importorskip("pyarrow")
+
+from opstrobe.ci import counts, intervals  # noqa: E402
+
+
+def made(path, *, extra=(), sync=False, regions=("0/0",), copied=64, allocated=512, step_us=1000, steps=3, draw=None):
+    """A trace whose steps have the same events; `draw` changes their times."""
+    rows = []
+    for step in range(steps):
+        at = 10_000 * step
+
+        def add(name, ts, cat="cpu_op", tid=1, at=at, **args):
+            dur = 10 + (draw.random() if draw else 0)
+            rows.append(
+                {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": at + ts, "dur": dur, "args": args}
+            )
+
+        add(f"ProfilerStep#{step}", 0, "user_annotation")
+        rows[-1]["dur"] = step_us
+        for i, name in enumerate(["aten::mm", "aten::relu", *extra]):
+            add(name, 20 + 20 * i, **{"Call stack": f"train.py({7 + i}): step"})
+        for i, region in enumerate(regions):
+            add(f"Torch-Compiled Region: {region}", 200 + 20 * i)
+        if sync:
+            add("cudaStreamSynchronize", 300, "cuda_runtime")
+        add("cudaMemcpyAsync", 320, "cuda_runtime", correlation=step + 1)
+        add("Memcpy HtoD", 340, "gpu_memcpy", 7, correlation=step + 1, device=0, stream=7, bytes=copied)
+        rows.append({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": at + 400,
+                     "args": {"Device Type": 0, "Device Id": -1, "Addr": step + 1, "Bytes": allocated, "Total Allocated": allocated}})  # fmt: skip
+    path.write_text(json.dumps({"traceEvents": rows}))
+    return path
+
+
+def gate(*words):
+    done = subprocess.run(
+        ["opstrobe", "diff", "--gate", "counts", *map(str, words)], capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_times_do_not_count(tmp_path):
+    draw = random.Random(1)
+    base, head = (made(tmp_path / f"{name}.json", draw=draw, step_us=900 + draw.randrange(200)) for name in ("a", "b"))
+    assert gate(base, head) == (0, "no count differs\n", "")
+
+
+def test_one_operator_more_is_found(tmp_path):
+    base, head = made(tmp_path / "a.json"), made(tmp_path / "b.json", extra=["aten::add"])
+    status, printed, _ = gate(base, head)
+    assert status == 3
+    assert printed.startswith("regression: operators: 3 -> 4 per step\noperators aten::add: 0 -> 1 per step\n")
+    status, printed, _ = gate(head, base)
+    assert status == 0 and "operators: 4 -> 3 per step" in printed and "regression" not in printed
+    status, printed, _ = gate("--format", "json", base, head)
+    found = json.loads(printed)
+    assert status == 3 and found["regression"] and found["changes"][1]["name"] == "aten::add"
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "before", "after"),
+    [
+        ({"sync": True}, "synchronisations", 0, 1),
+        ({"copied": 65}, "copied_bytes", 64, 65),
+        ({"allocated": 1024}, "allocated_bytes", 512, 1024),
+        ({"regions": ("0/0", "1/0")}, "compiled_regions", 1, 2),
+        ({"regions": ("0/1",)}, "recompiles", 0, 1),
+    ],
+)
+def test_each_kind_is_exact(tmp_path, what, kind, before, after):
+    found = counts.compare(str(made(tmp_path / "a.json")), str(made(tmp_path / "b.json", **what)))
+    sums = {change.kind: (change.base, change.head) for change in found if change.is_regression}
+    assert sums[kind] == (before, after)
+    assert {*sums} <= {kind, "operators"}
+
+
+def test_steps_that_differ_are_a_range(tmp_path):
+    """A first step that does more is no reason for an alarm, nor is another number of steps."""
+    base = json.loads(made(tmp_path / "a.json").read_text())
+    base["traceEvents"].append(
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 100, "dur": 5}
+    )
+    (tmp_path / "c.json").write_text(json.dumps(base))
+    head = made(tmp_path / "b.json", extra=["aten::add"], steps=5)
+    assert counts.compare(str(tmp_path / "c.json"), str(head)) == []
+
+
+def test_annotations(tmp_path):
+    base, head = made(tmp_path / "a.json"), made(tmp_path / "b.json", extra=["aten::add"], sync=True)
+    status, printed, _ = gate("--format", "github", base, head)
+    assert status == 3 and printed.splitlines() == [
+        "::error file=train.py,line=9,title=opstrobe::operators aten::add: 0 -> 1 per step",
+        "::error title=opstrobe::synchronisations cudaStreamSynchronize: 0 -> 1 per step",
+    ]
+    status, printed, _ = gate("--format", "gitlab", base, head)
+    first, second = json.loads(printed)
+    assert first["location"] == {"path": "train.py", "lines": {"begin": 9}} and first["severity"] == "major"
+    assert second["check_name"] == "opstrobe/synchronisations" and first["fingerprint"] != second["fingerprint"]
+
+
+def test_misuse(tmp_path):
+    status, _, errors = gate(tmp_path / "none.json", tmp_path / "none.json")
+    assert status == 1 and "none.json" in errors
+    (tmp_path / "bad.json").write_text("{]")
+    assert gate(tmp_path / "bad.json", tmp_path / "bad.json")[0] == 1
+    done = subprocess.run(["opstrobe", "ab", "--pairs", "3", "true", "true"], capture_output=True, text=True)
+    assert done.returncode == 2 and "fewer pairs decide nothing" in done.stderr
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def runs(draw, pairs, slower=0.0):
+    """Times on a busy machine: a load that drifts, bursts, and noise; the order within a pair is by chance."""
+    base, head, load = [], [], 0.0
+    for _ in range(pairs):
+        pair = {}
+        for name in draw.sample(["base", "head"], 2):
+            load = 0.8 * load + abs(draw.gauss(0, 0.03))
+            burst = 0.5 if draw.random() < 0.05 else 0
+            pair[name] = (1 + load + burst) * (1 + draw.gauss(0, 0.01))
+        base.append(pair["base"])
+        head.append(pair["head"] * (1 + slower))
+    return base, head
+
+
+def test_no_false_alarm_in_a_thousand_equal_pairs():
+    draw = random.Random(11)
+    assert sum(intervals.compare(*runs(draw, 15)).lower > 0.01 for _ in range(1000)) == 0
+    assert sum(intervals.compare(*runs(draw, 12)).lower > 0 for _ in range(1000)) <= 3
+
+
+def test_slower_programs_are_found():
+    draw = random.Random(12)
+    quiet = ([draw.gauss(1, 0.005) for _ in range(15)] for _ in range(200))
+    found = [intervals.compare(base, [1.03 * draw.gauss(1, 0.005) for _ in base]) for base in quiet]
+    assert all(each.lower > 0.01 and each.lower < 0.03 < each.upper for each in found)
+    assert sum(intervals.compare(*runs(draw, 40, slower=0.1)).lower > 0.01 for _ in range(100)) >= 90
+
+
+def test_interval_of_the_smallest_number_of_pairs():
+    found = intervals.compare([1.0] * 11, [1.1] * 11)
+    assert (found.lower, found.estimate, found.upper) == pytest.approx((0.1, 0.1, 0.1))
+    with pytest.raises(ValueError, match="too few"):
+        intervals.compare([1.0] * 10, [1.1] * 10)
+    mixed = intervals.compare([1.0] * 11, [1.1] * 10 + [0.5])
+    assert mixed.lower < 0 < mixed.estimate
+
+
+def ab(folder, *words):
+    done = subprocess.run(["opstrobe", "ab", *words], capture_output=True, text=True, timeout=300, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def script(folder, name, trace):
+    path = folder / name
+    path.write_text(f'#!/bin/sh\ngzip -c {trace} > "$OPSTROBE_OUTPUT"\n')
+    path.chmod(0o755)
+
+
+def test_ab_compares_steps_and_counts(tmp_path):
+    script(tmp_path, "base.sh", made(tmp_path / "a.json"))
+    script(tmp_path, "same.sh", tmp_path / "a.json")
+    script(tmp_path, "slow.sh", made(tmp_path / "b.json", step_us=1050))
+    script(tmp_path, "more.sh", made(tmp_path / "c.json", extra=["aten::add"]))
+    status, printed, errors = ab(tmp_path, "--pairs", "11", "--", "base.sh", "same.sh")
+    assert status == 0, errors
+    assert printed.startswith("no count differs\nHEAD takes +0.00 %")
+    status, printed, _ = ab(tmp_path, "--pairs", "11", "--format", "json", "--", "base.sh", "./slow.sh")
+    found = json.loads(printed)
+    assert (
+        status == 3 and found["slower"] and found["time"]["estimate"] == pytest.approx(0.05) and found["changes"] == []
+    )
+    status, printed, _ = ab(tmp_path, "--pairs", "11", "--format", "github", "--", "base.sh", "sh more.sh")
+    assert (
+        status == 3
+        and "::error file=train.py" in printed
+        and "::notice title=opstrobe::HEAD takes +0.00 %25" in printed
+    )
+
+
+def test_ab_says_which_command_failed(tmp_path):
+    status, _, errors = ab(tmp_path, "--", "true", "exit 7")
+    assert status == 1 and "'exit 7' failed with status 7" in errors
