@@ -31,6 +31,7 @@ struct ops_recovery {
 	bool is_running; /* it still does: the trace ends at this moment */
 	bool is_stopped; /* the recording had come to its end */
 	bool is_torn;    /* a part is missing or makes no sense: the file was cut short or written over */
+	uint64_t dropped; /* records of a ring from before the trace, which are gone as intended; they are not lost */
 	int end_errno;   /* why the file could not hold all of the recording, such as ENOSPC; 0: it does */
 };
 

@@ -44,6 +44,11 @@ struct ops_record_options {
 	const char *spill_path;
 	bool keep_spill;         /* do not remove the file */
 	bool args_are_inputs;    /* the argument text of a range is also one of its inputs, of unknown shape, as torch shows it */
+	/* Keep the last part of the recording: when its memory is used up, new records replace the oldest ones, 64 KiB at a time. Records
+	 * that are older than `ring_ns` nanoseconds are dropped before; 0: they are not. The records lie in a recording file, which has
+	 * no name if there is no path. */
+	uint64_t ring_ns;
+	bool ring;
 };
 
 /* Starts recording. `options` may be NULL. OPS_BUSY if a session runs or is paused; OPS_NO_MEMORY; OPS_STATE if the process has no

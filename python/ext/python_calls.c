@@ -241,15 +241,23 @@ OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const stru
 		                   start_ticks ? start_ticks : ops_ticks(collector->tsc));
 }
 
-/* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
- * meanwhile, for that takes the GIL. */
-static void drop(struct ops_thread *thread, struct ops_slot *slot)
+static bool is_last_slot(const struct ops_thread *thread, const struct ops_slot *slot)
 {
-	if (thread->reserved_slots && slot == &thread->block->slots[thread->reserved_slots - 1]) {
+	return thread->reserved_slots && slot == &thread->block->slots[thread->reserved_slots - 1];
+}
+
+/* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
+ * meanwhile, for that takes the GIL; but once a slot of an earlier block is closed, a ring may use the block again. */
+static void end_short_call(struct ops_thread *thread, struct ops_slot *slot, uint64_t ticks)
+{
+	bool is_last = is_last_slot(thread, slot);
+
+	if (!is_last)
+		slot->flags |= OPS_SLOT_DROPPED;
+	ops_slot_close(slot, ticks, thread->number);
+	if (is_last) {
 		thread->reserved_slots--;
 		ops_publish(thread);
-	} else {
-		slot->flags |= OPS_SLOT_DROPPED;
 	}
 }
 
@@ -261,9 +269,10 @@ static void python_calls_pop(struct calls_thread *thread)
 	if (!slot)
 		return;
 	ticks = ops_ticks(recorder.collector->tsc);
-	ops_slot_close(slot, ticks, thread->recorder->number);
 	if (OPS_UNLIKELY(recorder.min_ticks != 0) && ticks - slot->start_ticks < recorder.min_ticks)
-		drop(thread->recorder, slot);
+		end_short_call(thread->recorder, slot, ticks);
+	else
+		ops_slot_close(slot, ticks, thread->recorder->number);
 }
 
 static struct ops_python_function *python_calls_function_of(PyCodeObject *code, ops_frame *frame)

@@ -56,15 +56,10 @@ struct baseline {
 	uint64_t window_ticks;
 };
 
-static uint64_t place_of(const struct ops_memory_slot *slot)
-{
-	return slot->address ^ ((uint64_t)slot->device_type << 58 | (uint64_t)((uint32_t)slot->device_index & 63) << 52);
-}
-
 /* False when memory is out. */
 static bool note_slot(struct baseline *baseline, const struct ops_memory_slot *slot, uint32_t thread)
 {
-	uint32_t *index = ops_map_slot(&baseline->by_place, place_of(slot), UINT32_MAX);
+	uint32_t *index = ops_map_slot(&baseline->by_place, ops_memory_place(slot), UINT32_MAX);
 	struct baseline_record *record;
 
 	if (!index)

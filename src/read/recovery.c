@@ -52,6 +52,7 @@ struct recovery {
 	struct ops_recovery_log log;
 	uint64_t last_ticks;
 	uint64_t until_ticks; /* what starts later is left out; 0: nothing is */
+	struct ops_block *baseline; /* linked by `next` */
 	uint64_t missing; /* slots that make no sense or are cut off */
 	bool is_torn;
 };
@@ -113,6 +114,22 @@ static enum ops_code read_header(struct recovery *recovery, struct ops_error *er
 		                 header->opstrobe_version);
 	}
 	recovery->session = head.epoch;
+	return OPS_OK;
+}
+
+/* Where the window begins by now. */
+static enum ops_code recovery_read_window(struct recovery *recovery, struct ops_error *error)
+{
+	char unit[sizeof(struct ops_block) + sizeof(struct ops_spill_header)];
+	struct ops_spill_header header;
+	size_t got;
+	enum ops_code code = read_unit(recovery, 0, unit, sizeof(unit), &got, error);
+
+	if (code)
+		return code;
+	memcpy(&header, unit + sizeof(struct ops_block), sizeof(header));
+	recovery->header.window_ticks = header.window_ticks;
+	recovery->header.dropped = header.dropped;
 	return OPS_OK;
 }
 
@@ -222,6 +239,47 @@ static void check_slots(struct recovery *recovery, struct ops_block *block, size
 	block->next = NULL;
 }
 
+/* Whether a unit that was copied was not used again meanwhile. What such a block held is older than the window by now. */
+static bool is_still(const struct recovery *recovery, uint64_t unit, const struct ops_block *copy)
+{
+	struct ops_block head;
+	size_t got;
+
+	if (!recovery->source->is_running)
+		return true;
+	return read_unit(recovery, unit, &head, sizeof(head), &got, NULL) == OPS_OK && head.magic == copy->magic &&
+	       head.sequence == copy->sequence && head.thread == copy->thread && head.epoch == copy->epoch;
+}
+
+/* Keeps the memory records of the baseline that make sense. */
+static enum ops_code read_baseline(struct recovery *recovery, uint64_t unit, struct ops_error *error)
+{
+	struct ops_block *block = ops_alloc(OPS_BLOCK_BYTES);
+	uint32_t count = 0;
+	enum ops_code code;
+	size_t got;
+
+	if (!block)
+		return ops_fault_memory(error);
+	code = read_unit(recovery, unit, block, OPS_BLOCK_BYTES, &got, error);
+	if (code) {
+		ops_free(block);
+		return code;
+	}
+	if (block->count > BLOCK_SLOTS)
+		recovery->is_torn = true;
+	for (uint32_t i = 0; i < block->count && i < BLOCK_SLOTS; i++)
+		if (block->slots[i].kind == OPS_SLOT_MEMORY && makes_sense(recovery, block->slots[i].start_ticks))
+			block->slots[count++] = block->slots[i];
+	block->count = count;
+	block->thread = 0; /* each record has its own */
+	block->bytes = OPS_BLOCK_BYTES;
+	block->home = NULL;
+	block->next = recovery->baseline;
+	recovery->baseline = block;
+	return OPS_OK;
+}
+
 static enum ops_code recovery_read_block(struct recovery *recovery, uint64_t unit, struct ops_error *error)
 {
 	struct ops_block *block = ops_alloc(OPS_BLOCK_BYTES), **added;
@@ -231,6 +289,10 @@ static enum ops_code recovery_read_block(struct recovery *recovery, uint64_t uni
 	if (!block)
 		return ops_fault_memory(error);
 	code = read_unit(recovery, unit, block, OPS_BLOCK_BYTES, &got, error);
+	if (!code && !is_still(recovery, unit, block)) {
+		ops_free(block);
+		return OPS_OK;
+	}
 	if (!code) {
 		check_slots(recovery, block, got);
 		added = OPS_ARRAY_PUSH(&recovery->blocks);
@@ -256,6 +318,8 @@ static enum ops_code read_blocks(struct recovery *recovery, struct ops_error *er
 			continue;
 		if (head.magic == OPS_BLOCK_MAGIC && head.epoch == recovery->session)
 			code = recovery_read_block(recovery, unit, error);
+		else if (head.magic == OPS_SPILL_BASELINE_MAGIC && head.epoch == recovery->session)
+			code = read_baseline(recovery, unit, error);
 		else
 			recovery->is_torn = true;
 	}
@@ -365,9 +429,30 @@ static uint64_t find_window(const struct recovery *recovery)
 	double ticks = (double)recovery->source->last_ns / recovery->clock.ns_per_tick;
 	uint64_t start = recovery->header.start.ticks;
 
-	if (!recovery->source->last_ns || ticks >= (double)(int64_t)(recovery->last_ticks - start))
-		return 0;
-	return recovery->last_ticks - (uint64_t)ticks;
+	uint64_t window = recovery->header.window_ticks;
+
+	if (window && (!makes_sense(recovery, window) || (int64_t)(window - recovery->last_ticks) > 0))
+		window = 0;
+	if (recovery->source->last_ns && ticks < (double)(int64_t)(recovery->last_ticks - start) &&
+	    recovery->last_ticks - (uint64_t)ticks > window)
+		window = recovery->last_ticks - (uint64_t)ticks;
+	return window;
+}
+
+/* Threads of a ring that have no record in it are left out: there may be any number of them. */
+static void drop_empty_shares(struct ops_recording *recording)
+{
+	struct ops_share **link = &recording->shares, *share;
+
+	while ((share = *link)) {
+		if (share->blocks) {
+			link = &share->next;
+			continue;
+		}
+		*link = share->next;
+		recording->share_count--;
+		ops_share_free(share);
+	}
 }
 
 static enum ops_code describe_process(struct recovery *recovery, struct ops_error *error)
@@ -387,6 +472,11 @@ static enum ops_code describe_process(struct recovery *recovery, struct ops_erro
 	recording->start = recovery->header.start;
 	recording->stop = (struct ops_clock_pair){.ticks = recovery->last_ticks};
 	recording->window_ticks = find_window(recovery);
+	recording->dropped = recovery->header.dropped;
+	recording->baseline = recovery->baseline;
+	recovery->baseline = NULL;
+	if (recovery->header.window_ticks)
+		drop_empty_shares(recording);
 	recording->lost += recovery->missing;
 	return OPS_OK;
 }
@@ -415,6 +505,8 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 		code = ops_fault_memory(error);
 	if (!code)
 		code = find_clock(recovery, error);
+	if (!code && recovery->source->is_running) /* blocks may have been used again while others were read */
+		code = recovery_read_window(recovery, error);
 	return code ? code : describe_process(recovery, error);
 }
 
@@ -422,10 +514,11 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *recovered, struct ops_trace *trace,
                                   struct ops_error *error)
 {
-	char json[200];
-	int size = snprintf(json, sizeof(json), "{\"torn\": %s, \"stopped\": %s, \"errno\": %d, \"missing\": %" PRIu64 "}",
+	char json[240];
+	int size = snprintf(json, sizeof(json),
+	                    "{\"torn\": %s, \"stopped\": %s, \"errno\": %d, \"missing\": %" PRIu64 ", \"dropped\": %" PRIu64 "}",
 	                    recovered->is_torn ? "true" : "false", recovered->is_stopped ? "true" : "false", recovered->end_errno,
-	                    recovery->missing);
+	                    recovery->missing, recovered->dropped);
 	enum ops_code code = ops_trace_set_metadata(trace, "recovered", 9, json, (size_t)size, error);
 
 	for (size_t i = 0; !code && i < recovery->log.metadata.count; i++) {
@@ -443,6 +536,12 @@ static void recovery_release(struct recovery *recovery)
 	for (size_t i = 0; i < recovery->blocks.count; i++)
 		ops_free(recovery->blocks.items[i]);
 	OPS_ARRAY_RELEASE(&recovery->blocks);
+	while (recovery->baseline) {
+		struct ops_block *next = recovery->baseline->next;
+
+		ops_free(recovery->baseline);
+		recovery->baseline = next;
+	}
 	ops_recovery_log_release(&recovery->log);
 	ops_buffer_release(&recovery->text);
 	ops_recording_free(recovery->recording);
@@ -472,6 +571,7 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 			.is_running = source->is_running,
 			.is_stopped = recovery.header.state == OPS_SPILL_STOPPED,
 			.is_torn = recovery.is_torn || recovery.missing || recovery.log.ignored,
+			.dropped = recovery.header.dropped,
 			.end_errno = recovery.header.end_errno <= INT32_MAX ? (int)recovery.header.end_errno : 0,
 		};
 		code = add_metadata(&recovery, &recovered, trace, error);

@@ -88,6 +88,7 @@ struct ops_block *ops_block_pack(const struct ops_block *block)
 	copy->home = NULL;
 	copy->bytes = block->bytes - shift;
 	copy->count = count;
+	copy->sequence = block->sequence;
 	for (uint32_t i = 0; i < count; i++)
 		copy_slot(&copy->slots[i], &block->slots[i], shift);
 	memcpy((char *)copy + (start - shift), (const char *)block + start, block->bytes - start);

@@ -37,6 +37,7 @@ static void drop_share(struct ops_share *share)
 {
 	if (!share)
 		return;
+	ops_share_join_held(share);
 	if (share->last) {
 		share->last->next = ops_recorder.limbo;
 		ops_recorder.limbo = share->blocks;
@@ -64,6 +65,7 @@ static void fork_drop_session(void)
 	ops_recorder.session = 0;
 	ops_recorder.recording = NULL;
 	ops_recorder_forget_names();
+	ops_recorder_drop_ring();
 	while (recording && (share = recording->shares)) {
 		recording->shares = share->next;
 		drop_share(share);

@@ -8,6 +8,9 @@
  *
  *     share ▶ block ▶ block (done) ▶ │ block being filled: slot 0, 1, … slot │ not read yet
  *
+ * A session that keeps its last part alone uses blocks again (ring.h). It says so first: what is needed of the block is noted then,
+ * and the next one is found by its place in the session.
+ *
  * A block that is being filled is only read under the recorder's lock: the thread may end, and its block be replaced by a
  * copy of the same slots. So the stack names such a slot by its number alone.
  */
@@ -34,10 +37,14 @@ struct live_open {
 	uint32_t slot;
 	uint32_t row;
 	uint64_t inside_ticks; /* of what has ended in it */
+	uint64_t start_ticks;
+	uint64_t end_ticks; /* known where the block is gone; else 0 */
 };
 
 struct live_thread {
-	const struct ops_block *done;
+	const struct ops_block *done; /* NULL: none, or it is gone */
+	uint32_t next_sequence;       /* of blocks behind `done` */
+	uint32_t filling_sequence;    /* of the block whose slots were counted last, while it was filled */
 	uint32_t slot;
 	OPS_ARRAY(uint32_t) rows; /* of the thread's ids of names, + 1; 0 unknown */
 	OPS_ARRAY(struct live_open) open;
@@ -51,6 +58,7 @@ struct live_sum {
 };
 
 struct ops_live {
+	struct ops_live *next; /* in `lives` */
 	uint64_t session;
 	struct ops_clock_pair start;
 	struct ops_intern names; /* of rows */
@@ -66,6 +74,9 @@ struct ops_live {
 	uint64_t lost_before;        /* in sessions that are over */
 	uint64_t lost_now;
 };
+
+/* All that there are; with recorder.lock. */
+static struct ops_live *lives;
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
 
@@ -137,10 +148,10 @@ static void count_step(struct ops_live *live, uint64_t end_ticks)
 }
 
 /* Sums up the innermost of the stack, which has ended. */
-static void live_finish(struct ops_live *live, struct live_thread *thread, const struct ops_slot *slot, uint64_t end_ticks)
+static void live_finish(struct ops_live *live, struct live_thread *thread, uint64_t end_ticks)
 {
 	const struct live_open *open = &thread->open.items[--thread->open.count];
-	uint64_t ticks = end_ticks > slot->start_ticks ? end_ticks - slot->start_ticks : 0;
+	uint64_t ticks = end_ticks > open->start_ticks ? end_ticks - open->start_ticks : 0;
 	struct live_sum *sum = &live->sums.items[open->row];
 
 	sum->calls++;
@@ -157,12 +168,13 @@ static void finish_before(struct ops_live *live, struct live_thread *thread, con
 {
 	while (thread->open.count) {
 		const struct live_open *open = &thread->open.items[thread->open.count - 1];
-		const struct ops_slot *slot = &(open->block ? open->block : filling)->slots[open->slot];
-		uint64_t end_ticks = ops_slot_end(slot);
+		uint64_t end_ticks = open->end_ticks;
 
+		if (!end_ticks)
+			end_ticks = ops_slot_end(&(open->block ? open->block : filling)->slots[open->slot]);
 		if (!end_ticks || end_ticks > ticks)
 			return;
-		live_finish(live, thread, slot, end_ticks);
+		live_finish(live, thread, end_ticks);
 	}
 }
 
@@ -218,8 +230,10 @@ static void read_slots(struct ops_live *live, struct live_thread *thread, const 
 		finish_before(live, thread, is_filling ? block : NULL, slot->start_ticks);
 		open = OPS_ARRAY_PUSH(&thread->open);
 		if (open)
-			*open = (struct live_open){is_filling ? NULL : block, thread->slot, row, 0};
+			*open = (struct live_open){
+				.block = is_filling ? NULL : block, .slot = thread->slot, .row = row, .start_ticks = slot->start_ticks};
 	}
+	thread->filling_sequence = block->sequence;
 }
 
 /* --- threads --------------------------------------------------------------------------------------------------------- */
@@ -248,6 +262,18 @@ static void live_finalize(struct live_thread *thread, const struct ops_block *bl
 		thread->open.items[i - 1].block = block;
 }
 
+/* The first block of a share that is not read to its end; NULL: it is the one being filled. */
+static const struct ops_block *live_next_block(const struct live_thread *thread, const struct ops_share *share)
+{
+	const struct ops_block *block = share->blocks;
+
+	if (thread->done)
+		return thread->done->next;
+	while (block && block->sequence < thread->next_sequence)
+		block = block->next;
+	return block;
+}
+
 /* Reads on in a share, whose thread is filling a block, or has ended: NULL. True: there is more. */
 static bool read_share(struct ops_live *live, const struct ops_share *share, const struct ops_block *filling)
 {
@@ -257,15 +283,16 @@ static bool read_share(struct ops_live *live, const struct ops_share *share, con
 	if (!thread)
 		return false;
 	for (unsigned i = 0; i < BLOCKS_A_TIME; i++) {
-		block = thread->done ? thread->done->next : share->blocks;
+		block = live_next_block(thread, share);
 		if (!block)
 			break;
 		live_finalize(thread, block);
 		read_slots(live, thread, share, block, false, ops_block_count(block));
 		thread->done = block;
+		thread->next_sequence = block->sequence + 1;
 		thread->slot = 0;
 	}
-	block = thread->done ? thread->done->next : share->blocks;
+	block = live_next_block(thread, share);
 	if (!block && filling)
 		read_slots(live, thread, share, filling, true, ops_block_count(filling));
 	finish_before(live, thread, filling, UINT64_MAX);
@@ -291,6 +318,56 @@ static bool read_some(struct ops_live *live)
 	for (const struct ops_share *share = ops_recorder.recording->shares; share; share = share->next)
 		more |= read_share(live, share, NULL);
 	return more;
+}
+
+/* The thread of a block, in a look at the session in progress; NULL if it was not seen there. */
+static struct live_thread *thread_of_block(struct ops_live *live, const struct ops_block *block)
+{
+	uint32_t index = live->session == block->epoch
+	                         ? ops_intern_find(&live->numbers, &block->thread, sizeof(block->thread))
+	                         : OPS_INTERN_NONE;
+
+	return index == OPS_INTERN_NONE ? NULL : &live->threads.items[index];
+}
+
+/* The block is not found in its share any more. What was not read of it is not. */
+static void leave_block(struct live_thread *thread, const struct ops_block *block)
+{
+	if (thread->done == block)
+		thread->done = NULL;
+	if (block->sequence < thread->next_sequence)
+		return;
+	if (block->sequence == thread->filling_sequence)
+		live_finalize(thread, block);
+	thread->next_sequence = block->sequence + 1;
+	thread->slot = 0;
+}
+
+void ops_live_move_block(const struct ops_block *block)
+{
+	for (struct ops_live *live = lives; live; live = live->next) {
+		struct live_thread *thread = thread_of_block(live, block);
+
+		if (thread)
+			leave_block(thread, block);
+	}
+}
+
+void ops_live_drop_block(const struct ops_block *block)
+{
+	for (struct ops_live *live = lives; live; live = live->next) {
+		struct live_thread *thread = thread_of_block(live, block);
+
+		if (!thread)
+			continue;
+		leave_block(thread, block);
+		for (size_t i = 0; i < thread->open.count; i++) {
+			struct live_open *open = &thread->open.items[i];
+
+			if (!open->end_ticks && open->block == block)
+				open->end_ticks = ops_slot_end(&block->slots[open->slot]);
+		}
+	}
 }
 
 static void forget_threads(struct ops_live *live)
@@ -373,14 +450,26 @@ enum ops_code ops_live_new(struct ops_live **ret_live, struct ops_error *error)
 		ops_live_free(live);
 		return ops_fault_memory(error);
 	}
+	pthread_mutex_lock(&ops_recorder.lock);
+	live->next = lives;
+	lives = live;
+	pthread_mutex_unlock(&ops_recorder.lock);
 	*ret_live = live;
 	return OPS_OK;
 }
 
 void ops_live_free(struct ops_live *live)
 {
+	struct ops_live **link = &lives;
+
 	if (!live)
 		return;
+	pthread_mutex_lock(&ops_recorder.lock);
+	while (*link && *link != live)
+		link = &(*link)->next;
+	if (*link)
+		*link = live->next;
+	pthread_mutex_unlock(&ops_recorder.lock);
 	forget_threads(live);
 	ops_intern_release(&live->names);
 	OPS_ARRAY_RELEASE(&live->sums);

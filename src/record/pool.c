@@ -48,6 +48,8 @@ _Static_assert(CHUNK_BYTES == (size_t)CHUNK_BLOCKS * OPS_BLOCK_BYTES, "a bit for
 struct ops_pool_file {
 	int fd; /* -1 in a child of fork */
 	int error;
+	bool stays;
+	bool is_full; /* and stays: it is not tried again */
 	bool trimmed;
 	uint32_t references;
 	uint64_t bytes;
@@ -149,8 +151,11 @@ static int grow_file(struct ops_pool_file *file)
 static struct chunk *map_file_chunk(void)
 {
 	struct ops_pool_file *file = pool.file;
-	struct chunk *chunk = ops_alloc_zeroed(1, sizeof(*chunk));
+	struct chunk *chunk = file->is_full ? NULL : ops_alloc_zeroed(1, sizeof(*chunk));
 	char *base = chunk ? ops_pages_map(CHUNK_BYTES) : NULL;
+
+	if (file->is_full)
+		return NULL;
 
 	file->error = base ? grow_file(file) : ENOMEM;
 	/* Replaces pages that are aligned. */
@@ -163,7 +168,11 @@ static struct chunk *map_file_chunk(void)
 	if (file->error) {
 		ops_pages_unmap(base, CHUNK_BYTES);
 		ops_free(chunk);
-		pool.file = NULL;
+		file->is_full = file->stays && file->bytes;
+		if (file->is_full)
+			file->error = 0;
+		else
+			pool.file = NULL;
 		return NULL;
 	}
 	POISON(base, CHUNK_BYTES);
@@ -205,7 +214,7 @@ struct ops_block *ops_pool_take(void)
 	pthread_mutex_lock(&pool.lock);
 	if (pool.file)
 		chunk = pool.filed ? pool.filed : map_file_chunk();
-	if (!chunk)
+	if (!chunk && !pool.file)
 		chunk = pool.partial ? pool.partial : pool.empty ? pool.empty : map_chunk();
 	if (chunk) {
 		uint32_t index = (uint32_t)__builtin_ctz(chunk->free);
@@ -259,7 +268,7 @@ bool ops_pool_prefault(uint64_t bytes)
 	bool done = true;
 
 	pthread_mutex_lock(&pool.lock);
-	while (pool.file && pool.file->bytes / CHUNK_BYTES < chunks)
+	while (pool.file && !pool.file->is_full && pool.file->bytes / CHUNK_BYTES < chunks)
 		map_file_chunk();
 	if (pool.filed)
 		chunks = 0;
@@ -314,7 +323,7 @@ void ops_pool_settle(void)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-struct ops_pool_file *ops_pool_file_new(int fd_taken)
+struct ops_pool_file *ops_pool_file_new(int fd_taken, bool stays)
 {
 	struct ops_pool_file *file = ops_alloc_zeroed(1, sizeof(*file));
 
@@ -324,6 +333,7 @@ struct ops_pool_file *ops_pool_file_new(int fd_taken)
 	}
 	file->fd = fd_taken;
 	file->references = 1;
+	file->stays = stays;
 	return file;
 }
 

@@ -40,12 +40,14 @@ void ops_pool_settle(void);
 /* A file that blocks come from. Counted: by its maker and by each of its chunks. */
 struct ops_pool_file;
 
-/* Owns the descriptor from here on; NULL, and it is closed, when memory is out. */
-struct ops_pool_file *ops_pool_file_new(int fd_taken);
+/* Owns the descriptor from here on; NULL, and it is closed, when memory is out. A file that `stays` is not left for memory when it
+ * cannot grow any more: then there are no blocks until some come back. */
+struct ops_pool_file *ops_pool_file_new(int fd_taken, bool stays);
 void ops_pool_file_unref(struct ops_pool_file *file);
 /* Gives up the lock on the file (flock), which its maker took. */
 void ops_pool_file_unlock(const struct ops_pool_file *file);
-/* From here on blocks come from the file, from its start on; NULL: from memory. A file that cannot grow any more is left for memory. */
+/* From here on blocks come from the file, from its start on; NULL: from memory. A file that cannot grow any more is left for memory,
+ * unless it stays. */
 void ops_pool_use_file(struct ops_pool_file *file);
 /* Another descriptor of the file; -1: none, and errno says why. */
 int ops_pool_file_dup(const struct ops_pool_file *file);

@@ -43,7 +43,7 @@ struct recorder_name {
 };
 
 struct recorder {
-	pthread_mutex_t lock; /* for all below but the last two; taken before a names_lock and before the pool's */
+	pthread_mutex_t lock; /* for all below but the last three; taken before a names_lock and before the pool's */
 	uint64_t session;     /* number of the session in progress, paused ones too; 0 none */
 	uint64_t last_session;
 	uint64_t max_bytes;
@@ -52,10 +52,12 @@ struct recorder {
 	struct recorder_name *names[OPS_NAME_LISTS]; /* each by the low bits of its thread id */
 	struct recorder_thread *threads;
 	struct ops_block *limbo;
+	struct ops_ring *ring; /* of a session that keeps its last part alone (ring.h); else NULL */
 	uint32_t last_thread;
 	uint32_t last_block; /* that threads began to fill in the session in progress */
 	/* Relaxed atomics that order nothing. */
 	uint64_t full;         /* the session that has no room for another block, 0 none: saves the lock */
+	uint64_t ring_session; /* the session in progress if it has a ring, else 0 */
 	uint64_t lost_nowhere; /* records of threads that could not be registered */
 };
 extern struct recorder ops_recorder;
@@ -93,12 +95,21 @@ void ops_recorder_refund(uint64_t bytes);
 /* Moves what the thread recorded in the session in progress to the recording. A thread that is `leaving` may lose its
  * block with it, and then has none. False, and nothing moved, when memory is out, which cannot happen to one that leaves. */
 bool ops_recorder_collect(struct recorder_thread *thread, bool leaving);
+/* Adds a block that its thread has filled to the share, and to the ring if there is one. */
+void ops_recorder_append(struct ops_share *share, struct ops_block *block);
 /* Gives a block to the pool, or to limbo while a slot in it is open. NULL is allowed. */
 void ops_recorder_retire(struct ops_block *block);
 /* Gives the blocks in limbo whose slots are closed by now to the pool. The number of those left. */
 size_t ops_recorder_sweep(void);
+/* There is no ring any more. */
+void ops_recorder_drop_ring(void);
 void ops_recorder_unlink(struct recorder_thread *thread);
 void ops_recorder_forget_names(void);
+
+/* live.c, with recorder.lock held: a ring has put the block, of the session in progress, out of its place among its share's; or it is
+ * about to be used again. */
+void ops_live_move_block(const struct ops_block *block);
+void ops_live_drop_block(const struct ops_block *block);
 
 /* fork.c: prepares for fork(); 0 or an errno. */
 int ops_recorder_at_fork(void);

@@ -46,6 +46,8 @@ struct ops_share {
 	struct ops_intern names;    /* struct ops_name, as bytes; ops_slot.name is the id here + 1 */
 	struct ops_block *blocks;   /* linked by `next`, in the order they were filled */
 	struct ops_block *last;     /* of blocks; NULL when there are none */
+	struct ops_block *held;     /* of a ring: blocks before those, in which a slot was open (ring.h) */
+	bool ended;                 /* of a session in progress: its thread has ended */
 	size_t slot_count;          /* in all blocks, those taken included */
 };
 
@@ -74,6 +76,7 @@ struct ops_recording {
 	uint64_t epoch;
 	uint64_t lost;            /* records that could not be kept */
 	uint64_t window_ticks;    /* the trace begins here: what ended before is left out. 0: at `start` */
+	uint64_t dropped;         /* records from before the window, which the session was not to keep */
 	struct ops_block *baseline; /* linked by `next`: memory slots from before the window, in no order; owned */
 	bool args_are_inputs;     /* see ops_record_options */
 	size_t slot_count;        /* in all shares */
@@ -112,9 +115,18 @@ static inline struct ops_name ops_share_name(const struct ops_share *share, uint
 	return *(const struct ops_name *)share->names.entries[id - 1].bytes;
 }
 
+/* What is allocated at an address of a device has this number for a key. */
+static inline uint64_t ops_memory_place(const struct ops_memory_slot *slot)
+{
+	return slot->address ^ ((uint64_t)slot->device_type << 58 | (uint64_t)((uint32_t)slot->device_index & 63) << 52);
+}
+
 /* Whether there is memory for `bytes` and for small things, where a failure later would lose what was recorded. What blocks
  * become in a trace takes less than twice their size. */
 bool ops_recording_has_memory(uint64_t bytes);
+
+/* Puts the blocks that a ring held before the others. */
+void ops_share_join_held(struct ops_share *share);
 
 /* Gives the share's first block back to the pool (or, while a slot in it is open, puts it aside until it is closed). */
 void ops_share_drop_block(struct ops_share *share);

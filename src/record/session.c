@@ -22,6 +22,7 @@
 #include "record/block.h"
 #include "record/pool.h"
 #include "record/recorder.h"
+#include "record/ring.h"
 #include "record/spill.h"
 
 static struct ops_session *handle_of(uint64_t session)
@@ -49,6 +50,13 @@ void ops_recorder_refund(uint64_t bytes)
 {
 	ops_recorder.bytes -= bytes;
 	__atomic_store_n(&ops_recorder.full, 0, __ATOMIC_RELAXED);
+}
+
+void ops_recorder_append(struct ops_share *share, struct ops_block *block)
+{
+	ops_share_append(share, block);
+	if (ops_recorder.ring)
+		ops_ring_push(ops_recorder.ring, share, block); /* without memory it is kept to the end */
 }
 
 void ops_recorder_retire(struct ops_block *block)
@@ -146,7 +154,7 @@ static bool collect_block(struct recorder_thread *thread, struct ops_share *shar
 		if (leaving)
 			ops_recorder_refund(OPS_BLOCK_BYTES - copy->bytes);
 	} else if (leaving) {
-		ops_share_append(share, block);
+		ops_recorder_append(share, block);
 		thread->hot.block = NULL;
 	} else {
 		return false;
@@ -169,6 +177,7 @@ static void hand_over(struct recorder_thread *thread)
 	pthread_mutex_lock(&thread->names_lock); /* the thread may be interning */
 	thread->share = NULL;
 	pthread_mutex_unlock(&thread->names_lock);
+	share->ended = true;
 	share->torch_number = __atomic_load_n(&thread->hot.torch_number, __ATOMIC_RELAXED);
 	session_read_name(share);
 	share->next = recording->shares;
@@ -187,6 +196,13 @@ bool ops_recorder_collect(struct recorder_thread *thread, bool leaving)
 		return false;
 	hand_over(thread);
 	return true;
+}
+
+void ops_recorder_drop_ring(void)
+{
+	ops_ring_free(ops_recorder.ring);
+	ops_recorder.ring = NULL;
+	__atomic_store_n(&ops_recorder.ring_session, 0, __ATOMIC_RELAXED);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -239,6 +255,9 @@ static struct ops_recording *close_session(void)
 		if (!share->named) /* it ended before its name came */
 			session_read_name(share);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
+	if (ops_recorder.ring)
+		ops_ring_finish(ops_recorder.ring, recording);
+	ops_recorder_drop_ring();
 	ops_recorder_forget_names();
 	ops_recorder_sweep();
 	ops_recorder.session = 0;
@@ -253,11 +272,24 @@ static bool session_start_spill(struct ops_recording *recording, const struct op
 	recording->spill = ops_spill_new(&(struct ops_spill_options){
 		.path = options->spill_path,
 		.keep = options->keep_spill,
+		.is_ring = options->ring,
 		.args_are_inputs = recording->args_are_inputs,
 		.session = recording->epoch,
 		.start = recording->start,
 	});
 	return recording->spill != NULL;
+}
+
+/* Lets the session keep its last part alone. False when memory is out. */
+static bool session_start_ring(uint64_t session, uint64_t keep_ns)
+{
+	struct ops_ring *ring = ops_ring_new(keep_ns);
+
+	pthread_mutex_lock(&ops_recorder.lock);
+	ops_recorder.ring = ring;
+	__atomic_store_n(&ops_recorder.ring_session, ring ? session : 0, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&ops_recorder.lock);
+	return ring != NULL;
 }
 
 enum ops_code ops_session_spill_problem(const struct ops_session *session, struct ops_error *error)
@@ -307,7 +339,8 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 	}
 	recording->args_are_inputs = given.args_are_inputs;
 	recording->start = ops_clock_pair_now();
-	if (given.spill_path && !session_start_spill(recording, &given)) {
+	if (((given.spill_path || given.ring) && !session_start_spill(recording, &given)) ||
+	    (given.ring && !session_start_ring(session, given.ring_ns))) {
 		ops_session_discard(handle_of(session));
 		return ops_fault_memory(error);
 	}

@@ -29,6 +29,21 @@ void ops_share_append(struct ops_share *share, struct ops_block *block)
 	share->slot_count += block->count;
 }
 
+void ops_share_join_held(struct ops_share *share)
+{
+	struct ops_block *last = share->held;
+
+	if (!last)
+		return;
+	while (last->next)
+		last = last->next;
+	last->next = share->blocks;
+	if (!share->last)
+		share->last = last;
+	share->blocks = share->held;
+	share->held = NULL;
+}
+
 void ops_share_free(struct ops_share *share)
 {
 	ops_intern_release(&share->texts);

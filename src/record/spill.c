@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <opstrobe/record.h>
@@ -69,7 +70,7 @@ static struct ops_block *next_unit(struct ops_spill *spill)
 		return unit;
 	if (unit)
 		ops_pool_give(unit);
-	spill_fail(spill, ops_pool_file_error(spill->file));
+	spill_fail(spill, ops_pool_file_error(spill->file) ? ops_pool_file_error(spill->file) : ENOSPC);
 	return NULL;
 }
 
@@ -308,6 +309,17 @@ void ops_spill_block(uint64_t session, const struct ops_block *block)
 	end_record(session, &record);
 }
 
+void ops_spill_window(struct ops_spill *spill, uint64_t window_ticks, uint64_t dropped)
+{
+	struct ops_spill_header *header;
+
+	if (!spill || !spill->header)
+		return;
+	header = spill_header(spill);
+	__atomic_store_n(&header->dropped, dropped, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->window_ticks, window_ticks, __ATOMIC_RELEASE);
+}
+
 /* --- life ----------------------------------------------------------------------------------------------------------- */
 
 void ops_spill_boot_id(char out[40])
@@ -350,13 +362,14 @@ static void write_header(struct ops_spill *spill, const struct ops_spill_options
 /* Makes the file, with its header. The lock on it ends with the process, and so says whether it still writes. */
 static int spill_open(struct ops_spill *spill, const struct ops_spill_options *options)
 {
-	int fd = open(options->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = options->path ? open(options->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
+	                       : memfd_create("opstrobe", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return errno;
-	spill->made = true;
+	spill->made = options->path != NULL;
 	flock(fd, LOCK_EX | LOCK_NB); /* a file system without locks: nobody can tell */
-	spill->file = ops_pool_file_new(fd);
+	spill->file = ops_pool_file_new(fd, options->is_ring);
 	if (!spill->file)
 		return ENOMEM;
 	ops_pool_use_file(spill->file);
@@ -384,7 +397,7 @@ struct ops_spill *ops_spill_new(const struct ops_spill_options *options)
 {
 	struct ops_spill *spill = ops_alloc_zeroed(1, sizeof(*spill));
 
-	if (!spill || !(spill->path = absolute_path(options->path))) {
+	if (!spill || !(spill->path = absolute_path(options->path ? options->path : "/memory"))) {
 		ops_free(spill);
 		return NULL;
 	}

@@ -29,6 +29,7 @@ struct ops_spill_options {
 	const char *path;
 	bool keep; /* the file stays when the recording is freed */
 	bool args_are_inputs;
+	bool is_ring; /* the file is used again from its beginning where it cannot grow; without a path it has no name */
 	uint64_t session;
 	struct ops_clock_pair start;
 };
@@ -69,6 +70,9 @@ void ops_spill_name(uint64_t session, uint32_t thread, uint32_t id, struct ops_s
 /* A thread has begun to fill the block: notes it if that is none of the file's, and from time to time the clocks, in case they
  * drift apart. */
 void ops_spill_block(uint64_t session, const struct ops_block *block);
+
+/* A ring has used a block again: its window begins here, and so many records were dropped. NULL is allowed. */
+void ops_spill_window(struct ops_spill *spill, uint64_t window_ticks, uint64_t dropped);
 
 /* Around fork. */
 void ops_spill_lock(void);

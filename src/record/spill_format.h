@@ -15,7 +15,8 @@
 
 #define OPS_SPILL_MAGIC 0x4345524fu     /* "OREC" in memory order on little endian: unit 0 */
 #define OPS_SPILL_LOG_MAGIC 0x474f4c4fu /* "OLOG": a part of the log */
-#define OPS_SPILL_VERSION 1u
+#define OPS_SPILL_BASELINE_MAGIC 0x4d454d4fu /* "OMEM": memory records from before the window */
+#define OPS_SPILL_VERSION 2u
 #define OPS_SPILL_BYTE_ORDER 0x01020304u
 
 /* Bytes by which files grow at a time: a chunk of the pool. */
@@ -46,10 +47,12 @@ struct ops_spill_header {
 	char opstrobe_version[24];
 	char process_name[64];
 	char host_name[256];
+	uint64_t window_ticks; /* of a ring: what started before may be missing; 0: nothing is. Written after `dropped` */
+	uint64_t dropped;
 };
 _Static_assert(sizeof(struct ops_clock_pair) == 32, "layout of recording files");
 _Static_assert(offsetof(struct ops_spill_header, first) == 40, "layout of recording files");
-_Static_assert(sizeof(struct ops_spill_header) == 488, "layout of recording files");
+_Static_assert(sizeof(struct ops_spill_header) == 504, "layout of recording files");
 
 /* A record of the log: this, and its payload, filled up to a multiple of 8. */
 struct ops_spill_record {

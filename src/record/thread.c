@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "record/block.h"
 #include "record/pool.h"
+#include "record/ring.h"
 #include "record/spill.h"
 
 /* The round of thread destructors in which a thread is forgotten. */
@@ -206,6 +207,53 @@ static bool is_member(const struct recorder_thread *thread, uint64_t epoch)
 	return thread->hot.epoch == epoch && thread->joined;
 }
 
+/* How many blocks of a file that cannot grow are left for what explains the others. */
+#define SPARE_BLOCKS 16u
+
+static void give_ring_block(struct ops_block *block)
+{
+	ops_pool_give(block);
+	ops_recorder_refund(OPS_BLOCK_BYTES);
+}
+
+/* A block that the session has room for, or one that is used again; the lock is held. NULL: all that could be is needed. */
+static struct ops_block *take_ring_block(void)
+{
+	struct ops_block *block = NULL, *old;
+
+	while ((old = ops_ring_pop(ops_recorder.ring, false))) {
+		if (block)
+			give_ring_block(block);
+		block = old;
+	}
+	if (!block && ops_recorder_charge(OPS_BLOCK_BYTES)) {
+		block = ops_pool_take();
+		if (!block) { /* the file is full */
+			ops_recorder_refund(OPS_BLOCK_BYTES);
+			ops_recorder.max_bytes = ops_recorder.bytes > 2 * SPARE_BLOCKS * OPS_BLOCK_BYTES
+			                                 ? ops_recorder.bytes - SPARE_BLOCKS * OPS_BLOCK_BYTES
+			                                 : ops_recorder.bytes;
+		}
+	}
+	if (!block)
+		block = ops_ring_pop(ops_recorder.ring, true);
+	while (block && ops_recorder.bytes > ops_recorder.max_bytes && (old = ops_ring_pop(ops_recorder.ring, true)))
+		give_ring_block(old);
+	return block;
+}
+
+/* The same for a thread, whose block goes to its share first: it may be the oldest. */
+static struct ops_block *next_ring_block(struct recorder_thread *thread, bool filled)
+{
+	if (filled)
+		ops_recorder_append(thread->share, thread->hot.block);
+	else
+		ops_recorder_retire(thread->hot.block);
+	thread->hot.block = NULL;
+	thread->hot.payload_start = 0; /* no room: if there is no block, the next record comes by next_block */
+	return take_ring_block();
+}
+
 /* Gives the thread an empty block; false when there is no room, or the session is over or paused: then *ret_over. */
 static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret_over)
 {
@@ -213,20 +261,24 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	struct ops_block *old = hot->block;
 	bool filled = old && old->epoch == epoch;
 	bool reuse = old && !filled && !ops_block_open(old) && ops_pool_is_current(old);
-	struct ops_block *block = reuse ? old : ops_pool_take();
+	bool is_ring = __atomic_load_n(&ops_recorder.ring_session, __ATOMIC_RELAXED) == epoch;
+	struct ops_block *block = is_ring ? NULL : reuse ? old : ops_pool_take();
 	bool over, taken = false;
 
 	pthread_mutex_lock(&ops_recorder.lock);
 	over = ops_recorder_epoch != epoch;
-	if (!over && block && thread->share) {
+	if (!over && is_ring && thread->share) {
+		block = next_ring_block(thread, filled);
+		taken = block != NULL;
+	} else if (!over && block && thread->share) {
 		taken = ops_recorder_charge(OPS_BLOCK_BYTES);
 		if (!taken)
 			__atomic_store_n(&ops_recorder.full, epoch, __ATOMIC_RELAXED);
 	}
 	if (taken) {
-		if (filled)
+		if (filled && !is_ring)
 			ops_share_append(thread->share, old);
-		else if (!reuse)
+		else if (!reuse && !is_ring)
 			ops_recorder_retire(old);
 		ops_block_init(block, epoch, hot->number);
 		block->sequence = ops_recorder.last_block++;

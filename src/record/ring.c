@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions that keep their last part alone (ring.h).
+ */
+#include "record/ring.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "record/block.h"
+#include "record/pool.h"
+#include "record/recorder.h"
+#include "record/spill.h"
+#include "record/spill_format.h"
+
+#define UNIT_SLOTS ((OPS_BLOCK_BYTES - (uint32_t)sizeof(struct ops_block)) / (uint32_t)sizeof(struct ops_memory_slot))
+#define PURGE_LEAST 8192u /* addresses, before those are forgotten where nothing lives */
+
+struct ring_entry {
+	struct ops_block *block;
+	struct ops_share *share;
+	uint64_t ticks; /* when it was pushed */
+	uint64_t time_ns; /* the same, by the clock that `keep_ns` is of */
+};
+
+struct ops_ring {
+	uint64_t keep_ns;
+	struct ring_entry *entries; /* a circle of `capacity`, a power of two */
+	size_t capacity;
+	size_t first;
+	size_t count;
+	uint64_t window_ticks; /* when the last block that was used again had been filled; 0: none was */
+	uint64_t dropped;      /* slots of blocks that were used again */
+	struct ops_map places; /* of the baseline: address and device -> number of the record */
+	OPS_ARRAY(struct ops_block *) units;
+	uint32_t record_count;
+	uint32_t purge_at; /* this many records */
+};
+
+/* --- the queue ------------------------------------------------------------------------------------------------------- */
+
+struct ops_ring *ops_ring_new(uint64_t keep_ns)
+{
+	struct ops_ring *ring = ops_alloc_zeroed(1, sizeof(*ring));
+
+	if (ring) {
+		ring->keep_ns = keep_ns;
+		ring->purge_at = PURGE_LEAST;
+	}
+	return ring;
+}
+
+static bool ring_grow(struct ops_ring *ring)
+{
+	size_t capacity = ring->capacity ? 2 * ring->capacity : 64;
+	struct ring_entry *entries = ops_realloc_array(NULL, capacity, sizeof(*entries));
+
+	if (!entries)
+		return false;
+	for (size_t i = 0; i < ring->count; i++)
+		entries[i] = ring->entries[(ring->first + i) & (ring->capacity - 1)];
+	ops_free(ring->entries);
+	ring->entries = entries;
+	ring->capacity = capacity;
+	ring->first = 0;
+	return true;
+}
+
+/* Coarse: it is asked for with each block. */
+static uint64_t ring_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool ring_push_entry(struct ops_ring *ring, struct ring_entry entry)
+{
+	if (ring->count == ring->capacity && !ring_grow(ring))
+		return false;
+	ring->entries[(ring->first + ring->count++) & (ring->capacity - 1)] = entry;
+	return true;
+}
+
+bool ops_ring_push(struct ops_ring *ring, struct ops_share *share, struct ops_block *block)
+{
+	return ring_push_entry(ring, (struct ring_entry){block, share, ops_ticks(ops_clock_tsc()), ring_now_ns()});
+}
+
+/* Takes a block out of the list that it is on. */
+static void unlink_block(struct ops_share *share, struct ops_block *block)
+{
+	struct ops_block **link = &share->held, *before = NULL;
+
+	while (*link && *link != block)
+		link = &(*link)->next;
+	if (!*link) {
+		for (link = &share->blocks; *link != block; link = &(*link)->next)
+			before = *link;
+		if (share->last == block)
+			share->last = before;
+	}
+	*link = block->next;
+	block->next = NULL;
+}
+
+/* Keeps a block that somebody will write to, before the blocks of the share that are in order. */
+static void hold_block(struct ops_share *share, struct ops_block *block)
+{
+	struct ops_block **link = &share->held;
+
+	while (*link && *link != block)
+		link = &(*link)->next;
+	if (*link)
+		return;
+	unlink_block(share, block);
+	for (link = &share->held; *link; link = &(*link)->next)
+		;
+	*link = block;
+	ops_live_move_block(block);
+}
+
+/* A share whose thread has ended goes with its last block. */
+static void ring_drop_share(struct ops_share *share)
+{
+	struct ops_recording *recording = ops_recorder.recording;
+	struct ops_share **link = &recording->shares;
+
+	while (*link && *link != share)
+		link = &(*link)->next;
+	if (!*link)
+		return; /* its thread lives */
+	*link = share->next;
+	recording->share_count--;
+	ops_share_free(share);
+}
+
+/* --- the baseline ---------------------------------------------------------------------------------------------------- */
+
+static struct ops_memory_slot *record_at(const struct ops_ring *ring, uint32_t number)
+{
+	struct ops_block *unit = ring->units.items[number / UNIT_SLOTS];
+
+	return (struct ops_memory_slot *)(void *)&unit->slots[number % UNIT_SLOTS];
+}
+
+/* Writes a record, which a reader of the file ignores until it is complete. */
+static void write_record(struct ops_memory_slot *to, const struct ops_memory_slot *from, uint32_t thread)
+{
+	struct ops_memory_slot record = *from;
+
+	if (!record.unused[0])
+		record.unused[0] = thread;
+	__atomic_store_n(&to->kind, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	record.kind = 0;
+	*to = record;
+	__atomic_store_n(&to->kind, OPS_SLOT_MEMORY, __ATOMIC_RELEASE);
+}
+
+/* A place for one more record; NULL when memory is out. */
+static struct ops_memory_slot *add_record(struct ops_ring *ring)
+{
+	struct ops_block *unit, **added;
+
+	if (ring->record_count == ring->units.count * UNIT_SLOTS) {
+		unit = ops_pool_take();
+		added = unit ? OPS_ARRAY_PUSH(&ring->units) : NULL;
+		if (!added) {
+			if (unit)
+				ops_pool_give(unit);
+			return NULL;
+		}
+		*added = unit;
+		ops_block_init(unit, ops_recorder.session, 0);
+		__atomic_store_n(&unit->magic, OPS_SPILL_BASELINE_MAGIC, __ATOMIC_RELEASE);
+	}
+	unit = ring->units.items[ring->record_count / UNIT_SLOTS];
+	memset(&unit->slots[ring->record_count % UNIT_SLOTS], 0, sizeof(unit->slots[0]));
+	__atomic_store_n(&unit->count, ring->record_count % UNIT_SLOTS + 1, __ATOMIC_RELEASE);
+	return record_at(ring, ring->record_count++);
+}
+
+static void note_record(struct ops_ring *ring, const struct ops_memory_slot *slot, uint32_t thread)
+{
+	uint32_t *number = ops_map_slot(&ring->places, ops_memory_place(slot), UINT32_MAX);
+	struct ops_memory_slot *record;
+
+	if (!number)
+		return; /* memory is out: sums are wrong by it */
+	if (*number == UINT32_MAX) {
+		record = add_record(ring);
+		if (!record)
+			return;
+		*number = ring->record_count - 1;
+	} else {
+		record = record_at(ring, *number);
+		if (slot->time_ticks < record->time_ticks)
+			return;
+	}
+	write_record(record, slot, thread);
+}
+
+/* When the oldest slot was written that is in a block: nothing older comes to the baseline. */
+static uint64_t find_oldest(const struct ops_ring *ring)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < ring->count; i++) {
+		const struct ops_block *block = ring->entries[(ring->first + i) & (ring->capacity - 1)].block;
+
+		if (block->slots[0].start_ticks < oldest)
+			oldest = block->slots[0].start_ticks;
+	}
+	for (const struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next) {
+		const struct ops_block *block = thread->hot.block;
+
+		if (block && block->epoch == ops_recorder.session && ops_block_count(block) && block->slots[0].start_ticks < oldest)
+			oldest = block->slots[0].start_ticks;
+	}
+	return oldest;
+}
+
+/* Forgets addresses where nothing lives, so that the baseline is as large as what lives. */
+static void purge_records(struct ops_ring *ring)
+{
+	uint64_t oldest = find_oldest(ring);
+	uint32_t kept = 0;
+
+	ops_map_release(&ring->places);
+	for (uint32_t i = 0; i < ring->record_count; i++) {
+		const struct ops_memory_slot *record = record_at(ring, i);
+
+		if (record->bytes <= 0 && record->time_ticks < oldest)
+			continue;
+		if (kept != i)
+			write_record(record_at(ring, kept), record, 0);
+		ops_map_add(&ring->places, ops_memory_place(record), kept++);
+	}
+	ring->record_count = kept;
+	for (size_t i = 0; i < ring->units.count; i++) {
+		uint32_t before = (uint32_t)i * UNIT_SLOTS;
+		uint32_t count = kept <= before ? 0 : kept - before < UNIT_SLOTS ? kept - before : UNIT_SLOTS;
+
+		__atomic_store_n(&ring->units.items[i]->count, count, __ATOMIC_RELEASE);
+	}
+	ring->purge_at = kept < PURGE_LEAST / 2 ? PURGE_LEAST : 2 * kept;
+}
+
+static void note_memory(struct ops_ring *ring, const struct ops_block *block)
+{
+	for (uint32_t i = 0; i < block->count; i++) {
+		const struct ops_memory_slot *slot = (const struct ops_memory_slot *)(const void *)&block->slots[i];
+
+		if (slot->kind == OPS_SLOT_MEMORY)
+			note_record(ring, slot, block->thread);
+	}
+	if (ring->record_count >= ring->purge_at)
+		purge_records(ring);
+}
+
+/* --- using blocks again ---------------------------------------------------------------------------------------------- */
+
+/* The block's slots are gone from here on. */
+static void take_out(struct ops_ring *ring, const struct ring_entry *entry)
+{
+	struct ops_block *block = entry->block;
+	struct ops_share *share = entry->share;
+
+	note_memory(ring, block);
+	ops_live_drop_block(block);
+	unlink_block(share, block);
+	share->slot_count -= block->count;
+	if (share->ended)
+		ops_recorder.recording->slot_count -= block->count;
+	ring->window_ticks = entry->ticks;
+	ring->dropped += block->count;
+	ops_spill_window(ops_recorder.recording->spill, ring->window_ticks, ring->dropped);
+	/* A reader of the file that copies it at this moment sees another block when it looks again. */
+	__atomic_store_n(&block->magic, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (share->ended && !share->blocks && !share->held)
+		ring_drop_share(share);
+}
+
+/* Whether the block has slots that have not ended, or that ended within the window. */
+static bool is_needed(const struct ops_block *block, uint64_t window_ticks)
+{
+	for (uint32_t i = 0; i < block->count; i++) {
+		uint64_t end_ticks = ops_slot_is_memory(&block->slots[i]) ? 1 : ops_slot_end(&block->slots[i]);
+
+		if (!end_ticks || end_ticks > window_ticks)
+			return true;
+	}
+	return false;
+}
+
+struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room)
+{
+	uint64_t now_ns = ring_now_ns();
+
+	for (size_t left = ring->count; left; left--) {
+		struct ring_entry entry = ring->entries[ring->first];
+
+		if (!for_room && (!ring->keep_ns || now_ns - entry.time_ns <= ring->keep_ns))
+			return NULL;
+		ring->first = (ring->first + 1) & (ring->capacity - 1);
+		ring->count--;
+		if (!is_needed(entry.block, entry.ticks)) {
+			take_out(ring, &entry);
+			return entry.block;
+		}
+		hold_block(entry.share, entry.block);
+		entry.ticks = ops_ticks(ops_clock_tsc());
+		entry.time_ns = now_ns;
+		ring_push_entry(ring, entry); /* there is room: one was taken out */
+	}
+	return NULL;
+}
+
+/* --- the end --------------------------------------------------------------------------------------------------------- */
+
+void ops_ring_finish(struct ops_ring *ring, struct ops_recording *recording)
+{
+	for (struct ops_share *share = recording->shares; share; share = share->next)
+		ops_share_join_held(share);
+	for (size_t i = 0; i < ring->units.count; i++) {
+		ring->units.items[i]->next = recording->baseline;
+		recording->baseline = ring->units.items[i];
+	}
+	ring->units.count = 0;
+	recording->window_ticks = ring->window_ticks;
+	recording->dropped = ring->dropped;
+}
+
+void ops_ring_free(struct ops_ring *ring)
+{
+	if (!ring)
+		return;
+	for (size_t i = 0; i < ring->units.count; i++)
+		ops_pool_give(ring->units.items[i]);
+	OPS_ARRAY_RELEASE(&ring->units);
+	ops_map_release(&ring->places);
+	ops_free(ring->entries);
+	ops_free(ring);
+}
