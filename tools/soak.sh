@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make soak`: the tests that take long. KILLS processes (10,000 by default) are killed while they record, and what they leave is
 # compared with what they had counted themselves. ARCHIVE_KILLS (1,000) are killed while they add traces to an archive. In programs of each
-# kind, INCIDENT_ROUNDS (20) times, something goes wrong, which has to be named at its line.
+# kind, INCIDENT_ROUNDS (20) times, something goes wrong, which has to be named at its line. A ring gets RING_EVENTS events (10^8), and its
+# memory is to stay as it is.
 . "$(dirname "$0")/common.sh"
 
 [ -e build/soak/build.ninja ] ||
 	.venv/bin/meson setup build/soak -Dbuildtype=release -Dextension=disabled -Dtests=enabled >/dev/null
-.venv/bin/ninja -C build/soak tests/read/test_read_recovery >/dev/null
+.venv/bin/ninja -C build/soak tests/read/test_read_recovery tests/read/test_read_ring >/dev/null
 RECOVERY_KILLS=${KILLS:-10000} build/soak/tests/read/test_read_recovery
+RING_EVENTS=${RING_EVENTS:-100000000} build/soak/tests/read/test_read_ring
 ARCHIVE_KILLS=${ARCHIVE_KILLS:-1000} .venv/bin/python -m pytest -q tests/python/test_archive.py -k killed_writers
 INCIDENT_ROUNDS=${INCIDENT_ROUNDS:-20} exec .venv/bin/python -m pytest -q tests/python/test_incidents.py -k planted

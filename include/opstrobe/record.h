@@ -46,7 +46,7 @@ struct ops_record_options {
 	bool args_are_inputs;    /* the argument text of a range is also one of its inputs, of unknown shape, as torch shows it */
 	/* Keep the last part of the recording: when its memory is used up, new records replace the oldest ones, 64 KiB at a time. Records
 	 * that are older than `ring_ns` nanoseconds are dropped before; 0: they are not. The records lie in a recording file, which has
-	 * no name if there is no path. */
+	 * no name without a path. */
 	uint64_t ring_ns;
 	bool ring;
 };

@@ -64,6 +64,10 @@ def __getattr__(name: str) -> object:
         from opstrobe.recording import activity_configs
 
         return getattr(activity_configs, name)
+    if name == "black_box":
+        from opstrobe.recording.black_box import black_box
+
+        return black_box
     if name in ("Server", "TraceApi", "serve"):
         from opstrobe import _server
 

@@ -81,6 +81,16 @@ def _parser() -> argparse.ArgumentParser:
         "the program is killed; a DIR in /dev/shm costs least. The file is removed when the trace is written",
     )
     parser.add_argument(
+        "--black-box",
+        metavar="SECONDS",
+        nargs="?",
+        type=_parse_black_box,
+        const=60.0,
+        help="record all the time, keep the last SECONDS (default 60; --black-box=SECONDS) in --max-bytes (default 256M), and write no "
+        "trace at the end: 'opstrobe dump' writes one while the program runs, 'opstrobe recover' if it is killed. Programs that "
+        "this one starts are recorded, too (as OPSTROBE_BLACK_BOX=1 does); of the other options only --max-bytes and --spill go with it",
+    )
+    parser.add_argument(
         "--table",
         metavar="N",
         nargs="?",
@@ -177,6 +187,16 @@ def _parse_seconds(text: str) -> float:
     return seconds
 
 
+def _parse_black_box(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time of up to 86400 seconds")
+    return seconds
+
+
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Our options, and the program with its arguments, which may look like options of ours."""
     i = 0
@@ -215,9 +235,35 @@ def _check_archive(options: argparse.Namespace) -> None:
             raise UsageError(f"archives need {package}: pip install 'opstrobe[archive]'")
 
 
+def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> None:
+    from opstrobe.recording import black_box
+
+    allowed = {"black_box", "max_bytes", "spill"}
+    parser = _parser()
+    others = [
+        name for name, value in vars(options).items() if name not in allowed and value != parser.get_default(name)
+    ]
+    if others:
+        _fail(f"--{others[0].replace('_', '-')} does not go with --black-box; see 'opstrobe run --help'", 2)
+    try:
+        program = Program(theirs)
+    except (UsageError, OSError) as error:
+        _fail(f"{error}; see 'opstrobe run --help'", 2)
+    os.environ["OPSTROBE_BLACK_BOX"] = str(options.black_box)
+    if options.max_bytes is not None:
+        os.environ["OPSTROBE_BLACK_BOX_BYTES"] = str(options.max_bytes)
+    if options.spill is not None:
+        os.environ["OPSTROBE_BLACK_BOX_DIR"] = os.path.abspath(options.spill)
+    black_box.start_at_import()
+    program.run()
+
+
 def main() -> None:
     ours, theirs = _split(sys.argv[1:])
     options = _parser().parse_args(ours)
+    if options.black_box is not None:
+        _run_with_black_box(options, theirs)
+        return
     if options.patch:
         _run_patched(ours, theirs)
         return

@@ -36,6 +36,7 @@ int cli_cut(char **arguments);
 int cli_incidents(char **arguments);
 int cli_info(char **arguments);
 int cli_serve(char **arguments);
+int cli_dump(char **arguments);
 int cli_recover(char **arguments);
 int cli_report(char **arguments);
 int cli_roof(char **arguments);

@@ -18,6 +18,7 @@
 
 static const struct cli_command commands[] = {
 	{"run", cli_run, "run a Python program and record a trace of it", false},
+	{"dump", cli_dump, "write a trace of what a running process did last", false},
 	{"recover", cli_recover, "make a trace of what a killed program had recorded", false},
 	{"incidents", cli_incidents, "list what the black box kept: slow steps, hangs, crashes", true},
 	{"serve", cli_serve, "show traces in the browser", false},

@@ -130,6 +130,8 @@ static enum ops_code recovery_read_window(struct recovery *recovery, struct ops_
 	memcpy(&header, unit + sizeof(struct ops_block), sizeof(header));
 	recovery->header.window_ticks = header.window_ticks;
 	recovery->header.dropped = header.dropped;
+	if (recovery->until_ticks && (int64_t)(header.window_ticks - recovery->until_ticks) > 0)
+		return ops_fault(error, OPS_BUSY, "the recording is written over faster than it can be read");
 	return OPS_OK;
 }
 
@@ -587,16 +589,22 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	return code;
 }
 
+#define ATTEMPTS 5 /* to read a ring before it has gone round */
+
 /* Reads the file of a descriptor. */
 static enum ops_code recover_file(struct ops_recovery_source *source, struct ops_trace **ret_trace,
                                   struct ops_recovery *ret_recovery, struct ops_error *error)
 {
+	enum ops_code code = OPS_BUSY;
 	struct stat seen;
 
-	if (fstat(source->fd, &seen) != 0)
-		return ops_fault_errno(error, errno, "cannot read");
-	source->size = seen.st_size > 0 ? (uint64_t)seen.st_size : 0;
-	return ops_trace_recover_from(source, ret_trace, ret_recovery, error);
+	for (int i = 0; code == OPS_BUSY && i < ATTEMPTS; i++) {
+		if (fstat(source->fd, &seen) != 0)
+			return ops_fault_errno(error, errno, "cannot read");
+		source->size = seen.st_size > 0 ? (uint64_t)seen.st_size : 0;
+		code = ops_trace_recover_from(source, ret_trace, ret_recovery, error);
+	}
+	return code;
 }
 
 enum ops_code ops_trace_recover_last(const char *path, uint64_t last_ns, struct ops_trace **ret_trace,

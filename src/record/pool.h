@@ -41,7 +41,7 @@ void ops_pool_settle(void);
 struct ops_pool_file;
 
 /* Owns the descriptor from here on; NULL, and it is closed, when memory is out. A file that `stays` is not left for memory when it
- * cannot grow any more: then there are no blocks until some come back. */
+ * cannot grow any more: then ops_pool_take fails until a block comes back. */
 struct ops_pool_file *ops_pool_file_new(int fd_taken, bool stays);
 void ops_pool_file_unref(struct ops_pool_file *file);
 /* Gives up the lock on the file (flock), which its maker took. */

@@ -101,7 +101,7 @@ void ops_recorder_append(struct ops_share *share, struct ops_block *block);
 void ops_recorder_retire(struct ops_block *block);
 /* Gives the blocks in limbo whose slots are closed by now to the pool. The number of those left. */
 size_t ops_recorder_sweep(void);
-/* There is no ring any more. */
+/* Frees the ring. */
 void ops_recorder_drop_ring(void);
 void ops_recorder_unlink(struct recorder_thread *thread);
 void ops_recorder_forget_names(void);

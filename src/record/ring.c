@@ -24,7 +24,7 @@ struct ring_entry {
 	struct ops_block *block;
 	struct ops_share *share;
 	uint64_t ticks; /* when it was pushed */
-	uint64_t time_ns; /* the same, by the clock that `keep_ns` is of */
+	uint64_t time_ns; /* the same, of CLOCK_MONOTONIC */
 };
 
 struct ops_ring {
@@ -70,7 +70,7 @@ static bool ring_grow(struct ops_ring *ring)
 	return true;
 }
 
-/* Coarse: it is asked for with each block. */
+/* Coarse: each block needs it. */
 static uint64_t ring_now_ns(void)
 {
 	struct timespec now;
@@ -164,7 +164,7 @@ static void write_record(struct ops_memory_slot *to, const struct ops_memory_slo
 }
 
 /* A place for one more record; NULL when memory is out. */
-static struct ops_memory_slot *add_record(struct ops_ring *ring)
+static struct ops_memory_slot *ring_add_record(struct ops_ring *ring)
 {
 	struct ops_block *unit, **added;
 
@@ -194,7 +194,7 @@ static void note_record(struct ops_ring *ring, const struct ops_memory_slot *slo
 	if (!number)
 		return; /* memory is out: sums are wrong by it */
 	if (*number == UINT32_MAX) {
-		record = add_record(ring);
+		record = ring_add_record(ring);
 		if (!record)
 			return;
 		*number = ring->record_count - 1;
@@ -267,7 +267,7 @@ static void note_memory(struct ops_ring *ring, const struct ops_block *block)
 /* --- using blocks again ---------------------------------------------------------------------------------------------- */
 
 /* The block's slots are gone from here on. */
-static void take_out(struct ops_ring *ring, const struct ring_entry *entry)
+static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 {
 	struct ops_block *block = entry->block;
 	struct ops_share *share = entry->share;
@@ -313,7 +313,7 @@ struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room)
 		ring->first = (ring->first + 1) & (ring->capacity - 1);
 		ring->count--;
 		if (!is_needed(entry.block, entry.ticks)) {
-			take_out(ring, &entry);
+			ring_remove(ring, &entry);
 			return entry.block;
 		}
 		hold_block(entry.share, entry.block);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session that keeps its last part alone: blocks that threads have filled stand in a queue, and the oldest one is used again when
- * it is older than the session keeps, or when there is no room for another one.
+ * A session that keeps its last part alone: blocks that threads have filled are in a queue, and the oldest one is used again when
+ * it is older than the session keeps, or when another one does not fit.
  *
  *     queue   oldest ─▶ block ─▶ block ─▶ … ─▶ block ◀─ pushed when a thread has filled it
  *                         │
@@ -28,7 +28,7 @@
 
 struct ops_ring;
 
-/* NULL when memory is out. `keep_ns` 0: blocks are used again only when there is no room. */
+/* NULL when memory is out. `keep_ns` 0: blocks are used again only when another one does not fit. */
 struct ops_ring *ops_ring_new(uint64_t keep_ns);
 /* The thread of the share has filled the block, which is the share's last one. False when memory is out: it is kept to the end. */
 bool ops_ring_push(struct ops_ring *ring, struct ops_share *share, struct ops_block *block);

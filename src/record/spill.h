@@ -71,7 +71,7 @@ void ops_spill_name(uint64_t session, uint32_t thread, uint32_t id, struct ops_s
  * drift apart. */
 void ops_spill_block(uint64_t session, const struct ops_block *block);
 
-/* A ring has used a block again: its window begins here, and so many records were dropped. NULL is allowed. */
+/* A ring has used a block again: its window begins here, and `dropped` records are gone. NULL is allowed. */
 void ops_spill_window(struct ops_spill *spill, uint64_t window_ticks, uint64_t dropped);
 
 /* Around fork. */

@@ -217,7 +217,7 @@ static void give_ring_block(struct ops_block *block)
 }
 
 /* A block that the session has room for, or one that is used again; the lock is held. NULL: all that could be is needed. */
-static struct ops_block *take_ring_block(void)
+static struct ops_block *pop_ring_block(void)
 {
 	struct ops_block *block = NULL, *old;
 
@@ -250,8 +250,8 @@ static struct ops_block *next_ring_block(struct recorder_thread *thread, bool fi
 	else
 		ops_recorder_retire(thread->hot.block);
 	thread->hot.block = NULL;
-	thread->hot.payload_start = 0; /* no room: if there is no block, the next record comes by next_block */
-	return take_ring_block();
+	thread->hot.payload_start = 0; /* full: without a block, the next record comes by next_block */
+	return pop_ring_block();
 }
 
 /* Gives the thread an empty block; false when there is no room, or the session is over or paused: then *ret_over. */

@@ -21,7 +21,7 @@ extern "C" {
 /* Makes a trace of what a running session recorded in the last `last_ns` nanoseconds, 0: of all that it keeps. All threads end at the
  * moment of the call, and what was open then is unfinished. What was open when the window began is cut there (OPS_EVENT_CUT), and
  * allocations that lived then are listed first. Any thread. The caller owns one reference to `*ret_trace`. OPS_STATE if the session
- * does not run or has no recording file. */
+ * does not run or has no recording file; OPS_BUSY if its ring is written over faster than it can be read. */
 enum ops_code ops_session_snapshot(const struct ops_session *session, uint64_t last_ns, struct ops_trace **ret_trace,
                                    struct ops_error *error);
 

@@ -24,8 +24,8 @@ _MAX_BYTES_LEAST = 65536  # the unit in which a thread takes memory
 class SessionConfig:
     """The options of a profile. Made from the arguments of a public class or of a command, then passed on as one object.
 
-    The last three follow from others: kinds of device activity that extensions add, counters to sample, and whether
-    records need the ids that an execution trace refers to.
+    The last four follow from others: kinds of device activity that extensions add, counters to sample, whether records need the ids
+    that an execution trace refers to, and for a black box how much it keeps.
     """
 
     use_cpu: bool = True
@@ -45,6 +45,7 @@ class SessionConfig:
     added_kinds: frozenset[str] = frozenset()
     counters: Sampling | None = None
     record_ids: bool = False
+    ring_seconds: float | None = None  # that are kept, in a ring of `max_bytes`; None: all
 
     def __post_init__(self) -> None:
         value = self.max_bytes
@@ -83,6 +84,8 @@ class SessionConfig:
             "script_modules": self.with_modules,
             "record_ids": self.record_ids,
             "max_bytes": self.max_bytes or 0,
+            "ring": self.ring_seconds is not None,
+            "ring_ns": int((self.ring_seconds or 0) * 1e9),
             "performance_events": tuple(self.experimental["performance_events"]),
             **stack_arguments(self.with_stack, self.experimental["record_python_gc_info"]),
         }

@@ -272,6 +272,7 @@ class Recording(Configured, Results):
         """Ends the window without a trace."""
         if self._watch is not None:
             self._watch.cancel()
+        _set_torch_profiling(False)
         thread_start.end()
         self._session, self._ended = None, True
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The black box: the last part of what a program does, always recorded."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import os
+import re
+import sys
+from dataclasses import replace
+
+import opstrobe
+from opstrobe import _core
+from opstrobe._warn import warn
+from opstrobe.recording import spill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from opstrobe.launcher.steps import StepWatch
+    from opstrobe.results.trace_file import TraceFile
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+_LEAST_BYTES = 2**20
+_LEFT_BEHIND_MAX = 4  # recordings of killed programs that stay, so that they do not fill the memory
+
+
+def directory() -> str:
+    """Where recordings are, unless a program says otherwise: a private directory in shared memory, or else on disk."""
+    given = os.environ.get("OPSTROBE_BLACK_BOX_DIR")
+    if given:
+        return os.path.abspath(given)
+    memory = "/dev/shm"
+    return os.path.join(memory if os.access(memory, os.W_OK) else "/tmp", f"opstrobe-{os.getuid()}")
+
+
+def _make_private(path: str) -> None:
+    """Makes the directory. OSError if it belongs to somebody else: what is recorded would be theirs."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    seen = os.lstat(path)
+    if seen.st_uid != os.getuid():
+        raise PermissionError(
+            f"the directory '{path}' belongs to another user; set OPSTROBE_BLACK_BOX_DIR to a directory of yours"
+        )
+
+
+def _remove_old(path: str) -> None:
+    """Leaves only the newest recordings of killed programs."""
+    with contextlib.suppress(OSError):
+        left = sorted(spill.left_behind(path), key=os.path.getmtime)
+        for old in left[:-_LEFT_BEHIND_MAX]:
+            os.unlink(old)
+
+
+def parse_bytes(size: int | str) -> int:
+    """256 * 2**20 for "256MB", "256M" and "256MiB". ValueError if it is not a size, or too small."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMG]?)(?:i?B)?", str(size), re.IGNORECASE)
+    count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if not _LEAST_BYTES <= count < 2**63:
+        raise ValueError(f"max_bytes must be a size of at least 1 MB, such as '256MB', not {size!r}")
+    return count
+
+
+class black_box:
+    """Records the program from `start` to `stop`, or within a `with`, and keeps the last part: what is older than `seconds` is dropped,
+    and the oldest when `max_bytes` are used up ("256MB", or a number).
+
+    `snapshot` gives what it holds, `opstrobe dump` does from outside. The recording is a file in a private directory in
+    shared memory, or in `spill`: if the program is killed, `opstrobe recover` makes a trace of it. Otherwise nothing remains.
+
+    Operators, modules, allocations, steps and garbage collections are recorded. One recording at a time: while a black box records,
+    `profile` cannot.
+    """
+
+    def __init__(
+        self, seconds: float = 60, max_bytes: int | str = "256MB", *, spill: str | os.PathLike[str] | None = None
+    ) -> None:
+        if not 0 < seconds < 2**33:
+            raise ValueError(f"seconds must be a positive number, not {seconds}")
+        self.seconds = seconds
+        self.max_bytes = parse_bytes(max_bytes)
+        self._directory = directory() if spill is None else os.path.abspath(os.fspath(spill))
+        self._profile: Any = None
+        self._steps: StepWatch | None = None
+        self._collection_ticks = 0
+        self._pid = 0
+
+    @property
+    def path(self) -> str | None:
+        """The recording file; None while nothing is recorded."""
+        return None if self._profile is None or self._profile.profiler is None else self._profile.profiler.spill_path
+
+    def start(self) -> None:
+        """Starts recording. RuntimeError if something else records; OSError if the directory of the recording file cannot be used."""
+        if self._profile is not None:
+            raise RuntimeError("this black box is recording already")
+        _make_private(self._directory)
+        _remove_old(self._directory)
+        profile = opstrobe.profile(
+            profile_memory=True,
+            with_modules=True,
+            max_bytes=self.max_bytes,
+            spill=self._directory,
+            experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=True),
+        )
+        profile._config = replace(profile._config, ring_seconds=self.seconds)
+        profile.start()
+        self._profile, self._pid = profile, os.getpid()
+        gc.callbacks.append(self._collected)
+        if "torch" in sys.modules:
+            self._watch_steps()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Ends the recording, of which nothing remains. A second call does nothing."""
+        profile, self._profile = self._profile, None
+        if profile is None:
+            return
+        atexit.unregister(self.stop)
+        with contextlib.suppress(ValueError):
+            gc.callbacks.remove(self._collected)
+        if self._steps is not None:
+            self._steps.stop()
+        if self._pid == os.getpid() and profile.profiler is not None:
+            profile.profiler.discard()
+            profile.profiler.remove_spill()
+
+    def snapshot(self, seconds: float | None = None) -> TraceFile:
+        """What was recorded last, or in the last seconds, as a trace file shows it. The recording goes on."""
+        if self._profile is None:
+            raise RuntimeError("cannot make a snapshot: this black box does not record")
+        trace: TraceFile = self._profile.snapshot(seconds)
+        return trace
+
+    def __enter__(self) -> black_box:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _watch_steps(self) -> None:
+        from opstrobe.launcher.steps import StepWatch
+
+        if self._steps is None:
+            self._steps = StepWatch(self._end_step, warn)
+
+    def _end_step(self, begin: int, end: int) -> None:
+        if self._profile is not None and self._pid == os.getpid():
+            self._profile._mark_step(begin, end)
+
+    def _collected(self, phase: str, info: dict[str, int]) -> None:
+        """Python's collector calls it before and after each collection."""
+        if phase == "start":
+            self._collection_ticks = _core.ticks()
+        elif self._collection_ticks:
+            _core.add_range("Python GC", self._collection_ticks, _core.ticks())
+
+
+_of_process: black_box | None = None
+
+
+def start_at_import() -> None:
+    """Starts a black box as soon as the program has imported torch: what OPSTROBE_BLACK_BOX=1 does, here and in the programs that this
+    one starts. OPSTROBE_BLACK_BOX may also be a number of seconds, and OPSTROBE_BLACK_BOX_BYTES says how large the recording may be."""
+    global _of_process
+    from opstrobe.compat.torch_import import call_when_imported
+
+    if _of_process is not None:  # a Python may read the line that calls this from several directories
+        return
+    try:
+        text = os.environ.get("OPSTROBE_BLACK_BOX", "1")
+        seconds = 60.0 if text == "1" else float(text)
+        _of_process = black_box(seconds, os.environ.get("OPSTROBE_BLACK_BOX_BYTES", "256MB"))
+    except ValueError as error:
+        _say(f"OPSTROBE_BLACK_BOX has no effect: {error}")
+        return
+    if "torch" in sys.modules:
+        _start_of_process()
+    else:
+        call_when_imported(_start_of_process)
+
+
+def _start_of_process() -> None:
+    """The program, which does not import Opstrobe, works without it, too."""
+    assert _of_process is not None
+    try:
+        _of_process.start()
+    except Exception as error:
+        _say(f"nothing is recorded: {error}; 'opstrobe doctor' reports why")
+
+
+def _say(message: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # the program may have closed standard error
+        print(f"opstrobe: {message}", file=sys.stderr, flush=True)

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `opstrobe dump`: the last part of what running processes record, read from their recording files. The processes do nothing for it:
+ * one that hangs with Python's lock held is dumped like any other.
+ */
+#include "cli.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <opstrobe/internal/snapshot.h>
+
+#include "options.h"
+#include "write.h"
+
+static const char usage[] =
+	"usage: opstrobe dump [options] PID\n"
+	"       opstrobe dump [options] --all\n"
+	"\n"
+	"Writes a trace of what a running process did last. The process must be one of yours\n"
+	"that records in a black box ('opstrobe run --black-box', OPSTROBE_BLACK_BOX=1,\n"
+	"opstrobe.black_box) or with '--spill'. It goes on, and does nothing for the trace: a\n"
+	"process that hangs is dumped like any other. What was under way is marked as unfinished.\n"
+	"\n"
+	"options:\n"
+	"  --all                all processes of yours that record\n"
+	"  --last TIME          only this last part: 10s, 500ms (default: all that is kept)\n"
+	"  -o, --output OUTPUT  the trace to write; with --all a directory (default:\n"
+	"                       NAME.PID.pt.trace.json.gz in the current directory)\n"
+	"  --help               print this\n"
+	"\n"
+	"formats of OUTPUT:\n"
+	CLI_FORMS
+	"\n"
+	"examples:\n"
+	"  opstrobe dump 4711\n"
+	"  opstrobe dump --last 10s 4711 -o last.json\n"
+	"  opstrobe dump --all -o dumps/\n";
+
+#define SUFFIX ".oprec"
+#define TRACE_SUFFIX ".pt.trace.json.gz"
+
+struct dump_request {
+	uint64_t last_ns;
+	const char *output;
+	bool in_directory;
+};
+
+static bool is_folder(const char *path)
+{
+	struct stat seen;
+
+	return stat(path, &seen) == 0 && S_ISDIR(seen.st_mode);
+}
+
+/* Whether the target of a descriptor is a recording file. One that was removed, or had never a name, is one, too. */
+static bool is_recording_file(const char *target)
+{
+	const char *end = strstr(target, SUFFIX);
+
+	return !strcmp(target, "/memfd:opstrobe (deleted)") || (end && (!end[strlen(SUFFIX)] || end[strlen(SUFFIX)] == ' '));
+}
+
+/* The path by which the process's recording file is opened, in `ret_path`. 1: found; 0: it has none; -1: an errno is set. */
+static int find_recording(long pid, char ret_path[64])
+{
+	char folder_path[32], target[4096];
+	struct dirent *entry;
+	int found = 0;
+	DIR *folder;
+
+	snprintf(folder_path, sizeof(folder_path), "/proc/%ld/fd", pid);
+	folder = opendir(folder_path);
+	if (!folder)
+		return -1;
+	while (!found && (entry = readdir(folder))) {
+		ssize_t size;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(ret_path, 64, "%s/%.20s", folder_path, entry->d_name);
+		size = readlink(ret_path, target, sizeof(target) - 1);
+		target[size > 0 ? size : 0] = '\0';
+		found = size > 0 && is_recording_file(target);
+	}
+	closedir(folder);
+	return found;
+}
+
+static void say_why_not(long pid, int found, int problem)
+{
+	if (found == 0)
+		cli_log("opstrobe dump: process %ld does not record; start it with 'opstrobe run --black-box' or OPSTROBE_BLACK_BOX=1\n",
+		        pid);
+	else if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		cli_log("opstrobe dump: process %ld does not exist; what a killed process left is read by 'opstrobe recover'\n", pid);
+	else if (problem == EACCES || problem == EPERM)
+		cli_log("opstrobe dump: process %ld belongs to another user, or does not let itself be read\n", pid);
+	else
+		cli_log("opstrobe dump: cannot read process %ld: %s\n", pid, strerror(problem));
+}
+
+/* Where the trace goes; NULL when memory is out. */
+static char *dump_output_of(const struct dump_request *request, const struct ops_trace *trace, long pid)
+{
+	const char *folder = request->in_directory ? request->output : ".";
+	char name[64], *path = NULL;
+
+	if (request->output && !request->in_directory)
+		return strdup(request->output);
+	snprintf(name, sizeof(name), "%.63s", ops_trace_info(trace)->process_name);
+	for (char *at = name; *at; at++)
+		if (*at == '/')
+			*at = '_';
+	return asprintf(&path, "%s/%s.%ld" TRACE_SUFFIX, folder, name, pid) < 0 ? NULL : path;
+}
+
+static bool dump_one(long pid, const char *recording, const struct dump_request *request)
+{
+	struct ops_recovery recovery;
+	struct ops_trace *trace = NULL;
+	struct ops_error error;
+	char *path;
+	bool done;
+
+	if (ops_trace_recover_last(recording, request->last_ns, &trace, &recovery, &error)) {
+		cli_log("opstrobe dump: process %ld: %s\n", pid, error.text);
+		return false;
+	}
+	path = dump_output_of(request, trace, pid);
+	done = path && cli_write("dump", trace, path, NULL);
+	if (done) {
+		const struct ops_trace_info *info = ops_trace_info(trace);
+
+		cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld\n", path, ops_trace_events(trace)->count,
+		        (double)(info->stop_ns - info->start_ns) / 1e9, pid);
+		if (recovery.dropped)
+			cli_log("opstrobe: %llu events from before were dropped, as is intended\n", (unsigned long long)recovery.dropped);
+		if (info->lost)
+			cli_log("opstrobe: %llu events are missing\n", (unsigned long long)info->lost);
+	}
+	free(path);
+	ops_trace_unref(trace);
+	return done;
+}
+
+/* All processes that record and let themselves be read. */
+static int dump_all(const struct dump_request *request)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0, failed = 0;
+	char recording[64];
+
+	while (folder && (entry = readdir(folder))) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || find_recording(pid, recording) != 1)
+			continue;
+		count++;
+		failed += !dump_one(pid, recording, request);
+	}
+	if (folder)
+		closedir(folder);
+	if (!count)
+		cli_log("opstrobe dump: no process of yours records\n");
+	return count && !failed ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
+
+static int dump_process(const char *text, const struct dump_request *request)
+{
+	char recording[64], *end;
+	long pid = strtol(text, &end, 10);
+	int found;
+
+	if (end == text || *end || pid <= 0) {
+		cli_log("opstrobe dump: '%s' is not the number of a process\n", text);
+		return CLI_EXIT_USAGE;
+	}
+	found = find_recording(pid, recording);
+	if (found != 1) {
+		say_why_not(pid, found, errno);
+		return CLI_EXIT_FAILED;
+	}
+	return dump_one(pid, recording, request) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+}
+
+int cli_dump(char **arguments)
+{
+	const char *last = NULL;
+	struct dump_request request = {0};
+	int64_t last_ns = 0;
+	bool all = false, help;
+	const struct cli_option options[] = {
+		{"--all", NULL, &all}, {"--last", &last, NULL}, {"--output", &request.output, NULL}, {"-o", &request.output, NULL}, {NULL, NULL, NULL}};
+	size_t count;
+	int status = cli_parse_paths(arguments, options, usage, 0, 1, &count, &help);
+
+	if (status || help)
+		return status;
+	if (all == (count == 1)) {
+		cli_log("opstrobe dump: give either the number of a process or --all; see 'opstrobe dump --help'\n");
+		return CLI_EXIT_USAGE;
+	}
+	if (last && !cli_time("dump", "--last", last, &last_ns))
+		return CLI_EXIT_USAGE;
+	request.last_ns = (uint64_t)last_ns;
+	if (request.output && (all || request.output[strlen(request.output) - 1] == '/') && mkdir(request.output, 0777) == 0)
+		cli_log("opstrobe: made the directory '%s'\n", request.output);
+	request.in_directory = request.output && is_folder(request.output);
+	if (all && request.output && !request.in_directory) {
+		cli_log("opstrobe dump: '%s' is not a directory\n", request.output);
+		return CLI_EXIT_USAGE;
+	}
+	return all ? dump_all(&request) : dump_process(arguments[1], &request);
+}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The black box: what programs did last, from inside, from outside and after they were killed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import opstrobe
+from opstrobe.recording.black_box import parse_bytes
+
+torch = pytest.importorskip("torch")
+
+COMMAND = os.path.join(sysconfig.get_path("scripts"), "opstrobe")
+
+# Trains, says so, and then holds Python's lock in a C function until it is killed, or ends.
+PROGRAM = """
+import ctypes, sys
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(20):
+    model(torch.randn(4, 8)).sum().backward()
+    optimizer.step()
+print("trained", flush=True)
+if sys.argv[1] == "hang":
+    with torch.profiler.record_function("hangs"):
+        ctypes.PyDLL(None).pause()
+"""
+
+
+def start(program: Path, how: str, folder: Path, *command: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "OPSTROBE_BLACK_BOX_DIR": str(folder)}
+    if not command:
+        environment["OPSTROBE_BLACK_BOX"] = "1"
+    process = subprocess.Popen(
+        [*(command or [sys.executable]), str(program), how], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "trained\n"
+    return process
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def names(trace: opstrobe.TraceFile) -> list[str]:
+    return [event.name for event in trace.events()]
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", [[], [COMMAND, "run", "--black-box"]], ids=["variable", "run"])
+def test_dump_of_a_program_that_holds_the_lock(program: Path, tmp_path: Path, command: list[str]) -> None:
+    folder, output = tmp_path / "box", tmp_path / "last.json.gz"
+    process = start(program, "hang", folder, *command)
+    try:
+        done = run("dump", process.pid, "-o", output)
+        assert done.returncode == 0, done.stderr
+        trace = opstrobe.TraceFile(output, opstrobe._core.read_trace(str(output)))
+        assert {"aten::linear", "hangs", "Optimizer.step#SGD.step"} <= set(names(trace))
+        assert b"ProfilerStep#18" in gzip.decompress(output.read_bytes())
+        assert trace.trace.has_memory
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_recovery_of_a_program_that_was_killed(program: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "box", tmp_path / "last.json.gz"
+    process = start(program, "hang", folder)
+    process.kill()
+    process.wait()
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+    done = run("recover", folder, "-o", output)
+    assert done.returncode == 0, done.stderr
+    assert "aten::linear" in names(opstrobe.TraceFile(output, opstrobe._core.read_trace(str(output))))
+
+
+def test_nothing_remains_of_a_program_that_ends(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "box"
+    process = start(program, "end", folder)
+    assert process.wait() == 0
+    assert list(folder.iterdir()) == []
+
+
+def test_old_recordings_do_not_fill_the_memory(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "box"
+    folder.mkdir(mode=0o700)
+    for number in range(6):
+        path = folder / f"train.99999999{number}.1.oprec"
+        path.write_bytes(b"")
+        os.utime(path, (number, number))
+    assert start(program, "end", folder).wait() == 0
+    assert sorted(path.name[8 + 6] for path in folder.iterdir()) == ["2", "3", "4", "5"]
+
+
+def test_what_is_dumped_must_record(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        done = run("dump", process.pid)
+        assert (done.returncode, "does not record" in done.stderr) == (1, True)
+    finally:
+        process.kill()
+        process.wait()
+    done = run("dump", process.pid)
+    assert (done.returncode, "does not exist" in done.stderr) == (1, True)
+    assert run("dump").returncode == 2
+    assert run("dump", "--all", "1").returncode == 2
+    assert run("dump", "x").returncode == 2
+
+
+def test_dump_of_all(program: Path, tmp_path: Path) -> None:
+    process = start(program, "hang", tmp_path / "box")
+    try:
+        run("dump", "--all", "-o", tmp_path / "dumps")
+        assert [path.name for path in (tmp_path / "dumps").glob(f"*.{process.pid}.pt.trace.json.gz")]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_other_options_of_run(program: Path) -> None:
+    done = run("run", "--black-box", "--memory", program, "end")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "opstrobe run: --memory does not go with --black-box; see 'opstrobe run --help'\n",
+    )
+
+
+def test_in_a_program(tmp_path: Path) -> None:
+    box = opstrobe.black_box(seconds=30, max_bytes="16MB", spill=tmp_path)
+    with pytest.raises(RuntimeError, match="does not record"):
+        box.snapshot()
+    with box:
+        kept = torch.ones(1000) * 2
+        with opstrobe.record_function("open"):
+            trace = box.snapshot()
+        with pytest.raises(RuntimeError):
+            box.start()
+        assert {"aten::mul", "open"} <= set(names(trace))
+        assert len(list(tmp_path.iterdir())) == 1
+    assert len(kept) == 1000
+    assert list(tmp_path.iterdir()) == []
+    assert box.path is None
+    with opstrobe.profile() as profile:  # records as ever
+        torch.ones(2)
+    assert "aten::ones" in [event.name for event in profile.events()]
+
+
+def test_the_oldest_is_dropped_and_live_bytes_are_right() -> None:
+    with opstrobe.black_box(max_bytes="4MB") as box:
+        kept = [torch.empty(1000, dtype=torch.uint8) for _ in range(10)]
+        for _ in range(60000):
+            torch.empty(100)
+        snapshot = box.snapshot()
+    assert snapshot.trace.lost == 0
+    assert '"dropped": 0' not in snapshot.metadata["recovered"]
+    assert 0 < len(snapshot.trace.function_events()) < 60000
+    del kept
+
+
+def test_garbage_collections() -> None:
+    import gc
+
+    with opstrobe.black_box() as box:
+        gc.collect()
+        assert "Python GC" in names(box.snapshot())
+
+
+def test_snapshot_of_a_profile(tmp_path: Path) -> None:
+    with opstrobe.profile(spill=tmp_path) as profile:
+        torch.ones(3)
+        assert "aten::ones" in names(profile.snapshot())
+        assert "aten::ones" in names(profile.snapshot(seconds=3600))
+        with pytest.raises(ValueError, match="positive"):
+            profile.snapshot(seconds=0)
+    with opstrobe.profile() as profile, pytest.raises(RuntimeError, match="no recording file"):
+        profile.snapshot()
+    with pytest.raises(RuntimeError, match="does not record"):
+        profile.snapshot()
+
+
+@pytest.mark.parametrize(("text", "size"), [("256MB", 2**28), ("1G", 2**30), ("1.5 MiB", 3 * 2**19), (2**22, 2**22)])
+def test_sizes(text: str | int, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "big", "-1MB", "10", "1TB", True])
+def test_invalid_sizes(text: str | int) -> None:
+    with pytest.raises(ValueError, match="max_bytes"):
+        opstrobe.black_box(max_bytes=text)
+
+
+def test_invalid_seconds() -> None:
+    with pytest.raises(ValueError, match="seconds"):
+        opstrobe.black_box(seconds=0)
+
+
+def test_a_wrong_variable_harms_nobody(program: Path) -> None:
+    environment = {**os.environ, "OPSTROBE_BLACK_BOX": "often"}
+    done = subprocess.run([sys.executable, program, "end"], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "trained\n")
+    assert "OPSTROBE_BLACK_BOX has no effect" in done.stderr
