@@ -126,6 +126,7 @@ static struct ops_string short_name_of(struct ops_string name)
 /* By string of the trace: 1, a row of that name is meant; 2, it is not. */
 static enum ops_code replay_match_names(const struct replay *replay, struct ops_string what, uint8_t *matches, struct ops_error *error)
 {
+	enum ops_module_source source = ops_module_source(replay->trace);
 	struct ops_pattern *pattern = NULL;
 	uint64_t steps = SEARCH_STEPS_MAX;
 	enum ops_code code = ops_pattern_new(what.bytes, what.size, &pattern, error);
@@ -138,11 +139,10 @@ static enum ops_code replay_match_names(const struct replay *replay, struct ops_
 			matches[name] = ops_pattern_find(pattern, text.bytes, text.size, false, &steps) ? 1 : 2;
 	}
 	/* Modules also by their paths. */
-	for (uint32_t row = 0; !code && row < replay->events->count; row++) {
-		enum ops_module_source source = OPS_MODULES_PYTHON;
+	for (uint32_t row = 0; !code && source != OPS_MODULES_NONE && row < replay->events->count; row++) {
 		struct ops_string path;
 
-		if (replay->events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || !ops_is_module_call(replay->trace, source, row))
+		if (!ops_is_module_call(replay->trace, source, row))
 			continue;
 		path = ops_module_of_call(replay->trace, row);
 		if (matches[replay->events->name[row]] == 2 && ops_pattern_find(pattern, path.bytes, path.size, false, &steps))

@@ -75,6 +75,18 @@ static void test_drops_a_line(void **state)
 	       NOTHING("without 'train.py:7'", 0, 100, "no such event in this trace") SAVED("all of these", null, 80, 20, 20) END);
 }
 
+/* Functions without modules, by their names but not by their files; modules by their paths. */
+static void test_names_functions_and_modules(void **state)
+{
+	(void)state;
+	whatif(STEP(1, 0, 100) "," ROW("python_function", "load.py(5): decode", 1, 10, 20, "\"Python id\":1,\"Python parent id\":null"),
+	       "{\"drop\": [\"decode\", \"load\"]}",
+	       EXACT(100) SAVED("without 'decode'", 1, 80, 20, 20) NOTHING("without 'load'", 0, 100, "no such event in this trace")
+	       SAVED("all of these", null, 80, 20, 20) END);
+	whatif(STEP(1, 0, 100) "," ROW("user_annotation", "[pl][module]torch.nn.modules.linear.Linear: net.0", 1, 10, 20, ""),
+	       "{\"drop\": \"^net.0$\"}", EXACT(100) SAVED("without '^net.0$'", 1, 80, 20, 20) END);
+}
+
 /* --- a device ------------------------------------------------------------------------------------------------------------ */
 
 /* Two kernels of 40 behind each other, for the second of which the host waits:
@@ -213,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_scales_and_drops_on_one_thread),
 		cmocka_unit_test(test_each_step_counts),
 		cmocka_unit_test(test_drops_a_line),
+		cmocka_unit_test(test_names_functions_and_modules),
 		cmocka_unit_test(test_kernels_run_after_their_launch_and_each_other),
 		cmocka_unit_test(test_without_a_sync_the_step_ends_with_the_device),
 		cmocka_unit_test(test_without_launches_the_host_waits_at_once),
