@@ -96,7 +96,7 @@ class RunRecorder:
             self._start()
         except CannotRecord as error:
             # Better now than after hours. The program is at its import of torch: it has done nothing yet.
-            _say(f"{error}; 'opstrobe doctor' tells more")
+            _say(f"{error}; 'opstrobe doctor' says why")
             raise SystemExit(1) from None
         self._watch = StepWatch(self._end_step, _say)
 

@@ -21,8 +21,8 @@ import { runOf } from "./runs";
 
 const OVERLAP: Series[] = [
 	{ id: "computation_only", title: "Computation", color: "var(--kind-kernel)" },
-	{ id: "overlap", title: "Both at once", color: "var(--kind-module)" },
-	{ id: "communication_only", title: "Communication alone", color: "var(--kind-communication)" },
+	{ id: "overlap", title: "Overlap", color: "var(--kind-module)" },
+	{ id: "communication_only", title: "Communication only", color: "var(--kind-communication)" },
 	{ id: "other", title: "Neither", color: "var(--kind-other)" },
 ];
 const WAIT: Series[] = [
@@ -50,7 +50,7 @@ export function Distributed({ source, trace, traces }: ViewProps) {
 function OneWorker() {
 	return (
 		<div class="empty">
-			<p>This trace is alone in its run.</p>
+			<p>The run has no other trace.</p>
 			<p>
 				Traces of several ranks in one directory are shown together: <code>opstrobe serve DIRECTORY</code>.
 			</p>

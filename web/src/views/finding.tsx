@@ -56,7 +56,7 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 			<header>
 				<h2>{finding.title}</h2>
 				<span class={`badge ${finding.severity}`}>{finding.severity}</span>
-				<span class="badge" title="How sure it is that the change gains this">{`${finding.confidence} confidence`}</span>
+				<span class="badge" title="Confidence that the change saves this time">{`${finding.confidence} confidence`}</span>
 			</header>
 			{percent !== null && percent > 0 && (
 				<div class="gain-bar">

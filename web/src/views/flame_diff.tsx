@@ -20,8 +20,8 @@ const METRICS = [
 	{ id: "self_device", title: "Device time" },
 ];
 const SIDES = [
-	{ id: "now", title: "Widths of now" },
-	{ id: "before", title: "Widths of before" },
+	{ id: "now", title: "Width: now" },
+	{ id: "before", title: "Width: before" },
 ];
 const COLORS: Series[] = [
 	{ id: "more", title: "more self time now", color: "var(--flame-more)" },
@@ -74,7 +74,7 @@ function Graph({ stacks, tools }: { stacks: StacksDiffReply; tools: preact.Compo
 		return (
 			<>
 				<div class="tools">{choices}</div>
-				<p class="soft">No time of this kind belongs to a stack of a step.</p>
+				<p class="soft">No time of this kind in the stacks of steps.</p>
 			</>
 		);
 	}

@@ -45,8 +45,8 @@ function Facts({ value }: { value: InfoValue }) {
 		...(typeof duration === "number" ? { duration: formatUs(duration) } : {}),
 		...Object.fromEntries(Object.entries(rest).map(([name, fact]) => [name.replaceAll("_", " "), fact])),
 	};
-	delete facts.file; // told above
-	if (facts.rank === -1) facts.rank = null; // the file says nothing of it
+	delete facts.file; // shown above
+	if (facts.rank === -1) facts.rank = null; // the file does not say
 	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
 	const made = recording !== null && typeof recording === "object" && !Array.isArray(recording) ? Object.entries(recording) : [];
 	return (

@@ -126,7 +126,7 @@ function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 function NoStacks({ metric }: { metric: string }) {
 	return (
 		<div class="empty">
-			{metric === "self_device" ? <p>No device time belongs to a stack of this trace.</p> : <p>The trace holds no events on the CPU.</p>}
+			{metric === "self_device" ? <p>No device time in the stacks of this trace.</p> : <p>No CPU events in this trace.</p>}
 			<p>
 				Python functions are recorded with <code>with_stack=True</code>.
 			</p>
@@ -170,15 +170,15 @@ function Both({ trace, root, name, find, onFunction }: { trace: string; root: Ca
 		<section class="panel sandwich">
 			<div class="tools">
 				<h2 class="long mono">{name}</h2>
-				<span class="soft">{`${scale.text(callees.total)} ${scale.unit}, ${share.toFixed(2)} % of everything`}</span>
+				<span class="soft">{`${scale.text(callees.total)} ${scale.unit}, ${share.toFixed(2)} % of the total`}</span>
 				<span class="tools-space" />
 				<a href={timelineHref(trace, { find: name })}>in the timeline</a>
 				<button type="button" onClick={() => onFunction(undefined)}>
-					Back to the whole graph
+					Back to the graph
 				</button>
 			</div>
 			{callees.total === 0 ? (
-				<p class="soft">No time of this function is in the graph.</p>
+				<p class="soft">This function has no time in the graph.</p>
 			) : (
 				<>
 					<Flame title="What calls it" root={callers} zoom={up} onZoom={(path) => setUp(path ?? "")} find={find} inverted />
@@ -193,7 +193,7 @@ const FUNCTIONS: Column<FunctionRow>[] = [
 	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self },
 	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With all that it calls; calls of itself inside count once" },
-	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "In how many stacks it stands" },
+	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "Number of stacks that contain it" },
 ];
 
 function Functions({ trace, root, onFunction }: { trace: string; root: CallNode; onFunction: (name: string) => void }) {

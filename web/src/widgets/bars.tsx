@@ -135,7 +135,7 @@ function BarPairs({ bar, sum, series, kind }: { bar: BarItem; sum: number; serie
 					);
 					return part > 0 ? [[name, `${scale.text(part)} ${scale.unit}${share(part)}`]] : [];
 				}),
-				["in all", `${scale.text(sum)} ${scale.unit}`],
+				["total", `${scale.text(sum)} ${scale.unit}`],
 			]}
 		/>
 	);

@@ -48,7 +48,7 @@ export function Flame(props: FlameProps) {
 	const pairsOf =
 		props.pairsOf ??
 		((node: CallNode): [string, string][] => [
-			[kind === "us" ? "time" : "in all", figure(node.total, root.total, kind)],
+			[kind === "us" ? "time" : "total", figure(node.total, root.total, kind)],
 			["self", figure(node.self, root.total, kind)],
 		]);
 	const svg = useRef<SVGSVGElement>(null);
@@ -172,7 +172,7 @@ function FlameBox(props: BoxProps) {
 	const x = box.from * width;
 	const wide = Math.max(0.5, box.width * width - 1);
 	const room = Math.floor((wide - 6) / CHARACTER);
-	const label = box.merged > 0 ? `${box.merged} narrow ones` : box.node.name;
+	const label = box.merged > 0 ? `${box.merged} narrow frames` : box.node.name;
 	const kind = props.found ? " found" : props.dim ? " dim" : "";
 	return (
 		<g
