@@ -65,7 +65,7 @@ static void put_value_type(struct pprof *p, uint32_t field, uint64_t type, uint6
 }
 
 /* A function and its location, both of which have the number of the name, from 1. */
-static void put_function(struct pprof *p, uint64_t id, struct ops_string name)
+static void pprof_put_function(struct pprof *p, uint64_t id, struct ops_string name)
 {
 	struct ops_function_text function = {.name = name};
 	uint64_t string;
@@ -141,8 +141,8 @@ static void put_profile(struct pprof *p, struct ops_flame_cut *cut)
 	put_value_type(p, PROFILE_PERIOD_TYPE, type, unit);
 	ops_pb_uint(&p->out, PROFILE_PERIOD, 1);
 	for (uint32_t name = 0; name < names; name++)
-		put_function(p, (uint64_t)name + 1, ops_frames_text(&p->flame->frames, name));
-	put_function(p, names + 1, (struct ops_string){"[truncated]", 11});
+		pprof_put_function(p, (uint64_t)name + 1, ops_frames_text(&p->flame->frames, name));
+	pprof_put_function(p, names + 1, (struct ops_string){"[truncated]", 11});
 	for (uint32_t i = 1; i < p->flame->frames.frames.count; i++) {
 		int64_t value = pprof_value(p, i);
 
