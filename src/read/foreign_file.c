@@ -23,7 +23,7 @@ static bool is_memory_timeline(const char *head, size_t size)
 	return end && commas == 3;
 }
 
-#define PICKLE "a Python pickle, but not a memory snapshot of torch"
+#define PICKLE "a Python pickle, but neither a memory snapshot nor a dump of the flight recorder of torch"
 
 static const struct kind {
 	const char *mark;

@@ -47,6 +47,12 @@ static bool is_perfetto(const char *head, size_t size)
 	return true;
 }
 
+/* Whether a pickle has the names that dumps of torch's flight recorder have. */
+static bool is_flight_recorder(const char *head, size_t size)
+{
+	return size && head[0] == '\x80' && memmem(head, size, "profiling_name", 14);
+}
+
 static bool is_sqlite(const char *head, size_t size)
 {
 	return size > 15 && memcmp(head, "SQLite format 3", 15) == 0;
@@ -65,6 +71,7 @@ static const struct file_format {
 	enum ops_code (*read)(struct ops_reading *reading, struct ops_trace **ret_trace);
 } formats[] = {
 	{is_memory_snapshot, ops_read_memory_snapshot},
+	{is_flight_recorder, ops_read_flight_recorder},
 	{is_perfetto, ops_read_pftrace},
 	{is_sqlite, ops_read_nsight_systems},
 	{is_anything, ops_read_kineto},

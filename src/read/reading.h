@@ -38,6 +38,7 @@ enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace *
 bool ops_is_format_but_json(const char *head, size_t size);
 
 /* Formats. The window has the first bytes of the file. */
+enum ops_code ops_read_flight_recorder(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_kineto(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_trace **ret_trace);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of other formats that are read as traces: memory snapshots of torch, traces of Perfetto, exports of Nsight Systems. The expected figures are
+"""Files of other formats that are read as traces: memory snapshots and dumps of the flight recorder of
+torch, traces of Perfetto, exports of Nsight Systems. The expected figures are
 computed here from what the files are made of."""
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import pickle
 import random
 import sqlite3
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -443,3 +446,71 @@ def test_other_databases(opstrobe, tmp_path):
     assert process.returncode == 1 and "SQLite:" in process.stderr
     process = opstrobe("info", "-", cwd=tmp_path, input=data, text=False)
     assert process.returncode == 1 and b"SQLite" in process.stderr
+
+
+# --- the flight recorder ----------------------------------------------------------------------------------------------
+
+RECORDED = """
+import os, sys
+os.environ.update(TORCH_FR_BUFFER_SIZE="100", MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1")
+import torch
+import torch.distributed as dist
+store = dist.FileStore(sys.argv[1] + ".store", 1)
+dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+group = dist.new_group([0])
+for _ in range(3):
+    dist.all_reduce(torch.ones(4, 5))
+dist.all_gather([torch.ones(3)], torch.ones(3), group=group)
+with open(sys.argv[1], "wb") as file:
+    file.write(torch._C._distributed_c10d._dump_fr_trace())
+dist.destroy_process_group()
+"""
+
+
+def test_dump_of_the_flight_recorder(opstrobe, tmp_path):
+    """One of torch itself, whose pickler is not Python's."""
+    pytest.importorskip("torch")
+    (tmp_path / "record.py").write_text(RECORDED)
+    subprocess.run(
+        [sys.executable, "record.py", "dump.pickle"], cwd=tmp_path, check=True, timeout=300, capture_output=True
+    )
+    entries = pickle.loads((tmp_path / "dump.pickle").read_bytes())["entries"]
+    assert opstrobe("convert", "dump.pickle", "out.json", cwd=tmp_path).returncode == 0
+    trace = json.loads((tmp_path / "out.json").read_text())
+    rows = [entry for entry in trace["traceEvents"] if entry["ph"] == "X"]
+    base = trace["baseTimeNanoseconds"]
+    shown = [
+        (row["name"], row["tid"], round(float(row["ts"]) * 1000) + base, row["args"]["Input Dims"]) for row in rows
+    ]
+    assert shown == [(e["profiling_name"], e["pg_id"], e["time_created_ns"], e["input_sizes"]) for e in entries]
+    assert len(shown) == 4 and all("record.py(" in row["args"]["Call stack"] for row in rows)
+
+
+def test_collective_that_hangs(opstrobe, tmp_path):
+    first = {"filename": "train.py", "line": 8, "name": "step"}
+    common = {
+        "pg_id": 0,
+        "process_group": ("0", "default_pg"),
+        "frames": [first],
+        "input_sizes": [[2, 2]],
+        "input_dtypes": ["Float"],
+    }
+    entries = [
+        {**common, "profiling_name": "nccl:all_reduce", "time_created_ns": 10_000, "state": "completed", "retired": True,
+         "time_discovered_completed_ns": 90_000, "duration_ms": 0.05, "collective_seq_id": 1},
+        {**common, "profiling_name": "nccl:broadcast", "time_created_ns": 20_000, "state": "completed", "retired": True,
+         "time_discovered_completed_ns": 60_000, "collective_seq_id": 2},
+        {**common, "profiling_name": "nccl:all_gather", "time_created_ns": 100_000, "state": "started", "retired": False,
+         "time_discovered_completed_ns": None, "collective_seq_id": 3},
+        {**common, "profiling_name": "nccl:all_reduce", "time_created_ns": 150_000, "state": "scheduled", "retired": False,
+         "time_discovered_completed_ns": None, "collective_seq_id": 4, "pg_id": 1},
+    ]  # fmt: skip
+    (tmp_path / "dump.pickle").write_bytes(pickle.dumps({"version": "2.10", "pg_config": {}, "entries": entries}))
+    assert opstrobe("convert", "dump.pickle", "out.json", cwd=tmp_path).returncode == 0
+    trace = json.loads((tmp_path / "out.json").read_text())
+    rows = [entry for entry in trace["traceEvents"] if entry["ph"] == "X"]
+    spans = {
+        row["args"]["collective_seq_id"]: (round(row["dur"] * 1000), row["args"].get("finished", True)) for row in rows
+    }
+    assert spans == {1: (50_000, True), 2: (40_000, True), 3: (50_000, False), 4: (0, False)}
+    assert "does not end" in opstrobe("validate", "dump.pickle", cwd=tmp_path).stdout

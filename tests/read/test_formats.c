@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of formats that are not JSON: a trace of Perfetto and a memory snapshot, given by their paths. What they say is compared
+ * Files of formats that are not JSON: a trace of Perfetto, a memory snapshot and a dump of the flight recorder, given by their paths. What they say is compared
  * in tests/cli/test_formats_in.py.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "../base/failing.h"
 
-static const char *perfetto, *snapshot;
+static const char *perfetto, *snapshot, *dump;
 
 /* What the file has when nothing fails. */
 struct expected {
@@ -61,6 +61,14 @@ static void snapshot_survives_allocation_failures(void **state)
 	assert_true(fail_each(read_once, &expected) > 30);
 }
 
+static void dump_survives_allocation_failures(void **state)
+{
+	struct expected expected = {dump, 4, 0};
+
+	(void)state;
+	assert_true(fail_each(read_once, &expected) > 30);
+}
+
 static int cancel(void *context, const struct ops_read_progress *progress)
 {
 	(void)progress;
@@ -70,10 +78,10 @@ static int cancel(void *context, const struct ops_read_progress *progress)
 
 static void reading_is_cancelled(void **state)
 {
-	const char *const paths[] = {perfetto, snapshot};
+	const char *const paths[] = {perfetto, snapshot, dump};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		int calls = 0;
 		struct ops_read_options options = {.size = sizeof(options), .progress = cancel, .progress_context = &calls};
 		struct ops_trace *trace = NULL;
@@ -90,12 +98,14 @@ int main(int count, char **arguments)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perfetto_survives_allocation_failures),
 		cmocka_unit_test(snapshot_survives_allocation_failures),
+		cmocka_unit_test(dump_survives_allocation_failures),
 		cmocka_unit_test(reading_is_cancelled),
 	};
 
-	if (count != 3)
+	if (count != 4)
 		return 77;
 	perfetto = arguments[1];
 	snapshot = arguments[2];
+	dump = arguments[3];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

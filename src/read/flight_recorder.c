@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dumps of the flight recorder of torch.distributed (NCCL, Gloo and others; TORCH_FR_BUFFER_SIZE), pickles of a dict whose `entries` are
+ * collective operations: {profiling_name, process_group, time_created_ns, time_discovered_completed_ns, duration_ms, state, input_sizes,
+ * frames, …}. Each becomes a range of Chrome JSON on the track of its process group, from when it was enqueued to when it was seen to be
+ * complete; one that was never seen so does not end.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "read/pickle.h"
+#include "read/transcode.h"
+
+/* What containers become. Numbers are string ids of the builder. */
+enum record_type {
+	UNKNOWN,
+	FRAME, /* "train.py(12): step;" */
+	STACK, /* frames behind one another */
+	LIST,  /* JSON text of a list of integers, texts or such lists */
+	ENTRY,
+	DUMP,
+};
+
+struct flight_recorder {
+	struct pickle_taker taker; /* the first member: the functions get it */
+	struct ops_transcoder transcoder;
+	struct ops_reading *in;
+	struct ops_buffer rows; /* Chrome JSON */
+	struct ops_buffer scratch;
+	uint64_t entries;
+	bool is_given;
+};
+
+struct dict {
+	const struct pickle_value *pairs;
+	size_t count;
+};
+
+static struct ops_string string_of(const struct flight_recorder *f, uint32_t id)
+{
+	return ops_builder_text(f->in->builder, id);
+}
+
+/* NULL: the dict has no such member, or it is None. */
+static const struct pickle_value *flight_find(const struct flight_recorder *f, const struct dict *dict, const char *name)
+{
+	for (size_t i = 0; i < dict->count; i++) {
+		const struct pickle_value *pair = &dict->pairs[2 * i];
+
+		if (pair[0].kind == PICKLE_TEXT && ops_string_is(string_of(f, pair[0].number), name))
+			return pair[1].kind == PICKLE_NONE ? NULL : &pair[1];
+	}
+	return NULL;
+}
+
+static struct ops_string member_text(const struct flight_recorder *f, const struct dict *dict, const char *name)
+{
+	const struct pickle_value *value = flight_find(f, dict, name);
+
+	return value && value->kind == PICKLE_TEXT ? string_of(f, value->number) : (struct ops_string){"", 0};
+}
+
+static bool flight_integer(const struct flight_recorder *f, const struct dict *dict, const char *name, int64_t *ret_value)
+{
+	const struct pickle_value *value = flight_find(f, dict, name);
+
+	*ret_value = value && value->kind == PICKLE_INTEGER ? value->integer : 0;
+	return value && value->kind == PICKLE_INTEGER;
+}
+
+/* Makes what is in the scratch buffer what a container became. */
+static enum ops_code keep_scratch(struct flight_recorder *f, enum record_type type, struct pickle_value *so_far)
+{
+	uint32_t id = f->scratch.failed ? OPS_NONE : ops_builder_string(f->in->builder, ops_buffer_text(&f->scratch), f->scratch.size);
+
+	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = type, .number = id};
+	return id == OPS_NONE ? ops_fault_memory(f->in->error) : OPS_OK;
+}
+
+/* --- lists ---------------------------------------------------------------------------------------------------------- */
+
+static void put_item(struct flight_recorder *f, const struct pickle_value *item)
+{
+	struct ops_string text;
+
+	if (item->kind == PICKLE_INTEGER) {
+		ops_buffer_append_int(&f->scratch, item->integer);
+		return;
+	}
+	text = item->kind == PICKLE_TEXT || (item->kind == PICKLE_RECORD && item->type == LIST) ? string_of(f, item->number)
+	                                                                                        : (struct ops_string){"", 0};
+	if (item->kind == PICKLE_TEXT)
+		ops_json_string(&f->scratch, text.bytes, text.size);
+	else if (text.size)
+		ops_buffer_append(&f->scratch, text.bytes, text.size);
+	else
+		ops_buffer_append_text(&f->scratch, "[]");
+}
+
+/* A list that comes in parts is put together. */
+static enum ops_code flight_on_list(struct pickle_taker *taker, const struct pickle_value *items, size_t count,
+                                    struct pickle_value *so_far)
+{
+	struct flight_recorder *f = (struct flight_recorder *)(void *)taker;
+	bool is_stack = count && items[0].kind == PICKLE_RECORD && items[0].type == FRAME;
+	struct ops_string before = so_far->type == STACK || so_far->type == LIST ? string_of(f, so_far->number) : (struct ops_string){"", 0};
+
+	f->scratch.size = 0;
+	if (is_stack) {
+		ops_buffer_append(&f->scratch, before.bytes, before.size);
+		for (size_t i = 0; i < count; i++)
+			if (items[i].kind == PICKLE_RECORD && items[i].type == FRAME)
+				ops_buffer_append(&f->scratch, string_of(f, items[i].number).bytes, string_of(f, items[i].number).size);
+		return keep_scratch(f, STACK, so_far);
+	}
+	if (before.size)
+		ops_buffer_append(&f->scratch, before.bytes, before.size - 1);
+	else
+		ops_buffer_append_text(&f->scratch, "[");
+	for (size_t i = 0; i < count; i++) {
+		ops_buffer_append_text(&f->scratch, f->scratch.size > 1 ? "," : "");
+		put_item(f, &items[i]);
+	}
+	ops_buffer_append_text(&f->scratch, "]");
+	return keep_scratch(f, LIST, so_far);
+}
+
+/* --- dicts ---------------------------------------------------------------------------------------------------------- */
+
+static enum ops_code flight_take_frame(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+{
+	struct ops_string name = member_text(f, dict, "name"), file = member_text(f, dict, "filename");
+	int64_t line;
+
+	flight_integer(f, dict, "line", &line);
+	f->scratch.size = 0;
+	ops_buffer_printf(&f->scratch, "%.*s(%" PRId64 "): %.*s", (int)file.size, file.bytes, line, (int)name.size, name.bytes);
+	for (size_t i = 0; i < f->scratch.size; i++)
+		f->scratch.bytes[i] = f->scratch.bytes[i] == ';' ? ',' : f->scratch.bytes[i];
+	ops_buffer_append_text(&f->scratch, ";");
+	return keep_scratch(f, FRAME, so_far);
+}
+
+static void put_text_arg(struct flight_recorder *f, const char *key, struct ops_string text)
+{
+	ops_buffer_printf(&f->rows, ",\"%s\":", key);
+	ops_json_string(&f->rows, text.bytes, text.size);
+}
+
+static void put_list_arg(struct flight_recorder *f, const struct dict *dict, const char *name, const char *key)
+{
+	const struct pickle_value *value = flight_find(f, dict, name);
+
+	if (!value || value->kind != PICKLE_RECORD || value->type != LIST)
+		return;
+	ops_buffer_printf(&f->rows, ",\"%s\":", key);
+	ops_buffer_append(&f->rows, string_of(f, value->number).bytes, string_of(f, value->number).size);
+}
+
+static void flight_put_args(struct flight_recorder *f, const struct dict *dict)
+{
+	static const char *const numbers[] = {"collective_seq_id", "p2p_seq_id", "op_id", "record_id", "timeout_ms"};
+	const struct pickle_value *stack = flight_find(f, dict, "frames");
+	int64_t number;
+
+	ops_buffer_append_text(&f->rows, ",\"args\":{\"state\":");
+	ops_json_string(&f->rows, member_text(f, dict, "state").bytes, member_text(f, dict, "state").size);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (flight_integer(f, dict, numbers[i], &number))
+			ops_buffer_printf(&f->rows, ",\"%s\":%" PRId64, numbers[i], number);
+	put_list_arg(f, dict, "input_sizes", "Input Dims");
+	put_list_arg(f, dict, "input_dtypes", "input_dtypes");
+	put_list_arg(f, dict, "output_sizes", "output_sizes");
+	put_list_arg(f, dict, "process_group", "process_group");
+	if (stack && stack->kind == PICKLE_RECORD && stack->type == STACK)
+		put_text_arg(f, "Call stack", string_of(f, stack->number));
+	ops_buffer_append_text(&f->rows, "}");
+}
+
+static void flight_put_time(struct flight_recorder *f, const char *key, int64_t ns)
+{
+	char text[32];
+
+	ops_buffer_printf(&f->rows, ",\"%s\":", key);
+	ops_buffer_append(&f->rows, text, (size_t)(ops_json_us_to(text, ns) - text));
+}
+
+/* When an operation ended: seen so, or by its duration, or (retired) at once. False: it has not. */
+static bool find_end(const struct flight_recorder *f, const struct dict *dict, int64_t start_ns, int64_t *ret_end_ns)
+{
+	const struct pickle_value *duration = flight_find(f, dict, "duration_ms"), *retired = flight_find(f, dict, "retired");
+
+	*ret_end_ns = start_ns;
+	if (duration && duration->kind == PICKLE_REAL && duration->real >= 0 && duration->real < 1e9) {
+		*ret_end_ns = start_ns + (int64_t)(duration->real * 1e6);
+		return true;
+	}
+	if (flight_integer(f, dict, "time_discovered_completed_ns", ret_end_ns))
+		return true;
+	*ret_end_ns = start_ns;
+	return ops_string_is(member_text(f, dict, "state"), "completed") || (retired && retired->kind == PICKLE_BOOL && retired->integer);
+}
+
+static enum ops_code take_entry(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+{
+	struct ops_string name = member_text(f, dict, "profiling_name");
+	int64_t start_ns, end_ns, group;
+	bool ended;
+
+	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = ENTRY};
+	flight_integer(f, dict, "time_created_ns", &start_ns);
+	flight_integer(f, dict, "pg_id", &group);
+	if (start_ns < 0 || start_ns > INT64_MAX / 4)
+		return ops_reading_fault(f->in, f->in->window.at, "a time that makes no sense");
+	ended = find_end(f, dict, start_ns, &end_ns);
+	ops_buffer_append_text(&f->rows, f->entries++ ? ",\n{\"name\":" : "{\"name\":");
+	ops_json_string(&f->rows, name.bytes, name.size);
+	ops_buffer_printf(&f->rows, ",\"cat\":\"user_annotation\",\"ph\":\"%s\",\"pid\":0,\"tid\":%" PRId64, ended ? "X" : "B", group);
+	flight_put_time(f, "ts", start_ns);
+	if (ended)
+		flight_put_time(f, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
+	flight_put_args(f, dict);
+	ops_buffer_append_text(&f->rows, "}");
+	f->in->events = f->entries;
+	return f->rows.failed ? ops_fault_memory(f->in->error) : OPS_OK;
+}
+
+static enum ops_code flight_on_dict(struct pickle_taker *taker, const struct pickle_value *pairs, size_t count,
+                                    struct pickle_value *so_far)
+{
+	struct flight_recorder *f = (struct flight_recorder *)(void *)taker;
+	const struct dict dict = {pairs, count};
+
+	if (flight_find(f, &dict, "profiling_name"))
+		return take_entry(f, &dict, so_far);
+	if (flight_find(f, &dict, "filename"))
+		return flight_take_frame(f, &dict, so_far);
+	if (flight_find(f, &dict, "entries"))
+		*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = DUMP};
+	return OPS_OK;
+}
+
+/* All at once: dumps are small, for the recorder's buffer is a ring. */
+static enum ops_code give_rows(struct ops_transcoder *transcoder, struct ops_buffer *text)
+{
+	struct flight_recorder *f = (struct flight_recorder *)(void *)((char *)transcoder - offsetof(struct flight_recorder, transcoder));
+
+	if (f->is_given)
+		return OPS_OK;
+	f->is_given = true;
+	ops_buffer_append_text(text, "{\"traceEvents\":[");
+	ops_buffer_append(text, ops_buffer_text(&f->rows), f->rows.size);
+	ops_buffer_append_text(text, "]}");
+	return OPS_OK;
+}
+
+enum ops_code ops_read_flight_recorder(struct ops_reading *reading, struct ops_trace **ret_trace)
+{
+	struct flight_recorder f = {.taker = {flight_on_dict, flight_on_list}, .transcoder = {give_rows}, .in = reading};
+	struct pickle_value top;
+	enum ops_code code = pickle_read(reading, &f.taker, &top);
+
+	if (!code && (top.kind != PICKLE_RECORD || top.type != DUMP))
+		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle that is no dump of torch's flight recorder");
+	if (!code)
+		code = ops_read_transcoded(reading, &f.transcoder, ret_trace);
+	ops_buffer_release(&f.rows);
+	ops_buffer_release(&f.scratch);
+	return code;
+}
