@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow
 
 from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
@@ -26,6 +28,7 @@ class ArchiveDatabase:
         if not location.is_local:
             self._connection.register_filesystem(location.files)
         self._seen: list[Part] | None = None
+        self._views: set[str] = set()
         self.refresh()
 
     def open(self, paths: Iterable[str]) -> None:
@@ -43,11 +46,17 @@ class ArchiveDatabase:
         parts = self._location.parts()
         if parts == self._seen:
             return
-        for table in [*(str(table["id"]) for table in tables()), TRACES]:
-            files = [self._location.url(f"{part.path}/{table}.parquet") for part in parts if table in part.sizes]
-            self._connection.execute(f"drop view if exists {table}")
+        for table in self._views:
+            self._connection.execute(f"drop view {table}")
+        self._seen, self._views = parts, set()
+
+    def _define(self, query: str) -> None:
+        """Makes views of the tables that a query may name: each reads the ends of all its files."""
+        names = {str(table["id"]) for table in tables()} | {TRACES}
+        for table in names.intersection(re.findall(r"\w+", query.lower())) - self._views:
+            files = [self._location.url(f"{part.path}/{table}.parquet") for part in self.parts if table in part.sizes]
             self._connection.execute(f"create view {table} as {_reading(files) if files else _nothing(table)}")
-        self._seen = parts
+            self._views.add(table)
 
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
         return self._connection.from_arrow(rows)
@@ -70,6 +79,7 @@ class ArchiveDatabase:
         for tried in range(1, _TRIES + 1):
             self.refresh()
             try:
+                self._define(query)
                 relation = self._connection.sql(query)
                 return None if relation is None else with_plain_sums(relation).to_arrow_table()
             except duckdb.IOException:
