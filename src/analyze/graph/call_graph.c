@@ -305,3 +305,14 @@ void call_graph_release(struct call_graph *graph)
 	ops_free(graph->threads);
 	*graph = (struct call_graph){0};
 }
+
+int call_graph_compare_parts(const void *a, const void *b)
+{
+	const struct call_graph_part *left = a, *right = b;
+
+	if (left->op != right->op)
+		return left->op < right->op ? -1 : 1;
+	if (left->ts_ns != right->ts_ns)
+		return left->ts_ns < right->ts_ns ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}

@@ -55,4 +55,13 @@ void call_graph_release(struct call_graph *graph);
  * OPS_NONE at the top) of each. False when memory is out. */
 bool call_nest(const struct event_table *table, uint32_t *list, size_t count, uint32_t *parents);
 
+/* A call or device work of an operator. */
+struct call_graph_part {
+	uint32_t op; /* row of the operator */
+	int64_t ts_ns;
+	uint32_t row;
+};
+/* For OPS_ARRAY_SORT: those of an operator together, in order of time. */
+int call_graph_compare_parts(const void *a, const void *b);
+
 #endif

@@ -12,19 +12,13 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 
-struct work {
-	uint32_t op; /* row */
-	int64_t ts_ns;
-	uint32_t row;
-};
-
 struct finder {
 	struct kernel_sequences *sequences;
 	struct call_graph graph;
 	struct ops_string part;
 	uint64_t min_kernels;
 	uint32_t *op_of; /* by row: the operator that it is or is below */
-	OPS_ARRAY(struct work) works;
+	OPS_ARRAY(struct call_graph_part) works;
 	OPS_ARRAY(uint32_t) key;
 };
 
@@ -77,17 +71,6 @@ static bool kernel_sequences_find_operators(struct finder *f)
 	return true;
 }
 
-static int compare_works(const void *a, const void *b)
-{
-	const struct work *left = a, *right = b;
-
-	if (left->op != right->op)
-		return left->op < right->op ? -1 : 1;
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
-}
-
 static bool find_works(struct finder *f)
 {
 	const struct event_table *table = f->sequences->table;
@@ -97,15 +80,15 @@ static bool find_works(struct finder *f)
 
 		if (table->rows[at].stream == -1 || parent == OPS_NONE || f->op_of[parent] == OPS_NONE)
 			continue;
-		if (!OPS_ARRAY_APPEND(&f->works, (struct work){f->op_of[parent], table->rows[at].ts_ns, at}))
+		if (!OPS_ARRAY_APPEND(&f->works, (struct call_graph_part){f->op_of[parent], table->rows[at].ts_ns, at}))
 			return false;
 	}
-	OPS_ARRAY_SORT(&f->works, compare_works);
+	OPS_ARRAY_SORT(&f->works, call_graph_compare_parts);
 	return true;
 }
 
 /* Adds one operator, whose work this is. */
-static bool kernel_sequences_add_operator(struct finder *f, const struct work *works, size_t count)
+static bool kernel_sequences_add_operator(struct finder *f, const struct call_graph_part *works, size_t count)
 {
 	struct kernel_sequences *s = f->sequences;
 	const struct event_row *rows = s->table->rows;

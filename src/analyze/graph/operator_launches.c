@@ -37,12 +37,6 @@ const struct result_declaration table_operator_launches =
 	RESULT_DECLARATION("aten_op_kernels_and_delay", "The calls of an operator that launch the same kernels", columns);
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-struct launch {
-	uint32_t op; /* row */
-	int64_t ts_ns;
-	uint32_t row;
-};
-
 /* Operators of one name with the same kernels. */
 struct group {
 	const uint32_t *names; /* of the operator, then of its kernels */
@@ -54,7 +48,7 @@ struct group {
 
 struct sequences {
 	const struct event_table *table;
-	OPS_ARRAY(struct launch) launches;
+	OPS_ARRAY(struct call_graph_part) launches;
 	OPS_ARRAY(struct group) groups;
 	OPS_ARRAY(uint32_t) key;
 	struct ops_intern keys;
@@ -71,17 +65,6 @@ static void sequences_release(struct sequences *s)
 	ops_intern_release(&s->keys);
 	ops_buffer_release(&s->text);
 	result_table_release(&s->out);
-}
-
-static int operator_launches_compare_launches(const void *a, const void *b)
-{
-	const struct launch *left = a, *right = b;
-
-	if (left->op != right->op)
-		return left->op < right->op ? -1 : 1;
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
 }
 
 /* Goes down the graph with the innermost operator so far. Launches without a kernel are left out. */
@@ -103,17 +86,17 @@ static bool operator_launches_find_launches(struct sequences *s)
 		if (op_of[at] == OPS_NONE || row->partner == OPS_NONE || table->rows[row->partner].stream == -1 ||
 		    !(ops_call_of(name) & OPS_CALL_LAUNCH))
 			continue;
-		done = OPS_ARRAY_APPEND(&s->launches, (struct launch){op_of[at], row->ts_ns, at});
+		done = OPS_ARRAY_APPEND(&s->launches, (struct call_graph_part){op_of[at], row->ts_ns, at});
 	}
 	if (done)
-		OPS_ARRAY_SORT(&s->launches, operator_launches_compare_launches);
+		OPS_ARRAY_SORT(&s->launches, call_graph_compare_parts);
 	call_graph_release(&graph);
 	ops_free(op_of);
 	return done;
 }
 
 /* Adds one operator, whose launches these are. */
-static bool operator_launches_add_operator(struct sequences *s, const struct launch *launches, size_t count)
+static bool operator_launches_add_operator(struct sequences *s, const struct call_graph_part *launches, size_t count)
 {
 	const struct event_row *rows = s->table->rows;
 	const struct event_row *first = &rows[launches[0].row];
