@@ -149,6 +149,7 @@ struct kineto_reader {
 	uint32_t last_track;
 	int64_t last_start_ns;
 	const char *failure;  /* why the event makes no sense, if it makes none */
+	bool out_of_memory;   /* there is no track for it */
 	enum ops_code code;   /* why the file cannot be read on */
 };
 

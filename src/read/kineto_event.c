@@ -382,7 +382,7 @@ bool kineto_take_event(struct kineto_reader *reader)
 		reader->lost++;
 		return true;
 	}
-	return parse_phase(reader, &e) && !ops_builder_failed(reader->builder);
+	return parse_phase(reader, &e) && !reader->out_of_memory && !ops_builder_failed(reader->builder);
 }
 
 /* --- the end -------------------------------------------------------------------------------------------------------- */

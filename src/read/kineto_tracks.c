@@ -52,8 +52,10 @@ static uint32_t place_track(struct kineto_reader *reader, const struct kineto_pl
 		reader->last_place = *place;
 		return reader->last_lane = reader->lane_tracks.items[lane];
 	}
-	if (lane == OPS_INTERN_NONE)
+	if (lane == OPS_INTERN_NONE) {
+		reader->out_of_memory = true;
 		return OPS_NONE;
+	}
 	track = OPS_ARRAY_PUSH(&reader->tracks);
 	index = OPS_ARRAY_PUSH(&reader->lane_tracks);
 	*track = (struct kineto_track){
