@@ -19,6 +19,7 @@
 #include "record/spill.h"
 #include "watch/watch_facts.h"
 
+#define RECORDING_SUFFIX ".oprec"
 #define CLAIMED ".taken" /* behind the name of a file that somebody makes an incident of */
 
 /* False if it is not a watch file of this version. Texts end, and counts fit, afterwards. */
@@ -91,6 +92,17 @@ static bool page_report(const char *path, const struct ops_watch_page *page, con
 	return code == OPS_OK;
 }
 
+/* What a file says is not enough to remove another one. */
+static bool is_recording_in(const char *box, const char *path)
+{
+	size_t size = strlen(box), path_size = strlen(path), suffix = strlen(RECORDING_SUFFIX);
+
+	while (size > 1 && box[size - 1] == '/')
+		size--;
+	return path_size > size + 1 + suffix && !strncmp(path, box, size) && path[size] == '/' && !strchr(path + size + 1, '/') &&
+	       !strcmp(path + path_size - suffix, RECORDING_SUFFIX);
+}
+
 /* Whether it was one of a process that is gone. Who renames the file has it. */
 static bool adopt(const char *box, const char *name, struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
 {
@@ -105,7 +117,7 @@ static bool adopt(const char *box, const char *name, struct ops_watch_page *page
 		rename(taken, path); /* the disk may be full: later, then */
 		return true;
 	}
-	if (page->recording[0])
+	if (is_recording_in(box, page->recording))
 		unlink(page->recording);
 	unlink(taken);
 	return true;

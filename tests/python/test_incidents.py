@@ -233,6 +233,32 @@ def test_unknown_trigger(tmp_path: Path) -> None:
         triggers.start(str(tmp_path), on=("slow",))
 
 
+def test_damaged_watch_files(tmp_path: Path) -> None:
+    """What is no watch file stays; one that was written over becomes an incident or stays, and removes no file elsewhere."""
+    (tmp_path / "box").mkdir()
+    kept = tmp_path / "kept.oprec"
+    kept.write_text("mine")
+    code = (
+        "import os, shutil, sys\n"
+        "from opstrobe.blackbox import triggers\n"
+        "triggers.start(sys.argv[1], page=sys.argv[2], recording=sys.argv[3])\n"
+        "shutil.copy(sys.argv[2], sys.argv[2] + '.copy')\n"
+        "triggers.stop()\n"
+    )
+    page = tmp_path / "page"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "incidents"), str(page), str(kept)], check=True)
+    whole = Path(f"{page}.copy").read_bytes()
+    assert not page.exists()
+    (tmp_path / "box" / "short.opwatch").write_bytes(whole[:1000])
+    (tmp_path / "box" / "other.opwatch").write_bytes(b"x" * len(whole))
+    (tmp_path / "box" / "whole.opwatch").write_bytes(whole)
+    (tmp_path / "box" / "over.opwatch").write_bytes(whole[:4000] + b"\xff" * (len(whole) - 4000))
+    found = reports(tmp_path)
+    assert [report["trigger"] for report in found].count("killed") == 1
+    assert kept.read_text() == "mine"
+    assert {path.name for path in (tmp_path / "box").iterdir()} == {"short.opwatch", "other.opwatch"}
+
+
 def test_full_directory(tmp_path: Path) -> None:
     """The oldest incidents make room for new ones; the newest always stays."""
     code = (
