@@ -234,7 +234,7 @@ def test_unknown_trigger(tmp_path: Path) -> None:
 
 
 def test_damaged_watch_files(tmp_path: Path) -> None:
-    """What is no watch file stays; one that was written over becomes an incident or stays, and removes no file elsewhere."""
+    """Other files stay; a watch file that was written over becomes an incident or stays, and removes no file elsewhere."""
     (tmp_path / "box").mkdir()
     kept = tmp_path / "kept.oprec"
     kept.write_text("mine")
