@@ -48,7 +48,8 @@ bool ops_black_box_directory(char ret_path[], size_t room)
 	if (given && *given)
 		size = snprintf(ret_path, room, "%s", given);
 	else
-		size = snprintf(ret_path, room, "/dev/shm/opstrobe-%lu", (unsigned long)getuid());
+		size = snprintf(ret_path, room, "%s/opstrobe-%lu", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
+		                (unsigned long)getuid());
 	return size > 0 && (size_t)size < room;
 }
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+PAGE_SUFFIX = ".opwatch"
 TRIGGERS = ("slow_step", "hang", "exception", "oom", "signal")
 _ALWAYS = ("memory", "request", "exit", "killed")
 _FRAMES_MAX = 60
@@ -31,6 +32,15 @@ _NOTE_LINES = 10
 
 _REPORTED = "_opstrobe_incident"  # an attribute of errors that have an incident
 _hooks_are_set = False
+
+
+def checked(names: Iterable[str]) -> tuple[str, ...]:
+    """The names. ValueError if there is no such trigger."""
+    names = tuple(names)
+    for name in names:
+        if name not in TRIGGERS:
+            raise ValueError(f"unknown trigger '{name}' (choose from {', '.join(TRIGGERS)})")
+    return names
 
 
 def start(
@@ -54,10 +64,7 @@ def start(
     directory = incidents or _core.incidents_directory()
     if directory is None:
         raise OSError("no directory for incidents: set OPSTROBE_INCIDENTS or HOME")
-    names = tuple(on)
-    for name in names:
-        if name not in TRIGGERS:
-            raise ValueError(f"unknown trigger '{name}' (choose from {', '.join(TRIGGERS)})")
+    names = checked(on)
     _core.watch_start(
         os.path.abspath(directory),
         page=page,

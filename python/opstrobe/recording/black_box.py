@@ -14,10 +14,12 @@ from dataclasses import replace
 import opstrobe
 from opstrobe import _core
 from opstrobe._warn import warn
+from opstrobe.blackbox import triggers
 from opstrobe.recording import spill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
     from typing import Any
 
@@ -72,18 +74,32 @@ class black_box:
     `snapshot` gives what it holds, `opstrobe dump` does from outside. The recording is a file in a private directory in
     shared memory, or in `spill`: if the program is killed, `opstrobe recover` makes a trace of it. Otherwise nothing remains.
 
+    `on` names what makes an incident, which `opstrobe incidents` lists: a slow step, no step and no operator for `hang_seconds`, an error
+    that nobody handles or that leaves the `with`, an allocator that fails, a signal that ends the process. Incidents are kept in
+    the directory `incidents`.
+
     Operators, modules, allocations, steps and garbage collections are recorded. One recording at a time: while a black box records,
     `profile` cannot.
     """
 
     def __init__(
-        self, seconds: float = 60, max_bytes: int | str = "256MB", *, spill: str | os.PathLike[str] | None = None
+        self,
+        seconds: float = 60,
+        max_bytes: int | str = "256MB",
+        *,
+        on: Iterable[str] = triggers.TRIGGERS,
+        hang_seconds: float = 120,
+        incidents: str | os.PathLike[str] | None = None,
+        spill: str | os.PathLike[str] | None = None,
     ) -> None:
         if not 0 < seconds < 2**33:
             raise ValueError(f"seconds must be a positive number, not {seconds}")
         self.seconds = seconds
         self.max_bytes = parse_bytes(max_bytes)
         self._directory = directory() if spill is None else os.path.abspath(os.fspath(spill))
+        self._on = triggers.checked(on)
+        self._hang_seconds = hang_seconds
+        self._incidents = None if incidents is None else os.fspath(incidents)
         self._profile: Any = None
         self._steps: StepWatch | None = None
         self._collection_ticks = 0
@@ -111,6 +127,7 @@ class black_box:
         profile.start()
         self._profile, self._pid = profile, os.getpid()
         gc.callbacks.append(self._collected)
+        self._watch_for_incidents()
         if "torch" in sys.modules:
             self._watch_steps()
         atexit.register(self.stop)
@@ -121,6 +138,8 @@ class black_box:
         if profile is None:
             return
         atexit.unregister(self.stop)
+        if self._pid == os.getpid():
+            triggers.stop()
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
         if self._steps is not None:
@@ -143,7 +162,22 @@ class black_box:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is not None and self._pid == os.getpid():
+            triggers.report_error(error, traceback)
         self.stop()
+
+    def _watch_for_incidents(self) -> None:
+        assert self.path is not None
+        try:
+            triggers.start(
+                self._incidents,
+                page=self.path.removesuffix(spill.SUFFIX) + triggers.PAGE_SUFFIX,
+                recording=self.path,
+                on=self._on,
+                hang_seconds=self._hang_seconds,
+            )
+        except (OSError, RuntimeError) as error:  # the recording is of use without
+            warn(f"incidents are not kept: {error}")
 
     def _watch_steps(self) -> None:
         from opstrobe.launcher.steps import StepWatch
@@ -153,7 +187,9 @@ class black_box:
 
     def _end_step(self, begin: int, end: int) -> None:
         if self._profile is not None and self._pid == os.getpid():
+            number = self._profile.step_num
             self._profile._mark_step(begin, end)
+            _core.watch_step(number)
 
     def _collected(self, phase: str, info: dict[str, int]) -> None:
         """Python's collector calls it before and after each collection."""
