@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-# Beside .venv: a TensorBoard plugin among them would be found there by the tests.
+# Not in .venv: a TensorBoard plugin among them would be found there by the tests.
 if changed bench tools/requirements-bench.txt || [ ! -e build/peers ]; then
 	say "installing the profilers to compare with into build/peers"
 	rm -rf build/peers

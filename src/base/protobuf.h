@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Protocol buffers. Written, they are fields appended to a buffer; a message inside another is made in a buffer of its own
- * first, since its size stands before it. Read, they are fields one after the other:
+ * Protocol buffers. Written, they are fields appended to a buffer; a message inside another is made in a separate buffer
+ * first, since its size comes before it. Read, they are fields one after the other:
  *
  *     struct ops_pb_message message = {bytes, bytes + size};
  *     struct ops_pb_field field;

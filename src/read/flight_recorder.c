@@ -27,7 +27,7 @@ enum record_type {
 };
 
 struct flight_recorder {
-	struct pickle_taker taker; /* the first member: the functions get it */
+	struct pickle_visitor visitor; /* the first member: the functions get it */
 	struct ops_transcoder transcoder;
 	struct ops_reading *in;
 	struct ops_buffer rows; /* Chrome JSON */
@@ -103,10 +103,10 @@ static void put_item(struct flight_recorder *f, const struct pickle_value *item)
 }
 
 /* A list that comes in parts is put together. */
-static enum ops_code flight_on_list(struct pickle_taker *taker, const struct pickle_value *items, size_t count,
+static enum ops_code flight_on_list(struct pickle_visitor *visitor, const struct pickle_value *items, size_t count,
                                     struct pickle_value *so_far)
 {
-	struct flight_recorder *f = (struct flight_recorder *)(void *)taker;
+	struct flight_recorder *f = (struct flight_recorder *)(void *)visitor;
 	bool is_stack = count && items[0].kind == PICKLE_RECORD && items[0].type == FRAME;
 	struct ops_string before = so_far->type == STACK || so_far->type == LIST ? string_of(f, so_far->number) : (struct ops_string){"", 0};
 
@@ -132,7 +132,7 @@ static enum ops_code flight_on_list(struct pickle_taker *taker, const struct pic
 
 /* --- dicts ---------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code flight_take_frame(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+static enum ops_code flight_add_frame(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
 {
 	struct ops_string name = member_text(f, dict, "name"), file = member_text(f, dict, "filename");
 	int64_t line;
@@ -206,7 +206,7 @@ static bool find_end(const struct flight_recorder *f, const struct dict *dict, i
 	return ops_string_is(member_text(f, dict, "state"), "completed") || (retired && retired->kind == PICKLE_BOOL && retired->integer);
 }
 
-static enum ops_code take_entry(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+static enum ops_code flight_add_entry(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
 {
 	struct ops_string name = member_text(f, dict, "profiling_name");
 	int64_t start_ns, end_ns, group;
@@ -230,16 +230,16 @@ static enum ops_code take_entry(struct flight_recorder *f, const struct dict *di
 	return f->rows.failed ? ops_fault_memory(f->in->error) : OPS_OK;
 }
 
-static enum ops_code flight_on_dict(struct pickle_taker *taker, const struct pickle_value *pairs, size_t count,
+static enum ops_code flight_on_dict(struct pickle_visitor *visitor, const struct pickle_value *pairs, size_t count,
                                     struct pickle_value *so_far)
 {
-	struct flight_recorder *f = (struct flight_recorder *)(void *)taker;
+	struct flight_recorder *f = (struct flight_recorder *)(void *)visitor;
 	const struct dict dict = {pairs, count};
 
 	if (flight_find(f, &dict, "profiling_name"))
-		return take_entry(f, &dict, so_far);
+		return flight_add_entry(f, &dict, so_far);
 	if (flight_find(f, &dict, "filename"))
-		return flight_take_frame(f, &dict, so_far);
+		return flight_add_frame(f, &dict, so_far);
 	if (flight_find(f, &dict, "entries"))
 		*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = DUMP};
 	return OPS_OK;
@@ -261,9 +261,9 @@ static enum ops_code give_rows(struct ops_transcoder *transcoder, struct ops_buf
 
 enum ops_code ops_read_flight_recorder(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
-	struct flight_recorder f = {.taker = {flight_on_dict, flight_on_list}, .transcoder = {give_rows}, .in = reading};
+	struct flight_recorder f = {.visitor = {flight_on_dict, flight_on_list}, .transcoder = {give_rows}, .in = reading};
 	struct pickle_value top;
-	enum ops_code code = pickle_read(reading, &f.taker, &top);
+	enum ops_code code = pickle_read(reading, &f.visitor, &top);
 
 	if (!code && (top.kind != PICKLE_RECORD || top.type != DUMP))
 		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle that is no dump of torch's flight recorder");

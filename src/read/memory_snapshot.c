@@ -70,7 +70,7 @@ struct device_actions {
 };
 
 struct snapshot {
-	struct pickle_taker taker; /* the first member: the functions get it */
+	struct pickle_visitor visitor; /* the first member: the functions get it */
 	struct ops_reading *in;
 	struct ops_intern frames; /* struct frame */
 	struct ops_intern stacks; /* numbers of frames, the innermost first */
@@ -129,7 +129,7 @@ static void become(struct pickle_value *so_far, enum record_type type, size_t nu
 	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = type, .number = (uint32_t)number};
 }
 
-static enum ops_code take_frame(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code snapshot_add_frame(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
 {
 	int64_t line = find_integer(s, pairs, count, "line");
 	const struct frame frame = {snapshot_find_text(s, pairs, count, "filename"), snapshot_find_text(s, pairs, count, "name"),
@@ -157,7 +157,7 @@ static enum action action_of(struct ops_string name)
 	return OTHER_ACTION;
 }
 
-static enum ops_code take_action(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_device_action(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
 {
 	enum action what = action_of(ops_builder_text(s->in->builder, snapshot_find_text(s, pairs, count, "action")));
 	struct device_action *action;
@@ -178,7 +178,7 @@ static enum ops_code take_action(struct snapshot *s, const struct pickle_value *
 	return OPS_OK;
 }
 
-static enum ops_code take_block(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_device_block(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
 {
 	struct ops_string state = ops_builder_text(s->in->builder, snapshot_find_text(s, pairs, count, "state"));
 	int64_t requested = find_integer(s, pairs, count, "requested_size");
@@ -214,7 +214,7 @@ static enum ops_code see_device(struct snapshot *s, int64_t device)
 }
 
 /* Its blocks were met just before, and nothing has them yet. */
-static enum ops_code take_segment(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_segment(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
 {
 	int64_t device = find_integer(s, pairs, count, "device"), size = find_integer(s, pairs, count, "total_size");
 	uint64_t address = (uint64_t)find_integer(s, pairs, count, "address");
@@ -236,19 +236,19 @@ static enum ops_code take_segment(struct snapshot *s, const struct pickle_value 
 	return OPS_OK;
 }
 
-static enum ops_code on_dict(struct pickle_taker *taker, const struct pickle_value *pairs, size_t count,
+static enum ops_code on_dict(struct pickle_visitor *visitor, const struct pickle_value *pairs, size_t count,
                              struct pickle_value *so_far)
 {
-	struct snapshot *s = (struct snapshot *)(void *)taker;
+	struct snapshot *s = (struct snapshot *)(void *)visitor;
 
 	if (find(s, pairs, count, "action"))
-		return take_action(s, pairs, count, so_far);
+		return add_device_action(s, pairs, count, so_far);
 	if (find(s, pairs, count, "filename"))
-		return take_frame(s, pairs, count, so_far);
+		return snapshot_add_frame(s, pairs, count, so_far);
 	if (find(s, pairs, count, "state"))
-		return take_block(s, pairs, count, so_far);
+		return add_device_block(s, pairs, count, so_far);
 	if (find(s, pairs, count, "blocks"))
-		return take_segment(s, pairs, count, so_far);
+		return add_segment(s, pairs, count, so_far);
 	if (find(s, pairs, count, "segments") || find(s, pairs, count, "device_traces"))
 		become(so_far, SNAPSHOT, 0);
 	return OPS_OK;
@@ -257,7 +257,7 @@ static enum ops_code on_dict(struct pickle_taker *taker, const struct pickle_val
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
 /* The frames of a stack. A list of many comes in parts. */
-static enum ops_code take_stack(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
+static enum ops_code snapshot_add_stack(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
 {
 	uint32_t number;
 
@@ -284,7 +284,7 @@ static enum ops_code take_stack(struct snapshot *s, const struct pickle_value *i
 }
 
 /* A device's actions are those met since the last list of them. A list of many comes in parts. */
-static enum ops_code take_actions(struct snapshot *s, struct pickle_value *so_far)
+static enum ops_code add_actions(struct snapshot *s, struct pickle_value *so_far)
 {
 	struct device_actions *list;
 
@@ -303,7 +303,7 @@ static enum ops_code take_actions(struct snapshot *s, struct pickle_value *so_fa
 }
 
 /* The traces of devices in their order; an empty one is a device without actions. */
-static enum ops_code take_devices(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
+static enum ops_code order_devices(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
 {
 	OPS_ARRAY(struct device_actions) ordered = {0};
 	size_t first = so_far->type == DEVICES ? so_far->number : 0;
@@ -325,20 +325,20 @@ static enum ops_code take_devices(struct snapshot *s, const struct pickle_value 
 	return see_device(s, (int64_t)s->devices.count - 1);
 }
 
-static enum ops_code on_list(struct pickle_taker *taker, const struct pickle_value *items, size_t count,
+static enum ops_code on_list(struct pickle_visitor *visitor, const struct pickle_value *items, size_t count,
                              struct pickle_value *so_far)
 {
-	struct snapshot *s = (struct snapshot *)(void *)taker;
+	struct snapshot *s = (struct snapshot *)(void *)visitor;
 	enum record_type type = UNKNOWN;
 
 	for (size_t i = 0; i < count && type == UNKNOWN; i++)
 		type = items[i].kind == PICKLE_RECORD ? (enum record_type)items[i].type : UNKNOWN;
 	if (type == FRAME)
-		return take_stack(s, items, count, so_far);
+		return snapshot_add_stack(s, items, count, so_far);
 	if (type == ACTION)
-		return take_actions(s, so_far);
+		return add_actions(s, so_far);
 	if (type == ACTIONS)
-		return take_devices(s, items, count, so_far);
+		return order_devices(s, items, count, so_far);
 	return OPS_OK;
 }
 
@@ -551,9 +551,9 @@ static enum ops_code add_devices(struct snapshot *s)
 
 enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
-	struct snapshot s = {.taker = {on_dict, on_list}, .in = reading};
+	struct snapshot s = {.visitor = {on_dict, on_list}, .in = reading};
 	struct pickle_value top;
-	enum ops_code code = pickle_read(reading, &s.taker, &top);
+	enum ops_code code = pickle_read(reading, &s.visitor, &top);
 
 	if (!code && (top.kind != PICKLE_RECORD || top.type != SNAPSHOT))
 		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle that is no memory snapshot");

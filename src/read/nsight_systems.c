@@ -300,7 +300,7 @@ static void put_device(struct nsight *n, struct ops_buffer *out)
 	ops_buffer_append_text(&n->devices, "}");
 }
 
-static void take_epoch(struct nsight *n, struct ops_buffer *out)
+static void read_epoch(struct nsight *n, struct ops_buffer *out)
 {
 	(void)out;
 	n->epoch_ns = integer(n, 0) > 0 && integer(n, 0) < INT64_MAX / 4 ? integer(n, 0) : 0;
@@ -310,9 +310,9 @@ static void take_epoch(struct nsight *n, struct ops_buffer *out)
 static const struct nsight_table {
 	const char *name;
 	const char *columns[COLUMNS_MAX];
-	void (*take)(struct nsight *n, struct ops_buffer *out);
+	void (*put)(struct nsight *n, struct ops_buffer *out);
 } tables[] = {
-	{"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, take_epoch},
+	{"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, read_epoch},
 	{"PROCESSES", {"pid", "name"}, put_process},
 	{"ThreadNames", {"globalTid", "=nameId"}, put_thread},
 	{"TARGET_INFO_GPU", {"cuDevice", "id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "threadsPerWarp",
@@ -412,7 +412,7 @@ static enum ops_code open_table(struct nsight *n, const struct nsight_table *tab
 }
 
 /* Takes the next row of the table in hand, or goes on to the next table. */
-static enum ops_code take_next(struct nsight *n, struct ops_buffer *out)
+static enum ops_code transcode_next(struct nsight *n, struct ops_buffer *out)
 {
 	const struct nsight_table *table = &tables[n->table];
 	enum ops_code code = n->rows ? OPS_OK : open_table(n, table);
@@ -422,7 +422,7 @@ static enum ops_code take_next(struct nsight *n, struct ops_buffer *out)
 		return code;
 	state = n->rows ? n->sqlite->step(n->rows) : OPS_SQLITE_DONE;
 	if (state == OPS_SQLITE_ROW) {
-		table->take(n, out);
+		table->put(n, out);
 		return OPS_OK;
 	}
 	if (state != OPS_SQLITE_DONE)
@@ -439,7 +439,7 @@ static enum ops_code nsight_next(struct ops_transcoder *transcoder, struct ops_b
 	enum ops_code code = OPS_OK;
 
 	while (!code && n->table < TABLE_COUNT && !text->failed && text->size < TEXT_BYTES)
-		code = take_next(n, text);
+		code = transcode_next(n, text);
 	if (code || n->table < TABLE_COUNT || n->has_ended)
 		return code;
 	n->has_ended = true;

@@ -161,7 +161,7 @@ static struct ops_string interned(const struct pftrace *p, const struct packet *
 	return number == OPS_INTERN_NONE ? (struct ops_string){"", 0} : text_of(p, p->interned_texts.items[number]);
 }
 
-static void take_interned(struct pftrace *p, const struct packet *packet)
+static void read_interned(struct pftrace *p, const struct packet *packet)
 {
 	struct ops_pb_message data = ops_pb_inside(&packet->interned);
 	struct ops_pb_field entry, field;
@@ -197,7 +197,7 @@ static struct clock *pftrace_find_clock(struct pftrace *p, const struct sequence
 }
 
 /* Clocks that were read at the same moment: each gets its distance from realtime. */
-static void take_snapshot(struct pftrace *p, const struct packet *packet)
+static void read_clock_snapshot(struct pftrace *p, const struct packet *packet)
 {
 	struct clock met[16];
 	size_t count = 0;
@@ -274,7 +274,7 @@ static uint32_t pftrace_track_of(struct pftrace *p, uint64_t uuid)
 	return *place = (uint32_t)p->tracks.count - 1;
 }
 
-static void take_thread(struct pftrace *p, struct track *track, const struct ops_pb_field *described)
+static void pftrace_read_thread(struct pftrace *p, struct track *track, const struct ops_pb_field *described)
 {
 	struct ops_pb_message inside = ops_pb_inside(described);
 	struct ops_pb_field field;
@@ -290,7 +290,7 @@ static void take_thread(struct pftrace *p, struct track *track, const struct ops
 	}
 }
 
-static void take_process(struct pftrace *p, struct track *track, const struct ops_pb_field *described)
+static void read_process(struct pftrace *p, struct track *track, const struct ops_pb_field *described)
 {
 	struct ops_pb_message inside = ops_pb_inside(described);
 	struct ops_pb_field field;
@@ -304,7 +304,7 @@ static void take_process(struct pftrace *p, struct track *track, const struct op
 	}
 }
 
-static void take_descriptor(struct pftrace *p, const struct packet *packet)
+static void read_descriptor(struct pftrace *p, const struct packet *packet)
 {
 	struct ops_pb_message inside = ops_pb_inside(&packet->descriptor);
 	struct ops_pb_field field;
@@ -322,9 +322,9 @@ static void take_descriptor(struct pftrace *p, const struct packet *packet)
 		else if (field.number == TRACK_COUNTER)
 			described.is_counter = true;
 		else if (field.number == TRACK_PROCESS && field.type == OPS_PB_BYTES)
-			take_process(p, &described, &field);
+			read_process(p, &described, &field);
 		else if (field.number == TRACK_THREAD && field.type == OPS_PB_BYTES)
-			take_thread(p, &described, &field);
+			pftrace_read_thread(p, &described, &field);
 	}
 	place = pftrace_track_of(p, described.uuid);
 	if (place == NO_TRACK || p->tracks.items[place].is_described)
@@ -760,7 +760,7 @@ static const char *arrow_category(struct ops_string category)
 	return ops_string_is(category, "cpu_op") ? "fwdbwd" : "flow";
 }
 
-static void take_flow(struct pftrace *p, uint64_t id, uint32_t track, const struct packet *packet, const struct track_event *event,
+static void put_arrow(struct pftrace *p, uint64_t id, uint32_t track, const struct packet *packet, const struct track_event *event,
                       struct ops_buffer *out)
 {
 	uint32_t *place = ops_map_slot(&p->flow_starts, id, OPS_NONE);
@@ -782,7 +782,7 @@ static void take_flow(struct pftrace *p, uint64_t id, uint32_t track, const stru
 }
 
 /* Ids are numbers of 8 bytes each, in one field or many. */
-static void take_flows(struct pftrace *p, uint32_t track, const struct packet *packet, const struct track_event *event,
+static void put_arrows(struct pftrace *p, uint32_t track, const struct packet *packet, const struct track_event *event,
                        struct ops_buffer *out)
 {
 	struct ops_pb_message inside = ops_pb_inside(&packet->event);
@@ -792,15 +792,15 @@ static void take_flows(struct pftrace *p, uint32_t track, const struct packet *p
 		if (field.number != EVENT_FLOW && field.number != EVENT_FLOW_END)
 			continue;
 		if (field.type != OPS_PB_BYTES) {
-			take_flow(p, field.value, track, packet, event, out);
+			put_arrow(p, field.value, track, packet, event, out);
 			continue;
 		}
 		for (struct ops_pb_message packed = ops_pb_inside(&field); ops_pb_take_fixed(&packed, 8, &field.value);)
-			take_flow(p, field.value, track, packet, event, out);
+			put_arrow(p, field.value, track, packet, event, out);
 	}
 }
 
-static void take_event(struct pftrace *p, const struct packet *packet, struct ops_buffer *out)
+static void transcode_event(struct pftrace *p, const struct packet *packet, struct ops_buffer *out)
 {
 	struct track_event event = read_event(p, packet);
 	uint32_t place = pftrace_track_of(p, event.track);
@@ -819,7 +819,7 @@ static void take_event(struct pftrace *p, const struct packet *packet, struct op
 	else if (event.type == TYPE_COUNTER && event.has_value)
 		put_counter(p, packet, track, &event, out);
 	if (event.type == TYPE_BEGIN || event.type == TYPE_INSTANT)
-		take_flows(p, place, packet, &event, out);
+		put_arrows(p, place, packet, &event, out);
 }
 
 /* --- devices' work -------------------------------------------------------------------------------------------------- */
@@ -882,7 +882,7 @@ static void put_extra(struct ops_buffer *out, const struct ops_pb_field *extra, 
 		ops_json_string(out, value.bytes, value.size);
 }
 
-static void take_stage(struct pftrace *p, const struct packet *packet, struct ops_buffer *out)
+static void transcode_stage(struct pftrace *p, const struct packet *packet, struct ops_buffer *out)
 {
 	struct ops_pb_message inside = ops_pb_inside(&packet->stage), launch;
 	struct ops_string name = {"", 0}, kernel = {"", 0}, stage = {"", 0}, queue = {"", 0};
@@ -967,7 +967,7 @@ static struct sequence *sequence_of(struct pftrace *p, uint32_t id)
 	return added;
 }
 
-static void take_defaults(struct packet *packet)
+static void read_defaults(struct packet *packet)
 {
 	struct ops_pb_message inside = ops_pb_inside(&packet->defaults), event;
 	struct ops_pb_field field, part;
@@ -1032,27 +1032,27 @@ static bool read_packet(struct pftrace *p, struct ops_pb_message message, struct
 	if (message.malformed || !packet->sequence)
 		return false;
 	if (packet->defaults.number)
-		take_defaults(packet);
+		read_defaults(packet);
 	packet->clock = clock ? (uint32_t)clock : packet->sequence->clock;
 	return true;
 }
 
-static void take_packet(struct pftrace *p, struct packet *packet, struct ops_buffer *out)
+static void transcode_packet(struct pftrace *p, struct packet *packet, struct ops_buffer *out)
 {
 	if (packet->snapshot.number)
-		take_snapshot(p, packet);
+		read_clock_snapshot(p, packet);
 	if (packet->interned.number)
-		take_interned(p, packet);
+		read_interned(p, packet);
 	if (packet->descriptor.number)
-		take_descriptor(p, packet);
+		read_descriptor(p, packet);
 	if (!packet->event.number && !packet->stage.number)
 		return;
 	packet->time_ns = pftrace_time_of(p, packet);
 	p->last_ns = packet->time_ns > p->last_ns ? packet->time_ns : p->last_ns;
 	if (packet->event.number)
-		take_event(p, packet, out);
+		transcode_event(p, packet, out);
 	if (packet->stage.number)
-		take_stage(p, packet, out);
+		transcode_stage(p, packet, out);
 }
 
 /* Makes sure that a whole packet is in the window; `*ret_message` is empty at the end of the file, which a cut packet is too. */
@@ -1118,7 +1118,7 @@ static enum ops_code pftrace_next(struct ops_transcoder *transcoder, struct ops_
 		if (!message.at)
 			put_end(p, text);
 		else if (read_packet(p, message, &packet))
-			take_packet(p, &packet, text);
+			transcode_packet(p, &packet, text);
 		else if (!p->out_of_memory)
 			ops_builder_notes(p->in->builder, OPS_NOTE_NOT_AN_EVENT, 1, ops_window_offset(&p->in->window, message.at));
 		text->failed |= p->out_of_memory;

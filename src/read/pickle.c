@@ -67,7 +67,7 @@ struct container {
 
 struct machine {
 	struct ops_reading *in;
-	struct pickle_taker *taker;
+	struct pickle_visitor *visitor;
 	OPS_ARRAY(slot_t) stack;
 	OPS_ARRAY(size_t) marks; /* heights of the stack */
 	OPS_ARRAY(slot_t) memo;
@@ -206,8 +206,8 @@ static bool give_items(struct machine *m, slot_t container, size_t height, bool 
 	size_t count = m->stack.count - height;
 	struct container *place = &m->containers.items[container >> 3];
 	struct pickle_value became = value_of(m, container);
-	enum ops_code (*take)(struct pickle_taker *, const struct pickle_value *, size_t, struct pickle_value *) =
-		as_dict ? m->taker->on_dict : m->taker->on_list;
+	enum ops_code (*visit)(struct pickle_visitor *, const struct pickle_value *, size_t, struct pickle_value *) =
+		as_dict ? m->visitor->on_dict : m->visitor->on_list;
 
 	m->values.count = 0;
 	for (size_t i = height; i < m->stack.count; i++) {
@@ -218,7 +218,7 @@ static bool give_items(struct machine *m, slot_t container, size_t height, bool 
 		*value = value_of(m, m->stack.items[i]);
 	}
 	m->stack.count = height;
-	m->code = take(m->taker, m->values.items, as_dict ? count / 2 : count, &became);
+	m->code = visit(m->visitor, m->values.items, as_dict ? count / 2 : count, &became);
 	*place = (struct container){became.type, became.number};
 	return m->code == OPS_OK;
 }
@@ -276,8 +276,8 @@ static bool need(struct machine *m, size_t size)
 	return m->code == OPS_OK;
 }
 
-/* Takes a number of `size` bytes, the lowest first. */
-static bool take_number(struct machine *m, size_t size, uint64_t *ret_number)
+/* Reads a number of `size` bytes, the lowest first. */
+static bool pickle_read_number(struct machine *m, size_t size, uint64_t *ret_number)
 {
 	if (!need(m, size))
 		return false;
@@ -288,8 +288,8 @@ static bool take_number(struct machine *m, size_t size, uint64_t *ret_number)
 	return true;
 }
 
-/* An integer of so many bytes in two's complement. */
-static bool take_long(struct machine *m, uint64_t size)
+/* An integer of `size` bytes in two's complement. */
+static bool read_long(struct machine *m, uint64_t size)
 {
 	uint64_t number;
 
@@ -301,14 +301,14 @@ static bool take_long(struct machine *m, uint64_t size)
 		m->in->window.at += size;
 		return push(m, SLOT(SLOT_BIG, 0));
 	}
-	if (!take_number(m, size, &number))
+	if (!pickle_read_number(m, size, &number))
 		return false;
 	if (size && size < 8 && number >> (8 * size - 1))
 		number |= ~UINT64_C(0) << 8 * size;
 	return push_integer(m, (int64_t)number);
 }
 
-static bool take_real(struct machine *m)
+static bool read_real(struct machine *m)
 {
 	uint64_t bits = 0;
 	double value;
@@ -322,13 +322,13 @@ static bool take_real(struct machine *m)
 	return push_real(m, value);
 }
 
-/* A text whose size stands before it in `size_bytes` bytes. */
-static bool take_text(struct machine *m, size_t size_bytes)
+/* A text behind its size, which has `size_bytes` bytes. */
+static bool read_text(struct machine *m, size_t size_bytes)
 {
 	uint64_t size;
 	uint32_t id;
 
-	if (!take_number(m, size_bytes, &size))
+	if (!pickle_read_number(m, size_bytes, &size))
 		return false;
 	if (size > OPS_WINDOW_VALUE_MAX)
 		return pickle_fail(m, "a text that is too long");
@@ -365,27 +365,27 @@ static bool do_number(struct machine *m, enum opcode op)
 
 	switch (op) {
 	case OP_BININT:
-		return take_number(m, 4, &number) && push_integer(m, (int32_t)(uint32_t)number);
+		return pickle_read_number(m, 4, &number) && push_integer(m, (int32_t)(uint32_t)number);
 	case OP_BININT1:
-		return take_number(m, 1, &number) && push_integer(m, (int64_t)number);
+		return pickle_read_number(m, 1, &number) && push_integer(m, (int64_t)number);
 	case OP_BININT2:
-		return take_number(m, 2, &number) && push_integer(m, (int64_t)number);
+		return pickle_read_number(m, 2, &number) && push_integer(m, (int64_t)number);
 	case OP_LONG1:
-		return take_number(m, 1, &number) && take_long(m, number);
+		return pickle_read_number(m, 1, &number) && read_long(m, number);
 	case OP_LONG4:
-		return take_number(m, 4, &number) && take_long(m, number);
+		return pickle_read_number(m, 4, &number) && read_long(m, number);
 	case OP_BINGET:
-		return take_number(m, 1, &number) && get(m, number);
+		return pickle_read_number(m, 1, &number) && get(m, number);
 	case OP_LONG_BINGET:
-		return take_number(m, 4, &number) && get(m, number);
+		return pickle_read_number(m, 4, &number) && get(m, number);
 	case OP_BINPUT:
-		return take_number(m, 1, &number) && put(m, number);
+		return pickle_read_number(m, 1, &number) && put(m, number);
 	case OP_LONG_BINPUT:
-		return take_number(m, 4, &number) && put(m, number);
+		return pickle_read_number(m, 4, &number) && put(m, number);
 	case OP_PROTO: /* says the newest opcode; those that are there count */
-		return take_number(m, 1, &number);
+		return pickle_read_number(m, 1, &number);
 	case OP_FRAME: /* says how much may be read at once */
-		return take_number(m, 8, &number);
+		return pickle_read_number(m, 8, &number);
 	default:
 		m->in->window.at--;
 		return pickle_fail(m, "an opcode that imports or calls something, which a pickle of plain data has not");
@@ -413,16 +413,16 @@ static bool do_opcode(struct machine *m, enum opcode op)
 	case OP_NEWFALSE:
 		return push(m, SLOT(SLOT_BOOL, 0));
 	case OP_BINFLOAT:
-		return take_real(m);
+		return read_real(m);
 	case OP_SHORT_BINUNICODE:
 	case OP_SHORT_BINBYTES:
-		return take_text(m, 1);
+		return read_text(m, 1);
 	case OP_BINUNICODE:
 	case OP_BINBYTES:
-		return take_text(m, 4);
+		return read_text(m, 4);
 	case OP_BINUNICODE8:
 	case OP_BINBYTES8:
-		return take_text(m, 8);
+		return read_text(m, 8);
 	case OP_EMPTY_LIST:
 	case OP_EMPTY_DICT:
 	case OP_EMPTY_TUPLE:
@@ -448,13 +448,13 @@ static bool do_opcode(struct machine *m, enum opcode op)
 	}
 }
 
-enum ops_code pickle_read(struct ops_reading *reading, struct pickle_taker *taker, struct pickle_value *ret_top)
+enum ops_code pickle_read(struct ops_reading *reading, struct pickle_visitor *visitor, struct pickle_value *ret_top)
 {
-	struct machine m = {.in = reading, .taker = taker};
+	struct machine m = {.in = reading, .visitor = visitor};
 	uint64_t op;
 
 	while (!m.code && !m.stopped)
-		if (take_number(&m, 1, &op))
+		if (pickle_read_number(&m, 1, &op))
 			do_opcode(&m, (enum opcode)op);
 	if (!m.code)
 		*ret_top = value_of(&m, m.stack.items[0]);

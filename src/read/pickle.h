@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Python pickles of plain data (dicts, lists, tuples, strings, numbers), taken apart as they stream by. Nothing is unpickled: an
- * opcode that would import or call something is an error. Containers are handed over when they get items, and become the number that
- * is given back; what they held is forgotten, so that a file may be much larger than memory.
+ * opcode that would import or call something is an error. A visitor gets the items of a container and says which record it
+ * becomes; the items are then freed, so that a file may be much larger than memory.
  *
  *     {'action': 'alloc', 'addr': 1} ─▶ on_dict(…, pairs, 2) ─▶ record 7 ─▶ on_list(…, [.. record 7 ..])
  */
@@ -20,7 +20,7 @@ enum pickle_kind {
 	PICKLE_INTEGER,
 	PICKLE_REAL,
 	PICKLE_TEXT,   /* `number` is a string id of the builder; of bytes too */
-	PICKLE_RECORD, /* what a container became; `type` and `number` are its taker's */
+	PICKLE_RECORD, /* what a container became; `type` and `number` are its visitor's */
 	PICKLE_BIG,    /* an integer of more than 64 bits */
 };
 
@@ -34,15 +34,15 @@ struct pickle_value {
 	};
 };
 
-/* Takes containers. `so_far` is what the same container became when it got items before. A code ends the reading. */
-struct pickle_taker {
-	enum ops_code (*on_dict)(struct pickle_taker *taker, const struct pickle_value *pairs, size_t count,
+/* Gets the items of containers. `so_far` is what the same container became when it got items before. A code ends the reading. */
+struct pickle_visitor {
+	enum ops_code (*on_dict)(struct pickle_visitor *visitor, const struct pickle_value *pairs, size_t count,
 	                         struct pickle_value *so_far);
-	enum ops_code (*on_list)(struct pickle_taker *taker, const struct pickle_value *items, size_t count,
+	enum ops_code (*on_list)(struct pickle_visitor *visitor, const struct pickle_value *items, size_t count,
 	                         struct pickle_value *so_far);
 };
 
 /* Reads the pickle that begins at the window's place. `*ret_top` is the value that it holds. */
-enum ops_code pickle_read(struct ops_reading *reading, struct pickle_taker *taker, struct pickle_value *ret_top);
+enum ops_code pickle_read(struct ops_reading *reading, struct pickle_visitor *visitor, struct pickle_value *ret_top);
 
 #endif

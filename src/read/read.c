@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of every format: opened, told apart by how they begin, and handed to the reader of the format.
+ * Files of every format: opened, identified by how they begin, and passed to the reader of the format.
  */
 #include "read/reading.h"
 

@@ -31,7 +31,7 @@ enum search {
 	ANY_JSON,
 };
 
-/* How much of the name stands before ".pt.trace.json", ".json", ".pftrace", ".pickle" or ".sqlite", which may have ".gz" or ".zst" behind;
+/* The number of bytes of the name before ".pt.trace.json", ".json", ".pftrace", ".pickle" or ".sqlite", which may have ".gz" or ".zst" behind;
  * 0 for no trace. */
 static size_t stem_size(const char *name, enum search search)
 {

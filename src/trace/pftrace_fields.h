@@ -5,7 +5,7 @@
 #ifndef OPS_TRACE_PFTRACE_FIELDS_H
 #define OPS_TRACE_PFTRACE_FIELDS_H
 
-/* The name of an annotation that tells files of Opstrobe, whose events have arguments that mean something to it alone. */
+/* The name of an annotation that marks files of Opstrobe, whose events have arguments that mean something to it alone. */
 #define PFTRACE_MARK "opstrobe"
 
 enum { TRACE_PACKET = 1 };

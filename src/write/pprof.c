@@ -96,7 +96,7 @@ static int64_t pprof_value(const struct pprof *p, size_t chain)
 	return ops_difference(p->flame->self_ns.items[chain], base);
 }
 
-/* A depth with which the samples have so many frames together as collapsed stacks may have. */
+/* A depth with which the samples have no more frames together than collapsed stacks may have. */
 static void find_limit(struct pprof *p)
 {
 	const struct ops_frame *frames = p->flame->frames.frames.items;
