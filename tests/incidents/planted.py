@@ -183,6 +183,7 @@ def main() -> None:
         INCIDENTS,
         page=path + ".opwatch",
         recording=recording.profiler.spill_path,
+        slow_step_seconds=0.5,  # other work on the machine makes some steps slow, too
         hang_seconds=2 if KIND in ("gil", "deadlock", "collective") else 600,
     )
     begin = _core.ticks()

@@ -251,9 +251,9 @@ if how == "with":
     except ValueError:
         pass
 elif how == "slow":
-    train(50)
-    limit = opstrobe._core.watch_limit()
-    time.sleep(1 + 1.5 * limit)  # slow
+    for _ in range(2):  # another step may be slow by chance, and then the next ones are not
+        train(30)
+        time.sleep(1 + 1.5 * min(20, opstrobe._core.watch_limit()))  # slow
     train(2)
 else:
     train(3)
@@ -273,11 +273,11 @@ def test_black_box(how: str, what: str, where: int | None, tmp_path: Path) -> No
     }
     words = [sys.executable] if how == "with" else [COMMAND, "run", "--black-box"]
     subprocess.run([*words, str(tmp_path / "program.py"), how], env=environment)
-    (report,) = reports(tmp_path)
-    assert what in report["title"]
-    assert report["has_trace"]
+    found = [report for report in reports(tmp_path) if what in report["title"]]
+    assert found
+    assert all(report["has_trace"] for report in found)
     if where is not None:
-        assert report["where"]["line"] == where
+        assert where in [report["where"] and report["where"]["line"] for report in found]
     assert [path.name for path in (tmp_path / "box").iterdir() if path.suffix == ".opwatch"] == []
 
 
