@@ -63,6 +63,7 @@ int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_finding(PyObject *module);
 int ops_ext_add_watch(PyObject *module);
 int ops_ext_add_tensor_watch(PyObject *module);
+int ops_ext_add_thread_states(PyObject *module);
 int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);
 int ops_ext_add_fast_range(PyObject *module);

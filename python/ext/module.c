@@ -49,7 +49,7 @@ static int module_module_exec(PyObject *module)
 		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,     ops_ext_add_watch,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
 		ops_ext_add_devices,         ops_ext_add_figures,         ops_ext_add_live,            ops_ext_add_raw_fields,
-		ops_ext_add_fatal_signals,
+		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,
 		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,
 	};
 

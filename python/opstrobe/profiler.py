@@ -210,6 +210,8 @@ class _KinetoProfile(Configured, Results):
             if self.execution_trace_observer:
                 self.execution_trace_observer.stop()
             raise
+        if self.with_stack:
+            _core.thread_states_start()
         if self._config.spill is not None:
             for key, text in self._all_metadata().items():
                 self.profiler.note_metadata(key, text)
@@ -223,7 +225,10 @@ class _KinetoProfile(Configured, Results):
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
         self.profiler.stop()
+        states = _core.thread_states_stop()
         trace = self.profiler.trace
+        if trace is not None and states:
+            trace.set_metadata("thread_states", states)
         if trace is not None:
             for key, text in self._all_metadata().items():
                 trace.set_metadata(key, text)

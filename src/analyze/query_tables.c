@@ -13,6 +13,7 @@
 #include "analyze/lines/line_costs.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/run_trace.h"
+#include "analyze/time/thread_table.h"
 #include "analyze/views/view_tables.h"
 #include "base/text.h"
 
@@ -147,7 +148,10 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	return code;
 }
 
-enum ops_code analysis_lines(struct analysis_run *run)
+/* Adds what a function takes from each trace. */
+static enum ops_code query_each_trace(struct analysis_run *run,
+                                      bool (*fill)(struct result_table *table, const struct ops_trace *trace, const char *worker,
+                                                   size_t rows_max))
 {
 	size_t rows;
 	enum ops_code code = query_rows(run, &rows);
@@ -156,11 +160,21 @@ enum ops_code analysis_lines(struct analysis_run *run)
 		struct ops_trace *trace = NULL;
 
 		code = analysis_take_trace(run, i, &trace);
-		if (!code && !line_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
+		if (!code && !fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
 			code = ops_fault_memory(run->error);
 		ops_trace_unref(trace);
 	}
 	return code;
+}
+
+enum ops_code analysis_lines(struct analysis_run *run)
+{
+	return query_each_trace(run, line_table_fill);
+}
+
+enum ops_code analysis_threads(struct analysis_run *run)
+{
+	return query_each_trace(run, thread_table_fill);
 }
 
 /* The names of enum ops_roofline_by. */

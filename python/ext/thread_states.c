@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What threads wait for: a thread of ours samples what the kernel says of all threads of the process. It takes no GIL, and
+ * threads notice nothing of it.
+ *
+ *     /proc/self/task/TID/syscall     the system call in which a thread is blocked, and its arguments; "running" of others
+ *     /proc/self/task/TID/schedstat   its time on a processor, and that in which it was ready to run
+ *
+ * A thread that waits for the GIL waits at an address in the interpreter's runtime state; other locks are elsewhere.
+ * Equal samples in a row are one interval.
+ */
+#include "ext.h"
+
+#include <dlfcn.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Samples are at least this far apart, and take at most a hundredth of a processor. */
+#define PERIOD_NS_MIN 2000000
+#define COST_SHARE 100
+#define THREADS_MAX 256
+#define INTERVALS_MAX 65536 /* of all threads; then samples end */
+#define TICK_NS 5000000
+#define ACTIVE_NS_MAX 50000000 /* a thread that runs on gets an interval then */
+#define LOOK_EVERY 8        /* samples: new threads are looked for */
+
+enum state { STATE_RUNNING, STATE_READY, STATE_GIL, STATE_LOCK, STATE_IO, STATE_PROCESS, STATE_SLEEPING, STATE_WAITING, STATES };
+
+/* In the order of the enumeration. */
+static const char *const state_names[STATES] = {"running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"};
+
+struct state_interval {
+	int64_t start_ns, end_ns; /* since the start of the sampler */
+	enum state state;
+};
+
+struct sampled_thread {
+	int tid;
+	int syscall_fd, schedule_fd; /* -1: the thread has ended */
+	long long ran_ns, ready_ns;  /* at the last sample */
+	long long first_ran_ns, first_ready_ns;
+	int64_t sampled_ns;          /* the last sample */
+	enum state state;            /* of it, if the thread was blocked; STATES: it ran or was ready to */
+	int64_t active_ns;           /* since when it runs or is ready to, and the first sample that says so */
+	int64_t active_sample_ns;
+	long long active_ran_ns, active_ready_ns; /* then */
+	enum state before;           /* what it waited for before; STATES unknown */
+	size_t count, capacity;
+	struct state_interval *intervals;
+};
+
+struct sampler {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of `stop` */
+	pthread_cond_t changed;
+	bool stop;
+	pid_t pid; /* whose thread it is: a child of fork has none */
+	pid_t own_tid;
+	int64_t wall_ns, start_ns; /* of the start, by the wall and the monotonic clock */
+	int64_t period_ns;
+	uintptr_t runtime, runtime_end; /* addresses of the interpreter's state */
+	size_t count, intervals;
+	struct sampled_thread threads[THREADS_MAX];
+};
+
+static struct sampler *sampler; /* under the GIL; one a process */
+
+static int64_t sampler_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* --- one thread ------------------------------------------------------------------------------------------------------ */
+
+static void find_runtime(struct sampler *of)
+{
+	void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (runtime && dladdr1(runtime, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol) {
+		of->runtime = (uintptr_t)runtime;
+		of->runtime_end = of->runtime + symbol->st_size;
+	}
+}
+
+static enum state state_of_call(const struct sampler *of, const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+	uintptr_t address = (uintptr_t)strtoull(end, NULL, 16);
+
+	switch (number) {
+	case SYS_futex:
+		return address >= of->runtime && address < of->runtime_end ? STATE_GIL : STATE_LOCK;
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return STATE_SLEEPING;
+	case SYS_wait4:
+	case SYS_waitid:
+		return STATE_PROCESS;
+	default:
+		return STATE_IO; /* a page that has to be read is, too */
+	}
+}
+
+static ssize_t sampler_read(int fd, char *text, size_t size)
+{
+	ssize_t got = pread(fd, text, size - 1, 0);
+
+	text[got > 0 ? got : 0] = '\0';
+	return got;
+}
+
+static void end_thread(struct sampled_thread *thread)
+{
+	close(thread->syscall_fd);
+	close(thread->schedule_fd);
+	thread->syscall_fd = thread->schedule_fd = -1;
+}
+
+static void add_interval(struct sampler *of, struct sampled_thread *thread, int64_t *at_ns, int64_t ns, enum state state)
+{
+	struct state_interval *last = thread->count ? &thread->intervals[thread->count - 1] : NULL;
+	int64_t start_ns = *at_ns;
+
+	*at_ns += ns;
+	if (ns <= 0 || of->intervals == INTERVALS_MAX)
+		return;
+	if (last && last->state == state && last->end_ns == start_ns) {
+		last->end_ns = *at_ns;
+		return;
+	}
+	if (thread->count == thread->capacity) {
+		size_t capacity = thread->capacity ? 2 * thread->capacity : 64;
+		struct state_interval *grown = realloc(thread->intervals, capacity * sizeof(*grown));
+
+		if (!grown)
+			return;
+		thread->intervals = grown;
+		thread->capacity = capacity;
+	}
+	thread->intervals[thread->count++] = (struct state_interval){start_ns, *at_ns, state};
+	of->intervals++;
+}
+
+static int64_t at_most(int64_t ns, int64_t most_ns)
+{
+	return ns < 0 ? 0 : ns < most_ns ? ns : most_ns;
+}
+
+/* Ends the time in which each sample found the thread active. The kernel says how much of it the thread ran and was ready
+ * to; the rest it was blocked: at the begin until the first sample, at the end since the last, and in between unseen.
+ *
+ *     samples    lock    active    active    active    gil
+ *                  [ lock | ready | running | waiting | gil ]
+ */
+static void end_active(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum state after)
+{
+	int64_t at_ns = thread->active_ns, left_ns = now_ns - at_ns;
+	int64_t ran_ns = at_most(thread->ran_ns - thread->active_ran_ns, left_ns);
+	int64_t ready_ns = at_most(thread->ready_ns - thread->active_ready_ns, left_ns - ran_ns), before_ns = 0, after_ns = 0;
+
+	left_ns -= ran_ns + ready_ns;
+	if (thread->before != STATES)
+		before_ns = at_most(left_ns, thread->active_sample_ns - thread->active_ns);
+	if (after != STATES)
+		after_ns = at_most(left_ns - before_ns, now_ns - thread->sampled_ns);
+	left_ns -= before_ns + after_ns;
+	if (left_ns < TICK_NS) { /* the kernel counts time on a processor from tick to tick */
+		ran_ns += left_ns;
+		left_ns = 0;
+	}
+	add_interval(of, thread, &at_ns, before_ns, thread->before);
+	add_interval(of, thread, &at_ns, ready_ns, STATE_READY);
+	add_interval(of, thread, &at_ns, ran_ns, STATE_RUNNING);
+	add_interval(of, thread, &at_ns, left_ns, STATE_WAITING);
+	add_interval(of, thread, &at_ns, after_ns, after);
+}
+
+static void begin_active(struct sampled_thread *thread, int64_t start_ns, int64_t sample_ns, enum state before)
+{
+	thread->active_ns = start_ns;
+	thread->active_sample_ns = sample_ns;
+	thread->active_ran_ns = thread->ran_ns;
+	thread->active_ready_ns = thread->ready_ns;
+	thread->before = before;
+}
+
+static void take_sample(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum state state,
+                        long long ran_ns, long long ready_ns)
+{
+	/* A thread that was blocked at both samples may have run in between. */
+	bool was_active = thread->state == STATES, ran = ran_ns > thread->ran_ns;
+	int64_t at_ns = thread->sampled_ns;
+
+	if (!was_active && (state == STATES || ran))
+		begin_active(thread, thread->sampled_ns, state == STATES ? now_ns : (thread->sampled_ns + now_ns) / 2, thread->state);
+	thread->ran_ns = ran_ns;
+	thread->ready_ns = ready_ns;
+	if (state != STATES && !was_active && !ran)
+		add_interval(of, thread, &at_ns, now_ns - at_ns, state);
+	else if (state != STATES || now_ns - thread->active_ns > ACTIVE_NS_MAX) {
+		end_active(of, thread, now_ns, state);
+		begin_active(thread, now_ns, now_ns, STATES);
+	}
+	thread->state = state;
+	thread->sampled_ns = now_ns;
+}
+
+static void sample_thread(struct sampler *of, struct sampled_thread *thread, int64_t now_ns)
+{
+	char call[256], schedule[96];
+	long long ran_ns = 0, ready_ns = 0;
+	enum state state;
+
+	if (sampler_read(thread->syscall_fd, call, sizeof(call)) <= 0 ||
+	    sampler_read(thread->schedule_fd, schedule, sizeof(schedule)) <= 0 ||
+	    sscanf(schedule, "%lld %lld", &ran_ns, &ready_ns) != 2) {
+		end_thread(thread);
+		return;
+	}
+	state = strncmp(call, "running", 7) == 0 ? STATES : state_of_call(of, call);
+	if (thread->first_ran_ns >= 0) {
+		take_sample(of, thread, now_ns, state, ran_ns, ready_ns);
+		return;
+	}
+	thread->first_ran_ns = thread->ran_ns = ran_ns;
+	thread->first_ready_ns = thread->ready_ns = ready_ns;
+	thread->sampled_ns = now_ns;
+	thread->state = state;
+	begin_active(thread, now_ns, now_ns, STATES);
+}
+
+/* What is still open at the end. */
+static void finish_samples(struct sampler *of)
+{
+	for (size_t i = 0; i < of->count; i++)
+		if (of->threads[i].state == STATES && of->threads[i].first_ran_ns >= 0)
+			end_active(of, &of->threads[i], of->threads[i].sampled_ns, STATES);
+}
+
+/* --- all of them ----------------------------------------------------------------------------------------------------- */
+
+static int open_of_thread(int tid, const char *what)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, what);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void add_thread(struct sampler *of, int tid)
+{
+	struct sampled_thread *thread;
+
+	if (tid == of->own_tid || of->count == THREADS_MAX)
+		return;
+	for (size_t i = 0; i < of->count; i++)
+		if (of->threads[i].tid == tid && of->threads[i].syscall_fd >= 0)
+			return;
+	thread = &of->threads[of->count];
+	*thread = (struct sampled_thread){.tid = tid, .first_ran_ns = -1};
+	thread->syscall_fd = open_of_thread(tid, "syscall");
+	thread->schedule_fd = open_of_thread(tid, "schedstat");
+	if (thread->syscall_fd >= 0 && thread->schedule_fd >= 0) {
+		of->count++;
+		return;
+	}
+	if (thread->syscall_fd >= 0)
+		close(thread->syscall_fd);
+	if (thread->schedule_fd >= 0)
+		close(thread->schedule_fd);
+}
+
+static void find_threads(struct sampler *of)
+{
+	DIR *tasks = opendir("/proc/self/task");
+
+	for (struct dirent *task = tasks ? readdir(tasks) : NULL; task; task = readdir(tasks))
+		if (atoi(task->d_name) > 0)
+			add_thread(of, atoi(task->d_name));
+	if (tasks)
+		closedir(tasks);
+}
+
+/* Returns false once it is over. */
+static bool wait_for_next_sample(struct sampler *of, int64_t until_ns)
+{
+	struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+	bool over;
+
+	pthread_mutex_lock(&of->lock);
+	while (!of->stop && pthread_cond_timedwait(&of->changed, &of->lock, &until) != ETIMEDOUT)
+		;
+	over = of->stop;
+	pthread_mutex_unlock(&of->lock);
+	return !over;
+}
+
+static void *sample(void *context)
+{
+	struct sampler *of = context;
+	int64_t begin_ns, cost_ns;
+
+	of->own_tid = (pid_t)syscall(SYS_gettid);
+	for (size_t round = 0;; round++) {
+		begin_ns = sampler_clock_ns(CLOCK_MONOTONIC);
+		cost_ns = sampler_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (round % LOOK_EVERY == 0)
+			find_threads(of);
+		for (size_t i = 0; i < of->count; i++)
+			if (of->threads[i].syscall_fd >= 0)
+				sample_thread(of, &of->threads[i], sampler_clock_ns(CLOCK_MONOTONIC) - of->start_ns);
+		cost_ns = sampler_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
+		of->period_ns = cost_ns * COST_SHARE > PERIOD_NS_MIN ? cost_ns * COST_SHARE : PERIOD_NS_MIN;
+		if (!wait_for_next_sample(of, begin_ns + of->period_ns))
+			return NULL;
+	}
+}
+
+/* --- its life -------------------------------------------------------------------------------------------------------- */
+
+static void sampler_free(struct sampler *of)
+{
+	for (size_t i = 0; i < of->count; i++) {
+		if (of->threads[i].syscall_fd >= 0)
+			end_thread(&of->threads[i]);
+		free(of->threads[i].intervals);
+	}
+	free(of);
+}
+
+/* 0 or an errno. No signal reaches the thread: they are for the program's. */
+static int start_sampling(struct sampler *of)
+{
+	pthread_condattr_t attributes;
+	sigset_t all, before;
+	int failure;
+
+	pthread_mutex_init(&of->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&of->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	failure = pthread_create(&of->thread, NULL, sample, of);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
+}
+
+static PyObject *thread_states_start(PyObject *module, PyObject *unused)
+{
+	(void)module;
+	(void)unused;
+	if ((sampler && sampler->pid == getpid()) || access("/proc/thread-self/syscall", R_OK) != 0)
+		Py_RETURN_FALSE;
+	sampler = calloc(1, sizeof(*sampler)); /* a child of fork leaves that of its parent alone */
+	if (!sampler)
+		return PyErr_NoMemory();
+	sampler->pid = getpid();
+	sampler->wall_ns = sampler_clock_ns(CLOCK_REALTIME);
+	sampler->start_ns = sampler_clock_ns(CLOCK_MONOTONIC);
+	find_runtime(sampler);
+	if (start_sampling(sampler)) {
+		sampler_free(sampler);
+		sampler = NULL;
+		Py_RETURN_FALSE;
+	}
+	Py_RETURN_TRUE;
+}
+
+static void write_threads(const struct sampler *of, FILE *out)
+{
+	fprintf(out, "{\"start_ns\":%lld,\"states\":[", (long long)of->wall_ns);
+	for (size_t i = 0; i < STATES; i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", state_names[i]);
+	fputs("],\"threads\":[", out);
+	for (size_t i = 0; i < of->count; i++) {
+		const struct sampled_thread *thread = &of->threads[i];
+
+		fprintf(out, "%s{\"tid\":%d,\"ran_ns\":%lld,\"ready_ns\":%lld,\"intervals\":[", i ? "," : "", thread->tid,
+		        thread->ran_ns - thread->first_ran_ns, thread->ready_ns - thread->first_ready_ns);
+		for (size_t n = 0; n < thread->count; n++) /* in microseconds */
+			fprintf(out, "%s%lld,%lld,%d", n ? "," : "", (long long)thread->intervals[n].start_ns / 1000,
+			        (long long)thread->intervals[n].end_ns / 1000, (int)thread->intervals[n].state);
+		fputs("]}", out);
+	}
+	fprintf(out, "],\"complete\":%s}", of->intervals < INTERVALS_MAX ? "true" : "false");
+}
+
+static PyObject *thread_states_stop(PyObject *module, PyObject *unused)
+{
+	struct sampler *of = sampler;
+	PyObject *result = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	(void)module;
+	(void)unused;
+	if (!of || of->pid != getpid())
+		Py_RETURN_NONE;
+	sampler = NULL;
+	Py_BEGIN_ALLOW_THREADS
+	pthread_mutex_lock(&of->lock);
+	of->stop = true;
+	pthread_cond_signal(&of->changed);
+	pthread_mutex_unlock(&of->lock);
+	pthread_join(of->thread, NULL);
+	pthread_cond_destroy(&of->changed);
+	pthread_mutex_destroy(&of->lock);
+	finish_samples(of);
+	out = open_memstream(&text, &size);
+	if (out) {
+		write_threads(of, out);
+		fclose(out);
+	}
+	sampler_free(of);
+	Py_END_ALLOW_THREADS
+	result = text ? PyUnicode_FromStringAndSize(text, (Py_ssize_t)size) : PyErr_NoMemory();
+	free(text);
+	return result;
+}
+
+static PyMethodDef thread_states_methods[] = {
+	{"thread_states_start", thread_states_start, METH_NOARGS,
+	 "thread_states_start() -> bool\n\nSamples what the threads of the process do, from a thread of its own. False where the "
+	 "kernel does not say, or one samples already."},
+	{"thread_states_stop", thread_states_stop, METH_NOARGS,
+	 "thread_states_stop() -> str | None\n\nEnds that, and returns the samples as JSON; None where none were taken."},
+	{NULL, NULL, 0, NULL},
+};
+
+int ops_ext_add_thread_states(PyObject *module)
+{
+	return PyModule_AddFunctions(module, thread_states_methods);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What threads waited for; see thread_states.h.
+ */
+#include "derive/thread_states.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json_walk.h"
+#include "base/text.h"
+
+/* Neither the start nor the time after it may be later. */
+#define TIME_MAX_NS (INT64_MAX / 2)
+
+/* --- the metadata --------------------------------------------------------------------------------------------------- */
+
+/* Triples of start and end in microseconds and state. What is not in order of time is left out. */
+static bool read_spans(struct ops_thread_samples *thread, struct ops_string list, int64_t start_ns)
+{
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	struct ops_string text;
+	int64_t fields[3], last_us = 0;
+
+	for (;;) {
+		for (size_t i = 0; i < 3; i++)
+			if (!ops_json_next_element(&walk, &text) || !ops_json_parse_integer(text, &fields[i]))
+				return true;
+		if (fields[0] < last_us || fields[1] <= fields[0] || fields[1] > TIME_MAX_NS / 1000 || fields[2] < 0 ||
+		    fields[2] >= OPS_THREAD_STATES)
+			continue;
+		if (!OPS_ARRAY_APPEND(&thread->spans, (struct ops_thread_span){start_ns + 1000 * fields[0], start_ns + 1000 * fields[1],
+		                                                               (enum ops_thread_state)fields[2]}))
+			return false;
+		last_us = fields[1];
+	}
+}
+
+static bool thread_states_read_one(struct ops_thread_states *states, struct ops_string object, int64_t start_ns)
+{
+	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
+	bool done = OPS_ARRAY_APPEND(&states->threads, (struct ops_thread_samples){0});
+	struct ops_thread_samples *thread = done ? &states->threads.items[states->threads.count - 1] : NULL;
+	struct ops_string key, value;
+
+	while (done && ops_json_next_member(&walk, &key, &value)) {
+		if (ops_string_is(key, "tid"))
+			ops_json_parse_integer(value, &thread->tid);
+		else if (ops_string_is(key, "ran_ns"))
+			ops_json_parse_integer(value, &thread->ran_ns);
+		else if (ops_string_is(key, "ready_ns"))
+			ops_json_parse_integer(value, &thread->ready_ns);
+		else if (ops_string_is(key, "intervals"))
+			done = read_spans(thread, value, start_ns);
+	}
+	return done;
+}
+
+bool ops_thread_states_read(struct ops_thread_states *states, const struct ops_trace *trace)
+{
+	struct ops_string json, list, text;
+	struct ops_json_walk walk;
+	int64_t start_ns;
+	bool done = true;
+
+	*states = (struct ops_thread_states){0};
+	if (!ops_trace_find_metadata(trace, "thread_states", &json) || json.bytes[0] != '{' ||
+	    !ops_json_find_member(json, "start_ns", &text) || !ops_json_parse_integer(text, &start_ns) || start_ns < 0 ||
+	    start_ns > TIME_MAX_NS ||
+	    !ops_json_find_member(json, "threads", &list))
+		return true;
+	walk = ops_json_walk(list.bytes, list.size);
+	while (done && ops_json_next_element(&walk, &text))
+		done = text.bytes[0] != '{' || thread_states_read_one(states, text, start_ns);
+	return done;
+}
+
+void ops_thread_states_release(struct ops_thread_states *states)
+{
+	for (size_t i = 0; i < states->threads.count; i++)
+		OPS_ARRAY_RELEASE(&states->threads.items[i].spans);
+	OPS_ARRAY_RELEASE(&states->threads);
+}
+
+/* --- with the rows -------------------------------------------------------------------------------------------------- */
+
+/* Of each track. */
+struct progress {
+	uint32_t thread;          /* OPS_NONE: it was not sampled */
+	uint32_t current, before; /* innermost row that is open, and its last child that has ended */
+	int64_t last_ns;          /* end of the time processed so far */
+	size_t cursor;            /* in the spans of the thread */
+};
+
+struct walk {
+	const struct ops_thread_states *states;
+	const struct ops_events *events;
+	struct progress *tracks;
+	bool (*visit)(void *context, const struct ops_thread_part *part);
+	void *context;
+};
+
+/* The states during a part of the self time of the innermost row. */
+static bool visit_parts(struct walk *walk, uint32_t track, int64_t until_ns, uint32_t after)
+{
+	struct progress *progress = &walk->tracks[track];
+	const struct ops_thread_samples *thread = &walk->states->threads.items[progress->thread];
+	bool done = true;
+
+	while (done && progress->cursor < thread->spans.count) {
+		const struct ops_thread_span *span = &thread->spans.items[progress->cursor];
+		int64_t start_ns = span->start_ns > progress->last_ns ? span->start_ns : progress->last_ns;
+		int64_t end_ns = span->end_ns < until_ns ? span->end_ns : until_ns;
+
+		if (start_ns < end_ns)
+			done = walk->visit(walk->context, &(struct ops_thread_part){start_ns, end_ns, span->state, progress->thread,
+			                                                            track, progress->current, progress->before, after});
+		if (span->end_ns > until_ns)
+			break;
+		progress->cursor++;
+	}
+	progress->last_ns = until_ns;
+	return done;
+}
+
+/* Proceeds to a time, at which the row `after` begins. */
+static bool thread_states_go_on(struct walk *walk, uint32_t track, int64_t time_ns, uint32_t after)
+{
+	struct progress *progress = &walk->tracks[track];
+
+	while (progress->current != OPS_NONE && walk->events->end_ns[progress->current] <= time_ns) {
+		int64_t end_ns = walk->events->end_ns[progress->current];
+
+		if (end_ns > progress->last_ns && !visit_parts(walk, track, end_ns, OPS_NONE))
+			return false;
+		progress->before = progress->current;
+		progress->current = walk->events->parent[progress->current];
+	}
+	return time_ns <= progress->last_ns || visit_parts(walk, track, time_ns, after);
+}
+
+static uint32_t samples_of(const struct ops_thread_states *states, const struct ops_track *track)
+{
+	for (size_t i = 0; track->kind == OPS_TRACK_THREAD && i < states->threads.count; i++)
+		if (states->threads.items[i].tid == track->tid)
+			return (uint32_t)i;
+	return OPS_NONE;
+}
+
+bool ops_thread_states_walk(const struct ops_thread_states *states, const struct ops_trace *trace,
+                            bool (*visit)(void *context, const struct ops_thread_part *part), void *context)
+{
+	size_t count;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+	struct walk walk = {.states = states, .events = ops_trace_events(trace), .visit = visit, .context = context};
+	bool done;
+
+	walk.tracks = ops_realloc_array(NULL, count + 1, sizeof(*walk.tracks));
+	done = walk.tracks != NULL;
+	for (size_t i = 0; done && i < count; i++)
+		walk.tracks[i] = (struct progress){samples_of(states, &tracks[i]), OPS_NONE, OPS_NONE, INT64_MIN, 0};
+	for (uint32_t row = 0; done && row < walk.events->count; row++) {
+		struct progress *progress = &walk.tracks[walk.events->track[row]];
+
+		if (progress->thread == OPS_NONE || (walk.events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)))
+			continue;
+		done = thread_states_go_on(&walk, walk.events->track[row], walk.events->start_ns[row], row);
+		progress->current = row;
+		progress->before = OPS_NONE;
+	}
+	for (uint32_t track = 0; done && track < count; track++)
+		done = walk.tracks[track].thread == OPS_NONE || thread_states_go_on(&walk, track, INT64_MAX, OPS_NONE);
+	ops_free(walk.tracks);
+	return done;
+}
