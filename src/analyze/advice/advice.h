@@ -17,6 +17,7 @@
  *     advice_machine.c  effects of the machine and the recording on times
  *     advice_waits.c    which rows waited for a processor
  *     advice_replay.c   gains by replay of the steps
+ *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, as the kernel says
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
  *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
@@ -55,6 +56,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "derive/blocking.h"
+#include "derive/thread_states.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
 #include "base/map.h"
@@ -206,6 +208,16 @@ struct advice_machine {
 	double waited_ratio; /* of the steps that say, see view_waits_find() */
 };
 
+/* A part of the self time of a row of a steady step in which its thread neither ran nor was ready to. */
+struct advice_stall {
+	uint32_t row;
+	uint32_t site;
+	enum ops_thread_state state;
+	int64_t ns;
+	uint32_t holder;      /* row of another thread that ran meanwhile, of a lock the only one that did not wait; OPS_NONE */
+	uint32_t holder_site; /* OPS_NONE */
+};
+
 /* One trace. */
 struct advice {
 	struct advice_report *report;
@@ -220,6 +232,10 @@ struct advice {
 	int64_t *self_ns;
 	int64_t *device_ns;    /* by row of the host: part of that in which a device worked, for it and its children */
 	int64_t *lost_ns;      /* by row: its waits for a processor, subtracted from both */
+	int64_t *stalled_ns;   /* by row: its stalls, and those below it */
+	int64_t *stalled_self_ns; /* by row: those in its self time */
+	OPS_ARRAY(struct advice_stall) stalls;
+	bool sampled;          /* the trace says what threads waited for */
 	uint32_t *step_of;     /* by row: index of the steady step that contains it, or its launch; OPS_NONE */
 	uint32_t *site;        /* by row: index into `sites`, OPS_NONE unknown */
 	uint32_t *caller;      /* by row: that of the Python function around it; OPS_NONE */
@@ -269,6 +285,7 @@ bool advice_read_machine(struct advice *advice);
 void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
 bool advice_find_captures(struct advice *advice);
+bool advice_find_stalls(struct advice *advice);
 bool advice_find_steps(struct advice *advice);
 bool advice_charge_device(struct advice *advice);
 /* Adds the times during which steady steps run and capture no graph, merged, to an empty list. */
@@ -384,6 +401,10 @@ bool advice_find_shared_ns(const struct advice *advice, int64_t *ret_ns);
 bool advice_is_region(struct ops_string name);
 /* Place of the self time of a function of the program: its line with the most calls, or its first. OPS_NONE for other rows. */
 uint32_t advice_own_site(const struct advice *advice, uint32_t row);
+/* The index of the place of a line in the function of a row, which is added if it is new. Only while the model is made. */
+bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site);
+/* " Meanwhile another thread is in save (train.py:7).", for waits of a kind of lock; "" if none was mostly there. */
+void advice_describe_holder(const struct advice *advice, enum ops_thread_state state, char *text, size_t size);
 /* The row directly below the function of the program that contains work of the engine: the call of backward(). */
 uint32_t advice_calling_row(const struct advice *advice, uint32_t row);
 /* The innermost row around each memory record; OPS_NONE. Freed with ops_free; NULL when memory is out. */

@@ -37,8 +37,7 @@ static enum frame advice_model_frame_of(const struct advice *advice, uint32_t ro
 	return (enum frame)*slot;
 }
 
-/* Of a line, in the function that a row calls. */
-static bool site_of(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
+bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint32_t *ret_site)
 {
 	uint32_t number = ops_map_number(&advice->site_map, (uint64_t)advice->events->name[frame] << 32 | line);
 	struct advice_site *site = OPS_ARRAY_AT(&advice->sites, number);
@@ -56,7 +55,7 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
 		line = function.line; /* otherwise the line at which the function begins */
-	return site_of(advice, frame, line, &advice->site[row]);
+	return advice_add_site(advice, frame, line, &advice->site[row]);
 }
 
 /* The first line of a function of the program, for its self time. */
@@ -67,7 +66,7 @@ static bool add_own_site(struct advice *advice, uint32_t row)
 
 	if (advice->own_site[name] != OPS_NONE || !ops_event_function(advice->trace, row, &function))
 		return true;
-	return site_of(advice, row, function.line, &advice->own_site[name]);
+	return advice_add_site(advice, row, function.line, &advice->own_site[name]);
 }
 
 static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t *known)
@@ -254,6 +253,8 @@ static bool advice_model_allocate(struct advice *advice)
 	advice->ns = ops_alloc_zeroed(count, sizeof(*advice->ns));
 	advice->self_ns = ops_alloc_zeroed(count, sizeof(*advice->self_ns));
 	advice->lost_ns = ops_alloc_zeroed(count, sizeof(*advice->lost_ns));
+	advice->stalled_ns = ops_alloc_zeroed(count, sizeof(*advice->stalled_ns));
+	advice->stalled_self_ns = ops_alloc_zeroed(count, sizeof(*advice->stalled_self_ns));
 	advice->device_ns = ops_alloc_zeroed(count, sizeof(*advice->device_ns));
 	advice->step_of = ops_realloc_array(NULL, count, sizeof(*advice->step_of));
 	advice->site = ops_realloc_array(NULL, count, sizeof(*advice->site));
@@ -270,7 +271,7 @@ static bool advice_model_allocate(struct advice *advice)
 	advice->forward = ops_realloc_array(NULL, count, sizeof(*advice->forward));
 	advice->engine_ns = ops_alloc_zeroed(count, sizeof(*advice->engine_ns));
 	advice->operator_ns = ops_alloc_zeroed(count, sizeof(*advice->operator_ns));
-	return advice->ns && advice->self_ns && advice->lost_ns && advice->device_ns && advice->step_of && advice->site &&
+	return advice->ns && advice->self_ns && advice->lost_ns && advice->stalled_ns && advice->stalled_self_ns && advice->device_ns && advice->step_of && advice->site &&
 	       advice->caller && advice->zone && advice->claimed && advice->row_claimed_ns &&
 	       advice->self_claimed_ns && advice->claimed_ns && advice->backward_row_claimed_ns && advice->backward_claimed_ns &&
 	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
@@ -300,8 +301,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);
-	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_idle_find(advice) &&
-	       advice_charge_device(advice);
+	done = done && find_forwards(advice) && advice_model_find_places(advice) && advice_find_stalls(advice) &&
+	       advice_idle_find(advice) && advice_charge_device(advice);
 	if (done) {
 		find_engine_times(advice);
 		advice_model_sum_up(advice);
@@ -326,6 +327,9 @@ void advice_release(struct advice *advice)
 	ops_free(advice->ns);
 	ops_free(advice->self_ns);
 	ops_free(advice->lost_ns);
+	ops_free(advice->stalled_ns);
+	ops_free(advice->stalled_self_ns);
+	OPS_ARRAY_RELEASE(&advice->stalls);
 	ops_free(advice->device_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);

@@ -13,6 +13,7 @@
 	X(logging)        \
 	X(waiting)        \
 	X(locks)          \
+	X(gil)            \
 	X(restarts)       \
 	X(loader)         \
 	X(training_mode)  \

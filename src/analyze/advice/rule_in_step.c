@@ -44,37 +44,70 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 /* Acquiring a free lock or getting from a filled queue takes less: such calls do not wait. */
 #define WAIT_NS_MIN 50000
 
-static bool rule_in_step_find_waits(struct advice_result *result, uint32_t kinds)
+/* Adds calls that wait; `ret_met` has the kinds that there are. */
+static bool rule_in_step_add_waits(struct advice_result *result, uint32_t kinds, uint32_t *ret_met)
 {
 	const struct advice *advice = result->advice;
 	uint8_t *blocked = ops_blocking_names(advice->trace);
-	uint32_t met = 0;
-	char what[160];
 	bool done = blocked != NULL;
 
+	*ret_met = 0;
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		uint32_t kind = (uint32_t)1 << blocked[advice->events->name[row]];
 
 		if (advice->events->end_ns[row] - advice->events->start_ns[row] >= WAIT_NS_MIN &&
 		    advice_add_outermost(result, row, kind & kinds, ADVICE_IN_LOADER))
-			met |= kind;
+			*ret_met |= kind;
 	}
-	describe_waits(met, what, sizeof(what));
 	ops_free(blocked);
-	return done && rule_in_step_report(result, what);
+	return done;
 }
 
 static bool find_waiting(const struct advice *advice, struct advice_result *result)
 {
+	uint32_t met;
+	char what[160];
+
 	(void)advice;
-	return rule_in_step_find_waits(result, 1 << OPS_BLOCKING_PROCESS | 1 << OPS_BLOCKING_TIME);
+	if (!rule_in_step_add_waits(result, 1 << OPS_BLOCKING_PROCESS | 1 << OPS_BLOCKING_TIME, &met))
+		return false;
+	describe_waits(met, what, sizeof(what));
+	return rule_in_step_report(result, what);
+}
+
+/* Waits of functions themselves, in `with lock:` for one; the samples have seen them. Calls are found by their names. */
+static void add_lock_stalls(const struct advice *advice, struct advice_result *result)
+{
+	for (size_t i = 0; i < advice->stalls.count; i++) {
+		const struct advice_stall *stall = &advice->stalls.items[i];
+		struct ops_function_text function;
+
+		if (stall->state != OPS_THREAD_LOCK || (advice->zone[stall->row] & (ADVICE_WAITING | ADVICE_IN_LOADER)) ||
+		    advice_is_claimed(result, stall->row) ||
+		    (advice->views->parts[stall->row] != VIEW_STEP &&
+		     (!ops_event_function(advice->trace, stall->row, &function) || !function.file.size)))
+			continue;
+		advice_claim_self(result, stall->row, stall->ns);
+		advice_add_at(result, stall->site, stall->row, stall->ns);
+	}
 }
 
 static bool find_locks(const struct advice *advice, struct advice_result *result)
 {
-	(void)advice;
-	return rule_in_step_find_waits(result,
-	                               1 << OPS_BLOCKING_LOCK | 1 << OPS_BLOCKING_QUEUE | 1 << OPS_BLOCKING_THREAD);
+	uint32_t kinds = 1 << OPS_BLOCKING_LOCK | 1 << OPS_BLOCKING_QUEUE | 1 << OPS_BLOCKING_THREAD, met;
+	char what[160], holder[256];
+
+	if (!rule_in_step_add_waits(result, kinds, &met))
+		return false;
+	if (advice->stalls.count) {
+		uint64_t before = result->tally.events;
+
+		add_lock_stalls(advice, result);
+		met |= result->tally.events > before ? 1 << OPS_BLOCKING_LOCK : 0;
+	}
+	describe_waits(met, what, sizeof(what));
+	advice_describe_holder(advice, OPS_THREAD_LOCK, holder, sizeof(holder));
+	return advice_report_costs(result, "%s takes %s a step.%s", what, advice_cost(result).text, holder);
 }
 
 const struct advice_rule advice_rule_checkpoint = {

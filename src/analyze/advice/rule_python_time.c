@@ -35,6 +35,14 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
+/* The self time of a row in which it neither waits nor is explained. What is claimed of it may be its waits. */
+static int64_t computing_ns(const struct advice *advice, uint32_t row)
+{
+	int64_t claimed_ns = advice->self_claimed_ns[row], stalled_ns = advice->stalled_self_ns[row];
+
+	return ops_difference(advice->self_ns[row], claimed_ns > stalled_ns ? claimed_ns : stalled_ns);
+}
+
 /* Functions of C, and of packages other than torch, that the program calls directly: their time outside of operators. Python
  * code of torch only connects operators. */
 static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
@@ -47,7 +55,8 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	    (ops_string_starts(function.file, "torch/") || ops_string_contains(function.file, "/torch/") ||
 	     ops_file_is_generated(function.file)))
 		return 0;
-	return at_least_zero(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]));
+	return at_least_zero(ops_difference(ops_difference(advice_left_ns(advice, row), advice->operator_ns[row]),
+	                                    at_least_zero(advice->stalled_ns[row] - advice->claimed_ns[row])));
 }
 
 /* A call of this length is reported at its line. Shorter ones are part of a loop, and count for the function that calls
@@ -65,8 +74,7 @@ static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns
 		if (!advice_counts(advice, row))
 			continue;
 		if (is_own(advice, row))
-			own_ns[row] = at_least_zero(ops_sum(own_ns[row], ops_difference(advice->self_ns[row],
-			                                                                advice->self_claimed_ns[row])));
+			own_ns[row] = at_least_zero(ops_sum(own_ns[row], computing_ns(advice, row)));
 		else
 			own_ns[row] = inside ? borrowed_ns(advice, row) : 0;
 		if (!inside)
@@ -131,7 +139,7 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
 static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
 {
 	const struct advice_tally *tally = &result->tally;
-	int64_t shared_ns;
+	int64_t shared_ns = 0; /* 0 with samples of threads: their waits are left out above */
 	double waited_ns, typical_ns;
 	char waits[160] = "";
 
@@ -140,7 +148,7 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 		return false;
 	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
 		return true;
-	if (!advice_find_shared_ns(advice, &shared_ns))
+	if (!advice->sampled && !advice_find_shared_ns(advice, &shared_ns))
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (own_ns[row] > 0)

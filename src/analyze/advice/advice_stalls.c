@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which rows waited, as the kernel says. The names of calls do not show all waits: `with lock:` calls nothing that a recording
+ * sees, and no call waits for the global interpreter lock (GIL). The samples of the threads have both.
+ *
+ *     step thread    ──[ train    ░░░░░░░░ waits for a lock ░░░░   ]──
+ *     other thread   ──[ save         ▒▒ sleeps ▒▒▒                ]──   the only one that does not wait for a lock: it has it
+ */
+#include <stdio.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "derive/program.h"
+
+struct stalls {
+	struct advice *advice;
+	struct ops_thread_states states;
+	uint32_t *track_of;    /* by sampled thread; OPS_NONE */
+	uint32_t *rows;        /* in order, those of a track together */
+	size_t *first_of;      /* by track, and the end of the last */
+};
+
+/* --- other threads --------------------------------------------------------------------------------------------------- */
+
+static bool stalls_order_rows(struct stalls *stalls)
+{
+	const struct ops_events *events = stalls->advice->events;
+	size_t tracks;
+	const struct ops_track *track = ops_trace_tracks(stalls->advice->trace, &tracks);
+
+	stalls->rows = ops_realloc_array(NULL, events->count + 1, sizeof(*stalls->rows));
+	stalls->first_of = ops_alloc_zeroed(tracks + 2, sizeof(*stalls->first_of));
+	stalls->track_of = ops_realloc_array(NULL, stalls->states.threads.count + 1, sizeof(*stalls->track_of));
+	if (!stalls->rows || !stalls->first_of || !stalls->track_of)
+		return false;
+	for (size_t i = 0; i < stalls->states.threads.count; i++) {
+		stalls->track_of[i] = OPS_NONE;
+		for (size_t t = 0; t < tracks; t++)
+			if (track[t].kind == OPS_TRACK_THREAD && track[t].tid == stalls->states.threads.items[i].tid)
+				stalls->track_of[i] = (uint32_t)t;
+	}
+	for (uint32_t row = 0; row < events->count; row++)
+		stalls->first_of[events->track[row] + 2]++;
+	for (size_t t = 2; t < tracks + 2; t++)
+		stalls->first_of[t] += stalls->first_of[t - 1];
+	for (uint32_t row = 0; row < events->count; row++)
+		stalls->rows[stalls->first_of[events->track[row] + 1]++] = row;
+	return true;
+}
+
+/* The innermost row of a track at a time; OPS_NONE. */
+static uint32_t row_at(const struct stalls *stalls, uint32_t track, int64_t time_ns)
+{
+	const struct ops_events *events = stalls->advice->events;
+	size_t low = stalls->first_of[track], high = stalls->first_of[track + 1];
+	uint32_t row;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (events->start_ns[stalls->rows[middle]] <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	row = low > stalls->first_of[track] ? stalls->rows[low - 1] : OPS_NONE;
+	while (row != OPS_NONE && events->end_ns[row] <= time_ns)
+		row = events->parent[row];
+	return row;
+}
+
+static enum ops_thread_state state_at(const struct ops_thread_samples *thread, int64_t time_ns)
+{
+	size_t low = 0, high = thread->spans.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (thread->spans.items[middle].end_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < thread->spans.count && thread->spans.items[low].start_ns <= time_ns ? thread->spans.items[low].state
+	                                                                                 : OPS_THREAD_STATES;
+}
+
+/* Who has the lock: the GIL a thread that is in Python and can run; another lock the only thread that waits for none. */
+static uint32_t find_holder(const struct stalls *stalls, const struct ops_thread_part *part)
+{
+	const struct ops_events *events = stalls->advice->events;
+	int64_t time_ns = part->start_ns + (part->end_ns - part->start_ns) / 2;
+	uint32_t holder = OPS_NONE;
+
+	for (uint32_t i = 0; i < stalls->states.threads.count; i++) {
+		enum ops_thread_state state = state_at(&stalls->states.threads.items[i], time_ns);
+		uint32_t row = i != part->thread && stalls->track_of[i] != OPS_NONE ? row_at(stalls, stalls->track_of[i], time_ns)
+		                                                                    : OPS_NONE;
+
+		if (row == OPS_NONE || state == OPS_THREAD_STATES || state == OPS_THREAD_GIL || state == OPS_THREAD_LOCK)
+			continue;
+		if (part->state == OPS_THREAD_GIL &&
+		    (events->kind[row] != OPS_EVENT_PYTHON_FUNCTION || state > OPS_THREAD_READY))
+			continue;
+		if (holder != OPS_NONE)
+			return OPS_NONE;
+		holder = row;
+	}
+	return holder;
+}
+
+/* --- places ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_step(const struct advice *advice, uint32_t row)
+{
+	return advice->views->parts[row] == VIEW_STEP;
+}
+
+static uint32_t stalls_line_of(const struct advice *advice, uint32_t row)
+{
+	return row != OPS_NONE && advice->events->call_line ? advice->events->call_line[row] : 0;
+}
+
+/* The self time of a function has no line, but lies between two of its calls. A block that waits first, `with lock:`, is the
+ * line before the call that comes next. */
+static bool stalls_place(struct advice *advice, const struct ops_thread_part *part, uint32_t *ret_site)
+{
+	uint32_t before = stalls_line_of(advice, part->before), line = stalls_line_of(advice, part->after), frame = part->row;
+
+	/* The mark of a step is around calls of the function that it is in. */
+	if (is_step(advice, frame) && advice->caller[frame] != OPS_NONE)
+		frame = advice->caller[frame];
+	*ret_site = advice_own_site(advice, frame);
+	if (*ret_site == OPS_NONE)
+		*ret_site = advice->site[frame];
+	else if (line)
+		return advice_add_site(advice, frame, line - 1 != before && line > 1 ? line - 1 : line, ret_site);
+	else if (before)
+		return advice_add_site(advice, frame, before + 1, ret_site);
+	return true;
+}
+
+static uint32_t stalls_site_of(const struct advice *advice, uint32_t row)
+{
+	uint32_t site = row == OPS_NONE ? OPS_NONE : advice_own_site(advice, row);
+
+	return site != OPS_NONE || row == OPS_NONE ? site : advice->site[row];
+}
+
+static bool add_stall(void *context, const struct ops_thread_part *part)
+{
+	struct stalls *stalls = context;
+	struct advice *advice = stalls->advice;
+	struct advice_stall stall = {part->row, OPS_NONE, part->state, part->end_ns - part->start_ns, OPS_NONE, OPS_NONE};
+
+	if (part->state == OPS_THREAD_RUNNING || part->state == OPS_THREAD_READY || part->row == OPS_NONE ||
+	    !advice_counts(advice, part->row) ||
+	    (advice->events->kind[part->row] != OPS_EVENT_PYTHON_FUNCTION && !is_step(advice, part->row)))
+		return true;
+	advice->stalled_self_ns[part->row] = ops_sum(advice->stalled_self_ns[part->row], stall.ns);
+	if (part->state == OPS_THREAD_GIL || part->state == OPS_THREAD_LOCK) {
+		stall.holder = find_holder(stalls, part);
+		stall.holder_site = stalls_site_of(advice, stall.holder);
+	}
+	return stalls_place(advice, part, &stall.site) && OPS_ARRAY_APPEND(&advice->stalls, stall);
+}
+
+bool advice_find_stalls(struct advice *advice)
+{
+	struct stalls stalls = {.advice = advice};
+	bool done = ops_thread_states_read(&stalls.states, advice->trace);
+
+	if (done && stalls.states.threads.count)
+		done = stalls_order_rows(&stalls) && ops_thread_states_walk(&stalls.states, advice->trace, add_stall, &stalls);
+	advice->sampled = stalls.states.threads.count > 0;
+	/* Samples are coarser than rows, and self times are without the overhead of recording. */
+	for (size_t i = 0; i < advice->stalls.count; i++) {
+		struct advice_stall *stall = &advice->stalls.items[i];
+		int64_t all_ns = advice->stalled_self_ns[stall->row], self_ns = advice->self_ns[stall->row];
+
+		if (all_ns > self_ns)
+			stall->ns = (int64_t)((double)stall->ns * (double)self_ns / (double)all_ns);
+	}
+	/* From the last row to the first: children come after their parents. */
+	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;) {
+		uint32_t parent = advice->events->parent[row];
+
+		if (advice->stalled_self_ns[row] > advice->self_ns[row])
+			advice->stalled_self_ns[row] = advice->self_ns[row];
+		advice->stalled_ns[row] = ops_sum(advice->stalled_ns[row], advice->stalled_self_ns[row]);
+		if (parent != OPS_NONE && advice->stalled_ns[row])
+			advice->stalled_ns[parent] = ops_sum(advice->stalled_ns[parent], advice->stalled_ns[row]);
+	}
+	ops_free(stalls.rows);
+	ops_free(stalls.first_of);
+	ops_free(stalls.track_of);
+	ops_thread_states_release(&stalls.states);
+	return done;
+}
+
+/* --- texts ----------------------------------------------------------------------------------------------------------- */
+
+void advice_describe_holder(const struct advice *advice, enum ops_thread_state state, char *text, size_t size)
+{
+	int64_t *by_site = advice->stalls.count ? ops_alloc_zeroed(advice->sites.count + 1, sizeof(*by_site)) : NULL;
+	int64_t all_ns = 0;
+	const struct advice_stall *most = NULL;
+	struct advice_where where;
+
+	for (size_t i = 0; by_site && i < advice->stalls.count; i++) {
+		const struct advice_stall *stall = &advice->stalls.items[i];
+
+		if (stall->state != state || (advice->zone[stall->row] & ADVICE_IN_LOADER))
+			continue;
+		all_ns = ops_sum(all_ns, stall->ns);
+		if (stall->holder_site == OPS_NONE)
+			continue;
+		by_site[stall->holder_site] = ops_sum(by_site[stall->holder_site], stall->ns);
+		if (!most || by_site[stall->holder_site] > by_site[most->holder_site])
+			most = stall;
+	}
+	*text = '\0';
+	/* A place that is there for less than a third of the time is chance. */
+	if (most && by_site[most->holder_site] >= all_ns / 3) {
+		where = advice_describe(advice, most->holder_site, most->holder);
+		snprintf(text, size, " Meanwhile another thread is in %.*s (%.*s:%u).", (int)where.function.size,
+		         where.function.bytes, (int)where.file.size, where.file.bytes, where.line);
+	}
+	ops_free(by_site);
+}
