@@ -375,7 +375,7 @@ static void watcher_report_request(struct watcher *of)
 static void watcher_wait(struct watcher *of, int64_t wait_ns)
 {
 	int64_t until_ns = wall_ns() + (wait_ns > 0 ? wait_ns : 0);
-	struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
+	struct timespec until = {(time_t)(until_ns / SECOND_NS), until_ns % SECOND_NS};
 
 	sem_timedwait(&of->changed, &until); /* too early is no harm */
 }
