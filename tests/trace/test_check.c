@@ -63,7 +63,7 @@ static void test_columns(void **state)
 	DAMAGE(c->inputs[1], 2, "event 1: inputs are not a list");
 	DAMAGE(c->forward_thread[5], 2, "link 0: does not end at a backward node");
 	DAMAGE(c->sequence_nr[5], 6, "link 0: does not end at a backward node");
-	DAMAGE(c->flags[1], 16, "event 1: unknown flag");
+	DAMAGE(c->flags[1], 32, "event 1: unknown flag");
 	DAMAGE(c->flags[1], OPS_EVENT_UNFINISHED, "event 1: unfinished, but does not end with the session");
 	DAMAGE(c->flags[1], OPS_EVENT_HIDDEN, "event 1: hidden flag is wrong");
 	DAMAGE(c->flags[4], 0, "event 4: hidden flag is wrong");
