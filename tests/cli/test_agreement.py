@@ -224,8 +224,7 @@ def assert_sql_agrees(ask, path, found):
     for name, operator, calls, total in sql(trace, query):
         assert views[name, operator] == pytest.approx([calls, total], abs=0.02), name
     ((communication,),) = sql(trace, "select coalesce(sum(dur_ns), 0) / 1e3 from collectives where on_device")
-    analyzed = communication_us(ask, path, "--rules", "opstrobe")  # 0: it leaves out kernels without a stream
-    assert not analyzed or communication == pytest.approx(analyzed, abs=0.05)
+    assert communication == pytest.approx(communication_us(ask, path, "--rules", "opstrobe"), abs=0.05)
     steps = {*found["steps"]["names"], *found["steps"]["left_out_names"]} if found["steps"]["from"] != "none" else set()
     assert {str(step) for (step,) in sql(trace, "select distinct step from steps")} == steps
     times = ("host", "self_host", "backward", "device", "backward_device")

@@ -12,25 +12,31 @@
 #include "base/alloc.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "trace/kinds.h"
 
 #define NS_PER_US 1000
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* The number of a row's stream, which is not negative; -1 for rows of the host. Kernels that Triton compiled are operators with the
- * stream that they launch on: to Holistic Trace Analysis they run there. */
+ * stream that they launch on: to Holistic Trace Analysis they run there. Kernels of old files have the stream as their
+ * thread alone. */
 static int64_t stream_of(const struct event_table *table, uint32_t row)
 {
 	const struct ops_trace *trace = table->trace;
 	struct ops_string json;
 	double number;
+	size_t count;
+	int64_t tid;
 
 	if (table->rules != EVENT_RULES_HTA && !ops_event_on_device(trace, row))
 		return -1;
-	if (!ops_event_arg(trace, row, "stream", &json) ||
-	    !ops_json_parse_number(json, &number) || !(number >= 0 && number < 9e15))
+	if (ops_event_arg(trace, row, "stream", &json) && ops_json_parse_number(json, &number) && number >= 0 && number < 9e15)
+		return (int64_t)number;
+	if (table->rules == EVENT_RULES_HTA || !ops_kind_is_work(ops_trace_events(trace)->kind[row]))
 		return -1;
-	return (int64_t)number;
+	tid = ops_trace_tracks(trace, &count)[ops_trace_events(trace)->track[row]].tid;
+	return tid > 0 ? tid : 0;
 }
 
 static int64_t floor_us(int64_t ns)
