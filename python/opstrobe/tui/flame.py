@@ -237,13 +237,14 @@ class FlameView(Vertical):
         self.graph.go_to_found(by)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _find(self) -> None:
         graph = self.graph
-        graph.found = graph.flame.find(event.value) if graph.flame else set()
+        graph.found = graph.flame.find(self.query_one(Input).value) if graph.flame else set()
         graph.refresh()
         self._describe()
 
     def action_end_typing(self) -> None:
+        self._find()  # the last change of the text may not have been reported yet
         self.action_leave_search()
         self.graph.go_to_found(1)
 
