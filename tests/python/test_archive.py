@@ -19,7 +19,9 @@ import opstrobe
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
+pytest.importorskip("polars")
 
+import polars  # noqa: E402
 import pyarrow.dataset  # noqa: E402
 import pyarrow.parquet  # noqa: E402
 
@@ -101,7 +103,6 @@ def test_other_programs_read_the_files(archive):
         pyarrow.parquet.read_table(path, partitioning=None) for path in archive.glob("job=*/date=*/*/kernels.parquet")
     ]
     assert sum(pyarrow.compute.sum(table["dur_ns"]).as_py() for table in tables) == 3 * 4 * 350_000
-    polars = pytest.importorskip("polars")
     assert polars.scan_parquet(files, hive_partitioning=True).select(polars.len()).collect().item() == 60
 
 

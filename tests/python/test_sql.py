@@ -14,6 +14,7 @@ import pytest
 import opstrobe
 
 duckdb = pytest.importorskip("duckdb")
+pl = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")
 
@@ -187,6 +188,14 @@ def test_tables_are_documented_and_typed(trace):
             assert field.metadata[b"meaning"].decode() == column["about"]
             assert field.nullable == column["nullable"]
         table.validate(full=True)
+
+
+def test_polars_has_the_same_rows(trace):
+    """The columns come through Arrow; texts are categories there."""
+    frame = trace.to_polars("events")
+    rows = trace.sql("select name, count(*), sum(dur_ns)::bigint from events group by 1 order by 1").fetchall()
+    sums = frame.group_by(pl.col("name").cast(pl.String)).agg(pl.len(), pl.col("dur_ns").sum()).sort("name")
+    assert sums.rows() == rows and frame.shape == (trace.to_arrow("events").num_rows, len(frame.columns))
 
 
 def test_table_of_some_columns(trace):
