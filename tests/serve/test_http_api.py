@@ -437,7 +437,6 @@ def test_stacks_with_wrappers(server, recorded):
     folded, kept = server.json(path), server.json(path, wrappers="keep")
     assert server.json(path, wrappers="fold") == folded
     assert folded["total_ns"] == kept["total_ns"] and sum(folded["self_ns"]) == sum(kept["self_ns"])
-    assert len(folded["name"]) < len(kept["name"])
     names = [[each["names"][name]["name"] for name in each["name"]] for each in (folded, kept)]
     assert sum("_call_impl" in name for name in names[0]) < sum("_call_impl" in name for name in names[1])
     assert sum(name.startswith("aten::") for name in names[0]) > 0
