@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from textual.widgets import Input
 
 from opstrobe import _core
 from opstrobe.tui.app import TraceApp
@@ -341,6 +342,25 @@ def test_the_flame_graph(folder):
         assert calls_of(graph, "_call_impl") > wrappers and graph.flame.total(ROOT) == whole
 
     drive(folder / "t.json.gz", use, (120, 60))
+
+
+def test_a_search_for_narrow_frames(folder):
+    """Frames that are too narrow to be drawn are found, too."""
+
+    async def use(app, pilot):
+        await go(app, pilot, "6")
+        await settle(pilot, lambda: app.view().query_one(FlameGraph).boxes)
+        graph = app.view().query_one(FlameGraph)
+        drawn = {graph.flame.frame(box.node)["name"] for box in graph.boxes}
+        narrow = min((node for node in range(1, len(graph.flame.reply["name"]))), key=graph.flame.total)
+        name = graph.flame.frame(narrow)["name"]
+        assert name not in drawn
+        await pilot.press("slash")
+        app.view().query_one(Input).value = name
+        await pilot.press("enter")
+        assert name in graph.flame.frame(graph.selected)["name"] and graph.box().width == graph.size.width
+
+    drive(folder / "t.json.gz", use, (60, 60))
 
 
 def test_memory_and_advice(folder, printed):

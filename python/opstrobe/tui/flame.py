@@ -124,10 +124,14 @@ class FlameGraph(Widget):
             self.select(row[max(0, min(len(row) - 1, row.index(box) + by))].node)
 
     def go_to_found(self, by: int) -> None:
-        """To the next frame that was found, in the order of the boxes; zooms out if none is in sight."""
+        """To the next frame that was found, in the order of the boxes. Zooms out if none is in sight, and to the longest if all are
+        too narrow to be drawn."""
         if self.found and not any(box.node in self.found for box in self.boxes):
             self.zoom(ROOT)
         hits = [box.node for box in self.boxes if box.node in self.found]
+        if self.found and not hits and self.flame is not None:
+            hits = [max(self.found, key=self.flame.total)]
+            self.zoom(hits[0])
         if hits:
             at = hits.index(self.selected) + by if self.selected in hits else 0 if by > 0 else -1
             self.select(hits[at % len(hits)])
