@@ -330,6 +330,7 @@ def test_the_flame_graph(folder):
         assert graph.selected in hits and f"{len(hits):,} frames" in str(note.content)
         await pilot.press("n")
         assert graph.selected in hits
+        await pilot.press("home")
         box = graph.boxes[2]
         await pilot.click(FlameGraph, offset=(box.left, box.depth - graph._first))
         assert graph.selected == box.node
