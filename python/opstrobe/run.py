@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from opstrobe._command_parser import command_parser
 from opstrobe.compat.patch import patch_at_import
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
@@ -30,12 +31,8 @@ program had recorded. The program's exit status is kept."""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe run",
-        usage="opstrobe run [options] <script.py | -m module | -c code> [arguments of the program]",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    parser = command_parser(
+        "run", _DESCRIPTION, "opstrobe run [options] <script.py | -m module | -c code> [arguments of the program]"
     )
     parser.add_argument(
         "-o",

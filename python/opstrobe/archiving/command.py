@@ -10,6 +10,8 @@ import json
 import os
 import sys
 
+from opstrobe._command_parser import command_parser
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +28,7 @@ s3://bucket/profiles. DuckDB, Polars and Spark read them without Opstrobe.
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe archive",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("archive", _DESCRIPTION)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, about: str) -> argparse.ArgumentParser:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+from opstrobe._command_parser import command_parser
 from opstrobe.ci.gate import REGRESSION
 
 TYPE_CHECKING = False
@@ -52,13 +53,7 @@ def _pairs(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe ab",
-        usage="opstrobe ab [options] -- BASE HEAD",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("ab", _DESCRIPTION, "opstrobe ab [options] -- BASE HEAD")
     parser.add_argument("--pairs", type=_pairs, default=15, metavar="N", help="runs of each command (default: 15)")
     parser.add_argument("--gate", type=_percent, default=0.01, metavar="PERCENT",
                         help="how much slower HEAD may be (default: 1%%)")  # fmt: skip

@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from opstrobe._command_parser import command_parser
+
 REGRESSION = 3  # the exit status, as that of `opstrobe diff --exit-on-regression`
 
 _DESCRIPTION = """\
@@ -15,12 +17,7 @@ the machine. The exit status is 3 if a sum of HEAD is larger than in every step 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe diff --gate counts",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("diff --gate counts", _DESCRIPTION)
     parser.add_argument("--gate", choices=("counts",), help=argparse.SUPPRESS)
     parser.add_argument("--exit-on-regression", action="store_true", help=argparse.SUPPRESS)  # it always does
     parser.add_argument("--format", choices=("text", "json", "github", "gitlab"), default="text", metavar="FORMAT",

@@ -9,6 +9,7 @@ import os
 import sys
 
 from opstrobe import _core
+from opstrobe._command_parser import command_parser
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,13 +31,7 @@ _FORMATS = ("text", "csv", "json", "markdown", "parquet")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe sql",
-        usage="opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("sql", _DESCRIPTION, "opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]")
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--format", choices=_FORMATS, metavar="FORMAT", help=f"{', '.join(_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE; the end of its name selects the format")

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import NoReturn
 
+from opstrobe._command_parser import command_parser
 from opstrobe.tui.source import Source
 
 _DESCRIPTION = """\
@@ -19,12 +20,10 @@ runs, with its output, and then its trace."""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opstrobe tui",
-        usage="opstrobe tui [options] TRACE|DIRECTORY\n       opstrobe tui --live [options of run] <script.py | -m module | -c code> [arguments]",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    parser = command_parser(
+        "tui",
+        _DESCRIPTION,
+        "opstrobe tui [options] TRACE|DIRECTORY\n       opstrobe tui --live [options of run] <script.py | -m module | -c code> [arguments]",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
