@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "read/frame_text.h"
 #include "read/pickle.h"
 #include "read/transcode.h"
 
@@ -36,41 +37,14 @@ struct flight_recorder {
 	bool is_given;
 };
 
-struct dict {
-	const struct pickle_value *pairs;
-	size_t count;
-};
-
 static struct ops_string string_of(const struct flight_recorder *f, uint32_t id)
 {
 	return ops_builder_text(f->in->builder, id);
 }
 
-/* NULL: the dict has no such member, or it is None. */
-static const struct pickle_value *flight_find(const struct flight_recorder *f, const struct dict *dict, const char *name)
+static struct ops_string member_text(const struct pickle_dict *dict, const char *name)
 {
-	for (size_t i = 0; i < dict->count; i++) {
-		const struct pickle_value *pair = &dict->pairs[2 * i];
-
-		if (pair[0].kind == PICKLE_TEXT && ops_string_is(string_of(f, pair[0].number), name))
-			return pair[1].kind == PICKLE_NONE ? NULL : &pair[1];
-	}
-	return NULL;
-}
-
-static struct ops_string member_text(const struct flight_recorder *f, const struct dict *dict, const char *name)
-{
-	const struct pickle_value *value = flight_find(f, dict, name);
-
-	return value && value->kind == PICKLE_TEXT ? string_of(f, value->number) : (struct ops_string){"", 0};
-}
-
-static bool flight_integer(const struct flight_recorder *f, const struct dict *dict, const char *name, int64_t *ret_value)
-{
-	const struct pickle_value *value = flight_find(f, dict, name);
-
-	*ret_value = value && value->kind == PICKLE_INTEGER ? value->integer : 0;
-	return value && value->kind == PICKLE_INTEGER;
+	return ops_builder_text(dict->in->builder, pickle_find_text(dict, name));
 }
 
 /* Makes what is in the scratch buffer what a container became. */
@@ -132,29 +106,21 @@ static enum ops_code flight_on_list(struct pickle_visitor *visitor, const struct
 
 /* --- dicts ---------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code flight_add_frame(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+static enum ops_code flight_add_frame(struct flight_recorder *f, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	struct ops_string name = member_text(f, dict, "name"), file = member_text(f, dict, "filename");
+	struct ops_string name = member_text(dict, "name"), file = member_text(dict, "filename");
 	int64_t line;
 
-	flight_integer(f, dict, "line", &line);
+	pickle_find_integer(dict, "line", &line);
 	f->scratch.size = 0;
-	ops_buffer_printf(&f->scratch, "%.*s(%" PRId64 "): %.*s", (int)file.size, file.bytes, line, (int)name.size, name.bytes);
-	for (size_t i = 0; i < f->scratch.size; i++)
-		f->scratch.bytes[i] = f->scratch.bytes[i] == ';' ? ',' : f->scratch.bytes[i];
+	ops_put_frame(&f->scratch, file, line > 0 && line < INT32_MAX ? (uint32_t)line : 0, name);
 	ops_buffer_append_text(&f->scratch, ";");
 	return keep_scratch(f, FRAME, so_far);
 }
 
-static void put_text_arg(struct flight_recorder *f, const char *key, struct ops_string text)
+static void put_list_arg(struct flight_recorder *f, const struct pickle_dict *dict, const char *name, const char *key)
 {
-	ops_buffer_printf(&f->rows, ",\"%s\":", key);
-	ops_json_string(&f->rows, text.bytes, text.size);
-}
-
-static void put_list_arg(struct flight_recorder *f, const struct dict *dict, const char *name, const char *key)
-{
-	const struct pickle_value *value = flight_find(f, dict, name);
+	const struct pickle_value *value = pickle_find(dict, name);
 
 	if (!value || value->kind != PICKLE_RECORD || value->type != LIST)
 		return;
@@ -162,68 +128,60 @@ static void put_list_arg(struct flight_recorder *f, const struct dict *dict, con
 	ops_buffer_append(&f->rows, string_of(f, value->number).bytes, string_of(f, value->number).size);
 }
 
-static void flight_put_args(struct flight_recorder *f, const struct dict *dict)
+static void flight_put_args(struct flight_recorder *f, const struct pickle_dict *dict)
 {
 	static const char *const numbers[] = {"collective_seq_id", "p2p_seq_id", "op_id", "record_id", "timeout_ms"};
-	const struct pickle_value *stack = flight_find(f, dict, "frames");
+	const struct pickle_value *stack = pickle_find(dict, "frames");
 	int64_t number;
 
 	ops_buffer_append_text(&f->rows, ",\"args\":{\"state\":");
-	ops_json_string(&f->rows, member_text(f, dict, "state").bytes, member_text(f, dict, "state").size);
+	ops_json_string(&f->rows, member_text(dict, "state").bytes, member_text(dict, "state").size);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (flight_integer(f, dict, numbers[i], &number))
+		if (pickle_find_integer(dict, numbers[i], &number))
 			ops_buffer_printf(&f->rows, ",\"%s\":%" PRId64, numbers[i], number);
 	put_list_arg(f, dict, "input_sizes", "Input Dims");
 	put_list_arg(f, dict, "input_dtypes", "input_dtypes");
 	put_list_arg(f, dict, "output_sizes", "output_sizes");
 	put_list_arg(f, dict, "process_group", "process_group");
 	if (stack && stack->kind == PICKLE_RECORD && stack->type == STACK)
-		put_text_arg(f, "Call stack", string_of(f, stack->number));
+		ops_put_text_member(&f->rows, "Call stack", string_of(f, stack->number));
 	ops_buffer_append_text(&f->rows, "}");
 }
 
-static void flight_put_time(struct flight_recorder *f, const char *key, int64_t ns)
-{
-	char text[32];
-
-	ops_buffer_printf(&f->rows, ",\"%s\":", key);
-	ops_buffer_append(&f->rows, text, (size_t)(ops_json_us_to(text, ns) - text));
-}
-
 /* When an operation ended: seen so, or by its duration, or (retired) at once. False: it has not. */
-static bool find_end(const struct flight_recorder *f, const struct dict *dict, int64_t start_ns, int64_t *ret_end_ns)
+static bool find_end(const struct pickle_dict *dict, int64_t start_ns, int64_t *ret_end_ns)
 {
-	const struct pickle_value *duration = flight_find(f, dict, "duration_ms"), *retired = flight_find(f, dict, "retired");
+	const struct pickle_value *duration = pickle_find(dict, "duration_ms"), *retired = pickle_find(dict, "retired");
 
 	*ret_end_ns = start_ns;
 	if (duration && duration->kind == PICKLE_REAL && duration->real >= 0 && duration->real < 1e9) {
 		*ret_end_ns = start_ns + (int64_t)(duration->real * 1e6);
 		return true;
 	}
-	if (flight_integer(f, dict, "time_discovered_completed_ns", ret_end_ns))
+	if (pickle_find_integer(dict, "time_discovered_completed_ns", ret_end_ns))
 		return true;
 	*ret_end_ns = start_ns;
-	return ops_string_is(member_text(f, dict, "state"), "completed") || (retired && retired->kind == PICKLE_BOOL && retired->integer);
+	return ops_string_is(member_text(dict, "state"), "completed") || (retired && retired->kind == PICKLE_BOOL && retired->integer);
 }
 
-static enum ops_code flight_add_entry(struct flight_recorder *f, const struct dict *dict, struct pickle_value *so_far)
+static enum ops_code flight_add_entry(struct flight_recorder *f, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	struct ops_string name = member_text(f, dict, "profiling_name");
+	struct ops_string name = member_text(dict, "profiling_name");
 	int64_t start_ns, end_ns, group;
 	bool ended;
 
 	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = ENTRY};
-	flight_integer(f, dict, "time_created_ns", &start_ns);
-	flight_integer(f, dict, "pg_id", &group);
+	pickle_find_integer(dict, "time_created_ns", &start_ns);
+	pickle_find_integer(dict, "pg_id", &group);
 	if (start_ns < 0 || start_ns > INT64_MAX / 4)
 		return ops_reading_fault(f->in, f->in->window.at, "a time that makes no sense");
-	ended = find_end(f, dict, start_ns, &end_ns);
+	ended = find_end(dict, start_ns, &end_ns);
 	ops_buffer_append_text(&f->rows, f->entries++ ? ",\n{\"name\":" : "{\"name\":");
 	ops_json_string(&f->rows, name.bytes, name.size);
 	ops_buffer_printf(&f->rows, ",\"cat\":\"user_annotation\",\"ph\":\"%s\",\"pid\":0,\"tid\":%" PRId64, ended ? "X" : "B", group);
-	flight_put_time(f, "ts", start_ns);
+	ops_put_time_member(&f->rows, "ts", start_ns);
 	if (ended)
-		flight_put_time(f, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
+		ops_put_time_member(&f->rows, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
 	flight_put_args(f, dict);
 	ops_buffer_append_text(&f->rows, "}");
 	f->in->events = f->entries;
@@ -234,13 +192,13 @@ static enum ops_code flight_on_dict(struct pickle_visitor *visitor, const struct
                                     struct pickle_value *so_far)
 {
 	struct flight_recorder *f = (struct flight_recorder *)(void *)visitor;
-	const struct dict dict = {pairs, count};
+	const struct pickle_dict dict = {f->in, pairs, count};
 
-	if (flight_find(f, &dict, "profiling_name"))
+	if (pickle_find(&dict, "profiling_name"))
 		return flight_add_entry(f, &dict, so_far);
-	if (flight_find(f, &dict, "filename"))
+	if (pickle_find(&dict, "filename"))
 		return flight_add_frame(f, &dict, so_far);
-	if (flight_find(f, &dict, "entries"))
+	if (pickle_find(&dict, "entries"))
 		*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = DUMP};
 	return OPS_OK;
 }

@@ -20,6 +20,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "read/frame_text.h"
 #include "read/pickle.h"
 
 #define CUDA 1 /* c10::DeviceType */
@@ -87,37 +88,18 @@ struct snapshot {
 
 /* --- members -------------------------------------------------------------------------------------------------------- */
 
-static bool key_is(const struct snapshot *s, const struct pickle_value *key, const char *name)
+static int64_t find_integer(const struct pickle_dict *dict, const char *name)
 {
-	return key->kind == PICKLE_TEXT && ops_string_is(ops_builder_text(s->in->builder, key->number), name);
-}
+	int64_t value;
 
-static const struct pickle_value *find(const struct snapshot *s, const struct pickle_value *pairs, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (key_is(s, &pairs[2 * i], name))
-			return &pairs[2 * i + 1];
-	return NULL;
-}
-
-static int64_t find_integer(const struct snapshot *s, const struct pickle_value *pairs, size_t count, const char *name)
-{
-	const struct pickle_value *value = find(s, pairs, count, name);
-
-	return value && value->kind == PICKLE_INTEGER ? value->integer : 0;
-}
-
-static uint32_t snapshot_find_text(const struct snapshot *s, const struct pickle_value *pairs, size_t count, const char *name)
-{
-	const struct pickle_value *value = find(s, pairs, count, name);
-
-	return value && value->kind == PICKLE_TEXT ? value->number : 0;
+	pickle_find_integer(dict, name, &value);
+	return value;
 }
 
 /* OPS_NONE: there is none. */
-static uint32_t find_stack(const struct snapshot *s, const struct pickle_value *pairs, size_t count)
+static uint32_t find_stack(const struct pickle_dict *dict)
 {
-	const struct pickle_value *value = find(s, pairs, count, "frames");
+	const struct pickle_value *value = pickle_find(dict, "frames");
 
 	return value && value->kind == PICKLE_RECORD && value->type == STACK ? value->number : OPS_NONE;
 }
@@ -129,10 +111,10 @@ static void become(struct pickle_value *so_far, enum record_type type, size_t nu
 	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = type, .number = (uint32_t)number};
 }
 
-static enum ops_code snapshot_add_frame(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code snapshot_add_frame(struct snapshot *s, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	int64_t line = find_integer(s, pairs, count, "line");
-	const struct frame frame = {snapshot_find_text(s, pairs, count, "filename"), snapshot_find_text(s, pairs, count, "name"),
+	int64_t line = find_integer(dict, "line");
+	const struct frame frame = {pickle_find_text(dict, "filename"), pickle_find_text(dict, "name"),
 	                            line > 0 && line < INT32_MAX ? (uint32_t)line : 0};
 	uint32_t number = ops_intern_add(&s->frames, &frame, sizeof(frame));
 
@@ -157,9 +139,9 @@ static enum action action_of(struct ops_string name)
 	return OTHER_ACTION;
 }
 
-static enum ops_code add_device_action(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_device_action(struct snapshot *s, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	enum action what = action_of(ops_builder_text(s->in->builder, snapshot_find_text(s, pairs, count, "action")));
+	enum action what = action_of(ops_builder_text(s->in->builder, pickle_find_text(dict, "action")));
 	struct device_action *action;
 
 	become(so_far, ACTION, 0);
@@ -169,19 +151,19 @@ static enum ops_code add_device_action(struct snapshot *s, const struct pickle_v
 	if (!action)
 		return ops_fault_memory(s->in->error);
 	*action = (struct device_action){
-		.time_us = find_integer(s, pairs, count, "time_us"),
-		.address = (uint64_t)find_integer(s, pairs, count, "addr"),
-		.size = find_integer(s, pairs, count, "size"),
-		.stack = find_stack(s, pairs, count),
+		.time_us = find_integer(dict, "time_us"),
+		.address = (uint64_t)find_integer(dict, "addr"),
+		.size = find_integer(dict, "size"),
+		.stack = find_stack(dict),
 		.action = what,
 	};
 	return OPS_OK;
 }
 
-static enum ops_code add_device_block(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_device_block(struct snapshot *s, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	struct ops_string state = ops_builder_text(s->in->builder, snapshot_find_text(s, pairs, count, "state"));
-	int64_t requested = find_integer(s, pairs, count, "requested_size");
+	struct ops_string state = ops_builder_text(s->in->builder, pickle_find_text(dict, "state"));
+	int64_t requested = find_integer(dict, "requested_size");
 	struct device_block *block;
 
 	become(so_far, BLOCK, 0);
@@ -191,9 +173,9 @@ static enum ops_code add_device_block(struct snapshot *s, const struct pickle_va
 	if (!block)
 		return ops_fault_memory(s->in->error);
 	*block = (struct device_block){
-		.address = (uint64_t)find_integer(s, pairs, count, "address"),
-		.size = requested > 0 ? requested : find_integer(s, pairs, count, "size"),
-		.stack = find_stack(s, pairs, count),
+		.address = (uint64_t)find_integer(dict, "address"),
+		.size = requested > 0 ? requested : find_integer(dict, "size"),
+		.stack = find_stack(dict),
 	};
 	return OPS_OK;
 }
@@ -214,10 +196,10 @@ static enum ops_code see_device(struct snapshot *s, int64_t device)
 }
 
 /* Its blocks were met just before, and nothing has them yet. */
-static enum ops_code add_segment(struct snapshot *s, const struct pickle_value *pairs, size_t count, struct pickle_value *so_far)
+static enum ops_code add_segment(struct snapshot *s, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
-	int64_t device = find_integer(s, pairs, count, "device"), size = find_integer(s, pairs, count, "total_size");
-	uint64_t address = (uint64_t)find_integer(s, pairs, count, "address");
+	int64_t device = find_integer(dict, "device"), size = find_integer(dict, "total_size");
+	uint64_t address = (uint64_t)find_integer(dict, "address");
 	enum ops_code code = see_device(s, device);
 
 	become(so_far, SEGMENT, 0);
@@ -240,16 +222,17 @@ static enum ops_code on_dict(struct pickle_visitor *visitor, const struct pickle
                              struct pickle_value *so_far)
 {
 	struct snapshot *s = (struct snapshot *)(void *)visitor;
+	const struct pickle_dict dict = {s->in, pairs, count};
 
-	if (find(s, pairs, count, "action"))
-		return add_device_action(s, pairs, count, so_far);
-	if (find(s, pairs, count, "filename"))
-		return snapshot_add_frame(s, pairs, count, so_far);
-	if (find(s, pairs, count, "state"))
-		return add_device_block(s, pairs, count, so_far);
-	if (find(s, pairs, count, "blocks"))
-		return add_segment(s, pairs, count, so_far);
-	if (find(s, pairs, count, "segments") || find(s, pairs, count, "device_traces"))
+	if (pickle_find(&dict, "action"))
+		return add_device_action(s, &dict, so_far);
+	if (pickle_find(&dict, "filename"))
+		return snapshot_add_frame(s, &dict, so_far);
+	if (pickle_find(&dict, "state"))
+		return add_device_block(s, &dict, so_far);
+	if (pickle_find(&dict, "blocks"))
+		return add_segment(s, &dict, so_far);
+	if (pickle_find(&dict, "segments") || pickle_find(&dict, "device_traces"))
 		become(so_far, SNAPSHOT, 0);
 	return OPS_OK;
 }
@@ -344,25 +327,6 @@ static enum ops_code on_list(struct pickle_visitor *visitor, const struct pickle
 
 /* --- stacks as text ------------------------------------------------------------------------------------------------- */
 
-/* "model.py(12): forward"; functions that are not of Python have no line of the program, so their place comes behind. */
-static void snapshot_put_frame(struct snapshot *s, const struct frame *frame)
-{
-	struct ops_string file = ops_builder_text(s->in->builder, frame->file);
-	struct ops_string name = ops_builder_text(s->in->builder, frame->name);
-	bool is_python = file.size > 3 && memcmp(file.bytes + file.size - 3, ".py", 3) == 0;
-	size_t from = s->text.size;
-
-	if (is_python)
-		ops_buffer_printf(&s->text, "%.*s(%" PRIu32 "): ", (int)file.size, file.bytes, frame->line);
-	ops_buffer_append(&s->text, name.bytes, name.size);
-	if (!is_python && file.size && frame->line)
-		ops_buffer_printf(&s->text, " [%.*s:%" PRIu32 "]", (int)file.size, file.bytes, frame->line);
-	for (size_t i = from; i < s->text.size; i++)
-		if (s->text.bytes[i] == ';')
-			s->text.bytes[i] = ',';
-	ops_buffer_append(&s->text, ";", 1);
-}
-
 /* The string of a stack, OPS_NONE for none; also when memory is out, which the builder knows. */
 static uint32_t stack_text(struct snapshot *s, uint32_t stack)
 {
@@ -382,7 +346,8 @@ static uint32_t stack_text(struct snapshot *s, uint32_t stack)
 
 		memcpy(&number, entry->bytes + i * sizeof(number), sizeof(number));
 		memcpy(&frame, s->frames.entries[number].bytes, sizeof(frame));
-		snapshot_put_frame(s, &frame);
+		ops_put_frame(&s->text, ops_builder_text(s->in->builder, frame.file), frame.line, ops_builder_text(s->in->builder, frame.name));
+		ops_buffer_append_text(&s->text, ";");
 	}
 	*text = ops_builder_string(s->in->builder, ops_buffer_text(&s->text), s->text.size);
 	return *text;

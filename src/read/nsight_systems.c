@@ -18,7 +18,6 @@
 #include "read/sqlite_library.h"
 #include "read/transcode.h"
 
-#define TEXT_BYTES 65536u /* so much text is made at once */
 #define COLUMNS_MAX 16
 
 /* NVTX_EVENTS.eventType */
@@ -92,20 +91,6 @@ static void nsight_begin_row(struct nsight *n, struct ops_buffer *out, const cha
 	n->in->events++;
 }
 
-static void put_string_member(struct ops_buffer *out, const char *key, struct ops_string text)
-{
-	ops_buffer_printf(out, ",\"%s\":", key);
-	ops_json_string(out, text.bytes, text.size);
-}
-
-static void nsight_put_time(struct ops_buffer *out, const char *key, int64_t ns)
-{
-	char text[32];
-
-	ops_buffer_printf(out, ",\"%s\":", key);
-	ops_buffer_append(out, text, (size_t)(ops_json_us_to(text, ns) - text));
-}
-
 /* Begins the row of a span from column 0 to column 1. Its arguments and a brace come behind. */
 static void put_span(struct nsight *n, struct ops_buffer *out, const char *category, struct ops_string name, int64_t pid, int64_t tid)
 {
@@ -113,11 +98,11 @@ static void put_span(struct nsight *n, struct ops_buffer *out, const char *categ
 	bool open = nsight_is_null(n, 1);
 
 	nsight_begin_row(n, out, open ? "B" : "X");
-	put_string_member(out, "name", name);
+	ops_put_text_member(out, "name", name);
 	ops_buffer_printf(out, ",\"cat\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, category, pid, tid);
-	nsight_put_time(out, "ts", n->epoch_ns + start_ns);
+	ops_put_time_member(out, "ts", n->epoch_ns + start_ns);
 	if (!open)
-		nsight_put_time(out, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
+		ops_put_time_member(out, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
 }
 
 /* Work on a stream: columns 2 to 6 are device, context, stream, correlation and process. */
@@ -232,10 +217,10 @@ static bool put_operator(struct nsight *n, struct ops_buffer *out, struct ops_st
 static void nsight_put_pair(struct nsight *n, struct ops_buffer *out, struct ops_string name, int64_t global, const char *phase, int64_t ns)
 {
 	nsight_begin_row(n, out, phase);
-	put_string_member(out, "name", name);
+	ops_put_text_member(out, "name", name);
 	ops_buffer_printf(out, ",\"cat\":\"user_annotation\",\"id\":\"n%" PRIu64 "\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, n->pairs,
 	                  pid_of(global), tid_of(global));
-	nsight_put_time(out, "ts", n->epoch_ns + ns);
+	ops_put_time_member(out, "ts", n->epoch_ns + ns);
 	ops_buffer_append_text(out, "}");
 }
 
@@ -253,9 +238,9 @@ static void put_range(struct nsight *n, struct ops_buffer *out)
 		nsight_put_pair(n, out, name, global, "e", integer(n, 1));
 	} else if (type == NVTX_MARK) {
 		nsight_begin_row(n, out, "i");
-		put_string_member(out, "name", name);
+		ops_put_text_member(out, "name", name);
 		ops_buffer_printf(out, ",\"s\":\"t\",\"pid\":%" PRId64 ",\"tid\":%" PRId64, pid_of(global), tid_of(global));
-		nsight_put_time(out, "ts", n->epoch_ns + integer(n, 0));
+		ops_put_time_member(out, "ts", n->epoch_ns + integer(n, 0));
 		ops_buffer_append_text(out, "}");
 	}
 }
@@ -293,7 +278,7 @@ static void put_device(struct nsight *n, struct ops_buffer *out)
 
 	(void)out;
 	ops_buffer_printf(&n->devices, "%s{\"id\":%" PRId64, n->devices.size ? "," : "", nsight_is_null(n, 0) ? integer(n, 1) : integer(n, 0));
-	put_string_member(&n->devices, "name", nsight_text(n, 2));
+	ops_put_text_member(&n->devices, "name", nsight_text(n, 2));
 	for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
 		if (!nsight_is_null(n, 3 + i))
 			ops_buffer_printf(&n->devices, ",\"%s\":%" PRId64, names[i], integer(n, 3 + i));
@@ -438,7 +423,7 @@ static enum ops_code nsight_next(struct ops_transcoder *transcoder, struct ops_b
 	struct nsight *n = (struct nsight *)(void *)transcoder;
 	enum ops_code code = OPS_OK;
 
-	while (!code && n->table < TABLE_COUNT && !text->failed && text->size < TEXT_BYTES)
+	while (!code && n->table < TABLE_COUNT && !text->failed && text->size < OPS_TRANSCODED_BYTES)
 		code = transcode_next(n, text);
 	if (code || n->table < TABLE_COUNT || n->has_ended)
 		return code;

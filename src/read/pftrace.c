@@ -26,7 +26,6 @@
 #include "trace/pftrace_fields.h"
 
 #define DEPTH_MAX 64 /* of annotations inside annotations */
-#define TEXT_BYTES 65536u /* so much text is made at once */
 #define NO_TRACK UINT32_MAX
 
 /* A slice that has begun: where its text is, members of a JSON object without braces. */
@@ -368,12 +367,6 @@ static bool number_behind(struct ops_string name, const char *word, int64_t *ret
 	return true;
 }
 
-static void put_member_text(struct ops_buffer *out, const char *key, struct ops_string text)
-{
-	ops_buffer_printf(out, "%s\"%s\":", out->size && out->bytes[out->size - 1] != '{' ? "," : "", key);
-	ops_json_string(out, text.bytes, text.size);
-}
-
 /* A process, device or thread by its number where it has one, else by its name. */
 static void put_number_or_name(struct ops_buffer *out, const char *key, struct ops_string name, const char *word)
 {
@@ -382,7 +375,7 @@ static void put_number_or_name(struct ops_buffer *out, const char *key, struct o
 	if (number_behind(name, word, &number))
 		ops_buffer_printf(out, ",\"%s\":%" PRId64, key, number);
 	else
-		put_member_text(out, key, name);
+		ops_put_text_member(out, key, name);
 }
 
 /* Where what happens on a track is. */
@@ -399,14 +392,6 @@ static void put_place(const struct pftrace *p, const struct track *track, struct
 	else
 		put_number_or_name(out, "pid", text_of(p, (above ? above : track)->name), "GPU ");
 	put_number_or_name(out, "tid", text_of(p, track->name), "stream ");
-}
-
-static void put_time(struct ops_buffer *out, const char *key, int64_t ns)
-{
-	char text[32];
-
-	ops_buffer_printf(out, ",\"%s\":", key);
-	ops_buffer_append(out, text, (size_t)(ops_json_us_to(text, ns) - text));
 }
 
 static void begin_document(struct pftrace *p, struct ops_buffer *out)
@@ -437,13 +422,13 @@ static void put_names(struct pftrace *p, struct track *track, struct ops_buffer 
 		pftrace_begin_row(p, out, "M");
 		ops_buffer_printf(out, ",\"name\":\"thread_name\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"args\":{", track->pid,
 		                  track->tid);
-		put_member_text(out, "name", text_of(p, track->name));
+		ops_put_text_member(out, "name", text_of(p, track->name));
 		ops_buffer_append_text(out, "}}");
 	}
 	if (above && above->is_process && !above->is_named && above->name != OPS_INTERN_NONE) {
 		pftrace_begin_row(p, out, "M");
 		ops_buffer_printf(out, ",\"name\":\"process_name\",\"pid\":%" PRId64 ",\"args\":{", above->pid);
-		put_member_text(out, "name", text_of(p, above->name));
+		ops_put_text_member(out, "name", text_of(p, above->name));
 		ops_buffer_append_text(out, "}}");
 		((struct track *)above)->is_named = true;
 	}
@@ -676,9 +661,9 @@ static void put_slice(struct pftrace *p, const struct track *track, const struct
 	ops_buffer_append_text(out, ",");
 	ops_buffer_append(out, text, track->text.size - slice->from);
 	put_place(p, track, out);
-	put_time(out, "ts", slice->start_ns);
+	ops_put_time_member(out, "ts", slice->start_ns);
 	if (!apart) {
-		put_time(out, "dur", end_ns - slice->start_ns);
+		ops_put_time_member(out, "dur", end_ns - slice->start_ns);
 		ops_buffer_append_text(out, "}");
 		return;
 	}
@@ -688,7 +673,7 @@ static void put_slice(struct pftrace *p, const struct track *track, const struct
 	p->pairs++;
 	ops_buffer_append(out, text, slice->head_size);
 	put_place(p, track, out);
-	put_time(out, "ts", end_ns);
+	ops_put_time_member(out, "ts", end_ns);
 	ops_buffer_append_text(out, "}");
 }
 
@@ -716,7 +701,7 @@ static void put_instant(struct pftrace *p, const struct packet *packet, struct t
 	ops_buffer_append_text(out, ",\"s\":\"t\",");
 	put_head(out, event);
 	put_place(p, track, out);
-	put_time(out, "ts", packet->time_ns);
+	ops_put_time_member(out, "ts", packet->time_ns);
 	pftrace_put_args(p, packet, out);
 	ops_buffer_append_text(out, "}");
 }
@@ -734,7 +719,7 @@ static void put_counter(struct pftrace *p, const struct packet *packet, const st
 	ops_buffer_append_text(out, ",\"name\":");
 	ops_json_string(out, name.bytes, name.size);
 	put_place(p, parent_of_track(p, track) ? parent_of_track(p, track) : track, out);
-	put_time(out, "ts", packet->time_ns);
+	ops_put_time_member(out, "ts", packet->time_ns);
 	ops_buffer_append_text(out, ",\"args\":{\"value\":");
 	ops_buffer_append(out, value, (size_t)(ops_json_double_to(value, event->value) - value));
 	ops_buffer_append_text(out, "}}");
@@ -748,7 +733,7 @@ static void put_point(struct pftrace *p, const char *phase, const char *category
 	pftrace_begin_row(p, out, phase);
 	ops_buffer_printf(out, ",\"bp\":\"e\",\"cat\":\"%s\",\"name\":\"%s\",\"id\":%" PRIu64, category, category, p->arrows);
 	put_place(p, track, out);
-	put_time(out, "ts", time_ns);
+	ops_put_time_member(out, "ts", time_ns);
 	ops_buffer_append_text(out, "}");
 }
 
@@ -943,8 +928,8 @@ static void transcode_stage(struct pftrace *p, const struct packet *packet, stru
 	ops_buffer_append_text(out, ",");
 	put_head(out, &(struct track_event){.name = name, .category = {stage_category(stage), strlen(stage_category(stage))}});
 	ops_buffer_printf(out, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64, device, stream);
-	put_time(out, "ts", packet->time_ns);
-	put_time(out, "dur", duration < INT64_MAX ? (int64_t)duration : 0);
+	ops_put_time_member(out, "ts", packet->time_ns);
+	ops_put_time_member(out, "dur", duration < INT64_MAX ? (int64_t)duration : 0);
 	ops_buffer_printf(out, ",\"args\":{\"device\":%" PRId64 ",\"stream\":%" PRId64, device, stream);
 	ops_buffer_append(out, ops_buffer_text(&p->scratch), p->scratch.size);
 	out->failed |= p->scratch.failed;
@@ -1111,7 +1096,7 @@ static enum ops_code pftrace_next(struct ops_transcoder *transcoder, struct ops_
 	struct packet packet;
 	enum ops_code code = OPS_OK;
 
-	while (!code && !p->has_ended && !text->failed && text->size < TEXT_BYTES) {
+	while (!code && !p->has_ended && !text->failed && text->size < OPS_TRANSCODED_BYTES) {
 		code = next_packet(p, &message);
 		if (code)
 			break;

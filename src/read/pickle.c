@@ -4,12 +4,12 @@
  */
 #include "read/pickle.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 /* Opcodes, by the names of pickletools. */
 enum opcode {
@@ -466,4 +466,31 @@ enum ops_code pickle_read(struct ops_reading *reading, struct pickle_visitor *vi
 	OPS_ARRAY_RELEASE(&m.reals);
 	OPS_ARRAY_RELEASE(&m.values);
 	return m.code;
+}
+
+const struct pickle_value *pickle_find(const struct pickle_dict *dict, const char *name)
+{
+	for (size_t i = 0; i < dict->count; i++) {
+		const struct pickle_value *key = &dict->pairs[2 * i], *value = key + 1;
+
+		if (key->kind == PICKLE_TEXT && ops_string_is(ops_builder_text(dict->in->builder, key->number), name))
+			return value->kind == PICKLE_NONE ? NULL : value;
+	}
+	return NULL;
+}
+
+bool pickle_find_integer(const struct pickle_dict *dict, const char *name, int64_t *ret_value)
+{
+	const struct pickle_value *value = pickle_find(dict, name);
+	bool is_integer = value && value->kind == PICKLE_INTEGER;
+
+	*ret_value = is_integer ? value->integer : 0;
+	return is_integer;
+}
+
+uint32_t pickle_find_text(const struct pickle_dict *dict, const char *name)
+{
+	const struct pickle_value *value = pickle_find(dict, name);
+
+	return value && value->kind == PICKLE_TEXT ? value->number : 0;
 }

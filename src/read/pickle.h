@@ -9,6 +9,7 @@
 #ifndef OPS_READ_PICKLE_H
 #define OPS_READ_PICKLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,13 @@ struct pickle_value {
 	};
 };
 
+/* The items of a dict, while a visitor has them. */
+struct pickle_dict {
+	const struct ops_reading *in;
+	const struct pickle_value *pairs;
+	size_t count;
+};
+
 /* Gets the items of containers. `so_far` is what the same container became when it got items before. A code ends the reading. */
 struct pickle_visitor {
 	enum ops_code (*on_dict)(struct pickle_visitor *visitor, const struct pickle_value *pairs, size_t count,
@@ -44,5 +52,12 @@ struct pickle_visitor {
 
 /* Reads the pickle that begins at the window's place. `*ret_top` is the value that it holds. */
 enum ops_code pickle_read(struct ops_reading *reading, struct pickle_visitor *visitor, struct pickle_value *ret_top);
+
+/* A member of a dict; NULL: there is none, or it is None. */
+const struct pickle_value *pickle_find(const struct pickle_dict *dict, const char *name);
+/* False, and 0, if the member is not an integer. */
+bool pickle_find_integer(const struct pickle_dict *dict, const char *name, int64_t *ret_value);
+/* The string id of a member that is a text; 0, the empty one, if it is not. */
+uint32_t pickle_find_text(const struct pickle_dict *dict, const char *name);
 
 #endif

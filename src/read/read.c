@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/protobuf.h"
 
 /* Whether a pickle has the names that a memory snapshot of torch begins with. */
 static bool is_memory_snapshot(const char *head, size_t size)
@@ -28,21 +29,15 @@ static bool is_perfetto(const char *head, size_t size)
 		return false;
 	at = 0;
 	for (int packet = 0; packet < 2; packet++) {
-		size_t length = 0;
-		unsigned shift = 0;
+		const char *place = head + at + 1;
+		uint64_t length;
 
-		if (at >= size || head[at++] != '\n')
+		if (at >= size || head[at] != '\n' || !ops_pb_take_varint(&place, head + size, &length))
 			return false;
-		while (at < size && (head[at] & 0x80) && shift < 28) {
-			length |= (size_t)(head[at++] & 0x7f) << shift;
-			shift += 7;
-		}
-		if (at >= size)
-			return false;
-		length |= (size_t)(unsigned char)head[at++] << shift;
+		at = (size_t)(place - head);
 		if (length > size - at)
 			return packet > 0;
-		at += length;
+		at += (size_t)length;
 	}
 	return true;
 }

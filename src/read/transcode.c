@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/json.h"
 
 struct made_source {
 	struct ops_source source; /* the first member of every source */
@@ -43,6 +44,25 @@ static enum ops_code made_source_read(struct ops_source *source, char *out, size
 static void made_source_close(struct ops_source *source)
 {
 	(void)source;
+}
+
+static void put_key(struct ops_buffer *out, const char *key)
+{
+	ops_buffer_printf(out, "%s\"%s\":", out->size && out->bytes[out->size - 1] != '{' ? "," : "", key);
+}
+
+void ops_put_text_member(struct ops_buffer *out, const char *key, struct ops_string text)
+{
+	put_key(out, key);
+	ops_json_string(out, text.bytes, text.size);
+}
+
+void ops_put_time_member(struct ops_buffer *out, const char *key, int64_t ns)
+{
+	char text[32];
+
+	put_key(out, key);
+	ops_buffer_append(out, text, (size_t)(ops_json_us_to(text, ns) - text));
 }
 
 enum ops_code ops_read_transcoded(struct ops_reading *reading, struct ops_transcoder *transcoder, struct ops_trace **ret_trace)

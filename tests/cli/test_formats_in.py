@@ -491,7 +491,7 @@ def test_collective_that_hangs(opstrobe, tmp_path):
     common = {
         "pg_id": 0,
         "process_group": ("0", "default_pg"),
-        "frames": [first],
+        "frames": [{"filename": "??", "line": 0, "name": "c10d::launch(int; x)"}, first],
         "input_sizes": [[2, 2]],
         "input_dtypes": ["Float"],
     }
@@ -512,5 +512,6 @@ def test_collective_that_hangs(opstrobe, tmp_path):
     spans = {
         row["args"]["collective_seq_id"]: (round(row["dur"] * 1000), row["args"].get("finished", True)) for row in rows
     }
+    assert {row["args"]["Call stack"] for row in rows} == {"c10d::launch(int, x);train.py(8): step;"}
     assert spans == {1: (50_000, True), 2: (40_000, True), 3: (50_000, False), 4: (0, False)}
     assert "does not end" in opstrobe("validate", "dump.pickle", cwd=tmp_path).stdout
