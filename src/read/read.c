@@ -67,6 +67,7 @@ static const struct file_format {
 } formats[] = {
 	{is_memory_snapshot, ops_read_memory_snapshot},
 	{is_flight_recorder, ops_read_flight_recorder},
+	{ops_is_xplane, ops_read_xplane},
 	{is_perfetto, ops_read_pftrace},
 	{is_sqlite, ops_read_nsight_systems},
 	{is_anything, ops_read_kineto},
@@ -108,6 +109,27 @@ enum ops_code ops_reading_need(struct ops_reading *reading, size_t size)
 		code = ops_reading_more(reading);
 	}
 	return code;
+}
+
+enum ops_code ops_reading_all(struct ops_reading *reading, uint64_t most, struct ops_buffer *out)
+{
+	struct ops_window *window = &reading->window;
+	enum ops_code code = OPS_OK;
+
+	for (;;) {
+		ops_buffer_append(out, window->at, (size_t)(window->end - window->at));
+		if (out->failed)
+			return ops_fault_memory(reading->error);
+		if (out->size > most)
+			return ops_fault(reading->error, OPS_CORRUPT, "byte %" PRIu64 ": more than %" PRIu64 " MiB, which a file of this format cannot have",
+			                 most, most >> 20);
+		window->at = window->end;
+		if (window->last)
+			return OPS_OK;
+		code = ops_reading_more(reading);
+		if (code)
+			return code;
+	}
 }
 
 enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace **ret_trace)

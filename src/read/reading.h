@@ -11,6 +11,7 @@
 
 #include <opstrobe/read.h>
 
+#include "base/buffer.h"
 #include "base/source.h"
 #include "base/window.h"
 #include "trace/builder.h"
@@ -29,6 +30,8 @@ struct ops_reading {
 enum ops_code ops_reading_more(struct ops_reading *reading);
 /* Makes sure that the window has `size` more bytes. OPS_CORRUPT when the file ends before. */
 enum ops_code ops_reading_need(struct ops_reading *reading, size_t size);
+/* Moves all that is left of the file into the buffer. OPS_CORRUPT when it is more than `most` bytes. */
+enum ops_code ops_reading_all(struct ops_reading *reading, uint64_t most, struct ops_buffer *out);
 /* OPS_CORRUPT: what is at this place of the window is wrong, and why. */
 enum ops_code ops_reading_fault(struct ops_reading *reading, const char *at, const char *why);
 /* Makes the trace, whose rows and information are in the builder. */
@@ -43,5 +46,9 @@ enum ops_code ops_read_kineto(struct ops_reading *reading, struct ops_trace **re
 enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_trace **ret_trace);
 enum ops_code ops_read_pftrace(struct ops_reading *reading, struct ops_trace **ret_trace);
+enum ops_code ops_read_xplane(struct ops_reading *reading, struct ops_trace **ret_trace);
+
+/* Whether a file that begins so has a format; of those whose files do not begin with a mark. */
+bool ops_is_xplane(const char *head, size_t size);
 
 #endif

@@ -31,8 +31,10 @@ enum search {
 	ANY_JSON,
 };
 
-/* The number of bytes of the name before ".pt.trace.json", ".json", ".pftrace", ".pickle" or ".sqlite", which may have ".gz" or ".zst" behind;
- * 0 for no trace. */
+/* Files of other formats. The longest comes first. */
+static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".pb"};
+
+/* The number of bytes of the name before ".pt.trace.json", ".json" or one of those, which may have ".gz" or ".zst" behind; 0 for no trace. */
 static size_t stem_size(const char *name, enum search search)
 {
 	size_t size = strlen(name);
@@ -45,10 +47,9 @@ static size_t stem_size(const char *name, enum search search)
 		return size - 14;
 	if (search != TORCH_NAMES && trace_files_ends_with(name, size, ".json"))
 		return size - 5;
-	if (search == TRACES && trace_files_ends_with(name, size, ".pftrace"))
-		return size - 8;
-	if (search == TRACES && (trace_files_ends_with(name, size, ".pickle") || trace_files_ends_with(name, size, ".sqlite")))
-		return size - 7;
+	for (size_t i = 0; search == TRACES && i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (trace_files_ends_with(name, size, endings[i]))
+			return size - strlen(endings[i]);
 	return 0;
 }
 

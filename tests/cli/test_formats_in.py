@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from protobuf import field, message
+from test_xplane import make_gpu
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "traces"
 FRAMES = [{"filename": "/home/me/train.py", "line": 10 + i, "name": f"step{i}"} for i in range(4)]
@@ -133,27 +135,6 @@ def test_bytes_changed_in_a_memory_snapshot(opstrobe, tmp_path, snapshot):
 
 
 # --- Perfetto --------------------------------------------------------------------------------------------------------
-
-
-def varint(value):
-    value &= (1 << 64) - 1
-    out = b""
-    while value > 0x7F:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def field(number, value):
-    if isinstance(value, float):
-        return varint(number << 3 | 1) + struct.pack("<d", value)
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def message(*fields):
-    return b"".join(field(number, value) for number, value in fields)
 
 
 def packet(*fields):
@@ -318,8 +299,9 @@ def test_a_folder_of_formats(opstrobe, tmp_path, snapshot):
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(snapshot[0]))
     (tmp_path / "weights.pickle").write_bytes(pickle.dumps({"layer": [1]}))
     (tmp_path / "run.pftrace").write_bytes(HEAD + BODY)
+    (tmp_path / "run.xplane.pb").write_bytes(make_gpu())
     shown = opstrobe("info", ".", cwd=tmp_path)
-    assert "contains 2 traces" in shown.stderr
+    assert "contains 3 traces" in shown.stderr
 
 
 # --- Nsight Systems ---------------------------------------------------------------------------------------------------

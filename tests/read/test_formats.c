@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of formats that are not JSON: a trace of Perfetto, a memory snapshot and a dump of the flight recorder, given by their paths. What they say is compared
- * in tests/cli/test_formats_in.py.
+ * Files of formats that are not JSON, given by their paths, while memory runs out and when reading is cancelled. What they say is
+ * compared in tests/cli.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,21 +16,32 @@
 
 #include "../base/failing.h"
 
-static const char *perfetto, *snapshot, *dump;
-
-/* What the file has when nothing fails. */
-struct expected {
-	const char *path;
+/* What a file has when nothing fails. */
+static const struct expected {
+	const char *name;
 	size_t events;
 	size_t memory_records;
+} files[] = {
+	{"perfetto.pftrace", 5, 0}, /* and a counter */
+	{"snapshot.pickle", 0, 22},
+	{"flight_recorder.pickle", 4, 0},
+	{"gpu.xplane.pb", 8, 0},
+};
+#define FILE_COUNT (sizeof(files) / sizeof(files[0]))
+
+static const char *const *paths; /* of the files, in their order */
+
+struct one_file {
+	const char *path;
+	const struct expected *expected;
 };
 
 static void read_once(void *context)
 {
-	const struct expected *expected = context;
+	const struct one_file *file = context;
 	struct ops_trace *trace = NULL;
 	struct ops_error error;
-	enum ops_code code = ops_trace_read(expected->path, NULL, &trace, &error);
+	enum ops_code code = ops_trace_read(file->path, NULL, &trace, &error);
 	size_t count;
 
 	assert_true(code == OPS_OK || code == OPS_NO_MEMORY);
@@ -39,34 +50,21 @@ static void read_once(void *context)
 	code = ops_trace_check(trace, &error); /* allocates, too */
 	if (code && code != OPS_NO_MEMORY)
 		fail_msg("%s", error.text);
-	assert_int_equal(ops_trace_events(trace)->count, expected->events);
+	assert_int_equal(ops_trace_events(trace)->count, file->expected->events);
 	ops_trace_memory(trace, &count);
-	assert_int_equal(count, expected->memory_records);
+	assert_int_equal(count, file->expected->memory_records);
 	ops_trace_unref(trace);
 }
 
-static void perfetto_survives_allocation_failures(void **state)
+static void reading_survives_allocation_failures(void **state)
 {
-	struct expected expected = {perfetto, 5, 0}; /* and a counter */
-
 	(void)state;
-	assert_true(fail_each(read_once, &expected) > 30);
-}
+	for (size_t i = 0; i < FILE_COUNT; i++) {
+		struct one_file file = {paths[i], &files[i]};
 
-static void snapshot_survives_allocation_failures(void **state)
-{
-	struct expected expected = {snapshot, 0, 22};
-
-	(void)state;
-	assert_true(fail_each(read_once, &expected) > 30);
-}
-
-static void dump_survives_allocation_failures(void **state)
-{
-	struct expected expected = {dump, 4, 0};
-
-	(void)state;
-	assert_true(fail_each(read_once, &expected) > 30);
+		assert_non_null(strstr(paths[i], files[i].name));
+		assert_true(fail_each(read_once, &file) > 30);
+	}
 }
 
 static int cancel(void *context, const struct ops_read_progress *progress)
@@ -78,10 +76,8 @@ static int cancel(void *context, const struct ops_read_progress *progress)
 
 static void reading_is_cancelled(void **state)
 {
-	const char *const paths[] = {perfetto, snapshot, dump};
-
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < FILE_COUNT; i++) {
 		int calls = 0;
 		struct ops_read_options options = {.size = sizeof(options), .progress = cancel, .progress_context = &calls};
 		struct ops_trace *trace = NULL;
@@ -96,16 +92,12 @@ static void reading_is_cancelled(void **state)
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(perfetto_survives_allocation_failures),
-		cmocka_unit_test(snapshot_survives_allocation_failures),
-		cmocka_unit_test(dump_survives_allocation_failures),
+		cmocka_unit_test(reading_survives_allocation_failures),
 		cmocka_unit_test(reading_is_cancelled),
 	};
 
-	if (count != 4)
+	if (count != (int)FILE_COUNT + 1)
 		return 77;
-	perfetto = arguments[1];
-	snapshot = arguments[2];
-	dump = arguments[3];
+	paths = (const char *const *)arguments + 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
