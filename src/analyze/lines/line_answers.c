@@ -13,6 +13,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/program.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)
 {
@@ -58,7 +59,7 @@ static uint32_t *sort_lines(struct line_costs *costs, int (*compare)(const void 
 /* A line, or a file with all its lines. */
 struct place_row {
 	struct ops_string file, function;
-	int64_t line, calls, host_ns, self_ns, device_ns, bytes, longest;
+	int64_t line, calls, host_ns, self_ns, device_ns, bytes, longest, is_library;
 };
 
 /* What columns of the table and members of the JSON objects have in common. */
@@ -94,6 +95,7 @@ const struct result_declaration table_source_line =
 static const struct result_column source_file_columns[] = {
 	{.name = "file", FILE_NAME}, {.name = "host_us", TOTAL}, {.name = "self_us", SELF},
 	{.name = "device_us", DEVICE}, {.name = "allocated_bytes", ALLOCATED},
+	{.name = "is_library", .type = RESULT_FLAG, .about = "A file of Python or of an installed package, not of the program", FIELD(is_library)},
 	{.name = "lines", .type = RESULT_LIST, .about = "Lines in order of their numbers", .object = &table_source_line},
 };
 const struct result_declaration table_source_file =
@@ -138,6 +140,7 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 				.self_ns = file->self_ns,
 				.device_ns = file->device_ns,
 				.bytes = file->allocated_bytes,
+				.is_library = ops_file_is_library(file->name),
 			}, json);
 			ops_json_open(json, '[');
 		}

@@ -20,31 +20,44 @@
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
+/* Of one range of an operation, among the workers. */
+struct range_lengths {
+	int64_t shortest_ns;
+	int64_t longest_ns;
+};
+
 struct run {
 	struct view_worker *const *workers;
 	size_t count;
 	bool shown;
 	struct view_names names; /* by worker: its name as a key */
 	struct view_operations operations;
-	struct ops_map ranges;     /* by operation and number of the range: index into `shortest_ns` */
-	OPS_ARRAY(int64_t) shortest_ns;
+	struct ops_map ranges;     /* by operation and number of the range: index into `lengths` */
+	OPS_ARRAY(struct range_lengths) lengths;
 };
 
 /* --- who waits ------------------------------------------------------------------------------------------------------ */
 
 static bool view_distributed_add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
-	uint32_t *at = ops_map_slot(&run->ranges, view_operations_pair(operation, range), (uint32_t)run->shortest_ns.count);
-	int64_t *shortest_ns;
+	uint32_t *at = ops_map_slot(&run->ranges, view_operations_pair(operation, range), (uint32_t)run->lengths.count);
+	struct range_lengths *lengths;
 
 	if (!at)
 		return false;
-	if (*at < run->shortest_ns.count) {
-		shortest_ns = &run->shortest_ns.items[*at];
-		*shortest_ns = length_ns < *shortest_ns ? length_ns : *shortest_ns;
+	if (*at < run->lengths.count) {
+		lengths = &run->lengths.items[*at];
+		lengths->shortest_ns = length_ns < lengths->shortest_ns ? length_ns : lengths->shortest_ns;
+		lengths->longest_ns = length_ns > lengths->longest_ns ? length_ns : lengths->longest_ns;
 		return true;
 	}
-	return OPS_ARRAY_APPEND(&run->shortest_ns, length_ns);
+	return OPS_ARRAY_APPEND(&run->lengths, ((struct range_lengths){length_ns, length_ns}));
+}
+
+/* Of a range that was added. */
+static const struct range_lengths *lengths_of(const struct run *run, uint32_t operation, uint32_t range)
+{
+	return &run->lengths.items[ops_map_find(&run->ranges, view_operations_pair(operation, range))];
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -64,7 +77,7 @@ static void sort_ranges(struct ops_views *views)
 	}
 }
 
-static bool view_distributed_find_shortest(struct run *run, const struct view_worker *worker)
+static bool view_distributed_find_lengths(struct run *run, const struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
 
@@ -96,8 +109,7 @@ static bool cut_transfers(const struct run *run, struct view_worker *worker)
 		for (uint32_t range = 0; range < collective->count; range++) {
 			struct ops_interval *span = &transfers->items[collective->first + range];
 
-			span->start_ns = span->end_ns - run->shortest_ns.items[ops_map_find(
-								&run->ranges, view_operations_pair(worker->operations[i], range))];
+			span->start_ns = span->end_ns - lengths_of(run, worker->operations[i], range)->shortest_ns;
 		}
 	}
 	return true;
@@ -111,7 +123,7 @@ static bool find_transfers(struct run *run)
 		sort_ranges(&run->workers[w]->views);
 		done = view_operations_number(&run->operations, &run->workers[w]->texts, run->workers[w]->keys,
 		                              run->workers[w]->views.collectives.count, run->workers[w]->operations) &&
-		       view_distributed_find_shortest(run, run->workers[w]);
+		       view_distributed_find_lengths(run, run->workers[w]);
 	}
 	for (size_t w = 0; done && w < run->count; w++)
 		done = cut_transfers(run, run->workers[w]);
@@ -123,7 +135,7 @@ static void release_run(struct run *run)
 	view_names_release(&run->names);
 	view_operations_release(&run->operations);
 	ops_map_release(&run->ranges);
-	OPS_ARRAY_RELEASE(&run->shortest_ns);
+	OPS_ARRAY_RELEASE(&run->lengths);
 }
 
 /* The time that the spans of these collectives cover. */
@@ -179,6 +191,28 @@ static bool measure_waits(struct view_worker *worker)
 		worker->waits[step] = (struct view_wait){transfers_ns, ranges_ns - transfers_ns};
 	}
 	return true;
+}
+
+/* Finds in each step the range for which another worker waited longest for this one. */
+static void find_late_ranges(const struct run *run, struct view_worker *worker)
+{
+	const struct ops_views *views = &worker->views;
+
+	for (uint32_t i = 0; i < views->collectives.count; i++) {
+		const struct view_collective *collective = &views->collectives.items[i];
+		struct view_late *late;
+
+		if (collective->step == OPS_NONE)
+			continue;
+		late = &worker->lates[collective->step];
+		for (uint32_t range = 0; range < collective->count; range++) {
+			const struct ops_interval *span = &views->ranges.items[collective->first + range];
+			int64_t wait_ns = lengths_of(run, worker->operations[i], range)->longest_ns - (span->end_ns - span->start_ns);
+
+			if (wait_ns > late->wait_ns)
+				*late = (struct view_late){.wait_ns = wait_ns, .collective = i, .span = *span};
+		}
+	}
 }
 
 static bool measure_overlaps(struct view_worker *worker)
@@ -331,18 +365,42 @@ static void write_worker_key(const struct run *run, size_t w, struct ops_json_wr
 
 static void write_step_overlap(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
+	ops_json_open(json, '{');
 	view_write_overlap(json, &worker->overlaps[step]);
+	ops_json_close(json, '}');
 }
 
 static void write_wait(struct ops_json_writer *json, int64_t transfer_ns, int64_t synchronizing_ns)
 {
+	ops_json_open(json, '{');
 	ops_json_member_us(json, "data_transfer", transfer_ns);
 	ops_json_member_us(json, "synchronizing", synchronizing_ns);
+	ops_json_close(json, '}');
 }
 
 static void write_step_wait(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
 	write_wait(json, worker->waits[step].transfer_ns, worker->waits[step].synchronizing_ns);
+}
+
+/* null where no worker waited for this one. */
+static void write_step_late(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
+{
+	const struct view_late *late = &worker->lates[step];
+	const struct ops_intern_entry *name;
+
+	if (!late->wait_ns) {
+		ops_json_null(json);
+		return;
+	}
+	name = &worker->texts.entries[worker->names[late->collective]];
+	ops_json_open(json, '{');
+	ops_json_member_string(json, "name", (struct ops_string){name->bytes, name->size});
+	ops_json_member(json, "row", worker->views.collectives.items[late->collective].row);
+	ops_json_member_us(json, "start", late->span.start_ns - worker->origin_ns);
+	ops_json_member_us(json, "end", late->span.end_ns - worker->origin_ns);
+	ops_json_member_us(json, "wait", late->wait_ns);
+	ops_json_close(json, '}');
 }
 
 /* Means are cut to whole microseconds. */
@@ -362,10 +420,12 @@ static void write_mean_overlap(struct ops_json_writer *json, const struct view_w
 		view_add(&sum.communication_only_ns, worker->overlaps[i].communication_only_ns);
 		view_add(&sum.other_ns, worker->overlaps[i].other_ns);
 	}
+	ops_json_open(json, '{');
 	view_write_overlap(json, &(struct view_overlap){view_distributed_mean_ns(sum.computation_only_ns, count),
 	                                                view_distributed_mean_ns(sum.overlap_ns, count),
 	                                                view_distributed_mean_ns(sum.communication_only_ns, count),
 	                                                view_distributed_mean_ns(sum.other_ns, count)});
+	ops_json_close(json, '}');
 }
 
 static void write_mean_wait(struct ops_json_writer *json, const struct view_worker *worker)
@@ -381,7 +441,7 @@ static void write_mean_wait(struct ops_json_writer *json, const struct view_work
 	           view_distributed_mean_ns(sum.synchronizing_ns, count));
 }
 
-/* {"all": {worker: …}, step: {worker: …}}. */
+/* {"all": {worker: …}, step: {worker: …}}; without `mean`, there is no "all". */
 static void write_by_step(const struct run *run, struct ops_json_writer *json, const char *key,
                           void (*mean)(struct ops_json_writer *json, const struct view_worker *worker),
                           void (*one)(struct ops_json_writer *json, const struct view_worker *worker, size_t step))
@@ -389,14 +449,14 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 	const struct view_names *steps = &run->workers[0]->steps;
 
 	ops_json_member_open(json, key, '{');
-	ops_json_member_open(json, "all", '{');
-	for (size_t w = 0; w < run->count; w++) {
+	if (mean)
+		ops_json_member_open(json, "all", '{');
+	for (size_t w = 0; mean && w < run->count; w++) {
 		write_worker_key(run, w, json);
-		ops_json_open(json, '{');
 		mean(json, run->workers[w]);
-		ops_json_close(json, '}');
 	}
-	ops_json_close(json, '}');
+	if (mean)
+		ops_json_close(json, '}');
 	for (size_t i = 1; i < steps->texts.count; i++) {
 		struct ops_string name = view_names_at(steps, i);
 
@@ -408,9 +468,7 @@ static void write_by_step(const struct run *run, struct ops_json_writer *json, c
 			if (step == OPS_INTERN_NONE)
 				continue;
 			write_worker_key(run, w, json);
-			ops_json_open(json, '{');
 			one(json, run->workers[w], step - 1);
-			ops_json_close(json, '}');
 		}
 		ops_json_close(json, '}');
 	}
@@ -506,6 +564,7 @@ static bool view_distributed_write_run(const struct run *run, struct ops_json_wr
 		return false;
 	write_by_step(run, json, "overlap", write_mean_overlap, write_step_overlap);
 	write_by_step(run, json, "wait", write_mean_wait, write_step_wait);
+	write_by_step(run, json, "late", NULL, write_step_late);
 	if (!write_operations(run, json))
 		return false;
 	ops_json_close(json, '}');
@@ -526,6 +585,8 @@ bool view_write_distributed(struct view_worker *const *workers, size_t count, st
 		return true;
 	}
 	done = find_transfers(&run);
+	for (size_t w = 0; done && w < count; w++)
+		find_late_ranges(&run, workers[w]);
 	for (size_t w = 0; done && w < count; w++)
 		done = measure_waits(workers[w]) &&
 		       view_names_add(&run.names, (struct ops_string){workers[w]->name, strlen(workers[w]->name)});
@@ -572,15 +633,16 @@ bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, 
 	size_t steps = views->steps.count + 1, collectives = views->collectives.count + 1;
 	bool done;
 
-	*worker = (struct view_worker){.name = about->name, .span = about->span, .views = *views};
+	*worker = (struct view_worker){.name = about->name, .span = about->span, .origin_ns = ops_trace_origin(views->trace), .views = *views};
 	*views = (struct ops_views){0};
 	worker->overlaps = ops_alloc_zeroed(steps, sizeof(*worker->overlaps));
 	worker->waits = ops_alloc_zeroed(steps, sizeof(*worker->waits));
+	worker->lates = ops_alloc_zeroed(steps, sizeof(*worker->lates));
 	worker->order = ops_realloc_array(NULL, collectives, sizeof(*worker->order));
 	worker->names = ops_realloc_array(NULL, collectives, sizeof(*worker->names));
 	worker->keys = ops_realloc_array(NULL, collectives, sizeof(*worker->keys));
 	worker->operations = ops_realloc_array(NULL, collectives, sizeof(*worker->operations));
-	done = worker->overlaps && worker->waits && worker->order && worker->names && worker->keys && worker->operations &&
+	done = worker->overlaps && worker->waits && worker->lates && worker->order && worker->names && worker->keys && worker->operations &&
 	       measure_overlaps(worker) && keep_texts(worker) &&
 	       view_operations_make_keys(&worker->views, &worker->texts, worker->keys);
 	ops_views_forget_trace(&worker->views);
@@ -595,6 +657,7 @@ void view_worker_release(struct view_worker *worker)
 	ops_intervals_release(&worker->transfers);
 	ops_free(worker->overlaps);
 	ops_free(worker->waits);
+	ops_free(worker->lates);
 	ops_free(worker->order);
 	ops_free(worker->names);
 	ops_free(worker->keys);

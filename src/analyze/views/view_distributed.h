@@ -17,9 +17,17 @@ struct view_wait {
 	int64_t synchronizing_ns;
 };
 
+/* What a worker did late in a step: the range of a collective for which another worker waited longest for this one. */
+struct view_late {
+	int64_t wait_ns; /* 0: none waited */
+	uint32_t collective;
+	struct ops_interval span; /* the range of this worker */
+};
+
 struct view_worker {
 	const char *name; /* borrowed */
 	int64_t span;
+	int64_t origin_ns; /* of its trace */
 	struct ops_views views; /* steps, collectives and their ranges, devices; no trace */
 	struct ops_intern texts; /* names of the last two */
 	struct view_names steps; /* by step, behind "all": its name, or what stands for it as a key */
@@ -28,6 +36,7 @@ struct view_worker {
 	uint32_t *operations; /* by collective: equal for what workers do together */
 	struct view_overlap *overlaps; /* by step */
 	struct view_wait *waits;
+	struct view_late *lates;
 	struct ops_intervals transfers; /* as views.ranges, each cut to what the transfer took */
 	uint32_t *order; /* collectives by step or by name */
 };

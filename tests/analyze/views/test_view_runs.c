@@ -43,6 +43,7 @@ static void spec_12_who_waits(void **state)
 	assert_has(text, "\"shown\":true,\"gpu_info\":null");
 	assert_has(text, "\"1\":{\"n_0\":{\"data_transfer\":10,\"synchronizing\":30},\"n_1\":{\"data_transfer\":10,"
 	                 "\"synchronizing\":0}}");
+	assert_has(text, "\"late\":{\"1\":{\"n_0\":null,\"n_1\":{\"name\":\"gloo:all_reduce\",\"row\":2,\"start\":60,\"end\":70,\"wait\":30}}}");
 	assert_has(text, "\"1\":{\"n_0\":{\"computation_only\":30,\"overlap\":10,\"communication_only\":30,\"other\":30},"
 	                 "\"n_1\":{\"computation_only\":60,\"overlap\":0,\"communication_only\":10,\"other\":30}}");
 	ops_free(text);

@@ -383,6 +383,8 @@ export interface Distributed {
 	shown: boolean;
 	overlap: Record<string, Record<string, Overlap>>;
 	wait: Record<string, Record<string, { data_transfer: number; synchronizing: number }>>;
+	/** By step and worker: its part in the collective for which another worker waited longest for it. Times since the origin. */
+	late: Record<string, Record<string, { name: string; row: number; start: number; end: number; wait: number } | null>>;
 	ops: Record<string, CommunicationOperation[]>;
 }
 

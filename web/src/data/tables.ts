@@ -79,6 +79,8 @@ export interface SourceFile {
 	device_us: number;
 	/** Memory that the line allocated itself. */
 	allocated_bytes: number;
+	/** A file of Python or of an installed package, not of the program. */
+	is_library: boolean;
 	/** Lines in order of their numbers. */
 	lines: SourceLine[];
 }

@@ -94,11 +94,18 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	);
 }
 
-/** Names who is late, with the way to the step on its timeline in which the others wait longest. */
+/** A window of the timeline around the range of a late rank: what it does while the others wait, and the range. */
+function momentOf({ start, end, wait }: { start: number; end: number; wait: number }) {
+	const margin = 0.1 * (end - start + wait);
+	return { from: Math.round(1000 * (start - wait - margin)), to: Math.round(1000 * (end + margin)) };
+}
+
+/** Names who is late, with the way to the moment on its timeline for which the others wait longest. */
 function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
-	const steps = Object.entries(data.wait).filter(([step]) => step !== "all");
+	const steps = useSteps();
 	const overall = lateRank(data.wait.all ?? {}, data.workers);
-	const worst = steps
+	const worst = Object.entries(data.wait)
+		.filter(([step]) => step !== "all")
 		.flatMap(([step, wait]) => {
 			const late = lateRank(wait, data.workers);
 			return late ? [{ step, ...late }] : [];
@@ -107,6 +114,9 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
 	const trace = worst && traceOf(worst.worker);
 	const early = worst && traceOf(earlyRank(data.wait[worst.step] ?? {}, data.workers));
+	// Rows and times are of the trace that the reply is of, which is not the one of the timeline where steps are chosen.
+	const late = worst && !steps ? data.late[worst.step]?.[worst.worker] : undefined;
+	const where = early ? `on the timelines of ${worst.worker} and ${early.worker}` : "on its timeline";
 	return (
 		<section class="panel" aria-label="Late rank">
 			<h2>Late rank</h2>
@@ -114,8 +124,8 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 			{worst && trace && (
 				<p>
 					{`Longest in step ${worst.step}, for ${worst.worker}: ${formatUs(worst.wait)}. `}
-					<a href={routeHref("timeline", trace.id, { with: early?.id, step: worst.step })}>
-						{early ? `Show this step on the timelines of ${worst.worker} and ${early.worker}` : "Show this step on its timeline"}
+					<a href={routeHref("timeline", trace.id, { with: early?.id, step: worst.step, ...(late ? { event: late.row, ...momentOf(late) } : {}) })}>
+						{late ? `Show ${late.name}, for which they wait ${formatUs(late.wait)}, ${where}` : `Show this step ${where}`}
 					</a>
 				</p>
 			)}

@@ -33,23 +33,18 @@ function hottest(files: readonly SourceFile[]): string | undefined {
 }
 
 function ownFiles(lines: LinesReply, own: boolean): readonly SourceFile[] {
-	return own ? lines.files.filter((each) => isOwn(each.file)) : lines.files;
+	return own ? lines.files.filter((each) => !each.is_library) : lines.files;
 }
 
 /** Chooses files of the program itself, and opens the hottest of them where another one was open. */
-function OwnChoice({ file }: { file?: string }) {
+function OwnChoice({ open }: { open?: SourceFile | undefined }) {
 	const [own] = useParam("own");
-	const choose = (only: boolean) => setParams({ own: only ? "1" : undefined, ...(only && file !== undefined && !isOwn(file) ? { file: undefined, line: undefined } : {}) });
+	const choose = (only: boolean) => setParams({ own: only ? "1" : undefined, ...(only && open?.is_library ? { file: undefined, line: undefined } : {}) });
 	return (
 		<label>
 			<input type="checkbox" checked={own === "1"} onChange={(event) => choose(event.currentTarget.checked)} /> My code only
 		</label>
 	);
-}
-
-/** Not of Python itself, nor of an installed package. */
-function isOwn(file: string): boolean {
-	return !/(?:^|[\\/])(?:site-packages|dist-packages|lib[\\/]python\d)|^</.test(file);
 }
 
 const FILES: Column<SourceFile>[] = [
@@ -112,7 +107,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 					{baseName(file)}
 				</h2>
 				<FileChoice lines={lines} file={file} />
-				<OwnChoice file={file} />
+				<OwnChoice open={chosen} />
 				<span class="tools-space" />
 				<a href={routeHref("source", trace.id, { steps, file: ALL, own })}>All files</a>
 			</div>
