@@ -36,6 +36,8 @@ struct call {
 	uintptr_t frame;       /* and C_CALL, HIDDEN */
 	struct ops_slot *slot; /* NULL: lost or hidden */
 	uint32_t line;         /* of the caller's source, as in the slot */
+	bool is_library;       /* of a library, or a C function that one calls */
+	bool is_inner;         /* called by a library, too */
 };
 
 /* A place in the program that something was called from: its line, and the C function that was called there last, for it is
@@ -68,6 +70,7 @@ static struct {
 	uint64_t last_session;
 	uint64_t start_ticks;
 	uint64_t min_ticks;
+	uint64_t inner_min_ticks; /* of calls between functions of libraries in which nothing was recorded */
 	uint32_t max_depth;
 	PyObject *gc_callback; /* in gc.callbacks; NULL unless collections are recorded */
 	struct ops_python_function *gc_function;
@@ -219,6 +222,22 @@ OPS_ALWAYS_INLINE void python_calls_begin(struct ops_slot *slot, struct ops_thre
 	ops_publish(thread);
 }
 
+static inline struct call *python_calls_innermost(struct calls_thread *thread)
+{
+	return thread->count ? &thread->calls[thread->count - 1] : NULL;
+}
+
+/* Appends a call to those that are open; there is room for it. */
+OPS_ALWAYS_INLINE void append_call(struct calls_thread *thread, uintptr_t frame, struct ops_slot *slot, uint32_t line,
+                                   bool of_library)
+{
+	const struct call *caller = python_calls_innermost(thread);
+	const bool by_library = caller && caller->is_library;
+	const bool is_library = frame & C_CALL ? by_library : of_library;
+
+	thread->calls[thread->count++] = (struct call){frame, slot, line, is_library, is_library && by_library};
+}
+
 /* Opens a call; the caller has seen to the calls below it. */
 OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const struct ops_python_function *function,
                                          uintptr_t frame, uint32_t line, uint64_t start_ticks)
@@ -235,7 +254,7 @@ OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const stru
 		ops_note_context_again(collector, thread->recorder, epoch);
 		slot = ops_reserve(collector, thread->recorder, epoch, 0);
 	}
-	thread->calls[thread->count++] = (struct call){frame, slot, line};
+	append_call(thread, frame, slot, line, function->is_library);
 	if (OPS_LIKELY(slot != NULL))
 		python_calls_begin(slot, thread->recorder, function->number, line,
 		                   start_ticks ? start_ticks : ops_ticks(collector->tsc));
@@ -261,15 +280,23 @@ static void end_short_call(struct ops_thread *thread, struct ops_slot *slot, uin
 	}
 }
 
+/* Whether a call that took so long is dropped. */
+static bool is_too_short(const struct calls_thread *thread, const struct call *call, uint64_t ticks)
+{
+	return ticks < recorder.min_ticks ||
+	       (call->is_inner && ticks < recorder.inner_min_ticks && is_last_slot(thread->recorder, call->slot));
+}
+
 static void python_calls_pop(struct calls_thread *thread)
 {
-	struct ops_slot *slot = thread->calls[--thread->count].slot;
+	const struct call *call = &thread->calls[--thread->count];
+	struct ops_slot *slot = call->slot;
 	uint64_t ticks;
 
 	if (!slot)
 		return;
 	ticks = ops_ticks(recorder.collector->tsc);
-	if (OPS_UNLIKELY(recorder.min_ticks != 0) && ticks - slot->start_ticks < recorder.min_ticks)
+	if (OPS_UNLIKELY(is_too_short(thread, call, ticks - slot->start_ticks)))
 		end_short_call(thread->recorder, slot, ticks);
 	else
 		ops_slot_close(slot, ticks, thread->recorder->number);
@@ -338,11 +365,6 @@ static inline struct calls_thread *current_thread(ops_frame *open)
 	memset(thread->sites, 0, sizeof(thread->sites));
 	open_frames(thread, open);
 	return thread;
-}
-
-static inline struct call *python_calls_innermost(struct calls_thread *thread)
-{
-	return thread->count ? &thread->calls[thread->count - 1] : NULL;
 }
 
 /* Whether a frame called, or is, the one at `from`. */
@@ -506,7 +528,7 @@ static inline bool call_known(struct calls_thread *thread, ops_frame *frame, PyO
 		if (OPS_LIKELY(site->method.definition == method.definition && site->method.type == method.type &&
 			       site->code == code && site->offset == offset) &&
 		    OPS_LIKELY((slot = reserve_in_place(thread)) != NULL)) {
-			thread->calls[thread->count++] = (struct call){(uintptr_t)frame | C_CALL, slot, site->line};
+			append_call(thread, (uintptr_t)frame | C_CALL, slot, site->line, false);
 			python_calls_begin(slot, thread->recorder, site->function, site->line, ops_ticks(1));
 			return true;
 		}
@@ -539,7 +561,7 @@ void ops_python_return(ops_frame *frame)
 	if (OPS_LIKELY(thread && thread->session == recorder.plain_session && thread->count)) {
 		const struct call *call = &thread->calls[thread->count - 1];
 
-		if (OPS_LIKELY(call->frame == ((uintptr_t)frame | C_CALL) && call->slot)) {
+		if (OPS_LIKELY(call->frame == ((uintptr_t)frame | C_CALL) && call->slot && !call->is_inner)) {
 			thread->count--;
 			ops_slot_close(call->slot, ops_ticks(1), thread->recorder->number);
 			return;
@@ -681,6 +703,8 @@ int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ti
 		goto failed;
 	recorder.start_ticks = start_ticks;
 	recorder.min_ticks = ticks_of(options->min_duration_ns);
+	recorder.inner_min_ticks = ticks_of(options->library_min_duration_ns);
+	recorder.functions.filter.find_libraries = recorder.inner_min_ticks != 0;
 	recorder.max_depth = options->max_depth;
 	__atomic_store_n(&recorder.session, ++recorder.last_session, __ATOMIC_RELAXED);
 	if (recorder.collector->tsc && !recorder.min_ticks && !recorder.max_depth)

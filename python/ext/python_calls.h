@@ -18,6 +18,7 @@
 struct ops_python_options {
 	struct ops_python_filter filter; /* handed over at the start */
 	uint64_t min_duration_ns;        /* shorter calls are dropped */
+	uint64_t library_min_duration_ns; /* shorter calls between functions of libraries are dropped, if nothing was recorded in them */
 	uint32_t max_depth;              /* calls below so many others are dropped; 0 no limit */
 	bool record_gc;                  /* collections, as calls of "Python GC" */
 };

@@ -9,6 +9,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include <opstrobe/internal/program.h>
 #include <opstrobe/internal/recording.h>
 
 /* --- the table ------------------------------------------------------------------------------------------------------ */
@@ -147,6 +148,13 @@ static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter,
 	return OPS_PYTHON_RECORD;
 }
 
+static bool is_library(PyCodeObject *code)
+{
+	const char *path = python_functions_text_of(code->co_filename);
+
+	return ops_file_is_library((struct ops_string){path, strlen(path)});
+}
+
 /* Ranges, ours and torch's fast ones, and the profiler itself. */
 static enum ops_python_rule rule_of_type(const PyTypeObject *type)
 {
@@ -252,6 +260,7 @@ struct ops_python_function *ops_python_add_code(struct ops_python_functions *fun
 		.key = code,
 		.owner = (PyObject *)code,
 		.rule = rule_of_code(&functions->filter, code),
+		.is_library = functions->filter.find_libraries && is_library(code),
 	};
 	struct ops_python_function *function = python_functions_add(functions, values, qualified_name(functions, code, frame));
 

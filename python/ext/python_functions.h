@@ -28,6 +28,7 @@ struct ops_python_function {
 	PyObject *name;       /* str: the qualified name; of what is no code object the whole name of its rows */
 	uint32_t number;      /* in the recording, from 1 */
 	enum ops_python_rule rule;
+	bool is_library;      /* not of the program, if the filter wants to know */
 };
 
 /* What is recorded and how paths are shown. Sequences are tuples of str, owned; NULL for none. */
@@ -37,6 +38,7 @@ struct ops_python_filter {
 	PyObject *exclude;
 	PyObject *hide;          /* what is called from these is left out as well */
 	bool fold_imports;       /* an import is one call */
+	bool find_libraries;
 };
 
 struct ops_python_functions {

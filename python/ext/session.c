@@ -91,7 +91,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 				   "exclude",       "hide",           "max_depth",       "min_duration_ns",
 				   "performance_events", "script_modules", "devices",       "metrics",
 				   "metrics_interval_ns", "metrics_device", "device_events", "fold_imports",
-				   "spill", "ring", "ring_ns", NULL};
+				   "library_min_duration_ns", "spill", "ring", "ring_ns", NULL};
 	struct session_object *self = (struct session_object *)object;
 	int shapes = 0, memory = 0, all = 0, overloads = 0, modules = 0, ids = 0, stack = 0, gc = 0, hierarchy = 0, fold = 0, ring = 0;
 	struct ops_record_options record = {.size = sizeof(record)};
@@ -101,14 +101,15 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 	uint64_t metrics_interval_ns = 0;
 	uint32_t devices = 0, metrics_device = 0;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&pO&pO&:Session", keywords, &shapes, &memory,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$ppppppO&O&ppO&O&O&O&IO&O!pO&O!O&IO&pO&O&pO&:Session", keywords, &shapes, &memory,
 					 &all, &overloads, &modules, &ids, to_bytes, &record.max_bytes, to_bytes,
 					 &record.prefault_bytes, &stack, &gc, to_texts, &python.filter.path_prefixes,
 					 to_texts, &python.filter.include, to_texts, &python.filter.exclude,
 					 to_texts, &python.filter.hide, &python.max_depth, to_bytes, &python.min_duration_ns,
 					 &PyTuple_Type, &events, &hierarchy, ops_ext_to_device_kinds, &devices,
 					 &PyTuple_Type, &metrics, to_bytes, &metrics_interval_ns, &metrics_device,
-					 ops_ext_to_device_events, &device_events, &fold, PyUnicode_FSConverter, &spill,
+					 ops_ext_to_device_events, &device_events, &fold, to_bytes, &python.library_min_duration_ns,
+					 PyUnicode_FSConverter, &spill,
 					 &ring, to_bytes, &record.ring_ns)) {
 		filter_clear(&python.filter);
 		return -1;

@@ -50,6 +50,8 @@ class Session:
         metrics_interval_ns: int = 0,
         metrics_device: int = 0,
         device_events: str | None = None,
+        fold_imports: bool = False,
+        library_min_duration_ns: int = 0,
         spill: str | os.PathLike[str] = "",
         ring: bool = False,
         ring_ns: int = 0,

@@ -19,6 +19,7 @@ from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
 _VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--spill", "--live-socket", "--archive", "--job"}
+_LIBRARY_MIN_DURATION_US = 2  # nine in ten calls within libraries take less, and their time is that of their callers
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
@@ -55,13 +56,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", action="store_true", help="record allocations")
     parser.add_argument(
         "--with-stack",
-        action="store_true",
-        help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of",
+        metavar="all",
+        nargs="?",
+        choices=("most", "all"),
+        const="most",
+        help="record the calls of Python functions: what 'opstrobe lines' and stacks are made of. An import is one event, and calls "
+        f"between functions of libraries that take less than {_LIBRARY_MIN_DURATION_US} µs and record nothing else are left out; --with-stack=all "
+        "records these, too",
     )
     parser.add_argument(
         "--with-imports",
         action="store_true",
-        help="with --with-stack, record the calls inside the import of a module, too; otherwise an import is one event",
+        help="with --with-stack, record the calls inside the import of a module, too",
     )
     parser.add_argument("--flops", action="store_true", help="estimate floating-point operations; records shapes too")
     parser.add_argument(
@@ -130,6 +136,14 @@ def _parser() -> argparse.ArgumentParser:
         "process and in those that it starts (as OPSTROBE_PATCH=1 does); no other option goes with it",
     )
     return parser
+
+
+def _stack_options(options: argparse.Namespace) -> StackOptions | bool:
+    if options.with_stack == "all":
+        return True
+    if not (options.with_stack or options.with_imports):
+        return False
+    return StackOptions(imports=options.with_imports, library_min_duration_us=_LIBRARY_MIN_DURATION_US)
 
 
 def _parse_steps(text: str) -> range:
@@ -281,7 +295,7 @@ def main() -> None:
         live_socket=options.live_socket,
         record_shapes=options.record_shapes,
         profile_memory=options.memory,
-        with_stack=StackOptions(imports=options.with_imports) if options.with_stack or options.with_imports else False,
+        with_stack=_stack_options(options),
         with_flops=options.flops,
         max_bytes=options.max_bytes,
         spill=options.spill,

@@ -9,12 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/internal/program.h>
 #include <opstrobe/trace.h>
 
 /* Code that torch.compile wrote. */
 bool ops_file_is_generated(struct ops_string file);
-/* Code of Python or of a package, not of the program. */
-bool ops_file_is_library(struct ops_string file);
 
 /* Calls of library functions that only pass on to one other call, and what else they call.
  *

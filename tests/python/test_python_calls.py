@@ -602,12 +602,48 @@ def test_options_lines_are_those_of_the_function_that_is_shown(tmp_path):
     assert inside.caller.endswith(f"{os.path.basename(__file__)}:{line_of(run, 'quick')}")
 
 
+def test_options_short_calls_in_libraries(tmp_path):
+    """What a program calls stays, and so does what has a range or a call of the program in it; the rest of a library counts for its caller."""
+    library = tmp_path / "site-packages" / "package.py"
+    library.parent.mkdir()
+    library.write_text(
+        "def inner():\n    return len('')\n\ndef step(work):\n    inner()\n    return work()\n\n"
+        "def ranged(range):\n    with range('inside'):\n        inner()\n"
+    )
+    scope = {}
+    exec(compile(library.read_text(), str(library), "exec"), scope)
+
+    def of_program():
+        len("")
+
+    def run():
+        scope["inner"]()
+        scope["step"](of_program)
+        scope["ranged"](record_function)
+
+    def names(**options):
+        with profile(with_stack=StackOptions(**options)) as p:
+            run()
+        return [row.name.rsplit(": ", 1)[-1].rsplit(".", 1)[-1] for row in rows_of(p, ("python_function",))]
+
+    everything, most = names(), names(library_min_duration_us=60_000_000)
+    assert [everything.count(name) for name in ("inner", "step", "ranged", "<built-in function len>")] == [3, 1, 1, 4]
+    assert [most.count(name) for name in ("inner", "step", "of_program", "ranged", "<built-in function len>")] == [
+        1,
+        1,
+        1,
+        1,
+        1,
+    ]
+
+
 def test_options_are_checked():
     with pytest.raises(TypeError, match="include"):
         StackOptions(include="*/a.py")
     with pytest.raises(ValueError, match="negative"):
         StackOptions(max_depth=-1)
-    assert "max_depth=3" in repr(StackOptions(max_depth=3))
+    assert repr(StackOptions(max_depth=3)) == "StackOptions(max_depth=3)"
+    assert repr(StackOptions()) == "StackOptions()"
 
 
 @pytest.fixture

@@ -17,11 +17,12 @@ class StackOptions:
 
     `include` and `exclude` are paths of source files: patterns as of `fnmatch` ("*/torch/*"), or without a wildcard
     the beginnings of paths. What a function that is left out calls appears under the function's caller.
-    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others. Without `imports`, the import of a
-    module is one event `import torch._dynamo`, without the calls in it.
+    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others. Calls between functions of libraries
+    (Python's and installed packages) that are shorter than `library_min_duration_us` are dropped if nothing else was recorded in
+    them. Without `imports`, the import of a module is one event `import torch._dynamo`, without the calls in it.
     """
 
-    __slots__ = ("include", "exclude", "min_duration_us", "max_depth", "imports")
+    __slots__ = ("include", "exclude", "min_duration_us", "library_min_duration_us", "max_depth", "imports")
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class StackOptions:
         include: Iterable[str] = (),
         exclude: Iterable[str] = (),
         min_duration_us: float = 0,
+        library_min_duration_us: float = 0,
         max_depth: int = 0,
         imports: bool = True,
     ) -> None:
@@ -37,14 +39,20 @@ class StackOptions:
                 raise TypeError(f"{name} must be paths, not one: [{paths!r}]")
         self.include = tuple(os.fspath(path) for path in include)
         self.exclude = tuple(os.fspath(path) for path in exclude)
-        if min_duration_us < 0 or max_depth < 0:
-            raise ValueError("min_duration_us and max_depth must not be negative")
+        if min_duration_us < 0 or library_min_duration_us < 0 or max_depth < 0:
+            raise ValueError("min_duration_us, library_min_duration_us and max_depth must not be negative")
         self.min_duration_us = min_duration_us
+        self.library_min_duration_us = library_min_duration_us
         self.max_depth = max_depth
         self.imports = imports
 
     def __repr__(self) -> str:
-        return f"StackOptions({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+        values = {name: getattr(self, name) for name in self.__slots__}
+        chosen = (f"{name}={value!r}" for name, value in values.items() if value != _DEFAULTS[name])
+        return f"StackOptions({', '.join(chosen)})"
+
+
+_DEFAULTS = {name: getattr(StackOptions(), name) for name in StackOptions.__slots__}
 
 
 def _path_prefixes() -> tuple[str, ...]:
@@ -93,6 +101,7 @@ def stack_arguments(with_stack: bool | StackOptions, record_gc: bool) -> dict[st
         "exclude": (*options.exclude, os.path.join(package, "")),
         "hide": tuple(os.path.join(package, name) for name in _HIDDEN),
         "min_duration_ns": round(options.min_duration_us * 1000),
+        "library_min_duration_ns": round(options.library_min_duration_us * 1000),
         "max_depth": options.max_depth,
         "fold_imports": not options.imports,
     }

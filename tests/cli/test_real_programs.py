@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`opstrobe run` records programs as users write them, and each question about them is answered by one command."""
+
+import json
+import subprocess
+
+import pytest
+from installed import OPSTROBE
+
+LIGHTNING = """
+import lightning
+import torch
+
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+
+    def training_step(self, batch, index):
+        return self.model(batch[0]).square().mean()
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(24, 16)), batch_size=8)
+trainer = lightning.Trainer(
+    max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+)
+trainer.fit(Model(), batches)
+"""
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """record(name, text, …): the trace of a program, recorded once with these options."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def run(name, text, *options):
+        path = folder / f"{name}.json.gz"
+        if not path.exists():
+            (folder / f"{name}.py").write_text(text)
+            words = [OPSTROBE, "run", *options, "-o", path, f"{name}.py"]
+            process = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+            assert process.returncode == 0, process.stderr
+        return path
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def lightning_trace(record):
+    pytest.importorskip("lightning")
+    return record("with_lightning", LIGHTNING, "--with-stack", "--with-modules=1")
+
+
+@pytest.fixture
+def answer(opstrobe):
+    """answer("views", path): what a command prints as JSON."""
+
+    def ask(command, *words):
+        process = opstrobe(command, "--format", "json", *words)
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout)
+
+    return ask
+
+
+def test_a_library_with_many_imports_has_few_python_events(answer, lightning_trace):
+    """Lightning looks at the metadata of all packages, and the optimizer imports torch._dynamo."""
+    value = answer("info", lightning_trace)["value"]
+    assert value["events_by_kind"]["python_function"] < 20_000
+    places = [
+        (line["self_us"], file["file"], line["line"])
+        for file in answer("lines", lightning_trace)["files"]
+        for line in file["lines"]
+    ]
+    assert any(file.endswith("with_lightning.py") and line == 11 for _, file, line in places)  # the model's forward
