@@ -241,6 +241,8 @@ static const struct ops_query_option critical_path_options[] = {
 	  "it sums complete traces, as torch does; 'opstrobe cut' extracts steps") \
 	X("threads", FILES, no_options, analysis_threads, "how long each thread ran, and what it waited for", \
 	  "it sums the samples of complete recordings; 'opstrobe cut' extracts steps") \
+	X("data_flow", FILES, no_options, analysis_data_flow, "what operators make, and how much of it is read", \
+	  "it follows memory through complete recordings; 'opstrobe cut' extracts steps") \
 	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers, \
 	  "ranks that other ranks wait for", NULL) \
 	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations, \

@@ -144,6 +144,7 @@ analysis_function analysis_kernels;
 analysis_function analysis_modules;
 analysis_function analysis_memory;
 analysis_function analysis_lines;
+analysis_function analysis_data_flow;
 analysis_function analysis_threads;
 analysis_function analysis_operator_roofline;
 analysis_function analysis_diff;

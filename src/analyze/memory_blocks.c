@@ -105,11 +105,9 @@ static bool add_value(struct memory_flow *flow, uint32_t block, int64_t time_ns)
 	return true;
 }
 
-static bool memory_blocks_add_edge(struct memory_flow *flow, uint32_t node, uint32_t value, bool write)
+static bool memory_blocks_add_edge(struct memory_flow *flow, struct memory_edge edge)
 {
-	if (node == OPS_NONE)
-		return true;
-	return OPS_ARRAY_APPEND(&flow->edges, (struct memory_edge){node, value, write});
+	return edge.node == OPS_NONE || OPS_ARRAY_APPEND(&flow->edges, edge);
 }
 
 static uint32_t memory_blocks_node_of(const struct memory_flow *flow, uint32_t row)
@@ -152,7 +150,7 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 	block->end_ns = INT64_MAX;
 	*entry = number + 1;
 	if (!add_value(flow, number, start_ns) ||
-	    !memory_blocks_add_edge(flow, memory_blocks_node_of(flow, made->row), life->value, true))
+	    !memory_blocks_add_edge(flow, (struct memory_edge){memory_blocks_node_of(flow, made->row), life->value, made->row, OPS_NONE, true}))
 		return NULL;
 	life->written_by = memory_blocks_node_of(flow, made->row);
 	return block;
@@ -305,9 +303,9 @@ static bool has_elements(const struct ops_input *tensor)
 	return true;
 }
 
-/* The tensor that the `nth` storage of an event's inputs is behind: empty tensors have none. */
-static bool find_tensor(struct ops_input_cursor cursor, size_t nth, struct ops_input *ret_tensor)
+bool ops_memory_find_tensor(struct ops_string inputs, size_t nth, struct ops_input *ret_tensor)
 {
+	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
 	struct ops_input input;
 
 	while (ops_inputs_next(&cursor, &input)) {
@@ -336,7 +334,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 	if (block->shape || inputs == OPS_NONE || storage->bytes == 0)
 		return true;
 	list = ops_trace_inputs(flow->trace, inputs);
-	if (!find_tensor(ops_inputs_open(list.bytes, list.size), nth, &tensor) ||
+	if (!ops_memory_find_tensor(list, nth, &tensor) ||
 	    memory_blocks_tensor_bytes(&tensor) != (int64_t)storage->bytes)
 		return true;
 	ops_buffer_append_text(&text, "[");
@@ -368,12 +366,13 @@ static bool read_use(struct follower *follower, uint32_t row, const struct ops_s
 		return false;
 	if (node == OPS_NONE || life->written_by == node)
 		return true; /* no node, or one among its own */
-	if (!memory_blocks_add_edge(flow, node, life->value, false))
+	if (!memory_blocks_add_edge(flow, (struct memory_edge){node, life->value, row, (uint32_t)nth, false}))
 		return false;
 	if (!storage->written)
 		return true;
 	life->written_by = node;
-	return add_value(flow, number, e->start_ns[node]) && memory_blocks_add_edge(flow, node, life->value, true);
+	return add_value(flow, number, e->start_ns[node]) &&
+	       memory_blocks_add_edge(flow, (struct memory_edge){node, life->value, row, (uint32_t)nth, true});
 }
 
 /* Autograd takes a gradient over by detaching it, or adds it to the one there is. */
@@ -538,4 +537,24 @@ bool ops_memory_follow(struct memory_flow *flow)
 	ops_free(follower.open_row);
 	ops_free(follower.table);
 	return ok;
+}
+
+bool ops_memory_flow_init(struct memory_flow *flow, const struct ops_trace *trace)
+{
+	*flow = (struct memory_flow){.trace = trace, .events = ops_trace_events(trace)};
+	if (flow->events->storages)
+		flow->shapes = ops_alloc_zeroed(1, sizeof(*flow->shapes));
+	return (flow->shapes || !flow->events->storages) && ops_memory_rows_init(&flow->rows, trace) && ops_memory_follow(flow);
+}
+
+void ops_memory_flow_release(struct memory_flow *flow)
+{
+	OPS_ARRAY_RELEASE(&flow->blocks);
+	OPS_ARRAY_RELEASE(&flow->lives);
+	OPS_ARRAY_RELEASE(&flow->values);
+	OPS_ARRAY_RELEASE(&flow->edges);
+	ops_memory_rows_release(&flow->rows);
+	if (flow->shapes)
+		ops_intern_release(flow->shapes);
+	ops_free(flow->shapes);
 }

@@ -12,13 +12,7 @@
 
 #include "base/alloc.h"
 
-/* The edges by node: those of node n stand at start[n] … start[n + 1]. */
-struct edges_by_node {
-	struct memory_edge *items;
-	uint32_t *start;
-};
-
-static bool group_edges(struct edges_by_node *edges, const struct memory_flow *flow)
+bool ops_memory_edges_init(struct memory_edges *edges, const struct memory_flow *flow)
 {
 	size_t rows = flow->events->count;
 
@@ -39,8 +33,13 @@ static bool group_edges(struct edges_by_node *edges, const struct memory_flow *f
 	return true;
 }
 
-/* The edges of a node. */
-static const struct memory_edge *edges_of(const struct edges_by_node *edges, size_t node, size_t *ret_count)
+void ops_memory_edges_release(struct memory_edges *edges)
+{
+	ops_free(edges->items);
+	ops_free(edges->start);
+}
+
+const struct memory_edge *ops_memory_edges_of(const struct memory_edges *edges, size_t node, size_t *ret_count)
 {
 	*ret_count = edges->start[node + 1] - edges->start[node];
 	return edges->items + edges->start[node];
@@ -128,12 +127,12 @@ static bool node_reads_gradients(const struct memory_flow *flow, const uint8_t *
 }
 
 /* Follows the trails; gives for each block whether the forward pass read it, and whether it was updated. */
-static void follow_trails(struct memory_flow *flow, const struct edges_by_node *edges, uint8_t *trails, uint8_t *read,
+static void follow_trails(struct memory_flow *flow, const struct memory_edges *edges, uint8_t *trails, uint8_t *read,
                           uint8_t *updated)
 {
 	for (size_t node = 0; node < flow->events->count; node++) {
 		size_t count;
-		const struct memory_edge *own = edges_of(edges, node, &count);
+		const struct memory_edge *own = ops_memory_edges_of(edges, node, &count);
 		bool gradients = node_reads_gradients(flow, trails, own, count);
 
 		for (size_t i = 0; i < count && is_forward(flow, node); i++) {
@@ -149,7 +148,7 @@ static void follow_trails(struct memory_flow *flow, const struct edges_by_node *
 	}
 }
 
-static bool find_parameters(struct memory_flow *flow, const struct edges_by_node *edges)
+static bool find_parameters(struct memory_flow *flow, const struct memory_edges *edges)
 {
 	uint8_t *trails = ops_alloc_zeroed(flow->values.count + 1, sizeof(*trails));
 	uint8_t *read = ops_alloc_zeroed(flow->blocks.count + 1, sizeof(*read));
@@ -186,11 +185,11 @@ static uint8_t written_category(const struct memory_flow *flow, size_t node, con
 	return sources.parameters ? OPS_MEMORY_ACTIVATION : before;
 }
 
-static void flow_forward(struct memory_flow *flow, const struct edges_by_node *edges)
+static void flow_forward(struct memory_flow *flow, const struct memory_edges *edges)
 {
 	for (size_t node = 0; node < flow->events->count; node++) {
 		size_t count;
-		const struct memory_edge *own = edges_of(edges, node, &count);
+		const struct memory_edge *own = ops_memory_edges_of(edges, node, &count);
 		struct sources sources = sources_of(flow, own, count);
 		bool derives = sources.parameters && !sources.gradients && is_forward(flow, node);
 
@@ -210,11 +209,11 @@ static void flow_forward(struct memory_flow *flow, const struct edges_by_node *e
 }
 
 /* What wanted values were made from is wanted. */
-static void flow_back(struct memory_flow *flow, const struct edges_by_node *edges)
+static void flow_back(struct memory_flow *flow, const struct memory_edges *edges)
 {
 	for (size_t node = flow->events->count; node-- > 0;) {
 		size_t count;
-		const struct memory_edge *own = edges_of(edges, node, &count);
+		const struct memory_edge *own = ops_memory_edges_of(edges, node, &count);
 		bool wanted = false;
 
 		for (size_t i = 0; i < count && is_forward(flow, node); i++)
@@ -252,8 +251,8 @@ static uint8_t memory_categories_category_of(const struct memory_flow *flow, con
 
 bool ops_memory_categorize(struct memory_flow *flow)
 {
-	struct edges_by_node edges = {0};
-	bool ok = group_edges(&edges, flow);
+	struct memory_edges edges = {0};
+	bool ok = ops_memory_edges_init(&edges, flow);
 
 	if (ok) {
 		find_gradients(flow);
@@ -267,7 +266,6 @@ bool ops_memory_categorize(struct memory_flow *flow)
 		for (size_t i = 0; i < flow->blocks.count; i++)
 			flow->blocks.items[i].category = flow->values.items[flow->lives.items[i].value].category;
 	}
-	ops_free(edges.items);
-	ops_free(edges.start);
+	ops_memory_edges_release(&edges);
 	return ok;
 }

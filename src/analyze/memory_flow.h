@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How data flow through memory: between memory_context.c, memory_blocks.c, memory_categories.c and memory_timeline.c alone.
+ * How data flow through memory: who writes each value, and who reads it. Made by memory_context.c and memory_blocks.c; the
+ * timeline of memory and its categories, and the analyses of flow/, are made of it.
  *
  * A node is an outermost operator or backward function, with all that runs below it. A value is a block in one of its
  * versions: it gets a new one when a node writes to it in place. An edge says that a node reads or writes a value.
@@ -10,6 +11,7 @@
 #ifndef OPS_ANALYZE_MEMORY_FLOW_H
 #define OPS_ANALYZE_MEMORY_FLOW_H
 
+#include <opstrobe/inputs.h>
 #include <opstrobe/internal/memory.h>
 
 #include "base/array.h"
@@ -52,6 +54,8 @@ struct memory_value {
 struct memory_edge {
 	uint32_t node;
 	uint32_t value;
+	uint32_t row;     /* the event that shows it: the node, or one below it; OPS_NONE unknown */
+	uint32_t storage; /* position among the storages of that event; OPS_NONE: a new block */
 	bool write;
 };
 
@@ -67,10 +71,27 @@ struct memory_flow {
 	bool has_roles;
 };
 
-/* Each in turn; false when memory is out. */
+/* The edges by node: those of node n are start[n] … start[n + 1]. */
+struct memory_edges {
+	struct memory_edge *items;
+	uint32_t *start;
+};
+
+/* False when memory is out; released in any case. */
+bool ops_memory_flow_init(struct memory_flow *flow, const struct ops_trace *trace);
+void ops_memory_flow_release(struct memory_flow *flow);
+bool ops_memory_edges_init(struct memory_edges *edges, const struct memory_flow *flow);
+void ops_memory_edges_release(struct memory_edges *edges);
+const struct memory_edge *ops_memory_edges_of(const struct memory_edges *edges, size_t node, size_t *ret_count);
+
+bool ops_memory_categorize(struct memory_flow *flow);
+
+/* The tensor that the `nth` storage of an input list is behind: empty tensors have none. False if there is none. */
+bool ops_memory_find_tensor(struct ops_string inputs, size_t nth, struct ops_input *ret_tensor);
+
+/* Parts of init. */
 bool ops_memory_rows_init(struct memory_rows *rows, const struct ops_trace *trace);
 void ops_memory_rows_release(struct memory_rows *rows);
 bool ops_memory_follow(struct memory_flow *flow);
-bool ops_memory_categorize(struct memory_flow *flow);
 
 #endif

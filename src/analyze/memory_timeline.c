@@ -126,19 +126,10 @@ static uint32_t memory_timeline_find_gaps(const struct memory_flow *flow)
 enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory_timeline **ret_timeline,
                                       struct ops_error *error)
 {
-	struct memory_flow flow = {.trace = trace, .events = ops_trace_events(trace)};
+	struct memory_flow flow;
 	struct ops_memory_timeline *timeline = ops_alloc_zeroed(1, sizeof(*timeline));
-	bool ok;
+	bool ok = ops_memory_flow_init(&flow, trace) && timeline && ops_memory_categorize(&flow) && make_steps(timeline, &flow);
 
-	if (flow.events->storages)
-		flow.shapes = ops_alloc_zeroed(1, sizeof(*flow.shapes));
-	ok = timeline && (flow.shapes || !flow.events->storages) && ops_memory_rows_init(&flow.rows, trace) && ops_memory_follow(&flow) &&
-	          ops_memory_categorize(&flow) && make_steps(timeline, &flow);
-
-	if (timeline)
-		timeline->shapes = flow.shapes;
-	else
-		ops_free(flow.shapes);
 	if (ok)
 		timeline->module_source = ops_module_source(trace);
 	if (ok && timeline->module_source) {
@@ -150,16 +141,14 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 		timeline->gaps = memory_timeline_find_gaps(&flow);
 		timeline->blocks = flow.blocks.items;
 		timeline->block_count = flow.blocks.count;
+		timeline->shapes = flow.shapes;
 		flow.blocks.items = NULL;
+		flow.shapes = NULL;
 		*ret_timeline = timeline;
 	} else {
 		ops_memory_timeline_free(timeline);
 	}
-	OPS_ARRAY_RELEASE(&flow.blocks);
-	OPS_ARRAY_RELEASE(&flow.lives);
-	OPS_ARRAY_RELEASE(&flow.values);
-	OPS_ARRAY_RELEASE(&flow.edges);
-	ops_memory_rows_release(&flow.rows);
+	ops_memory_flow_release(&flow);
 	return ok ? OPS_OK : ops_fault_memory(error);
 }
 

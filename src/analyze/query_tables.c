@@ -10,6 +10,7 @@
 #include <opstrobe/internal/views.h>
 
 #include "analyze/analysis.h"
+#include "analyze/flow/data_flow_table.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/run_trace.h"
@@ -170,6 +171,11 @@ static enum ops_code query_each_trace(struct analysis_run *run,
 enum ops_code analysis_lines(struct analysis_run *run)
 {
 	return query_each_trace(run, line_table_fill);
+}
+
+enum ops_code analysis_data_flow(struct analysis_run *run)
+{
+	return query_each_trace(run, data_flow_table_fill);
 }
 
 enum ops_code analysis_threads(struct analysis_run *run)

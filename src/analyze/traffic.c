@@ -24,9 +24,7 @@ static int64_t elements_of(const struct ops_input *tensor)
 	return operator_elements(tensor, 0, tensor->n);
 }
 
-/* Bytes of memory that a tensor's elements lie in: those of an expanded dimension share one place, and those of overlapping
- * windows are no more than the span. */
-static int64_t tensor_bytes(const struct ops_input *tensor)
+int64_t traffic_tensor_bytes(const struct ops_input *tensor)
 {
 	int64_t distinct = 1, span = 1;
 
@@ -54,7 +52,7 @@ static bool argument_bytes(const struct operator_call *call, size_t i, int64_t *
 
 	*ret_bytes = 0;
 	if (tensor) {
-		*ret_bytes = tensor_bytes(tensor);
+		*ret_bytes = traffic_tensor_bytes(tensor);
 		return ops_dtype_bytes(tensor->dtype) != 0;
 	}
 	if (i >= call->count || call->arguments[i].tag != OPS_INPUT_TENSOR_LIST)
@@ -63,7 +61,7 @@ static bool argument_bytes(const struct operator_call *call, size_t i, int64_t *
 	while (ops_inputs_next(&cursor, &item)) {
 		if (item.dtype == LIST_DTYPE_UNKNOWN || !ops_dtype_bytes(item.dtype) || operator_has_negative_size(&item))
 			return false;
-		*ret_bytes = ops_sum(*ret_bytes, tensor_bytes(&item));
+		*ret_bytes = ops_sum(*ret_bytes, traffic_tensor_bytes(&item));
 	}
 	return true;
 }

@@ -39,6 +39,9 @@ struct operator_row {
 extern const struct operator_row operator_rows[];
 extern const size_t operator_row_count;
 
+/* Bytes of memory that a tensor's elements lie in: those of an expanded dimension share one place, and those of overlapping
+ * windows are no more than the span. 0 for a type whose size is not known. */
+int64_t traffic_tensor_bytes(const struct ops_input *tensor);
 /* Bytes of a call; OPERATOR_UNKNOWN when that does not follow from its arguments, or nothing is moved. */
 int64_t operator_traffic(const struct operator_call *call, const struct operator_row *row, int64_t flops);
 /* The type that is computed with: that of the first tensor of floating-point numbers, else of the first tensor. UINT8_MAX: none. */

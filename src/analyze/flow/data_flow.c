@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The data flow of a trace; see data_flow.h.
+ */
+#include "analyze/flow/data_flow.h"
+
+#include <opstrobe/internal/trace.h>
+
+#include "analyze/flow/operator_effects.h"
+#include "analyze/traffic.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+struct tracer {
+	struct data_flow *flow;
+	struct memory_edges edges;
+	uint8_t *effects; /* by string: enum operator_effect, plus one; 0 not known yet */
+	uint32_t *use_of; /* by value: its last use; only that of the present node counts */
+	int64_t new_bytes; /* that the present node allocates */
+};
+
+static enum operator_effect effect_of(struct tracer *tracer, uint32_t row)
+{
+	uint32_t name = tracer->flow->memory.events->name[row];
+
+	if (!tracer->effects[name])
+		tracer->effects[name] = (uint8_t)(operator_effect_of(ops_trace_string(tracer->flow->memory.trace, name)) + 1);
+	return (enum operator_effect)(tracer->effects[name] - 1);
+}
+
+static struct ops_string data_flow_inputs(const struct memory_flow *memory, uint32_t row)
+{
+	uint32_t inputs = memory->events->inputs ? memory->events->inputs[row] : OPS_NONE;
+
+	return inputs == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_inputs(memory->trace, inputs);
+}
+
+/* Whether the operator at the row writes to a storage of the edge without an update: as `out=`, which in-place operators, whose
+ * names end in '_', do not have. */
+static bool is_out_argument(const struct memory_flow *memory, const struct memory_edge *edge)
+{
+	return edge->storage > 0 && !ops_string_ends(ops_trace_string(memory->trace, memory->events->name[edge->row]), "_");
+}
+
+/* What an edge that reads says about its value. `written`: the event's schema says that it writes to the storage. */
+static struct data_use use_of(struct tracer *tracer, const struct memory_edge *edge, bool written)
+{
+	const struct memory_flow *memory = &tracer->flow->memory;
+	const struct ops_memory_block *block = &memory->blocks.items[memory->values.items[edge->value].block];
+	struct ops_string inputs = data_flow_inputs(memory, edge->row);
+	enum operator_effect effect = effect_of(tracer, edge->row);
+	struct data_use use = {.value = edge->value, .node = edge->node, .next = OPS_NONE, .kind = DATA_READS, .bytes = block->bytes};
+	struct ops_input tensor;
+	bool known = ops_memory_find_tensor(inputs, edge->storage, &tensor) && ops_dtype_bytes(tensor.dtype);
+
+	if (known && traffic_tensor_bytes(&tensor) < use.bytes)
+		use.bytes = traffic_tensor_bytes(&tensor);
+	if (written) {
+		bool overwrites = effect == EFFECT_OVERWRITES || is_out_argument(memory, edge);
+
+		use.kind = overwrites && use.bytes >= block->bytes ? DATA_OVERWRITES : DATA_UPDATES;
+	} else if (effect == EFFECT_VIEWS || (effect == EFFECT_MAY_VIEW && !tracer->new_bytes)) {
+		use.kind = DATA_VIEWS;
+	} else if (effect == EFFECT_NARROWS) {
+		int64_t elements = operator_narrowed_elements(ops_trace_string(memory->trace, memory->events->name[edge->row]), inputs);
+
+		use.kind = known && elements >= 0 ? DATA_NARROWS : DATA_VIEWS;
+		elements = known && elements >= 0 ? ops_product(elements, (int64_t)ops_dtype_bytes(tensor.dtype)) : 0;
+		use.bytes = elements < use.bytes ? elements : use.bytes;
+		if (use.bytes == block->bytes) /* x[:] */
+			use.kind = DATA_VIEWS;
+	} else if (effect == EFFECT_SELECTS && !edge->storage && edge->row == edge->node) {
+		use.kind = DATA_SELECTS;
+		use.bytes = tracer->new_bytes < use.bytes ? tracer->new_bytes : use.bytes;
+	}
+	return use;
+}
+
+/* Of two uses by one node the stronger one is what the node does, of equal ones the larger. What runs below a node that selects
+ * reads no more than that. */
+static void merge_uses(struct data_use *use, const struct data_use *other)
+{
+	if (use->kind != DATA_SELECTS && (other->kind > use->kind || (other->kind == use->kind && other->bytes > use->bytes))) {
+		use->bytes = other->bytes;
+		use->kind = other->kind;
+	}
+}
+
+static bool add_use(struct tracer *tracer, const struct data_use *use)
+{
+	struct data_flow *flow = tracer->flow;
+	uint32_t number = (uint32_t)flow->uses.count, *before = &tracer->use_of[use->value];
+
+	if (*before != OPS_NONE && flow->uses.items[*before].node == use->node) {
+		merge_uses(&flow->uses.items[*before], use);
+		return true;
+	}
+	*before = number;
+	flow->nodes[use->node].count++;
+	return OPS_ARRAY_APPEND(&flow->uses, *use);
+}
+
+static bool is_new(const struct memory_flow *memory, const struct memory_edge *edge)
+{
+	return edge->write && memory->values.items[edge->value].previous == OPS_NONE;
+}
+
+/* An edge that writes the next version of a value stands right after that which reads it. */
+static bool is_written(const struct memory_flow *memory, const struct memory_edge *edge, const struct memory_edge *end)
+{
+	const struct memory_edge *next = edge + 1;
+
+	return next < end && next->write && next->row == edge->row && next->storage == edge->storage &&
+	       memory->values.items[next->value].previous == edge->value;
+}
+
+static bool trace_node(struct tracer *tracer, uint32_t node)
+{
+	struct data_flow *flow = tracer->flow;
+	size_t count;
+	const struct memory_edge *edges = ops_memory_edges_of(&tracer->edges, node, &count);
+
+	tracer->new_bytes = 0;
+	flow->nodes[node].first = (uint32_t)flow->uses.count;
+	flow->nodes[node].first_made = (uint32_t)flow->made.count;
+	for (size_t i = 0; i < count; i++) {
+		if (is_new(&flow->memory, &edges[i]))
+			tracer->new_bytes = ops_sum(tracer->new_bytes, flow->values[edges[i].value].bytes);
+		if (!edges[i].write)
+			continue;
+		flow->values[edges[i].value].node = node;
+		flow->nodes[node].made_count++;
+		if (!OPS_ARRAY_APPEND(&flow->made, edges[i].value))
+			return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct data_use use;
+
+		if (edges[i].write || edges[i].row == OPS_NONE)
+			continue;
+		use = use_of(tracer, &edges[i], is_written(&flow->memory, &edges[i], edges + count));
+		if (!add_use(tracer, &use))
+			return false;
+	}
+	return true;
+}
+
+/* Nodes are in order of their starts, and so are the uses of each value. */
+static void link_uses(struct data_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->uses.count; i++) {
+		struct data_value *value = &flow->values[flow->uses.items[i].value];
+
+		*(value->first == OPS_NONE ? &value->first : &flow->uses.items[value->last].next) = i;
+		value->last = i;
+	}
+}
+
+static bool data_flow_trace(struct tracer *tracer)
+{
+	struct data_flow *flow = tracer->flow;
+	const struct memory_flow *memory = &flow->memory;
+
+	for (size_t i = 0; i < memory->values.count; i++) {
+		const struct ops_memory_block *block = &memory->blocks.items[memory->values.items[i].block];
+
+		flow->values[i] = (struct data_value){
+			.node = OPS_NONE, .first = OPS_NONE, .last = OPS_NONE, .bytes = block->bytes,
+			.complete = memory->lives.items[memory->values.items[i].block].reported && block->start_ns != INT64_MIN &&
+			            block->end_ns != INT64_MAX,
+		};
+	}
+	for (size_t node = 0; node < memory->events->count; node++)
+		if (!trace_node(tracer, (uint32_t)node))
+			return false;
+	link_uses(flow);
+	return true;
+}
+
+bool data_flow_init(struct data_flow *flow, const struct ops_trace *trace)
+{
+	struct tracer tracer = {.flow = flow};
+	bool done;
+
+	*flow = (struct data_flow){.values = NULL};
+	done = ops_memory_flow_init(&flow->memory, trace) && ops_memory_edges_init(&tracer.edges, &flow->memory) &&
+	       flow->memory.edges.count < UINT32_MAX;
+	if (done) {
+		flow->values = ops_realloc_array(NULL, flow->memory.values.count + 1, sizeof(*flow->values));
+		flow->nodes = ops_alloc_zeroed(flow->memory.events->count + 1, sizeof(*flow->nodes));
+		tracer.effects = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*tracer.effects));
+		tracer.use_of = ops_alloc_none(flow->memory.values.count + 1);
+		done = flow->values && flow->nodes && tracer.effects && tracer.use_of && data_flow_trace(&tracer);
+	}
+	ops_memory_edges_release(&tracer.edges);
+	ops_free(tracer.effects);
+	ops_free(tracer.use_of);
+	return done;
+}
+
+void data_flow_release(struct data_flow *flow)
+{
+	ops_memory_flow_release(&flow->memory);
+	ops_free(flow->values);
+	ops_free(flow->nodes);
+	OPS_ARRAY_RELEASE(&flow->uses);
+	OPS_ARRAY_RELEASE(&flow->made);
+}
+
+struct data_uses data_flow_uses_of(const struct data_flow *flow, uint32_t value)
+{
+	struct data_uses uses = {.reader = OPS_NONE};
+	int64_t narrowed = 0;
+
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+
+		uses.updates |= use->kind == DATA_UPDATES;
+		if (use->kind == DATA_NARROWS)
+			narrowed = ops_sum(narrowed, use->bytes);
+		if (use->kind != DATA_READS && use->kind != DATA_SELECTS)
+			continue;
+		uses.read_bytes = ops_sum(uses.read_bytes, use->bytes);
+		uses.reader = uses.readers++ ? uses.reader : use->node;
+	}
+	/* What is read of a part was counted with both. */
+	uses.read_bytes = narrowed > uses.read_bytes ? narrowed : uses.read_bytes;
+	if (uses.read_bytes > flow->values[value].bytes)
+		uses.read_bytes = flow->values[value].bytes;
+	return uses;
+}
+
+int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node)
+{
+	const struct data_node *made = &flow->nodes[node];
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < made->made_count; i++)
+		bytes = ops_sum(bytes, flow->values[flow->made.items[made->first_made + i]].bytes);
+	return bytes;
+}
+
+int64_t data_flow_read_bytes(const struct data_flow *flow, uint32_t node)
+{
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+
+		if (use->kind >= DATA_SELECTS)
+			bytes = ops_sum(bytes, use->bytes);
+	}
+	return bytes;
+}
