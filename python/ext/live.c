@@ -11,33 +11,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/live.h>
 
 #include "live_text.h"
+#include "repeating_thread.h"
 
 #define PICTURE_ROOM ((size_t)LIVE_JSON_ROOM) /* also for LIVE_LINES */
 #define SPARE_LINES 6 /* that the program has at least */
 
 struct display {
-	pthread_t thread;
-	pthread_mutex_t lock; /* of `stop` */
-	pthread_cond_t changed;
-	bool stop;
+	struct repeating_thread thread;
 	pid_t pid; /* whose thread it is: a child of fork has none */
 	int fd;
 	bool is_terminal;
 	bool is_json;
 	double interval_s;
-	struct timespec start;
+	int64_t start_ns;
 	struct ops_live *live;
 	struct live_look look;
 	unsigned lines; /* of the terminal, once ours are set apart; 0 before */
@@ -132,10 +128,7 @@ static uint64_t resident_bytes(void)
 
 static void live_read_state(struct display *to, struct ops_live_state *ret_state)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	to->look.elapsed_s = (double)(now.tv_sec - to->start.tv_sec) + (double)(now.tv_nsec - to->start.tv_nsec) / 1e9;
+	to->look.elapsed_s = (double)(ops_clock_read_ns(CLOCK_MONOTONIC) - to->start_ns) / 1e9;
 	to->look.resident_bytes = resident_bytes();
 	ops_live_sample(to->live);
 	ops_live_read(to->live, ret_state);
@@ -155,33 +148,12 @@ static void draw_json(struct display *to, const struct ops_live_state *state)
 	to->size = strlen(to->picture);
 }
 
-/* False once it is over. */
-static bool wait_for_next(struct display *to)
-{
-	struct timespec until;
-	bool over;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)to->interval_s;
-	until.tv_nsec += (long)((to->interval_s - (double)(time_t)to->interval_s) * 1e9);
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&to->lock);
-	while (!to->stop && pthread_cond_timedwait(&to->changed, &to->lock, &until) != ETIMEDOUT)
-		;
-	over = to->stop;
-	pthread_mutex_unlock(&to->lock);
-	return !over;
-}
-
 static void *run(void *context)
 {
 	struct display *to = context;
 	struct ops_live_state state;
 
-	while (wait_for_next(to)) {
+	while (repeating_thread_wait(&to->thread, ops_clock_read_ns(CLOCK_MONOTONIC) + (int64_t)(to->interval_s * 1e9))) {
 		live_read_state(to, &state);
 		if (to->is_json)
 			draw_json(to, &state);
@@ -224,25 +196,6 @@ static void display_free(struct display *of)
 	PyMem_RawFree(of);
 }
 
-/* 0 or an errno. No signal reaches the thread: they are for the program's. */
-static int start_thread(struct display *of)
-{
-	pthread_condattr_t attributes;
-	sigset_t all, before;
-	int failure;
-
-	pthread_mutex_init(&of->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&of->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failure = pthread_create(&of->thread, NULL, run, of);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failure;
-}
-
 static PyObject *live_start(PyObject *module, PyObject *args)
 {
 	const char *terminal = getenv("TERM");
@@ -264,8 +217,13 @@ static PyObject *live_start(PyObject *module, PyObject *args)
 	display->is_terminal = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
 	display->interval_s = interval_s > 0 ? interval_s : display->is_terminal ? 1 : 5;
 	display->look.utf8 = is_utf8();
-	clock_gettime(CLOCK_MONOTONIC, &display->start);
-	failure = display->fd < 0 ? errno : ops_live_new(&display->live, &error) ? ENOMEM : start_thread(display);
+	display->start_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	if (display->fd < 0)
+		failure = errno;
+	else if (ops_live_new(&display->live, &error))
+		failure = ENOMEM;
+	else
+		failure = repeating_thread_start(&display->thread, run, display);
 	if (failure) {
 		display_free(display);
 		display = NULL;
@@ -285,13 +243,7 @@ static PyObject *live_stop(PyObject *module, PyObject *unused)
 		Py_RETURN_NONE;
 	display = NULL;
 	Py_BEGIN_ALLOW_THREADS
-	pthread_mutex_lock(&of->lock);
-	of->stop = true;
-	pthread_cond_signal(&of->changed);
-	pthread_mutex_unlock(&of->lock);
-	pthread_join(of->thread, NULL);
-	pthread_cond_destroy(&of->changed);
-	pthread_mutex_destroy(&of->lock);
+	repeating_thread_stop(&of->thread);
 	display_free(of);
 	Py_END_ALLOW_THREADS
 	Py_RETURN_NONE;

@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/collector.h>
 
 #define C_CALL 1u  /* in call.frame: a C function, called by the frame */
@@ -630,18 +631,16 @@ static void unwatch_collections(void)
 /* Ticks are what a duration is compared in. */
 static uint64_t ticks_of(uint64_t duration_ns)
 {
-	struct timespec before, after;
-	uint64_t first, last, passed_ns;
+	int64_t begin_ns, passed_ns;
+	uint64_t first, last;
 
 	if (!duration_ns || !recorder.collector->tsc)
 		return duration_ns;
-	clock_gettime(CLOCK_MONOTONIC, &before);
+	begin_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	first = ops_ticks(1);
 	do {
-		clock_gettime(CLOCK_MONOTONIC, &after);
+		passed_ns = ops_clock_read_ns(CLOCK_MONOTONIC) - begin_ns;
 		last = ops_ticks(1);
-		passed_ns = (uint64_t)(after.tv_sec - before.tv_sec) * 1000000000u + (uint64_t)after.tv_nsec -
-		            (uint64_t)before.tv_nsec;
 	} while (passed_ns < 1000000);
 	return (uint64_t)((double)duration_ns * (double)(last - first) / (double)passed_ns);
 }

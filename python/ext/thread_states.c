@@ -13,17 +13,18 @@
 
 #include <dlfcn.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <opstrobe/internal/clock.h>
+#include <opstrobe/internal/thread_states.h>
+
+#include "repeating_thread.h"
 
 /* Samples are at least this far apart, and take at most a hundredth of a processor. */
 #define PERIOD_NS_MIN 2000000
@@ -34,14 +35,12 @@
 #define ACTIVE_NS_MAX 50000000 /* a thread that runs on gets an interval then */
 #define LOOK_EVERY 8        /* samples: new threads are looked for */
 
-enum state { STATE_RUNNING, STATE_READY, STATE_GIL, STATE_LOCK, STATE_IO, STATE_PROCESS, STATE_SLEEPING, STATE_WAITING, STATES };
-
 /* In the order of the enumeration. */
-static const char *const state_names[STATES] = {"running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"};
+static const char *const state_names[OPS_THREAD_STATES] = {"running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"};
 
 struct state_interval {
 	int64_t start_ns, end_ns; /* since the start of the sampler */
-	enum state state;
+	enum ops_thread_state state;
 };
 
 struct sampled_thread {
@@ -50,20 +49,17 @@ struct sampled_thread {
 	long long ran_ns, ready_ns;  /* at the last sample */
 	long long first_ran_ns, first_ready_ns;
 	int64_t sampled_ns;          /* the last sample */
-	enum state state;            /* of it, if the thread was blocked; STATES: it ran or was ready to */
+	enum ops_thread_state state;            /* of it, if the thread was blocked; OPS_THREAD_STATES: it ran or was ready to */
 	int64_t active_ns;           /* since when it runs or is ready to, and the first sample that says so */
 	int64_t active_sample_ns;
 	long long active_ran_ns, active_ready_ns; /* then */
-	enum state before;           /* what it waited for before; STATES unknown */
+	enum ops_thread_state before;           /* what it waited for before; OPS_THREAD_STATES unknown */
 	size_t count, capacity;
 	struct state_interval *intervals;
 };
 
 struct sampler {
-	pthread_t thread;
-	pthread_mutex_t lock; /* of `stop` */
-	pthread_cond_t changed;
-	bool stop;
+	struct repeating_thread thread;
 	pid_t pid; /* whose thread it is: a child of fork has none */
 	pid_t own_tid;
 	int64_t wall_ns, start_ns; /* of the start, by the wall and the monotonic clock */
@@ -74,14 +70,6 @@ struct sampler {
 };
 
 static struct sampler *sampler; /* under the GIL; one a process */
-
-static int64_t sampler_clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* --- one thread ------------------------------------------------------------------------------------------------------ */
 
@@ -97,7 +85,7 @@ static void find_runtime(struct sampler *of)
 	}
 }
 
-static enum state state_of_call(const struct sampler *of, const char *text)
+static enum ops_thread_state state_of_call(const struct sampler *of, const char *text)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
@@ -105,15 +93,15 @@ static enum state state_of_call(const struct sampler *of, const char *text)
 
 	switch (number) {
 	case SYS_futex:
-		return address >= of->runtime && address < of->runtime_end ? STATE_GIL : STATE_LOCK;
+		return address >= of->runtime && address < of->runtime_end ? OPS_THREAD_GIL : OPS_THREAD_LOCK;
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
-		return STATE_SLEEPING;
+		return OPS_THREAD_SLEEPING;
 	case SYS_wait4:
 	case SYS_waitid:
-		return STATE_PROCESS;
+		return OPS_THREAD_PROCESS;
 	default:
-		return STATE_IO; /* a page that has to be read is, too */
+		return OPS_THREAD_IO; /* a page that has to be read is, too */
 	}
 }
 
@@ -132,7 +120,7 @@ static void end_thread(struct sampled_thread *thread)
 	thread->syscall_fd = thread->schedule_fd = -1;
 }
 
-static void add_interval(struct sampler *of, struct sampled_thread *thread, int64_t *at_ns, int64_t ns, enum state state)
+static void add_interval(struct sampler *of, struct sampled_thread *thread, int64_t *at_ns, int64_t ns, enum ops_thread_state state)
 {
 	struct state_interval *last = thread->count ? &thread->intervals[thread->count - 1] : NULL;
 	int64_t start_ns = *at_ns;
@@ -168,16 +156,16 @@ static int64_t at_most(int64_t ns, int64_t most_ns)
  *     samples    lock    active    active    active    gil
  *                  [ lock | ready | running | waiting | gil ]
  */
-static void end_active(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum state after)
+static void end_active(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum ops_thread_state after)
 {
 	int64_t at_ns = thread->active_ns, left_ns = now_ns - at_ns;
 	int64_t ran_ns = at_most(thread->ran_ns - thread->active_ran_ns, left_ns);
 	int64_t ready_ns = at_most(thread->ready_ns - thread->active_ready_ns, left_ns - ran_ns), before_ns = 0, after_ns = 0;
 
 	left_ns -= ran_ns + ready_ns;
-	if (thread->before != STATES)
+	if (thread->before != OPS_THREAD_STATES)
 		before_ns = at_most(left_ns, thread->active_sample_ns - thread->active_ns);
-	if (after != STATES)
+	if (after != OPS_THREAD_STATES)
 		after_ns = at_most(left_ns - before_ns, now_ns - thread->sampled_ns);
 	left_ns -= before_ns + after_ns;
 	if (left_ns < TICK_NS) { /* the kernel counts time on a processor from tick to tick */
@@ -185,13 +173,13 @@ static void end_active(struct sampler *of, struct sampled_thread *thread, int64_
 		left_ns = 0;
 	}
 	add_interval(of, thread, &at_ns, before_ns, thread->before);
-	add_interval(of, thread, &at_ns, ready_ns, STATE_READY);
-	add_interval(of, thread, &at_ns, ran_ns, STATE_RUNNING);
-	add_interval(of, thread, &at_ns, left_ns, STATE_WAITING);
+	add_interval(of, thread, &at_ns, ready_ns, OPS_THREAD_READY);
+	add_interval(of, thread, &at_ns, ran_ns, OPS_THREAD_RUNNING);
+	add_interval(of, thread, &at_ns, left_ns, OPS_THREAD_WAITING);
 	add_interval(of, thread, &at_ns, after_ns, after);
 }
 
-static void begin_active(struct sampled_thread *thread, int64_t start_ns, int64_t sample_ns, enum state before)
+static void begin_active(struct sampled_thread *thread, int64_t start_ns, int64_t sample_ns, enum ops_thread_state before)
 {
 	thread->active_ns = start_ns;
 	thread->active_sample_ns = sample_ns;
@@ -200,22 +188,22 @@ static void begin_active(struct sampled_thread *thread, int64_t start_ns, int64_
 	thread->before = before;
 }
 
-static void take_sample(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum state state,
+static void take_sample(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum ops_thread_state state,
                         long long ran_ns, long long ready_ns)
 {
 	/* A thread that was blocked at both samples may have run in between. */
-	bool was_active = thread->state == STATES, ran = ran_ns > thread->ran_ns;
+	bool was_active = thread->state == OPS_THREAD_STATES, ran = ran_ns > thread->ran_ns;
 	int64_t at_ns = thread->sampled_ns;
 
-	if (!was_active && (state == STATES || ran))
-		begin_active(thread, thread->sampled_ns, state == STATES ? now_ns : (thread->sampled_ns + now_ns) / 2, thread->state);
+	if (!was_active && (state == OPS_THREAD_STATES || ran))
+		begin_active(thread, thread->sampled_ns, state == OPS_THREAD_STATES ? now_ns : (thread->sampled_ns + now_ns) / 2, thread->state);
 	thread->ran_ns = ran_ns;
 	thread->ready_ns = ready_ns;
-	if (state != STATES && !was_active && !ran)
+	if (state != OPS_THREAD_STATES && !was_active && !ran)
 		add_interval(of, thread, &at_ns, now_ns - at_ns, state);
-	else if (state != STATES || now_ns - thread->active_ns > ACTIVE_NS_MAX) {
+	else if (state != OPS_THREAD_STATES || now_ns - thread->active_ns > ACTIVE_NS_MAX) {
 		end_active(of, thread, now_ns, state);
-		begin_active(thread, now_ns, now_ns, STATES);
+		begin_active(thread, now_ns, now_ns, OPS_THREAD_STATES);
 	}
 	thread->state = state;
 	thread->sampled_ns = now_ns;
@@ -225,7 +213,7 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 {
 	char call[256], schedule[96];
 	long long ran_ns = 0, ready_ns = 0;
-	enum state state;
+	enum ops_thread_state state;
 
 	if (sampler_read(thread->syscall_fd, call, sizeof(call)) <= 0 ||
 	    sampler_read(thread->schedule_fd, schedule, sizeof(schedule)) <= 0 ||
@@ -233,7 +221,7 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 		end_thread(thread);
 		return;
 	}
-	state = strncmp(call, "running", 7) == 0 ? STATES : state_of_call(of, call);
+	state = strncmp(call, "running", 7) == 0 ? OPS_THREAD_STATES : state_of_call(of, call);
 	if (thread->first_ran_ns >= 0) {
 		take_sample(of, thread, now_ns, state, ran_ns, ready_ns);
 		return;
@@ -242,15 +230,15 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 	thread->first_ready_ns = thread->ready_ns = ready_ns;
 	thread->sampled_ns = now_ns;
 	thread->state = state;
-	begin_active(thread, now_ns, now_ns, STATES);
+	begin_active(thread, now_ns, now_ns, OPS_THREAD_STATES);
 }
 
 /* What is still open at the end. */
 static void finish_samples(struct sampler *of)
 {
 	for (size_t i = 0; i < of->count; i++)
-		if (of->threads[i].state == STATES && of->threads[i].first_ran_ns >= 0)
-			end_active(of, &of->threads[i], of->threads[i].sampled_ns, STATES);
+		if (of->threads[i].state == OPS_THREAD_STATES && of->threads[i].first_ran_ns >= 0)
+			end_active(of, &of->threads[i], of->threads[i].sampled_ns, OPS_THREAD_STATES);
 }
 
 /* --- all of them ----------------------------------------------------------------------------------------------------- */
@@ -297,20 +285,6 @@ static void find_threads(struct sampler *of)
 		closedir(tasks);
 }
 
-/* Returns false once it is over. */
-static bool wait_for_next_sample(struct sampler *of, int64_t until_ns)
-{
-	struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-	bool over;
-
-	pthread_mutex_lock(&of->lock);
-	while (!of->stop && pthread_cond_timedwait(&of->changed, &of->lock, &until) != ETIMEDOUT)
-		;
-	over = of->stop;
-	pthread_mutex_unlock(&of->lock);
-	return !over;
-}
-
 static void *sample(void *context)
 {
 	struct sampler *of = context;
@@ -318,16 +292,16 @@ static void *sample(void *context)
 
 	of->own_tid = (pid_t)syscall(SYS_gettid);
 	for (size_t round = 0;; round++) {
-		begin_ns = sampler_clock_ns(CLOCK_MONOTONIC);
-		cost_ns = sampler_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		begin_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+		cost_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 		if (round % LOOK_EVERY == 0)
 			find_threads(of);
 		for (size_t i = 0; i < of->count; i++)
 			if (of->threads[i].syscall_fd >= 0)
-				sample_thread(of, &of->threads[i], sampler_clock_ns(CLOCK_MONOTONIC) - of->start_ns);
-		cost_ns = sampler_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
+				sample_thread(of, &of->threads[i], ops_clock_read_ns(CLOCK_MONOTONIC) - of->start_ns);
+		cost_ns = ops_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cost_ns;
 		of->period_ns = cost_ns * COST_SHARE > PERIOD_NS_MIN ? cost_ns * COST_SHARE : PERIOD_NS_MIN;
-		if (!wait_for_next_sample(of, begin_ns + of->period_ns))
+		if (!repeating_thread_wait(&of->thread, begin_ns + of->period_ns))
 			return NULL;
 	}
 }
@@ -344,25 +318,6 @@ static void sampler_free(struct sampler *of)
 	free(of);
 }
 
-/* 0 or an errno. No signal reaches the thread: they are for the program's. */
-static int start_sampling(struct sampler *of)
-{
-	pthread_condattr_t attributes;
-	sigset_t all, before;
-	int failure;
-
-	pthread_mutex_init(&of->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&of->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failure = pthread_create(&of->thread, NULL, sample, of);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failure;
-}
-
 static PyObject *thread_states_start(PyObject *module, PyObject *unused)
 {
 	(void)module;
@@ -373,10 +328,10 @@ static PyObject *thread_states_start(PyObject *module, PyObject *unused)
 	if (!sampler)
 		return PyErr_NoMemory();
 	sampler->pid = getpid();
-	sampler->wall_ns = sampler_clock_ns(CLOCK_REALTIME);
-	sampler->start_ns = sampler_clock_ns(CLOCK_MONOTONIC);
+	sampler->wall_ns = ops_clock_read_ns(CLOCK_REALTIME);
+	sampler->start_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	find_runtime(sampler);
-	if (start_sampling(sampler)) {
+	if (repeating_thread_start(&sampler->thread, sample, sampler)) {
 		sampler_free(sampler);
 		sampler = NULL;
 		Py_RETURN_FALSE;
@@ -387,7 +342,7 @@ static PyObject *thread_states_start(PyObject *module, PyObject *unused)
 static void write_threads(const struct sampler *of, FILE *out)
 {
 	fprintf(out, "{\"start_ns\":%lld,\"states\":[", (long long)of->wall_ns);
-	for (size_t i = 0; i < STATES; i++)
+	for (size_t i = 0; i < OPS_THREAD_STATES; i++)
 		fprintf(out, "%s\"%s\"", i ? "," : "", state_names[i]);
 	fputs("],\"threads\":[", out);
 	for (size_t i = 0; i < of->count; i++) {
@@ -417,13 +372,7 @@ static PyObject *thread_states_stop(PyObject *module, PyObject *unused)
 		Py_RETURN_NONE;
 	sampler = NULL;
 	Py_BEGIN_ALLOW_THREADS
-	pthread_mutex_lock(&of->lock);
-	of->stop = true;
-	pthread_cond_signal(&of->changed);
-	pthread_mutex_unlock(&of->lock);
-	pthread_join(of->thread, NULL);
-	pthread_cond_destroy(&of->changed);
-	pthread_mutex_destroy(&of->lock);
+	repeating_thread_stop(&of->thread);
 	finish_samples(of);
 	out = open_memstream(&text, &size);
 	if (out) {

@@ -5,8 +5,8 @@
 #include "raw_views.h"
 
 #include <string.h>
-#include <time.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/merge.h>
 #include <opstrobe/query.h>
@@ -138,7 +138,6 @@ static PyObject *events_within(struct ops_ext_state *state, struct trace_object 
 {
 	double limit_s = PyFloat_AsDouble(timeout);
 	uint32_t *found = NULL, *refs;
-	struct timespec now;
 	struct ops_error error;
 	enum ops_code code;
 	bool complete;
@@ -147,10 +146,9 @@ static PyObject *events_within(struct ops_ext_state *state, struct trace_object 
 
 	if (limit_s == -1.0 && PyErr_Occurred())
 		return NULL;
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	limit_s = limit_s < 1e9 ? limit_s : 1e9; /* thirty years, also for infinity */
 	OPS_EXT_WITHOUT_GIL(code = ops_function_events_until(
-		self->trace, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + (int64_t)(limit_s * 1e9), &found, &count,
+		self->trace, ops_clock_read_ns(CLOCK_MONOTONIC) + (int64_t)(limit_s * 1e9), &found, &count,
 		&complete, &error));
 	if (code)
 		return ops_ext_raise(&error);

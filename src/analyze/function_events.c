@@ -3,8 +3,7 @@
  * The function events of a trace: its visible rows, and the memory records that stand by themselves, in time order.
  */
 #include <opstrobe/internal/analyze.h>
-
-#include <time.h>
+#include <opstrobe/internal/clock.h>
 
 #include "analyze/visible.h"
 #include "base/alloc.h"
@@ -27,12 +26,9 @@ struct merge {
 
 static bool function_events_is_over(int64_t deadline_ns)
 {
-	struct timespec now;
-
 	if (deadline_ns == INT64_MAX)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec >= deadline_ns;
+	return ops_clock_read_ns(CLOCK_MONOTONIC) >= deadline_ns;
 }
 
 /* A record belongs to every event of its own thread whose closed interval holds it (D15), so it is alone when all rows

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/collector.h>
 
 #if defined(__x86_64__)
@@ -19,22 +20,14 @@
 
 #define TRIES 16
 
-static int64_t clock_now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static struct ops_clock_pair clock_read_pair(uint32_t tsc)
 {
 	struct ops_clock_pair best = {.width_ticks = UINT64_MAX};
 
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = ops_ticks(tsc);
-		int64_t monotonic_ns = clock_now_ns(CLOCK_MONOTONIC);
-		int64_t wall_ns = clock_now_ns(CLOCK_REALTIME);
+		int64_t monotonic_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+		int64_t wall_ns = ops_clock_read_ns(CLOCK_REALTIME);
 		uint64_t width = ops_ticks(tsc) - before;
 
 		if (width < best.width_ticks)

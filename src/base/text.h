@@ -50,6 +50,12 @@ static inline struct ops_string ops_string_of(const char *text)
 	return (struct ops_string){text, strlen(text)};
 }
 
+/* The same of texts that end in NUL: a path and the end of its name. */
+static inline bool ops_ends_with(const char *text, const char *suffix)
+{
+	return ops_string_ends(ops_string_of(text), suffix);
+}
+
 static inline bool ops_string_starts_any(struct ops_string string, const char *const *prefixes)
 {
 	for (; *prefixes; prefixes++)

@@ -17,6 +17,7 @@
 
 #include <opstrobe/internal/snapshot.h>
 
+#include "files.h"
 #include "options.h"
 #include "write.h"
 
@@ -44,28 +45,20 @@ static const char usage[] =
 	"  opstrobe dump --last 10s 4711 -o last.json\n"
 	"  opstrobe dump --all -o dumps/\n";
 
-#define SUFFIX ".oprec"
-#define TRACE_SUFFIX ".pt.trace.json.gz"
-
 struct dump_request {
 	uint64_t last_ns;
 	const char *output;
 	bool in_directory;
 };
 
-static bool is_folder(const char *path)
-{
-	struct stat seen;
-
-	return stat(path, &seen) == 0 && S_ISDIR(seen.st_mode);
-}
-
 /* Whether the target of a descriptor is a recording file. One that was removed, or had never a name, is one, too. */
 static bool is_recording_file(const char *target)
 {
-	const char *end = strstr(target, SUFFIX);
+	const char *end = strstr(target, OPS_RECORDING_SUFFIX);
 
-	return !strcmp(target, "/memfd:opstrobe (deleted)") || (end && (!end[strlen(SUFFIX)] || end[strlen(SUFFIX)] == ' '));
+	if (end)
+		end += strlen(OPS_RECORDING_SUFFIX);
+	return !strcmp(target, "/memfd:opstrobe (deleted)") || (end && (!*end || *end == ' '));
 }
 
 /* The path by which the process's recording file is opened, in `ret_path`. 1: found; 0: it has none; -1: an errno is set. */
@@ -119,7 +112,7 @@ static char *dump_output_of(const struct dump_request *request, const struct ops
 	for (char *at = name; *at; at++)
 		if (*at == '/')
 			*at = '_';
-	return asprintf(&path, "%s/%s.%ld" TRACE_SUFFIX, folder, name, pid) < 0 ? NULL : path;
+	return asprintf(&path, "%s/%s.%ld" CLI_TRACE_SUFFIX, folder, name, pid) < 0 ? NULL : path;
 }
 
 static bool dump_one(long pid, const char *recording, const struct dump_request *request)
@@ -214,7 +207,7 @@ int cli_dump(char **arguments)
 	request.last_ns = (uint64_t)last_ns;
 	if (request.output && (all || request.output[strlen(request.output) - 1] == '/') && mkdir(request.output, 0777) == 0)
 		cli_log("opstrobe: made the directory '%s'\n", request.output);
-	request.in_directory = request.output && is_folder(request.output);
+	request.in_directory = request.output && cli_is_directory(request.output);
 	if (all && request.output && !request.in_directory) {
 		cli_log("opstrobe dump: '%s' is not a directory\n", request.output);
 		return CLI_EXIT_USAGE;

@@ -102,3 +102,17 @@ void cli_files_release(struct cli_files *files)
 	ops_trace_files_release(&files->list);
 	files->is_folder = false;
 }
+
+bool cli_is_directory(const char *path)
+{
+	struct stat about;
+
+	return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool cli_has_suffix(const char *path, const char *suffix)
+{
+	size_t size = strlen(path), suffix_size = strlen(suffix);
+
+	return size >= suffix_size && strcmp(path + size - suffix_size, suffix) == 0;
+}

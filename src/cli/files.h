@@ -21,4 +21,10 @@ struct cli_files {
 bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count, bool any_json);
 void cli_files_release(struct cli_files *files);
 
+bool cli_is_directory(const char *path);
+/* Whether the name of a file ends so. */
+bool cli_has_suffix(const char *path, const char *suffix);
+
+#define CLI_TRACE_SUFFIX ".pt.trace.json.gz" /* of traces whose names we choose */
+
 #endif

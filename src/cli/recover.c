@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/snapshot.h>
 #include <opstrobe/read.h>
 
+#include "files.h"
 #include "options.h"
 #include "write.h"
 
@@ -40,23 +42,6 @@ static const char usage[] =
 	"  opstrobe recover /dev/shm/spill -o trace.json.gz\n"
 	"  opstrobe recover --remove /dev/shm/spill\n";
 
-#define SUFFIX ".oprec"
-#define TRACE_SUFFIX ".pt.trace.json.gz"
-
-static bool is_directory(const char *path)
-{
-	struct stat seen;
-
-	return stat(path, &seen) == 0 && S_ISDIR(seen.st_mode);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t size = strlen(text), end_size = strlen(end);
-
-	return size >= end_size && strcmp(text + size - end_size, end) == 0;
-}
-
 /* --- which files ---------------------------------------------------------------------------------------------------- */
 
 struct recordings {
@@ -71,7 +56,7 @@ static bool recordings_add(struct recordings *recordings, const char *folder, co
 
 	if (more)
 		recordings->paths = more;
-	if (!more || asprintf(&path, "%s%s%s", folder ? folder : "", folder && !ends_with(folder, "/") ? "/" : "", name) < 0) {
+	if (!more || asprintf(&path, "%s%s%s", folder ? folder : "", folder && !cli_has_suffix(folder, "/") ? "/" : "", name) < 0) {
 		cli_log("opstrobe recover: out of memory\n");
 		return false;
 	}
@@ -87,22 +72,22 @@ static int compare_paths(const void *a, const void *b)
 /* False, after saying why, when there is none. */
 static bool recordings_find(struct recordings *recordings, const char *path)
 {
-	DIR *folder = is_directory(path) ? opendir(path) : NULL;
+	DIR *folder = cli_is_directory(path) ? opendir(path) : NULL;
 	struct dirent *entry;
 	bool done = true;
 
-	if (!is_directory(path))
+	if (!cli_is_directory(path))
 		return recordings_add(recordings, NULL, path);
 	if (!folder) {
 		perror("opstrobe recover: cannot read the directory");
 		return false;
 	}
 	while (done && (entry = readdir(folder)))
-		if (ends_with(entry->d_name, SUFFIX))
+		if (cli_has_suffix(entry->d_name, OPS_RECORDING_SUFFIX))
 			done = recordings_add(recordings, path, entry->d_name);
 	closedir(folder);
 	if (done && !recordings->count)
-		cli_log("opstrobe recover: no recording files (" SUFFIX ") in '%s'\n", path);
+		cli_log("opstrobe recover: no recording files (" OPS_RECORDING_SUFFIX ") in '%s'\n", path);
 	if (recordings->count)
 		qsort(recordings->paths, recordings->count, sizeof(*recordings->paths), compare_paths);
 	return done && recordings->count;
@@ -122,12 +107,12 @@ static char *recover_output_of(const char *path, const char *output)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash && output ? slash + 1 : path;
-	int size = (int)strlen(name) - (ends_with(name, SUFFIX) ? (int)strlen(SUFFIX) : 0);
+	int size = (int)strlen(name) - (cli_has_suffix(name, OPS_RECORDING_SUFFIX) ? (int)strlen(OPS_RECORDING_SUFFIX) : 0);
 	char *trace = NULL;
 
-	if (output && !is_directory(output))
+	if (output && !cli_is_directory(output))
 		return strdup(output);
-	if (asprintf(&trace, "%s%s%.*s" TRACE_SUFFIX, output ? output : "", output && !ends_with(output, "/") ? "/" : "", size,
+	if (asprintf(&trace, "%s%s%.*s" CLI_TRACE_SUFFIX, output ? output : "", output && !cli_has_suffix(output, "/") ? "/" : "", size,
 	             name) < 0)
 		return NULL;
 	return trace;
@@ -194,13 +179,13 @@ int cli_recover(char **arguments)
 
 	if (status || help)
 		return status;
-	if (output && ends_with(output, "/") && mkdir(output, 0777) == 0)
+	if (output && cli_has_suffix(output, "/") && mkdir(output, 0777) == 0)
 		cli_log("opstrobe: made the directory '%s'\n", output);
-	if (output && !is_directory(output) && !cli_can_write("recover", output, &path, 1))
+	if (output && !cli_is_directory(output) && !cli_can_write("recover", output, &path, 1))
 		return CLI_EXIT_USAGE;
 	if (!recordings_find(&recordings, path))
 		status = CLI_EXIT_FAILED;
-	if (!status && recordings.count > 1 && output && !is_directory(output)) {
+	if (!status && recordings.count > 1 && output && !cli_is_directory(output)) {
 		cli_log("opstrobe recover: '%s' has %zu recordings, and '%s' is one file; give a directory, such as traces/\n", path,
 		        recordings.count, output);
 		status = CLI_EXIT_USAGE;

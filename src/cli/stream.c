@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/read.h>
 
 #include "diagnose.h"
@@ -38,14 +38,6 @@ struct reader {
 	size_t file;
 };
 
-static int64_t stream_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void stream_show(struct cli_stream *stream)
 {
 	uint64_t done = 0, total = 0;
@@ -70,7 +62,7 @@ static int stream_on_progress(void *context, const struct ops_read_progress *pro
 {
 	struct reader *reader = context;
 	struct cli_stream *stream = reader->stream;
-	int64_t now = stream_now_ns();
+	int64_t now = ops_clock_read_ns(CLOCK_MONOTONIC);
 
 	if (!stream->show)
 		return 0;
@@ -222,7 +214,7 @@ bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count
 	*stream = (struct cli_stream){.ahead = ahead,
 	                              .flags = flags,
 	                              .lock = PTHREAD_MUTEX_INITIALIZER,
-	                              .shown_ns = stream_now_ns(),
+	                              .shown_ns = ops_clock_read_ns(CLOCK_MONOTONIC),
 	                              .changed = PTHREAD_COND_INITIALIZER,
 	                              .show = isatty(STDERR_FILENO)};
 	if (!cli_files_find_all(&stream->files, paths, count, flags & CLI_ANY_FILE))

@@ -24,17 +24,10 @@ static const struct {
 	{".json.gz", FORM_JSON},           {".pftrace", FORM_PFTRACE}, {".pftrace.gz", FORM_PFTRACE},
 };
 
-static bool write_ends_with(const char *path, const char *suffix)
-{
-	size_t size = strlen(path), suffix_size = strlen(suffix);
-
-	return size > suffix_size && !strcmp(path + size - suffix_size, suffix);
-}
-
 static enum form form_of(const char *path)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (write_ends_with(path, forms[i].suffix))
+		if (cli_has_suffix(path, forms[i].suffix))
 			return forms[i].form;
 	return FORM_NONE;
 }
@@ -86,7 +79,7 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 
 bool cli_can_write_flame_diff(const char *command, const char *path, const char *const *inputs, size_t count)
 {
-	if (form_of(path) == FORM_STACKS && !write_ends_with(path, ".speedscope.json"))
+	if (form_of(path) == FORM_STACKS && !cli_has_suffix(path, ".speedscope.json"))
 		return cli_can_write(command, path, inputs, count);
 	cli_log("opstrobe %s: invalid file name '%s': a flame graph of two traces ends in .svg, .folded, .collapsed or .txt\n",
 	        command, path);

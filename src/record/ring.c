@@ -5,7 +5,8 @@
 #include "record/ring.h"
 
 #include <string.h>
-#include <time.h>
+
+#include <opstrobe/internal/clock.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -73,10 +74,7 @@ static bool ring_grow(struct ops_ring *ring)
 /* Coarse: each block needs it. */
 static uint64_t ring_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)ops_clock_read_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 static bool ring_push_entry(struct ops_ring *ring, struct ring_entry entry)

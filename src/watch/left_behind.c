@@ -13,13 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/snapshot.h>
 #include <opstrobe/read.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "record/spill.h"
 #include "watch/watch_facts.h"
 
-#define RECORDING_SUFFIX ".oprec"
 #define CLAIMED ".taken" /* behind the name of a file that somebody makes an incident of */
 
 /* False if it is not a watch file of this version. Texts end, and counts fit, afterwards. */
@@ -95,12 +96,12 @@ static bool page_report(const char *path, const struct ops_watch_page *page, con
 /* What a file says is not enough to remove another one. */
 static bool is_recording_in(const char *box, const char *path)
 {
-	size_t size = strlen(box), path_size = strlen(path), suffix = strlen(RECORDING_SUFFIX);
+	size_t size = strlen(box);
 
 	while (size > 1 && box[size - 1] == '/')
 		size--;
-	return path_size > size + 1 + suffix && !strncmp(path, box, size) && path[size] == '/' && !strchr(path + size + 1, '/') &&
-	       !strcmp(path + path_size - suffix, RECORDING_SUFFIX);
+	return !strncmp(path, box, size) && path[size] == '/' && !strchr(path + size + 1, '/') &&
+	       strlen(path + size + 1) > strlen(OPS_RECORDING_SUFFIX) && ops_ends_with(path, OPS_RECORDING_SUFFIX);
 }
 
 /* Whether it was one of a process that is gone. Who renames the file has it. */
@@ -130,12 +131,9 @@ size_t ops_incidents_adopt(const char *box, const char *directory, uint64_t max_
 	struct dirent *entry;
 	size_t count = 0;
 
-	while (folder && (entry = readdir(folder))) {
-		size_t size = strlen(entry->d_name), suffix = strlen(OPS_WATCH_SUFFIX);
-
-		if (size > suffix && !strcmp(entry->d_name + size - suffix, OPS_WATCH_SUFFIX))
+	while (folder && (entry = readdir(folder)))
+		if (ops_ends_with(entry->d_name, OPS_WATCH_SUFFIX))
 			count += adopt(box, entry->d_name, page, directory, max_bytes);
-	}
 	if (folder)
 		closedir(folder);
 	ops_free(page);

@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <opstrobe/internal/clock.h>
 
 struct ops_watch_page *watch_page_new(const char *path)
 {
@@ -60,15 +61,13 @@ static struct {
 static void signal_mark(int number, const siginfo_t *info)
 {
 	struct ops_watch_page *page = signals.page;
-	struct timespec now;
 
 	if (!page || page->pid != getpid() || page->signal)
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
 	page->signal = number;
 	page->signal_code = info->si_code;
 	page->signal_address = info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0;
-	page->signal_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	page->signal_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	if (signals.read_own_stack)
 		signals.read_own_stack(&page->end_stack);
 }

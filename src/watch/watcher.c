@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/incidents.h>
 #include <opstrobe/internal/progress.h>
 #include <opstrobe/internal/slow_steps.h>
@@ -35,14 +36,14 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
+#include "base/thread.h"
 #include "record/spill.h"
 #include "watch/watch_facts.h"
 #include "watch/watch_page.h"
 
-#define SECOND_NS INT64_C(1000000000)
 #define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; later it grows */
 #define SAMPLES_DENSE 500u          /* until so many were taken */
-#define HANG_NS (120 * SECOND_NS)
+#define HANG_NS (120 * OPS_SECOND_NS)
 #define PER_HOUR 3.0
 #define FULL_SHARE 0.95 /* of the memory limit */
 #define FREE_SHARE 0.85 /* from here on it may be reached again */
@@ -91,22 +92,6 @@ struct watcher {
 
 static struct watcher *watcher; /* one a process; set by ops_watch_start */
 
-static int64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-static int64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
 /* NULL in a child of fork, which nobody watches. */
 static struct watcher *current(void)
 {
@@ -126,7 +111,7 @@ bool ops_watch_is_on(void)
 static bool watcher_may_report(struct watcher *of, enum ops_trigger trigger)
 {
 	double per_hour = of->options.per_hour > 0 ? of->options.per_hour : PER_HOUR;
-	int64_t now_ns = monotonic_ns();
+	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	bool may;
 
 	if (trigger != OPS_TRIGGER_REQUEST && !(of->options.triggers & 1u << trigger))
@@ -170,7 +155,7 @@ static enum ops_code watcher_report(struct watcher *of, struct watch_facts *fact
 		return ops_fault_memory(error);
 	facts->page = of->page;
 	if (!facts->time_ns)
-		facts->time_ns = wall_ns();
+		facts->time_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	if (threads && of->options.read_stacks)
 		threads->count = (uint32_t)of->options.read_stacks(threads->stacks, OPS_WATCH_THREADS);
 	if (threads)
@@ -214,7 +199,7 @@ static struct watch_step watcher_step_now(struct watcher *of, int64_t *ret_tid)
 	pthread_mutex_lock(&of->lock);
 	if (of->begin_ns) {
 		step.number = of->step;
-		step.duration_ns = monotonic_ns() - of->begin_ns;
+		step.duration_ns = ops_clock_read_ns(CLOCK_MONOTONIC) - of->begin_ns;
 		step.median_ns = (int64_t)of->steps.median_ns;
 	}
 	*ret_tid = of->step_tid ? of->step_tid : of->page->main_tid;
@@ -246,7 +231,7 @@ static bool watcher_read_stack(struct watcher *of, int64_t tid)
 	room->time_ns = 0; /* not complete */
 	count = of->options.read_stacks(room->stacks, OPS_WATCH_THREADS);
 	room->count = (uint32_t)count;
-	room->time_ns = wall_ns();
+	room->time_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	__atomic_store_n(&of->page->latest, !of->page->latest, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < count; i++)
 		if (room->stacks[i].tid == tid) {
@@ -265,7 +250,7 @@ static void sampling_take(struct watcher *of, int64_t now_ns)
 		return;
 	if (watcher_read_stack(of, of->page->step_tid))
 		watch_samples_add(&of->samples, &of->stack, collecting);
-	for (uint32_t taken = of->samples.total; taken >= SAMPLES_DENSE && every_ns < SECOND_NS; taken /= 2)
+	for (uint32_t taken = of->samples.total; taken >= SAMPLES_DENSE && every_ns < OPS_SECOND_NS; taken /= 2)
 		every_ns *= 2;
 	of->next_sample_ns = now_ns + every_ns;
 }
@@ -296,7 +281,7 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 	struct watch_task over;
 	struct ops_error error;
 
-	sampling_finish(of, &facts, &over, monotonic_ns());
+	sampling_finish(of, &facts, &over, ops_clock_read_ns(CLOCK_MONOTONIC));
 	if (facts.samples && facts.samples->total)
 		facts.threads = &of->page->samples[of->page->latest]; /* where they were, for the step is over */
 	if (watcher_may_report(of, OPS_TRIGGER_SLOW_STEP))
@@ -374,8 +359,8 @@ static void watcher_report_request(struct watcher *of)
 
 static void watcher_wait(struct watcher *of, int64_t wait_ns)
 {
-	int64_t until_ns = wall_ns() + (wait_ns > 0 ? wait_ns : 0);
-	struct timespec until = {(time_t)(until_ns / SECOND_NS), until_ns % SECOND_NS};
+	int64_t until_ns = ops_clock_read_ns(CLOCK_REALTIME) + (wait_ns > 0 ? wait_ns : 0);
+	struct timespec until = ops_clock_timespec(until_ns);
 
 	sem_timedwait(&of->changed, &until); /* too early is no harm */
 }
@@ -400,7 +385,7 @@ static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns
 {
 	if (now_ns < of->next_look_ns)
 		return;
-	of->next_look_ns = now_ns + SECOND_NS;
+	of->next_look_ns = now_ns + OPS_SECOND_NS;
 	watcher_read_stack(of, 0);
 	watcher_check_memory(of);
 	watcher_check_hang(of, step_count, now_ns);
@@ -413,7 +398,7 @@ static void *watcher_run(void *context)
 
 	pthread_mutex_lock(&of->lock);
 	while (!of->stop) {
-		int64_t now_ns = monotonic_ns(), next_ns;
+		int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC), next_ns;
 		uint64_t step_count = of->step_count;
 		bool late = of->begin_ns && isfinite(of->steps.limit_ns) && now_ns - of->begin_ns > (int64_t)of->steps.limit_ns;
 		bool requested = of->requested;
@@ -434,7 +419,7 @@ static void *watcher_run(void *context)
 		else
 			of->sampled_step = 0;
 		watcher_look(of, step_count, now_ns);
-		now_ns = monotonic_ns();
+		now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 		pthread_mutex_lock(&of->lock);
 		next_ns = watcher_next(of, now_ns);
 		pthread_mutex_unlock(&of->lock);
@@ -457,7 +442,7 @@ void ops_watch_step(int64_t number)
 
 	if (!of)
 		return;
-	now_ns = monotonic_ns();
+	now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&of->lock);
 	if (of->begin_ns && ops_slow_steps_add(&of->steps, (uint64_t)(now_ns - of->begin_ns))) {
 		of->slow = (struct watch_step){number, now_ns - of->begin_ns, (int64_t)of->steps.median_ns, false};
@@ -470,7 +455,7 @@ void ops_watch_step(int64_t number)
 	of->step_tid = syscall(SYS_gettid);
 	of->page->step = of->step;
 	of->page->step_tid = of->step_tid;
-	of->page->step_begin_ns = wall_ns();
+	of->page->step_begin_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	of->page->step_median_ns = (int64_t)of->steps.median_ns;
 	pthread_mutex_unlock(&of->lock);
 }
@@ -507,7 +492,7 @@ void ops_watch_collection(bool begins)
 
 	if (!of)
 		return;
-	now_ns = monotonic_ns();
+	now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&of->lock);
 	if (begins)
 		of->collect_begin_ns = now_ns;
@@ -580,7 +565,7 @@ static void watcher_fill_page(struct watcher *of)
 	page->bytes = sizeof(*page);
 	page->pid = of->pid;
 	page->start_time = watch_process_start(of->pid);
-	page->started_ns = wall_ns();
+	page->started_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	ops_spill_boot_id(page->boot_id);
 	snprintf(page->process_name, sizeof(page->process_name), "%s", options->process_name ? options->process_name : "");
 	snprintf(page->command, sizeof(page->command), "%s", options->command ? options->command : "");
@@ -601,20 +586,12 @@ static void watcher_free(struct watcher *of)
 	ops_free(of);
 }
 
-/* 0 or an errno. No signal reaches the thread: they are for the program's. */
-static int watcher_start_thread(struct watcher *of)
+static bool watcher_start_thread(struct watcher *of)
 {
-	sigset_t all, before;
-	int failure;
-
 	pthread_mutex_init(&of->lock, NULL);
 	pthread_mutex_init(&of->writing, NULL);
 	sem_init(&of->changed, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failure = pthread_create(&of->thread, NULL, watcher_run, of);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failure;
+	return ops_thread_start(&of->thread, watcher_run, of);
 }
 
 enum ops_code ops_watch_start(const struct ops_watch_options *options, struct ops_error *error)
@@ -632,7 +609,7 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	of->pid = getpid();
 	of->step = -1;
 	of->tokens = options->per_hour > 0 ? fmax(options->per_hour, 1) : PER_HOUR;
-	of->tokens_ns = of->progress_ns = monotonic_ns();
+	of->tokens_ns = of->progress_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
 	snprintf(of->incidents, sizeof(of->incidents), "%s", options->incidents);
 	snprintf(of->recording, sizeof(of->recording), "%s", options->recording ? options->recording : "");
 	of->page = watch_page_new(options->page);
@@ -645,10 +622,9 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	watcher_fill_page(of);
 	watch_memory_read(&memory);
 	of->limit_hits = memory.limit_hits;
-	failure = watcher_start_thread(of);
-	if (failure) {
+	if (!watcher_start_thread(of)) {
 		watcher_free(of);
-		return ops_fault_errno(error, failure, "cannot start the watching thread");
+		return ops_fault(error, OPS_NO_MEMORY, "cannot start the watching thread");
 	}
 	__atomic_store_n(&watcher, of, __ATOMIC_RELEASE);
 	if (options->triggers & 1u << OPS_TRIGGER_SIGNAL)

@@ -30,6 +30,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "trace/diagnostics.h"
 #include "trace/inputs.h"
@@ -528,13 +529,6 @@ static bool chrome_json_write_document(struct writer *writer, const char *path)
 	return !writer->text.failed && !ops_chrome_rows_failed(&writer->rows);
 }
 
-static bool ends_in_gz(const char *path)
-{
-	size_t size = strlen(path);
-
-	return size >= 3 && strcmp(path + size - 3, ".gz") == 0;
-}
-
 enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *path,
                                     const struct ops_chrome_json_options *options, struct ops_error *error)
 {
@@ -551,7 +545,7 @@ enum ops_code ops_write_chrome_json(const struct ops_trace *trace, const char *p
 		return code;
 	if (level < 0 || level > 9)
 		return ops_fault(error, OPS_INVALID, "compression level %d is not between 1 and 9", level);
-	code = ops_sink_open_file(path, ends_in_gz(path) ? level : 0, &writer.rows.sink, error);
+	code = ops_sink_open_file(path, ops_ends_with(path, ".gz") ? level : 0, &writer.rows.sink, error);
 	if (code)
 		return code;
 	if (!chrome_json_prepare(&writer) || !chrome_json_write_document(&writer, path))

@@ -3,6 +3,7 @@
  * Execution traces (opstrobe/internal/execution_trace.h). Nodes lie one behind the other in chunks, each a struct ops_node followed
  * by its texts and values; a chunk is never moved, so that adding costs one copy under the lock.
  */
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/execution_trace.h>
 #include <opstrobe/trace.h>
 
@@ -16,6 +17,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/sink.h"
+#include "base/text.h"
 
 #define SCHEMA "1.1.1-chakra.0.0.4"
 #define CHUNK_BYTES ((size_t)1 << 18)
@@ -41,10 +43,7 @@ struct ops_execution_trace {
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return ops_clock_read_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 struct ops_execution_trace *ops_execution_trace_new(void)
@@ -471,10 +470,8 @@ static bool execution_trace_write_all(const struct ops_execution_trace *trace, s
 
 enum ops_code ops_execution_trace_write(struct ops_execution_trace *trace, const char *path, struct ops_error *error)
 {
-	size_t size = strlen(path);
-	bool gzip = size >= 3 && memcmp(path + size - 3, ".gz", 3) == 0;
 	struct ops_sink *sink = NULL;
-	enum ops_code code = ops_sink_open_file(path, gzip ? GZIP_LEVEL : 0, &sink, error);
+	enum ops_code code = ops_sink_open_file(path, ops_ends_with(path, ".gz") ? GZIP_LEVEL : 0, &sink, error);
 
 	if (!code) {
 		bool ok;

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/sink.h"
+#include "base/text.h"
 
 static int64_t memory_json_time_us(const struct ops_memory_step *step)
 {
@@ -123,19 +124,12 @@ static void write_sizes(struct ops_sink *sink, const struct ops_memory_timeline 
 
 /* --- the file --------------------------------------------------------------------------------------------------------- */
 
-static bool memory_json_ends_with(const char *path, const char *suffix)
-{
-	size_t size = strlen(path), suffix_size = strlen(suffix);
-
-	return size >= suffix_size && strcmp(path + size - suffix_size, suffix) == 0;
-}
-
 enum ops_code ops_write_memory_timeline(const struct ops_memory_timeline *timeline, const char *path,
                                         enum ops_memory_format format, struct ops_memory_device device,
                                         struct ops_error *error)
 {
 	struct ops_sink *sink;
-	enum ops_code code = ops_sink_open_file(path, memory_json_ends_with(path, ".gz") ? 4 : 0, &sink, error);
+	enum ops_code code = ops_sink_open_file(path, ops_ends_with(path, ".gz") ? 4 : 0, &sink, error);
 
 	if (!code && format == OPS_MEMORY_HTML) {
 		code = ops_write_memory_html(sink, timeline, device, error);

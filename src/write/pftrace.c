@@ -21,11 +21,12 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/options.h"
+#include "base/protobuf.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "trace/pftrace_fields.h"
 #include "write/overlap.h"
 #include "write/pftrace.h"
-#include "base/protobuf.h"
 
 /* Tracks are known by numbers: one for the recording, then ranges of them. */
 #define UUID_RECORDING 1u
@@ -576,8 +577,7 @@ enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path,
 	struct writer writer = {.trace = trace, .events = ops_trace_events(trace), .info = ops_trace_info(trace),
 	                        .options = &given};
 	int level = given.compression_level ? given.compression_level : LEVEL_DEFAULT;
-	size_t size = strlen(path);
-	bool gzip = size >= 3 && strcmp(path + size - 3, ".gz") == 0;
+	bool gzip = ops_ends_with(path, ".gz");
 
 	if (code)
 		return code;

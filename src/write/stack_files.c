@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/text.h"
 
 static const struct {
 	const char *suffix;
@@ -23,13 +24,6 @@ static const struct {
 	{"", 0, ops_put_collapsed},
 };
 
-static bool stack_files_ends_with(const char *text, const char *suffix)
-{
-	size_t size = strlen(text), suffix_size = strlen(suffix);
-
-	return size >= suffix_size && memcmp(text + size - suffix_size, suffix, suffix_size) == 0;
-}
-
 enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, struct ops_flame_cut *ret_cut,
                               struct ops_error *error)
 {
@@ -38,7 +32,7 @@ enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, s
 	struct ops_flame_cut cut = {0};
 	size_t format = 0;
 
-	while (!stack_files_ends_with(path, formats[format].suffix))
+	while (!ops_ends_with(path, formats[format].suffix))
 		format++;
 	code = ops_sink_open_file(path, formats[format].level, &sink, error);
 	if (code)
@@ -62,7 +56,7 @@ static enum ops_code write_diff(const struct ops_trace *base, const struct ops_t
 	struct ops_flame *flame = NULL;
 	enum ops_code code;
 
-	if (stack_files_ends_with(path, ".speedscope.json"))
+	if (ops_ends_with(path, ".speedscope.json"))
 		return ops_fault(error, OPS_INVALID, "cannot write stacks '%s': speedscope's format has no differences", path);
 	code = ops_flame_diff_new(base, trace, choices, &flame, error);
 	if (!code)

@@ -14,6 +14,8 @@
 #include <opstrobe/read.h>
 #include <opstrobe/record.h>
 
+#define OPS_RECORDING_SUFFIX ".oprec" /* of the names of recording files */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
