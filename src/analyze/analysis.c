@@ -190,7 +190,7 @@ static const struct ops_query_option critical_path_options[] = {
 	{0},
 };
 
-/* One row an analysis, in the order of the specification; last, why it takes no filter, NULL: it takes one. */
+/* One row an analysis, in the order of the manual; last, why it takes no filter, NULL: it takes one. */
 #define ANALYSES(X) \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file belongs to which rank", \
 	  "it lists files and reads no events") \

@@ -4,8 +4,6 @@
  * row in the table of analysis.c.
  *
  *     traces ─▶ event tables (events/) ─▶ analysis ─▶ result ─▶ text
- *
- * Sections are those of the specification of Holistic Trace Analysis; flaw 1…17 are those of its list of wrong results.
  */
 #ifndef OPS_ANALYZE_ANALYSIS_H
 #define OPS_ANALYZE_ANALYSIS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a list of numbers is like (0.10).
+ * What a list of numbers is like.
  */
 #ifndef OPS_ANALYZE_DESCRIBE_H
 #define OPS_ANALYZE_DESCRIBE_H

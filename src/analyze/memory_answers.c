@@ -231,8 +231,8 @@ static int64_t most_until(struct said *said, int64_t until_ns)
 	return most < 0 ? said->last : most;
 }
 
-/* What the allocator said: first and last that of the moment, else the most since the point before, so that no peak is lost
- * (F14), be it of what is reserved, which has its own. The last but one also stands for what comes before the last. */
+/* What the allocator said: first and last that of the moment, else the most since the point before, so that no peak is lost,
+ * also none of what is reserved. The last but one also stands for what comes before the last. */
 static void write_allocator(const struct ops_memory_timeline *timeline, const struct curve *curve, bool reserved,
                             struct ops_json_writer *json)
 {

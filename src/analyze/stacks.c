@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Python stack of every event (spec 6.3): the Python functions around it in the tree, or what its file says of it.
+ * The Python stack of every event: the Python functions around it in the tree, or what its file says of it.
  *
- * What runs in a backward node has the stack of the forward operator that the node belongs to (spec 2.2 rule 7), found by
+ * What runs in a backward node has the stack of the forward operator that the node belongs to, found by
  * the arrow between the two: the operator that made the node. (torch takes the first operator of the same sequence number,
  * which need not be it: that number is also on operators before it that made no node.) A node whose forward operator was
  * not recorded keeps its own stack; one that never had any, such as AccumulateGrad, has none, as with torch.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operator table in torch's layout (spec 2.6). One pass over all rows decides which columns there are, how wide they
+ * The operator table in torch's layout. One pass over all rows decides which columns there are, how wide they
  * are, and the sums; a second prints the rows asked for. Differs from torch on purpose: a share of nothing is "NaN" also
- * where torch refuses to print; memory rows count as rows without FLOPs (D12).
+ * where torch refuses to print; memory rows count as rows without FLOPs.
  */
 #include <opstrobe/internal/analyze.h>
 

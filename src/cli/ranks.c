@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of a run (HTA's section 1, its flaws put right): the rank is that which the trace itself says, else that of
+ * The traces of a run (as HTA's, with its defects mended): the rank is that which the trace itself says, else that of
  * the file's name, else the lowest that is left. Each trace is read to be asked for its rank and facts, and goes before the
  * next does, unless it is small; the analysis takes it from the stream again.
  */

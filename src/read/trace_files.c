@@ -117,7 +117,7 @@ enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *pat
 	return OPS_OK;
 }
 
-/* Stamps are numbers: the shorter is the smaller (F26). */
+/* Stamps are numbers: the shorter is the smaller. */
 static int compare_stamps(const char *a, const char *b)
 {
 	size_t left = strlen(a), right = strlen(b);

@@ -19,10 +19,10 @@
 bool ops_inputs_valid(const char *bytes, size_t size);
 
 /* The shapes as tables show and group them: "[[2, 3], [], [4]]", a TensorList with the sizes of its tensors, however
- * many ("[[[2, 3], [4]], []]"), where torch shows "[]" (D14). */
+ * many ("[[[2, 3], [4]], []]"), where torch shows "[]". */
 void ops_inputs_shapes_text(struct ops_buffer *out, struct ops_string inputs);
 
-/* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs" (spec 3.6), each a JSON array without
+/* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs", each a JSON array without
  * white space. Torch writes [] for a list of more than 30 tensors; here it is whole, so that nothing is lost. */
 void ops_inputs_json_dims(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_strides(struct ops_buffer *out, struct ops_string inputs);

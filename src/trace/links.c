@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows from forward operators to the backward nodes that autograd made for them (spec 3.7). Both carry the same
+ * Arrows from forward operators to the backward nodes that autograd made for them. Both carry the same
  * sequence number; the backward node also names the forward operator's thread. In end order, a forward operator is
  * kept under (its thread, sequence number), the later-starting one where several are; a backward node takes it.
  *

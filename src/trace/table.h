@@ -99,7 +99,7 @@ bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t c
 /* Lets `events` point at the columns. */
 void ops_trace_seal(struct ops_trace *trace);
 
-/* Bookkeeping operators that tables and events() leave out (spec 2.2 rule 1). They are the strings 1, 2, … of every trace
+/* Bookkeeping operators that tables and events() leave out. They are the strings 1, 2, … of every trace
  * made by a builder, behind "" (string 0), so that a name is tested by its number. */
 #define OPS_HIDDEN_NAMES(X)                                                                        \
 	X("profiler::_record_function_enter")                                                      \
@@ -125,7 +125,7 @@ bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree);
 
 /* --- links.c ------------------------------------------------------------------------------------------------------ */
 
-/* Fills trace->links with the arrows from forward operators to their backward nodes (spec 3.7), ascending by `from`.
+/* Fills trace->links with the arrows from forward operators to their backward nodes, ascending by `from`.
  * False when memory is out. Linear in practice. */
 bool ops_links_build(struct ops_trace *trace);
 /* Puts the arrows in order. False when memory is out. */

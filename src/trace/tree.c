@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of a trace: which event encloses which on its track, which rows are folded into their parent, and self times
- * (spec 2.2 rules 1, 3, 5, 6). Three passes over rows in order; the parent column itself is the stack.
+ * The tree of a trace: which event encloses which on its track, which rows are folded into their parent, and self times.
+ * Three passes over rows in order; the parent column itself is the stack.
  */
 #include "base/alloc.h"
 #include "trace/table.h"
@@ -52,7 +52,7 @@ static bool find_parents(const struct ops_columns *c, const struct ops_tree *tre
 
 /* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes
  * neither the names nor the numbers of children that decide about other rows, so one pass finds all. Recursion of a
- * user's ranges and functions is kept (D10). */
+ * user's ranges and functions is kept. */
 static void mark_folded(const struct ops_columns *c, const struct ops_tree *tree)
 {
 	for (size_t row = 0; row < c->count; row++) {

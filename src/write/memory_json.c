@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A memory timeline as JSON, in torch's two forms (spec 4.4): the bytes of each category after each microsecond in which
+ * A memory timeline as JSON, in torch's two forms: the bytes of each category after each microsecond in which
  * something changed, or each step by itself.
  */
 #include "write/memory_html.h"

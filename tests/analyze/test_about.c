@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a trace is, what is wrong with it (section 23), and its averages.
+ * What a trace is, what is wrong with it, and its averages.
  */
 #include <stdarg.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hardware counters of kernels (section 18).
+ * Hardware counters of kernels.
  */
 #include <stdarg.h>
 #include <setjmp.h>

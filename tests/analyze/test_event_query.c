@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expressions in filters (section 23): what they mean, what is refused and where, and texts of all sorts.
+ * Expressions in filters: what they mean, what is refused and where, and texts of all sorts.
  * tests/cli/test_analyze_filters.py asks a plain program the same.
  */
 #include "analyze/events/event_query.h"

@@ -505,7 +505,7 @@ static void check_curve(const struct ops_memory_timeline *timeline, const struct
 	ops_free(text);
 }
 
-/* F14: peaks of what is reserved are elsewhere than those of what is held, and short; of few points none loses them. */
+/* Peaks of what is reserved are elsewhere than those of what is held, and short; of few points none loses them. */
 static void spec_18_f14_thinning_loses_no_peak(void **state)
 {
 	static struct ops_memory_record records[RECORDS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Analyses of files beside traces: memory timelines (section 21) and execution traces (section 22).
+ * Analyses of files beside traces: memory timelines and execution traces.
  */
 #include <stdarg.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ranks say together: stragglers (section 16) and collectives (section 20).
+ * What ranks say together: stragglers and collectives.
  */
 #include <stdarg.h>
 #include <setjmp.h>

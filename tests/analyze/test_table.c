@@ -104,7 +104,7 @@ static void the_whole(void **state)
 	view_open(&view, step());
 	view.options.sort_by = "self_cpu_time_total";
 	view.options.profile_memory = true;
-	view.options.with_flops = true; /* also with rows of memory (D12) */
+	view.options.with_flops = true; /* also with rows of memory */
 	assert_table(&view,
 	             "-----------------  ------------  ------------  ------------  ------------  ------------  ------------  "
 	             "------------  ------------  ------------------  ------------  \n"

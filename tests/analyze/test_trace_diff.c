@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side (section 17), and short names (section 0.6).
+ * Two traces side by side, and short names.
  */
 #include <stdarg.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 """opstrobe analyze: every figure of the shared traces' reference files.
 
 The shared traces lie beside the repository, or where OPSTROBE_TRACES says. The reference is Holistic Trace Analysis with its
-flaws (25.2 of the specification); where ours is another figure on purpose, FLAWS names the flaw, and what ours is then is
+wrong results; where ours is another figure on purpose, FLAWS names the flaw, and what ours is then is
 checked against a plain oracle in test_analyze_flaws.py.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opstrobe analyze trace_with_counters: a copy of the trace with counters in it, section 10 of the specification."""
+"""opstrobe analyze trace_with_counters: a copy of the trace with counters in it."""
 
 import gzip
 import json

@@ -11,7 +11,7 @@ import pytest
 from installed import OPSTROBE
 from test_analyze import FOLDER, SETS, entries_of, known_ids, rank_files, shared
 
-# Ids that the specification lists (24) for traces of one run; of a large set these alone are asked for.
+# Analyses of one run; of a large set these alone are asked for.
 SPECIFIED = {
     "discovery", "parse", "load", "profiler_steps", "temporal_breakdown", "gpu_kernel_breakdown.by_type",
     "gpu_kernel_breakdown.by_kernel", "comm_comp_overlap", "idle_time_breakdown", "idle_time_breakdown.interval_stats",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opstrobe analyze where it differs from its reference: against plain, slow programs written from the definitions.
 
-Numbers are those of the reference's wrong results (25.2 of the specification). Traces are made up at random, with what the
+Traces are made up at random, with what the
 reference stumbles over: stream 0, graphs, overlapping kernels, the same stream on two devices, synchronisation, several
 annotations, times finer than microseconds. Where they lie at hand the shared traces are asked too.
 """

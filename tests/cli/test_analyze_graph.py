@@ -63,7 +63,7 @@ def plain_callers(events, rows):
     "name", ["amd_mi250/trace", "mi_normalization/trace", "h100_bert_small/trace", "vllm_decode_graph/trace"]
 )
 def test_spec_25_2_flaw_16_callers_are_as_defined(name):
-    """Of one-step traces, of which the step filter keeps all; with flaw 7: kernels of stream 0 have callers."""
+    """Of one-step traces, of which the step filter keeps all; kernels of stream 0 have callers."""
     path = FOLDER / f"{name}.json.gz"
     events = load(path)
     table = ask("call_graph", path, nodes=True)["table"]

@@ -29,28 +29,28 @@ FLOAT_US = 0.01
 
 # Where ours differs on purpose, by the file's path and the figure's.
 FLAWS = [
-    # The time beyond the step that F01 adds, in its step and the averages.
-    ("F01", r"breakdown-gpu-saturated|datapipe|distributed-nccl/worker1", r"steps\..*"),
-    ("F02", r"steps-gpu-annotations", r"steps\..*"),
+    # The time beyond the step that the plugin adds, in its step and the averages.
+    ("time counted twice", r"breakdown-gpu-saturated|datapipe|distributed-nccl/worker1", r"steps\..*"),
+    ("steps on device rows", r"steps-gpu-annotations", r"steps\..*"),
     # Launches linked by containment: what they launched is the operator's, their time is none of its own.
-    ("F03", r"link-external-is-correlation", r"operators.*|kernels_by_op.*|tensor_cores.*|gpus.*tensor_core.*|.*recomm.*"),
-    ("F04", r"link-variants", r"operators.*|steps.*|tensor_cores.*|recommendations.*|kernels_by_op.*"),
+    ("ids that are correlations", r"link-external-is-correlation", r"operators.*|kernels_by_op.*|tensor_cores.*|gpus.*tensor_core.*|.*recomm.*"),
+    ("launches by the driver's calls", r"link-variants", r"operators.*|steps.*|tensor_cores.*|recommendations.*|kernels_by_op.*"),
     # Kernels launched outside of operators are in the table by operator, and may be among its first 30 rows.
-    ("F05", r"samples-202[01]|link-variants", r"kernels_by_op\.(distinct|calls|top.*)"),
+    ("kernels outside operators", r"samples-202[01]|link-variants", r"kernels_by_op\.(distinct|calls|top.*)"),
     # An operation's time is that of its kernels.
-    ("F08", r"distributed-nccl|rule-communication", r"communication\.ops\[.*\]\.total_latency"),
+    ("host time of collectives", r"distributed-nccl|rule-communication", r"communication\.ops\[.*\]\.total_latency"),
     # A kernel of NCCL outside of any collective communicates, too.
-    ("F07", r"runtime-launch-multipe-kernels", r"(steps|recommendations).*"),
-    ("F10", r"memory-(mixed|view)", r"memory\.events.*"),
+    ("NCCL outside a collective", r"runtime-launch-multipe-kernels", r"(steps|recommendations).*"),
+    ("memory paired across devices", r"memory-(mixed|view)", r"memory\.events.*"),
     # The peak is that of what lives; the allocator frees 256 bytes that it did not count. Its own peak is compared in the curve.
     ("peak", r"memory-mixed", r"memory\.peaks\.GPU0"),
-    ("F15", r"broken-overlapping-ops", r"operators.*"),
-    ("F25", r"user-annotation-has|memory-curve-no-step", r"steps.*|communication.*|recommendations.*"),
+    ("overlapping operators are lost", r"broken-overlapping-ops", r"operators.*"),
+    ("unfinished last steps", r"user-annotation-has|memory-curve-no-step", r"steps.*|communication.*|recommendations.*"),
     # The plugin sees one step where the trace marks none.
     ("steps derived from the optimizer", r"resnet50_autograd_api", r"steps\..*|gpus.*"),
     # The plugin stopped and listed no views and no modules; `right` of the file is checked below.
-    ("C09", r"stop-empty-step", r"views"),
-    ("C11", r"stop-module-overlap", r"views|modules"),
+    ("stops at an empty step", r"stop-empty-step", r"views"),
+    ("stops at overlapping modules", r"stop-module-overlap", r"views|modules"),
 ]  # fmt: skip
 
 

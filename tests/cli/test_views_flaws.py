@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opstrobe views where the TensorBoard plugin stopped (C01–C11) or was wrong (F01–F28, section 18 of the specification), on
-small traces made for it. Others of the flaws are in figures of the shared traces, named in test_views.py, or in the C tests
-of the views (F01, F03, F05, F06, F08, F15, F17, F18, F23); F14 is in tests/analyze/test_memory.c, F27 in
-web/tests/unit/table_model.test.ts and, of the timeline, tests/serve/test_http_api.py."""
+"""opstrobe views on small traces for which the TensorBoard plugin stopped or gave wrong figures. Other such cases are in figures
+of the shared traces, named in test_views.py, and in tests/analyze/views."""
 
 import json
 import random
@@ -156,7 +154,7 @@ def test_f07_collectives_of_all_names(views, name):
             kernel("ncclDevKernel_SendRecv(ncclDevComm*)", 40, 50, 1, **{"External id": 9})]  # fmt: skip
     found = views(rows)
     (row,) = found["steps"]["rows"]
-    assert (row["communication"], row["kernel"]) == (80, 0)  # the host's call and its kernel, as section 3.5 has it
+    assert (row["communication"], row["kernel"]) == (80, 0)  # the host's call and its kernel
     (row,) = found["communication"]["ops"]
     assert (row["name"], row["calls"], row["total_latency"]) == (f"nccl:{name}", 1, 50)
 

@@ -195,7 +195,7 @@ DESCRIPTION = """key node_id is_async is_remote use_device stack scope device_ty
 def test_averages(both, grouping):
     theirs, ours = (profile.key_averages(**grouping) for profile in both)
     if grouping.get("group_by_input_shape"):
-        # Torch shows a list of tensors as [] and so throws together what we tell apart (D14): fold ours again.
+        # Torch shows a list of tensors as [] and so throws together what we tell apart: fold ours again.
         def shapes(average):
             return [shape if not shape or isinstance(shape[0], int) else [] for shape in average.input_shapes]
 
@@ -275,7 +275,7 @@ def test_table(both, shown, arguments):
         "overloads": lambda: profile.key_averages(group_by_overload_name=True),
     }[shown]()
     if shown == "events":
-        # Shapes in the table are those with lists of tensors: not torch's events() attribute of that name (D14).
+        # Shapes in the table are those with lists of tensors: not torch's events() attribute of that name.
         ours = ours.key_averages() if any(e.input_shapes != e.structured_input_shapes for e in ours) else ours
     assert ours.table(**arguments) == their_table(ours, True, True, **arguments)
 

@@ -467,7 +467,7 @@ def test_trace_id_of_the_wrong_type(bad):
         prof.start()
 
 
-# --- what crashes torch (D2) --------------------------------------------------------------------------------------------
+# --- what crashes torch --------------------------------------------------------------------------------------------
 
 PREFIX = "import opstrobe, warnings; from opstrobe import *\n"
 CRASHES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python calls are recorded beside other profilers, tracers and torch, and these go on as if nobody recorded (D17)."""
+"""Python calls are recorded beside other profilers, tracers and torch, and these go on as if nobody recorded."""
 
 import cProfile
 import io

@@ -18,7 +18,7 @@ from opstrobe import ProfilerAction, record_function
 
 NONE, WARMUP, RECORD, SAVE = (ProfilerAction[n] for n in ("NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE"))
 
-# What is done between two actions: P prepare, G start, X stop, T the handler; the last of a row at the end (spec 1.6).
+# What is done between two actions: P prepare, G start, X stop, T the handler; the last of a row at the end.
 TABLE = {
     NONE: {NONE: "", WARMUP: "P", RECORD: "PG", SAVE: "PG", None: ""},
     WARMUP: {NONE: "GX", WARMUP: "", RECORD: "G", SAVE: "G", None: "GX"},

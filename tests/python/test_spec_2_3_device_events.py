@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices without a collector (spec 2.3): a pair of the device's events around each operator, by what torch's own profiler uses for
+"""Devices without a collector: a pair of the device's events around each operator, by what torch's own profiler uses for
 that. The device is device_events.cpp: its clock moves on by one tick at every event, so that a time is a number of events."""
 
 import json

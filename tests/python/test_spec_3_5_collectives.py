@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collective keys (spec 3.5) on record_param_comms and on the kernels it launches, as torch.profiler writes them. The operator
+"""Collective keys on record_param_comms and on the kernels it launches, as torch.profiler writes them. The operator
 is torch's, made by the macro that its NCCL backend uses; the device is tests/gpu/fake_cupti/."""
 
 import json

@@ -35,7 +35,7 @@ def stacks(rows, name):
 
 
 def functions(stack):
-    """File and function of each Python function, down to this file's; names of C functions differ on purpose (D19)."""
+    """File and function of each Python function, down to this file's; names of C functions differ on purpose."""
     assert stack.endswith(";")
     frames = [re.fullmatch(r"(.*)\(\d+\): (?:\w+\.)*(\w+)", frame) for frame in stack[:-1].split(";")]
     names = [frame.groups() for frame in frames if frame]

@@ -76,7 +76,7 @@ def averages_of(events, depth):
 
 
 def by_place(events):
-    """Events by name and time. torch leaves out a call inside a call of the same name (D10)."""
+    """Events by name and time. torch leaves out a call inside a call of the same name."""
     first = min(event.time_range.start for event in events)
     return {
         (event.name, *(round((at - first) * 1000) for at in (event.time_range.start, event.time_range.end))): event
@@ -280,7 +280,7 @@ def test_spec_2_6_source_location(recorded):
 
 
 def test_spec_2_6_frames_and_flops_each_under_its_title():
-    """Torch has the two the wrong way round (D13)."""
+    """Torch has the two the wrong way round."""
     lines = file_with_flops().key_averages(group_by_stack_n=2).table(max_name_column_width=30).split("\n")
     title, row = lines[1], next(line for line in lines if line.lstrip().startswith("aten::mm"))
     assert title.index("Source Location") < title.index("Total FLOPs")
@@ -337,7 +337,7 @@ def test_spec_6_5_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
         file.export_stacks(tmp_path / "stacks.txt")
         stacks = collapsed(tmp_path / "stacks.txt")
         total_ns = round(file.events().self_cpu_time_total * 1000)
-        # What torch's ranges take off functions that they cut through is no time (D9).
+        # What torch's ranges take off functions that they cut through is no time.
         negative_ns = sum(min(0, round(event.self_cpu_time_total * 1000)) for event in file.events())
         assert total_ns <= sum(stacks.values()) <= total_ns - negative_ns
 

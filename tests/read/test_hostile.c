@@ -289,7 +289,7 @@ static void events_by_another_name(void **state)
 	assert_refused(&text, "cannot read trace: byte 15: traceEvents is not a list");
 }
 
-/* Steps by names that are none (C01 to C11 of the specification of the views). */
+/* Steps by names that are none. */
 static void steps_with_odd_names(void **state)
 {
 	static const char *const names[] = {"ProfilerStep#", "ProfilerStep#-1", "ProfilerStep#99999999999999999999999",

@@ -275,7 +275,7 @@ def test_a_box_is_its_event(server, recorded):
 
 
 def test_an_event_tells_all(server, recorded):
-    # F27: in any case, as tables are filtered
+    # in any case, as tables are filtered
     hits = server.json(f"traces/{recorded['id']}/timeline/search", q="ATEN::ADDMM")["hits"]
     event = server.json(f"traces/{recorded['id']}/timeline/events/{hits[0]['row']}")
     assert event["name"] == "aten::addmm" and event["kind"] == "cpu_op"

@@ -251,7 +251,7 @@ def expected(path):
 
 
 def test_former_spans_are_numbers():
-    """F26: of ten cycles and more the second comes before the tenth."""
+    """Of ten cycles and more the second comes before the tenth."""
     spans = range(2, 12)
     listed = [{"id": f"id{span}", "run": "r", "worker": "w", "span": span, "state": "listed"} for span in spans]
     asked = []
@@ -284,7 +284,7 @@ def test_former_figures_of_ranks():
             names = [row["name"] for row in rows]
             ours = {row[0]: row for row in operations[worker]["rows"]}
             assert sorted(ours) == names
-            for row in rows:  # the latency is that of kernels, for a reason (F08)
+            for row in rows:  # the latency is that of kernels, for a reason
                 for at, figure in ((1, "calls"), (2, "total_bytes"), (3, "avg_bytes"), (6, "data_transfer")):
                     assert ours[row["name"]][at] == row[figure]
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows from forward operators to backward nodes against a plain reading of spec 3.7, on random operators and by hand.
+ * Arrows from forward operators to backward nodes against a plain reading of their definition, on random operators and by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order, tree, folding and self times against a slow oracle that follows spec 2.2 to the letter, on random events: few
+ * Order, tree, folding and self times against a slow oracle that follows the definitions to the letter, on random events: few
  * moments, so that ties, partial overlaps and empty events abound.
  */
 #include <setjmp.h>
@@ -287,7 +287,7 @@ static void test_folds_redispatch(void **state)
 	ops_trace_unref(trace);
 }
 
-/* A user's recursion stays (D10), and so do names that torch hides when a user gives them. */
+/* A user's recursion stays, and so do names that torch hides when a user gives them. */
 static void test_keeps_what_users_say(void **state)
 {
 	const struct simple events[] = {

@@ -41,7 +41,7 @@ struct ops_frame {
 };
 
 /* The Python stack of each event: the functions that were open around it, but not itself. What runs in a backward node has
- * the stack of the node's forward operator (spec 2.2 rule 7). The trace has to outlive it. */
+ * the stack of the node's forward operator. The trace has to outlive it. */
 struct ops_stacks;
 enum ops_code ops_stacks_new(const struct ops_trace *trace, struct ops_stacks **ret_stacks, struct ops_error *error);
 void ops_stacks_free(struct ops_stacks *stacks); /* NULL is allowed */
@@ -185,7 +185,7 @@ void ops_event_list_release(struct ops_event_list *list);
 /* Borrows the list. */
 struct ops_rows ops_rows_of_events(const struct ops_event_list *list);
 
-/* What torch's EventList.table takes (spec 2.6). Start from OPS_TABLE_OPTIONS_DEFAULT. */
+/* What torch's EventList.table takes. Start from OPS_TABLE_OPTIONS_DEFAULT. */
 struct ops_table_options {
 	const char *sort_by; /* an attribute of torch's FunctionEventAvg; NULL: as they come. The table sorts, largest first */
 	int64_t row_limit;   /* negative: all */

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Name, and colour in plots (light, dark background). The order is that of torch's exports (spec 4.3).
+/* Name, and colour in plots (light, dark background). The order is that of torch's exports.
  *
  * PARAMETER         of a model, or of an optimizer; without either, what is used to compute and then changed by a gradient
  * OPTIMIZER_STATE   what an optimizer keeps from step to step

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is not as it should be in a trace file (section 23): what the reader had to get over, and arguments that have
+ * What is not as it should be in a trace file: what the reader had to get over, and arguments that have
  * another type than theirs. Arguments that nobody knows are told as well, but are no fault.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of kernels without what tells instances of one template apart (section 0.6).
+ * Names of kernels without what tells instances of one template apart.
  */
 #ifndef OPS_ANALYZE_SHORT_NAME_H
 #define OPS_ANALYZE_SHORT_NAME_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What differs between two traces, name by name (section 17): how often it ran and how long in all, in the steps asked for.
+ * What differs between two traces, name by name: how often it ran and how long in all, in the steps asked for.
  * Of a trace without steps all of it counts.
  */
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hardware counters of kernels (section 18): CUPTI's range profiler leaves one row a kernel, with the counters as its
+ * Hardware counters of kernels: CUPTI's range profiler leaves one row a kernel, with the counters as its
  * arguments, but does not say which launch it was. Kernels run one at a time then, so the nth row is the nth launch.
  */
 #include <math.h>

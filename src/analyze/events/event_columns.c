@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The columns that expressions know, and what an event has in them: those of the event table, and the arguments that the
- * reference makes columns of (0.5), with what it takes for a missing one.
+ * reference makes columns of, with what it takes for a missing one.
  */
 #include "analyze/events/event_query.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters (section 23): what of a table an analysis looks at. They come as JSON: a text is an expression (event_query.h), an
+ * Filters: what of a table an analysis looks at. They come as JSON: a text is an expression (event_query.h), an
  * object has conditions that must all hold, and of a list each takes from what the one before it has left:
  *
  *     iterations: [5, 6]       rows of these steps          iteration_positions: [0]  by their place among all steps

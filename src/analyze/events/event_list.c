@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of the tables as they are, behind the filters (23): HTA's data frame, for those who go on by themselves.
+ * The rows of the tables as they are, behind the filters: HTA's data frame, for those who go on by themselves.
  */
 #include "analyze/events/event_list.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expressions over the columns of the event table, written as for a data frame (section 23's free query):
+ * Expressions over the columns of the event table, written as for a data frame:
  *
  *     dur > 100 and name.contains("gemm|conv")
  *     cat in ["kernel", "gpu_memcpy"] and not (stream == 7)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tables of a run's ranks. Traces that are there have their tables made once; those that a source gives are taken when
- * they are asked for and go when the next one is, so that no more than one of them is held. What all say together (0.7:
- * steps, the device, the first start) is known before.
+ * they are asked for and go when the next one is, so that no more than one of them is held. What all say together:
+ * steps, the device, the first start: is known before.
  */
 #include "analyze/events/event_filter.h"
 

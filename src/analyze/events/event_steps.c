@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which step everything belongs to, and the filter that leaves out the last step, which is seldom whole (0.7).
+ * Which step everything belongs to, and the filter that leaves out the last step, which is seldom whole.
  */
 #include "analyze/events/event_table.h"
 
@@ -124,7 +124,7 @@ static bool collect_steps(struct event_table *table)
 	return true;
 }
 
-/* The host's by time, device work by what launched it, on stream 0 too (flaw 7). */
+/* The host's by time, device work by what launched it, on stream 0 too. */
 bool event_steps_assign(struct event_table *table)
 {
 	struct stretches stretches = {0};
@@ -197,7 +197,7 @@ static void event_steps_apply_filter(struct event_table *table, int64_t end_ns)
 	table->kept_count = count;
 }
 
-/* What the host does, by its category (0.7). */
+/* What the host does, by its category. */
 static bool is_host_call(const struct event_table *table, const struct event_row *row)
 {
 	struct ops_string category = ops_event_category(table->trace, row->source);

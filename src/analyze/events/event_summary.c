@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What there is to analyse: files and ranks (1), what each trace holds, and what is left of it behind the step filter (0.7).
+ * What there is to analyse: files and ranks, what each trace holds, and what is left of it behind the step filter.
  */
 #include "analyze/analysis.h"
 
@@ -215,7 +215,7 @@ static void event_summary_write_time(struct ops_json_writer *json, const char *k
 
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
-/* What the reference's table has of each event by default (0.5). */
+/* What the reference's table has of each event by default. */
 static const char *const columns[] = {
 	"bytes", "cat", "collective_name", "correlation", "dur", "end", "external_id", "group_size", "in_msg_nelems",
 	"in_split_size", "index", "index_correlation", "input_dims", "input_strides", "input_type", "iteration",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of a trace that are spans (0.1), in order of its file, and their times (0.2).
+ * The rows of a trace that are spans, in order of its file, and their times.
  */
 #include "analyze/events/event_table.h"
 
@@ -46,7 +46,7 @@ static int64_t floor_us(int64_t ns)
 	return ns - (rest < 0 ? rest + NS_PER_US : rest);
 }
 
-/* Into whole microseconds: the reference shrinks an event to those that lie in it (0.2). */
+/* Into whole microseconds: the reference shrinks an event to those that lie in it. */
 static void round_row(struct event_row *row)
 {
 	int64_t start = floor_us(row->ts_ns + NS_PER_US - 1);
@@ -73,7 +73,7 @@ static bool is_idle(struct ops_string category)
 	       ops_string_is(category, "cuda_memory");
 }
 
-/* Device work runs on a stream; that something waited there is none (flaw 3). */
+/* Device work runs on a stream; that something waited there is none. */
 static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 {
 	if (row->stream < 0 || row->kind == OPS_EVENT_SYNC || row->kind == OPS_EVENT_GPU_USER_ANNOTATION)

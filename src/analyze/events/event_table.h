@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The event table: the spans of a trace as the analyses see them (section 0), in order of the file. Host calls know the
+ * The event table: the spans of a trace as the analyses see them, in order of the file. Host calls know the
  * device work they launched and the other way round, and everything knows the step that it belongs to.
  *
  *     event_table.c     the rows of a trace, rounded if asked for
- *     event_links.c     launch ↔ device work, by correlation (0.3)
- *     event_steps.c     iterations, and the filter that drops the last step (0.7)
- *     event_filter.c    what else a question may leave out (23)
+ *     event_links.c     launch ↔ device work, by correlation
+ *     event_steps.c     iterations, and the filter that drops the last step
+ *     event_filter.c    what else a question may leave out
  *     event_query.c     … by an expression over its columns (event_columns.c), asked row by row (event_query_rows.c)
- *     event_classes.c   what kind of kernel a name tells of (0.8)
+ *     event_classes.c   what kind of kernel a name tells of
  *     event_set.c       the tables of a run's ranks, made when they are asked for, and what all ranks say together
  *
  * Times are nanoseconds from what the file's times count from, rows are indexes of the table; OPS_NONE is none.
@@ -57,7 +57,7 @@ struct event_row {
 	uint32_t partner; /* of the other side of its correlation: the last such row */
 	uint8_t kind;   /* enum ops_event_kind */
 	uint8_t class_; /* enum event_class */
-	bool on_device; /* has a stream and is device work: synchronisation is none (flaw 3) */
+	bool on_device; /* has a stream and is device work: synchronisation is none */
 };
 
 struct event_table {
@@ -127,7 +127,7 @@ bool event_steps_assign(struct event_table *table);
 /* Fills `kept`; all rows if there is no filter. */
 bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last);
 
-/* Whether a row stands on the device's side of its correlation (0.3). */
+/* Whether a row stands on the device's side of its correlation. */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);
 
 enum event_class event_class_of(enum event_rules rules, uint8_t kind, struct ops_string name);

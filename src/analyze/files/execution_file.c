@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of a trace and their nodes in the execution trace of the same run (section 22). They meet in the id that torch
+ * Operators of a trace and their nodes in the execution trace of the same run. They meet in the id that torch
  * gave the operator's call: `rf_id` of a node, in the trace "Record function id" or, in older ones, "External id".
  */
 #include <stdlib.h>

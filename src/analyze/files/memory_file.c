@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory over time (section 21), from a file of torch's export_memory_timeline (raw: a list of [time in ns, action, signed
+ * Memory over time, from a file of torch's export_memory_timeline (raw: a list of [time in ns, action, signed
  * bytes, category]), or from the memory records of a trace.
  */
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  * Rows of a thread nest by time: a row's caller is the latest to start before it that still runs at half of its time, so that
  * a row that outlasts its caller by what clocks and rounding do is below it all the same, and changes nothing for what comes
- * later (flaw 16 of the reference). Of rows that start at once, the longer comes before, then the earlier in the file.
+ * later (HTA loses them). Of rows that start at once, the longer comes before, then the earlier in the file.
  */
 #ifndef OPS_ANALYZE_CALL_GRAPH_H
 #define OPS_ANALYZE_CALL_GRAPH_H

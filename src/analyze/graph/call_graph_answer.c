@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `call_graph`: figures of each rank's call graph (13), every node of it, or what there is to know of one event.
+ * `call_graph`: figures of each rank's call graph, every node of it, or what there is to know of one event.
  */
 #include <string.h>
 

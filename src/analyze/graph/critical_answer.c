@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `critical_path` (15): the longest way through a region of a rank, what it is bound by, its edges one by one, and what it
+ * `critical_path`: the longest way through a region of a rank, what it is bound by, its edges one by one, and what it
  * would be if something took another time.
  */
 #include <inttypes.h>
@@ -268,7 +268,7 @@ static void write_types(struct ops_json_writer *json, const char *key, const uin
 	ops_json_close(json, '}');
 }
 
-/* As it is, edges that count as 0 with their negative weight (flaw 12: the reference shows them so, too). */
+/* As it is, edges that count as 0 with their negative weight (HTA shows them so, too). */
 static void critical_answer_write_bounds(struct ops_json_writer *json, const struct critical_path *path,
                                          const int64_t *weights_ns)
 {

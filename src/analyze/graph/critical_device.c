@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path's edges to, on and from devices (15.6), in order of time: work starts when it is launched, when its
+ * The critical path's edges to, on and from devices, in order of time: work starts when it is launched, when its
  * stream is done with the work before, and when what it waits for is; calls that synchronise end when what they wait for does.
  */
 #include <stdlib.h>
@@ -175,7 +175,7 @@ static bool graphs_wait(struct device_walk *walk)
  * grow with streams times calls. */
 #define STREAMS_MAX 256u
 
-/* A call waits for all streams of the device, not for those of others (flaw 12). */
+/* A call waits for all streams of the device, not for those of others. */
 static bool device_waits(struct device_walk *walk, uint32_t call, int64_t device)
 {
 	struct critical_path *path = walk->path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path drawn on a copy of its trace file (15.8): events of the path marked, its edges as arrows.
+ * The critical path drawn on a copy of its trace file: events of the path marked, its edges as arrows.
  */
 #ifndef OPS_ANALYZE_CRITICAL_OVERLAY_H
 #define OPS_ANALYZE_CRITICAL_OVERLAY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The streams of a trace: which launches go onto each, and how much work waits on it at each launch and at each start (8).
+ * The streams of a trace: which launches go onto each, and how much work waits on it at each launch and at each start.
  * What is launched counts from the launch on, until it starts.
  */
 #include <stdlib.h>

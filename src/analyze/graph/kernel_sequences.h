@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of operators by the kernels that they caused, the pattern of each (14).
+ * Runs of operators by the kernels that they caused, the pattern of each.
  */
 #ifndef OPS_ANALYZE_KERNEL_SEQUENCES_H
 #define OPS_ANALYZE_KERNEL_SEQUENCES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `frequent_cuda_kernel_sequences` (14): a table of the patterns, and with an output_dir a copy of the trace where those who
+ * `frequent_cuda_kernel_sequences`: a table of the patterns, and with an output_dir a copy of the trace where those who
  * are in one of the most frequent say so. To make that copy small the names of all others can be numbers, which one event
  * explains.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `aten_op_kernels_and_delay` (7): which kernels each operator of ATen launches, how long after its start it launches the
+ * `aten_op_kernels_and_delay`: which kernels each operator of ATen launches, how long after its start it launches the
  * first, and how long after that the kernel starts. A launch is its own thread's innermost operator's.
  */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A copy of a trace file with the lengths of queues and the traffic of memory as counters in it, for viewers (10).
+ * A copy of a trace file with the lengths of queues and the traffic of memory as counters in it, for viewers.
  *
  * The text is copied as it is while it streams by; all that is followed is how deep it is nested, to find the end of the
  * events, where the counters go.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long launches take, the work that they launch, and the way from one to the other (6).
+ * How long launches take, the work that they launch, and the way from one to the other.
  */
 #include "analyze/launch/launches.h"
 

@@ -31,7 +31,7 @@ struct queue {
 	int64_t stream;
 };
 
-/* Lengths of the queues of a rank's streams over time, in order of time (8). */
+/* Lengths of the queues of a rank's streams over time, in order of time. */
 struct queues {
 	OPS_ARRAY(struct queue_point) points;
 	OPS_ARRAY(struct queue) queues; /* by stream and device */
@@ -40,7 +40,7 @@ struct queues {
 bool queues_build(struct queues *queues, const struct event_table *table);
 void queues_release(struct queues *queues);
 
-/* Traffic of copies and fills, by kind (9). */
+/* Traffic of copies and fills, by kind. */
 struct traffic_point {
 	int64_t ts_ns;
 	uint32_t row;

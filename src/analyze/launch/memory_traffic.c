@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast copies and fills move memory, by kind, over time (9). When the last of a kind ends its sum is 0, whatever the
- * floating point left of it (flaw 17).
+ * How fast copies and fills move memory, by kind, over time. When the last of a kind ends its sum is 0, whatever the
+ * floating point left of it.
  */
 #include "analyze/launch/launches.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lengths of queues: what they are like, over time, and how long they were full (8).
+ * Lengths of queues: what they are like, over time, and how long they were full.
  */
 #include "analyze/launch/launches.h"
 
@@ -193,7 +193,7 @@ static const struct result_column blocked_columns[] = {
 const struct result_declaration table_full_queue =
 	RESULT_DECLARATION("time_blocked_on_full_queue", "A stream whose queue is full at a time", blocked_columns);
 
-/* Every stream that was full, not the last alone (flaw 10). */
+/* Every stream that was full, not the last alone. */
 static bool write_blocked(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t limit)
 {

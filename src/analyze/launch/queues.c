@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How much work waits on each stream: every launch adds to its queue when it is called, every kernel leaves it when it
- * begins (8).
+ * begins.
  */
 #include "analyze/launch/launches.h"
 

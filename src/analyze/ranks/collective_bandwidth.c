@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast collective operations are, and how far apart ranks come to them (20, 26). All ranks leave an operation together,
+ * How fast collective operations are, and how far apart ranks come to them. All ranks leave an operation together,
  * so it lasts longest for who comes first, and shortest for who comes last: the shortest is the transfer, and what others
  * take longer is waiting. No clocks are compared. The nth operation of a kind is the same one on all ranks.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collective operations on devices, with what their arguments say of them (section 20).
+ * Collective operations on devices, with what their arguments say of them.
  */
 #ifndef OPS_ANALYZE_COLLECTIVES_H
 #define OPS_ANALYZE_COLLECTIVES_H

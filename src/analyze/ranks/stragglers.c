@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which ranks are late (section 16). A collective ends everywhere at once, so that who begins it last is whom the others
+ * Which ranks are late. A collective ends everywhere at once, so that who begins it last is whom the others
  * wait for. Of all communication that is long enough to matter, that is asked whose length differs most from rank to rank.
  *
- * The reference knows kernels of old NCCL alone, and loses step 0 (flaw 14); here it is all that communicates. Of traces
+ * The reference knows kernels of old NCCL alone, and loses step 0; here it is all that communicates. Of traces
  * without steps all is one step.
  */
 #include <math.h>

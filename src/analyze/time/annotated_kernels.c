@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which annotation each piece of device work ran under (11): the shortest on its own stream that it overlaps (flaw 11: not
+ * Which annotation each piece of device work ran under: the shortest on its own stream that it overlaps (not
  * on other streams).
  *
  * Going through the work of a stream in order of its start, an annotation that overlaps a piece of work either runs when

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Busy time of devices, by class of work (0.9).
+ * Busy time of devices, by class of work.
  */
 #include "analyze/time/device_time.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why a stream is idle (5): the host had not called yet (host_wait), kernels follow each other closely (kernel_wait), or
+ * Why a stream is idle: the host had not called yet (host_wait), kernels follow each other closely (kernel_wait), or
  * something else.
  *
  * Flaw 4 put right: a kernel that begins before the one before it ends waits 0, time from then on counts from the latest

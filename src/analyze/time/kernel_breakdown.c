@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which kernels take the time of devices (3), and which ranges of annotations (11).
+ * Which kernels take the time of devices, and which ranges of annotations.
  */
 #include "analyze/time/device_time.h"
 

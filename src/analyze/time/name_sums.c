@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sums by name, of the names that take most time; the rest together as "others", whose figures are of their events like
- * those of any name (flaw 2).
+ * those of any name.
  */
 #include "analyze/time/device_time.h"
 #include "base/text.h"

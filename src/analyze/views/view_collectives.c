@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collective operations (3.6): the host's part by name, the device's by external id or by what launched it. A kernel that
- * NCCL names its own communicates also where no host part is known (F07).
+ * Collective operations: the host's part by name, the device's by external id or by what launched it. A kernel that
+ * NCCL names its own communicates also where no host part is known.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int64_t view_collectives_tensor_bytes(const struct ops_input *item)
 	return bytes < 0 ? 0 : bytes;
 }
 
-/* Sum over all tensors, those in lists too (C10). */
+/* Sum over all tensors, those in lists too. */
 static int64_t inputs_bytes(struct ops_input_cursor cursor)
 {
 	struct ops_input item;

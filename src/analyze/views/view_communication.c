@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communication of one worker (12): how much of it computation hides in each step, and what each operation took. An
- * operation's time is that of its kernels; only where it has none, as with Gloo, is it the host's (F08).
+ * Communication of one worker: how much of it computation hides in each step, and what each operation took. An
+ * operation's time is that of its kernels; only where it has none, as with Gloo, is it the host's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-/* Of the collectives of one step, which stand together in `order`. Host parts included, as the wait is told from it (12). */
+/* Of the collectives of one step, which stand together in `order`. Host parts included, as the wait is told from it. */
 static bool write_latency(const struct ops_views *views, const struct view_names *names, struct ops_json_writer *json,
                           const uint32_t *order, size_t count)
 {

@@ -2,7 +2,7 @@
  *
  * What a file says of its devices ("deviceProperties") and of each kernel (its arguments). Kernels repeat, so arguments are
  * looked into once a text. How many blocks a multiprocessor gets and how full that makes it is 0 for small kernels, and old
- * and AMD's files do not say it: then it is worked out of sizes and devices (F19).
+ * and AMD's files do not say it: then it is worked out of sizes and devices.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -251,7 +251,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 	return OPS_ARRAY_APPEND(ids, id);
 }
 
-/* Files without the argument `device` (C03) have the device for a process. */
+/* Files without the argument `device` have the device for a process. */
 static bool view_devices_place(struct ops_views *views, struct view_device_event *event)
 {
 	size_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side (13). The steps' nodes of each side's main thread make one sequence; loaders, modules and
+ * Two traces side by side. The steps' nodes of each side's main thread make one sequence; loaders, modules and
  * their backwards, optimizer steps and steps are anchors, each matched with the first later one of the same kind and name
  * on the other side. What stands between two matches is one pair of lists, and what is in a matched pair is compared
  * likewise.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side (13): what is shared by the diff and those who print it.
+ * Two traces side by side: what is shared by the diff and those who print it.
  */
 #ifndef OPS_ANALYZE_VIEW_DIFF_H
 #define OPS_ANALYZE_VIEW_DIFF_H
@@ -76,7 +76,7 @@ struct view_diff {
 	struct view_diff_rows modules; /* by path, each call and its backward */
 	OPS_ARRAY(struct view_diff_memory) memory;
 	struct view_diff_rows root_operators; /* of the main thread, as the plugin had them */
-	struct view_diff_rows operators;      /* of all threads: those of the backward pass, too (F17) */
+	struct view_diff_rows operators;      /* of all threads: those of the backward pass, too */
 	struct view_diff_rows kernels;            /* that were launched in a step, or start in one */
 	size_t counted[2];                         /* steps that operators and kernels are of; 0: the trace has none */
 	struct view_diff_noise steps[2];

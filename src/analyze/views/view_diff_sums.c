@@ -53,7 +53,7 @@ void view_diff_rows_release(struct view_diff_rows *rows)
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-/* What says nothing next to others of its kind is left out (13): "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
+/* What says nothing next to others of its kind is left out: "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
  * "Optimizer.step#SGD.step". */
 static struct ops_string short_name(struct ops_string name)
 {

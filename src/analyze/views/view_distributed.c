@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All workers of a run together (12). The shortest of one operation's ranges is what the transfer took, at
- * the end of each worker's own; what a worker's range is longer, it waited. Ranges are the host's event and each kernel; no
- * clocks are compared. The plugin matched by order alone, and where workers differ in number of collectives it showed nothing
- * (F09); here `shown` tells, and what has a counterpart is matched.
+ * All workers of a run together. The shortest of one operation's ranges is what the transfer took, at the end of each
+ * worker's own; what a worker's range is longer, it waited. Ranges are the host's event and each kernel; no clocks are
+ * compared. The plugin matched by order alone, and where workers differ in number of collectives it showed nothing; here
+ * `shown` tells, and what has a counterpart is matched.
  */
 #include "analyze/views/view_distributed.h"
 

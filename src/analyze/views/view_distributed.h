@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The workers of a run together (12), each brought down to what that needs, so that its trace may go before the next comes.
+ * The workers of a run together, each brought down to what that needs, so that its trace may go before the next comes.
  */
 #ifndef OPS_ANALYZE_VIEW_DISTRIBUTED_H
 #define OPS_ANALYZE_VIEW_DISTRIBUTED_H

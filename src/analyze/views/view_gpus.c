@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each device that ran a kernel (4.2): how much of all steps it was busy, how far its multiprocessors were taken and
- * occupied, and how busy it was over time (4.3).
+ * Each device that ran a kernel: how much of all steps it was busy, how far its multiprocessors were taken and
+ * occupied, and how busy it was over time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -154,7 +154,7 @@ static bool measure_use(struct gpu *gpu)
 			weight += cut_ns(&gpu->steps, start_ns, end_ns);
 		}
 		linked |= event->in_tree;
-		kernels += (double)(end_ns - start_ns); /* whoever launched them (F18) */
+		kernels += (double)(end_ns - start_ns); /* whoever launched them */
 		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
 			tensor += (double)(end_ns - start_ns);
 	}

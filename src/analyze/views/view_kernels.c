@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels (7): by name, and by name, operator and launch properties. The second has every kernel whose origin is known at
- * all: those of no operator are under the label around their launch, or under the root of the thread (F05).
+ * Kernels: by name, and by name, operator and launch properties. The second has every kernel whose origin is known at
+ * all: those of no operator are under the label around their launch, or under the root of the thread.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory (9): who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
- * releases are paired by address on one device alone (F10). A record belongs to the operator that runs innermost on its
+ * Memory: who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
+ * releases are paired by address on one device alone. A record belongs to the operator that runs innermost on its
  * thread. What a step, a module, a loader or nothing at all allocates is in no operator's row, so it has rows of its own, by
- * the name of what is there (F12).
+ * the name of what is there.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part each row plays (section 2), by kind and name, and the order in which the rest of the model is made.
+ * The part each row plays, by kind and name, and the order in which the rest of the model is made.
  */
 #include <string.h>
 
@@ -88,12 +88,12 @@ static uint8_t part_of(struct ops_views *views, uint32_t row)
 	case OPS_EVENT_USER_ANNOTATION:
 		part = part_of_operator(views, name);
 		return part == VIEW_OPERATOR || part == VIEW_LIGHTNING_HOOK ? VIEW_LABEL : part;
-	case OPS_EVENT_GPU_USER_ANNOTATION: /* no steps on devices' rows (F02), nor time of the host (F06) */
+	case OPS_EVENT_GPU_USER_ANNOTATION: /* no steps on devices' rows, nor time of the host */
 		return VIEW_DEVICE_LABEL;
 	case OPS_EVENT_PYTHON_FUNCTION:
 		return part_of_function(views, row);
 	case OPS_EVENT_RUNTIME:
-	case OPS_EVENT_DRIVER: /* F04 */
+	case OPS_EVENT_DRIVER: /* launches kernels, too */
 		return VIEW_LAUNCH;
 	case OPS_EVENT_KERNEL:
 		return VIEW_KERNEL;

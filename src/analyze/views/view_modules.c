@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules (10) and Lightning's (11). Which module calls which is told by the Python calls between them, or by Lightning's
+ * Modules and Lightning's. Which module calls which is told by the Python calls between them, or by Lightning's
  * dotted names; calls with the same name, number and calls below are one node. Times are those of all calls of a name and
  * number. The plugin left operators out of what a module is itself on the host, but not on devices, and told nothing of its
- * backward: both stand beside (F16).
+ * backward: both stand beside.
  */
 #include <math.h>
 #include <stdlib.h>

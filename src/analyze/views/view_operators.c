@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators (6): by name, by name and input shapes, and the stacks they were called from. All calls of all threads, also
+ * Operators: by name, by name and input shapes, and the stacks they were called from. All calls of all threads, also
  * outside of steps; nested calls of a name add up.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kind of a trace it is (4): marks, views that have something to show, devices.
+ * What kind of a trace it is: marks, views that have something to show, devices.
  */
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +88,7 @@ static void view_overview_write_devices(const struct ops_views *views, struct op
 }
 
 /* A mark that says the window ended more than a day after the last iteration began is a clock gone wrong, and no event of
- * the trace. (The plugin meant a day and wrote 86 s: F22.) */
+ * the trace. (The plugin meant a day and wrote 86 s.) */
 static uint64_t stray_marks(const struct ops_views *views)
 {
 	const struct ops_events *events = views->events;

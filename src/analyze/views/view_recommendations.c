@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plugin's seven pieces of advice (5), with the figures that call for them. Thresholds are the plugin's; a figure that
+ * The plugin's seven pieces of advice, with the figures that call for them. Thresholds are the plugin's; a figure that
  * is exactly on one does not call for anything.
  */
 #include <math.h>
@@ -47,7 +47,7 @@ static void judge_parallel(const struct ops_views *views, struct recommendations
 
 		capable |= device->major > 3 || (device->major == 3 && device->minor >= 5);
 	}
-	/* Without work on a device NCCL serves nobody (F21). */
+	/* Without work on a device NCCL serves nobody. */
 	found->prefer_nccl = views->has_ddp && !views->has_nccl && capable && views->device_events.count;
 }
 
@@ -77,7 +77,7 @@ static void judge_amp(const struct ops_views *views, struct recommendations *fou
 		found->eligible_pct = 100 * eligible;
 }
 
-/* Memory of an accelerator, and not the CPU's (F11): the first device that is near its limit. */
+/* Memory of an accelerator, and not the CPU's: the first device that is near its limit. */
 static void judge_memory(const struct ops_views *views, struct recommendations *found)
 {
 	size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Call stacks (6): from how many places each operator was called. "call_stacks" is what the plugin counts: the text that a
+ * Call stacks: from how many places each operator was called. "call_stacks" is what the plugin counts: the text that a
  * file has for an operator, which torch no longer writes; of our recordings, the Python functions around it. These
- * "python_stacks" counts in every trace that has them (F23).
+ * "python_stacks" counts in every trace that has them.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps (3.4) and where their time goes (3.5, 4.1). A step lasts until the last device work it launched is done; work of a
+ * Steps and where their time goes. A step lasts until the last device work it launched is done; work of a
  * category of higher rank hides that of the others.
  */
 #include <assert.h>
@@ -27,8 +27,7 @@ static bool view_steps_add_step(struct ops_views *views, struct ops_string name,
 	                                                          .start_ns = start_ns, .end_ns = end_ns});
 }
 
-/* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step
- * (F25). */
+/* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step. */
 static bool view_steps_add_whole(struct ops_views *views)
 {
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
@@ -173,7 +172,7 @@ static int64_t first_start(const struct ops_views *views, const uint8_t *in_step
 	return start_ns;
 }
 
-/* Trailing steps whose device work was not seen to its end are dropped, and that is said (F25). */
+/* Trailing steps whose device work was not seen to its end are dropped, and that is said. */
 static void drop_last(struct ops_views *views)
 {
 	size_t *count = &views->steps.count, before = *count;
@@ -240,8 +239,8 @@ static enum view_category view_steps_category_of(const struct ops_views *views, 
 	}
 }
 
-/* What of a category is work, and not what the plugin counts besides: labels (F06), and calls of collectives that kernels
- * carry out (F08). */
+/* What of a category is work, and not what the plugin counts besides: labels, and calls of collectives that kernels
+ * carry out. */
 struct work {
 	struct ops_intervals computing;
 	struct ops_intervals talking;
@@ -334,7 +333,7 @@ static bool break_down(struct ops_views *views, const struct work *work)
 		done = done && set_apart(views, &taken, work, (enum view_category)category);
 		ops_intervals_release(&taken);
 		ops_intervals_release(&free_spans);
-		free_spans = left; /* empty is empty, and stays so (F01) */
+		free_spans = left; /* empty is empty, and stays so */
 	}
 	view_steps_share_out(views, &free_spans, VIEW_TIME_OTHER);
 	ops_intervals_release(&free_spans);

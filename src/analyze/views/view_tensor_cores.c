@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensor cores (7.3, 7.4): which kernels use them and which operators could, by name, and the shares of time. The plugin's
- * lists are of 2021; what came later stands behind (F18).
+ * Tensor cores: which kernels use them and which operators could, by name, and the shares of time. The plugin's
+ * lists are of 2021; what came later stands behind.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host tree of each thread (3.1): which node is in which, the only child of the same name folded into its parent, and
- * the sums of every node (3.3). Nodes that only partly overlap stand side by side, and none is lost (F15).
+ * The host tree of each thread: which node is in which, the only child of the same name folded into its parent, and
+ * the sums of every node. Nodes that only partly overlap stand side by side, and none is lost.
  */
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
-/* Labels are nodes only where they are collectives (F05 speaks of the others). */
+/* Labels are nodes only where they are collectives. */
 static bool is_node(const struct ops_views *views, uint32_t row)
 {
 	uint8_t part = views->parts[row];
@@ -155,7 +155,7 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 	}
 }
 
-/* Whether an operator could use tensor cores. Names that the plugin did not know count where kernels ran (F18): of a trace
+/* Whether an operator could use tensor cores. Names that the plugin did not know count where kernels ran: of a trace
  * of the CPU it would say nothing. */
 static bool view_tree_is_eligible(const struct ops_views *views, const struct view_node *node)
 {

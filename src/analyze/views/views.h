@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the views share: which row plays which part, the host tree, which operator launched what on a device, and the
- * steps. Section numbers are those of the specification of the TensorBoard plugin's views; F01…F28 are its flaws.
+ * steps.
  *
  *     view_model.c      ops_views_init: parts, then tree, launches, steps, all below
- *     view_tree.c       host nodes of each thread, nested by time (3.1), sums (3.3)
- *     view_launches.c   device work → launching call → node (3.2)
- *     view_steps.c      steps (3.4) and where their time goes (3.5, 4.1)
+ *     view_tree.c       host nodes of each thread, nested by time, sums
+ *     view_launches.c   device work → launching call → node
+ *     view_steps.c      steps and where their time goes
  *     view_*.c          a view each, which writes itself
  *
  * Times are nanoseconds. A node, launch or device event is an index into its array; OPS_NONE is the root of a thread or
@@ -30,7 +30,7 @@
 #include "derive/modules.h"
 #include "derive/steps.h"
 
-/* What a row is to the views (section 2). */
+/* What a row is to the views. */
 enum view_part {
 	VIEW_NOTHING,
 	VIEW_OPERATOR,
@@ -103,7 +103,7 @@ struct view_launch {
 struct view_kernel {
 	double blocks_per_sm;
 	double occupancy_pct;
-	double own_blocks_per_sm; /* likewise, but where that is 0 or not said, worked out (F19) */
+	double own_blocks_per_sm; /* likewise, but where that is 0 or not said, worked out */
 	double own_occupancy_pct;
 	int64_t registers; /* -1 none */
 	int64_t shared_memory;
@@ -148,11 +148,11 @@ struct view_step {
 	int64_t device_start_ns;
 	int64_t device_end_ns;
 	int64_t time_ns[VIEW_TIME_COUNT];
-	int64_t label_ns; /* of the CPU's: within labels alone, where no operator runs (F06) */
-	int64_t call_ns;  /* of communication: the host's calls alone, while no kernel of theirs runs (F08) */
+	int64_t label_ns; /* of the CPU's: within labels alone, where no operator runs */
+	int64_t call_ns;  /* of communication: the host's calls alone, while no kernel of theirs runs */
 };
 
-/* Host part and device parts of one collective operation (3.6). */
+/* Host part and device parts of one collective operation. */
 struct view_collective {
 	uint32_t row;
 	uint32_t step; /* OPS_NONE: in none */
@@ -258,12 +258,12 @@ static inline int64_t view_duration(const struct ops_views *views, uint32_t row)
 	return views->events->end_ns[row] - views->events->start_ns[row];
 }
 
-/* Whether a name is that of a kernel on tensor cores, or of an operator that could use them (7.3). */
+/* Whether a name is that of a kernel on tensor cores, or of an operator that could use them. */
 bool view_kernel_uses_tensor_cores(struct ops_string name);
 bool view_operator_is_eligible(struct ops_string name);
 bool view_operator_is_eligible_since(struct ops_string name);
 
-/* An operator in the sense of all tables (3.1). */
+/* An operator in the sense of all tables. */
 static inline bool view_is_operator(const struct ops_views *views, const struct view_node *node)
 {
 	uint16_t name = views->names[views->events->name[node->row]];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/graph/critical_path: the edges that the specification names one by one, and the longest path against all paths.
+ * analyze/graph/critical_path: each kind of edge by itself, and the longest path against all paths.
  */
 #include "graph_scene.h"
 
@@ -60,7 +60,7 @@ static void spec_15_6_kernels_of_a_stream(void **state)
 	assert_answer(ID, TWO(1700), "{\"add_zero_weight_launch_edges\":true}", "\"critical_path_kernel_launch_delay\":2");
 }
 
-/* A kernel on stream 20 waits for the one that was launched onto stream 7 before the record; flaw 12: and for another. */
+/* A kernel on stream 20 waits for the one that was launched onto stream 7 before the record, and for another. */
 static void spec_15_6_events(void **state)
 {
 #define WAIT(ts, correlation, record, stream)                                                      \

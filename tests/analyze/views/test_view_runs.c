@@ -319,7 +319,7 @@ static void spec_10_backward_of_modules(void **state)
 	release(traces, 2);
 }
 
-/* F17: without modules, too, the backward pass is compared; and the time of loading, whichever class loads. */
+/* Without modules, too, the backward pass is compared; and the time of loading, whichever class loads. */
 static void spec_18_f17_all_threads(void **state)
 {
 	static const char rows[] = VIEW_STEP(1, 0, 100) LOADER(0, 20) VIEW_OP("a", 30, 10, 1) ENGINE("A", 50, 10)

@@ -40,7 +40,7 @@ static void spec_3_4_steps_end_with_their_kernels(void **state)
 	ops_free(text);
 }
 
-/* F01: nothing is counted twice when a kernel takes all of the time. */
+/* Nothing is counted twice when a kernel takes all of the time. */
 static void spec_18_f01_saturated_steps_add_up(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 50, 5) VIEW_CALL(0, 5, 5, 1) VIEW_KERNEL("k", 0, 100, 1), "");
@@ -65,7 +65,7 @@ static void spec_3_1_folds_and_sums(void **state)
 	ops_free(text);
 }
 
-/* F15: of two operators that overlap none is lost. */
+/* Of two operators that overlap none is lost. */
 static void spec_18_f15_overlapping_operators_stay(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("b", 50, 100, 2) VIEW_OP("c", 60, 20, 3), "");
@@ -93,7 +93,7 @@ static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
 	ops_free(text);
 }
 
-/* F03: ids that are correlations name nobody; what runs at the time does. */
+/* Ids that are correlations name nobody; what runs at the time does. */
 static void spec_18_f03_links_by_time(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 50, 1) VIEW_CALL(10, 5, 70, 70) VIEW_KERNEL("k", 60, 10, 70)
@@ -107,7 +107,7 @@ static void spec_18_f03_links_by_time(void **state)
 	ops_free(text);
 }
 
-/* F05: a kernel that a label launched is under the label. */
+/* A kernel that a label launched is under the label. */
 static void spec_18_f05_labels_launch(void **state)
 {
 	char *text = scene_views(VIEW_ROW("user_annotation", "mine", 1, 1, 0, 50, "") VIEW_CALL(10, 5, 0, 3)
@@ -119,7 +119,7 @@ static void spec_18_f05_labels_launch(void **state)
 	ops_free(text);
 }
 
-/* F06: what of the CPU's time is labels, where no operator runs, is told apart. */
+/* What of the CPU's time is labels, where no operator runs, is told apart. */
 static void table_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
 	const struct ops_rank worker = {.trace = trace, .name = "w"};
@@ -190,7 +190,7 @@ static void times_below_a_microsecond(void **state)
 	ops_trace_unref(slower);
 }
 
-/* F08: the host's call of a collective talks to nobody while none of its kernels runs. */
+/* The host's call of a collective talks to nobody while none of its kernels runs. */
 static void spec_18_f08_calls_are_no_communication(void **state)
 {
 	static const char rows[] = VIEW_STEP(1, 0, 200) VIEW_OP("nccl:all_reduce", 10, 30, 1) VIEW_CALL(20, 5, 1, 3)
@@ -207,7 +207,7 @@ static void spec_18_f08_calls_are_no_communication(void **state)
 #define KERNEL_OF(op, kernel, at, id)                                                              \
 	VIEW_OP(op, at, 10, id) VIEW_CALL(at, 5, id, id) VIEW_KERNEL(kernel, at, 10, id)
 
-/* F18: names since 2021, and those that only look as if. Without kernels the operators of old count alone. */
+/* Names since 2021, and those that only look as if. Without kernels the operators of old count alone. */
 static void spec_18_f18_tensor_cores(void **state)
 {
 	char *text = scene_views(KERNEL_OF("aten::_scaled_mm", "nvjet_qqtst_128x128_TNT", 0, 1)
@@ -245,7 +245,7 @@ static void spec_18_f18_tensor_cores_of_hopper_and_blackwell(void **state)
 	}
 }
 
-/* F23: where an operator was called from, by the Python functions around it. */
+/* Where an operator was called from, by the Python functions around it. */
 static void spec_18_f23_python_stacks(void **state)
 {
 	char *text = scene_views(VIEW_ROW("python_function", "a.py(1): f", 1, 1, 0, 50, "\"Python id\":1") VIEW_OP("a", 10, 10, 1)
@@ -258,7 +258,7 @@ static void spec_18_f23_python_stacks(void **state)
 	ops_free(text);
 }
 
-/* 9: owners, statistics, and pairs by device and address (F10). */
+/* Owners, statistics, and pairs by device and address. */
 static void spec_9_memory(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("aten::empty", 10, 20, 2) VIEW_MEMORY(15, 64, 32, 64, 0, -1)
@@ -273,7 +273,7 @@ static void spec_9_memory(void **state)
 	ops_free(text);
 }
 
-/* 9: devices of every type, by the names that torch gives them: HIP is 6, XPU 12, MTIA 19, a backend of one's own 20. */
+/* Devices of every type, by the names that torch gives them: HIP is 6, XPU 12, MTIA 19, a backend of one's own 20. */
 static void spec_9_memory_of_other_devices(void **state)
 {
 	static const char rows[] = VIEW_OP("a", 0, 100, 1) VIEW_MEMORY(10, 1, 32, 1, 0, -1) VIEW_MEMORY(20, 20, 32, 20, 20, 1)
