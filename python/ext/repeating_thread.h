@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread of the extension's own that does something again and again until it is told to stop. It takes no GIL.
+ * A thread of the extension that does something again and again until it has to stop. It takes no GIL.
  */
 #ifndef OPSTROBE_REPEATING_THREAD_H
 #define OPSTROBE_REPEATING_THREAD_H

@@ -57,7 +57,7 @@ static void append_character(char *to, size_t room, size_t *at, uint32_t code)
 	*at += size;
 }
 
-/* A str, or its end if there is no room for all of it. */
+/* A str, or its end if it does not fit. */
 static void stack_copy_text(char *to, size_t room, const PyObject *text, bool keep_end)
 {
 	PyCompactUnicodeObject head;
@@ -286,7 +286,7 @@ static int64_t stack_tid(const PyThreadState *thread)
 #endif
 }
 
-/* Which thread has the GIL. Only until CPython 3.11 is that asked for without belonging to it. */
+/* Which thread has the GIL. Only until CPython 3.11 can a thread without a thread state of Python find that out. */
 static const PyThreadState *gil_holder(void)
 {
 #if PY_VERSION_HEX < 0x030c0000

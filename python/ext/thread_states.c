@@ -188,7 +188,7 @@ static void begin_active(struct sampled_thread *thread, int64_t start_ns, int64_
 	thread->before = before;
 }
 
-static void take_sample(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum ops_thread_state state,
+static void process_sample(struct sampler *of, struct sampled_thread *thread, int64_t now_ns, enum ops_thread_state state,
                         long long ran_ns, long long ready_ns)
 {
 	/* A thread that was blocked at both samples may have run in between. */
@@ -223,7 +223,7 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 	}
 	state = strncmp(call, "running", 7) == 0 ? OPS_THREAD_STATES : state_of_call(of, call);
 	if (thread->first_ran_ns >= 0) {
-		take_sample(of, thread, now_ns, state, ran_ns, ready_ns);
+		process_sample(of, thread, now_ns, state, ran_ns, ready_ns);
 		return;
 	}
 	thread->first_ran_ns = thread->ran_ns = ran_ns;
@@ -388,7 +388,7 @@ static PyObject *thread_states_stop(PyObject *module, PyObject *unused)
 
 static PyMethodDef thread_states_methods[] = {
 	{"thread_states_start", thread_states_start, METH_NOARGS,
-	 "thread_states_start() -> bool\n\nSamples what the threads of the process do, from a thread of its own. False where the "
+	 "thread_states_start() -> bool\n\nSamples what the threads of the process do, from a separate thread. False where the "
 	 "kernel does not say, or one samples already."},
 	{"thread_states_stop", thread_states_stop, METH_NOARGS,
 	 "thread_states_stop() -> str | None\n\nEnds that, and returns the samples as JSON; None where none were taken."},

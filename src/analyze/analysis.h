@@ -53,13 +53,13 @@ enum ops_code analysis_text(const struct analysis_run *run, const char *name, st
 enum ops_code analysis_list(const struct analysis_run *run, const char *name);
 /* Null, or a list of texts. */
 enum ops_code analysis_texts(const struct analysis_run *run, const char *name);
-/* The option `ranks`, as indexes of run->ranks in the order asked for: null is the lowest rank. Freed by the caller. */
+/* The option `ranks`, as indexes of run->ranks in the order of the option: null is the lowest rank. Freed by the caller. */
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
 /* The option `rank`: an index of run->ranks. */
 enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
 /* The event table of run->ranks[i], as event_set_table says; NULL after a failure, which the run remembers. */
 const struct event_table *analysis_table(struct analysis_run *run, size_t i);
-/* Answers with the event table of each rank of the option `ranks`, in the order asked for. A function that returns false has failed as
+/* Answers with the event table of each rank of the option `ranks`, in the order of the option. A function that returns false has failed as
  * analysis_failed says. */
 typedef bool analysis_rank_function(struct analysis_run *run, const struct event_table *table, const void *context);
 enum ops_code analysis_each_rank(struct analysis_run *run, analysis_rank_function *answer, const void *context);

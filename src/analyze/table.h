@@ -56,7 +56,7 @@ struct ops_table {
 	bool has_stacks;
 	bool has_device_time;
 	bool has_device_memory;
-	uint32_t *name_lengths;   /* by string id, OPS_NONE before they are asked for */
+	uint32_t *name_lengths;   /* by string id, OPS_NONE until they are needed */
 	uint32_t *shapes_lengths; /* by input list */
 	uint32_t *frame_lengths;  /* by name of a frame; NULL without stacks */
 	const struct ops_frame *frames;

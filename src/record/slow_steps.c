@@ -14,7 +14,7 @@
 #define MEDIAN_RATIO_EARLY 5.0 /* while few steps are known */
 #define EARLY 64u
 #define DEVIATIONS 10.0
-#define TAIL_SHARE 10u /* one of so many steps is of the tail, */
+#define TAIL_SHARE 10u /* one of this number of steps is of the tail, */
 #define TAIL_MIN 8u    /* but at least these */
 #define FAR_TAIL_SHARE 25u
 #define TAIL_CHANCE 1e-8
@@ -102,7 +102,7 @@ static bool slow_steps_comes_back(const struct ops_slow_steps *steps, const stru
 /* --- a new normal ---------------------------------------------------------------------------------------------------- */
 
 /* After a slow step: most of the steps that followed were long, too, so those before say nothing any more. */
-static void slow_steps_settle(struct ops_slow_steps *steps, double duration_ns)
+static void slow_steps_add_settling(struct ops_slow_steps *steps, double duration_ns)
 {
 	steps->settled[--steps->settling] = duration_ns;
 	steps->settling_long += duration_ns > steps->limit_ns;
@@ -130,7 +130,7 @@ bool ops_slow_steps_add(struct ops_slow_steps *steps, uint64_t duration_ns)
 		return false;
 	}
 	if (steps->settling) {
-		slow_steps_settle(steps, ns);
+		slow_steps_add_settling(steps, ns);
 		return false;
 	}
 	if (ns <= steps->limit_ns) {

@@ -42,7 +42,7 @@ void ops_spill_stop(struct ops_spill *spill);
 void ops_spill_free(struct ops_spill *spill);
 /* The same in a child of fork, to which the file does not belong. */
 void ops_spill_forget(struct ops_spill *spill);
-/* A descriptor of the file, for a reader, who closes it. OPS_STATE if there is no file. */
+/* A descriptor of the file, for a reader, who closes it. OPS_STATE without a file. */
 enum ops_code ops_spill_open_reader(const struct ops_spill *spill, int *ret_fd, struct ops_error *error);
 /* OPS_OK, or why the file does not have all that was recorded. */
 enum ops_code ops_spill_problem(const struct ops_spill *spill, struct ops_error *error);

@@ -81,7 +81,7 @@ static bool page_report(const char *path, const struct ops_watch_page *page, con
 	enum ops_code code;
 
 	if (page->recording[0])
-		ops_trace_recover(page->recording, &trace, NULL, &error); /* without it there is no trace */
+		ops_trace_recover(page->recording, &trace, NULL, &error); /* without it the incident has no trace */
 	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
 	facts.time_ns = end_of(path, page, last, trace);
 	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;

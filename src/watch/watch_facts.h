@@ -18,7 +18,7 @@ struct watch_step {
 	bool goes_on;
 };
 
-/* NULL, 0 and -1 stand for what is unknown. */
+/* NULL, 0 and -1 denote what is unknown. */
 struct watch_facts {
 	enum ops_trigger trigger;
 	int64_t time_ns; /* wall clock */

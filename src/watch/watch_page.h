@@ -13,7 +13,7 @@
 struct ops_watch_page *watch_page_new(const char *path);
 void watch_page_free(struct ops_watch_page *page);
 
-/* From here on a fatal signal marks the page, and SIGUSR2 calls `request`; then each is handled as before. Nobody else is told of a
+/* From here on a fatal signal marks the page, and SIGUSR2 calls `request`; then each is handled as before. Nobody else hears of a
  * SIGUSR2 that would have ended the program. */
 void watch_signals_start(struct ops_watch_page *page, void (*read_own_stack)(struct ops_stack *ret_stack), void (*request)(void));
 void watch_signals_stop(void);

@@ -42,7 +42,7 @@
 #include "watch/watch_page.h"
 
 #define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; later it grows */
-#define SAMPLES_DENSE 500u          /* until so many were taken */
+#define SAMPLES_DENSE 500u          /* until this number was read */
 #define HANG_NS (120 * OPS_SECOND_NS)
 #define PER_HOUR 3.0
 #define FULL_SHARE 0.95 /* of the memory limit */
@@ -241,7 +241,7 @@ static bool watcher_read_stack(struct watcher *of, int64_t tid)
 	return false;
 }
 
-static void sampling_take(struct watcher *of, int64_t now_ns)
+static void watcher_sample(struct watcher *of, int64_t now_ns)
 {
 	bool collecting = __atomic_load_n(&of->collecting, __ATOMIC_RELAXED);
 	int64_t every_ns = SAMPLE_NS;
@@ -362,7 +362,7 @@ static void watcher_wait(struct watcher *of, int64_t wait_ns)
 	int64_t until_ns = ops_clock_read_ns(CLOCK_REALTIME) + (wait_ns > 0 ? wait_ns : 0);
 	struct timespec until = ops_clock_timespec(until_ns);
 
-	sem_timedwait(&of->changed, &until); /* too early is no harm */
+	sem_timedwait(&of->changed, &until); /* too early does not matter */
 }
 
 /* Until when nothing happens, if no step ends. */
@@ -415,7 +415,7 @@ static void *watcher_run(void *context)
 		if (late && of->sampled_step != step_count + 1)
 			sampling_start(of, step_count + 1, now_ns);
 		if (late)
-			sampling_take(of, now_ns);
+			watcher_sample(of, now_ns);
 		else
 			of->sampled_step = 0;
 		watcher_look(of, step_count, now_ns);

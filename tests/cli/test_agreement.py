@@ -264,7 +264,7 @@ def assert_row(row, name, figures):
 
 def assert_list(rows, entries, device):
     """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls. The mean,
-    which text leaves out where there is no room, is that of the total."""
+    which text leaves out where it does not fit, is that of the total."""
     total = sum(entry[3] if device else entry[2] for entry in entries)
     assert len(rows) == min(10, len(entries))
     for row, (name, calls, host, on_device, of_calls) in zip(rows, entries, strict=False):

@@ -79,7 +79,7 @@ def trace(factor=1):
 
 
 @pytest.mark.parametrize("ending", [".pb.gz", ".pb"])
-def test_a_profile_is_what_the_stacks_say(opstrobe, tmp_path, ending):
+def test_profile_equals_stacks(opstrobe, tmp_path, ending):
     (tmp_path / "t.json").write_text(trace())
     assert opstrobe("convert", "t.json", "t" + ending, cwd=tmp_path).returncode == 0
     assert read_profile(tmp_path / f"t{ending}") == {

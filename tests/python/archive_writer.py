@@ -48,7 +48,7 @@ def main(place, reference, kills, *paths):
         start = time.monotonic()
         time.sleep(draw.uniform(0, seconds))
         os.kill(writer, signal.SIGKILL)
-        if os.waitpid(writer, 0)[1] == 0:  # it was done: kill the next one earlier, in an archive of its own
+        if os.waitpid(writer, 0)[1] == 0:  # it was done: kill the next one earlier, in a separate archive
             complete += 1
             seconds = max(0.01, time.monotonic() - start)
         if not os.path.exists(os.path.join(place, "_opstrobe.json")):

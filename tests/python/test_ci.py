@@ -84,7 +84,7 @@ def test_each_kind_is_exact(tmp_path, what, kind, before, after):
 
 
 def test_steps_that_differ_are_a_range(tmp_path):
-    """A first step that does more is no reason for an alarm, nor is another number of steps."""
+    """A first step that does more does not raise an alarm, nor is another number of steps."""
     base = json.loads(made(tmp_path / "a.json").read_text())
     base["traceEvents"].append(
         {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 100, "dur": 5}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Incidents: real processes in which something goes wrong, and what is said of it.
+"""Incidents: real processes in which something goes wrong, and their reports.
 
 INCIDENT_ROUNDS=20 python -m pytest tests/python/test_incidents.py     # each kind so often, as `make soak` does
 """

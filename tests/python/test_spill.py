@@ -205,7 +205,7 @@ def test_no_directory_is_one_warning() -> None:
 
 @pytest.mark.parametrize("slow_steps", [False, True])
 def test_full_disk_is_one_warning(program: Path, slow_steps: bool) -> None:
-    """It comes in the next step that takes a while, else at the end. A limit on the size of files stands in for a full disk,
+    """It comes in the next step that takes a while, else at the end. A limit on the size of files is used instead of a full disk,
     which tests/read/test_recovery.c has for real."""
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({}, resource.RLIM_INFINITY))\n"
     text = PROGRAM.replace("train(40)", "train(1500)").replace("target=beside", "target=int")

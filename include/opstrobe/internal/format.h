@@ -24,7 +24,7 @@ void ops_format_duration(char *out, double ns);
 void ops_format_count(char *out, double count);
 /* "1.50 MiB". */
 void ops_format_bytes(char *out, int64_t bytes);
-/* The width of printf's "%*s" for which a text takes so many columns; negative columns align it to the left. */
+/* The width of printf's "%*s" for which a text takes that many columns; negative columns align it to the left. */
 int ops_field_width(const char *text, int columns);
 /* Replaces "µs" by "us" in place, for a terminal that shows nothing but ASCII; the new size. */
 size_t ops_format_ascii(char *text, size_t size);

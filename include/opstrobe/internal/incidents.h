@@ -61,7 +61,7 @@ bool ops_black_box_directory(char ret_path[], size_t room);
 enum ops_code ops_incident_write(const char *directory, const char *facts, size_t facts_size, const struct ops_trace *trace,
                                  int64_t time_ns, int64_t pid, uint64_t max_bytes, char *ret_path, struct ops_error *error);
 
-/* The names of the incidents in the directory, newest first; freed with ops_incidents_free. None if there is no directory. */
+/* The names of the incidents in the directory, newest first; freed with ops_incidents_free. None if the directory does not exist. */
 enum ops_code ops_incidents_list(const char *directory, char ***ret_names, size_t *ret_count, struct ops_error *error);
 void ops_incidents_free(char **names, size_t count);
 

@@ -9,7 +9,7 @@
  *     }
  *     ops_watch_stop();
  *
- * A thread of its own looks at the program; it needs no lock of the interpreter, which it reads from outside (`read_stacks`). Each
+ * A separate thread looks at the program; it needs no lock of the interpreter, which it reads from outside (`read_stacks`). Each
  * incident becomes a directory (opstrobe/internal/incidents.h) with the last part of the recording and a report.
  *
  * The first part of this header is the layout of watch files: what a watched process keeps in its watch file (NAME.opwatch), a shared mapping, so that it is known

@@ -91,7 +91,7 @@ class Location:
             and os.path.isdir(self.root)
             and any(not name.startswith("_") for name in os.listdir(self.root))
         ):
-            raise ValueError(f"'{self.name}' is a directory with other files; an archive needs one of its own")
+            raise ValueError(f"'{self.name}' is a directory with other files; an archive needs an empty one")
         text = json.dumps({"format": FORMAT}).encode()
         if not self.is_local:
             self.files.pipe_file(mark, text)

@@ -122,7 +122,7 @@ def _scatter(values: Sequence[float]) -> float:
 
 
 def _without_outliers(values: Sequence[float]) -> list[float]:
-    """Values no further than three standard deviations from the median of their neighbours: one slow run is no new level."""
+    """Values no further than three standard deviations from the median of their neighbours: one slow run is not a new level."""
     if len(values) < 2:
         return list(values)
     most = 3 * _scatter(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes an incident of this process, as far as Python has to tell: errors, steps, garbage collections and os._exit.
+"""What makes an incident of this process, as far as Python sees it: errors, steps, garbage collections and os._exit.
 
 The watching thread and all else is in C (opstrobe/internal/watch.h)."""
 
@@ -35,7 +35,7 @@ _hooks_are_set = False
 
 
 def checked(names: Iterable[str]) -> tuple[str, ...]:
-    """The names. ValueError if there is no such trigger."""
+    """The names. ValueError if one does not exist."""
     names = tuple(names)
     for name in names:
         if name not in TRIGGERS:

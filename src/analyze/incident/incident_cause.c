@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "derive/program.h"
 
-/* What takes so much of the time is the cause. */
+/* What takes this share of the time is the cause. */
 #define CAUSE_SHARE 0.5
 /* Pages read from a disk take some 100 us each. */
 #define FAULT_NS 100000
@@ -281,7 +281,7 @@ static void append_share(struct incident_cause *cause, double share)
 		ops_buffer_printf(&cause->text, ", %.0f %% of the time that the step took too long", 100 * share);
 }
 
-/* What the trace says takes longer than in other steps, where there are no samples or they say only that it runs. */
+/* What the trace says takes longer than in other steps, where samples are missing or say only that it runs. */
 static void append_outlier(struct incident_cause *cause, const struct ops_views *views, const struct view_outlier *outlier)
 {
 	bool any = false;
@@ -328,7 +328,7 @@ static void explain_by_trace(struct incident_cause *cause, const struct view_out
 /* Threads other than `stack`'s that might hold what it waits for: where each is. */
 static void append_others(struct incident_cause *cause, const struct incident_facts *facts, const struct incident_stack *stack)
 {
-	for (size_t i = 0, told = 0; i < facts->threads.count && told < 2; i++) {
+	for (size_t i = 0, listed = 0; i < facts->threads.count && listed < 2; i++) {
 		const struct incident_stack *other = &facts->threads.items[i];
 		const struct incident_frame *place = incident_stack_place(other);
 
@@ -338,7 +338,7 @@ static void append_others(struct incident_cause *cause, const struct incident_fa
 		                  incident_doing_text(incident_stack_doing(other)));
 		append_at(&cause->text, place);
 		ops_buffer_append_text(&cause->text, ".");
-		told++;
+		listed++;
 	}
 }
 

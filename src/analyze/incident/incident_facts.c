@@ -13,12 +13,12 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-static int64_t fact_integer(struct ops_string object, const char *key, int64_t otherwise)
+static int64_t fact_integer(struct ops_string object, const char *key, int64_t default_value)
 {
 	struct ops_string value;
 	int64_t number;
 
-	return ops_json_find_member(object, key, &value) && ops_json_parse_integer(value, &number) ? number : otherwise;
+	return ops_json_find_member(object, key, &value) && ops_json_parse_integer(value, &number) ? number : default_value;
 }
 
 static bool fact_flag(struct ops_string object, const char *key)
