@@ -14,6 +14,12 @@
 /* And this multiple of the fastest operator of the trace. */
 #define RATIO_MIN 8.0
 #define ELEMENTS_MIN 8192
+/* Waking the threads of an operator takes some ten microseconds, more on a busy machine. */
+#define WAKE_NS 100000
+/* A result may be new memory, whose pages are cleared when they are first written: up to this multiple of what a page took when
+ * the recording began. */
+#define FAULTS_MAX 2
+#define PAGE_BYTES 4096
 
 /* If a tensor is contiguous, only its values can make the operator slow. */
 static bool is_contiguous(const struct ops_input *input)
@@ -30,27 +36,35 @@ static bool is_contiguous(const struct ops_input *input)
 	return true;
 }
 
-static double element_ns(const struct advice *advice, uint32_t row)
+/* Time of an operator for each element, and the part of it that only the values can explain. Returns false if they cannot. */
+static bool element_ns(const struct advice *advice, uint32_t row, double *ret_each_ns, double *ret_unexplained_ns)
 {
+	struct ops_string name = advice_name(advice, row);
 	struct ops_input input, other;
-	int64_t elements;
+	double elements, ns = (double)advice_ns(advice, row), explained_ns = WAKE_NS;
 
 	/* Devices are not slower on denormals. */
 	if (advice->device_ns[row] || !advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 ||
 	    !is_contiguous(&input))
-		return 0;
+		return false;
 	if (advice_input(advice, row, 1, &other) && other.tag == OPS_INPUT_TENSOR &&
 	    (!is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
-		return 0;
-	elements = advice_input_elements(&input);
-	return elements < ELEMENTS_MIN ? 0 : (double)advice_ns(advice, row) / (double)elements;
+		return false;
+	elements = (double)advice_input_elements(&input);
+	if (elements < ELEMENTS_MIN)
+		return false;
+	if (name.size && name.bytes[name.size - 1] != '_')
+		explained_ns += FAULTS_MAX * advice->machine.page_ns * elements * (double)advice_dtype_bytes(input.dtype) / PAGE_BYTES;
+	*ret_each_ns = ns / elements;
+	*ret_unexplained_ns = ns > explained_ns ? (ns - explained_ns) / elements : 0;
+	return ns > 0;
 }
 
 /* Minimum number of calls at a place, all of them slow: a single one is slow if another program has the core. */
 #define CALLS_MIN 3
 
 struct speed {
-	double quickest_ns; /* an element */
+	double quickest_ns; /* an element, of what is unexplained */
 	uint64_t calls;
 };
 
@@ -59,12 +73,13 @@ static bool rule_denormal_measure(const struct advice *advice, const uint8_t *wh
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
-		double each_ns;
+		double each_ns, unexplained_ns;
 
-		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || !((each_ns = element_ns(advice, row)) > 0))
+		if (!which[advice->events->name[row]] || !advice_counts(advice, row) ||
+		    !element_ns(advice, row, &each_ns, &unexplained_ns))
 			continue;
-		if (!place->calls++ || each_ns < place->quickest_ns)
-			place->quickest_ns = each_ns;
+		if (!place->calls++ || unexplained_ns < place->quickest_ns)
+			place->quickest_ns = unexplained_ns;
 		*ret_quickest_ns = each_ns < *ret_quickest_ns ? each_ns : *ret_quickest_ns;
 	}
 	return true;
@@ -81,13 +96,12 @@ static bool rule_denormal_find(const struct advice *advice, struct advice_result
 
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		const struct speed *place = &places[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
-		double each_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
+		double each_ns, unexplained_ns, usual_ns = quickest_ns < 1 ? quickest_ns : 1;
 
 		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) || advice->claimed_ns[row] ||
 		    place->calls < CALLS_MIN || place->quickest_ns < ELEMENT_NS_MIN || place->quickest_ns < RATIO_MIN * usual_ns)
 			continue;
-		each_ns = element_ns(advice, row);
-		if (each_ns > usual_ns)
+		if (element_ns(advice, row, &each_ns, &unexplained_ns) && each_ns > usual_ns)
 			advice_add_share(result, row, 1 - usual_ns / each_ns);
 	}
 	done = done && advice_report_costs(result, "%s elementwise operators in each step take more than %.0f ns for each "
@@ -101,7 +115,7 @@ const struct advice_rule advice_rule_denormal = {
 	.id = "denormals",
 	.title = "Arithmetic on denormal numbers",
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
-		     "more calls.",
+		     "more calls, beyond 0.1 ms for a call and what new memory takes.",
 	.gain = "the difference to the fastest such operator of the trace",
 	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
