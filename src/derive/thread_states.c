@@ -82,6 +82,46 @@ void ops_thread_states_release(struct ops_thread_states *states)
 	OPS_ARRAY_RELEASE(&states->threads);
 }
 
+size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t time_ns)
+{
+	size_t low = 0, high = thread->spans.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (thread->spans.items[middle].end_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int64_t ops_thread_states_starved_ns(const struct ops_thread_states *states, uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+	int64_t most_ns = 0, starved_ns = 0;
+
+	for (uint32_t i = 0; i < states->threads.count; i++) {
+		const struct ops_thread_samples *other = &states->threads.items[i];
+		int64_t ran_ns = 0, ready_ns = 0;
+
+		if (i == thread)
+			continue;
+		for (size_t k = ops_thread_span_after(other, start_ns); k < other->spans.count && other->spans.items[k].start_ns < end_ns; k++) {
+			const struct ops_thread_span *span = &other->spans.items[k];
+			int64_t ns = (span->end_ns < end_ns ? span->end_ns : end_ns) - (span->start_ns > start_ns ? span->start_ns : start_ns);
+
+			ran_ns += span->state == OPS_THREAD_RUNNING ? ns : 0;
+			ready_ns += span->state == OPS_THREAD_READY ? ns : 0;
+		}
+		if (ran_ns + ready_ns > most_ns) {
+			most_ns = ran_ns + ready_ns;
+			starved_ns = ready_ns;
+		}
+	}
+	return starved_ns;
+}
+
 /* --- with the rows -------------------------------------------------------------------------------------------------- */
 
 /* Of each track. */

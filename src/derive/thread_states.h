@@ -32,6 +32,13 @@ struct ops_thread_states {
 bool ops_thread_states_read(struct ops_thread_states *states, const struct ops_trace *trace);
 void ops_thread_states_release(struct ops_thread_states *states);
 
+/* Index of the first span that ends after a time; their number if there is none. */
+size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t time_ns);
+
+/* Of a time in which a thread waited for another one: how long that was ready to run, but others had the processors. The other
+ * one is the thread that was active longest. */
+int64_t ops_thread_states_starved_ns(const struct ops_thread_states *states, uint32_t thread, int64_t start_ns, int64_t end_ns);
+
 /* A thread was in a state during a part of the self time of a row. */
 struct ops_thread_part {
 	int64_t start_ns, end_ns;

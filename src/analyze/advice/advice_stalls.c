@@ -71,18 +71,10 @@ static uint32_t row_at(const struct stalls *stalls, uint32_t track, int64_t time
 
 static enum ops_thread_state state_at(const struct ops_thread_samples *thread, int64_t time_ns)
 {
-	size_t low = 0, high = thread->spans.count;
+	size_t at = ops_thread_span_after(thread, time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (thread->spans.items[middle].end_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < thread->spans.count && thread->spans.items[low].start_ns <= time_ns ? thread->spans.items[low].state
-	                                                                                 : OPS_THREAD_STATES;
+	return at < thread->spans.count && thread->spans.items[at].start_ns <= time_ns ? thread->spans.items[at].state
+	                                                                              : OPS_THREAD_STATES;
 }
 
 /* Who has the lock: the GIL a thread that is in Python and can run; another lock the only thread that waits for none. */
@@ -152,6 +144,10 @@ static bool add_stall(void *context, const struct ops_thread_part *part)
 	struct stalls *stalls = context;
 	struct advice *advice = stalls->advice;
 	struct advice_stall stall = {part->row, OPS_NONE, part->state, part->end_ns - part->start_ns, OPS_NONE, OPS_NONE};
+
+	/* advice_waits.c has subtracted that from the row. */
+	if (part->state == OPS_THREAD_GIL || part->state == OPS_THREAD_LOCK)
+		stall.ns -= ops_thread_states_starved_ns(&stalls->states, part->thread, part->start_ns, part->end_ns);
 
 	if (part->state == OPS_THREAD_RUNNING || part->state == OPS_THREAD_READY || part->row == OPS_NONE ||
 	    !advice_counts(advice, part->row) ||

@@ -3,22 +3,29 @@
  * Finds the rows that waited for a processor. The kernel says how long the thread of each step was ready to run while other
  * programs had the processors ("machine" in the metadata), but not where. Most of it is in few rows, for milliseconds each,
  * which take longer than equal rows: those of the same name at the same position in the tree, in other iterations and steps.
- * The wait is subtracted from the row with the largest excess first, until it is used up. The rest is divided among all rows
- * that ran, in proportion to their time.
+ * The wait is subtracted from the row with the largest excess over the quickest of them first, until it is used up. The rest is
+ * divided among all rows that ran, in proportion to their time.
+ *
+ * An operator on several threads ends when the last of them does, also if that one waits for a processor. The thread of the step
+ * then polls, or is blocked, which the kernel does not count as a wait for a processor. If the machine is busy and there are
+ * several threads, all of the excess of operators over equal ones on as many elements is subtracted.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/views/view_step_stats.h"
 #include "base/alloc.h"
 
-/* With fewer rows the median means nothing. */
+/* With fewer rows none of them is known to be quick. */
 #define LIKE_MIN 3
+/* Equal rows take as long as the quickest tenth of them: on a busy machine more than half of them may have waited. */
+#define QUICK_SHARE 10
 /* Losing a processor and getting it back takes some microseconds at least; a smaller difference is noise. */
 #define WAIT_NS_MIN 20000
 
 struct own {
 	uint64_t path; /* then the step of the row */
-	int64_t ns;    /* self time; then the excess over the median */
+	int64_t ns;    /* self time; then the excess over that of quick rows */
 	uint32_t row;
 };
 
@@ -51,7 +58,7 @@ static uint32_t track_of_steps(const struct advice *advice)
 	return OPS_NONE;
 }
 
-/* By row: its position in the tree, by names and lines. Steps are equal whatever their number. */
+/* By row: its position in the tree, by names and lines, of operators also by their size. Steps are equal whatever their number. */
 static void find_paths(const struct advice *advice, uint64_t *paths)
 {
 	const struct ops_events *events = advice->events;
@@ -61,6 +68,10 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 		uint64_t line = events->call_line ? events->call_line[row] : 0;
 		uint64_t above = events->parent[row] == OPS_NONE ? 0 : paths[events->parent[row]];
 
+		uint8_t dtype;
+
+		if (advice_is_operator(advice, row))
+			line ^= (uint64_t)advice_elements(advice, row, &dtype) << 32;
 		paths[row] = ((above ^ name) * 0x9e3779b97f4a7c15u ^ line) * 0xbf58476d1ce4e5b9u;
 		paths[row] ^= paths[row] >> 31;
 	}
@@ -85,46 +96,94 @@ static size_t advice_waits_gather(const struct advice *advice, uint32_t track, c
 	return count;
 }
 
-/* Reduces the self time of each row to its excess over the median of equal rows. */
+/* Reduces the self time of each row to its excess over that of the quickest equal rows. */
 static void advice_waits_find_excess(struct own *rows, size_t count, const uint32_t *steps)
 {
 	qsort(rows, count, sizeof(*rows), by_path);
 	for (size_t first = 0, next; first < count; first = next) {
-		int64_t median_ns;
+		int64_t quick_ns;
 
 		for (next = first + 1; next < count && rows[next].path == rows[first].path; next++)
 			;
-		median_ns = next - first < LIKE_MIN ? INT64_MAX : rows[first + (next - first) / 2].ns;
+		quick_ns = next - first < LIKE_MIN ? INT64_MAX : rows[first + (next - first) / QUICK_SHARE].ns;
 		for (size_t i = first; i < next; i++)
-			rows[i].ns = rows[i].ns > median_ns ? rows[i].ns - median_ns : 0;
+			rows[i].ns = rows[i].ns > quick_ns ? rows[i].ns - quick_ns : 0;
 	}
 	for (size_t i = 0; i < count; i++)
 		rows[i].path = steps[rows[i].row];
 	qsort(rows, count, sizeof(*rows), by_step);
 }
 
-/* The rows of a step, those with the largest excess first. */
-static void assign_waits(struct advice *advice, const struct own *rows, size_t count, const struct ops_step_wait *wait)
+/* Subtracts a wait from the excess of rows, the largest first; only of operators or of all. Returns what is left of it. */
+static int64_t assign_to_excess(struct advice *advice, struct own *rows, size_t count, int64_t wait_ns, bool operators)
 {
-	int64_t left_ns = wait->waited_ns, own_ns = 0;
+	for (size_t i = 0; i < count && wait_ns >= WAIT_NS_MIN; i++) {
+		int64_t ns = rows[i].ns < wait_ns ? rows[i].ns : wait_ns;
 
-	for (size_t i = 0; i < count; i++) {
-		int64_t ns = rows[i].ns < left_ns ? rows[i].ns : left_ns;
-
-		if (ns >= WAIT_NS_MIN) {
-			advice->lost_ns[rows[i].row] = ns;
-			left_ns -= ns;
-		}
-		own_ns = ops_sum(own_ns, ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]));
+		if (ns < WAIT_NS_MIN || (operators && !advice_is_operator(advice, rows[i].row)))
+			continue;
+		advice->lost_ns[rows[i].row] = ops_sum(advice->lost_ns[rows[i].row], ns);
+		rows[i].ns -= ns;
+		wait_ns -= ns;
 	}
+	return wait_ns;
+}
+
+/* The rows of a step, those with the largest excess first. */
+static void assign_waits(struct advice *advice, struct own *rows, size_t count, const struct ops_step_wait *wait)
+{
+	int64_t own_ns = 0, left_ns = assign_to_excess(advice, rows, count, wait->waited_ns, false);
+
+	if (advice->machine.threads > 1 && advice->machine.waited_ratio >= VIEW_WAITED_MUCH)
+		assign_to_excess(advice, rows, count, INT64_MAX, true);
+	for (size_t i = 0; i < count; i++)
+		if (!(advice->zone[rows[i].row] & ADVICE_WAITING))
+			own_ns = ops_sum(own_ns, ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]));
 	/* Only rows that ran can lose the processor, not those that slept or waited for others. */
-	if (left_ns <= 0 || wait->ran_ns < own_ns / 2 || left_ns >= own_ns)
+	if (left_ns <= 0 || left_ns >= own_ns || ops_sum(wait->ran_ns, left_ns) < own_ns / 2)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		int64_t ns = ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]);
 
-		advice->lost_ns[rows[i].row] += (int64_t)((double)ns * (double)left_ns / (double)own_ns);
+		if (!(advice->zone[rows[i].row] & ADVICE_WAITING))
+			advice->lost_ns[rows[i].row] += (int64_t)((double)ns * (double)left_ns / (double)own_ns);
 	}
+}
+
+struct starving {
+	struct advice *advice;
+	const struct ops_thread_states *states;
+	uint32_t track;
+};
+
+static bool add_starved(void *context, const struct ops_thread_part *part)
+{
+	struct starving *starving = context;
+	struct advice *advice = starving->advice;
+	int64_t left_ns;
+
+	if (part->track != starving->track || part->row == OPS_NONE ||
+	    (part->state != OPS_THREAD_GIL && part->state != OPS_THREAD_LOCK))
+		return true;
+	left_ns = ops_difference(advice->self_ns[part->row], advice->lost_ns[part->row]);
+	if (left_ns > 0) {
+		int64_t ns = ops_thread_states_starved_ns(starving->states, part->thread, part->start_ns, part->end_ns);
+
+		advice->lost_ns[part->row] = ops_sum(advice->lost_ns[part->row], ns < left_ns ? ns : left_ns);
+	}
+	return true;
+}
+
+/* Who waits for a thread that waits for a processor waits for it as well. */
+static bool assign_starved(struct advice *advice, uint32_t track)
+{
+	struct ops_thread_states states;
+	struct starving starving = {advice, &states, track};
+	bool done = ops_thread_states_read(&states, advice->trace) &&
+	            (!states.threads.count || ops_thread_states_walk(&states, advice->trace, add_starved, &starving));
+
+	ops_thread_states_release(&states);
+	return done;
 }
 
 /* Also below each row: children come after their parents. */
@@ -172,7 +231,7 @@ bool advice_take_out_waits(struct advice *advice)
 				;
 			assign_waits(advice, rows + first, next - first, &advice->machine.waits[rows[first].path]);
 		}
-		done = correct(advice);
+		done = assign_starved(advice, track) && correct(advice);
 	}
 	ops_free(paths);
 	ops_free(steps);

@@ -15,7 +15,9 @@ static bool rule_gil_find(const struct advice *advice, struct advice_result *res
 	for (size_t i = 0; i < advice->stalls.count; i++) {
 		const struct advice_stall *stall = &advice->stalls.items[i];
 
-		if (stall->state != OPS_THREAD_GIL || advice_is_claimed(result, stall->row))
+		/* A call that waits for another thread gets the GIL last: that is a part of its wait. */
+		if (stall->state != OPS_THREAD_GIL || (advice->zone[stall->row] & ADVICE_WAITING) ||
+		    advice_is_claimed(result, stall->row))
 			continue;
 		advice_claim_self(result, stall->row, stall->ns);
 		/* The thread that has it is what to change. */

@@ -42,6 +42,31 @@ static void finds_denormals(void **state)
 	ops_free(json);
 }
 
+/* Operators that are slow for another reason: their result is new memory, or they are too short to tell. */
+static void knows_what_is_slow_without_denormals(void **state)
+{
+	static const int elements[] = {100000, 10000};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char tensors[128], *json;
+		struct device_trace trace;
+
+		snprintf(tensors, sizeof(tensors), "\"Input Dims\": [[%d]], \"Input Strides\": [[1]], \"Input type\": [\"float\"]", elements[i]);
+		open_trace(&trace, "\"threads\": 1, \"page_ns\": 2600");
+		for (int step = 0; step < STEPS; step++) {
+			double us = 10 + 3000 * step;
+
+			device_trace_step(&trace, step, us, 2990);
+			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 10, elements[i] / 10000, tensors);
+			device_trace_add(&trace, "cpu_op", "aten::relu", 1, 1, us + 100, elements[i] * 0.0065, tensors);
+		}
+		json = device_trace_advise(&trace);
+		assert_true(finding_ms(json, "denormals") < 0);
+		ops_free(json);
+	}
+}
+
 static double memory_advice_ms(const char *machine)
 {
 	struct device_trace trace;
@@ -286,6 +311,89 @@ static void takes_out_waits(void **state)
 	ops_free(json);
 }
 
+/* One call in each step, which takes 100 us and in six of eight steps a wait of 5 ms more. */
+static char *advise_waiting_call(const char *machine, const char *category, const char *name)
+{
+	struct device_trace trace;
+
+	open_trace(&trace, machine);
+	device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, 1, 60000, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 7000 * step;
+
+		device_trace_step(&trace, step, us, step > 1 ? 6000 : 1000);
+		device_trace_add(&trace, category, name, 1, 1, us + 10, step > 1 ? 5100 : 100,
+		                 strcmp(category, "cpu_op") == 0 ? "" : "\"Python id\": 2, \"Python parent id\": 1");
+	}
+	return device_trace_advise(&trace);
+}
+
+/* Most of the equal calls have waited: the quickest of them show what the call takes. */
+static void takes_out_waits_of_most_calls(void **state)
+{
+	char *json = advise_waiting_call("\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 0, 0, 9], [2, 1000000, 5000000, 0, 9], "
+	                                 "[3, 1000000, 5000000, 0, 9], [4, 1000000, 5000000, 0, 9], [5, 1000000, 5000000, 0, 9], "
+	                                 "[6, 1000000, 5000000, 0, 9], [7, 1000000, 5000000, 0, 9]]",
+	                                 "python_function", "<built-in function collect>");
+
+	(void)state;
+	assert_float_equal(finding_ms(json, "gc-pauses"), 0.1, 0.001);
+	ops_free(json);
+}
+
+/* The thread ran all the time, to poll for the other thread of the operator, which waited for a processor. */
+static void takes_out_polling(void **state)
+{
+	static const char polls[] = "[0, 1000000, 900000, 0, 0], [1, 1000000, 900000, 0, 9], [2, 5100000, 900000, 0, 9], "
+				    "[3, 5100000, 900000, 0, 9], [4, 5100000, 900000, 0, 9], [5, 5100000, 900000, 0, 9], "
+				    "[6, 5100000, 900000, 0, 9], [7, 5100000, 900000, 0, 9]]";
+
+	(void)state;
+	for (int threads = 1; threads <= 2; threads++) {
+		char machine[768], *json;
+
+		snprintf(machine, sizeof(machine), "\"threads\": %d, \"processors\": 2, \"steps\": [%s", threads, polls);
+		json = advise_waiting_call(machine, "cpu_op", "aten::item");
+		if (threads == 2)
+			assert_true(finding_ms(json, "synchronising-calls") < 0.2);
+		else
+			assert_true(finding_ms(json, "synchronising-calls") > 2);
+		ops_free(json);
+	}
+}
+
+/* Each step waits 4 ms for a lock, 3 ms of them since its holder waits for a processor. */
+static void takes_out_waits_of_the_holder(void **state)
+{
+	struct device_trace trace = {.correlation = 1};
+	char *json;
+
+	(void)state;
+	ops_buffer_append_text(&trace.text, "{\"machine\": {\"steps\": [");
+	for (int step = 0; step < STEPS; step++)
+		ops_buffer_printf(&trace.text, "%s[%d, 2000000, 0, 0, 0]", step ? ", " : "", step);
+	ops_buffer_append_text(&trace.text, "]}, \"thread_states\": {\"start_ns\": 0, \"threads\": [{\"tid\": 1, \"intervals\": [");
+	for (int step = 0; step < STEPS; step++)
+		ops_buffer_printf(&trace.text, "%s%d, %d, 3", step ? ", " : "", 1020 + 7000 * step, 5020 + 7000 * step);
+	ops_buffer_append_text(&trace.text, "]}, {\"tid\": 2, \"intervals\": [");
+	for (int step = 0; step < STEPS; step++)
+		ops_buffer_printf(&trace.text, "%s%d, %d, 1, %d, %d, 0", step ? ", " : "", 1020 + 7000 * step, 4020 + 7000 * step,
+		                  4020 + 7000 * step, 5020 + 7000 * step);
+	ops_buffer_append_text(&trace.text, "]}]}, \"traceEvents\": [\n"
+	                                    "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+	device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, 1, 60000, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 7000 * step;
+
+		device_trace_step(&trace, step, us, 6000);
+		device_trace_add(&trace, "python_function", "train.py(20): save", 1, 1, us + 5, 5900,
+		                 "\"Python id\": 2, \"Python parent id\": 1");
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "lock-in-step"), 1, 0.01);
+	ops_free(json);
+}
+
 static void ask(void *trace)
 {
 	ask_for(trace, OPS_FORMAT_JSON);
@@ -305,11 +413,14 @@ static void survives_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(finds_memory_near_its_limit),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(knows_what_is_slow_without_denormals),
+	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
+	                                   cmocka_unit_test(takes_out_waits_of_most_calls), cmocka_unit_test(takes_out_polling),
+	                                   cmocka_unit_test(takes_out_waits_of_the_holder),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
