@@ -92,8 +92,8 @@ PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments)
 
 	if (!PyArg_ParseTuple(arguments, "iznp:roofline", &by, &options.roof, &rows_max, &as_json))
 		return NULL;
-	if (by < OPS_ROOFLINE_OPERATOR || by > OPS_ROOFLINE_KERNEL || rows_max < 0) {
-		PyErr_SetString(PyExc_ValueError, "roofline() takes 0, 1 or 2, a roof, and a number of rows");
+	if (by < OPS_ROOFLINE_OPERATOR || by > OPS_ROOFLINE_MODULE || rows_max < 0) {
+		PyErr_SetString(PyExc_ValueError, "roofline() takes a number from 0 to 4, a roof, and a number of rows");
 		return NULL;
 	}
 	options.by = (enum ops_roofline_by)by;

@@ -69,7 +69,7 @@ static const struct ops_query_option diff_options[] = {
 	{0},
 };
 static const struct ops_query_option roofline_options[] = {
-	{"by", "\"operator\"", "operator, shape or kernel: what a row is"},
+	{"by", "\"operator\"", "operator, shape, kernel, line or module: what a row is"},
 	{"roof", "null", "FLOP/s and bytes/s instead of the roof that the trace has: \"67T,3.35T\""},
 	{0},
 };

@@ -186,14 +186,14 @@ enum ops_code analysis_threads(struct analysis_run *run)
 /* The names of enum ops_roofline_by. */
 static enum ops_code query_roofline_by(const struct analysis_run *run, enum ops_roofline_by *ret_by)
 {
-	static const char *const names[] = {"\"operator\"", "\"shape\"", "\"kernel\""};
+	static const char *const names[] = {"\"operator\"", "\"shape\"", "\"kernel\"", "\"line\"", "\"module\""};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (ops_string_is(analysis_arg(run, "by"), names[i])) {
 			*ret_by = (enum ops_roofline_by)i;
 			return OPS_OK;
 		}
-	return ops_fault(run->error, OPS_INVALID, "option 'by' of %s is operator, shape or kernel", run->analysis->id);
+	return ops_fault(run->error, OPS_INVALID, "option 'by' of %s is operator, shape, kernel, line or module", run->analysis->id);
 }
 
 enum ops_code analysis_operator_roofline(struct analysis_run *run)

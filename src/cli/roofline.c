@@ -26,7 +26,9 @@ static const char usage[] =
 	"publishes. Requires a trace that was recorded with record_shapes.\n"
 	"\n"
 	"options:\n"
-	"  --by operator|shape|kernel       what a row is; default operator\n"
+	"  --by WHAT                        what a row is: operator (the default), shape, kernel, line\n"
+	"                                   or module; lines and modules are sorted by the time that\n"
+	"                                   is avoidable: what they take above their lower bound\n"
 	"  --roof FLOPS,BANDWIDTH|FILE      another roof: FLOP/s and bytes/s, as 67T,3.35T, or a\n"
 	"                                   file that 'opstrobe roof --output' wrote\n"
 	"  --format text|json|csv|markdown  default text\n"
@@ -83,7 +85,8 @@ static int print_roofline(const char *path, const struct ops_roofline_options *h
 int cli_roofline(char **arguments)
 {
 	static const char *const kinds[] = {
-		[OPS_ROOFLINE_OPERATOR] = "operator", [OPS_ROOFLINE_SHAPE] = "shape", [OPS_ROOFLINE_KERNEL] = "kernel", NULL};
+		[OPS_ROOFLINE_OPERATOR] = "operator", [OPS_ROOFLINE_SHAPE] = "shape", [OPS_ROOFLINE_KERNEL] = "kernel",
+		[OPS_ROOFLINE_LINE] = "line", [OPS_ROOFLINE_MODULE] = "module", NULL};
 	const char *format = "text", *top_text = "30", *by = "operator", *roof = NULL, *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {"--limit", &top_text, NULL}, {"--by", &by, NULL},
 	                                     {"--roof", &roof, NULL},     {NULL, NULL, NULL}};

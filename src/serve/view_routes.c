@@ -143,17 +143,18 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 static enum ops_code answer_roofline(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	static const char *const kinds[] = {
-		[OPS_ROOFLINE_OPERATOR] = "operator", [OPS_ROOFLINE_SHAPE] = "shape", [OPS_ROOFLINE_KERNEL] = "kernel"};
+		[OPS_ROOFLINE_OPERATOR] = "operator", [OPS_ROOFLINE_SHAPE] = "shape", [OPS_ROOFLINE_KERNEL] = "kernel",
+		[OPS_ROOFLINE_LINE] = "line", [OPS_ROOFLINE_MODULE] = "module"};
 	const struct ops_string *by = query_find(&request->query, "by"), *roof = query_find(&request->query, "roof");
 	struct ops_roofline_options options = {.format = OPS_FORMAT_JSON, .roof = roof ? roof->bytes : NULL};
 	int kind = 0;
 	int64_t rows = 0;
 	enum ops_code code = query_integer(&request->query, "rows", 0, UINT32_MAX, &rows, error);
 
-	while (by && kind <= OPS_ROOFLINE_KERNEL && strcmp(kinds[kind], by->bytes) != 0)
+	while (by && kind <= OPS_ROOFLINE_MODULE && strcmp(kinds[kind], by->bytes) != 0)
 		kind++;
-	if (kind > OPS_ROOFLINE_KERNEL)
-		return ops_fault(error, OPS_INVALID, "'by' is operator, shape or kernel");
+	if (kind > OPS_ROOFLINE_MODULE)
+		return ops_fault(error, OPS_INVALID, "'by' is operator, shape, kernel, line or module");
 	options.by = (enum ops_roofline_by)kind;
 	options.rows_max = (size_t)rows;
 	return code ? code : ops_roofline(request_trace(request, 0), &options, ret_text, ret_size, error);

@@ -235,6 +235,55 @@ static void rows_against_a_roof(void **state)
 	ops_trace_unref(trace);
 }
 
+static void put_function(struct ops_builder *b, const char *name, uint32_t module, int64_t start_ns, int64_t end_ns)
+{
+	struct ops_new_event event = scene_event(b, 0, name, start_ns, end_ns);
+
+	event.kind = OPS_EVENT_PYTHON_FUNCTION;
+	event.python_module = module;
+	ops_builder_event(b, &event);
+}
+
+static void rows_of_places(const struct ops_trace *trace, enum ops_roofline_by by, const char *first, const char *second)
+{
+	struct roofline roofline;
+	struct ops_error error;
+
+	assert_int_equal(roofline_init(&roofline, trace, by, "100G,10G", &error), OPS_OK);
+	assert_int_equal(roofline.rows.count, 2);
+	assert_string_equal(roofline.rows.items[0].name.bytes, first);
+	assert_int_equal(roofline.rows.items[0].count, 1);
+	assert_string_equal(roofline.rows.items[0].type, "float32");
+	assert_string_equal(roofline.rows.items[1].name.bytes, second);
+	assert_int_equal(roofline.rows.items[1].count, 2);
+	assert_string_equal(roofline.rows.items[1].type, ""); /* float32 and float16 */
+	roofline_release(&roofline);
+}
+
+/* The line with less time has more that is avoidable. */
+static void lines_and_modules_by_avoidable_time(void **state)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_trace *trace;
+	struct list list;
+
+	(void)state;
+	put_function(b, "nn.Module: Linear_0", 1, 0, 12000000);
+	put_function(b, "net.py(7): forward", OPS_NONE, 1, 12000000);
+	put_product(b, "aten::mm", 10, 9000000); /* at least 2.7 ms each */
+	list_open(&list, 2);
+	DENSE(&list, HALF, 512, 512);
+	DENSE(&list, HALF, 512, 512);
+	put_op(b, "aten::mm", 9000010, 11000000, &list);
+	put_function(b, "nn.Module: ReLU_0", 2, 20000000, 30000000);
+	put_function(b, "act.py(3): forward", OPS_NONE, 20000001, 30000000);
+	put_add(b, 21000000, 30000000, 1000);
+	trace = scene_close(b);
+	rows_of_places(trace, OPS_ROOFLINE_LINE, "act.py:3", "net.py:7");
+	rows_of_places(trace, OPS_ROOFLINE_MODULE, "ReLU_0", "Linear_0");
+	ops_trace_unref(trace);
+}
+
 static void put_kernel(struct ops_builder *b, const char *name, int64_t correlation, int64_t start_ns, int64_t end_ns)
 {
 	struct ops_new_event call = scene_event(b, 0, "cudaLaunchKernel", correlation, correlation + 1);
@@ -381,6 +430,7 @@ int main(void)
 		cmocka_unit_test(pointwise_and_reductions),
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(rows_against_a_roof),
+		cmocka_unit_test(lines_and_modules_by_avoidable_time),
 		cmocka_unit_test(kernels_belong_to_their_operator),
 		cmocka_unit_test(texts_of_roofs),
 		cmocka_unit_test(devices_by_name),

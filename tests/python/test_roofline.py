@@ -116,8 +116,10 @@ def test_text_forms_and_misuse():
     assert len(shapes["rows"]) == 1 and shapes["distinct"] >= 2
     assert any(row["input_shapes"] == "[[8, 8], [8, 8]]" for row in prof.roofline("shape").as_dict()["rows"])
     assert prof.roofline("kernel").as_dict()["rows"] == []
-    with pytest.raises(ValueError, match="choose from operator, shape, kernel"):
-        prof.roofline("line")
+    with pytest.raises(ValueError, match="choose from operator, shape, kernel, line, module"):
+        prof.roofline("file")
+    lines = prof.roofline("line").as_dict()["rows"]
+    assert len(lines) < shapes["distinct"] and sum(row["count"] for row in lines) >= 2
     with pytest.raises(ValueError, match="invalid roof 'fast'"):
         prof.roofline(roof="fast")
 

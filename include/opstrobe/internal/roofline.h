@@ -30,6 +30,8 @@ enum ops_roofline_by {
 	OPS_ROOFLINE_OPERATOR, /* a row a name, type and processor */
 	OPS_ROOFLINE_SHAPE,    /* also a row for each set of input shapes */
 	OPS_ROOFLINE_KERNEL,   /* a row for each kernel, with its share of what the operators that launch it have to do */
+	OPS_ROOFLINE_LINE,     /* a row for each line of the program; what runs backward counts at the line of its forward operator */
+	OPS_ROOFLINE_MODULE,   /* likewise for each innermost module */
 };
 
 /* All zero is the default. */
@@ -37,7 +39,7 @@ struct ops_roofline_options {
 	enum ops_format format;
 	enum ops_roofline_by by;
 	const char *roof; /* instead of that of the trace: "67T,3.35T", FLOP/s and bytes/s, or a JSON object; NULL: none */
-	size_t rows_max;  /* those with most time; 0: all */
+	size_t rows_max;  /* those with most time, or of lines and modules those with most avoidable time; 0: all */
 	size_t columns;   /* of a terminal, for text; 0: any */
 	bool ascii;       /* text has no other characters */
 };

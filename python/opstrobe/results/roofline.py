@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from opstrobe import _core
 
-_BY = ("operator", "shape", "kernel")
+_BY = ("operator", "shape", "kernel", "line", "module")
 _ROWS_SHOWN = 30
 
 

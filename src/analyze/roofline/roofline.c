@@ -9,18 +9,22 @@
  */
 #include "analyze/roofline/roofline.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/flops.h"
+#include "analyze/frames.h"
 #include "analyze/sum.h"
 #include "analyze/views/view_shapes.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/text.h"
+#include "derive/backward.h"
 #include "derive/calls.h"
 #include "derive/launches.h"
+#include "derive/modules.h"
 #include "derive/steps.h"
 #include "derive/work.h"
 #include "trace/inputs.h"
@@ -34,6 +38,8 @@ struct maker {
 	uint32_t *call_of;   /* by row: the call that it is or is in; OPS_NONE for none */
 	struct ops_demand *demands; /* by call */
 	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE unknown yet. NULL: not by shape */
+	const uint32_t *forward; /* by row, see derive/backward.h; of lines and modules alone */
+	enum ops_module_source source;
 };
 
 static int64_t roofline_duration(const struct ops_events *events, size_t row)
@@ -148,6 +154,45 @@ static bool find_shapes(struct maker *maker, uint32_t inputs, uint32_t *ret_text
 	return *known != OPS_NONE;
 }
 
+/* The row whose line and module count: of a backward node that of its forward operator. */
+static uint32_t row_of_place(const struct maker *maker, uint32_t row)
+{
+	for (uint32_t at = row; at != OPS_NONE; at = maker->events->parent[at])
+		if (maker->forward[at] < OPS_ROW_PLAIN)
+			return maker->forward[at];
+	return row;
+}
+
+static struct ops_string roofline_module_of(const struct maker *maker, uint32_t row)
+{
+	for (; row != OPS_NONE && maker->source; row = maker->events->parent[row])
+		if (ops_is_module_call(maker->trace, maker->source, row))
+			return ops_module_of_call(maker->trace, row);
+	return (struct ops_string){"", 0};
+}
+
+/* The number of a call's line or module. False when memory is out. */
+static bool roofline_find_place(struct maker *maker, uint32_t row, uint32_t *ret_place)
+{
+	struct ops_buffer text = {0};
+	struct ops_string name;
+	uint32_t line = 0;
+
+	row = row_of_place(maker, row);
+	if (maker->roofline->by == OPS_ROOFLINE_MODULE) {
+		name = roofline_module_of(maker, row);
+		ops_buffer_append(&text, name.bytes, name.size);
+	} else {
+		name = ops_event_line(maker->trace, row, &line);
+		ops_buffer_append(&text, name.bytes, name.size);
+		if (name.size)
+			ops_buffer_printf(&text, ":%" PRIu32, line);
+	}
+	*ret_place = text.failed ? OPS_NONE : ops_intern_add(&maker->roofline->places, ops_buffer_text(&text), text.size);
+	ops_buffer_release(&text);
+	return *ret_place != OPS_NONE;
+}
+
 static const char *type_name(uint8_t dtype, enum roof_type type)
 {
 	/* c10::ScalarType of those that roofs do not name. */
@@ -175,14 +220,23 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 {
 	struct roofline *roofline = maker->roofline;
 	struct row_key key = {name, OPS_NONE, (uint32_t)type << 8 | dtype, on_device};
+	bool by_place = maker->forward != NULL;
 	struct roofline_row *row;
 
+	if (by_place) {
+		key.type = 0;
+		if (!roofline_find_place(maker, call->row, &key.name))
+			return NULL;
+	}
 	if (maker->shapes_of && !find_shapes(maker, maker->events->inputs[call->row], &key.shapes))
 		return NULL;
 	row = OPS_ARRAY_AT(&roofline->rows, ops_intern_add(&roofline->keys, &key, sizeof(key)));
+	if (row && row->roof && strcmp(row->type, type_name(dtype, type)) != 0)
+		row->type = "";
 	if (!row || row->roof)
 		return row;
-	*row = (struct roofline_row){.name = ops_trace_string(maker->trace, name), .type = type_name(dtype, type),
+	*row = (struct roofline_row){.name = by_place ? ops_intern_text(&roofline->places, key.name)
+	                                              : ops_trace_string(maker->trace, name), .type = type_name(dtype, type),
 	                             .processor = on_device ? "GPU" : "CPU", .roof = on_device ? &roofline->device : &roofline->cpu,
 	                             .longest = call->row, .longest_ns = -1};
 	if (key.shapes != OPS_NONE)
@@ -299,6 +353,11 @@ static void sum_operators(struct maker *maker)
 	}
 }
 
+static double avoidable_ns_of(const struct roofline_row *row)
+{
+	return row->roof->source == ROOF_UNKNOWN || (double)row->time_ns < row->bound_ns ? 0 : (double)row->time_ns - row->bound_ns;
+}
+
 static int most_time_first(const void *a, const void *b)
 {
 	const struct roofline_row *left = a, *right = b;
@@ -309,6 +368,13 @@ static int most_time_first(const void *a, const void *b)
 	if (!order)
 		order = strcmp(left->type, right->type);
 	return order ? order : ops_string_compare(left->shapes, right->shapes);
+}
+
+static int most_avoidable_first(const void *a, const void *b)
+{
+	double left = avoidable_ns_of(a), right = avoidable_ns_of(b);
+
+	return left != right ? (left < right ? 1 : -1) : most_time_first(a, b);
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
@@ -325,6 +391,10 @@ static bool maker_init(struct maker *maker, struct roofline *roofline)
 	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
 	if (roofline->by == OPS_ROOFLINE_SHAPE)
 		maker->shapes_of = ops_alloc_none(lists);
+	if (roofline->by == OPS_ROOFLINE_MODULE)
+		maker->source = ops_module_source(trace);
+	if (roofline->by >= OPS_ROOFLINE_LINE && !(maker->forward = ops_forward_rows(trace)))
+		return false;
 	return maker->launchers && maker->formulas && maker->call_of && maker->demands &&
 	       (roofline->by != OPS_ROOFLINE_SHAPE || maker->shapes_of);
 }
@@ -380,7 +450,10 @@ enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *t
 	maker_release(&maker);
 	if (!done)
 		return ops_fault_memory(error);
-	OPS_ARRAY_SORT(&roofline->rows, most_time_first);
+	if (by >= OPS_ROOFLINE_LINE)
+		OPS_ARRAY_SORT(&roofline->rows, most_avoidable_first);
+	else
+		OPS_ARRAY_SORT(&roofline->rows, most_time_first);
 	return OPS_OK;
 }
 
@@ -390,6 +463,7 @@ void roofline_release(struct roofline *roofline)
 	OPS_ARRAY_RELEASE(&roofline->rows);
 	ops_intern_release(&roofline->keys);
 	ops_intern_release(&roofline->shapes);
+	ops_intern_release(&roofline->places);
 }
 
 const char *roofline_bound(const struct roofline_row *row)

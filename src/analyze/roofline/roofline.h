@@ -23,9 +23,9 @@ struct roofline_call {
 };
 
 struct roofline_row {
-	struct ops_string name;
+	struct ops_string name; /* of lines "train.py:7" with the path of the file, empty where it is not known */
 	struct ops_string shapes; /* empty: not by shape */
-	const char *type;         /* "float32"; "" for types without name */
+	const char *type;         /* "float32"; "" for types without name, and for several */
 	const char *processor;    /* "CPU" or "GPU" */
 	int64_t count;
 	int64_t time_ns;
@@ -50,6 +50,7 @@ struct roofline {
 	bool has_shapes; /* some operator has inputs */
 	struct ops_intern keys;
 	struct ops_intern shapes;
+	struct ops_intern places; /* lines or modules */
 };
 
 /* `roof`: NULL, or a text for roof_parse. On failure the roofline is to be released all the same. */

@@ -31,7 +31,7 @@ struct answer_row {
 
 /* Of the table and of the JSON objects. */
 #define COLUMNS \
-	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the operator or kernel", FIELD(name)}, \
+	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the operator or kernel; or line, or module", FIELD(name)}, \
 	{.name = "input_shapes", .type = RESULT_TEXT, .title = "Shapes", .about = "Shapes of the inputs", .when = "by shape", \
 	 .option = BY_SHAPE, .nullable = true, FIELD(shapes)}, \
 	{.name = "dtype", .type = RESULT_TEXT, .title = "Type", \

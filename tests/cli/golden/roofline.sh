@@ -39,7 +39,7 @@ opstrobe roofline gpu.json
 opstrobe roofline --by kernel --format csv gpu.json
 opstrobe roofline --by kernel cpu.json
 echo '[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":0,"dur":100}]' | opstrobe roofline -
-for words in "--roof fast" "--roof 1T,fast" "--by line" "--limit many"; do
+for words in "--roof fast" "--roof 1T,fast" "--by file" "--limit many"; do
 	opstrobe roofline $words cpu.json
 	echo "[$?]"
 done

@@ -113,7 +113,7 @@ export interface Block {
 
 /** Calls of an operator, or a kernel, against the roof. */
 export interface RooflineRow {
-	/** Name of the operator or kernel. */
+	/** Name of the operator or kernel; or line, or module. */
 	name: string;
 	/** Shapes of the inputs. */
 	input_shapes: string | null;
@@ -442,7 +442,7 @@ export const TABLES = {
 		dram_gb_per_second: { title: "Bandwidth", kind: "number", about: "Bytes by time; null without the counter of times", unit: "GB/s" },
 	},
 	operator_roofline: {
-		name: { title: "Name", kind: "text", about: "Name of the operator or kernel" },
+		name: { title: "Name", kind: "text", about: "Name of the operator or kernel; or line, or module" },
 		input_shapes: { title: "Shapes", kind: "text", about: "Shapes of the inputs" },
 		dtype: { title: "Type", kind: "text", about: "Type that it computes with; tfloat32: float32 by tensor cores" },
 		processor: { title: "On", kind: "text", about: "CPU or GPU" },
