@@ -4,79 +4,25 @@
  *
  * RING_EVENTS in the environment sets how many ranges are recorded where memory is watched (`make soak`: 10^8).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/live.h>
-#include <opstrobe/internal/snapshot.h>
-#include <opstrobe/record.h>
 
 #include "record/pool.h"
+#include "running.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)
-
-static char folder[64];
-static char path[128];
-
-static int ring_make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/opstrobe-test-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/1.oprec", folder);
-	return 0;
-}
-
-static int ring_remove_folder(void **state)
-{
-	(void)state;
-	unlink(path);
-	rmdir(folder);
-	return 0;
-}
 
 static struct ops_session *start_ring(uint64_t max_bytes, uint64_t ring_ns, const char *spill_path)
 {
 	const struct ops_record_options options = {
 		.size = sizeof(options), .max_bytes = max_bytes, .ring = true, .ring_ns = ring_ns, .spill_path = spill_path};
-	struct ops_session *session = NULL;
-	struct ops_error error;
 
-	if (ops_session_start(&options, &session, &error))
-		fail_msg("%s", error.text);
-	return session;
-}
-
-static struct ops_trace *ring_snapshot(const struct ops_session *session)
-{
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-
-	if (ops_session_snapshot(session, 0, &trace, &error))
-		fail_msg("%s", error.text);
-	if (ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	assert_int_equal(ops_trace_info(trace)->lost, 0);
-	return trace;
-}
-
-static struct ops_range begin_named(const char *name)
-{
-	return ops_range_begin(name, strlen(name));
+	return start_recording(&options);
 }
 
 static void record_number(unsigned thread, unsigned number)
@@ -123,21 +69,6 @@ static struct found find_numbers(const struct ops_trace *trace, unsigned thread)
 	return found;
 }
 
-/* Events of a name, with these flags of those two. */
-static size_t ring_count_flagged(const struct ops_trace *trace, const char *name, uint16_t flags)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-	size_t count = 0;
-
-	for (size_t i = 0; i < events->count; i++) {
-		struct ops_string text = ops_trace_string(trace, events->name[i]);
-
-		count += text.size == strlen(name) && !memcmp(text.bytes, name, text.size) &&
-		         (events->flags[i] & (OPS_EVENT_UNFINISHED | OPS_EVENT_CUT)) == flags;
-	}
-	return count;
-}
-
 /* --- bounds ---------------------------------------------------------------------------------------------------------- */
 
 #define NUMBERS 50000u
@@ -153,7 +84,7 @@ static void test_newest_are_kept(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NUMBERS; i++)
 		record_number(0, i);
-	trace = ring_snapshot(session);
+	trace = snapshot_last(session, 0);
 	found = find_numbers(trace, 0);
 	assert_int_equal(found.last, NUMBERS - 1);
 	assert_in_range(found.count, 8000, NUMBERS / 2);
@@ -179,12 +110,12 @@ static void test_stop(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NUMBERS; i++)
 		record_number(0, i);
-	snapshot = ring_snapshot(session);
+	snapshot = snapshot_last(session, 0);
 	assert_int_equal(ops_session_stop(session, &recording, &error), OPS_OK);
 	assert_int_equal(ops_trace_from_recording(recording, &trace, &error), OPS_OK);
 	assert_int_equal(ops_trace_check(trace, &error), OPS_OK);
 	assert_int_equal(find_numbers(trace, 0).count, find_numbers(snapshot, 0).count);
-	assert_int_equal(ring_count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
+	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
 	ops_range_end(outer);
 	ops_trace_unref(trace);
 	ops_trace_unref(snapshot);
@@ -202,7 +133,7 @@ static void test_age(void **state)
 	usleep(20000); /* beyond the coarsest tick of the clock */
 	for (unsigned i = NUMBERS / 2; i < NUMBERS; i++)
 		record_number(0, i);
-	trace = ring_snapshot(session);
+	trace = snapshot_last(session, 0);
 	found = find_numbers(trace, 0);
 	assert_int_equal(found.last, NUMBERS - 1);
 	assert_true(found.first > 0);
@@ -221,16 +152,16 @@ static void test_what_is_open(void **state)
 	for (unsigned i = 0; i < NUMBERS; i++)
 		record_number(0, i);
 	ops_range_end(inner);
-	trace = ring_snapshot(session);
-	assert_int_equal(ring_count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
-	assert_int_equal(ring_count_flagged(trace, "inner", OPS_EVENT_CUT), 1);
+	trace = snapshot_last(session, 0);
+	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
+	assert_int_equal(count_flagged(trace, "inner", OPS_EVENT_CUT), 1);
 	assert_int_equal(find_numbers(trace, 0).last, NUMBERS - 1);
 	ops_trace_unref(trace);
 	for (unsigned i = NUMBERS; i < 2 * NUMBERS; i++)
 		record_number(0, i);
-	trace = ring_snapshot(session);
-	assert_int_equal(ring_count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
-	assert_int_equal(ring_count_flagged(trace, "inner", OPS_EVENT_CUT), 0);
+	trace = snapshot_last(session, 0);
+	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
+	assert_int_equal(count_flagged(trace, "inner", OPS_EVENT_CUT), 0);
 	ops_range_end(outer);
 	ops_trace_unref(trace);
 	ops_session_discard(session);
@@ -247,7 +178,7 @@ static void test_everything_open(void **state)
 	for (size_t i = 0; i < 4000; i++)
 		ranges[i] = begin_named("open");
 	assert_int_equal(ops_session_snapshot(session, 0, &trace, NULL), OPS_OK);
-	assert_in_range(ring_count_flagged(trace, "open", OPS_EVENT_UNFINISHED), 1000, 3999);
+	assert_in_range(count_flagged(trace, "open", OPS_EVENT_UNFINISHED), 1000, 3999);
 	ops_trace_unref(trace);
 	for (size_t i = 0; i < 4000; i++)
 		ops_range_end(ranges[i]);
@@ -261,28 +192,6 @@ static void test_everything_open(void **state)
 }
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
-
-static uint64_t total_bytes;
-
-static void ring_report(uint64_t address, int64_t bytes)
-{
-	const struct ops_collector *collector = ops_collector_get();
-	struct ops_thread *thread = collector->thread();
-	struct ops_memory_slot *slot =
-		(struct ops_memory_slot *)(void *)ops_reserve(collector, thread, ops_collector_epoch(collector), 0);
-
-	assert_non_null(slot);
-	total_bytes += (uint64_t)bytes;
-	*slot = (struct ops_memory_slot){
-		.address = address,
-		.time_ticks = ops_ticks(collector->tsc),
-		.bytes = bytes,
-		.total_allocated = total_bytes,
-		.device_index = -1,
-		.kind = OPS_SLOT_MEMORY,
-	};
-	ops_publish(thread);
-}
 
 /* What the records of a trace add up to is what they say themselves, at each of them. */
 static void check_sums(const struct ops_trace *trace)
@@ -309,14 +218,14 @@ static void test_live_bytes(void **state)
 	(void)state;
 	total_bytes = 0;
 	for (uint64_t i = 0; i < PARAMETERS; i++) /* half of them live on, and those that do not are forgotten */
-		ring_report(0x100000 + i * 64, 1 + (int64_t)i % 7);
+		report_memory(0x100000 + i * 64, 1 + (int64_t)i % 7);
 	for (uint64_t i = 0; i < PARAMETERS; i += 2)
-		ring_report(0x100000 + i * 64, -(1 + (int64_t)i % 7));
+		report_memory(0x100000 + i * 64, -(1 + (int64_t)i % 7));
 	for (uint64_t i = 0; i < NUMBERS; i++) {
-		ring_report(0x10000000 + i % 3 * 64, 100);
-		ring_report(0x10000000 + i % 3 * 64, -100);
+		report_memory(0x10000000 + i % 3 * 64, 100);
+		report_memory(0x10000000 + i % 3 * 64, -100);
 	}
-	trace = ring_snapshot(session);
+	trace = snapshot_last(session, 0);
 	ops_trace_memory(trace, &count);
 	assert_in_range(count, PARAMETERS / 2, NUMBERS);
 	check_sums(trace);
@@ -341,8 +250,8 @@ static void record_mixture(uint64_t from, uint64_t to)
 	for (uint64_t i = from; i < to; i++) {
 		record_number(0, (unsigned)i);
 		if (i % 4 == 0) {
-			ring_report(0x1000000 + i % 4096 * 64, 64);
-			ring_report(0x1000000 + i % 4096 * 64, -64);
+			report_memory(0x1000000 + i % 4096 * 64, 64);
+			report_memory(0x1000000 + i % 4096 * 64, -64);
 		}
 	}
 }
@@ -418,7 +327,7 @@ static void test_threads(void **state)
 		assert_int_equal(pthread_join(other, NULL), 0);
 		for (size_t k = 0; k < RING_THREADS; k++)
 			before[k] = __atomic_load_n(&recorded[k], __ATOMIC_RELAXED);
-		trace = ring_snapshot(session);
+		trace = snapshot_last(session, 0);
 		for (unsigned k = 0; k < RING_THREADS; k++) {
 			struct found found = find_numbers(trace, k);
 
@@ -464,7 +373,7 @@ static void test_killed(void **state)
 			begin_named("outer");
 			for (unsigned number = 0;; number++) {
 				record_number(0, number);
-				ring_report(0x1000 + number % 100 * 64, number % 200 < 100 ? 64 : -64);
+				report_memory(0x1000 + number % 100 * 64, number % 200 < 100 ? 64 : -64);
 				__atomic_store_n(ended, number, __ATOMIC_RELAXED);
 			}
 		}
@@ -481,7 +390,7 @@ static void test_killed(void **state)
 		assert_false(recovery.is_torn);
 		assert_in_range(found.last, *ended, *ended + 1);
 		assert_true(found.count > 1000);
-		assert_int_equal(ring_count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
+		assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
 		ops_trace_unref(trace);
 		assert_int_equal(unlink(path), 0);
 	}
@@ -507,7 +416,7 @@ static void test_file_that_cannot_grow(void **state)
 		session = start_ring(64 * MEGABYTE, 0, path);
 		for (unsigned i = 0; i < 2 * NUMBERS; i++)
 			record_number(0, i);
-		trace = ring_snapshot(session);
+		trace = snapshot_last(session, 0);
 		_exit(find_numbers(trace, 0).last == 2 * NUMBERS - 1 && !ops_session_spill_problem(session, NULL) ? 0 : 2);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -536,14 +445,14 @@ static void test_fork(void **state)
 		own = start_ring(MEGABYTE, 0, NULL);
 		for (unsigned i = 0; i < NUMBERS; i++)
 			record_number(1, i);
-		trace = ring_snapshot(own);
+		trace = snapshot_last(own, 0);
 		_exit(find_numbers(trace, 1).last == NUMBERS - 1 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	trace = ring_snapshot(session);
+	trace = snapshot_last(session, 0);
 	assert_int_equal(find_numbers(trace, 0).last, NUMBERS - 1);
-	assert_int_equal(ring_count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
+	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
 	ops_range_end(outer);
 	ops_trace_unref(trace);
 	ops_session_discard(session);
@@ -553,7 +462,7 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_newest_are_kept, ring_make_folder, ring_remove_folder),
+		cmocka_unit_test_setup_teardown(test_newest_are_kept, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_what_is_open),
@@ -562,9 +471,9 @@ int main(void)
 		cmocka_unit_test(test_memory_is_flat),
 		cmocka_unit_test(test_threads),
 #ifndef __SANITIZE_THREAD__
-		cmocka_unit_test_setup_teardown(test_killed, ring_make_folder, ring_remove_folder),
-		cmocka_unit_test_setup_teardown(test_file_that_cannot_grow, ring_make_folder, ring_remove_folder),
-		cmocka_unit_test_setup_teardown(test_fork, ring_make_folder, ring_remove_folder),
+		cmocka_unit_test_setup_teardown(test_killed, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_file_that_cannot_grow, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_fork, make_recording_folder, remove_recording_folder),
 #endif
 	};
 

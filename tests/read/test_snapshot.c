@@ -2,83 +2,13 @@
  *
  * Snapshots: the last part of a recording that goes on, while threads record.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <unistd.h>
 
-#include <opstrobe/internal/collector.h>
-#include <opstrobe/internal/snapshot.h>
-#include <opstrobe/record.h>
-
-static char folder[64];
-static char path[128];
-
-static int snapshot_make_folder(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/opstrobe-test-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/1.oprec", folder);
-	return 0;
-}
-
-static int snapshot_remove_folder(void **state)
-{
-	(void)state;
-	unlink(path);
-	rmdir(folder);
-	return 0;
-}
+#include "running.h"
 
 static struct ops_session *start_filed(void)
 {
-	const struct ops_record_options options = {.size = sizeof(options), .spill_path = path};
-	struct ops_session *session = NULL;
-	struct ops_error error;
-
-	if (ops_session_start(&options, &session, &error))
-		fail_msg("%s", error.text);
-	return session;
-}
-
-static struct ops_trace *take_snapshot(const struct ops_session *session, uint64_t last_ns)
-{
-	struct ops_trace *trace = NULL;
-	struct ops_error error;
-
-	if (ops_session_snapshot(session, last_ns, &trace, &error))
-		fail_msg("%s", error.text);
-	if (ops_trace_check(trace, &error))
-		fail_msg("%s", error.text);
-	return trace;
-}
-
-static struct ops_range begin_named(const char *name)
-{
-	return ops_range_begin(name, strlen(name));
-}
-
-/* Events of a name, with these flags of those two. */
-static size_t count_flagged(const struct ops_trace *trace, const char *name, uint16_t flags)
-{
-	const struct ops_events *events = ops_trace_events(trace);
-	size_t count = 0;
-
-	for (size_t i = 0; i < events->count; i++) {
-		struct ops_string text = ops_trace_string(trace, events->name[i]);
-
-		count += text.size == strlen(name) && !memcmp(text.bytes, name, text.size) &&
-		         (events->flags[i] & (OPS_EVENT_UNFINISHED | OPS_EVENT_CUT)) == flags;
-	}
-	return count;
+	return start_recording(&(struct ops_record_options){.size = sizeof(struct ops_record_options), .spill_path = path});
 }
 
 static void test_open_is_unfinished(void **state)
@@ -89,10 +19,10 @@ static void test_open_is_unfinished(void **state)
 
 	(void)state;
 	ops_range_end(begin_named("inner"));
-	first = take_snapshot(session, 0);
+	first = snapshot_last(session, 0);
 	ops_range_end(begin_named("inner"));
 	ops_range_end(outer);
-	second = take_snapshot(session, 0);
+	second = snapshot_last(session, 0);
 	assert_int_equal(count_flagged(first, "outer", OPS_EVENT_UNFINISHED), 1);
 	assert_int_equal(count_flagged(first, "inner", 0), 1);
 	assert_int_equal(count_flagged(second, "outer", 0), 1);
@@ -125,7 +55,7 @@ static void test_window(void **state)
 	usleep(20000);
 	ops_range_end(ends);
 	ops_range_end(begin_named("late"));
-	trace = take_snapshot(session, now_ns() - middle_ns);
+	trace = snapshot_last(session, now_ns() - middle_ns);
 	info = ops_trace_info(trace);
 	assert_int_equal(count_flagged(trace, "outer", OPS_EVENT_UNFINISHED | OPS_EVENT_CUT), 1);
 	assert_int_equal(count_flagged(trace, "ends", OPS_EVENT_CUT), 1);
@@ -138,28 +68,6 @@ static void test_window(void **state)
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
-
-static uint64_t total_bytes;
-
-static void report_memory(uint64_t address, int64_t bytes)
-{
-	const struct ops_collector *collector = ops_collector_get();
-	struct ops_thread *thread = collector->thread();
-	struct ops_memory_slot *slot =
-		(struct ops_memory_slot *)(void *)ops_reserve(collector, thread, ops_collector_epoch(collector), 0);
-
-	assert_non_null(slot);
-	total_bytes += (uint64_t)bytes;
-	*slot = (struct ops_memory_slot){
-		.address = address,
-		.time_ticks = ops_ticks(collector->tsc),
-		.bytes = bytes,
-		.total_allocated = total_bytes,
-		.device_index = -1,
-		.kind = OPS_SLOT_MEMORY,
-	};
-	ops_publish(thread);
-}
 
 static void test_baseline(void **state)
 {
@@ -180,7 +88,7 @@ static void test_baseline(void **state)
 	middle_ns = now_ns();
 	usleep(5000);
 	report_memory(0x2000, -30);
-	trace = take_snapshot(session, now_ns() - middle_ns);
+	trace = snapshot_last(session, now_ns() - middle_ns);
 	records = ops_trace_memory(trace, &count);
 	assert_int_equal(count, 4);
 	assert_int_equal(records[0].address, 0x2000);
@@ -258,7 +166,7 @@ static void test_threads_go_on(void **state)
 	while (__atomic_load_n(&ready, __ATOMIC_RELAXED) < SNAPSHOT_THREADS)
 		usleep(100);
 	for (int i = 0; i < 5; i++) {
-		struct ops_trace *trace = take_snapshot(session, 0);
+		struct ops_trace *trace = snapshot_last(session, 0);
 
 		check_numbers(trace, true);
 		ops_trace_unref(trace);
@@ -288,10 +196,10 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_open_is_unfinished, snapshot_make_folder, snapshot_remove_folder),
-		cmocka_unit_test_setup_teardown(test_window, snapshot_make_folder, snapshot_remove_folder),
-		cmocka_unit_test_setup_teardown(test_baseline, snapshot_make_folder, snapshot_remove_folder),
-		cmocka_unit_test_setup_teardown(test_threads_go_on, snapshot_make_folder, snapshot_remove_folder),
+		cmocka_unit_test_setup_teardown(test_open_is_unfinished, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_window, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_baseline, make_recording_folder, remove_recording_folder),
+		cmocka_unit_test_setup_teardown(test_threads_go_on, make_recording_folder, remove_recording_folder),
 		cmocka_unit_test(test_refusals),
 	};
 
