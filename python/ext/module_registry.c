@@ -11,6 +11,7 @@
  * which other modules are called.
  */
 #include "module_registry.h"
+#include "frames.h"
 
 #include <string.h>
 
@@ -251,6 +252,60 @@ static void explore(struct module_registry *registry, uint32_t index, PyObject *
 	Py_LeaveRecursiveCall();
 }
 
+/* --- modules that are not called ------------------------------------------------------------------------------------- */
+
+/* Whether `outer` holds the module, directly or not. */
+static bool is_part(const struct module_registry *registry, PyObject *outer, PyObject *module)
+{
+	PyObject *list = list_of(outer, "_modules", false);
+	bool found = false;
+
+	if (list && !Py_EnterRecursiveCall(" while looking at modules")) {
+		for (Py_ssize_t i = 0; !found && i < PyList_GET_SIZE(list); i++) {
+			PyObject *item = PyList_GET_ITEM(list, i);
+
+			found = item == module || (PyObject_TypeCheck(item, (PyTypeObject *)registry->module_type) &&
+			                           is_part(registry, item, module));
+		}
+		Py_LeaveRecursiveCall();
+	}
+	PyErr_Clear();
+	Py_XDECREF(list);
+	return found;
+}
+
+/* The module whose method the frame runs, NULL for none; borrowed. */
+static PyObject *module_of_frame(const struct module_registry *registry, ops_frame *frame)
+{
+	PyObject *self = ops_frame_code(frame)->co_argcount ? ops_frame_first_argument(frame) : NULL;
+
+	if (self && PyCell_Check(self))
+		self = PyCell_GET(self);
+	return self && PyObject_TypeCheck(self, (PyTypeObject *)registry->module_type) ? self : NULL;
+}
+
+/* A module that holds the called one may be called by no one: the method training_step of Lightning's runs without a call of its module.
+ * It is the `self` of one of the frames that lead to the call, and gives the called one its path. */
+static void take_in_holder(struct module_registry *registry, PyObject *module)
+{
+	ops_frame *frame = ops_frame_current(PyThreadState_Get());
+
+	for (; frame; frame = ops_frame_caller(frame)) {
+		PyObject *outer = module_of_frame(registry, frame);
+
+		if (!outer || module_registry_find(registry, outer) != MODULE_NONE)
+			continue;
+		Py_INCREF(outer);
+		if (is_part(registry, outer, module)) {
+			uint32_t index = take_in(registry, outer);
+
+			if (index != MODULE_NONE)
+				explore(registry, index, outer, false);
+		}
+		Py_DECREF(outer);
+	}
+}
+
 /* The number of the next module of this class. MODULE_NONE with an exception set. */
 static uint32_t next_number(struct module_registry *registry, PyTypeObject *type)
 {
@@ -270,8 +325,11 @@ uint32_t module_registry_call(struct module_registry *registry, PyObject *module
 	uint32_t known = registry->count;
 	uint32_t index = take_in(registry, module);
 
-	if (index != MODULE_NONE && index >= known)
+	if (index != MODULE_NONE && index >= known) {
 		explore(registry, index, module, false);
+		if (registry->entries[index].holder == MODULE_NONE)
+			take_in_holder(registry, module);
+	}
 	if (index != MODULE_NONE && registry->entries[index].number == MODULE_NONE) {
 		uint32_t number = next_number(registry, Py_TYPE(module));
 

@@ -83,6 +83,27 @@ def by_path(prof):
     return {row["path"]: row for row in prof.module_summary().rows()}
 
 
+class Uncalled(nn.Module):
+    """What Lightning makes of a model: nobody calls the module itself."""
+
+    def __init__(self, *parts):
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def training_step(self, work):
+        return [work() for _ in range(2) if self.parts is not None]  # in a function inside a method
+
+
+def test_a_module_that_is_not_called_gives_its_parts_their_paths():
+    net, other = nn.Sequential(Block()), nn.Linear(4, 4)
+    step, inner = Uncalled(Uncalled(net)), Uncalled(nn.Linear(2, 2))
+    prof = profiled(lambda: inner.training_step(lambda: step.training_step(lambda: (net(X), other(X)))))
+    rows = by_path(prof)
+    paths = [f"parts.0.parts.0.0{part}" for part in ("", ".fc", ".act")]
+    assert sorted(rows) == sorted(["Linear", "Uncalled", "parts", "parts.0", "parts.0.parts", "parts.0.parts.0", *paths])
+    assert [rows[path]["calls"] for path in ("Uncalled", "parts.0", "parts.0.parts.0", "Linear")] == [0, 0, 4, 4]
+
+
 # --- rows ---------------------------------------------------------------------------------------------------------------
 
 
