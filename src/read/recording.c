@@ -93,7 +93,7 @@ static bool open_lane(struct recording_reader *reader, struct recording_lane *la
 	lane->track = ops_builder_track(reader->builder, &track);
 	if (share->torch_number > reader->number_max)
 		reader->number_max = share->torch_number;
-	return translate_names(reader, lane) &&
+	return translate_names(reader, lane) && recording_steps_find(&lane->borders, share) &&
 	       recording_devices_thread(&reader->devices, share->tid, lane->track, &lane->ranges);
 }
 
@@ -150,18 +150,22 @@ static int64_t to_ns(const struct recording_reader *reader, uint64_t ticks)
 static void load_head(const struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
-	uint64_t end_ticks;
+	uint64_t start_ticks = slot->start_ticks, end_ticks;
 
-	lane->start_ns = lane->end_ns = to_ns(reader, slot->start_ticks);
+	if (slot->kind == OPS_SLOT_RANGE && (slot->flags & OPS_SLOT_ADDED))
+		start_ticks = recording_steps_move(&lane->borders, start_ticks);
+	lane->start_ns = lane->end_ns = to_ns(reader, start_ticks);
 	lane->unfinished = false;
 	if (slot->kind != OPS_SLOT_OP && slot->kind != OPS_SLOT_RANGE && slot->kind != OPS_SLOT_PYTHON &&
 	    slot->kind != OPS_SLOT_MODULE)
 		return;
 	end_ticks = ops_slot_end(slot);
+	if (slot->flags & OPS_SLOT_ADDED)
+		end_ticks = recording_steps_move(&lane->borders, end_ticks);
 	lane->unfinished = end_ticks == 0 || end_ticks > reader->recording->stop.ticks;
 	if (lane->unfinished)
 		lane->end_ns = reader->stop_ns;
-	else if (end_ticks > slot->start_ticks)
+	else if (end_ticks > start_ticks)
 		lane->end_ns = to_ns(reader, end_ticks);
 }
 
@@ -294,6 +298,7 @@ static void release_lanes(struct recording_reader *reader)
 		ops_open_calls_release(&reader->lanes[i].calls);
 		OPS_ARRAY_RELEASE(&reader->lanes[i].ranges.open);
 		OPS_ARRAY_RELEASE(&reader->lanes[i].turn.open);
+		OPS_ARRAY_RELEASE(&reader->lanes[i].borders.list);
 	}
 	reader->lane_count = 0;
 	ops_called_modules_release(&reader->modules);

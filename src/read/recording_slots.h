@@ -16,6 +16,7 @@
 #include "read/recording_coroutines.h"
 #include "read/recording_devices.h"
 #include "read/recording_modules.h"
+#include "read/recording_steps.h"
 #include "record/recording.h"
 #include "trace/builder.h"
 
@@ -37,6 +38,7 @@ struct recording_lane {
 	struct ops_open_calls calls; /* of Python */
 	struct recording_ranges ranges; /* that calls of devices may lie in */
 	struct recording_turn turn;
+	struct recording_borders borders;
 	bool unfinished;
 	bool cut; /* the head was open already when the window began */
 	uint32_t collective; /* what is said of the head if it is a collective, set when it is taken: string id or OPS_NONE */

@@ -85,6 +85,7 @@ static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, 
 	slot->forward_thread = 0;
 	slot->end_thread = thread->number;
 	slot->kind = kind;
+	slot->flags |= kind == OPS_SLOT_RANGE && end_ticks ? OPS_SLOT_ADDED : 0;
 	slot->scope = USER_SCOPE;
 	slot->start_ticks = start_ticks ? start_ticks : ops_ticks(ops_recorder_collector.tsc);
 	slot->end_ticks = end_ticks || kind == OPS_SLOT_RANGE ? end_ticks : slot->start_ticks;

@@ -69,7 +69,13 @@ def test_modules_of_a_library_have_their_paths(answer, lightning_trace):
     """Lightning calls the method training_step, not the module."""
     table = answer("modules", lightning_trace)["table"]
     path, calls = (table["columns"].index(name) for name in ("path", "calls"))
-    assert {row[path]: row[calls] for row in table["rows"]} == {"Model": 0, "model": 3, "model.0": 3, "model.1": 3, "model.2": 3}
+    assert {row[path]: row[calls] for row in table["rows"]} == {
+        "Model": 0,
+        "model": 3,
+        "model.0": 3,
+        "model.1": 3,
+        "model.2": 3,
+    }
 
 
 def test_a_library_with_many_imports_has_few_python_events(answer, lightning_trace):

@@ -386,6 +386,53 @@ def test_steps_of_loops(tmp_path, program, opstrobe, loop):
     assert inside(tmp_path / "trace.json", "aten::addmm") == calls
 
 
+def test_steps_begin_and_end_between_calls(tmp_path, program, opstrobe):
+    """Optimizers step, and batches are fetched, inside functions. A step that cut these would take their time from them."""
+    name = program(
+        """
+        import sys
+        import torch
+
+        weight = torch.nn.Parameter(torch.ones(4))
+        loader = torch.utils.data.DataLoader(torch.arange(12.0), batch_size=2)
+
+        def update(optimizer):
+            optimizer.step()
+
+        def batches():
+            for batch in loader:
+                yield batch
+
+        def advance(batch, optimizer):
+            (weight * batch[0]).sum().backward()
+            if optimizer:
+                update(optimizer)
+                optimizer.zero_grad()
+
+        def train(optimizer=None):
+            for batch in batches():
+                advance(batch, optimizer)
+
+        train(torch.optim.SGD([weight]) if sys.argv[1:] else None)
+        """
+    )
+    for path, arguments in (("optimizer.json", ["train"]), ("batches.json", [])):
+        assert opstrobe("run", "--with-stack", "-o", path, name, *arguments).returncode == 0
+        rows = events(tmp_path / path)
+        assert not [row["name"] for row in rows if row["ph"] == "b"]  # nothing is cut
+        host = [row for row in rows if row["ph"] == "X"]
+        steps = sorted((row for row in host if row["name"].startswith("ProfilerStep")), key=lambda row: row["ts"])
+        calls = sorted((row for row in host if row["name"].endswith(": advance")), key=lambda row: row["ts"])
+        assert len(steps) == len(calls) == 6
+        for step, call, following in zip(steps, calls, [*steps[1:], None], strict=True):
+            assert step["ts"] <= call["ts"] and call["ts"] + call["dur"] <= step["ts"] + step["dur"] + 0.001
+            assert following is None or step["ts"] + step["dur"] == pytest.approx(following["ts"], abs=0.001)
+            loads = [
+                row["ts"] for row in host if row["name"].startswith("enumerate(DataLoader)") and row["ts"] < call["ts"]
+            ]
+            assert step["ts"] <= max(loads)  # its batch is fetched in it
+
+
 def test_steps_of_batches_are_counted_where_there_is_no_optimizer(tmp_path, program, opstrobe):
     name = program(LOADER + "for batch in data:\n    model(batch)\n")
     assert opstrobe("run", "--steps", "2:4", "-o", "trace.json", name).returncode == 0

@@ -100,7 +100,9 @@ def test_a_module_that_is_not_called_gives_its_parts_their_paths():
     prof = profiled(lambda: inner.training_step(lambda: step.training_step(lambda: (net(X), other(X)))))
     rows = by_path(prof)
     paths = [f"parts.0.parts.0.0{part}" for part in ("", ".fc", ".act")]
-    assert sorted(rows) == sorted(["Linear", "Uncalled", "parts", "parts.0", "parts.0.parts", "parts.0.parts.0", *paths])
+    assert sorted(rows) == sorted(
+        ["Linear", "Uncalled", "parts", "parts.0", "parts.0.parts", "parts.0.parts.0", *paths]
+    )
     assert [rows[path]["calls"] for path in ("Uncalled", "parts.0", "parts.0.parts.0", "Linear")] == [0, 0, 4, 4]
 
 

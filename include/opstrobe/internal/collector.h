@@ -71,6 +71,7 @@ enum ops_slot_flag {
 	OPS_SLOT_HAS_SCRIPT = 128, /* behind the named values: two uint32_t, ids from ops_collector.intern of TorchScript's call
 	                            * stack and module hierarchy, 0 none */
 	OPS_SLOT_HELD = 256, /* an operator that a program opens and closes like a range: it may be open while others run */
+	OPS_SLOT_ADDED = 512, /* a range that was recorded when it was over */
 };
 
 /* What a named value is, and what stands for it. */
