@@ -490,6 +490,13 @@ int64_t advice_claim_share(struct advice_result *result, uint32_t row, double sh
 /* Claims own time of a function. */
 void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns);
 
+/* How the claims of a result are spread over the steady steps. */
+struct advice_spread {
+	size_t steps; /* with claims */
+	double usual; /* share of the claimed time if no step has many times more of it than the median one */
+};
+bool advice_find_spread(const struct advice_result *result, struct advice_spread *ret_spread); /* false if memory is out */
+
 /* Whether an earlier stage claimed the row or one around it, or this rule the row. */
 static inline bool advice_is_claimed(const struct advice_result *result, uint32_t row)
 {

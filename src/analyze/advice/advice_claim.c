@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/order.h"
 
 int64_t advice_left_ns(const struct advice *advice, uint32_t row)
 {
@@ -92,6 +94,41 @@ static int64_t advice_claim_attribute(struct advice *advice, const struct advice
 	if (rests)
 		advice_claim_sum_up(advice);
 	return lost_ns;
+}
+
+/* A step with more than this multiple of the median one is an accident: another program had the processor, or the caches. */
+#define ACCIDENT 3
+
+bool advice_find_spread(const struct advice_result *result, struct advice_spread *ret_spread)
+{
+	const struct advice *advice = result->advice;
+	size_t steps = advice->views->steps.count, used = 0;
+	int64_t *by_step = ops_alloc_zeroed(steps + 1, sizeof(*by_step));
+	double all_ns = 0, usual_ns = 0;
+
+	if (!by_step)
+		return false;
+	for (size_t i = 0; i < result->claims.count; i++) {
+		const struct advice_claim *claim = &result->claims.items[i];
+		uint32_t step = advice->step_of[claim->row];
+
+		if (step != OPS_NONE && !claim->rest)
+			by_step[step] = ops_sum(by_step[step], ops_sum(claim->ns, claim->backward_ns));
+	}
+	for (size_t i = 0; i < steps; i++)
+		if (by_step[i] > 0)
+			by_step[used++] = by_step[i];
+	if (used)
+		qsort(by_step, used, sizeof(*by_step), ops_compare_int64);
+	for (size_t i = 0; i < used; i++) {
+		double most_ns = ACCIDENT * (double)by_step[used / 2];
+
+		all_ns += (double)by_step[i];
+		usual_ns += (double)by_step[i] < most_ns ? (double)by_step[i] : most_ns;
+	}
+	ops_free(by_step);
+	*ret_spread = (struct advice_spread){used, all_ns > 0 ? usual_ns / all_ns : 1};
+	return true;
 }
 
 static double gain_ms(const struct advice_result *result)

@@ -318,7 +318,13 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 	const struct advice *advice = result->advice;
 	struct advice_finding finding = {.confidence = result->confidence, .always = result->always,
 	                                 .severity_min = result->severity};
+	struct advice_spread spread;
 
+	if (!advice_find_spread(result, &spread))
+		return false;
+	/* Waits differ from step to step for reasons of the program. */
+	if (result->rule->stage > ADVICE_STAGE_WAITS)
+		gain_ns *= spread.usual;
 	/* What a rule predicts is an estimate, and may be more than there is. */
 	gain_ns = !(gain_ns > 0) || advice->incomplete ? 0 : gain_ns < (double)advice->steps_ns ? gain_ns : (double)advice->steps_ns;
 	finding.gain_ms = advice_step_ms(advice, gain_ns);

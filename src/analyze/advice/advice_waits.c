@@ -114,28 +114,33 @@ static void advice_waits_find_excess(struct own *rows, size_t count, const uint3
 	qsort(rows, count, sizeof(*rows), by_step);
 }
 
-/* Subtracts a wait from the excess of rows, the largest first; only of operators or of all. Returns what is left of it. */
+/* Subtracts up to `wait_ns` from the excess of rows, the largest first; only of operators or of all. Returns the sum. */
 static int64_t assign_to_excess(struct advice *advice, struct own *rows, size_t count, int64_t wait_ns, bool operators)
 {
-	for (size_t i = 0; i < count && wait_ns >= WAIT_NS_MIN; i++) {
-		int64_t ns = rows[i].ns < wait_ns ? rows[i].ns : wait_ns;
+	int64_t assigned_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t left_ns = ops_difference(wait_ns, assigned_ns), ns = rows[i].ns < left_ns ? rows[i].ns : left_ns;
 
 		if (ns < WAIT_NS_MIN || (operators && !advice_is_operator(advice, rows[i].row)))
 			continue;
 		advice->lost_ns[rows[i].row] = ops_sum(advice->lost_ns[rows[i].row], ns);
 		rows[i].ns -= ns;
-		wait_ns -= ns;
+		assigned_ns = ops_sum(assigned_ns, ns);
 	}
-	return wait_ns;
+	return assigned_ns;
 }
 
 /* The rows of a step, those with the largest excess first. */
 static void assign_waits(struct advice *advice, struct own *rows, size_t count, const struct ops_step_wait *wait)
 {
-	int64_t own_ns = 0, left_ns = assign_to_excess(advice, rows, count, wait->waited_ns, false);
+	int64_t own_ns = 0, polled_ns = 0, left_ns;
 
+	/* How much of that is in `waited_ns` is unknown: it may all be of other rows. */
 	if (advice->machine.threads > 1 && advice->machine.waited_ratio >= VIEW_WAITED_MUCH)
-		assign_to_excess(advice, rows, count, INT64_MAX, true);
+		polled_ns = assign_to_excess(advice, rows, count, INT64_MAX, true);
+	left_ns = wait->waited_ns - assign_to_excess(advice, rows, count, wait->waited_ns, false);
+	left_ns = ops_difference(left_ns, polled_ns);
 	for (size_t i = 0; i < count; i++)
 		if (!(advice->zone[rows[i].row] & ADVICE_WAITING))
 			own_ns = ops_sum(own_ns, ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]));

@@ -359,6 +359,9 @@ static void rule_repeat_sum_up(const struct advice *advice, int64_t *ns)
 	}
 }
 
+/* Minimum share of the steady steps in which something is repeated. */
+#define STEPS_SHARE 4
+
 static bool rule_repeat_find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const patterns[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
@@ -370,6 +373,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making),
 	                              .views = advice_names(advice, views)};
 	char each_step[96] = "";
+	struct advice_spread spread;
 	bool done = numbering.random && numbering.makes && numbering.views;
 
 	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
@@ -385,6 +389,12 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	if (numbering.each_step)
 		snprintf(each_step, sizeof(each_step), "; %s of them compute the same constant in each step",
 		         advice_average(advice, numbering.each_step).text);
+	done = done && advice_find_spread(result, &spread);
+	/* What only few steps repeat is of these steps: an optimizer that makes its state, for one. */
+	if (done && spread.steps * STEPS_SHARE < advice->step_count) {
+		result->claims.count = 0;
+		numbering.ns = 0;
+	}
 	done = done && advice_report_gain(result, (double)numbering.ns,
 	                                  "%s operators in each step repeat an earlier one on the same values%s, in %s.",
 	                                  advice_average(advice, numbering.repeated).text, each_step,
@@ -404,8 +414,8 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 const struct advice_rule advice_rule_repeat = {
 	.id = "repeated-work",
 	.title = "The same result is computed repeatedly",
-	.condition = "An operator repeats an earlier one of the step, on the same shapes, scalars and values; or one of an "
-		     "earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
+	.condition = "In a quarter of the steps or more, an operator repeats an earlier one of the step, on the same shapes, "
+		     "scalars and values; or one of an earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
 		     "identified by the operator that computed them. Views of parts of a tensor are not compared. The "
 		     "outermost call that only repeats comes first.",
 	.gain = "that time, with the backward pass and the calls that do nothing else",

@@ -394,6 +394,31 @@ static void takes_out_waits_of_the_holder(void **state)
 	ops_free(json);
 }
 
+/* A function computes for 0.6 ms in each step, and once for 6 ms: what one step says is no more than three times the usual.
+ * The steps differ in their calls, so that none is left out as slow. */
+static void leaves_out_accidents(void **state)
+{
+	struct device_trace trace;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, 1, 90000, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 10000 * step, own_us = step == 4 ? 6000 : 600;
+
+		device_trace_step(&trace, step, us, 9990);
+		device_trace_add(&trace, "python_function", "train.py(20): metric", 1, 1, us + 5, own_us,
+		                 "\"Python id\": 2, \"Python parent id\": 1");
+		for (int i = 0; i < 2 + step; i++)
+			device_trace_host(&trace, "cpu_op", "aten::mm", us + 6 + own_us + 100 * i, 99);
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 6 + own_us + 100 * (2 + step), 9980 - own_us - 100 * (2 + step));
+	}
+	json = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(json, "python-in-step"), (7 * 0.6 + 1.8) / STEPS, 0.03);
+	ops_free(json);
+}
+
 static void ask(void *trace)
 {
 	ask_for(trace, OPS_FORMAT_JSON);
@@ -420,7 +445,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
 	                                   cmocka_unit_test(takes_out_waits_of_most_calls), cmocka_unit_test(takes_out_polling),
-	                                   cmocka_unit_test(takes_out_waits_of_the_holder),
+	                                   cmocka_unit_test(takes_out_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
