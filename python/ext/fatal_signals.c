@@ -16,7 +16,9 @@ static const struct {
 	const char *text;
 } signals[] = {
 #define LINE(name) {name, "opstrobe: no trace was written: the program was killed by " #name}
-	LINE(SIGSEGV), LINE(SIGBUS), LINE(SIGABRT), LINE(SIGFPE), LINE(SIGILL), LINE(SIGQUIT),
+	LINE(SIGSEGV), LINE(SIGBUS), LINE(SIGABRT), LINE(SIGFPE), LINE(SIGILL), LINE(SIGQUIT), LINE(SIGTRAP), LINE(SIGSYS),
+	/* Job schedulers send these before they kill. */
+	LINE(SIGUSR1), LINE(SIGUSR2), LINE(SIGALRM), LINE(SIGXCPU),
 #undef LINE
 };
 #define COUNT (sizeof(signals) / sizeof(signals[0]))

@@ -15,15 +15,38 @@
 static struct ops_diagnostic *kept;
 static size_t kept_count;
 
-void cli_print_diagnostic(const struct ops_diagnostic *item)
+/* What is wrong, without the file. */
+static void diagnose_describe(const struct ops_diagnostic *item, char *text, size_t room)
 {
 	if (!strcmp(item->kind, "lost"))
-		cli_log("opstrobe: '%s': %" PRIu64 " %s\n", item->source, item->count, item->message);
+		snprintf(text, room, "%" PRIu64 " %s", item->count, item->message);
 	else if (item->count > 1)
-		cli_log("opstrobe: '%s': %s (%" PRIu64 " times, first at byte %" PRIu64 ")\n", item->source, item->message,
-		        item->count, item->byte);
+		snprintf(text, room, "%s (%" PRIu64 " times, first at byte %" PRIu64 ")", item->message, item->count, item->byte);
 	else
-		cli_log("opstrobe: '%s': %s (byte %" PRIu64 ")\n", item->source, item->message, item->byte);
+		snprintf(text, room, "%s (byte %" PRIu64 ")", item->message, item->byte);
+}
+
+void cli_print_diagnostic(const struct ops_diagnostic *item)
+{
+	char text[512];
+
+	diagnose_describe(item, text, sizeof(text));
+	cli_log("opstrobe: '%s': %s\n", item->source, text);
+}
+
+void cli_print_markdown_diagnostics(void)
+{
+	char text[512];
+
+	for (size_t i = 0; i < kept_count; i++) {
+		const char *slash = strrchr(kept[i].source, '/');
+
+		diagnose_describe(&kept[i], text, sizeof(text));
+		fputs("> **Warning:** `", stdout);
+		for (const char *at = slash ? slash + 1 : kept[i].source; *at; at++)
+			putchar((unsigned char)*at < ' ' || *at == '`' ? '?' : *at);
+		printf("`: %s\n%s", text, i + 1 < kept_count ? ">\n" : "\n");
+	}
 }
 
 static void diagnose_keep(const struct ops_diagnostic *items, size_t count)

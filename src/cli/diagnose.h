@@ -15,6 +15,9 @@ void cli_diagnose(const struct ops_trace *trace, const char *path);
 /* Prints one, as cli_diagnose does. For any thread. */
 void cli_print_diagnostic(const struct ops_diagnostic *item);
 
+/* Prints those that were kept above a result in Markdown, which may be read where standard error is not. */
+void cli_print_markdown_diagnostics(void);
+
 /* Adds those that were kept to a JSON object; see ops_diagnostics_add. */
 enum ops_code cli_add_diagnostics(char **text, size_t *size, struct ops_error *error);
 

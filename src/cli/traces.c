@@ -147,6 +147,8 @@ bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size
 		if (code)
 			ops_free(text);
 	}
+	if (!code && format == OPS_FORMAT_MARKDOWN)
+		cli_print_markdown_diagnostics();
 	return cli_print(code, text, size, error);
 }
 

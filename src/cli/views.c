@@ -163,7 +163,7 @@ static bool views_print_table(struct cli_stream *stream, enum ops_format format)
 	if (workers)
 		code = ops_query(&run, "overview", &options, &text, &size, &error);
 	free(workers);
-	return cli_print(code, text, size, &error);
+	return cli_print_data(format, code, text, size, &error);
 }
 
 static bool print(struct cli_stream *stream, enum ops_format format, bool top_finding)

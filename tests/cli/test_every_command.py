@@ -482,6 +482,10 @@ def test_a_truncated_file_is_named_by_every_command(opstrobe, traces, command):
         said = [line for line in process.stderr.splitlines() if "the text ends early" in line]
         assert len(said) == lines and all(f"'{file}'" in line for line in said), process.stderr
         if command in TABLES:
+            markdown = opstrobe(*words[:-1], "markdown", cwd=traces).stdout
+            assert markdown.startswith("> **Warning:** `half.json`: the text ends early") == (lines == 1), markdown[
+                :200
+            ]
             found = json.loads(process.stdout).get("diagnostics", [])
             assert [(each["source"], each["kind"], each["count"]) for each in found] == [(file, "truncated", 1)] * lines
 

@@ -644,7 +644,7 @@ def test_info_shows_what_made_the_trace(program, opstrobe):
     )
 
 
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGQUIT"])
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGUSR1"])
 def test_a_signal_that_kills_at_once_is_reported(tmp_path, program, opstrobe, name):
     process = opstrobe("run", program(WORK + f"import os, signal\nos.kill(os.getpid(), signal.{name})\n"))
     assert process.returncode == -signal.Signals[name]
@@ -783,7 +783,8 @@ def test_spec_6_7_modules(program, opstrobe):
 
 
 def ranks(environment, tmp_path, *words):
-    """`opstrobe run` as torchrun calls it for two ranks, one after the other."""
+    """`opstrobe run` as torchrun calls it for two ranks, one after the other; what each says."""
+    said = []
     for rank in "01":
         process = subprocess.run(
             [OPSTROBE, "run", *words],
@@ -793,16 +794,27 @@ def ranks(environment, tmp_path, *words):
             text=True,
         )
         assert process.returncode == 0, process.stderr
+        said.append(process.stderr.splitlines())
+    return said
+
+
+def info_of(path, opstrobe):
+    return json.loads(opstrobe("info", "--format", "json", path).stdout)["value"]
 
 
 def rank_of(path, opstrobe):
-    return json.loads(opstrobe("info", "--format", "json", path).stdout)["value"]["rank"]
+    return info_of(path, opstrobe)["rank"]
 
 
 def test_ranks_write_files_of_their_own_and_say_who_they_are(program, environment, tmp_path, opstrobe):
     """Not the process id; a directory that does not exist is made, and one file for all becomes one for each."""
     name = program(WORK)
-    ranks(environment, tmp_path, "-o", "new/", name)
+    said = ranks(environment, tmp_path, "-o", "new/", name)
+    for rank, lines in enumerate(said):
+        assert lines[0].startswith(f"opstrobe: rank {rank}: wrote new/program.rank{rank}.pt.trace.json.gz: ")
+        assert all(line.startswith(f"opstrobe: rank {rank}: ") for line in lines)
+    assert said[0][-1].endswith("opstrobe serve --open new/") and len(said[1]) == 1
+    assert {info_of(path, opstrobe)["world_size"] for path in (tmp_path / "new").iterdir()} == {2}
     assert sorted(rank_of(path, opstrobe) for path in (tmp_path / "new").iterdir()) == [0, 1]
     assert (tmp_path / "new" / "program.rank1.pt.trace.json.gz").exists()
     ranks(environment, tmp_path, "-o", "one.pt.trace.json", name)

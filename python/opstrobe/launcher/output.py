@@ -11,10 +11,10 @@ _ENDINGS = (".pt.trace.json.gz", ".pt.trace.json", ".json.gz", ".json", ".pftrac
 _DEFAULT_ENDING = ".pt.trace.json.gz"
 
 
-def _rank() -> str:
-    """ ".rank3" in a process that torchrun started as one of several: all of them get the same options."""
+def rank_of_job() -> int | None:
+    """The rank of a process that torchrun started as one of several: all of them get the same options."""
     rank = os.environ.get("RANK", "")
-    return f".rank{rank}" if rank.isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1" else ""
+    return int(rank) if rank.isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1" else None
 
 
 class Output:
@@ -36,7 +36,10 @@ class Output:
             raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
         name = os.path.basename(path) if self._is_named else program + _DEFAULT_ENDING
         self._ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
-        self._stem = os.path.join(directory, name.removesuffix(self._ending) + _rank())
+        self.directory = directory
+        self.rank = rank_of_job()
+        suffix = "" if self.rank is None else f".rank{self.rank}"
+        self._stem = os.path.join(directory, name.removesuffix(self._ending) + suffix)
         self.path = self._stem + self._ending
         self._start = os.path.join(os.getcwd(), "")  # where the user is, wherever the program goes
         if self._is_named and not force and os.path.isfile(self.path):

@@ -20,7 +20,7 @@ from typing import Any
 import opstrobe
 from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
-from opstrobe.launcher.output import Output
+from opstrobe.launcher.output import Output, rank_of_job
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, spill
 
@@ -295,7 +295,10 @@ class RunRecorder:
         self._say_children()
         if self._archive is not None:
             self._add_to_archive(path, *self._archive)
-        if not self._open_viewer:
+        if self._output.rank == 0:
+            directory = self._output.shown(os.path.join(self._output.directory, "")) or os.curdir
+            _say(f"to view all ranks, when they have ended: opstrobe serve --open {shlex.quote(directory)}")
+        elif not self._open_viewer and self._output.rank is None:
             _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
 
     def _add_to_archive(self, path: str, location: str, job: str) -> None:
@@ -364,4 +367,5 @@ def _print(text: str) -> None:
 
 
 def _say(message: str) -> None:
-    _print(f"opstrobe: {message}")
+    rank = rank_of_job()  # the lines of all ranks come out together
+    _print(f"opstrobe: {message}" if rank is None else f"opstrobe: rank {rank}: {message}")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/ranks/trace_job.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
@@ -134,11 +135,15 @@ static void trace_info_write_recording(struct ops_json_writer *json, const struc
 static void trace_info_write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)
 {
 	const struct ops_trace_info *info = ops_trace_info(rank->trace);
+	struct trace_job job;
 
 	ops_json_open(json, '{');
 	if (rank->path)
 		ops_json_member_text(json, "file", rank->path);
-	ops_json_member_or_null(json, "rank", ops_trace_rank(rank->trace, rank->path));
+	trace_job_read(rank->trace, rank->path, &job);
+	ops_json_member_or_null(json, "rank", job.rank);
+	if (job.world_size >= 0)
+		ops_json_member(json, "world_size", job.world_size);
 	if (*info->host_name)
 		ops_json_member_text(json, "host", info->host_name);
 	if (*info->process_name)
