@@ -19,6 +19,7 @@ enum cli_exit {
 int cli_run(char **arguments);
 int cli_doctor(char **arguments);
 int cli_ab(char **arguments);
+int cli_prove(char **arguments);
 int cli_archive(char **arguments);
 int cli_sql(char **arguments);
 int cli_views(char **arguments);

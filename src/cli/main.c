@@ -27,6 +27,7 @@ static const struct cli_command commands[] = {
 	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …", true},
 	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true},
 	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain", true},
+	{"prove", cli_prove, "run a program with fixes of findings and measure what they save", false},
 	{"whatif", cli_whatif, "predict the time of steps if something took another time", true},
 	{"kernels", cli_kernels, "list the kernels that ran on devices", true},
 	{"memory", cli_memory, "show what holds memory at its peak", true},
@@ -62,7 +63,7 @@ static void print_usage(FILE *out)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
 	fputs("\n"
-	      "options of all commands but run:\n"
+	      "options of all commands but run and prove:\n"
 	      "  --color WHEN  auto (the default: on a terminal, unless NO_COLOR is set), always, never\n"
 	      "  --no-pager    do not show long results by $PAGER (default less)\n"
 	      "\n'opstrobe <command> --help' lists the options of a command.\n",
@@ -112,8 +113,8 @@ static int show_traces(int count, char **arguments)
 	return status;
 }
 
-/* Parses the options that every command has, before or after its name, and removes them from the arguments. What follows `run` is the user's
- * program. */
+/* Parses the options that every command has, before or after its name, and removes them from the arguments. What follows `run` or `prove` is
+ * the user's program. */
 static int parse_common(char **arguments, bool *ret_no_pager)
 {
 	static const char *const when[] = {"auto", "always", "never"};
@@ -121,7 +122,7 @@ static int parse_common(char **arguments, bool *ret_no_pager)
 	size_t kept = 1, i, chosen = 0;
 
 	for (i = 1; arguments[i]; i++) {
-		bool ends = !strcmp(arguments[i], "--") || !strcmp(arguments[i], "--complete") || (kept == 1 && !strcmp(arguments[i], "run"));
+		bool ends = !strcmp(arguments[i], "--") || !strcmp(arguments[i], "--complete") || (kept == 1 && (!strcmp(arguments[i], "run") || !strcmp(arguments[i], "prove")));
 
 		if (ends)
 			break;

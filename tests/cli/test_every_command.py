@@ -53,8 +53,8 @@ FILES = {
     "report": (["-o", "out.json"], "one"),
 }
 # These have separate tests: test_run.py, tests/serve, golden/doctor.sh, and test_tui.py, test_roofline.py, test_spill.py, test_sql.py,
-# test_archive.py, test_black_box.py, test_ci.py and test_incidents.py in tests/python.
-OTHERS = {"run", "serve", "doctor", "tui", "dump", "recover", "incidents", "roof", "sql", "archive", "ab"}
+# test_archive.py, test_black_box.py, test_ci.py, test_prove.py and test_incidents.py in tests/python.
+OTHERS = {"run", "serve", "doctor", "tui", "dump", "recover", "incidents", "roof", "sql", "archive", "ab", "prove"}
 
 
 def test_every_command_is_in_the_tables():

@@ -8,6 +8,7 @@ however loaded the machine is. Wilcoxon's signed-rank test is exact then: its sh
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import statistics
 
@@ -30,6 +31,7 @@ class Interval:
     upper: float
 
 
+@functools.cache
 def _rank_sum_limit(count: int) -> int:
     """The number of the smallest averages of pairs below which a bound lies."""
     ways = [1]  # by sum of ranks: in how many ways signs give it

@@ -36,7 +36,7 @@ def _read(path: str) -> bytes:
         os.close(file)
 
 
-def _schedule_of(path: str) -> tuple[int, int]:
+def schedule_of(path: str) -> tuple[int, int]:
     """Nanoseconds on a processor, and waiting for one, of a thread."""
     fields = _read(path).split()
     return (int(fields[0]), int(fields[1])) if len(fields) >= 2 else (0, 0)
@@ -64,23 +64,23 @@ class StepClock:
         self._children: dict[int, int] = {}
 
     def begin(self) -> None:
-        self._children = {pid: _schedule_of(f"/proc/{pid}/schedstat")[1] for pid in _children()}
-        self._begin = _schedule_of("/proc/thread-self/schedstat")
+        self._children = {pid: schedule_of(f"/proc/{pid}/schedstat")[1] for pid in _children()}
+        self._begin = schedule_of("/proc/thread-self/schedstat")
         self._faults = _faults()
 
     def end(self, number: int) -> None:
         if self._begin is None or len(self.steps) >= _STEPS_MAX:
             return
         faults = _faults() - self._faults
-        ran, waited = _schedule_of("/proc/thread-self/schedstat")
+        ran, waited = schedule_of("/proc/thread-self/schedstat")
         children = 0
         for pid, before in self._children.items():
-            children = max(children, _schedule_of(f"/proc/{pid}/schedstat")[1] - before)
+            children = max(children, schedule_of(f"/proc/{pid}/schedstat")[1] - before)
         self.steps.append((number, ran - self._begin[0], waited - self._begin[1], children, faults))
         self._begin = None
 
 
-def _processors() -> float:
+def processors() -> float:
     """Processors that this process may use at a time: a container may have a part of one."""
     count = float(len(os.sched_getaffinity(0)))
     quota = _read("/sys/fs/cgroup/cpu.max").split()
@@ -121,7 +121,7 @@ def make_json(clock: StepClock) -> str:
     limit, most = _memory()
     return json.dumps(
         {
-            "processors": _processors(),
+            "processors": processors(),
             "page_ns": _page_ns() if clock.steps else 0,  # what steps' faults are weighed with
             "threads": torch.get_num_threads() if torch is not None else 0,
             "memory_limit_bytes": limit,

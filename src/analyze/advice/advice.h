@@ -18,6 +18,7 @@
  *     advice_waits.c    which rows waited for a processor
  *     advice_replay.c   gains by replay of the steps
  *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, as the kernel says
+ *     advice_proof.c    what was measured with the fix of a finding
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
  *     advice_run_rules.c      runs the rules, trace by trace, and then those of all ranks
@@ -146,6 +147,15 @@ struct advice_where {
 
 #define ADVICE_WHERE_MAX 5
 
+/* Measured by `opstrobe prove`. */
+struct advice_proof {
+	bool is_known;
+	struct ops_string fix;
+	const char *results;       /* equal, close, changed or unknown */
+	double gain_ms, gain_pct;  /* of a step; negative: the fix costs time */
+	double lower_pct, upper_pct;
+};
+
 struct advice_finding {
 	const struct advice_rule *rule;
 	enum advice_severity severity;
@@ -154,6 +164,7 @@ struct advice_finding {
 	struct ops_string detail; /* start of the advice; "" none */
 	double gain_ms;           /* a step */
 	double gain_pct;
+	struct advice_proof proof;
 	bool always;              /* report whatever the gain, with this severity or a higher one */
 	enum advice_severity severity_min;
 	size_t where_count;
@@ -282,6 +293,8 @@ void advice_release(struct advice *advice); /* also after init failed */
 bool advice_find_loops(struct advice *advice);
 bool advice_find_recurrent(struct advice *advice);
 bool advice_read_machine(struct advice *advice);
+/* Borrowed from the metadata of the trace. */
+struct advice_proof advice_find_proof(const struct advice *advice, const char *rule);
 void advice_correct_times(struct advice *advice);
 bool advice_take_out_waits(struct advice *advice);
 bool advice_find_captures(struct advice *advice);

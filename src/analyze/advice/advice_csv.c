@@ -10,7 +10,7 @@
 
 struct finding_row {
 	const char *id, *severity, *confidence, *bound, *title;
-	double gain_ms, gain_percent;
+	double gain_ms, gain_percent, measured_percent, measured_lower, measured_upper;
 	int64_t line;
 	struct ops_string file, function, module, operator, evidence;
 };
@@ -25,6 +25,12 @@ static const struct result_column finding_columns[] = {
 	 RESULT_FIELD(struct finding_row, gain_percent)},
 	{.name = "predicted_gain_bound", .type = RESULT_TEXT, .about = "Whether the gain is an estimate, a lower or an upper bound",
 	 RESULT_FIELD(struct finding_row, bound)},
+	{.name = "measured_gain_percent", .type = RESULT_PERCENT, .about = "Time of a step that its fix saved (opstrobe prove)",
+	 RESULT_FIELD(struct finding_row, measured_percent)},
+	{.name = "measured_gain_lower_percent", .type = RESULT_PERCENT, .about = "Lower bound of it",
+	 RESULT_FIELD(struct finding_row, measured_lower)},
+	{.name = "measured_gain_upper_percent", .type = RESULT_PERCENT, .about = "Upper bound of it",
+	 RESULT_FIELD(struct finding_row, measured_upper)},
 	{.name = "file", .type = RESULT_TEXT, .about = "Source file", RESULT_FIELD(struct finding_row, file)},
 	{.name = "line", .type = RESULT_INTEGER, .about = "Line of the file", RESULT_FIELD(struct finding_row, line)},
 	{.name = "function", .type = RESULT_TEXT, .about = "Function of the file", RESULT_FIELD(struct finding_row, function)},
@@ -55,6 +61,9 @@ void advice_write_csv(const struct advice_report *report, struct ops_buffer *out
 			.gain_ms = result_round(finding->gain_ms, 3),
 			.gain_percent = result_round(finding->gain_pct, 2),
 			.bound = advice_bound_name(finding->rule->bound),
+			.measured_percent = finding->proof.is_known ? result_round(finding->proof.gain_pct, 2) : NAN,
+			.measured_lower = finding->proof.is_known ? result_round(finding->proof.lower_pct, 2) : NAN,
+			.measured_upper = finding->proof.is_known ? result_round(finding->proof.upper_pct, 2) : NAN,
 			.file = where->file,
 			.line = where->line ? where->line : RESULT_NULL,
 			.function = where->function,

@@ -301,7 +301,9 @@ static bool advice_report_push(struct advice_result *result, struct advice_findi
 	const char *detail = result->detail ? result->detail : "";
 	struct advice_finding *added;
 	bool done = format_evidence(result, &finding.evidence, format, arguments) &&
-	            advice_report_keep(result->report, detail, strlen(detail), &finding.detail);
+	            advice_report_keep(result->report, detail, strlen(detail), &finding.detail) &&
+	            (!finding.proof.is_known ||
+	             advice_report_keep(result->report, finding.proof.fix.bytes, finding.proof.fix.size, &finding.proof.fix));
 
 	for (size_t i = 0; done && i < finding.where_count; i++)
 		done = keep_where(result->report, &finding.where[i]);
@@ -329,6 +331,7 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 	gain_ns = !(gain_ns > 0) || advice->incomplete ? 0 : gain_ns < (double)advice->steps_ns ? gain_ns : (double)advice->steps_ns;
 	finding.gain_ms = advice_step_ms(advice, gain_ns);
 	finding.gain_pct = advice_percent(advice, gain_ns);
+	finding.proof = advice_find_proof(advice, result->rule->id);
 	if (finding.gain_pct < GAIN_LOW_PCT && !finding.always)
 		return true;
 	return add_places(advice, places, &finding) && advice_report_push(result, finding, format, arguments);
