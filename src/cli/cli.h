@@ -37,6 +37,8 @@ int cli_cut(char **arguments);
 int cli_incidents(char **arguments);
 int cli_info(char **arguments);
 int cli_serve(char **arguments);
+/* The same; the address leads to this page of the viewer, as "#/incidents/". */
+int cli_serve_page(char **arguments, const char *page);
 int cli_dump(char **arguments);
 int cli_recover(char **arguments);
 int cli_report(char **arguments);

@@ -19,15 +19,16 @@
 static const char usage[] =
 	"usage: opstrobe incidents [options]\n"
 	"       opstrobe incidents [options] show [--markdown|--json] ID\n"
-	"       opstrobe incidents [options] open ID\n"
+	"       opstrobe incidents [options] open [ID]\n"
 	"\n"
 	"Lists the incidents that the black box kept, newest first: when, which process, what\n"
 	"happened, why and at which line. Processes that were killed are found here, too: their\n"
 	"black boxes become incidents first.\n"
 	"\n"
 	"'show' prints the report of an incident: the cause, what differed from the steps\n"
-	"before, the stack of each thread, and what holds memory. 'open' shows its trace in the\n"
-	"browser. ID may be 'latest', or the beginning of an ID.\n"
+	"before, the stack of each thread, and what holds memory. 'open' shows the report in the\n"
+	"browser, with its trace in all views; without ID, the list. ID may be 'latest', or the\n"
+	"beginning of an ID.\n"
 	"\n"
 	"options:\n"
 	"  --directory DIR                  where incidents are (default: $OPSTROBE_INCIDENTS, else\n"
@@ -126,17 +127,14 @@ static int show_incident(const char *directory, const char *name, enum ops_forma
 	return CLI_EXIT_OK;
 }
 
+/* The page of an incident, or, where the name is "", of all. */
 static int open_incident(const char *directory, const char *name)
 {
-	char trace[PATH_MAX];
-	char *arguments[] = {"serve", "--open", trace, NULL};
+	char page[NAME_MAX + sizeof("#/incidents/")];
+	char *arguments[] = {"serve", "--open", (char *)directory, NULL};
 
-	snprintf(trace, sizeof(trace), "%s/%s/" OPS_INCIDENT_TRACE, directory, name);
-	if (access(trace, R_OK) != 0) {
-		cli_log("opstrobe incidents: incident '%s' has no trace\n", name);
-		return CLI_EXIT_FAILED;
-	}
-	return cli_serve(arguments);
+	snprintf(page, sizeof(page), "#/incidents/%s", name);
+	return cli_serve_page(arguments, page);
 }
 
 int cli_incidents(char **arguments)
@@ -158,8 +156,8 @@ int cli_incidents(char **arguments)
 	format = cli_choice("incidents", "format", format_name, cli_formats);
 	if (format < 0 || !cli_number("incidents", "number of incidents", limit_text, &limit))
 		return CLI_EXIT_USAGE;
-	if (words && ((strcmp(arguments[1], "show") != 0 && strcmp(arguments[1], "open") != 0) || words == 1)) {
-		cli_log("opstrobe incidents: expected 'show ID' or 'open ID'; see 'opstrobe incidents --help'\n");
+	if (words && strcmp(arguments[1], "open") != 0 && (strcmp(arguments[1], "show") != 0 || words == 1)) {
+		cli_log("opstrobe incidents: expected 'show ID' or 'open [ID]'; see 'opstrobe incidents --help'\n");
 		return CLI_EXIT_USAGE;
 	}
 	if (!directory && !ops_incidents_default_directory(default_directory, sizeof(default_directory))) {
@@ -177,7 +175,7 @@ int cli_incidents(char **arguments)
 		else
 			status = list_incidents(directory, names, limit && limit < count ? limit : count, (enum ops_format)format);
 	} else {
-		id = incidents_choose(names, count, arguments[2]);
+		id = words == 1 ? "" : incidents_choose(names, count, arguments[2]);
 		status = !id                              ? CLI_EXIT_FAILED
 		         : !strcmp(arguments[1], "show") ? show_incident(directory, id, json       ? OPS_FORMAT_JSON
 		                                                                         : markdown ? OPS_FORMAT_MARKDOWN

@@ -27,7 +27,8 @@ static const char usage[] =
 	"\n"
 	"Shows traces in the browser: timeline, views, analyses, advice. Prints the address to\n"
 	"open and serves until Ctrl-C. Directories are searched recursively; traces that appear\n"
-	"later are added to the list. A trace is read when it is opened.\n"
+	"later are added to the list. A trace is read when it is opened. Of a directory of\n"
+	"incidents (see 'opstrobe incidents'), their list and reports are shown, too.\n"
 	"\n"
 	"The address contains a new random token. Requests without the token are refused.\n"
 	"\n"
@@ -121,18 +122,20 @@ static void wait_for_end(const sigset_t *ends, bool with_input)
 		sigwait(ends, &signal_number);
 }
 
-static int serve(const struct ops_server_options *options, bool open, bool with_input)
+/* `page` is the page that the address leads to, as "#/incidents/"; "": the viewer chooses. */
+static int serve(const struct ops_server_options *options, const char *page, bool open, bool with_input)
 {
 	struct ops_server *server;
 	struct ops_error error;
-	char page[PATH_MAX] = "";
+	char path[PATH_MAX] = "", url[PATH_MAX];
 	sigset_t ends;
 
 	if (ops_server_start(options, &server, &error)) {
 		cli_log("opstrobe: %s\n", error.text);
 		return error.code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
 	}
-	printf("%s\n", ops_server_url(server));
+	snprintf(url, sizeof(url), "%s%s", ops_server_url(server), page);
+	printf("%s\n", url);
 	fflush(stdout);
 	fputs("Ctrl-C ends it\n", stderr);
 	sigemptyset(&ends);
@@ -140,11 +143,11 @@ static int serve(const struct ops_server_options *options, bool open, bool with_
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	if (open && serve_write_page(ops_server_url(server), page))
-		open_browser(page);
+	if (open && serve_write_page(url, path))
+		open_browser(path);
 	wait_for_end(&ends, with_input);
-	if (*page)
-		unlink(page);
+	if (*path)
+		unlink(path);
 	pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
 	ops_server_stop(server);
 	return CLI_EXIT_OK;
@@ -164,6 +167,11 @@ static bool serve_read_limit(const char *option, const char *value, size_t *ret_
 }
 
 int cli_serve(char **arguments)
+{
+	return cli_serve_page(arguments, "");
+}
+
+int cli_serve_page(char **arguments, const char *page)
 {
 	struct ops_server_options server = {.size = sizeof(server), .api.watch = true, .api.on_diagnostic = cli_print_diagnostic};
 	const char *port = "0", *memory = NULL, *seconds = NULL;
@@ -192,5 +200,5 @@ int cli_serve(char **arguments)
 	server.api.path_count = count;
 	server.api.request_memory_bytes = request_mb < UINT64_MAX / 1000000 ? request_mb * 1000000 : UINT64_MAX;
 	server.api.request_seconds = (double)request_seconds;
-	return serve(&server, open, with_input);
+	return serve(&server, page, open, with_input);
 }

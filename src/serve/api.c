@@ -25,7 +25,7 @@
 #define REQUEST_SECONDS 60
 
 const struct route *const route_tables[] = {trace_routes, view_routes, source_routes, tree_routes, timeline_routes,
-                                            NULL};
+                                            incident_routes, NULL};
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 

@@ -72,7 +72,8 @@ void api_stop(struct ops_api *api);
 /* --- routes, by what they are about --------------------------------------------------------------------------------- */
 
 extern const struct route *const route_tables[]; /* each ended by a NULL path; ended by NULL */
-extern const struct route trace_routes[], view_routes[], source_routes[], tree_routes[], timeline_routes[];
+extern const struct route trace_routes[], view_routes[], source_routes[], tree_routes[], timeline_routes[],
+	incident_routes[];
 
 /* Sets the status of an error. */
 __attribute__((format(printf, 4, 5))) enum ops_code request_fail(struct request *request, int status, struct ops_error *error,

@@ -50,8 +50,9 @@ def test_the_document_names_all_routes(server):
     """What the server answers 404 to, without its traces being named, is no route."""
     for path in DOCUMENT["paths"]:
         reply = server.api(re.sub(r"{ids?}", "0" * 12, path).strip("/").replace("{", "x").replace("}", "x"))
-        if "{id" in path:
-            assert reply.status == 404 and "there is no trace" in reply.json()["error"]["message"], path
+        if "{i" in path:
+            missing = "incident" if "{incident}" in path else "trace"
+            assert reply.status == 404 and f"there is no {missing}" in reply.json()["error"]["message"], path
         else:
             assert reply.status == 200, path
         check(reply.json(), path, "default" if reply.status == 404 else "200")
@@ -529,6 +530,30 @@ def test_no_other_file(server, recorded, file):
 
 
 # --- form of replies --------------------------------------------------------------------------------------------------
+
+
+def test_incidents(tmp_path):
+    """Those of a directory, as the command prints them; no other file."""
+    report = {
+        "title": "killed by SIGSEGV",
+        "cause": "SIGSEGV at train.py:4.",
+        "cause_kind": "signal",
+        "time_ns": 1795442838309162605,
+    }
+    for number in range(2):
+        (tmp_path / f"20261123-14071{number}-6645").mkdir()
+        (tmp_path / f"20261123-14071{number}-6645" / "report.json").write_text(json.dumps(report | {"pid": number}))
+    (tmp_path / "20261123-140719-6645").mkdir()  # without a report
+    options = ("incidents", "--directory", tmp_path, "--box", tmp_path / "none")
+    with serving(tmp_path) as server:
+        listed = check(server.json("incidents"), "/incidents")
+        assert [row[0] for row in listed["table"]["rows"]] == ["20261123-140711-6645", "20261123-140710-6645"]
+        assert listed == command(*options, "--format", "json")
+        first = listed["table"]["rows"][0][0]
+        shown = check(server.json(f"incidents/{first}"), "/incidents/{incident}")
+        assert shown == command(*options, "show", "--json", first)
+        for name in ("20261123-140719-6645", "%2e%2e%2fpasswd", ".new"):
+            assert server.api(f"incidents/{name}").status == 404, name
 
 
 def test_compressed_when_accepted(server, recorded):

@@ -5,6 +5,7 @@
  *     incident_facts.c   the facts, from JSON
  *     incident_cause.c   what a thread waits for or does, and the cause in a sentence
  *     incident_report.c  the report: facts, cause, what differed, memory
+ *     incident_list.c    the incidents of a directory
  *     incident_page.c    the report as a page of text or Markdown
  *     incident_table.c   a line for each of several reports
  */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <opstrobe/query.h>
 
@@ -144,7 +145,7 @@ static void write_memory_report(struct report *report)
 static void write_place(struct report *report, const struct incident_frame *place)
 {
 	ops_json_key(&report->json, "where");
-	if (!place->file.size) {
+	if (!place || !place->file.size) {
 		ops_json_null(&report->json);
 		return;
 	}
@@ -153,6 +154,32 @@ static void write_place(struct report *report, const struct incident_frame *plac
 	ops_json_member(&report->json, "line", place->line);
 	ops_json_member_string(&report->json, "function", place->function);
 	ops_json_close(&report->json, '}');
+}
+
+/* What the stacks mean, which are among the facts: what each of `threads` does, in their order, and where the sampled thread was. */
+static void write_doings(struct report *report)
+{
+	struct ops_json_writer *json = &report->json;
+	const struct incident_facts *facts = report->facts;
+
+	ops_json_member_open(json, "thread_doings", '[');
+	for (size_t i = 0; i < facts->threads.count; i++) {
+		const char *text = incident_doing_text(incident_stack_doing(&facts->threads.items[i]));
+
+		ops_json_text(json, text, strlen(text));
+	}
+	ops_json_close(json, ']');
+	ops_json_member_open(json, "meanwhile", '[');
+	for (size_t i = 0; i < facts->samples.count; i++) {
+		const struct incident_stack *stack = &facts->samples.items[i];
+
+		ops_json_open(json, '{');
+		ops_json_member(json, "count", stack->count);
+		ops_json_member_text(json, "doing", incident_doing_text(incident_stack_doing(stack)));
+		write_place(report, incident_stack_place(stack));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
 }
 
 static void report_write(struct report *report, struct incident_cause *cause)
@@ -173,6 +200,7 @@ static void report_write(struct report *report, struct incident_cause *cause)
 	else
 		ops_json_null(json);
 	write_open(report);
+	write_doings(report);
 	write_memory_report(report);
 	/* The facts behind, without their braces. */
 	while (facts.size && facts.bytes[facts.size - 1] != '}')

@@ -5,6 +5,7 @@ import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { useReply } from "../data/reply";
 import { formatCount } from "../format/units";
+import { incidentHref, incidentOf, type IncidentRow, INCIDENTS, Incidents, useIncidents } from "../views/incidents";
 import { isRunKnown } from "../views/runs";
 import { Start } from "../views/start";
 import { Reading } from "../widgets/reading";
@@ -17,14 +18,21 @@ import { type TraceFacts, type View, type ViewProps, views } from "./views";
 /** The list of traces, in the address. */
 const START = "traces";
 
+/** The pages that are not of one trace. */
+const PAGES = { [START]: "Traces", [INCIDENTS]: "Incidents" };
+
 export function App({ source }: { source: DataSource }) {
 	const [wanted, want] = useState<string>();
 	const list = useTraces(source, wanted);
 	const traces = list.state === "ready" ? list.data.traces : [];
 	const seen = route.value;
 	const { view: viewId, trace: traceId } = seen;
-	// Without a view and a trace in the address, the list of traces is shown, or the only one.
-	const start = viewId === START || (viewId === "" && traceId === "" && traces.length !== 1);
+	const known = useIncidents(source, list.state === "ready" ? list.data.traces : undefined);
+	const incidents = known ?? [];
+	// Without a view and a trace in the address, the incidents are shown, the list of traces, or the only one.
+	const open = viewId === "" && traceId === "";
+	const page = viewId === INCIDENTS || viewId === START ? viewId : !open ? undefined : !known || incidents.length > 0 ? INCIDENTS : traces.length !== 1 ? START : undefined;
+	const start = page !== undefined;
 	// A link to a trace that is gone opens no other one. Without a trace in the address, the first is meant.
 	const trace = start ? undefined : traceId ? traces.find((each) => each.id === traceId) : traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
@@ -33,10 +41,13 @@ export function App({ source }: { source: DataSource }) {
 	useEffect(() => {
 		if (trace) nameRoute(seen, view.id, trace.id);
 	}, [view, trace?.id, seen]);
-	useEffect(() => want(start ? "all" : missing), [start, missing]);
+	useEffect(() => want(page === START ? "all" : missing), [page, missing]);
 	useEffect(() => {
-		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : start ? "Traces · Opstrobe" : "Opstrobe";
-	}, [view, trace, start]);
+		document.title = trace ? `${view.title} · ${trace.name} · Opstrobe` : page ? `${PAGES[page]} · Opstrobe` : "Opstrobe";
+	}, [view, trace, page]);
+	const title = page ? PAGES[page] : view.title;
+
+	const several = traces.length > 1 || incidents.length > 0;
 
 	return (
 		<div class="app">
@@ -44,11 +55,11 @@ export function App({ source }: { source: DataSource }) {
 				Skip to the view
 			</a>
 			<header class="bar">
-				<h1 class="visually-hidden">{start ? "Traces" : view.title}</h1>
-				<a class="brand" href={traces.length > 1 ? routeHref(START, "") : routeHref(views[0]!.id, trace?.id ?? "")} title={traces.length > 1 ? "All traces" : undefined}>
+				<h1 class="visually-hidden">{title}</h1>
+				<a class="brand" href={several ? routeHref(START, "") : routeHref(views[0]!.id, trace?.id ?? "")} title={several ? "All traces" : undefined}>
 					Opstrobe
 				</a>
-				{start ? <span class="tools-space" /> : <Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />}
+				{page ? <Pages current={page} incidents={incidents.length} /> : <Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />}
 				{!start && <TraceChoice traces={traces} current={trace} view={view} />}
 				<button
 					type="button"
@@ -60,7 +71,7 @@ export function App({ source }: { source: DataSource }) {
 					{theme.value === "dark" ? "☀" : "☾"}
 				</button>
 			</header>
-			<main id="main" tabIndex={view.fills && !start ? -1 : 0} class={view.fills && !start ? "fills" : "scrolls"} aria-label={start ? "Traces" : view.title}>
+			<main id="main" tabIndex={view.fills && !start ? -1 : 0} class={view.fills && !start ? "fills" : "scrolls"} aria-label={title}>
 				{list.state === "loading" && <Loading what="the list of traces" />}
 				{list.state === "failed" && <Failure error={list.error} />}
 				{serverGone.value && (
@@ -68,11 +79,13 @@ export function App({ source }: { source: DataSource }) {
 						<strong>The server does not answer.</strong> What is on the page stays; nothing more can be loaded. Is <code>opstrobe serve</code> still running? This page tries again every few seconds.
 					</div>
 				)}
-				{list.state === "ready" && traces.length === 0 && <p class="note">No traces yet.</p>}
-				{start && traces.length > 0 && <Start traces={traces} />}
+				{list.state === "ready" && traces.length === 0 && page !== INCIDENTS && <p class="note">No traces yet.</p>}
+				{page === START && traces.length > 0 && <Start traces={traces} />}
+				{page === INCIDENTS && known && <Incidents source={source} incidents={known} traces={traces} id={traceId} />}
 				{!start && traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
 				{trace && <Diagnostics trace={trace} />}
+				{trace && <IncidentNote incident={incidentOf(trace, incidents)} />}
 				{trace && trace.state !== "failed" && <Opened key={`${view.id}/${trace.id}`} view={view} source={source} trace={trace} traces={traces} />}
 			</main>
 		</div>
@@ -111,6 +124,31 @@ function Diagnostics({ trace }: { trace: TraceEntry }) {
 				))}
 			</ul>
 		</div>
+	);
+}
+
+/** Above the views of what was recorded before an incident. */
+function IncidentNote({ incident }: { incident: IncidentRow | undefined }) {
+	if (!incident) return null;
+	return (
+		<p class="incident-note">
+			{"Recorded before an incident: "}
+			<a href={incidentHref(String(incident.id))}>{String(incident.what)}</a>
+		</p>
+	);
+}
+
+/** The way between the pages that are not of one trace, where there are several. */
+function Pages({ current, incidents }: { current: keyof typeof PAGES; incidents: number }) {
+	if (incidents === 0) return <span class="tools-space" />;
+	return (
+		<nav aria-label="Pages">
+			{([INCIDENTS, START] as const).map((page) => (
+				<a key={page} href={routeHref(page, "")} aria-current={page === current ? "page" : undefined}>
+					{PAGES[page]}
+				</a>
+			))}
+		</nav>
 	);
 }
 

@@ -463,3 +463,48 @@ export interface DiffReply {
 	operators: { name: string; left: DiffCosts | null; right: DiffCosts | null }[];
 	kernels: { name: string; left: DiffKernel | null; right: DiffKernel | null }[];
 }
+
+/** A line of the program, or of a library. */
+export interface StackFrame {
+	file: string;
+	line: number;
+	function: string;
+}
+
+/** A thread, the innermost frame first. */
+export interface IncidentThread {
+	tid: number;
+	name: string;
+	is_main: boolean;
+	has_gil: boolean;
+	python?: StackFrame[];
+}
+
+/** What is known of an incident: docs/manual/incidents.md describes the members. */
+export interface IncidentReply {
+	title: string;
+	cause: string;
+	difference: Pick<Outlier, "causes" | "events"> | null;
+	open_events: { tid: number; name: string; open_ns: number }[];
+	/** What each of `threads` does. Not in older reports, as `meanwhile`. */
+	thread_doings?: string[];
+	meanwhile?: { count: number; doing: string; where: StackFrame | null }[];
+	memory: { growth_per_step_bytes: number | null; held?: TableReply } | null;
+	time_ns: number;
+	pid: number;
+	process: string;
+	host: string;
+	command: string;
+	rank: number | null;
+	world_size: number;
+	step: { number: number; duration_ns: number; usual_ns: number; goes_on: boolean } | null;
+	over?: { duration_ns: number; ran_ns: number; waited_ns: number; collecting_ns: number; minor_faults: number; major_faults: number };
+	sample_count?: number;
+	/** Where it ended. */
+	signal?: { python?: StackFrame[] };
+	exit?: { python?: StackFrame[] };
+	exception?: { python?: StackFrame[] };
+	threads?: IncidentThread[];
+	/** How many of each kind were not kept before it, because there were too many. */
+	suppressed?: Record<string, number>;
+}

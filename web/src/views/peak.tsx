@@ -63,7 +63,7 @@ export function Peak({ trace, categories, peak, time_ns, title }: PeakProps) {
 	);
 }
 
-function named(share: MemoryShare, nothing: string): string {
+export function named(share: MemoryShare, nothing: string): string {
 	return share.name === undefined || share.name === "" ? nothing : share.name;
 }
 
@@ -78,7 +78,7 @@ interface SharesProps {
 	name: (share: MemoryShare) => preact.ComponentChildren;
 }
 
-function Shares({ title, shares, all, name }: SharesProps) {
+export function Shares({ title, shares, all, name }: SharesProps) {
 	if (shares.length === 0) return null;
 	return (
 		<section aria-label={title}>

@@ -33,20 +33,27 @@ function SlowStep({ trace, outlier, place }: { trace: string; outlier: Outlier; 
 		<li>
 			{place ? <a href={timelineHref(trace, { from: place.start_ns, to: place.end_ns })}>{name}</a> : name}
 			{`: ${formatUs(outlier.total)}, ${formatUs(outlier.over_median)} more than the median`}
-			<ul>
-				{outlier.causes.map(({ what, title, is_count, value, typical }) => {
-					const text = is_count ? formatCount : formatUs;
-					return <li key={what}>{`${title} +${text(value - typical)} (${text(value)}, usually ${text(typical)})`}</li>;
-				})}
-				{outlier.events.map(({ name: event, self, typical_self, calls, typical_calls }) => (
-					<li key={event}>
-						<a class="name" href={timelineHref(trace, { ...(place && { from: place.start_ns, to: place.end_ns }), find: `"${event}"` })}>
-							{event}
-						</a>
-						{` +${formatUs(self - typical_self)} (${formatCount(calls)} ${calls === 1 ? "call" : "calls"}, usually ${Number(typical_calls.toFixed(1))})`}
-					</li>
-				))}
-			</ul>
+			<MoreThanUsual outlier={outlier} href={(event) => timelineHref(trace, { ...(place && { from: place.start_ns, to: place.end_ns }), find: `"${event}"` })} />
 		</li>
+	);
+}
+
+/** What a step has more of than the others. */
+export function MoreThanUsual({ outlier, href }: { outlier: Pick<Outlier, "causes" | "events">; href: (event: string) => string | undefined }) {
+	return (
+		<ul>
+			{outlier.causes.map(({ what, title, is_count, value, typical }) => {
+				const text = is_count ? formatCount : formatUs;
+				return <li key={what}>{`${title} +${text(value - typical)} (${text(value)}, usually ${text(typical)})`}</li>;
+			})}
+			{outlier.events.map(({ name, self, typical_self, calls, typical_calls }) => (
+				<li key={name}>
+					<a class="name" href={href(name)}>
+						{name}
+					</a>
+					{` +${formatUs(self - typical_self)} (${formatCount(calls)} ${calls === 1 ? "call" : "calls"}, usually ${Number(typical_calls.toFixed(1))})`}
+				</li>
+			))}
+		</ul>
 	);
 }
