@@ -53,6 +53,7 @@
 
 #include "analyze/advice/advice_idle.h"
 #include "analyze/advice/advice_ranks.h"
+#include "analyze/flow/data_flow.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
@@ -271,6 +272,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* steady ones */
 	int64_t steps_ns;      /* their sum */
+	struct data_flow *flow; /* NULL without shapes or memory */
 	double fault_ns;       /* time of page faults for each byte allocated on the host; 0 unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace has steps */

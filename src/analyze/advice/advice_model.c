@@ -277,6 +277,14 @@ static bool advice_model_allocate(struct advice *advice)
 	       advice->own_site && advice->backward_ns && advice->forward && advice->engine_ns && advice->operator_ns;
 }
 
+static bool advice_model_find_flow(struct advice *advice)
+{
+	if (!(advice->has & ADVICE_NEEDS_STORAGES) || !(advice->has & ADVICE_NEEDS_MEMORY))
+		return true;
+	advice->flow = ops_alloc_zeroed(1, sizeof(*advice->flow));
+	return advice->flow && data_flow_init(advice->flow, advice->trace);
+}
+
 static bool ends_early(const struct ops_trace *trace)
 {
 	size_t count;
@@ -309,6 +317,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 		done = advice_find_loops(advice);
 		find_needs(advice);
 		advice_find_faults(advice);
+		done = done && advice_model_find_flow(advice);
 	}
 	return done;
 }
@@ -346,4 +355,7 @@ void advice_release(struct advice *advice)
 	ops_free(advice->forward);
 	ops_free(advice->engine_ns);
 	ops_free(advice->operator_ns);
+	if (advice->flow)
+		data_flow_release(advice->flow);
+	ops_free(advice->flow);
 }

@@ -20,6 +20,9 @@
 	X(concatenation)  \
 	X(types)          \
 	X(layouts)        \
+	X(unread_gradient) \
+	X(unread_part)    \
+	X(intermediate)   \
 	X(attention)      \
 	X(embedding)      \
 	X(churn)          \

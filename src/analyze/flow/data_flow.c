@@ -51,7 +51,8 @@ static struct data_use use_of(struct tracer *tracer, const struct memory_edge *e
 	enum operator_effect effect = effect_of(tracer, edge->row);
 	struct data_use use = {.value = edge->value, .node = edge->node, .next = OPS_NONE, .kind = DATA_READS, .bytes = block->bytes};
 	struct ops_input tensor;
-	bool known = ops_memory_find_tensor(inputs, edge->storage, &tensor) && ops_dtype_bytes(tensor.dtype);
+	bool known = ops_memory_find_tensor(inputs, edge->storage, &tensor) && ops_dtype_bytes(tensor.dtype) &&
+	             !operator_has_negative_size(&tensor);
 
 	if (known && traffic_tensor_bytes(&tensor) < use.bytes)
 		use.bytes = traffic_tensor_bytes(&tensor);

@@ -3,7 +3,7 @@
 
 import torch
 
-RULE = "allocation-churn"
+RULE = ("allocation-churn", "unread-part")  # the step reads one element of what it allocates
 
 
 def build(fixed):

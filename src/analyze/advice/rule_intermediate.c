@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Large intermediate results: small tensors are expanded into a large one, which passes through memory only to be reduced to a
+ * small one again.
+ *
+ *     12 kB, 1 MB ──sub──▶ 77 MB ──pow──▶ 77 MB ──sum──▶ 1.2 MB
+ */
+#include "analyze/advice/advice.h"
+#include "analyze/flops.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define BYTES_MIN (1 << 20)   /* of the intermediate result */
+#define RATIO_MIN 4           /* of it to what it is made of, and to what is made of it */
+#define PASSES_MAX 8          /* operators between expansion and reduction */
+#define FLOPS_MAX 8           /* for each byte that is made: what computes more does not wait for memory */
+
+enum intermediate_name { NAME_REDUCES = 1, NAME_MULTIPLIES, NAME_MARKS };
+
+struct expansion {
+	uint32_t rows[PASSES_MAX + 1]; /* from the reduction back to the operator that expands */
+	size_t count;
+	int64_t bytes;                 /* of the largest result */
+	int64_t moved;                 /* bytes of all passes over such results */
+};
+
+struct intermediates {
+	uint8_t *kind; /* by string: enum intermediate_name */
+	uint16_t *formulas;
+	int64_t bytes;
+};
+
+/* The largest value that a node reads; OPS_NONE. */
+static uint32_t largest_input(const struct data_flow *flow, uint32_t node)
+{
+	uint32_t largest = OPS_NONE;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+
+		if (use->kind >= DATA_SELECTS && (largest == OPS_NONE || flow->values[use->value].bytes > flow->values[largest].bytes))
+			largest = use->value;
+	}
+	return largest;
+}
+
+/* Whether only this node reads a value, except for the backward pass. */
+static bool is_read_here_alone(const struct data_flow *flow, uint32_t value, uint32_t node)
+{
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+
+		if (use->kind >= DATA_OVERWRITES && use->node != node && !(flow->memory.rows.context[use->node] & MEMORY_IN_BACKWARD))
+			return false;
+	}
+	return flow->values[value].complete;
+}
+
+static bool moves_only(const struct intermediates *all, const struct advice *advice, uint32_t row)
+{
+	struct ops_demand demand;
+
+	return !ops_demand_of(advice->trace, row, all->formulas, &demand) ||
+	       (double)demand.flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
+}
+
+/* Follows a reduction back. False if what it reads is not expanded from something small. */
+static bool follow_back(const struct intermediates *all, const struct advice *advice, uint32_t row, struct expansion *expansion)
+{
+	const struct data_flow *flow = advice->flow;
+	bool marks = false;
+
+	*expansion = (struct expansion){.rows = {row}, .count = 1};
+	for (uint32_t node = row; expansion->count <= PASSES_MAX;) {
+		uint32_t value = largest_input(flow, node);
+		const struct data_value *of = value == OPS_NONE ? NULL : &flow->values[value];
+
+		if (!of || of->node == OPS_NONE || of->bytes < BYTES_MIN || !is_read_here_alone(flow, value, node) ||
+		    !advice_counts(advice, of->node) || !moves_only(all, advice, of->node) ||
+		    advice->step_of[of->node] != advice->step_of[row])
+			return false;
+		node = of->node;
+		expansion->rows[expansion->count++] = node;
+		expansion->bytes = of->bytes > expansion->bytes ? of->bytes : expansion->bytes;
+		expansion->moved = ops_sum(expansion->moved, ops_product(2, of->bytes)); /* written and read */
+		marks |= all->kind[advice->events->name[node]] == NAME_MARKS;
+		if (ops_product(data_flow_read_bytes(flow, node), RATIO_MIN) <= of->bytes)
+			return data_flow_read_bytes(flow, node) > 0 &&
+			       (marks || all->kind[advice->events->name[row]] == NAME_REDUCES);
+	}
+	return false;
+}
+
+static void add_expansion(struct intermediates *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	struct expansion expansion;
+
+	if (!all->kind[advice->events->name[row]] || all->kind[advice->events->name[row]] == NAME_MARKS ||
+	    !advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) ||
+	    !follow_back(all, advice, row, &expansion) ||
+	    ops_product(data_flow_made_bytes(advice->flow, row), RATIO_MIN) > expansion.bytes)
+		return;
+	/* One pass over it remains: that in which a fused operator computes the elements. */
+	for (size_t i = 0; i < expansion.count; i++)
+		if (!advice_is_claimed(result, expansion.rows[i]))
+			advice_add_share(result, expansion.rows[i],
+			                 (1 - (double)expansion.bytes / (double)expansion.moved) *
+			                 advice_work_share(advice, expansion.rows[i]));
+	all->bytes = expansion.bytes > all->bytes ? expansion.bytes : all->bytes;
+}
+
+static bool rule_intermediate_find(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const patterns[] = {"aten::sum", "aten::mean", "aten::max", "aten::min", "aten::amax", "aten::amin", "aten::argmax",
+	                                       "aten::argmin", "aten::any", "aten::all", "aten::logsumexp", "aten::norm",
+	                                       "aten::linalg_vector_norm", "aten::matmul", "aten::mm", "aten::bmm", "aten::linear",
+	                                       "aten::addmm", "aten::one_hot", "aten::scatter", "aten::eq", NULL};
+	enum { FIRST_PRODUCT = 14, FIRST_MARK = 19 };
+	struct intermediates all = {.formulas = ops_flops_formulas(advice->trace), .kind = advice_names(advice, patterns)};
+	bool done = all.formulas && all.kind;
+
+	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
+		all.kind[id] = !all.kind[id]                 ? 0
+		               : all.kind[id] >= FIRST_MARK    ? NAME_MARKS
+		               : all.kind[id] >= FIRST_PRODUCT ? NAME_MULTIPLIES
+		                                               : NAME_REDUCES;
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_expansion(&all, result, row);
+	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s MB through memory that come from less than a "
+	                                           "quarter of that and are reduced to less than a quarter. All passes but one take %s.",
+	                                   advice_events(result).text, advice_number((double)all.bytes / 1e6).text, advice_cost(result).text);
+	ops_free(all.kind);
+	ops_free(all.formulas);
+	return done;
+}
+
+const struct advice_rule advice_rule_intermediate = {
+	.id = "large-intermediate",
+	.title = "A large intermediate result is made only to be reduced",
+	.condition = "A reduction reads a result of at least 1 MB that is at least four times as large as what it makes, that nothing else reads "
+		     "forward, and that operators which compute little expanded from tensors of at most a quarter of its size. A matrix "
+		     "product counts as a reduction where the result comes from aten::one_hot, scatter or eq.",
+	.gain = "all passes over the intermediate result but one, forward and backward",
+	.explanation = "Each operator writes its result to memory and the next one reads it again. An operator that computes and reduces "
+		       "the elements at once needs no memory for them.",
+	.advice = "Use an operator that does both: torch.cdist or a matrix product for distances of pairs, nn.EmbeddingBag for sums of "
+		  "rows, an index in place of a product with one-hot rows, torch.einsum for sums of products. torch.compile fuses the "
+		  "rest. To check: less memory allocated at the line.",
+	.code = "distances = torch.cdist(points, centers)  # in place of (points[:, None] - centers).pow(2).sum(-1)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_COPIES,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_intermediate_find,
+};

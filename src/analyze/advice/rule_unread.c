@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results that are computed in vain, by the data flow (analyze/flow): those of which only a small part is ever read, and gradients
+ * that no optimizer reads.
+ */
+#include "analyze/advice/advice.h"
+#include "analyze/flops.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define BYTES_MIN (64 << 10) /* of results that matter */
+#define PART_MAX 0.25        /* largest part that is read */
+#define SORTED_SHARE 0.9     /* of a sort that selecting its first elements saves: they all have to be compared with something */
+
+/* --- parts ---------------------------------------------------------------------------------------------------------- */
+
+enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS, NAME_READS_POINTER };
+
+/* Calls by which Python reads a tensor without an operator, in order of time. */
+struct pointer_reads {
+	OPS_ARRAY(int64_t) times;
+};
+
+struct parts {
+	struct pointer_reads reads;
+	uint8_t *kind; /* by string: enum unread_name */
+	uint16_t *formulas;
+	int64_t made, read;
+};
+
+static bool find_pointer_reads(struct parts *parts, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (parts->kind[advice->events->name[row]] == NAME_READS_POINTER &&
+		    !OPS_ARRAY_APPEND(&parts->reads.times, advice->events->start_ns[row]))
+			return false;
+	return true;
+}
+
+static bool read_by_pointer(const struct pointer_reads *reads, int64_t from_ns, int64_t until_ns)
+{
+	size_t low = 0, high = reads->times.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (reads->times.items[middle] < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < reads->times.count && reads->times.items[low] <= until_ns;
+}
+
+/* Whether it is known what an operator, or one directly below it, has to do: then that is in proportion to its result. */
+static bool has_demand(const struct parts *parts, const struct advice *advice, uint32_t row)
+{
+	const struct ops_events *events = advice->events;
+	struct ops_demand demand;
+
+	if (ops_demand_of(advice->trace, row, parts->formulas, &demand))
+		return true;
+	for (uint32_t child = row + 1; child < events->count && events->start_ns[child] < events->end_ns[row]; child++)
+		if (events->parent[child] == row && ops_demand_of(advice->trace, child, parts->formulas, &demand))
+			return true;
+	return false;
+}
+
+/* Whether the program selects a part of a value. A tensor may be smaller than its memory for other reasons. */
+static bool is_selected_from(const struct data_flow *flow, uint32_t value)
+{
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next)
+		if (flow->uses.items[i].kind == DATA_NARROWS || flow->uses.items[i].kind == DATA_SELECTS)
+			return true;
+	return false;
+}
+
+/* Sums up the results of a node. False if one of them may be read otherwise, or is mostly read. */
+static bool sum_results(const struct parts *parts, const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
+{
+	const struct data_flow *flow = advice->flow;
+	const struct data_node *node = &flow->nodes[row];
+
+	*ret_made = *ret_read = 0;
+	for (uint32_t i = 0; i < node->made_count; i++) {
+		uint32_t value = flow->made.items[node->first_made + i];
+		const struct memory_value *of = &flow->memory.values.items[value];
+		const struct ops_memory_block *block = &flow->memory.blocks.items[of->block];
+		struct data_uses uses = data_flow_uses_of(flow, value);
+
+		if (block->end_ns <= advice->events->end_ns[row] || flow->values[value].first == OPS_NONE)
+			continue; /* scratch memory, and what may be that */
+		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates || uses.read_bytes > block->bytes / 2 ||
+		    !is_selected_from(flow, value) ||
+		    read_by_pointer(&parts->reads, block->start_ns, block->end_ns))
+			return false;
+		*ret_made = ops_sum(*ret_made, block->bytes);
+		*ret_read = ops_sum(*ret_read, uses.read_bytes);
+	}
+	return *ret_read > 0 && *ret_made >= BYTES_MIN && (double)*ret_read <= PART_MAX * (double)*ret_made;
+}
+
+static void add_unread_part(struct parts *parts, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	uint8_t kind = parts->kind[advice->events->name[row]];
+	int64_t made, read;
+	double share;
+
+	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
+	    !data_flow_read_bytes(advice->flow, row) || !sum_results(parts, advice, row, &made, &read) ||
+	    (kind != NAME_SORTS && !has_demand(parts, advice, row)))
+		return;
+	share = 1 - (double)read / (double)made;
+	share = kind == NAME_SORTS && share > SORTED_SHARE ? SORTED_SHARE : share;
+	advice_add_share(result, row, share * advice_work_share(advice, row));
+	parts->made = ops_sum(parts->made, made);
+	parts->read = ops_sum(parts->read, read);
+}
+
+static bool rule_unread_find_parts(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const all_needed[] = {"*cumsum*", "*cumprod*", "*softmax*", "*lstm*", "*gru*", "*rnn*", "*linalg*", "*fft*", "*transformer*",
+	                                         NULL};
+	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", NULL};
+	static const char *const pointers[] = {"<built-in method numpy of *", "<built-in method tolist of *", "<built-in method data_ptr of *",
+	                                       "<built-in method __dlpack__ of *", "*: Tensor.__array__", "*: Tensor.tolist",
+	                                       "*: Tensor.untyped_storage", "*: Tensor.__reduce_ex__", "*: Tensor.__dlpack__", NULL};
+	const char *const *const lists[] = {all_needed, sorts, pointers};
+	struct parts parts = {.formulas = ops_flops_formulas(advice->trace),
+	                      .kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
+	bool done = parts.formulas && parts.kind;
+
+	for (size_t i = 0; done && i < sizeof(lists) / sizeof(*lists); i++) {
+		uint8_t *which = advice_names(advice, lists[i]);
+
+		done = which != NULL;
+		for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
+			parts.kind[id] = which[id] ? (uint8_t)(i + 1) : parts.kind[id];
+		ops_free(which);
+	}
+	done = done && find_pointer_reads(&parts, advice);
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_unread_part(&parts, result, row);
+	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s %% is ever read. The rest takes %s.",
+	                                   advice_events(result).text,
+	                                   advice_number(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
+	                                   advice_cost(result).text);
+	OPS_ARRAY_RELEASE(&parts.reads.times);
+	ops_free(parts.kind);
+	ops_free(parts.formulas);
+	return done;
+}
+
+const struct advice_rule advice_rule_unread_part = {
+	.id = "unread-part",
+	.title = "Only a small part of a result is read",
+	.condition = "Operators read at most a quarter of the results of an operator before these are released, through views or by "
+		     "indices. Results that need all elements (scans, softmax, recurrent networks, factorizations) are left out, as is what "
+		     "Python may read through a pointer.",
+	.gain = "the share of the results that is not read, forward and backward; of a sort 90 % at most",
+	.explanation = "The operator computes all elements, and most of them are thrown away.",
+	.advice = "Select before computing: apply the layer to the rows that are used, as head(hidden[:, -1]), or use an operator that "
+		  "computes only what is needed, as torch.topk in place of a sort. To check: smaller shapes at the line.",
+	.code = "logits = head(hidden[:, -1])  # in place of head(hidden)[:, -1]",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.topk.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_unread_find_parts,
+};
+
+/* --- gradients ------------------------------------------------------------------------------------------------------ */
+
+#define UPDATES_MIN 2 /* steps of an optimizer that do not read a gradient */
+
+struct gradients {
+	uint8_t *unread;               /* by value */
+	uint8_t *used;                 /* by block: something but an accumulation reads it */
+	OPS_ARRAY(int64_t) updates_ns; /* when optimizers step */
+	int64_t bytes;
+};
+
+/* Of a gradient whose memory operators show; that of a sparse one they do not. */
+static bool is_accumulation(const struct data_flow *flow, uint32_t node)
+{
+	const struct ops_events *events = flow->memory.events;
+	struct ops_string inputs;
+	struct ops_input gradient;
+
+	if (!(flow->memory.rows.context[node] & MEMORY_IN_ACCUMULATE) || events->inputs[node] == OPS_NONE)
+		return false;
+	inputs = ops_trace_inputs(flow->memory.trace, events->inputs[node]);
+	return ops_memory_find_tensor(inputs, 0, &gradient) && gradient.tag == OPS_INPUT_TENSOR;
+}
+
+static bool makes_unread_alone(const struct gradients *gradients, const struct data_flow *flow, uint32_t node)
+{
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++)
+		if (!gradients->unread[flow->made.items[flow->nodes[node].first_made + i]])
+			return false;
+	return flow->nodes[node].made_count > 0;
+}
+
+/* Whether optimizers could have read a gradient that is still there at the end. */
+static bool was_left_out(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
+{
+	uint32_t block = flow->memory.values.items[value].block;
+	size_t updates = 0;
+
+	for (size_t i = gradients->updates_ns.count;
+	     i-- > 0 && gradients->updates_ns.items[i] > flow->memory.blocks.items[block].start_ns;)
+		updates++;
+	return !gradients->used[block] && updates >= UPDATES_MIN;
+}
+
+static void find_used(struct gradients *gradients, const struct data_flow *flow)
+{
+	for (size_t i = 0; i < flow->uses.count; i++) {
+		const struct data_use *use = &flow->uses.items[i];
+
+		if (use->kind >= DATA_SELECTS && !is_accumulation(flow, use->node))
+			gradients->used[flow->memory.values.items[use->value].block] = 1;
+	}
+}
+
+/* Later values are known already. An accumulation that makes nothing takes a gradient over as it is. */
+static bool is_unread(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
+{
+	const struct data_value *of = &flow->values[value];
+	bool accumulated = is_accumulation(flow, of->node), ends = of->complete;
+
+	for (uint32_t i = of->first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+		bool here = is_accumulation(flow, use->node);
+
+		accumulated |= here;
+		ends |= use->kind == DATA_OVERWRITES || use->kind == DATA_UPDATES;
+		if (use->kind >= DATA_SELECTS && !(here && (!flow->nodes[use->node].made_count || makes_unread_alone(gradients, flow, use->node))))
+			return false;
+	}
+	return accumulated && (ends || was_left_out(gradients, flow, value));
+}
+
+/* The part of a node that makes a value: the row directly below it. */
+static uint32_t part_that_makes(const struct data_flow *flow, uint32_t node, uint32_t value)
+{
+	const uint32_t *parents = flow->memory.events->parent;
+	uint32_t row = flow->memory.blocks.items[flow->memory.values.items[value].block].row;
+
+	while (row != OPS_NONE && row != node && parents[row] != node)
+		row = parents[row];
+	return row == OPS_NONE ? node : row;
+}
+
+/* Whether the same part of the node also makes what is read. */
+static bool makes_more(const struct gradients *gradients, const struct data_flow *flow, uint32_t node, uint32_t part)
+{
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
+		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
+		bool scratch = flow->memory.blocks.items[flow->memory.values.items[value].block].end_ns <= flow->memory.events->end_ns[part];
+
+		if (!scratch && !gradients->unread[value] && part_that_makes(flow, node, value) == part)
+			return true;
+	}
+	return false;
+}
+
+static void add_gradient(struct gradients *gradients, struct advice_result *result, uint32_t value)
+{
+	const struct advice *advice = result->advice;
+	uint32_t node = advice->flow->values[value].node, part, forward;
+
+	if (!gradients->unread[value] || !advice_counts(advice, node))
+		return;
+	part = is_accumulation(advice->flow, node) ? node : part_that_makes(advice->flow, node, value);
+	/* What is no operator runs another backward pass, of a checkpoint. */
+	if (advice_is_claimed(result, part) || advice_is_claimed(result, node) ||
+	    (part != node && !ops_string_starts(advice_name(advice, part), "aten::")))
+		return;
+	forward = advice->forward[node];
+	gradients->bytes = ops_sum(gradients->bytes, advice->flow->values[value].bytes);
+	if (makes_more(gradients, advice->flow, node, part)) {
+		int64_t ns = advice_claim_share(result, part, 0.5 * advice_work_share(advice, part));
+
+		result->claimed[part] = 1; /* once */
+		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, ns);
+	} else {
+		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, advice_claim(result, part));
+	}
+}
+
+static bool find_updates(struct gradients *gradients, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->flow->memory.rows.region[row] == row &&
+		    (advice->flow->memory.rows.context[row] & MEMORY_IN_OPTIMIZER) &&
+		    !OPS_ARRAY_APPEND(&gradients->updates_ns, advice->events->start_ns[row]))
+			return false;
+	return true;
+}
+
+static bool rule_unread_find_gradients(const struct advice *advice, struct advice_result *result)
+{
+	const struct data_flow *flow = advice->flow;
+	size_t count = flow->memory.values.count;
+	struct gradients gradients = {.unread = ops_alloc_zeroed(count + 1, 1),
+	                              .used = ops_alloc_zeroed(flow->memory.blocks.count + 1, 1)};
+	bool done = gradients.unread && gradients.used && find_updates(&gradients, advice);
+
+	if (done)
+		find_used(&gradients, flow);
+	/* Without an optimizer nothing reads any: what comes of them is beyond the recording. */
+	for (size_t value = count; done && gradients.updates_ns.count && value-- > 0;) {
+		uint32_t node = flow->values[value].node;
+
+		if (node != OPS_NONE && (flow->memory.rows.context[node] & MEMORY_IN_BACKWARD))
+			gradients.unread[value] = is_unread(&gradients, flow, (uint32_t)value);
+	}
+	for (uint32_t value = 0; done && value < count; value++)
+		add_gradient(&gradients, result, value);
+	done = done && advice_report_costs(result, "Each step computes %s MB of gradients that nothing reads. That takes %s.",
+	                                   advice_number(advice_per_step(advice, (uint64_t)gradients.bytes) / 1e6).text,
+	                                   advice_cost(result).text);
+	OPS_ARRAY_RELEASE(&gradients.updates_ns);
+	ops_free(gradients.unread);
+	ops_free(gradients.used);
+	return done;
+}
+
+const struct advice_rule advice_rule_unread_gradient = {
+	.id = "unread-gradient",
+	.title = "Gradients are computed that nothing reads",
+	.condition = "Optimizers run, and a gradient is accumulated, and released, set to zero, or left by two steps of an optimizer, before an operator "
+		     "reads it.",
+	.gain = "the operators that compute and accumulate such gradients; half of one that also computes a gradient that is read",
+	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, or of a discriminator "
+		       "while the generator is trained.",
+	.advice = "Call requires_grad_(False) on the parameters of the network for this pass. Gradients for its input are computed "
+		  "all the same. To check: less time in the backward pass.",
+	.code = "features.requires_grad_(False)",
+	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_MODE,
+	.severity_max = ADVICE_MEDIUM, /* adversarial networks are mostly written so */
+	.confidence = ADVICE_LIKELY,
+	.find = rule_unread_find_gradients,
+};

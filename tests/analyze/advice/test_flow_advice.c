@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice by the data flow: results of which a part is read, gradients that nothing reads, large intermediate results. Each
+ * cause has a program beside it that differs in what is read, and has no finding.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/internal/advice.h>
+
+#include "../scene.h"
+#include "device_trace.h"
+
+#define STEPS 8
+#define STEP_NS 1000000
+#define WEIGHT 0x100u
+#define INPUT 0x200u
+#define LARGE 0x10000u
+#define SMALL 0x20000u
+#define GRADIENT 0x30000u
+
+/* Two-dimensional float32 tensors that start their storages. */
+struct tensor {
+	uint64_t address;
+	int64_t rows, columns;
+	int64_t bytes; /* of the storage; 0: those of the tensor */
+	bool written;
+};
+
+struct writer {
+	struct ops_builder *b;
+	int64_t now_ns; /* in the present step */
+};
+
+static void use(struct writer *w, const char *name, int64_t duration_ns, const struct tensor *tensors, size_t count, int64_t number)
+{
+	struct ops_new_event event = scene_event(w->b, 0, name, w->now_ns, w->now_ns + duration_ns);
+	struct ops_storage storages[2];
+	struct list list;
+
+	list_open(&list, (uint32_t)count + (number >= 0 ? 2 : 0));
+	for (size_t i = 0; i < count; i++) {
+		int64_t bytes = tensors[i].bytes ? tensors[i].bytes : 4 * tensors[i].rows * tensors[i].columns;
+
+		put_tensor(&list, 6, 2, (const int64_t[]){tensors[i].rows, tensors[i].columns, tensors[i].columns, 1});
+		storages[i] = (struct ops_storage){.address = tensors[i].address, .bytes = (uint64_t)bytes, .written = tensors[i].written};
+	}
+	if (number >= 0) {
+		put_int(&list, 0);
+		put_int(&list, number);
+	}
+	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
+	event.storages = ops_builder_string(w->b, (const char *)storages, count * sizeof(*storages));
+	event.scope = strstr(name, "Backward") || strstr(name, "Accumulate") ? 1 : 0;
+	event.sequence_nr = 1;
+	ops_builder_event(w->b, &event);
+	w->now_ns += duration_ns + 1000;
+}
+#define USE(w, name, duration_ns, number, ...)                                             \
+	use(w, name, duration_ns, (const struct tensor[]){__VA_ARGS__},                    \
+	    sizeof((const struct tensor[]){__VA_ARGS__}) / sizeof(struct tensor), number)
+
+/* The operator that is written next allocates, or what was written last is released. */
+static void allocate(struct writer *w, uint64_t address, int64_t bytes)
+{
+	ops_builder_memory(w->b, &(struct ops_memory_record){.time_ns = w->now_ns + (bytes > 0 ? 100 : 0), .address = address, .bytes = bytes,
+	                                                     .device_index = -1});
+}
+
+/* The gain of a rule in milliseconds a step, where each step is what `write` writes; -1 without a finding. */
+static double gain_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)
+{
+	struct writer w = {.b = scene_open()};
+	struct ops_rank worker = {.name = "w"};
+	char name[32], *text = NULL;
+	size_t size;
+	double ms;
+
+	for (int step = 0; step < STEPS; step++) {
+		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
+		scene_range(w.b, 0, name, (int64_t)step * STEP_NS + 1, (int64_t)(step + 1) * STEP_NS - 1);
+		w.now_ns = (int64_t)step * STEP_NS + 1000;
+		write(&w, cause);
+	}
+	worker.trace = scene_close(w.b);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
+	ms = finding_ms(text, rule);
+	ops_free(text);
+	ops_trace_unref((struct ops_trace *)worker.trace);
+	return ms;
+}
+
+/* 1000 × 256 logits, of which one row of 16 is read, or all. */
+static void logits(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 1024000);
+	USE(w, "aten::mm", 500000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	if (cause)
+		USE(w, "aten::select", 1000, 9, {LARGE, 1000, 256, 0, false});
+	allocate(w, SMALL, 8);
+	USE(w, "aten::argmax", 20000, -1, {LARGE, cause ? 100 : 1000, 256, 1024000, false});
+	allocate(w, LARGE, -1024000);
+	allocate(w, SMALL, -8);
+}
+
+static void finds_results_that_are_read_in_part(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", logits, true), 0.5 * 0.9, 0.001);
+	assert_true(gain_of("unread-part", logits, false) < 0);
+}
+
+/* A softmax needs all elements for any of them. */
+static void probabilities(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 1024000);
+	USE(w, cause ? "aten::relu" : "aten::softmax", 500000, -1, {INPUT, 1000, 256, 0, false});
+	USE(w, "aten::select", 1000, 9, {LARGE, 1000, 256, 0, false});
+	allocate(w, SMALL, 8);
+	USE(w, "aten::argmax", 20000, -1, {LARGE, 100, 256, 1024000, false});
+	allocate(w, LARGE, -1024000);
+	allocate(w, SMALL, -8);
+}
+
+static void leaves_out_what_needs_all_elements(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", probabilities, true), 0.5 * 0.9, 0.001);
+	assert_true(gain_of("unread-part", probabilities, false) < 0);
+}
+
+/* A backward pass makes a gradient, and an optimizer steps: on this gradient, or on another tensor. */
+static void train(struct writer *w, bool cause)
+{
+	bool first = w->now_ns < STEP_NS;
+
+	allocate(w, first ? GRADIENT : LARGE, 400000);
+	USE(w, "MmBackward0", 500000, -1, {INPUT, 100, 1000, 0, false});
+	if (first) { /* taken over */
+		USE(w, "torch::autograd::AccumulateGrad", 20000, -1, {GRADIENT, 100, 1000, 0, false});
+	} else {
+		int64_t at_ns = w->now_ns;
+
+		USE(w, "torch::autograd::AccumulateGrad", 20000, -1, {LARGE, 100, 1000, 0, false});
+		w->now_ns = at_ns + 1000;
+		USE(w, "aten::add_", 15000, -1, {GRADIENT, 100, 1000, 0, true}, {LARGE, 100, 1000, 0, false});
+		w->now_ns += 10000;
+		allocate(w, LARGE, -400000);
+	}
+	scene_range(w->b, 0, "Optimizer.step#SGD.step", w->now_ns, w->now_ns + 50000);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 10000, -1, {WEIGHT, 100, 1000, 0, true}, {cause ? INPUT : GRADIENT, 100, 1000, 0, false});
+}
+
+static void finds_gradients_that_no_optimizer_reads(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-gradient", train, true), 0.5 + 0.02 * 7 / STEPS, 0.001);
+	assert_true(gain_of("unread-gradient", train, false) < 0);
+}
+
+/* Differences of all pairs, squared and summed; or the squares of what is as large already. */
+static void distances(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::sub", 300000, -1, {INPUT, cause ? 10 : 1000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, GRADIENT, 4000000);
+	USE(w, "aten::pow", 200000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::sum", 100000, -1, {GRADIENT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, -4000000);
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_large_intermediate_results(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("large-intermediate", distances, true), 0.6 * 0.75, 0.001);
+	assert_true(gain_of("large-intermediate", distances, false) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_results_that_are_read_in_part),
+		cmocka_unit_test(leaves_out_what_needs_all_elements),
+		cmocka_unit_test(finds_gradients_that_no_optimizer_reads),
+		cmocka_unit_test(finds_large_intermediate_results),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
