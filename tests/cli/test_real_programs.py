@@ -50,7 +50,7 @@ def record(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lightning_trace(record):
     pytest.importorskip("lightning")
-    return record("with_lightning", LIGHTNING, "--with-stack", "--with-modules=1")
+    return record("with_lightning", LIGHTNING, "--with-stack", "--with-modules=1", "--memory", "--record-shapes")
 
 
 @pytest.fixture
@@ -88,3 +88,46 @@ def test_a_library_with_many_imports_has_few_python_events(answer, lightning_tra
         for line in file["lines"]
     ]
     assert any(file.endswith("with_lightning.py") and line == 11 for _, file, line in places)  # the model's forward
+
+
+def test_steps_are_those_of_the_library_s_loop(answer, lightning_trace):
+    """What the times of steps consist of: nothing of a call is in one step and something in the next."""
+    steps = answer("views", lightning_trace)["steps"]
+    assert (steps["from"], steps["names"]) == ("marks", ["0", "1", "2"])
+    assert 0 <= steps["waited_for_cpu"]["ratio"] <= 1
+    for row, phases in zip(steps["rows"], steps["phases"]["rows"], strict=True):
+        parts = ("dataloader", "cpu_exec", "other")
+        assert all(row[part] > 0 for part in parts) and sum(row[part] for part in parts) == pytest.approx(row["total"])
+        passes = ("data_loading", "forward", "backward", "optimizer", "other")
+        assert all(phases[each] > 0 for each in passes) and sum(phases[each] for each in passes) == pytest.approx(
+            row["total"]
+        )
+
+
+def test_who_holds_memory(answer, lightning_trace):
+    table = answer("memory", lightning_trace)["table"]
+    held = {(row[1], row[2]): row[4] for row in table["rows"]}
+    assert table["columns"][1:5] == ["held_by", "name", "line", "bytes"]
+    assert sum(size for (by, _), size in held.items() if by == "category") == held["all", ""]
+    assert held["category", "PARAMETER"] == 4 * (16 * 32 + 32 + 32 + 1)
+
+
+def test_how_far_from_the_roof(answer, lightning_trace):
+    rows = answer("roofline", "--roof", "100G,10G", lightning_trace)["rows"]
+    (product,) = [row for row in rows if row["name"] == "aten::addmm"]
+    assert product["count"] == 6 and product["flops"] == 3 * 2 * 8 * (16 * 32 + 32)
+    assert product["roof_us"] > 0 and product["percent_of_roof"] <= 100
+
+
+def test_a_program_does_not_differ_from_itself(answer, opstrobe, lightning_trace):
+    found = answer("diff", lightning_trace, lightning_trace)
+    assert found["steps"]["change_ratio"] == 0 and not found["steps"]["regression"]
+    assert {module["name"] for module in found["modules"]} >= {"model.0", "model.0, backward"}
+
+
+def test_what_made_this_trace(answer, lightning_trace):
+    made = answer("info", lightning_trace)["value"]["recording"]
+    assert made["command"].startswith("opstrobe run --with-stack --with-modules=1 ") and made["command"].endswith(
+        " with_lightning.py"
+    )
+    assert {"torch", "python", "opstrobe", "cpu", "threads", "options"} <= set(made)
