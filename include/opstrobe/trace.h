@@ -252,7 +252,11 @@ struct ops_link {
 	X(UNMATCHED_BEGIN, "an event that does not end; ended with the trace")                     \
 	X(UNMATCHED_ARROW, "an arrow with an end that is on no event; left out")                   \
 	X(BAD_VALUE, "a counter's value that is no number; left out")                              \
-	X(BAD_METADATA, "a row of metadata that says nothing usable; left out")
+	X(BAD_METADATA, "a row of metadata that says nothing usable; left out")                         \
+	X(SAMPLED, "a stack that is a sample; how often functions were called, and what ran between samples, is not known") \
+	X(NO_ORDER, "a stack without a time; placed after the one before it, so order and gaps mean nothing") \
+	X(NOT_TIME, "a weight of a stack that is not known to be a time; shown as nanoseconds")     \
+	X(OTHER_EVENT, "a sample of another event than the first one; left out")
 
 enum ops_note_kind {
 #define OPS_NOTE_ENUM(name, text) OPS_NOTE_##name,

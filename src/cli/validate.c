@@ -27,7 +27,12 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe validate worker0.pt.trace.json.gz && echo as it should be\n";
 
-/* Kineto draws arrows to events that were filtered out. */
+/* Kineto draws arrows to events that were filtered out, and a file of samples is as it should be. */
+static bool is_usual(enum ops_note_kind kind)
+{
+	return kind == OPS_NOTE_UNMATCHED_ARROW || kind == OPS_NOTE_SAMPLED || kind == OPS_NOTE_NO_ORDER || kind == OPS_NOTE_NOT_TIME;
+}
+
 static bool has_faults(const struct ops_trace *trace)
 {
 	struct ops_error error;
@@ -36,7 +41,7 @@ static bool has_faults(const struct ops_trace *trace)
 	bool found = false;
 
 	for (size_t i = 0; i < count; i++)
-		found = found || notes[i].kind != OPS_NOTE_UNMATCHED_ARROW;
+		found = found || !is_usual(notes[i].kind);
 	if (ops_trace_check(trace, &error)) {
 		cli_log("opstrobe validate: %s\n", error.text);
 		found = true;

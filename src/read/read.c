@@ -68,8 +68,12 @@ static const struct file_format {
 	{is_memory_snapshot, ops_read_memory_snapshot},
 	{is_flight_recorder, ops_read_flight_recorder},
 	{ops_is_xplane, ops_read_xplane},
+	{ops_is_pprof, ops_read_pprof},
 	{is_perfetto, ops_read_pftrace},
 	{is_sqlite, ops_read_nsight_systems},
+	{ops_is_speedscope, ops_read_speedscope},
+	{ops_is_perf_script, ops_read_perf_script},
+	{ops_is_folded, ops_read_folded},
 	{is_anything, ops_read_kineto},
 };
 
@@ -130,6 +134,28 @@ enum ops_code ops_reading_all(struct ops_reading *reading, uint64_t most, struct
 		if (code)
 			return code;
 	}
+}
+
+enum ops_code ops_reading_line(struct ops_reading *reading, struct ops_string *ret_line)
+{
+	struct ops_window *window = &reading->window;
+	const char *end;
+
+	*ret_line = (struct ops_string){NULL, 0};
+	while (!(end = window->at < window->end ? memchr(window->at, '\n', (size_t)(window->end - window->at)) : NULL) && !window->last) {
+		enum ops_code code = ops_reading_more(reading);
+
+		if (code)
+			return code;
+	}
+	if (window->at == window->end)
+		return OPS_OK;
+	end = end ? end : window->end;
+	*ret_line = (struct ops_string){window->at, (size_t)(end - window->at)};
+	window->at = (char *)end + (end < window->end);
+	if (ret_line->size && ret_line->bytes[ret_line->size - 1] == '\r')
+		ret_line->size--;
+	return OPS_OK;
 }
 
 enum ops_code ops_reading_finish(struct ops_reading *reading, struct ops_trace **ret_trace)

@@ -32,7 +32,7 @@ enum search {
 };
 
 /* Files of other formats. The longest comes first. */
-static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".pb"};
+static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".pb", ".folded", ".perf"};
 
 /* The number of bytes of the name before ".pt.trace.json", ".json" or one of those, which may have ".gz" or ".zst" behind; 0 for no trace. */
 static size_t stem_size(const char *name, enum search search)

@@ -26,6 +26,10 @@ static const struct {
 	{OPS_NOTE_UNMATCHED_END, "unmatched_end"},
 	{OPS_NOTE_UNMATCHED_BEGIN, "unmatched_begin"},
 	{OPS_NOTE_BAD_VALUE, "bad_value"},
+	{OPS_NOTE_SAMPLED, "sampled"},
+	{OPS_NOTE_NO_ORDER, "no_order"},
+	{OPS_NOTE_NOT_TIME, "not_time"},
+	{OPS_NOTE_OTHER_EVENT, "other_event"},
 };
 
 const char *ops_note_name(enum ops_note_kind kind)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of formats that are not JSON, given by their paths, while memory runs out and when reading is cancelled. What they say is
+ * Files of other formats than Chrome JSON, given by their paths, while memory runs out and when reading is cancelled. What they say is
  * compared in tests/cli.
  */
 #include <setjmp.h>
@@ -26,6 +26,10 @@ static const struct expected {
 	{"snapshot.pickle", 0, 22},
 	{"flight_recorder.pickle", 4, 0},
 	{"gpu.xplane.pb", 8, 0},
+	{"stacks.speedscope", 6, 0},
+	{"stacks.folded", 6, 0},
+	{"stacks.pprof", 6, 0},
+	{"stacks.perf", 4, 0},
 };
 #define FILE_COUNT (sizeof(files) / sizeof(files[0]))
 

@@ -276,6 +276,7 @@ struct advice {
 	double fault_ns;       /* time of page faults for each byte allocated on the host; 0 unknown */
 	struct advice_idle idle;
 	bool real_steps;       /* the trace has steps */
+	bool is_of_samples;    /* of stacks that are samples: no rule applies, for they look at calls and their times */
 	bool incomplete;       /* the trace ends early: the missing part would change every share, so gains are unknown */
 };
 

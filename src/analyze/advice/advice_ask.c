@@ -46,7 +46,7 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 	bool done = true;
 
 	for (size_t i = 0; done && i < rule_count; i++) {
-		if (rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
+		if (advice->is_of_samples || rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
 			continue;
 		advice->report->checked |= (uint64_t)1 << i;
 		done = advice_result_init(&results[count], rules[i], advice, advice->report, claimed) &&

@@ -285,13 +285,13 @@ static bool advice_model_find_flow(struct advice *advice)
 	return advice->flow && data_flow_init(advice->flow, advice->trace);
 }
 
-static bool ends_early(const struct ops_trace *trace)
+static bool is_noted(const struct ops_trace *trace, enum ops_note_kind kind)
 {
 	size_t count;
 	const struct ops_note *notes = ops_trace_notes(trace, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == OPS_NOTE_TRUNCATED || notes[i].kind == OPS_NOTE_GZIP_TRUNCATED)
+		if (notes[i].kind == kind)
 			return true;
 	return false;
 }
@@ -301,7 +301,8 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	bool done;
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
-	                          .incomplete = ends_early(trace)};
+	                          .is_of_samples = is_noted(trace, OPS_NOTE_SAMPLED),
+	                          .incomplete = is_noted(trace, OPS_NOTE_TRUNCATED) || is_noted(trace, OPS_NOTE_GZIP_TRUNCATED)};
 	advice->views = ops_views_open(&advice->own_views, trace, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
