@@ -124,6 +124,7 @@ struct advice_rule {
 	enum advice_severity severity_max; /* ADVICE_INFO: any */
 	enum advice_confidence confidence;
 	enum advice_bound bound;
+	bool general;            /* it is true of most programs, or names where time goes and no cause */
 	/* Fills the result, which is empty. Returns false if memory is out. */
 	bool (*find)(const struct advice *advice, struct advice_result *result);
 	/* Likewise of a rule about a run. */
@@ -295,6 +296,9 @@ void advice_release(struct advice *advice); /* also after init failed */
 /* Parts of init. */
 bool advice_find_loops(struct advice *advice);
 bool advice_find_recurrent(struct advice *advice);
+/* Gives loops at a line the same verdict, by loop: yes if one of `among` of them has it. In single steps the machine may be busy.
+ * Returns false if memory is out. */
+bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int among);
 bool advice_read_machine(struct advice *advice);
 /* Borrowed from the metadata of the trace. */
 struct advice_proof advice_find_proof(const struct advice *advice, const char *rule);

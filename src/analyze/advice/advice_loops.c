@@ -265,7 +265,37 @@ static void leave_out_own_waits(struct advice_loop *loop, const struct advice *a
 		loop->span_ns -= own_ns < all_ns ? (int64_t)((double)lost_ns * (double)own_ns / (double)all_ns) : lost_ns;
 }
 
-static void weigh(struct search *search, struct advice *advice)
+bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int among)
+{
+	int64_t *votes = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*votes));
+
+	for (size_t i = 0; votes && i < advice->loops.count; i++)
+		votes[advice->site[advice->loops.items[i].begin]] += verdicts[i] ? among - 1 : -1;
+	for (size_t i = 0; votes && i < advice->loops.count; i++)
+		verdicts[i] = votes[advice->site[advice->loops.items[i].begin]] >= 0;
+	ops_free(votes);
+	return votes != NULL;
+}
+
+/* Whether operators of a loop are mostly calls. A busy machine makes them slower, never quicker: the quickest tenth decides. */
+#define QUICK_AMONG 10
+
+static bool find_small_loops(struct advice *advice)
+{
+	uint8_t *small = ops_alloc_zeroed(advice->loops.count + 1, 1);
+	bool done = small != NULL;
+
+	for (size_t i = 0; done && i < advice->loops.count; i++)
+		small[i] = advice->loops.items[i].operators &&
+		           advice->loops.items[i].operators_ns / advice->loops.items[i].operators <= CALL_NS_MAX;
+	done = done && advice_loops_agree(advice, small, QUICK_AMONG);
+	for (size_t i = 0; done && i < advice->loops.count; i++)
+		advice->loops.items[i].small = small[i];
+	ops_free(small);
+	return done;
+}
+
+static bool weigh(struct search *search, struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row] = find_loop(search, advice, row);
@@ -293,14 +323,16 @@ static void weigh(struct search *search, struct advice *advice)
 
 		leave_out_own_waits(loop, advice);
 		loop->slices |= goes_through(search, advice, loop);
-		loop->small = loop->operators && loop->operators_ns / loop->operators <= CALL_NS_MAX;
 	}
+	if (!find_small_loops(advice))
+		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row];
 
 		if (index != OPS_NONE && advice->loops.items[index].small && advice->loops.items[index].slices)
 			advice->zone[row] |= ADVICE_IN_ROW_LOOP;
 	}
+	return true;
 }
 
 /* Modules called in loops, except for those called by another module in the loop; each once. */
@@ -361,7 +393,7 @@ bool advice_find_loops(struct advice *advice)
 	done = done && find_unbound(&search, advice);
 	if (done) {
 		find_quickest(&search, advice);
-		weigh(&search, advice);
+		done = weigh(&search, advice);
 	}
 	done = done && count_modules(advice) && advice_find_recurrent(advice);
 	ops_map_release(&search.iterations_by_key);

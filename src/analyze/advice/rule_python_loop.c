@@ -12,6 +12,7 @@
 struct claimed {
 	int64_t ns, backward_ns;
 	uint32_t calls; /* directly in it, of which they claimed at least a part */
+	bool explained;
 };
 
 /* A specific cause in every other iteration, as in a loop of concatenations, explains the loop, whatever its share of the
@@ -56,7 +57,7 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 	          (becomes_foreach(advice, loop) ? loop->operators_ns : loop->work_ns);
 	if (is_sequence(loop) || is_layers(loop))
 		return 0;
-	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || is_explained(loop, claimed))
+	if (!loop->small || span_ns <= 0 || gain_ns <= 0 || claimed->explained)
 		return 0;
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
 }
@@ -65,6 +66,7 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 static struct claimed *find_claimed(const struct advice *advice)
 {
 	struct claimed *claimed = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*claimed));
+	uint8_t *explained = ops_alloc_zeroed(advice->loops.count + 1, 1);
 
 	for (uint32_t row = 0; claimed && row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row];
@@ -75,6 +77,15 @@ static struct claimed *find_claimed(const struct advice *advice)
 		claimed[index].ns = ops_sum(claimed[index].ns, advice->claimed_ns[row]);
 		claimed[index].backward_ns = ops_sum(claimed[index].backward_ns, advice->backward_claimed_ns[row]);
 	}
+	for (size_t i = 0; claimed && explained && i < advice->loops.count; i++)
+		explained[i] = is_explained(&advice->loops.items[i], &claimed[i]);
+	if (!claimed || !explained || !advice_loops_agree(advice, explained, 2)) {
+		ops_free(claimed);
+		claimed = NULL;
+	}
+	for (size_t i = 0; claimed && i < advice->loops.count; i++)
+		claimed[i].explained = explained[i];
+	ops_free(explained);
 	return claimed;
 }
 
