@@ -394,6 +394,9 @@ static int compare_findings(const void *a, const void *b)
 	double left_ms = left->gain_pct < GAIN_LOW_PCT ? 0 : left->gain_ms;
 	double right_ms = right->gain_pct < GAIN_LOW_PCT ? 0 : right->gain_ms;
 
+	/* A general finding is what is left after those that know a cause. A cause of half its gain is more useful. */
+	left_ms /= left->rule->general ? 2 : 1;
+	right_ms /= right->rule->general ? 2 : 1;
 	if (left_ms != right_ms)
 		return left_ms < right_ms ? 1 : -1;
 	if (left->severity != right->severity)

@@ -154,6 +154,7 @@ const struct advice_rule advice_rule_optimizer = {
 	/* It is torch's default on the CPU: worth to know, no fault of the program. */
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_FUNCTIONS,
+	.general = true,
 	.confidence = ADVICE_LIKELY,
 	.find = rule_optimizer_find,
 };

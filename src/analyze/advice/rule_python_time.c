@@ -195,6 +195,7 @@ const struct advice_rule advice_rule_python_time = {
 	.needs = ADVICE_NEEDS_PYTHON,
 	.bound = ADVICE_AT_LEAST,
 	.stage = ADVICE_STAGE_PYTHON,
+	.general = true,
 	.confidence = ADVICE_LIKELY,
 	.find = rule_python_time_find,
 };

@@ -63,7 +63,7 @@ static bool add_figures(struct advice_result *result)
 static const char *const names[] = {
 	"*: Tensor.__repr__", "*: Tensor.__format__", "*: Tensor.tolist", "<built-in method item of Tensor>",
 	"<built-in method tolist of Tensor>", "<built-in method item of Parameter>", "aten::item", "aten::is_nonzero",
-	"aten::_local_scalar_dense", "aten::nonzero", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
+	"aten::_local_scalar_dense", "<built-in method cpu of Tensor>", "<built-in method numpy of Tensor>",
 	"aten::equal", NULL};
 
 static bool find_host(struct advice_result *result)
@@ -135,7 +135,7 @@ static bool rule_synchronise_find(const struct advice *advice, struct advice_res
 const struct advice_rule advice_rule_synchronise = {
 	.id = "synchronising-calls",
 	.title = "Values of tensors are read within steps",
-	.condition = "Steps call .item(), .tolist(), bool(tensor), nonzero, print a tensor, or synchronize with a device (the "
+	.condition = "Steps call .item(), .tolist(), bool(tensor), print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
 		     "comparisons) computed on the same line count as well.",
 	.gain = "the time of the calls; with a device, what a replay of the steps saves without the calls",

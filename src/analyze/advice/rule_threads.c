@@ -69,5 +69,6 @@ const struct advice_rule advice_rule_threads = {
 	.severity_max = ADVICE_MEDIUM,
 	.bound = ADVICE_AT_MOST,
 	.stage = ADVICE_STAGE_REST,
+	.general = true,
 	.find = rule_threads_find,
 };

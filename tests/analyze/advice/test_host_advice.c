@@ -42,24 +42,25 @@ static void finds_denormals(void **state)
 	ops_free(json);
 }
 
-/* Operators that are slow for another reason: their result is new memory, or they are too short to tell. */
+/* Operators that are slow for another reason: their result is new memory, they are too short to show it, or all are slow. */
 static void knows_what_is_slow_without_denormals(void **state)
 {
-	static const int elements[] = {100000, 10000};
+	static const int elements[] = {100000, 10000, 100000};
+	static const double each_ns[] = {6.5, 6.5, 25}, other_ns[] = {0.1, 0.1, 10};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		char tensors[128], *json;
 		struct device_trace trace;
 
 		snprintf(tensors, sizeof(tensors), "\"Input Dims\": [[%d]], \"Input Strides\": [[1]], \"Input type\": [\"float\"]", elements[i]);
 		open_trace(&trace, "\"threads\": 1, \"page_ns\": 2600");
 		for (int step = 0; step < STEPS; step++) {
-			double us = 10 + 3000 * step;
+			double us = 10 + 5000 * step;
 
-			device_trace_step(&trace, step, us, 2990);
-			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 10, elements[i] / 10000, tensors);
-			device_trace_add(&trace, "cpu_op", "aten::relu", 1, 1, us + 100, elements[i] * 0.0065, tensors);
+			device_trace_step(&trace, step, us, 4990);
+			device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, us + 10, elements[i] * other_ns[i] / 1000, tensors);
+			device_trace_add(&trace, "cpu_op", "aten::relu", 1, 1, us + 1100, elements[i] * each_ns[i] / 1000, tensors);
 		}
 		json = device_trace_advise(&trace);
 		assert_true(finding_ms(json, "denormals") < 0);
@@ -419,6 +420,45 @@ static void leaves_out_accidents(void **state)
 	ops_free(json);
 }
 
+/* A cause of 3 ms is more useful than that Python takes 5 ms. */
+static void names_causes_first(void **state)
+{
+	struct device_trace trace;
+	const char *general, *cause;
+	char *json;
+
+	(void)state;
+	open_trace(&trace, "\"threads\": 1");
+	device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, 1, 90000, "\"Python id\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 10000 * step;
+
+		device_trace_step(&trace, step, us, 9990);
+		device_trace_add(&trace, "python_function", "train.py(20): metric", 1, 1, us + 5, 5000,
+		                 "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "python_function", "<built-in function sleep>", 1, 1, us + 5010, 3000,
+		                 "\"Python id\": 3, \"Python parent id\": 1");
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 8020, 1960);
+	}
+	json = device_trace_advise(&trace);
+	general = strstr(json, "\"id\":\"python-in-step\"");
+	cause = strstr(json, "\"id\":\"waiting-in-step\"");
+	assert_non_null(general);
+	assert_non_null(cause);
+	assert_true(cause < general);
+	ops_free(json);
+}
+
+/* On the CPU, finding what is not zero is work. */
+static void finds_no_read_in_masks(void **state)
+{
+	char *json = advise_waiting_call("\"threads\": 1", "cpu_op", "aten::nonzero");
+
+	(void)state;
+	assert_true(finding_ms(json, "synchronising-calls") < 0);
+	ops_free(json);
+}
+
 static void ask(void *trace)
 {
 	ask_for(trace, OPS_FORMAT_JSON);
@@ -446,6 +486,7 @@ int main(void)
 	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
 	                                   cmocka_unit_test(takes_out_waits_of_most_calls), cmocka_unit_test(takes_out_polling),
 	                                   cmocka_unit_test(takes_out_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
+	                                   cmocka_unit_test(names_causes_first), cmocka_unit_test(finds_no_read_in_masks),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
