@@ -180,11 +180,79 @@ static void out_of_memory(void **state)
 	}
 }
 
+/* Calls of a function, and steps that end in them, near their end or (`begins`) near their start. Times are ticks after the start. */
+static void assert_steps(bool begins, const uint64_t expected[4])
+{
+	const struct ops_collector *collector = ops_collector_get();
+	static const uint64_t calls[][2] = {{50, 1000}, {1010, 2000}, {2010, 3000}};
+	const uint64_t ends[] = {100, begins ? 1100 : 900, begins ? 2100 : 1900, begins ? 3500 : 2900};
+	struct ops_session *session = NULL;
+	struct ops_recording *recording = NULL;
+	struct ops_trace *trace = NULL;
+	const struct ops_events *e;
+	uint64_t at;
+	int64_t found_ns[6] = {0}, call_ns[3][2] = {{0}};
+	size_t step = 0, call = 0;
+
+	assert_int_equal(ops_session_start(NULL, &session, NULL), OPS_OK);
+	at = ops_ticks(collector->tsc);
+	while (ops_ticks(collector->tsc) < at + 4000)
+		;
+	for (int i = 0; i < 3; i++) {
+		struct ops_slot *slot = open_call(1, 0);
+
+		assert_non_null(slot);
+		slot->start_ticks = at + calls[i][0];
+		ops_slot_close(slot, at + calls[i][1], collector->thread()->number);
+		ops_range_add("ProfilerStep#0", 14, at + ends[i], at + ends[i + 1]);
+	}
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_OK);
+	assert_true(add_functions(recording));
+	assert_int_equal(ops_trace_from_recording(recording, &trace, NULL), OPS_OK);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	e = ops_trace_events(trace);
+	assert_int_equal(e->count, 6);
+	for (uint32_t row = 0; row < 6; row++) {
+		int64_t *times_ns = e->kind[row] == OPS_EVENT_USER_ANNOTATION ? &found_ns[2 * step++] : call_ns[call++];
+
+		times_ns[0] = e->start_ns[row];
+		times_ns[1] = e->end_ns[row];
+	}
+	/* The borders, as 10 times the number of a call and whether it is its start or its end; 0 where it is not moved. */
+	for (int i = 0; i < 4; i++) {
+		int64_t border_ns = i < 3 ? found_ns[2 * i] : found_ns[5];
+		uint64_t is = 0;
+
+		for (uint64_t k = 0; k < 3; k++)
+			for (uint64_t side = 0; side < 2; side++)
+				is = border_ns == call_ns[k][side] ? 10 * (k + 1) + side : is;
+		assert_int_equal(is, expected[i]);
+		assert_true(i == 0 || i == 3 || found_ns[2 * i - 1] == found_ns[2 * i]);
+	}
+	ops_trace_unref(trace);
+}
+
+/* The first border has no call around it that ends before the next one. */
+static void steps_end_between_calls(void **state)
+{
+	(void)state;
+	assert_steps(false, (const uint64_t[]){0, 11, 21, 31});
+}
+
+/* The call that fetches the first batch begins the first step. The last step ends outside of calls. */
+static void steps_of_batches_begin_between_calls(void **state)
+{
+	(void)state;
+	assert_steps(true, (const uint64_t[]){10, 20, 30, 0});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_nest_and_are_named),
 		cmocka_unit_test(out_of_memory),
+		cmocka_unit_test(steps_end_between_calls),
+		cmocka_unit_test(steps_of_batches_begin_between_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
