@@ -153,5 +153,6 @@ const struct advice_rule advice_rule_intermediate = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_COPIES,
 	.confidence = ADVICE_LIKELY,
+	.bound = ADVICE_AT_LEAST, /* memory that is not allocated takes no page faults either */
 	.find = rule_intermediate_find,
 };
