@@ -45,7 +45,7 @@ static const struct kind {
 	 {"a raw memory timeline; 'opstrobe analyze memory_timeline FILE' reads it", OPS_FOREIGN_ALWAYS},
 	 is_memory_timeline},
 	{MARK("\"highres-ticks\""), ANYWHERE,
-	 {"a profile of JAX or TensorFlow (XLA); the .xplane.pb file of the same run can be read", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
+	 {"a profile of JAX or TensorFlow (XLA); read the .xplane.pb file of the same run, or open this one in XProf", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
 	{MARK("/job:localhost/"), ANYWHERE, {"a timeline of TensorFlow; open it at ui.perfetto.dev", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
 	{MARK("devtools.timeline"), ANYWHERE, {"a performance profile of Chrome DevTools; open it there", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
 	{MARK("\"source\":\"DevTools\""), ANYWHERE, {"a performance profile of Chrome DevTools; open it there", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},

@@ -166,7 +166,7 @@ FOREIGN = {
     "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "opstrobe analyze execution_trace"),
     "memory.raw.json": (b"[[-1, 1, 512, 7], [5, 2, 64, 0]]", "a raw memory timeline", "opstrobe analyze memory_timeline"),
     "jax.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"X","pid":1,"tid":2,'
-                 b'"ts":1,"dur":5,"name":"fusion.3"}]}', "a profile of JAX or TensorFlow", "XProf"),
+                 b'"ts":1,"dur":5,"name":"fusion.3"}]}', "read the .xplane.pb file", "XProf"),
     "tf.json": (b'{"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/job:localhost/cpu:0 Compute"}},'
                 b'{"ph":"X","cat":"Op","pid":1,"tid":0,"ts":1,"dur":5,"name":"MatMul"}]}', "TensorFlow", "ui.perfetto.dev"),
     "devtools.json": (b'{"metadata":{"source":"DevTools"},"traceEvents":[{"ph":"X","cat":"devtools.timeline","pid":1,"tid":2,'
