@@ -15,6 +15,7 @@ os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a sessi
 import all_options  # noqa: E402
 import torch  # noqa: E402
 from afterwards import after_recording, measure  # noqa: E402
+from black_box import PROGRAMS, black_box_cost  # noqa: E402
 from chart import write_chart  # noqa: E402
 from hot_path import LOOPS, operator_costs, range_costs  # noqa: E402
 from module_calls import module_costs  # noqa: E402
@@ -86,6 +87,15 @@ def _modules(report: Report, rounds: int) -> None:
     report.title(f"One call of a module (Identity, {costs.pop('base'):.0f} ns unprofiled): ns that recording adds")
     for name, ns in costs.items():
         report.line(name, f"{ns:.0f} ns")
+
+
+def _black_box(report: Report, rounds: int) -> None:
+    report.title("The black box: what it adds to a step, operators included however much they cost")
+    for name in PROGRAMS:
+        cost = black_box_cost(name, min(rounds, 15))
+        share, low, high = (100 * cost[key] for key in ("share", "low", "high"))
+        what = f"{name} ({cost['base'] / 1e6:.2f} ms)"
+        report.line(what, f"{share:.2f} % ({low:.2f} to {high:.2f} %)", "<= 1 %", share <= 1)
 
 
 def _afterwards(report: Report, full: bool) -> None:
@@ -216,6 +226,7 @@ def main() -> None:
     _operators(report, options.rounds)
     _ranges(report, options.rounds)
     _modules(report, min(options.rounds, 20))
+    _black_box(report, options.rounds)
     _all_options(report, options.rounds)
     _python_calls(report, min(options.rounds, 30))
     _afterwards(report, options.full)

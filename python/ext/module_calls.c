@@ -29,6 +29,7 @@ static struct {
 	bool watching;
 	bool recording; /* rows of the calls too */
 	bool with_memory; /* of a session that records memory */
+	bool paused;      /* no call is recorded at present; relaxed */
 	const struct ops_collector *collector;
 	struct module_registry registry;
 	struct watched call;      /* Module._wrapped_call_impl */
@@ -48,7 +49,7 @@ static struct ops_slot *open_call(PyObject *module)
 	struct ops_slot *slot;
 	uint32_t index;
 
-	if (!epoch || !calls.watching)
+	if (!epoch || !calls.watching || __atomic_load_n(&calls.paused, __ATOMIC_RELAXED))
 		return NULL;
 	index = module_registry_find(&calls.registry, module);
 	if (OPS_UNLIKELY(index == MODULE_NONE || calls.registry.entries[index].number == MODULE_NONE)) {
@@ -203,8 +204,14 @@ int ops_ext_modules_begin(bool rows, bool watch)
 	Py_DECREF(type);
 	calls.recording = rows;
 	calls.with_memory = watch;
+	ops_ext_modules_pause(false);
 	calls.watching = true;
 	return 0;
+}
+
+void ops_ext_modules_pause(bool pause)
+{
+	__atomic_store_n(&calls.paused, pause, __ATOMIC_RELAXED);
 }
 
 PyObject *ops_ext_modules_end(struct ops_recording *recording)

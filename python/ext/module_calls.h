@@ -18,6 +18,9 @@ int ops_ext_modules_begin(bool rows, bool watch);
  * and counted as such. Returns what ops_ext_describe_modules says of the modules that the recording was told, in its order; NULL for none. */
 PyObject *ops_ext_modules_end(struct ops_recording *recording);
 
+/* Records no calls until it is undone. Any thread, without the GIL. */
+void ops_ext_modules_pause(bool pause);
+
 /* The code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
  * recorded here: who records frames leaves them out. */
 PyObject *ops_ext_module_code(void);

@@ -842,6 +842,8 @@ void range_end(const RecordFunction &, ObserverContext *context) noexcept
  * and the fast ranges, which hand over their values only to a profiler that wants the shapes of inputs. So it is of the class
  * that torch's own states have. ProfilerState::CPU is a state that is not disabled, and one that torch's own profiler refuses
  * to stop; with ActiveProfilerType::NONE nobody takes the class for another that is derived from it. */
+uint64_t states_gone = 0;
+
 class profiler_state final : public torch::profiler::impl::ProfilerStateBase {
 public:
 	profiler_state(uint64_t of_session, const ops_torch_options &options)
@@ -870,6 +872,10 @@ public:
 	bool live() const
 	{
 		return attached_session() == session;
+	}
+	~profiler_state() override
+	{
+		__atomic_add_fetch(&states_gone, 1, __ATOMIC_RELEASE);
 	}
 
 private:
@@ -901,6 +907,15 @@ private:
 
 const auto state_kind = c10::DebugInfoKind::PROFILER_STATE;
 
+/* The state that this thread was last seen with, and was live then: to look at its class takes longer than to record an operator. Another object may
+ * be at its address once a state is gone. */
+struct seen_state {
+	const c10::DebugInfoBase *state;
+	uint64_t session;
+	uint64_t gone;
+};
+__attribute__((tls_model("initial-exec"))) thread_local seen_state seen = {};
+
 void push_state(uint64_t session)
 {
 	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options));
@@ -913,9 +928,15 @@ void push_state(uint64_t session)
 void ensure_state() noexcept
 {
 	try {
-		const auto *present = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
-		if (OPS_UNLIKELY(!present || !present->live()) && (present || !ThreadLocalDebugInfo::get(state_kind)))
-			push_state(attached_session());
+		const uint64_t gone = __atomic_load_n(&states_gone, __ATOMIC_ACQUIRE), session = attached_session();
+		c10::DebugInfoBase *const state = ThreadLocalDebugInfo::get(state_kind);
+		if (OPS_LIKELY(state && state == seen.state && session == seen.session && gone == seen.gone))
+			return;
+		const auto *present = dynamic_cast<profiler_state *>(state);
+		if (present && present->live())
+			seen = {state, session, gone};
+		else if (present || !state)
+			push_state(session);
 	} catch (...) { /* no memory: this thread's reports are missing */
 	}
 }
@@ -1135,6 +1156,19 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
+/* Callbacks of one thread alone are torch's to change on that thread, so they stay. */
+void set_detail(bool operators, bool ranges) noexcept
+{
+	try {
+		const std::lock_guard<std::mutex> held(forking::changing);
+		if (!attached_session() || attached.reach != all_threads)
+			return;
+		(operators ? at::reenableCallback : at::disableCallback)(attached.op_handle);
+		(ranges ? at::reenableCallback : at::disableCallback)(attached.range_handle);
+	} catch (...) {
+	}
+}
+
 bool is_tracing() noexcept
 {
 	return &torch::jit::tracer::getTracingState && torch::jit::tracer::getTracingState() != nullptr;
@@ -1150,7 +1184,7 @@ bool forward_backward_enabled() noexcept
 }
 
 const ops_torch_bridge bridge = {
-	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach,
+	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,

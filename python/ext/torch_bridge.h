@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 6u
+#define OPS_TORCH_BRIDGE_ABI 7u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* Whose events torch's profiler can record around operators: those of CUDA, or of the backend that the process has registered. */
@@ -79,6 +79,10 @@ struct ops_torch_bridge {
 	/* Ends it, from any thread. What the attaching thread still holds of the bridge then does nothing, and goes away
 	 * with its next operator. */
 	void (*detach)(void);
+
+	/* Whether operators are recorded from here on, and torch's ranges; any thread. A session begins with both. Unlike in a pause of the
+	 * session, torch does not call the bridge for what is not recorded. Allocations are recorded in any case. */
+	void (*set_detail)(bool operators, bool ranges);
 
 	/* Observers make a node of every operator on every thread, profile or not, while they run. Several may at once. The
 	 * four are called by one thread at a time. */

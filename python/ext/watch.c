@@ -9,8 +9,11 @@
 
 #include <opstrobe/common.h>
 #include <opstrobe/internal/incidents.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/internal/watch.h>
 
+#include "bridge.h"
+#include "module_calls.h"
 #include "stack_reader.h"
 
 /* "O&": a set of names as bits. */
@@ -44,27 +47,41 @@ static uint64_t nanoseconds(double seconds)
 	return seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
 }
 
+/* How much the session records, from the next operator and call on. */
+static void watch_set_detail(enum ops_detail detail)
+{
+	const struct ops_torch_bridge *bridge = ops_ext_bridge();
+
+	if (bridge)
+		bridge->set_detail(detail == OPS_DETAIL_ALL, detail != OPS_DETAIL_NONE);
+	ops_ext_modules_pause(detail == OPS_DETAIL_NONE);
+}
+
 static PyObject *watch_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"incidents", "page", "recording", "process_name", "command", "rank", "world_size", "triggers",
-				   "per_hour", "window_s", "hang_s", "min_excess_s", "rss_limit_bytes", "max_bytes", NULL};
+				   "per_hour", "window_s", "hang_s", "min_excess_s", "rss_limit_bytes", "max_bytes", "budget", NULL};
 	struct ops_watch_options options = {.rank = -1, .read_stacks = ops_stacks_read, .read_own_stack = ops_stack_read_own};
-	double window_s = 0, hang_s = 0, min_excess_s = 0;
+	double window_s = 0, hang_s = 0, min_excess_s = 0, budget = -1;
 	unsigned long long rss_limit = 0, max_bytes = 0;
 	struct ops_error error;
 	enum ops_code code;
 
 	(void)module;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$zzssiiO&ddddKK:watch_start", keywords, &options.incidents, &options.page,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$zzssiiO&ddddKKd:watch_start", keywords, &options.incidents, &options.page,
 					 &options.recording, &options.process_name, &options.command, &options.rank,
 					 &options.world_size, to_triggers, &options.triggers, &options.per_hour, &window_s, &hang_s,
-					 &min_excess_s, &rss_limit, &max_bytes))
+					 &min_excess_s, &rss_limit, &max_bytes, &budget))
 		return NULL;
 	options.window_ns = nanoseconds(window_s);
 	options.hang_ns = nanoseconds(hang_s);
 	options.min_excess_ns = nanoseconds(min_excess_s);
 	options.rss_limit_bytes = rss_limit;
 	options.max_bytes = max_bytes;
+	if (budget >= 0) {
+		options.set_detail = watch_set_detail;
+		options.budget_ppm = (uint32_t)(budget * 1e6);
+	}
 	ops_stacks_init();
 	code = ops_watch_start(&options, &error);
 	if (code)
@@ -89,14 +106,17 @@ static PyObject *watch_is_on(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(ops_watch_is_on());
 }
 
-static PyObject *watch_step(PyObject *module, PyObject *number)
+/* A range within a shadow step as long as that is, so that it is not taken for a gap. */
+static PyObject *watch_step(PyObject *module, PyObject *args)
 {
-	long long step = PyLong_AsLongLong(number);
+	unsigned long long start_ticks = 0, end_ticks = 0;
+	long long number, end_ns = 0;
 
 	(void)module;
-	if (step == -1 && PyErr_Occurred())
+	if (!PyArg_ParseTuple(args, "L|LKK:watch_step", &number, &end_ns, &start_ticks, &end_ticks))
 		return NULL;
-	ops_watch_step(step);
+	if (ops_watch_step(number, end_ns) && start_ticks < end_ticks)
+		ops_range_add(OPS_SHADOW_STEP_NAME, strlen(OPS_SHADOW_STEP_NAME), start_ticks, end_ticks);
 	Py_RETURN_NONE;
 }
 
@@ -209,11 +229,14 @@ static PyObject *incidents_adopt(PyObject *module, PyObject *args)
 static PyMethodDef watch_methods[] = {
 	{"watch_start", (PyCFunction)(void (*)(void))watch_start, METH_VARARGS | METH_KEYWORDS,
 	 "watch_start(incidents, *, page=None, recording=None, process_name='', command='', rank=-1, world_size=0, triggers=(), "
-	 "per_hour=0, window_s=0, hang_s=0, min_excess_s=0, rss_limit_bytes=0, max_bytes=0)\n--\n\n"
-	 "Watches this process for incidents, each of which becomes a directory in `incidents`. Zeros mean the default."},
+	 "per_hour=0, window_s=0, hang_s=0, min_excess_s=0, rss_limit_bytes=0, max_bytes=0, budget=-1)\n--\n\n"
+	 "Watches this process for incidents, each of which becomes a directory in `incidents`. Zeros mean the default. With a `budget`, a "
+	 "share of a step, what recording costs is measured by shadow steps, and detail is left out beyond it (0: never)."},
 	{"watch_stop", watch_stop, METH_NOARGS, "watch_stop()\n--\n\nEnds that."},
 	{"watch_is_on", watch_is_on, METH_NOARGS, "watch_is_on()\n--\n\nWhether this process is watched."},
-	{"watch_step", watch_step, METH_O, "watch_step(number, /)\n--\n\nThe calling thread has ended this step."},
+	{"watch_step", watch_step, METH_VARARGS,
+	 "watch_step(number, end_ns=0, start_ticks=0, end_ticks=0, /)\n--\n\nThe calling thread has ended this step, at a reading of "
+	 "time.monotonic_ns (0: now). The ticks are where a shadow step is marked."},
 	{"watch_limit", watch_limit, METH_NOARGS, "watch_limit()\n--\n\nThe seconds beyond which a step is slow at present; inf: unknown."},
 	{"watch_step_break", watch_step_break, METH_NOARGS, "watch_step_break()\n--\n\nWhat follows belongs to no step."},
 	{"watch_collection", (PyCFunction)(void (*)(void))watch_collection, METH_FASTCALL,

@@ -18,7 +18,17 @@ from opstrobe.launcher.recorder import CannotRecord, RunRecorder
 from opstrobe.recording import provenance
 from opstrobe.recording.stack import StackOptions
 
-_VALUE_OPTIONS = {"-o", "--output", "--steps", "--max-bytes", "--spill", "--live-socket", "--archive", "--job"}
+_VALUE_OPTIONS = {
+    "-o",
+    "--output",
+    "--steps",
+    "--max-bytes",
+    "--spill",
+    "--budget",
+    "--live-socket",
+    "--archive",
+    "--job",
+}
 _LIBRARY_MIN_DURATION_US = 2  # nine in ten calls within libraries take less, and their time is that of their callers
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -91,7 +101,13 @@ def _parser() -> argparse.ArgumentParser:
         const=60.0,
         help="record all the time, keep the last SECONDS (default 60; --black-box=SECONDS) in --max-bytes (default 256M), and write no "
         "trace at the end: 'opstrobe dump' writes one while the program runs, 'opstrobe recover' if it is killed. Programs that "
-        "this one starts are recorded, too (as OPSTROBE_BLACK_BOX=1 does); of the other options only --max-bytes and --spill go with it",
+        "this one starts are recorded, too (as OPSTROBE_BLACK_BOX=1 does); of the other options only --max-bytes, --spill and --budget go with it",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="SHARE",
+        type=_parse_budget,
+        help="with --black-box, what recording may add to a step (default 1%%); beyond it, operators are left out. 0: no limit",
     )
     parser.add_argument(
         "--table",
@@ -208,6 +224,15 @@ def _parse_black_box(text: str) -> float:
     return seconds
 
 
+def _parse_budget(text: str) -> float:
+    from opstrobe.recording import black_box
+
+    try:
+        return black_box.parse_budget(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share of a step from 0 to 100%") from None
+
+
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Our options, and the program with its arguments, which may look like options of ours."""
     i = 0
@@ -249,7 +274,7 @@ def _check_archive(options: argparse.Namespace) -> None:
 def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> None:
     from opstrobe.recording import black_box
 
-    allowed = {"black_box", "max_bytes", "spill"}
+    allowed = {"black_box", "max_bytes", "spill", "budget"}
     parser = _parser()
     others = [
         name for name, value in vars(options).items() if name not in allowed and value != parser.get_default(name)
@@ -263,6 +288,8 @@ def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> N
     os.environ["OPSTROBE_BLACK_BOX"] = str(options.black_box)
     if options.max_bytes is not None:
         os.environ["OPSTROBE_BLACK_BOX_BYTES"] = str(options.max_bytes)
+    if options.budget is not None:
+        os.environ["OPSTROBE_BLACK_BOX_BUDGET"] = str(options.budget)
     if options.spill is not None:
         os.environ["OPSTROBE_BLACK_BOX_DIR"] = os.path.abspath(options.spill)
     black_box.start_at_import()
@@ -285,6 +312,8 @@ def main() -> None:
     except (UsageError, OSError) as error:
         _fail(f"{error}; see 'opstrobe run --help'", 2)
     provenance.set_command(["opstrobe", "run", *sys.argv[1:]])
+    if options.budget is not None:
+        _fail("--budget needs --black-box", 2)
     recorder = RunRecorder(
         output,
         open_viewer=options.open,

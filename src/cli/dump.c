@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opstrobe/internal/incidents.h>
 #include <opstrobe/internal/snapshot.h>
 
 #include "files.h"
@@ -131,11 +132,17 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 	done = path && cli_write("dump", trace, path, NULL);
 	if (done) {
 		const struct ops_trace_info *info = ops_trace_info(trace);
+		struct ops_string box = {0};
+		char text[OPS_OVERHEAD_ROOM];
 
 		cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld\n", path, ops_trace_events(trace)->count,
 		        (double)(info->stop_ns - info->start_ns) / 1e9, pid);
 		if (recovery.dropped)
 			cli_log("opstrobe: %llu events from before were dropped, as is intended\n", (unsigned long long)recovery.dropped);
+		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))
+			cli_log("opstrobe: recording takes %s\n", text);
+		if (box.size && ops_detail_describe(box, text))
+			cli_log("opstrobe: %s\n", text);
 		if (info->lost)
 			cli_log("opstrobe: %llu events are missing\n", (unsigned long long)info->lost);
 	}

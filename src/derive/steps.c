@@ -4,6 +4,7 @@
  */
 #include "derive/steps.h"
 
+#include <opstrobe/internal/shadow_steps.h>
 #include <opstrobe/merge.h>
 
 #include <inttypes.h>
@@ -63,7 +64,7 @@ bool ops_is_batch_name(struct ops_string name)
 /* --- finding steps -------------------------------------------------------------------------------------------------- */
 
 /* What a name says about steps. */
-enum name_class { UNKNOWN, OTHER, STEP, OPTIMIZER_STEP, ZERO_GRAD, BATCH, MODULE };
+enum name_class { UNKNOWN, OTHER, STEP, OPTIMIZER_STEP, ZERO_GRAD, BATCH, MODULE, SHADOW_STEP };
 
 /* What a process shows of its steps. */
 struct process {
@@ -100,6 +101,8 @@ static uint8_t class_of_name(struct ops_string name)
 		return OPTIMIZER_STEP;
 	if (ops_string_starts(name, "Optimizer.zero_grad#"))
 		return ZERO_GRAD;
+	if (ops_string_is(name, OPS_SHADOW_STEP_NAME))
+		return SHADOW_STEP;
 	if (ops_is_module_name(name))
 		return MODULE;
 	return ops_is_batch_name(name) ? BATCH : OTHER;
@@ -121,7 +124,7 @@ static bool steps_add_step(struct finder *finder, int64_t number, int64_t start_
 
 	if (!step)
 		return false;
-	*step = (struct ops_step){number, start_ns, end_ns, row, track, ""};
+	*step = (struct ops_step){.number = number, .start_ns = start_ns, .end_ns = end_ns, .row = row, .track = track};
 	snprintf(step->text, sizeof(step->text), "%" PRId64, number);
 	return true;
 }
@@ -140,6 +143,21 @@ static bool find_marked(struct finder *finder)
 			return false;
 	}
 	return true;
+}
+
+static void find_shadow_steps(struct finder *finder)
+{
+	const struct ops_events *events = finder->events;
+	size_t step = 0;
+
+	for (size_t row = 0; row < events->count; row++) {
+		if (!is_range(events, row) || steps_class_of(finder, row) != SHADOW_STEP)
+			continue;
+		while (step < finder->steps->list.count && finder->steps->list.items[step].end_ns <= events->start_ns[row])
+			step++;
+		if (step < finder->steps->list.count && finder->steps->list.items[step].start_ns <= events->start_ns[row])
+			finder->steps->list.items[step].is_shadow = true;
+	}
 }
 
 /* Tracks by process, and in each the optimizer and the loader that come first. */
@@ -282,6 +300,7 @@ static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *st
 	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
 	done = finder.names && find_marked(&finder);
 	if (done && steps->list.count) {
+		find_shadow_steps(&finder);
 		steps->source = OPS_STEPS_MARKED;
 	} else if (done) {
 		done = steps_derive(&finder);

@@ -30,6 +30,7 @@ struct ops_step {
 	int64_t start_ns, end_ns;
 	uint32_t row;   /* that marks it; OPS_NONE: derived */
 	uint32_t track; /* the thread whose step it is */
+	bool is_shadow; /* nothing else of it was recorded, to measure what recording costs */
 	char text[24];  /* the number, in decimal */
 };
 

@@ -512,6 +512,24 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 	return code ? code : describe_process(recovery, error);
 }
 
+/* What the black box measured of its own cost. Torn figures of a process that runs on are no harm. */
+static enum ops_code add_overhead(const struct ops_overhead *overhead, struct ops_trace *trace, struct ops_error *error)
+{
+	char json[320], measured[160] = "null", exceeded[32] = "null";
+	int size;
+
+	if (!overhead->is_measured)
+		return OPS_OK;
+	if (overhead->pairs >= OPS_SHADOW_PAIRS_MIN)
+		snprintf(measured, sizeof(measured), "{\"share\": %.6f, \"low\": %.6f, \"high\": %.6f, \"shadow_steps\": %" PRIu32 "}",
+		         overhead->share_ppm / 1e6, overhead->low_ppm / 1e6, overhead->high_ppm / 1e6, overhead->pairs);
+	if (overhead->exceeded_ppm)
+		snprintf(exceeded, sizeof(exceeded), "%.6f", overhead->exceeded_ppm / 1e6);
+	size = snprintf(json, sizeof(json), "{\"overhead\": %s, \"budget\": %.6f, \"detail\": \"%s\", \"exceeded\": %s}", measured,
+	                overhead->budget_ppm / 1e6, ops_detail_name((enum ops_detail)overhead->detail), exceeded);
+	return ops_trace_set_metadata(trace, "black_box", 9, json, (size_t)size, error);
+}
+
 /* The metadata that the process had noted, and what is known of the recovery. */
 static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *recovered, struct ops_trace *trace,
                                   struct ops_error *error)
@@ -523,6 +541,8 @@ static enum ops_code add_metadata(const struct recovery *recovery, const struct 
 	                    recovery->missing, recovered->dropped);
 	enum ops_code code = ops_trace_set_metadata(trace, "recovered", 9, json, (size_t)size, error);
 
+	if (!code)
+		code = add_overhead(&recovery->header.overhead, trace, error);
 	for (size_t i = 0; !code && i < recovery->log.metadata.count; i++) {
 		const struct ops_recovery_metadata *row = &recovery->log.metadata.items[i];
 

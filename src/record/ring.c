@@ -19,6 +19,7 @@
 #include "record/spill_format.h"
 
 #define UNIT_SLOTS ((OPS_BLOCK_BYTES - (uint32_t)sizeof(struct ops_block)) / (uint32_t)sizeof(struct ops_memory_slot))
+#define PREFETCH_SLOTS 16u
 #define PURGE_LEAST 8192u /* addresses, before those are forgotten where nothing lives */
 
 struct ring_entry {
@@ -292,6 +293,9 @@ static bool is_needed(const struct ops_block *block, uint64_t window_ticks)
 {
 	for (uint32_t i = 0; i < block->count; i++) {
 		uint64_t end_ticks = ops_slot_is_memory(&block->slots[i]) ? 1 : ops_slot_end(&block->slots[i]);
+
+		/* The block was written long ago, and is in no cache. */
+		__builtin_prefetch(&block->slots[i + PREFETCH_SLOTS < block->count ? i + PREFETCH_SLOTS : i]);
 
 		if (!end_ticks || end_ticks > window_ticks)
 			return true;

@@ -277,6 +277,14 @@ void ops_session_note_metadata(const char *key, size_t key_bytes, const char *js
 	end_record(session, &record);
 }
 
+void ops_session_note_overhead(const struct ops_overhead *overhead)
+{
+	pthread_mutex_lock(&active.lock);
+	if (active.spill && active.spill->header) /* a reader meanwhile sees some of the old figures */
+		spill_header(active.spill)->overhead = *overhead;
+	pthread_mutex_unlock(&active.lock);
+}
+
 /* Whether the time since the start has doubled since clocks were last noted. */
 static bool clocks_are_due(struct ops_spill *spill)
 {

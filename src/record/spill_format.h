@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <opstrobe/internal/collector.h>
+#include <opstrobe/internal/shadow_steps.h>
 
 #include "base/clock.h"
 
@@ -49,10 +50,12 @@ struct ops_spill_header {
 	char host_name[256];
 	uint64_t window_ticks; /* of a ring: what started before may be missing; 0: nothing is. Written after `dropped` */
 	uint64_t dropped;
+	struct ops_overhead overhead;
 };
 _Static_assert(sizeof(struct ops_clock_pair) == 32, "layout of recording files");
 _Static_assert(offsetof(struct ops_spill_header, first) == 40, "layout of recording files");
-_Static_assert(sizeof(struct ops_spill_header) == 504, "layout of recording files");
+_Static_assert(sizeof(struct ops_overhead) == 32, "layout of recording files");
+_Static_assert(sizeof(struct ops_spill_header) == 536, "layout of recording files");
 
 /* A record of the log: this, and its payload, filled up to a multiple of 8. */
 struct ops_spill_record {

@@ -7,7 +7,7 @@
  *     step ends in time        ─▶ nothing; the next limit
  *     step is beyond its limit ─▶ samples of its thread's stack until it ends; then, if it was slow, an incident
  *     nothing ends for long    ─▶ an incident: hang
- *     each second              ─▶ all stacks and memory to the watch file
+ *     each second              ─▶ all stacks and memory to the watch file; what recording costs, to the recording file
  *
  * The lock is held for moments only, so that the program's threads, which hold the GIL, never wait for it.
  */
@@ -30,6 +30,7 @@
 #include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/incidents.h>
 #include <opstrobe/internal/progress.h>
+#include <opstrobe/internal/recording.h>
 #include <opstrobe/internal/slow_steps.h>
 #include <opstrobe/internal/snapshot.h>
 
@@ -47,6 +48,7 @@
 #define PER_HOUR 3.0
 #define FULL_SHARE 0.95 /* of the memory limit */
 #define FREE_SHARE 0.85 /* from here on it may be reached again */
+#define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* from then on a shadow step is recorded */
 
 struct watcher {
 	struct ops_watch_options options;
@@ -73,6 +75,9 @@ struct watcher {
 	double tokens;
 	int64_t tokens_ns;
 	uint64_t suppressed[OPS_TRIGGER_COUNT];
+	struct ops_shadow_steps shadow;
+	enum ops_detail detail; /* that is recorded */
+	int64_t detail_ns;      /* since when the step under way can be compared; 0: it cannot */
 
 	pthread_mutex_t writing; /* one incident at a time */
 
@@ -88,6 +93,8 @@ struct watcher {
 	bool full;  /* likewise */
 	int64_t limit_hits;
 	struct ops_stack stack; /* too large for a stack */
+	struct ops_shadow_steps measured; /* likewise: a copy */
+	uint64_t noted_pairs;
 };
 
 static struct watcher *watcher; /* one a process; set by ops_watch_start */
@@ -288,6 +295,56 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 		watcher_report(of, &facts, NULL, &error);
 }
 
+/* --- what recording costs ----------------------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
+{
+	if (detail == of->detail)
+		return;
+	of->detail = detail;
+	of->options.set_detail(detail);
+}
+
+/* With the lock held. The shadow step under way takes so long that it is of interest: it is recorded from here on. */
+static void watcher_end_shadow(struct watcher *of)
+{
+	if (of->options.set_detail)
+		watcher_set_detail(of, ops_shadow_steps_spoil(&of->shadow));
+}
+
+/* With the lock held, between two steps. */
+static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
+{
+	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0;
+	enum ops_detail next;
+
+	next = ops_shadow_steps_end(&of->shadow, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(ops_clock_read_ns(CLOCK_MONOTONIC) - end_ns));
+	watcher_set_detail(of, next);
+	of->detail_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+}
+
+static void watcher_measure(struct watcher *of)
+{
+	struct ops_overhead overhead;
+
+	if (!of->options.set_detail)
+		return;
+	pthread_mutex_lock(&of->lock);
+	if (of->begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - of->begin_ns > SHADOW_NS_MAX)
+		watcher_end_shadow(of);
+	of->measured = of->shadow;
+	pthread_mutex_unlock(&of->lock);
+	if (of->measured.pairs_since == of->noted_pairs)
+		return;
+	of->noted_pairs = of->measured.pairs_since;
+	ops_shadow_steps_measure(&of->measured, &overhead);
+	pthread_mutex_lock(&of->lock);
+	ops_shadow_steps_decide(&of->shadow, &overhead);
+	pthread_mutex_unlock(&of->lock);
+	ops_session_note_overhead(&overhead);
+}
+
 /* --- looks -------------------------------------------------------------------------------------------------------------- */
 
 static void watcher_check_hang(struct watcher *of, uint64_t step_count, int64_t now_ns)
@@ -388,6 +445,7 @@ static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns
 	of->next_look_ns = now_ns + OPS_SECOND_NS;
 	watcher_read_stack(of, 0);
 	watcher_check_memory(of);
+	watcher_measure(of);
 	watcher_check_hang(of, step_count, now_ns);
 }
 
@@ -404,6 +462,8 @@ static void *watcher_run(void *context)
 		bool requested = of->requested;
 		struct watch_step step = of->slow;
 
+		if (late)
+			watcher_end_shadow(of);
 		slow = of->has_slow;
 		of->has_slow = false;
 		of->requested = false;
@@ -435,15 +495,17 @@ static void *watcher_run(void *context)
 
 /* --- the program's side ------------------------------------------------------------------------------------------------- */
 
-void ops_watch_step(int64_t number)
+bool ops_watch_step(int64_t number, int64_t end_ns)
 {
 	struct watcher *of = current();
+	bool was_shadow;
 	int64_t now_ns;
 
 	if (!of)
-		return;
-	now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+		return false;
+	now_ns = end_ns ? end_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&of->lock);
+	was_shadow = of->shadow.is_shadow;
 	if (of->begin_ns && ops_slow_steps_add(&of->steps, (uint64_t)(now_ns - of->begin_ns))) {
 		of->slow = (struct watch_step){number, now_ns - of->begin_ns, (int64_t)of->steps.median_ns, false};
 		of->has_slow = true;
@@ -457,7 +519,10 @@ void ops_watch_step(int64_t number)
 	of->page->step_tid = of->step_tid;
 	of->page->step_begin_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	of->page->step_median_ns = (int64_t)of->steps.median_ns;
+	if (of->options.set_detail)
+		watcher_shadow_step(of, now_ns);
 	pthread_mutex_unlock(&of->lock);
+	return was_shadow;
 }
 
 double ops_watch_limit_ns(void)
@@ -481,7 +546,7 @@ void ops_watch_step_break(void)
 	if (!of)
 		return;
 	pthread_mutex_lock(&of->lock);
-	of->begin_ns = 0;
+	of->begin_ns = of->detail_ns = 0;
 	pthread_mutex_unlock(&of->lock);
 }
 
@@ -622,6 +687,8 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	watcher_fill_page(of);
 	watch_memory_read(&memory);
 	of->limit_hits = memory.limit_hits;
+	of->detail = OPS_DETAIL_ALL;
+	ops_shadow_steps_init(&of->shadow, options->budget_ppm, (uint64_t)ops_clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)of->pid << 32);
 	if (!watcher_start_thread(of)) {
 		watcher_free(of);
 		return ops_fault(error, OPS_NO_MEMORY, "cannot start the watching thread");
@@ -645,6 +712,8 @@ void ops_watch_stop(void)
 	sem_post(&of->changed);
 	pthread_mutex_unlock(&of->lock);
 	pthread_join(of->thread, NULL);
+	if (of->options.set_detail)
+		watcher_set_detail(of, OPS_DETAIL_ALL);
 	sem_destroy(&of->changed);
 	pthread_mutex_destroy(&of->lock);
 	pthread_mutex_destroy(&of->writing);

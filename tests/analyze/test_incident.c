@@ -132,10 +132,36 @@ static void page_and_table(void **state)
 	ops_free(text);
 	assert_int_equal(ops_incident_page(report.bytes, report.size, OPS_FORMAT_CSV, &text, &size, &error), OPS_INVALID);
 	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
-	assert_string_equal(text, "id,when,process,pid,what,cause,where,has_trace\n"
-	                          "20231114-221320-7,2023-11-14 22:13:20,train,7,\"step 57 took 1.200 s, usually 20.000 ms\",sleep,/home/a|b.py:12,no\n");
+	assert_string_equal(text, "id,when,process,pid,what,cause,where,overhead,has_trace\n"
+	                          "20231114-221320-7,2023-11-14 22:13:20,train,7,\"step 57 took 1.200 s, usually 20.000 ms\",sleep,/home/a|b.py:12,,no\n");
 	ops_free(text);
 	ops_free(report_text);
+}
+
+static void overhead(void **state)
+{
+	static const char with[] =
+		"{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":{\"share\":0.0041,\"low\":-0.001,\"high\":0.0092,"
+		"\"shadow_steps\":31},\"budget\":0.01,\"detail\":\"modules\",\"exceeded\":0.21}}";
+	static const char without[] = "{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":null,\"budget\":0.01,"
+				      "\"detail\":\"operators\",\"exceeded\":null}}";
+	struct ops_string id = {"a", 1}, report = {with, sizeof(with) - 1};
+	struct ops_error error;
+	size_t size;
+	char *text;
+
+	(void)state;
+	assert_int_equal(ops_incident_page(with, sizeof(with) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
+	assert_non_null(strstr(text, "overhead  0.4 % of a step (-0.1 to 0.9 %, 31 shadow steps)\n"));
+	assert_non_null(strstr(text, "detail    operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %\n"));
+	ops_free(text);
+	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
+	assert_non_null(strstr(text, "0.4 % (-0.1 to 0.9 %)"));
+	ops_free(text);
+	assert_int_equal(ops_incident_page(without, sizeof(without) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
+	assert_null(strstr(text, "overhead"));
+	assert_null(strstr(text, "detail"));
+	ops_free(text);
 }
 
 int main(void)
@@ -143,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_steps), cmocka_unit_test(hangs),          cmocka_unit_test(ends),
 		cmocka_unit_test(wrong_facts), cmocka_unit_test(page_and_table),
+		cmocka_unit_test(overhead),
 	};
 
 	return cmocka_run_group_tests_name("incident", tests, NULL, NULL);

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,6 +181,82 @@ def test_the_oldest_is_dropped_and_live_bytes_are_right() -> None:
     assert '"dropped": 0' not in snapshot.metadata["recovered"]
     assert 0 < len(snapshot.trace.function_events()) < 60000
     del kept
+
+
+SHADOW = "Opstrobe: shadow step"
+
+
+def train(steps: int, each: Callable[[], object] = object) -> None:
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        model(torch.ones(4, 8)).sum().backward()
+        each()
+        optimizer.step()
+
+
+def measured(box: opstrobe.black_box) -> dict[str, Any]:
+    """The figures on the overhead, which the box writes once a second."""
+    box_of: dict[str, Any] = {"overhead": None}
+    while box_of["overhead"] is None:
+        train(300)
+        box_of = json.loads(box.snapshot(seconds=0.01).metadata.get("black_box", '{"overhead": null}'))
+    return box_of
+
+
+def test_shadow_steps_have_no_operators_and_are_marked() -> None:
+    with opstrobe.black_box(budget=0) as box:
+        train(300)
+        events = box.snapshot().events()
+    shadows = [event.time_range for event in events if event.name == SHADOW]
+    steps = [event.time_range for event in events if event.name.startswith("ProfilerStep")]
+    operators = [event.time_range.start for event in events if event.name == "aten::linear"]
+    assert 5 <= len(shadows) <= 25
+    assert all(any(step.start <= shadow.start and shadow.end <= step.end for step in steps) for shadow in shadows)
+    in_shadow = [start for start in operators if any(shadow.start < start < shadow.end for shadow in shadows)]
+    assert in_shadow == []
+    assert len(operators) + len(shadows) >= 299
+    assert opstrobe.black_box(budget="0.5%").budget == 0.005
+
+
+def test_allocations_of_shadow_steps_are_known() -> None:
+    kept = []
+    with opstrobe.black_box(budget=0) as box:
+        train(200, lambda: kept.append(torch.empty(1000, dtype=torch.uint8)))
+        trace = box.snapshot()
+    assert SHADOW in names(trace)
+    assert sum(event.self_cpu_memory_usage == 1000 for event in trace.events()) == 200
+
+
+def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
+    with opstrobe.black_box(max_bytes="2MB", budget=0) as box:
+        found = measured(box)
+        assert found["detail"] == "operators"
+        assert found["overhead"]["low"] <= found["overhead"]["share"] <= found["overhead"]["high"]
+        assert found["overhead"]["shadow_steps"] >= 8
+    with opstrobe.black_box(max_bytes="2MB", budget=1e-6) as box:
+        found = {}
+        while found.get("detail") != "modules":  # operators of so small a model take much more
+            found = measured(box)
+        assert found["exceeded"] > found["budget"] == 1e-6
+        train(30)
+        last = [event.name for event in box.snapshot().events()][-60:]
+    assert "aten::linear" not in last
+    assert "nn.Module: Linear_0" in last or any(name.startswith("ProfilerStep") for name in last)
+
+
+@pytest.mark.parametrize("budget", ["", "much", "2", -0.1, "101%"])
+def test_invalid_budgets(budget: str | float) -> None:
+    with pytest.raises(ValueError, match="budget"):
+        opstrobe.black_box(budget=budget)
+
+
+def test_steps_are_marked_again_after_a_stop() -> None:
+    box = opstrobe.black_box(budget=0)
+    for _ in range(2):
+        with box:
+            train(5)
+            assert any(name.startswith("ProfilerStep") for name in names(box.snapshot()))
 
 
 def test_garbage_collections() -> None:

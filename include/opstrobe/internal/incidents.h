@@ -45,6 +45,15 @@ enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops
 enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_string *reports, size_t count, enum ops_format format,
                                  unsigned columns, char **ret_text, size_t *ret_size, struct ops_error *error);
 
+/* --- what recording cost -------------------------------------------------------------------------------------------- */
+
+#define OPS_OVERHEAD_ROOM 160
+/* Of the metadata "black_box" of a trace, or of that member of a report: "0.4 % of a step (0.2 to 0.6 %, 31 shadow steps)". False if it was
+ * not measured. */
+bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);
+/* What is left out because of the budget, and why. False if nothing is. */
+bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);
+
 /* --- directories ---------------------------------------------------------------------------------------------------- */
 
 /* The directory of incidents: OPSTROBE_INCIDENTS, or opstrobe/incidents in the user's directory of state (XDG). False if there is no

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <opstrobe/error.h>
+#include <opstrobe/internal/shadow_steps.h>
 #include <opstrobe/storage.h>
 
 #ifdef __cplusplus
@@ -84,6 +85,8 @@ void ops_session_note_module(uint32_t id, uint32_t number, struct ops_text name,
 void ops_session_note_modules(const struct ops_recorded_module *modules, const uint32_t *ids, size_t count);
 /* Metadata of the trace to come. */
 void ops_session_note_metadata(const char *key, size_t key_bytes, const char *json, size_t json_bytes);
+/* What recording costs at present. */
+void ops_session_note_overhead(const struct ops_overhead *overhead);
 
 /* Removes the file of a recording that was made with keep_spill, and is freed. */
 bool ops_recording_file_remove(const char *path);

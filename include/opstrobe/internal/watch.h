@@ -5,7 +5,7 @@
  *     ops_watch_start(&options, &error);
  *     for (…) {
  *             …
- *             ops_watch_step(number);
+ *             ops_watch_step(number, 0);
  *     }
  *     ops_watch_stop();
  *
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include <opstrobe/error.h>
+#include <opstrobe/internal/shadow_steps.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,6 +142,8 @@ struct ops_watch_options {
 	uint64_t max_bytes;     /* of all incidents in the directory; default 2 GiB */
 	size_t (*read_stacks)(struct ops_stack *ret_stacks, size_t capacity); /* of all threads; NULL: none */
 	void (*read_own_stack)(struct ops_stack *ret_stack); /* also in the handler of a signal */
+	void (*set_detail)(enum ops_detail detail); /* sets how much is recorded; NULL: there are no shadow steps. Must not call these functions */
+	uint32_t budget_ppm; /* of a step, in millionths: beyond it the detail is reduced; 0: it stays as it is */
 };
 
 /* One at a time in a process: OPS_STATE. From the thread that is called the main one. */
@@ -152,8 +155,9 @@ bool ops_watch_is_on(void);
 /* The recording goes on in another file, NULL: in none. */
 void ops_watch_set_recording(const char *path);
 
-/* The calling thread has ended step `number`; the next one begins. */
-void ops_watch_step(int64_t number);
+/* The calling thread has ended step `number`; the next one begins. `end_ns` is the moment of its end on CLOCK_MONOTONIC, if that was not now;
+ * what the caller did since then counts as part of what recording costs. Returns whether it was a shadow step. */
+bool ops_watch_step(int64_t number, int64_t end_ns);
 /* The length beyond which a step is slow at present, in nanoseconds; infinite while that is unknown. */
 double ops_watch_limit_ns(void);
 /* What follows belongs to no step, as between two epochs. */

@@ -55,9 +55,11 @@ def start(
     slow_step_seconds: float = 0,
     rss_limit: int = 0,
     max_bytes: int = 0,
+    budget: float = -1,
 ) -> None:
     """Watches this process until `stop` or its end. Zeros mean the default.
 
+    With a `budget`, a share of a step, shadow steps measure what recording costs, and detail is left out beyond it (0: never).
     `page` is the path of the watch file, from which an incident can be made if the process is killed; `recording` is the recording file.
     ValueError for an unknown trigger; OSError if the directory of incidents is unknown or the watch file cannot be made.
     """
@@ -80,6 +82,7 @@ def start(
         min_excess_s=slow_step_seconds,
         rss_limit_bytes=rss_limit,
         max_bytes=max_bytes,
+        budget=budget,
     )
     gc.callbacks.append(_core.watch_collection)
     _set_hooks()

@@ -40,8 +40,13 @@ class StepWatch:
         self._watch_profiler()
 
     def stop(self) -> None:
-        """Calls no more."""
+        """Calls no more, until `restart`."""
         self._source = _STOPPED
+
+    def restart(self, ended: Callable[[int, int], None]) -> None:
+        self._ended = ended
+        self._source = _NOBODY
+        self._begin = None
 
     def _end(self, source: int, at: int | None = None) -> None:
         if source < self._source:

@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import sys
+import time
 from dataclasses import replace
 
 import opstrobe
@@ -58,6 +59,18 @@ def _remove_old(path: str) -> None:
             os.unlink(old)
 
 
+def parse_budget(budget: float | str) -> float:
+    """0.01 for 0.01 and "1%". ValueError if it is not a share of a step from 0 to 1."""
+    text = str(budget).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ValueError(f"budget must be a share of a step from 0 to 1, such as 0.01 or '1%', not {budget!r}")
+    return share
+
+
 def parse_bytes(size: int | str) -> int:
     """256 * 2**20 for "256MB", "256M" and "256MiB". ValueError if it is not a size, or too small."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMG]?)(?:i?B)?", str(size), re.IGNORECASE)
@@ -65,6 +78,9 @@ def parse_bytes(size: int | str) -> int:
     if not _LEAST_BYTES <= count < 2**63:
         raise ValueError(f"max_bytes must be a size of at least 1 MB, such as '256MB', not {size!r}")
     return count
+
+
+_steps: StepWatch | None = None
 
 
 class black_box:
@@ -78,6 +94,9 @@ class black_box:
     that nobody handles or that leaves the `with`, an allocator that fails, a signal that ends the process. Incidents are kept in
     the directory `incidents`.
 
+    What recording adds to a step is measured while it records: one of 24 steps, and later one of 192, is a shadow step, of which hardly anything is
+    recorded. If it is more than `budget`, a share of a step (0.01 or "1%"; 0: no limit), operators are left out.
+
     Operators, modules, allocations, steps and garbage collections are recorded. One recording at a time: while a black box records,
     `profile` cannot.
     """
@@ -89,6 +108,7 @@ class black_box:
         *,
         on: Iterable[str] = triggers.TRIGGERS,
         hang_seconds: float = 120,
+        budget: float | str = 0.01,
         incidents: str | os.PathLike[str] | None = None,
         spill: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -99,9 +119,9 @@ class black_box:
         self._directory = directory() if spill is None else os.path.abspath(os.fspath(spill))
         self._on = triggers.checked(on)
         self._hang_seconds = hang_seconds
+        self.budget = parse_budget(budget)
         self._incidents = None if incidents is None else os.fspath(incidents)
         self._profile: Any = None
-        self._steps: StepWatch | None = None
         self._collection_ticks = 0
         self._pid = 0
 
@@ -142,8 +162,8 @@ class black_box:
             triggers.stop()
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
-        if self._steps is not None:
-            self._steps.stop()
+        if _steps is not None:
+            _steps.stop()
         if self._pid == os.getpid() and profile.profiler is not None:
             profile.profiler.discard()
             profile.profiler.remove_spill()
@@ -175,21 +195,27 @@ class black_box:
                 recording=self.path,
                 on=self._on,
                 hang_seconds=self._hang_seconds,
+                budget=self.budget,
             )
         except (OSError, RuntimeError) as error:  # the recording is of use without
             warn(f"incidents are not kept: {error}")
 
     def _watch_steps(self) -> None:
+        """By one watch for all black boxes of the process: torch's classes of optimizers take its layer once."""
+        global _steps
         from opstrobe.launcher.steps import StepWatch
 
-        if self._steps is None:
-            self._steps = StepWatch(self._end_step, warn)
+        if _steps is None:
+            _steps = StepWatch(self._end_step, warn)
+        else:
+            _steps.restart(self._end_step)
 
     def _end_step(self, begin: int, end: int) -> None:
+        end_ns = time.monotonic_ns()
         if self._profile is not None and self._pid == os.getpid():
             number = self._profile.step_num
             self._profile._mark_step(begin, end)
-            _core.watch_step(number)
+            _core.watch_step(number, end_ns, begin, end)
 
     def _collected(self, phase: str, info: dict[str, int]) -> None:
         """Python's collector calls it before and after each collection."""
@@ -204,7 +230,8 @@ _of_process: black_box | None = None
 
 def start_at_import() -> None:
     """Starts a black box as soon as the program has imported torch: what OPSTROBE_BLACK_BOX=1 does, here and in the programs that this
-    one starts. OPSTROBE_BLACK_BOX may also be a number of seconds, and OPSTROBE_BLACK_BOX_BYTES says how large the recording may be."""
+    one starts. OPSTROBE_BLACK_BOX may also be a number of seconds, OPSTROBE_BLACK_BOX_BYTES says how large the recording may be, and
+    OPSTROBE_BLACK_BOX_BUDGET what it may cost."""
     global _of_process
     from opstrobe.compat.torch_import import call_when_imported
 
@@ -213,7 +240,11 @@ def start_at_import() -> None:
     try:
         text = os.environ.get("OPSTROBE_BLACK_BOX", "1")
         seconds = 60.0 if text == "1" else float(text)
-        _of_process = black_box(seconds, os.environ.get("OPSTROBE_BLACK_BOX_BYTES", "256MB"))
+        _of_process = black_box(
+            seconds,
+            os.environ.get("OPSTROBE_BLACK_BOX_BYTES", "256MB"),
+            budget=os.environ.get("OPSTROBE_BLACK_BOX_BUDGET", "1%"),
+        )
     except ValueError as error:
         _say(f"OPSTROBE_BLACK_BOX has no effect: {error}")
         return

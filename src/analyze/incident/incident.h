@@ -7,6 +7,7 @@
  *     incident_report.c  the report: facts, cause, what differed, memory
  *     incident_list.c    the incidents of a directory
  *     incident_page.c    the report as a page of text or Markdown
+ *     incident_overhead.c  what recording cost
  *     incident_table.c   a line for each of several reports
  */
 #ifndef OPS_ANALYZE_INCIDENT_H
@@ -105,6 +106,8 @@ bool incident_cause_find(const struct incident_facts *facts, const struct ops_vi
 
 /* "2026-11-23 10:45:12", in UTC. */
 void incident_moment_append(struct ops_buffer *out, int64_t time_ns);
+/* "0.4 % (0.2 to 0.6 %)", of the member "black_box" of a report; nothing if it was not measured. */
+void incident_overhead_append(struct ops_buffer *out, struct ops_string json);
 /* "train.py:12", the path as it is. */
 void incident_place_append(struct ops_buffer *out, const struct incident_frame *place);
 

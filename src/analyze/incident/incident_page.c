@@ -86,6 +86,23 @@ void incident_moment_append(struct ops_buffer *out, int64_t time_ns)
 	ops_buffer_append_text(out, text);
 }
 
+static void incident_put_overhead(struct incident_page *page)
+{
+	struct ops_string box;
+	char text[OPS_OVERHEAD_ROOM];
+
+	if (!ops_json_find_member(page->report, "black_box", &box))
+		return;
+	if (ops_overhead_describe(box, text)) {
+		begin_line(page, "overhead");
+		ops_buffer_printf(&page->out, "%s\n", text);
+	}
+	if (ops_detail_describe(box, text)) {
+		begin_line(page, "detail");
+		ops_buffer_printf(&page->out, "%s\n", text);
+	}
+}
+
 static void incident_put_head(struct incident_page *page)
 {
 	const struct incident_facts *facts = page->facts;
@@ -115,6 +132,7 @@ static void incident_put_head(struct incident_page *page)
 		incident_put_code(page, facts->command);
 		ops_buffer_append_text(&page->out, "\n");
 	}
+	incident_put_overhead(page);
 	if (!facts->has_step)
 		return;
 	begin_line(page, "step");

@@ -185,7 +185,7 @@ static void write_doings(struct report *report)
 static void report_write(struct report *report, struct incident_cause *cause)
 {
 	struct ops_json_writer *json = &report->json;
-	struct ops_string facts = report->facts->json;
+	struct ops_string facts = report->facts->json, box;
 
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "title", (struct ops_string){ops_buffer_text(&cause->title), cause->title.size});
@@ -194,6 +194,10 @@ static void report_write(struct report *report, struct incident_cause *cause)
 	write_place(report, &cause->place);
 	ops_json_key(json, "has_trace");
 	ops_json_bool(json, report->trace != NULL);
+	if (report->trace && ops_trace_find_metadata(report->trace, "black_box", &box)) {
+		ops_json_key(json, "black_box");
+		ops_json_raw(json, box.bytes, box.size);
+	}
 	ops_json_key(json, "difference");
 	if (report->outlier)
 		view_outlier_write(report->views, report->outlier, json);

@@ -14,7 +14,7 @@
 #include "base/json_walk.h"
 
 struct incident_row {
-	struct ops_string id, when, what, cause, process, place, kind;
+	struct ops_string id, when, what, cause, process, place, overhead;
 	int64_t pid, step, line, has_trace;
 };
 
@@ -28,6 +28,8 @@ static const struct result_column incident_columns[] = {
 	{.name = "cause", .type = RESULT_TEXT, .title = "Cause", .about = "sleep, lock, data_loader, garbage_collection, signal, …",
 	 INCIDENT_FIELD(cause)},
 	{.name = "where", .type = RESULT_TEXT, .title = "Where", .about = "the line of the program", INCIDENT_FIELD(place)},
+	{.name = "overhead", .type = RESULT_TEXT, .title = "Overhead", .priority = RESULT_MINOR,
+	 .about = "what recording added to a step, and its 95 % interval; empty if it was not measured", INCIDENT_FIELD(overhead)},
 	{.name = "has_trace", .type = RESULT_FLAG, .title = "Trace", .priority = RESULT_MINOR, .about = "a trace was kept, too",
 	 INCIDENT_FIELD(has_trace)},
 };
@@ -79,6 +81,10 @@ static void add_report(struct result_table *table, struct ops_buffer *scratch, s
 			ops_buffer_printf(scratch, ":%lld", (long long)row.line);
 	}
 	row.place = result_text_or_null(row_text(table, scratch));
+	scratch->size = 0;
+	if (ops_json_find_member(report, "black_box", &value))
+		incident_overhead_append(scratch, value);
+	row.overhead = result_text_or_null(row_text(table, scratch));
 	result_add(table, &row);
 }
 

@@ -110,7 +110,8 @@ static bool find_host_steps(struct ops_views *views)
 	bool done = (views->host_steps = ops_steps_of(views->trace)) != NULL;
 
 	for (size_t i = 0; done && i < views->host_steps->list.count; i++)
-		done = take_step(views, &finder, &views->host_steps->list.items[i]);
+		if (!views->host_steps->list.items[i].is_shadow)
+			done = take_step(views, &finder, &views->host_steps->list.items[i]);
 	ops_map_release(&finder.processes);
 	ops_map_release(&finder.numbers);
 	ops_map_release(&finder.times);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a black box says of its own cost: the metadata "black_box" of its traces, which is a member of reports, too.
+ */
+#include <opstrobe/internal/incidents.h>
+
+#include <stdio.h>
+
+#include "analyze/incident/incident.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
+#include "base/text.h"
+
+static bool percent_of(struct ops_string object, const char *key, double *ret_percent)
+{
+	struct ops_string value;
+
+	if (!ops_json_find_member(object, key, &value) || !ops_json_parse_number(value, ret_percent))
+		return false;
+	*ret_percent *= 100;
+	return true;
+}
+
+/* How much was added to a step. False if that is not known. */
+struct measured {
+	double share, low, high; /* per cent */
+	int64_t steps;
+};
+
+static bool overhead_read(struct ops_string json, struct measured *ret_measured)
+{
+	struct ops_string overhead, steps;
+
+	return ops_json_find_member(json, "overhead", &overhead) && overhead.size && overhead.bytes[0] == '{' &&
+	       percent_of(overhead, "share", &ret_measured->share) && percent_of(overhead, "low", &ret_measured->low) &&
+	       percent_of(overhead, "high", &ret_measured->high) && ops_json_find_member(overhead, "shadow_steps", &steps) &&
+	       ops_json_parse_integer(steps, &ret_measured->steps);
+}
+
+bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM])
+{
+	struct measured measured;
+
+	if (!overhead_read(json, &measured))
+		return false;
+	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step (%.1f to %.1f %%, %lld shadow steps)", measured.share, measured.low,
+	         measured.high, (long long)measured.steps);
+	return true;
+}
+
+void incident_overhead_append(struct ops_buffer *out, struct ops_string json)
+{
+	struct measured measured;
+
+	if (overhead_read(json, &measured))
+		ops_buffer_printf(out, "%.1f %% (%.1f to %.1f %%)", measured.share, measured.low, measured.high);
+}
+
+bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM])
+{
+	struct ops_string detail;
+	double exceeded, budget;
+
+	if (!ops_json_find_member(json, "detail", &detail) || !ops_string_is(detail, "\"modules\"") ||
+	    !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
+		return false;
+	snprintf(ret_text, OPS_OVERHEAD_ROOM, "operators are not recorded: recording took %.1f %% of a step, and the budget is %.1f %%",
+	         exceeded, budget);
+	return true;
+}

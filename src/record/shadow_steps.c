@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What recording costs: see shadow_steps.h.
+ */
+#include <opstrobe/internal/shadow_steps.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PPM 1e6
+#define DEVIATIONS_95 1.96
+#define USUAL_QUARTILES 4 /* distances between the quartiles, some five standard deviations */
+#define DECIDE_PAIRS 16u /* fewer do not reduce the detail */
+#define KNOWN_SHARE 4    /* the overhead is known well once half of its interval is so much smaller than the budget */
+#define KNOWN_PPM 2500   /* or, without a budget, than this */
+#define RESTORE_PAIRS 128u
+#define RESTORE_DOUBLINGS 9u
+
+const char *ops_detail_name(enum ops_detail detail)
+{
+	return detail == OPS_DETAIL_ALL ? "operators" : detail == OPS_DETAIL_MODULES ? "modules" : "none";
+}
+
+/* From half to one and a half of the average distance. */
+static void shadow_draw(struct ops_shadow_steps *steps)
+{
+	steps->random ^= steps->random << 13;
+	steps->random ^= steps->random >> 7;
+	steps->random ^= steps->random << 17;
+	steps->until = steps->every / 2 + (uint32_t)((steps->random >> 11) % steps->every);
+}
+
+void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, uint64_t random)
+{
+	*steps = (struct ops_shadow_steps){.budget_ppm = budget_ppm, .random = random | 1, .detail = OPS_DETAIL_ALL, .every = OPS_SHADOW_EVERY};
+	shadow_draw(steps);
+}
+
+static void shadow_add(struct ops_shadow_steps *steps, uint64_t after_ns)
+{
+	double recorded_ns = ((double)steps->before_ns + (double)after_ns) / 2;
+
+	if (!steps->shadow_ns)
+		return;
+	steps->ratios[steps->next] = (float)(recorded_ns / (double)steps->shadow_ns - 1);
+	steps->next = (steps->next + 1) % OPS_SHADOW_PAIRS;
+	if (steps->used < OPS_SHADOW_PAIRS)
+		steps->used++;
+	steps->pairs_since++;
+}
+
+enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t duration_ns, uint64_t between_ns)
+{
+	if (steps->is_shadow) {
+		steps->is_shadow = false;
+		steps->is_after = !steps->is_spoiled;
+		steps->is_spoiled = false;
+		steps->shadow_ns = duration_ns;
+		shadow_draw(steps);
+		return steps->detail;
+	}
+	duration_ns += between_ns; /* without the recorder, no end is marked */
+	if (steps->is_after)
+		shadow_add(steps, duration_ns);
+	steps->is_after = false;
+	steps->before_ns = duration_ns;
+	if (++steps->count <= OPS_SHADOW_WARM_UP || steps->until-- > 1)
+		return steps->detail;
+	steps->is_shadow = true;
+	return OPS_DETAIL_NONE;
+}
+
+enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps)
+{
+	steps->is_spoiled |= steps->is_shadow;
+	return steps->detail;
+}
+
+/* --- measuring ------------------------------------------------------------------------------------------------------- */
+
+static int shadow_compare(const void *a, const void *b)
+{
+	float left = *(const float *)a, right = *(const float *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int32_t shadow_ppm(double share)
+{
+	return (int32_t)lround(fmax(-PPM, fmin(1000 * PPM, share * PPM)));
+}
+
+/* Leaves out comparisons in which one step is of another kind, such as an evaluation: more of them are next to a shadow step than are one, so
+ * that they move the median. Of sorted ratios. */
+static float *shadow_keep_usual(float *ratios, uint32_t *count)
+{
+	uint32_t first = 0, last = *count - 1;
+	float median = ratios[*count / 2], away = USUAL_QUARTILES * (ratios[3 * *count / 4] - ratios[*count / 4]);
+
+	while (ratios[first] < median - away)
+		first++;
+	while (ratios[last] > median + away)
+		last--;
+	*count = last - first + 1;
+	return ratios + first;
+}
+
+void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead *ret_overhead)
+{
+	uint32_t count = copy->used, low;
+	float *ratios;
+	double away;
+
+	*ret_overhead = (struct ops_overhead){.is_measured = 1,
+	                                      .pairs = count,
+	                                      .budget_ppm = copy->budget_ppm,
+	                                      .detail = copy->detail,
+	                                      .exceeded_ppm = copy->exceeded_ppm};
+	if (count < OPS_SHADOW_PAIRS_MIN)
+		return;
+	qsort(copy->ratios, count, sizeof(*copy->ratios), shadow_compare);
+	ratios = shadow_keep_usual(copy->ratios, &count);
+	away = DEVIATIONS_95 * sqrt(count) / 2;
+	low = count / 2 > away ? (uint32_t)(count / 2 - away) : 0;
+	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2);
+	ret_overhead->low_ppm = shadow_ppm((double)ratios[low]);
+	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low]);
+}
+
+static void shadow_set_detail(struct ops_shadow_steps *steps, enum ops_detail detail)
+{
+	steps->detail = detail;
+	steps->used = steps->next = 0;
+	steps->pairs_since = 0;
+	steps->is_after = false;
+	steps->is_spoiled = steps->is_shadow;
+	steps->every = OPS_SHADOW_EVERY;
+}
+
+void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead *overhead)
+{
+	int64_t width_ppm = ((int64_t)overhead->high_ppm - overhead->low_ppm) / 2, budget_ppm = steps->budget_ppm;
+	uint32_t doublings = steps->reductions < RESTORE_DOUBLINGS ? steps->reductions : RESTORE_DOUBLINGS;
+
+	if (overhead->pairs < DECIDE_PAIRS || overhead->detail != steps->detail)
+		return;
+	if (overhead->pairs == OPS_SHADOW_PAIRS || width_ppm <= (budget_ppm ? budget_ppm / KNOWN_SHARE : KNOWN_PPM))
+		steps->every = OPS_SHADOW_EVERY_KNOWN;
+	if (!budget_ppm)
+		return;
+	if (overhead->low_ppm > budget_ppm && steps->detail > OPS_DETAIL_MODULES) {
+		steps->reductions++;
+		steps->exceeded_ppm = overhead->share_ppm;
+		shadow_set_detail(steps, steps->detail - 1);
+	} else if (steps->detail < OPS_DETAIL_ALL && overhead->high_ppm < budget_ppm / 2 &&
+	           steps->pairs_since >= (uint64_t)RESTORE_PAIRS << doublings) {
+		shadow_set_detail(steps, steps->detail + 1);
+	}
+	overhead->detail = steps->detail;
+	overhead->exceeded_ppm = steps->exceeded_ppm;
+}

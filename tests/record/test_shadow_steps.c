@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * record/shadow_steps: the overhead of simulated programs is found within its interval, whatever their period; detail goes when it is
+ * beyond the budget, comes back, and does not swing.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/internal/shadow_steps.h>
+
+#define STEP_NS 1e6
+#define BUDGET_PPM 10000u
+#define DECIDE_EVERY 100u /* steps, as the watching thread does it each second */
+
+/* What each detail adds to a step, and how its length varies. */
+struct simulated {
+	double modules, operators;
+	double noise;
+	uint32_t period; /* each such step is five times as long; 0: none */
+	uint64_t random;
+	uint64_t steps;
+	struct ops_shadow_steps shadow, copy;
+	struct ops_overhead overhead;
+	enum ops_detail recorded;
+	uint64_t shadow_count, shadow_on_period, reductions, restorations;
+};
+
+static double shadow_uniform(struct simulated *program)
+{
+	program->random ^= program->random << 13;
+	program->random ^= program->random >> 7;
+	program->random ^= program->random << 17;
+	return ((double)(program->random >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static void program_begin(struct simulated *program, uint32_t budget_ppm)
+{
+	program->random = 88172645463325252u;
+	program->recorded = OPS_DETAIL_ALL;
+	ops_shadow_steps_init(&program->shadow, budget_ppm, 4711);
+}
+
+static void program_run(struct simulated *program, uint64_t steps)
+{
+	for (uint64_t i = 0; i < steps; i++) {
+		enum ops_detail before = program->shadow.detail;
+		bool is_long = program->period && ++program->steps % program->period == 0;
+		double share = program->recorded == OPS_DETAIL_ALL       ? program->operators + program->modules
+		               : program->recorded == OPS_DETAIL_MODULES ? program->modules
+		                                                         : 0;
+		double ns = STEP_NS * (is_long ? 5 : 1) * (1 + share) * (1 + program->noise * (shadow_uniform(program) - 0.5));
+
+		program->shadow_count += program->recorded == OPS_DETAIL_NONE;
+		program->shadow_on_period += program->recorded == OPS_DETAIL_NONE && is_long;
+		program->recorded = ops_shadow_steps_end(&program->shadow, (uint64_t)ns, 0);
+		if (i % DECIDE_EVERY)
+			continue;
+		program->copy = program->shadow;
+		ops_shadow_steps_measure(&program->copy, &program->overhead);
+		ops_shadow_steps_decide(&program->shadow, &program->overhead);
+		program->reductions += program->shadow.detail < before;
+		program->restorations += program->shadow.detail > before;
+	}
+}
+
+static void expect_overhead(const struct simulated *program, double share)
+{
+	assert_true(program->overhead.pairs >= OPS_SHADOW_PAIRS_MIN);
+	assert_true(program->overhead.low_ppm <= share * 1e6 && share * 1e6 <= program->overhead.high_ppm);
+	assert_true(program->overhead.low_ppm <= program->overhead.share_ppm && program->overhead.share_ppm <= program->overhead.high_ppm);
+}
+
+static void overhead_is_measured(void **state)
+{
+	static const uint32_t periods[] = {0, 10, 24, 100};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		struct simulated program = {.modules = 0.002, .operators = 0.028, .noise = 0.2, .period = periods[i]};
+
+		program_begin(&program, 0);
+		program_run(&program, 30000);
+		expect_overhead(&program, 0.03);
+		assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL); /* without a budget nothing is left out */
+		/* Not in phase: long steps are shadow steps as often as others. */
+		if (periods[i] && periods[i] < 100)
+			assert_true(fabs((double)program.shadow_on_period / (double)program.shadow_count - 1.0 / periods[i]) < 0.05);
+	}
+}
+
+static void few_pairs_say_nothing(void **state)
+{
+	struct simulated program = {.operators = 0.5};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, OPS_SHADOW_WARM_UP);
+	assert_int_equal(program.shadow_count, 0);
+	program_run(&program, OPS_SHADOW_EVERY * 3);
+	assert_true(program.shadow_count > 0 && program.overhead.pairs < OPS_SHADOW_PAIRS_MIN);
+	assert_int_equal(program.overhead.high_ppm, 0);
+	assert_int_equal(program.overhead.is_measured, 1);
+}
+
+static void cheap_recording_is_left_alone(void **state)
+{
+	struct simulated program = {.modules = 0.001, .operators = 0.004, .noise = 0.2};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 500000);
+	assert_int_equal(program.reductions, 0);
+	expect_overhead(&program, 0.005);
+	/* Once it is known, shadow steps are rare. */
+	assert_true(program.shadow_count < 500000 / (OPS_SHADOW_EVERY_KNOWN / 2));
+}
+
+static void detail_goes_and_comes_back(void **state)
+{
+	struct simulated program = {.modules = 0.001, .operators = 0.03, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 2000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_MODULES);
+	assert_int_equal(program.overhead.detail, OPS_DETAIL_MODULES);
+	assert_true(program.overhead.exceeded_ppm > 20000 && program.overhead.exceeded_ppm < 40000);
+	program_run(&program, 2000);
+	expect_overhead(&program, 0.001);
+	/* Steps became longer, so that operators cost little: they come back, and stay. */
+	program.operators = 0.002;
+	program_run(&program, 200000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
+	assert_int_equal(program.restorations, 1);
+	assert_int_equal(program.reductions, 1);
+}
+
+static void detail_does_not_swing(void **state)
+{
+	struct simulated program = {.modules = 0.001, .operators = 0.03, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 1000000);
+	assert_true(program.reductions >= 2 && program.reductions <= 7); /* each takes twice as long to be undone */
+}
+
+static void spoiled_steps_do_not_count(void **state)
+{
+	struct ops_shadow_steps steps;
+	uint32_t spoiled = 0;
+
+	(void)state;
+	ops_shadow_steps_init(&steps, BUDGET_PPM, 1);
+	assert_int_equal(ops_shadow_steps_spoil(&steps), OPS_DETAIL_ALL); /* none is under way */
+	for (int i = 0; i < 1000; i++)
+		if (ops_shadow_steps_end(&steps, 1000000, 0) == OPS_DETAIL_NONE) {
+			assert_int_equal(ops_shadow_steps_spoil(&steps), OPS_DETAIL_ALL);
+			spoiled++;
+		}
+	assert_true(spoiled > 20);
+	assert_int_equal(steps.used, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overhead_is_measured),    cmocka_unit_test(few_pairs_say_nothing),
+		cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
+		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(spoiled_steps_do_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
