@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nodejs npm chromium
+system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nodejs npm chromium openjdk-17-jre-headless
 python_packages test tools/requirements-test.txt
 python_packages programs tools/requirements-programs.txt
 node_packages web

@@ -14,6 +14,7 @@ from opstrobe.archiving.database import ArchiveDatabase
 from opstrobe.archiving.location import Location, check_job
 from opstrobe.archiving.location import is_archive as is_archive
 from opstrobe.query.database import connect, last_rows
+from opstrobe.query.tables import trace_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add(
     place = Location(location, create=True)
     known = place.names(job)
     paths = [traces] if isinstance(traces, str) or hasattr(traces, "__fspath__") else traces
-    files = _adding.trace_files(str(path) for path in paths)
+    files = trace_files(str(path) for path in paths)
     added = [_adding.add(place, path, known, job=job, run=run, commit=commit, rank=rank) for path in files]
     return [name for name, is_new in added if is_new]
 

@@ -18,7 +18,7 @@ pl = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")
 
-from opstrobe.query import database  # noqa: E402
+from opstrobe.query import database, tables  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +179,8 @@ def test_shapes_are_json(trace):
 
 
 def test_tables_are_documented_and_typed(trace):
-    assert len(database.tables()) == 15
-    for declared in database.tables():
+    assert len(tables.tables()) == 15
+    for declared in tables.tables():
         table = trace.to_arrow(declared["id"])
         assert table.schema.names == [column["name"] for column in declared["columns"]]
         for column in declared["columns"]:
@@ -229,14 +229,14 @@ def test_only_columns_that_are_read_are_computed(trace):
             asked.append((name, sorted(columns)))
             return self.trace.table(name, columns)
 
-    tables = database.Database([])
+    traces = database.Database([])
     source = database._Input("x")
     source.trace = Watched(trace.trace)
-    tables._inputs = [source]
+    traces._inputs = [source]
 
     def columns_of(query):
         asked.clear()
-        list(tables.run(query))
+        list(traces.run(query))
         return asked[:]
 
     assert columns_of("select sum(dur_ns) from events where name like 'a%'") == [("events", ["dur_ns", "name"])]
@@ -247,7 +247,7 @@ def test_only_columns_that_are_read_are_computed(trace):
         "kernels",
         "events",
     }
-    tables.close()
+    traces.close()
 
 
 # --- several traces ---------------------------------------------------------------------------------------------------

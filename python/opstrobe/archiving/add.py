@@ -15,15 +15,10 @@ import pyarrow.parquet
 
 from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
-from opstrobe.query.database import schema_of, tables
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from opstrobe.query.tables import plain_type, schema_of, tables
 
 # Few enough that a query for some steps reads little of a file.
 _GROUP_ROWS = 1 << 15
-_ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
 # Columns whose neighbours are near each other, in the order of the rows.
 _NEAR = {"id", "start_ns", "time_ns", "external_id", "from_id", "to_id"}
 _ORDER = ("pid", "tid", "device", "stream", "start_ns", "time_ns")
@@ -47,19 +42,6 @@ def schema_version() -> str:
     """Of the tables and their columns: equal for files that have equal columns."""
     text = ";".join(f"{table['id']}:{schema_of(str(table['id']))}" for table in tables())
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
-
-
-def trace_files(paths: Iterable[str]) -> Iterator[str]:
-    """The files, and those of directories and of what is below them."""
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-            continue
-        for folder, folders, names in os.walk(path):
-            folders.sort()
-            yield from (
-                os.path.join(folder, name) for name in sorted(names) if name.endswith(_ENDINGS) and name[0] not in "._"
-            )
 
 
 def add(
@@ -163,7 +145,9 @@ class writer:
 
     def __init__(self, folder: str, table: str, schema: pyarrow.Schema) -> None:
         fields = [field if field.name not in WHOSE else None for field in schema]
-        plain = [pyarrow.field(field.name, _plain(field.type), field.nullable) for field in fields if field is not None]
+        plain = [
+            pyarrow.field(field.name, plain_type(field.type), field.nullable) for field in fields if field is not None
+        ]
         texts = [field.name for field in [*plain, *_WHOSE_FIELDS] if _is_text(field.type)]
         near = [field.name for field in plain if field.name in _NEAR]
         self._schema = pyarrow.schema([*plain, *_WHOSE_FIELDS])
@@ -189,8 +173,3 @@ class writer:
 
 def _is_text(kind: pyarrow.DataType) -> bool:
     return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
-
-
-def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """Texts without Arrow's encoding of them: Parquet has one."""
-    return pyarrow.utf8() if pyarrow.types.is_dictionary(kind) or pyarrow.types.is_large_string(kind) else kind

@@ -82,12 +82,13 @@ def _say(text: object) -> None:
 def _add(options: argparse.Namespace) -> int:
     from opstrobe.archiving import add
     from opstrobe.archiving.location import Location, check_job
+    from opstrobe.query.tables import trace_files
 
     check_job(options.job)
     location = Location(options.location, create=True)
     known = location.names(options.job)
     added = there = failed = 0
-    for path in add.trace_files(options.traces):
+    for path in trace_files(options.traces):
         try:
             _, is_new = add.add(
                 location, path, known, job=options.job, run=options.run, commit=options.commit, rank=options.rank

@@ -9,7 +9,8 @@ import pyarrow
 
 from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
 from opstrobe.archiving.location import TRACES, Location, Part
-from opstrobe.query.database import connect, duckdb, schema_of, tables, with_plain_sums
+from opstrobe.query.database import connect, duckdb, with_plain_sums
+from opstrobe.query.tables import plain_type, schema_of, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,15 +97,22 @@ def _reading(files: list[str]) -> str:
     )
 
 
-def _nothing(table: str) -> str:
+def columns_of(table: str) -> pyarrow.Schema:
+    """The columns of a table of an archive; texts without Arrow's encoding of them."""
     schema = TRACES_SCHEMA if table == TRACES else schema_of(table)
-    columns = [(field.name, _kind(field.type)) for field in schema if field.name not in WHOSE]
-    columns += [(field.name, _kind(field.type)) for field in TRACES_SCHEMA if field.name in WHOSE]
-    columns += [("job", "varchar"), ("date", "date")]
-    return "select " + ", ".join(f'null::{kind} as "{name}"' for name, kind in columns) + " where false"
+    fields = [(field.name, plain_type(field.type)) for field in schema if field.name not in WHOSE]
+    fields += [(field.name, field.type) for field in TRACES_SCHEMA if field.name in WHOSE]
+    return pyarrow.schema([*fields, ("job", pyarrow.utf8()), ("date", pyarrow.date32())])
+
+
+def _nothing(table: str) -> str:
+    columns = ", ".join(f'null::{_kind(field.type)} as "{field.name}"' for field in columns_of(table))
+    return f"select {columns} where false"
 
 
 def _kind(kind: pyarrow.DataType) -> str:
+    if pyarrow.types.is_date(kind):
+        return "date"
     if pyarrow.types.is_boolean(kind):
         return "boolean"
     if pyarrow.types.is_floating(kind):

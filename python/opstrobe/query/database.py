@@ -10,13 +10,16 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
+import pyarrow
+
 from opstrobe import _core
 
 try:
     import duckdb as duckdb
-    import pyarrow
 except ImportError as error:
     raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
+
+from opstrobe.query.tables import read_rows, schema_of, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +29,6 @@ if TYPE_CHECKING:
 
 # Traces stay in memory between queries if their files have less than this together.
 _KEPT_BYTES = 256 << 20
-# Rows that DuckDB is handed at once, so that several of its threads have work.
-_BATCH_ROWS = 1 << 17
-
-_PATH = pyarrow.field(
-    "path", pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), metadata={"meaning": "file of the trace"}
-)
-_RANK = pyarrow.field("rank", pyarrow.int64(), metadata={"meaning": "rank of the process in its job"})
 
 
 class _Input:
@@ -123,34 +119,30 @@ class Database:
             columns.update(re.findall(r"\w+", f"{about['Projections']} {about.get('Filters', '')}"))
         return columns
 
-    def _read(
-        self, source: _Input, table: str, columns: list[str]
-    ) -> tuple[pyarrow.RecordBatch, str | None, int | None]:
+    def _read(self, source: _Input, table: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
         trace = source.read()
         if source.trace is None and self._on_read is not None:
             self._on_read(str(source.path), trace)
         if self._keeps:
             source.trace = trace
-        batch = pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, columns))
-        return batch, source.path, trace.rank(source.path or "")
+        return read_rows(trace, table, source.path or "", schema, self._wanted)
 
     def batches(self, table: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
         """The rows of a table of all traces, the columns filled that the statement reads. Traces are read ahead, one a
         processor."""
-        wanted = [name for name in schema.names[:-2] if self._wanted is None or name in self._wanted]
         ahead = os.cpu_count() or 1
-        pending: collections.deque[Future[tuple[pyarrow.RecordBatch, str | None, int | None]]] = collections.deque()
+        pending: collections.deque[Future[Iterator[pyarrow.RecordBatch]]] = collections.deque()
         with ThreadPoolExecutor(ahead) as readers:
             for source in [*self._inputs, *[None] * ahead]:
                 if source is not None:
-                    pending.append(readers.submit(self._read, source, table, wanted))
+                    pending.append(readers.submit(self._read, source, table, schema))
                 if pending and (source is None or len(pending) > ahead):
                     try:
                         found = pending.popleft().result()
                     except Exception as error:
                         self._failure = error
                         raise
-                    yield from _slices(_complete(schema, *found))
+                    yield from found
 
 
 class _Table:
@@ -176,45 +168,12 @@ def connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def tables() -> list[dict[str, object]]:
-    """The tables, with their columns: id, about, columns with name, type, unit, about."""
-    declared: list[dict[str, object]] = json.loads(_core.tables_json())["relations"]
-    return declared
-
-
 def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
     """Those of the last statement."""
     found = collections.deque(answers, maxlen=1)
     if not found:
         raise ValueError("the query is empty")
     return found.pop()
-
-
-def schema_of(table: str) -> pyarrow.Schema:
-    empty = pyarrow.RecordBatch._import_from_c_capsule(*_core.parse_trace(b"[]").table(table))
-    return empty.schema.append(_PATH).append(_RANK)
-
-
-def _complete(
-    schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str | None, rank: int | None
-) -> pyarrow.RecordBatch:
-    rows = batch.num_rows
-    read = dict(zip(batch.schema.names, batch.columns))
-    arrays = [
-        read[field.name] if field.name in read else pyarrow.nulls(rows, field.type) for field in list(schema)[:-2]
-    ]
-    paths = pyarrow.DictionaryArray.from_arrays(_repeated(0, rows), pyarrow.array([path or ""], pyarrow.utf8()))
-    arrays += [paths, pyarrow.nulls(rows, _RANK.type) if rank is None else pyarrow.repeat(pyarrow.scalar(rank), rows)]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _repeated(value: int, rows: int) -> pyarrow.Array:
-    return pyarrow.repeat(pyarrow.scalar(value, pyarrow.int8()), rows)
-
-
-def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
-    for start in range(0, batch.num_rows, _BATCH_ROWS):
-        yield batch.slice(start, _BATCH_ROWS)
 
 
 def with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

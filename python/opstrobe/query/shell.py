@@ -9,7 +9,8 @@ import shlex
 import sys
 
 from opstrobe.query import output
-from opstrobe.query.database import Answers, duckdb, tables
+from opstrobe.query.database import Answers, duckdb
+from opstrobe.query.tables import tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

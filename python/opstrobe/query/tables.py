@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a trace as Arrow: their schemas, with the columns `path` and `rank`, and their rows."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from opstrobe import _core
+
+try:
+    import pyarrow
+except ImportError as error:
+    raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Rows of a batch: several, so that threads of a query have work.
+_BATCH_ROWS = 1 << 17
+# Suffixes of trace files in directories.
+_ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
+
+_PATH = pyarrow.field(
+    "path", pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), metadata={"meaning": "file of the trace"}
+)
+_RANK = pyarrow.field("rank", pyarrow.int64(), metadata={"meaning": "rank of the process in its job"})
+
+
+def tables() -> list[dict[str, object]]:
+    """The tables, with their columns: id, about, columns with name, type, unit, about."""
+    declared: list[dict[str, object]] = json.loads(_core.tables_json())["relations"]
+    return declared
+
+
+def schema_of(table: str) -> pyarrow.Schema:
+    empty = pyarrow.RecordBatch._import_from_c_capsule(*_core.parse_trace(b"[]").table(table))
+    return empty.schema.append(_PATH).append(_RANK)
+
+
+def read_rows(
+    trace: _core.Trace, table: str, path: str, schema: pyarrow.Schema, columns: Iterable[str] | None = None
+) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of a table of a trace, with `schema_of(table)`. Other columns than `columns` are null, if those are given."""
+    wanted = [name for name in schema.names[:-2] if columns is None or name in columns]
+    batch = pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, wanted))
+    complete = _complete(schema, batch, path, trace.rank(path))
+    return (complete.slice(start, _BATCH_ROWS) for start in range(0, complete.num_rows, _BATCH_ROWS))
+
+
+def is_trace_name(path: str) -> bool:
+    """Whether the name of a file in a directory is that of a trace."""
+    name = path.rpartition("/")[2]
+    return name.endswith(_ENDINGS) and name[0] not in "._"
+
+
+def trace_files(paths: Iterable[str]) -> Iterator[str]:
+    """The files, and the trace files in directories and below them."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders.sort()
+            yield from (os.path.join(folder, name) for name in sorted(names) if is_trace_name(name))
+
+
+def _complete(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str, rank: int | None) -> pyarrow.RecordBatch:
+    rows = batch.num_rows
+    read = dict(zip(batch.schema.names, batch.columns))
+    arrays = [
+        read[field.name] if field.name in read else pyarrow.nulls(rows, field.type) for field in list(schema)[:-2]
+    ]
+    paths = pyarrow.DictionaryArray.from_arrays(_repeated(0, rows), pyarrow.array([path], pyarrow.utf8()))
+    arrays += [paths, pyarrow.nulls(rows, _RANK.type) if rank is None else pyarrow.repeat(pyarrow.scalar(rank), rows)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _repeated(value: int, rows: int) -> pyarrow.Array:
+    return pyarrow.repeat(pyarrow.scalar(value, pyarrow.int8()), rows)
+
+
+def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """Texts without Arrow's encoding of them: Parquet and Spark have their own."""
+    return pyarrow.utf8() if pyarrow.types.is_dictionary(kind) or pyarrow.types.is_large_string(kind) else kind
