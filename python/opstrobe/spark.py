@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class _Trace(InputPartition):  # type: ignore[misc]
+class _Trace(InputPartition):
     """A trace file, which is fetched if it is elsewhere."""
 
     def __init__(self, path: str) -> None:
@@ -51,7 +51,7 @@ class _Trace(InputPartition):  # type: ignore[misc]
             yield from read_rows(_core.read_trace(fetched), table, self.path, schema_of(table), columns)
 
 
-class _Part(InputPartition):  # type: ignore[misc]
+class _Part(InputPartition):
     """A table of a part of an archive."""
 
     def __init__(self, url: str, job: str, date: str) -> None:
@@ -73,7 +73,7 @@ class _Part(InputPartition):  # type: ignore[misc]
                 yield batch
 
 
-class OpstrobeDataSource(DataSource):  # type: ignore[misc]
+class OpstrobeDataSource(DataSource):
     @classmethod
     def name(cls) -> str:
         return "opstrobe"
@@ -101,7 +101,7 @@ class OpstrobeDataSource(DataSource):  # type: ignore[misc]
         return _Reader(self._table, self._paths, schema)
 
 
-class _Reader(DataSourceReader):  # type: ignore[misc]
+class _Reader(DataSourceReader):
     def __init__(self, table: str, paths: list[str], schema: StructType) -> None:
         self._table = table
         self._paths = paths
