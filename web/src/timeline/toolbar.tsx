@@ -49,7 +49,7 @@ export function Toolbar({ state, actions, stage, ranks, onHelp }: Props) {
 				Critical path
 			</Toggle>
 			<label class="tl-color">
-				Colour{" "}
+				Color{" "}
 				<select
 					value={state.colorMode.value}
 					onChange={(event) => (state.colorMode.value = event.currentTarget.value === "name" ? "name" : "kind")}

@@ -61,9 +61,9 @@ function Facts({ value }: { value: InfoValue }) {
 					</dl>
 				</section>
 			)}
-			<section class="panel" aria-label="What it holds">
-				<h2>What it holds</h2>
-				<Answer id="info" label="What it holds" value={facts} />
+			<section class="panel" aria-label="Contents">
+				<h2>Contents</h2>
+				<Answer id="info" label="Contents" value={facts} />
 			</section>
 			{counted.length > 0 && (
 				<section class="panel" aria-label="Events by kind">
@@ -76,9 +76,11 @@ function Facts({ value }: { value: InfoValue }) {
 				</section>
 			)}
 			{metadata !== undefined && metadata !== null && (
-				<section class="panel" aria-label="What the file says of itself">
-					<h2>What the file says of itself</h2>
-					<Answer id="metadata" label="Metadata" value={metadata} />
+				<section class="panel" aria-label="Metadata">
+					<details>
+						<summary>All metadata of the file</summary>
+						<Answer id="metadata" label="Metadata" value={metadata} />
+					</details>
 				</section>
 			)}
 		</>

@@ -231,7 +231,7 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 	return (
 		<LineChart
 			title={`GPU ${gpu.id} busy over time`}
-			about={`the share of each ${timeline.bucket}`}
+			about={`the share of each ${timeline.bucket.replace(/us$/, "µs")}`}
 			times={[...times, timeline.end - timeline.start]}
 			series={[{ id: "busy", title: "busy", color: "var(--kind-kernel)", stacked: true, values: [...timeline.values, timeline.values[timeline.values.length - 1]!] }]}
 			kind="share"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phases of training: what the host does in a step, and what it launches on devices meanwhile.
 import type { OverviewReply, Phases, PhaseTimes } from "../data/replies";
-import { scaleOf } from "../format/scale";
+import { formatUs } from "../format/units";
 import { Swatch } from "../widgets/chart";
 import { type PartOf, usedParts } from "./step_parts";
 
@@ -18,9 +18,7 @@ export const PHASES: readonly Phase[] = [
 export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Phases }) {
 	const { average, average_pct, average_operators, average_device } = phases;
 	const used = usedParts(PHASES, phases.rows);
-	const scale = scaleOf("us", average.total);
 	const devices = used.some((phase) => average_device[phase.id] > 0);
-	const time = (us: number) => `${scale.text(us)} ${scale.unit}`;
 	return (
 		<section class="panel" aria-label="Phases">
 			<h2>{views.steps.from === "none" ? "Phases, on the host" : "Phases of a step, on the host"}</h2>
@@ -45,7 +43,7 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 						</th>
 						{devices && (
 							<th class="figure" scope="col" title="The device work that is launched in the phase, whenever it runs">
-								Launched work
+								Launched
 							</th>
 						)}
 					</tr>
@@ -57,11 +55,11 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 								<Swatch color={phase.color} /> {phase.title}
 							</th>
 							<td class="figure" title={`${average[phase.id]} µs`}>
-								{time(average[phase.id])}
+								{formatUs(average[phase.id])}
 							</td>
 							<td class="figure">{`${average_pct[phase.id].toFixed(2)} %`}</td>
-							<td class="figure">{time(average_operators[phase.id])}</td>
-							{devices && <td class="figure">{time(average_device[phase.id])}</td>}
+							<td class="figure">{formatUs(average_operators[phase.id])}</td>
+							{devices && <td class="figure">{formatUs(average_device[phase.id])}</td>}
 						</tr>
 					))}
 				</tbody>

@@ -148,7 +148,7 @@ test("where a step goes", async () => {
 	await ask("base", async ({ page }) => {
 		await page.locator("tr[data-phase]").first().waitFor();
 		const rows = (await page.locator("tr[data-phase]").allInnerTexts()).map((row) => plain(row).toLowerCase());
-		for (const [i, [phase, time]] of wanted.entries()) expect(rows[i]).toContain(`${phase} ${time} µs`);
+		for (const [i, [phase, time]] of wanted.entries()) expect(rows[i]).toContain(`${phase} ${Number(time).toFixed(1)} µs`);
 	});
 });
 

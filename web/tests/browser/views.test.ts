@@ -68,6 +68,11 @@ describe.each(TRACES)("%s", (_, path) => {
 		if (phases) {
 			const rows = await tab.page.locator("tr[data-phase]").all();
 			expect(rows.length).toBeGreaterThan(1);
+			await tab.page.setViewportSize({ width: 1400, height: 900 });
+			// Neither the table nor the names of the views are cut off.
+			const cutOff = (selector: string) => tab.page.locator(selector).evaluate((element) => element.scrollWidth - element.clientWidth);
+			expect(await cutOff("section[aria-label=Phases]")).toBeLessThanOrEqual(0);
+			expect(await cutOff("nav[aria-label=Views]")).toBeLessThanOrEqual(0);
 			for (const row of rows) {
 				const phase = (await row.getAttribute("data-phase")) as keyof typeof phases.average_pct;
 				const [time = "", share = ""] = await row.locator("td").allInnerTexts();
