@@ -139,7 +139,7 @@ def test_roofline_parameters(server, recorded):
     whole = server.json(path)
     assert len(whole["rows"]) == whole["distinct"] > 2
     assert server.json(path, rows=1)["rows"] == whole["rows"][:1]
-    for wrong in ({"by": "line"}, {"roof": "fast"}, {"rows": "-1"}, {"no": "1"}):
+    for wrong in ({"by": "file"}, {"roof": "fast"}, {"rows": "-1"}, {"no": "1"}):
         assert server.api(path, **wrong).status == 400, wrong
 
 
