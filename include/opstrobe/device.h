@@ -86,9 +86,9 @@ enum ops_code ops_cuda_start(uint32_t kinds, struct ops_cuda_sampling *sampling,
 /* Pauses (false) and resumes (true) recording. OPS_UNSUPPORTED if the collector cannot. */
 enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, struct ops_error *error);
 
-/* Stops recording, and adds what was recorded to the recording of the session; NULL discards it. Frees the device session in any case. If
- * the collector failed, the result says so and the recording has what it did record. */
-enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
+/* Stops recording and adds the device records to `recording`, or discards them if it is NULL. Always frees the device session.
+ * If the collector failed, returns its error; the recording then has the records up to the failure. */
+enum ops_code ops_device_stop(struct ops_device_session *owned_session, struct ops_recording *recording,
                               struct ops_error *error);
 
 #pragma GCC visibility pop

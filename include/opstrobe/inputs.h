@@ -97,7 +97,7 @@ static inline struct ops_input_cursor ops_inputs_open(const char *bytes, size_t 
 	return cursor;
 }
 
-/* Bytes of data behind the head of an item that is no list of items. */
+/* Size of the data after the head of an item that is not a list. */
 static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
 {
 	switch (head->tag) {
@@ -116,7 +116,7 @@ static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
 	}
 }
 
-/* Whether an item with the tag `inner` may stand in a list with the tag `outer`. */
+/* Whether a list with the tag `outer` may contain an item with the tag `inner`. */
 static inline int ops_input_fits(uint8_t outer, uint8_t inner)
 {
 	if (outer == OPS_INPUT_TENSOR_LIST)

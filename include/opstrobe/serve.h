@@ -8,8 +8,8 @@
  *     …
  *     ops_server_stop(server);
  *
- * Traces are read when they are first asked for, and kept as long as there is room. All work is done by threads of the
- * server's own, which take no signals; the functions may be called from any thread.
+ * Traces are read on first request and kept while there is memory for them. The server's own threads do all work and block all
+ * signals; the functions may be called from any thread.
  *
  * These functions are in libopstrobe-serve (pkg-config opstrobe-serve), so that a program that only records does not load an HTTP
  * server.
@@ -34,7 +34,7 @@ struct ops_api_options {
 	const char *const *paths; /* trace files, and directories, which are searched to the bottom */
 	size_t path_count;
 	bool watch;            /* traces that appear in the directories later are listed as they come */
-	uint64_t memory_bytes; /* traces are given up beyond so much, those last that were used last; half of the machine's */
+	uint64_t memory_bytes; /* limit beyond which least recently used traces are dropped; default: half of the machine's memory */
 	/* What making one reply may take: memory beyond that of the traces, by default half of the machine's or of the control
 	 * group's, and CPU time, by default 60 seconds. Beyond it the reply is an error, status 503. OPSTROBE_REQUEST_MB and
 	 * OPSTROBE_REQUEST_SECONDS in the environment set other defaults. Reading a trace is not part of a reply. */

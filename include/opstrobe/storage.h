@@ -23,7 +23,7 @@ enum ops_role {
 	OPS_ROLE_PARAMETER,       /* of a model */
 	OPS_ROLE_OPTIMIZER_STATE,
 	OPS_ROLE_GRADIENT,        /* of a parameter */
-	OPS_ROLE_BUFFER,          /* a model's tensor that is no parameter, such as a running mean */
+	OPS_ROLE_BUFFER,          /* a model's tensor that is not a parameter, such as a running mean */
 	OPS_ROLE_TENSOR,          /* alive, no more is known */
 };
 

@@ -165,7 +165,7 @@ struct ops_function_text {
 struct ops_memory_record {
 	int64_t time_ns;
 	uint64_t address;
-	int64_t bytes; /* > 0 allocated, < 0 freed; for an out-of-memory record the size asked for */
+	int64_t bytes; /* > 0 allocated, < 0 freed; for an out-of-memory record the requested size */
 	uint64_t total_allocated;
 	uint64_t total_reserved;
 	uint32_t track;
@@ -243,16 +243,16 @@ struct ops_link {
 	X(CONTROL_CHARACTER, "a control character in a string that should be escaped")             \
 	X(NOT_UTF8, "a string that is not UTF-8")                                                  \
 	X(BARE_WORD, "NaN, Infinity or N/A without quotes")                                        \
-	X(TRAILING_TEXT, "text behind the end of the document")                                    \
-	X(NOT_AN_EVENT, "an entry of traceEvents that is no event; left out")                      \
+	X(TRAILING_TEXT, "text after the end of the document")                                    \
+	X(NOT_AN_EVENT, "an entry of traceEvents that is not an event; left out")                      \
 	X(UNKNOWN_PHASE, "an event of an unknown phase; left out")                                 \
 	X(BAD_TIME, "an event without a usable time; left out")                                    \
 	X(BAD_DURATION, "a duration that is negative or no number; taken for 0")                   \
 	X(UNMATCHED_END, "the end of an event that did not begin; left out")                       \
 	X(UNMATCHED_BEGIN, "an event that does not end; ended with the trace")                     \
 	X(UNMATCHED_ARROW, "an arrow with an end that is on no event; left out")                   \
-	X(BAD_VALUE, "a counter's value that is no number; left out")                              \
-	X(BAD_METADATA, "a row of metadata that says nothing usable; left out")                         \
+	X(BAD_VALUE, "a counter's value that is not a number; left out")                          \
+	X(BAD_METADATA, "metadata without a usable value; left out")                                \
 	X(SAMPLED, "a stack that is a sample; how often functions were called, and what ran between samples, is not known") \
 	X(NO_ORDER, "a stack without a time; placed after the one before it, so order and gaps mean nothing") \
 	X(NOT_TIME, "a weight of a stack that is not known to be a time; shown as nanoseconds")     \

@@ -157,18 +157,18 @@ static void ahead_close(struct ops_source *base)
 
 static const struct ops_source_type ahead_type = {ahead_read, ahead_close};
 
-enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_source **ret_source,
+enum ops_code ops_source_open_ahead(struct ops_source *owned_inner, struct ops_source **ret_source,
                                     struct ops_error *error)
 {
 	struct ahead_source *source = ops_alloc_zeroed(1, sizeof(*source));
 
 	if (!source) {
-		ops_source_close(take_inner);
+		ops_source_close(owned_inner);
 		return ops_fault_memory(error);
 	}
 	source->base.type = &ahead_type;
-	source->base.total = take_inner->total;
-	source->inner = take_inner;
+	source->base.total = owned_inner->total;
+	source->inner = owned_inner;
 	pthread_mutex_init(&source->lock, NULL);
 	pthread_cond_init(&source->changed, NULL);
 	source->blocks = ops_alloc((size_t)BLOCK_COUNT * BLOCK_BYTES);

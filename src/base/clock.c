@@ -116,7 +116,7 @@ static const char *judge_tsc(void)
 	return "monotonic: the TSC does not advance evenly";
 }
 
-__attribute__((constructor)) static void take_first_pair(void)
+__attribute__((constructor)) static void read_first_pair(void)
 {
 	first_pair = clock_read_pair(1);
 }
@@ -134,7 +134,7 @@ static void decide(void)
 {
 	const char *wish = getenv("OPSTROBE_CLOCK");
 
-	reason = wish && strcmp(wish, "monotonic") == 0 ? "monotonic: asked for by OPSTROBE_CLOCK" : judge_tsc();
+	reason = wish && strcmp(wish, "monotonic") == 0 ? "monotonic: requested by OPSTROBE_CLOCK" : judge_tsc();
 }
 
 const char *ops_clock_reason(void)

@@ -21,7 +21,7 @@ void ops_plain_append(struct ops_buffer *out, const char *bytes, size_t size);
  * breaks and tabs stay. */
 void ops_csv_append(struct ops_buffer *out, const char *bytes, size_t size);
 
-/* In a code span, in which there is no markup, no HTML, no link, and no mention of anybody; for a cell of a table, too, which a
+/* Appends a code span, which shows the text without markup, HTML, links or mentions. It may be a table cell, which an unescaped
  * bar would end. */
 void ops_code_append(struct ops_buffer *out, const char *bytes, size_t size);
 /* As it is where it is only words and numbers, else as a code span; nothing for an empty text. */

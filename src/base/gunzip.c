@@ -49,7 +49,7 @@ static enum ops_code gunzip_fill_input(struct gzip_source *source, struct ops_er
 	return OPS_OK;
 }
 
-/* At the end of a member: whether another one follows. Anything else behind is told and left alone. */
+/* At the end of a member: checks for another one. Other trailing bytes are reported and ignored. */
 static enum ops_code next_member(struct gzip_source *source, struct ops_error *error)
 {
 	z_stream *stream = &source->stream;
@@ -79,7 +79,7 @@ static enum ops_code gunzip_refuse(const struct gzip_source *source, int result,
 	                 source->stream.msg ? source->stream.msg : "damaged gzip data");
 }
 
-/* Goes on until there is something, so that what comes before damage is handed over before the damage is told. */
+/* Loops until there is output, so that bytes before a defect are returned before the defect is reported. */
 static enum ops_code gzip_read(struct ops_source *base, char *out, size_t room, size_t *ret_size,
                                struct ops_error *error)
 {
@@ -126,18 +126,18 @@ static void gzip_close(struct ops_source *base)
 
 static const struct ops_source_type gzip_type = {gzip_read, gzip_close};
 
-enum ops_code ops_source_open_gzip(struct ops_source *take_inner, const char *head, size_t head_size,
+enum ops_code ops_source_open_gzip(struct ops_source *owned_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error)
 {
 	struct gzip_source *source = ops_alloc_zeroed(1, sizeof(*source));
 
 	if (!source) {
-		ops_source_close(take_inner);
+		ops_source_close(owned_inner);
 		return ops_fault_memory(error);
 	}
 	source->base.type = &gzip_type;
-	source->base.total = take_inner->total;
-	source->inner = take_inner;
+	source->base.total = owned_inner->total;
+	source->inner = owned_inner;
 	source->input = ops_alloc(head_size > INPUT_BYTES ? head_size : INPUT_BYTES);
 	source->stream.zalloc = gunzip_allocate_for_zlib;
 	source->stream.zfree = gunzip_free_for_zlib;

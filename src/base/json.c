@@ -20,8 +20,8 @@
 
 /* --- strings ------------------------------------------------------------------------------------------------------- */
 
-/* Most bytes of most names stand for themselves: printable ASCII but the quote and the backslash. They are copied in steps
- * of STEP bytes; each step stores STEP bytes and says how many of them were plain. */
+/* Most bytes of most names need no escape: printable ASCII except the quote and the backslash. They are copied in steps
+ * of STEP bytes; each step stores STEP bytes and returns how many of them were plain. */
 #if defined(__SSE2__)
 
 #define STEP 16
@@ -191,8 +191,8 @@ char *ops_json_string_to(char *out, const char *bytes, size_t size)
 
 void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
 {
-	/* Long strings go in pieces, so that the room asked for stays near the room needed. A piece never ends inside a
-	 * character: one that begins before its end is put whole, and at most three bytes run over. */
+	/* Writes long strings in pieces, so that the requested space stays near the needed space. A piece never ends inside a
+	 * character: one that begins before the end of a piece is written completely, which adds at most three bytes. */
 	const size_t piece = 4096;
 	const char *at = bytes;
 	const char *end = bytes + size;
@@ -315,9 +315,9 @@ static char *put_decimal(char *out, uint64_t units, unsigned decimals)
 	return out + (count - whole);
 }
 
-/* The fewest significant digits that read back the same: up to 15 always come out without needless zeros, but numbers below
- * the normal range hold fewer. The C library's decimal point may be another character: whatever is no part of a number
- * becomes one point. */
+/* The fewest significant digits that read back the same: up to 15 never have superfluous zeros, but subnormal
+ * numbers hold fewer. The C library's decimal point may be another character: anything that is not part of a number
+ * becomes a point. */
 static char *put_double_slow(char *out, double value)
 {
 	char text[64];

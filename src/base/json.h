@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON text: escaping, numbers, and a validator. Whatever bytes a string holds come out as JSON that every reader takes,
- * and in full: control characters, quotes and backslashes escaped; UTF-8 as it is. What no JSON string can hold is spelled
- * out as by Python's "backslashreplace": an encoded surrogate (a Python string's lone surrogate) as the six characters
- * \ud800, a byte that is no UTF-8 as the four characters \xff. Escapes of lone surrogates would be grammatical, but strict
- * readers refuse the whole text for one of them, and Perfetto's hangs.
+ * JSON text: escaping, numbers, and a validator. Any bytes in a string become JSON that every reader accepts, without
+ * loss: control characters, quotes and backslashes are escaped; UTF-8 is copied. Bytes that JSON cannot represent are
+ * written as by Python's "backslashreplace": an encoded surrogate (a Python string's lone surrogate) as the six characters
+ * \ud800, an invalid UTF-8 byte as the four characters \xff. Escapes of lone surrogates would be valid syntax, but strict
+ * readers reject the text because of one, and Perfetto hangs.
  */
 #ifndef OPS_BASE_JSON_H
 #define OPS_BASE_JSON_H

@@ -21,7 +21,7 @@ static enum ops_code json_list_fail(struct list_reader *reader, const char *at, 
 	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_window_offset(&reader->window, at), failure);
 }
 
-/* The next character that is no white space; 0 at the end of the text. */
+/* The next non-whitespace character; 0 at the end of the text. */
 static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 {
 	struct ops_window *window = &reader->window;

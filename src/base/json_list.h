@@ -13,8 +13,8 @@
 /* Takes an element, which is borrowed. Any code but OPS_OK ends the walk and is its answer. */
 typedef enum ops_code ops_json_list_take(void *context, const struct ops_json_member *element, struct ops_error *error);
 
-/* The list is the document, or its member `key` if that is not NULL. OPS_CORRUPT when there is no such list, or the text
- * is not JSON; OPS_IO when the file cannot be read. */
+/* Reads a list that is the document, or its member `key` if that is not NULL. OPS_CORRUPT if the list is missing or the text
+ * is not JSON; OPS_IO if the file cannot be read. */
 enum ops_code ops_json_list_read(const char *path, const char *key, ops_json_list_take *take, void *context,
                                  struct ops_error *error);
 

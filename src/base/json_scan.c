@@ -199,7 +199,7 @@ static inline const char *pass_bracket(struct brackets *open, char bracket)
 	return open->depth++ < OPS_JSON_DEPTH_MAX ? NULL : "values are nested too deep";
 }
 
-/* Whether this may stand behind a string. */
+/* Whether this character may follow a string. */
 static inline bool follows_string(char c)
 {
 	return c == ',' || c == ':' || c == ']' || c == '}' || (uint8_t)c <= ' ';

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tokens of JSON text, and objects taken apart into members. Nothing is built: a member is where its key and its value
- * are. What is nested deeper is passed over bracket by bracket, at the speed of looking at sixteen bytes at a time, and
- * told apart only if someone asks. Nothing is read behind the end of the text.
+ * The tokens of JSON text, and the split of objects into members. No tree is built: a member is the position of its key
+ * and value. Nested values are skipped bracket by bracket, sixteen bytes at a time, and parsed only on request. Nothing is
+ * read after the end of the text.
  *
- * All that reads JSON finds its tokens here: the reader of trace files, which takes objects apart in a window that moves
- * (window.h), the walk over small values (json_walk.h), the validator (json.h), and what cleans values
+ * All JSON readers find their tokens here: the reader of trace files, which splits objects in a moving window
+ * (window.h), the walk over small values (json_walk.h), the validator (json.h), and the normalization of values
  * (json_value.h).
  *
- * Text that is not quite JSON is taken for what it means, and noted: commas too many, control characters and bytes that are
- * no UTF-8 in strings, bare words such as NaN.
+ * Text that is almost JSON is accepted with a diagnostic: superfluous commas, control characters and invalid UTF-8 in
+ * strings, bare words such as NaN.
  */
 #ifndef OPS_BASE_JSON_SCAN_H
 #define OPS_BASE_JSON_SCAN_H
@@ -77,7 +77,7 @@ struct ops_json_member {
 
 #define OPS_JSON_MEMBERS_MAX 1024u
 
-/* An object taken apart. The members of its member "args", an object, stand for themselves. */
+/* An object split into members. Those of its member "args", an object, are listed like its own. */
 struct ops_json_object {
 	struct ops_json_member members[OPS_JSON_MEMBERS_MAX];
 	struct ops_json_member args[OPS_JSON_MEMBERS_MAX];

@@ -57,7 +57,7 @@ static bool json_validate_parse_number(struct scan *scan)
 }
 
 /* What follows a backslash. */
-static bool take_escape(struct scan *scan)
+static bool json_validate_escape(struct scan *scan)
 {
 	char kind = json_validate_peek(scan);
 
@@ -85,7 +85,7 @@ static bool parse_string(struct scan *scan)
 		if (length == 1 && (unsigned char)*scan->at < 0x20)
 			return json_validate_refuse(scan, "a control character in a string");
 		scan->at += length;
-		if (scan->at[-1] == '\\' && length == 1 && !take_escape(scan))
+		if (scan->at[-1] == '\\' && length == 1 && !json_validate_escape(scan))
 			return false;
 	}
 	scan->at++;

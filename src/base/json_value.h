@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 
-/* Appends what a raw string stands for. A lone surrogate becomes its three-byte form, an unknown escape stands for itself. */
+/* Appends a raw string with its escapes decoded. A lone surrogate becomes its three-byte form; an unknown escape is copied. */
 void ops_json_decode(struct ops_buffer *out, const char *raw, size_t size);
 
 /* A decimal number as a whole number of 10^-scale, rounded; false when it is none or beyond ±limit. */

@@ -113,7 +113,7 @@ bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 
 	if (slice.size >= 2 && slice.bytes[0] == '"')
 		slice = (struct ops_string){slice.bytes + 1, slice.size - 2};
-	/* What else may stand in a double is no JSON, such as 0x10. */
+	/* Other texts that strtod() accepts are not JSON, such as 0x10. */
 	for (size_t i = 0; i < slice.size; i++)
 		if (!slice.bytes[i] || !strchr("-+.0123456789eE", slice.bytes[i]))
 			return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON documents, piece by piece: the writer knows where commas belong. Keys are constants of the program, values any
- * bytes. What could not be written for want of memory is told by the buffer.
+ * JSON documents, piece by piece: the writer adds the commas. Keys are constants of the program, values any
+ * bytes. If memory runs out, the buffer is marked as failed.
  *
  *     struct ops_json_writer json = {.out = &buffer};
  *     ops_json_open(&json, '{');
@@ -50,7 +50,7 @@ void ops_json_member_bool(struct ops_json_writer *json, const char *key, bool va
 void ops_json_member_null(struct ops_json_writer *json, const char *key);
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
 /* Adds members, "\"name\":value" joined by commas, to the object that is the complete text `*text`, which is replaced. A text that
- * is no object stays as it is. */
+ * is not an object is not changed. */
 enum ops_code ops_json_object_add(char **text, size_t *size, const struct ops_buffer *members, struct ops_error *error);
 /* A value that is JSON already. */
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);

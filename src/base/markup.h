@@ -7,8 +7,8 @@
 
 #include "base/buffer.h"
 
-/* At most `letters` characters of a text that may hold any bytes, with ".." behind when there are more: for between tags and
- * in quotes. What is no UTF-8, and what XML has no place for, is spelled out ("\x1b"). */
+/* Appends at most `letters` characters of a text that may hold any bytes, followed by ".." if there are more: for use between
+ * tags and in quotes. Invalid UTF-8 and characters that XML does not allow are spelled out ("\x1b"). */
 void ops_markup_append(struct ops_buffer *out, const char *bytes, size_t size, size_t letters);
 
 #endif

@@ -46,7 +46,7 @@ static uint64_t product(const uint32_t sizes[3])
 	return (uint64_t)sizes[0] * sizes[1] * sizes[2];
 }
 
-/* Whole warps go where there are registers for them; a block needs all of its own. */
+/* Registers limit the number of warps; a block needs registers for all its warps. */
 static uint32_t blocks_by_registers(const struct ops_multiprocessor *device, uint64_t warps, uint64_t registers_a_warp)
 {
 	uint64_t warps_held;

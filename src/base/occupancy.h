@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Occupancy: how many blocks of a kernel a multiprocessor can hold at once, and what limits them. The arithmetic is that of
- * NVIDIA's occupancy calculator: blocks are limited by warps, registers, shared memory and a number of their own; registers
- * are given out to warps, shared memory to blocks, in units that the architecture sets (CUDA C++ Programming Guide, table
+ * NVIDIA's occupancy calculator: warps, registers, shared memory and a maximum number of blocks limit them; registers
+ * are allocated to warps, shared memory to blocks, in units that the architecture sets (CUDA C++ Programming Guide, table
  * "Technical Specifications per Compute Capability").
  */
 #ifndef OPS_BASE_OCCUPANCY_H

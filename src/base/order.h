@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether row `a` has to stand before row `b`; rows that compare equal either way keep their order. */
+/* Whether row `a` has to precede row `b`; rows that compare equal either way keep their order. */
 typedef bool ops_before(const void *context, uint32_t a, uint32_t b);
 
 /* Sorts the rows in place. False when memory is out, and then nothing has moved. Few rows need no memory. */

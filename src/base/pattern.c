@@ -390,7 +390,7 @@ static void repeat(struct parser *parser, uint32_t from, uint32_t least, uint32_
 
 	if (!size) /* of nothing there is nothing, however often */
 		return;
-	/* Copies stand behind the first, so that it can be copied from. */
+	/* Copies follow the first, which is their source. */
 	for (uint32_t i = 1; i < times && insert(parser, pattern->count, size); i++)
 		memcpy(&pattern->program[from + i * size], &pattern->program[from], size * sizeof(*pattern->program));
 	for (uint32_t i = times; !parser->code && i-- > least;) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regular expressions for texts and patterns that may come from anybody. Patterns are POSIX extended regular expressions over
+ * Regular expressions for untrusted texts and patterns. Patterns are POSIX extended regular expressions over
  * bytes, with the escapes \d \w \s \b (and \D \W \S \B), \t \n \r and groups "(?:…)". There are no back-references.
  *
- * A pattern becomes a program of at most OPS_PATTERN_STEPS_MAX instructions. A search follows all alternatives at once, so its
- * time is bounded by program size times text size, and its memory is fixed when the pattern is made. Engines that backtrack or
- * build automata as they go, such as regexec(), have neither bound.
+ * A pattern is compiled to a program of at most OPS_PATTERN_STEPS_MAX instructions. A search follows all alternatives at once, so
+ * its time is bounded by program size times text size, and its memory is fixed when the pattern is compiled. Engines that
+ * backtrack or build automata during the search, such as regexec(), have neither bound.
  */
 #ifndef OPS_BASE_PATTERN_H
 #define OPS_BASE_PATTERN_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sinks; see sink.h. Bytes gather in a staging area, from there they go through deflate or not, and then to a new file
- * in the target's folder or to a buffer:
+ * Sinks; see sink.h. Bytes gather in a staging area, pass through deflate or not, and go to a new file
+ * in the target's directory or to a buffer:
  *
  *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the new file │ ops_buffer_append
  *
- * The new file has no name until it is complete and on the disk, where the file system can do that (O_TMPFILE): whatever ends
- * the process, nothing is left. Elsewhere it has a name of its own beside the target, which goes with the sink.
+ * Where the file system supports it (O_TMPFILE), the new file has no name until it is complete and on disk, so that no end of
+ * the process leaves one behind. Elsewhere it has a temporary name next to the target, which is removed with the sink.
  */
 #include "base/sink.h"
 
@@ -266,8 +266,8 @@ static int create_new(struct ops_sink *sink, const struct stat *old)
 	return os_errno;
 }
 
-/* Puts the complete file in the target's place. A file without a name can take a free name at once; to replace another it needs
- * a name of its own for a moment. Gives errno. */
+/* Renames the complete file to the target. A file without a name can take a free name at once; to replace another it needs
+ * a temporary name first. Returns errno. */
 static int put_in_place(struct ops_sink *sink)
 {
 	int os_errno = 0;
@@ -345,8 +345,8 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 	sink_flush(sink);
 	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
-	/* After a crash of the machine the name is that of the old file or of all of the new one. Some file systems tell only now
-	 * that there was no space. */
+	/* After a crash of the machine the name refers to the old file or to the complete new one. Some file systems report a full
+	 * disk only now. */
 	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink) && fsync(sink->fd) != 0)
 		sink->os_errno = errno;
 	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where written bytes go: a file made whole or not at all, plain or gzip, or memory. Errors are sticky and told by close.
+ * Destinations of written bytes: memory, or a file that appears complete or not at all. ops_sink_close() returns the first error.
  */
 #ifndef OPS_BASE_SINK_H
 #define OPS_BASE_SINK_H
@@ -15,8 +15,8 @@
 
 struct ops_sink; /* stages 256 KiB, which fit a second-level cache */
 
-/* A file at `path`, written to a fresh file beside it (same directory, unique name) and renamed by close. A symbolic link
- * keeps being one: its target is replaced. The mode is that of the old file, or 0666 less the umask. gzip when
+/* Opens a file at `path`. Bytes go to a new file in the same directory with a unique name; close renames it. If `path` is a
+ * symbolic link, its target is replaced. The mode is that of the old file, or 0666 minus the umask. gzip if
  * `gzip_level` > 0. */
 enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_sink **ret_sink, struct ops_error *error);
 /* Appends to `buffer`, which outlives the sink. */
@@ -29,9 +29,9 @@ char *ops_sink_room(struct ops_sink *sink);
 void ops_sink_advance(struct ops_sink *sink, size_t bytes);
 void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size);
 uint64_t ops_sink_total(const struct ops_sink *sink); /* uncompressed bytes so far */
-bool ops_sink_failed(const struct ops_sink *sink);    /* whether going on is in vain; close tells why */
+bool ops_sink_failed(const struct ops_sink *sink);    /* whether further writes are useless; close returns the error */
 
-/* Flushes, syncs nothing, renames. On error, also an earlier one, the old file is as it was and no file is left beside. */
+/* Flushes and renames, without a sync. On any error, also an earlier one, the old file is unchanged and no temporary file remains. */
 enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error);
 /* Gives up: as if never opened. NULL is allowed. */
 void ops_sink_abandon(struct ops_sink *sink);

@@ -32,7 +32,7 @@ struct ops_source {
 	const struct ops_source_type *type;
 	uint64_t done;  /* bytes taken from the file or memory so far; may be read while another thread reads */
 	uint64_t total; /* of these, 0 unknown */
-	unsigned flags; /* enum ops_source_flag; valid when read has told the end */
+	unsigned flags; /* enum ops_source_flag; valid after read has returned the end */
 	uint64_t unpacked; /* bytes that a decompressing source has given so far */
 };
 
@@ -46,20 +46,20 @@ enum ops_code ops_source_open_memory(const char *bytes, size_t size, struct ops_
                                      struct ops_error *error);
 enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_source, struct ops_error *error);
 
-/* Decompress data of `take_inner`, whose first bytes `head` have been read already. On failure `take_inner` is closed,
- * too. */
-enum ops_code ops_source_open_gzip(struct ops_source *take_inner, const char *head, size_t head_size,
+/* Decompress data of `owned_inner`, whose first bytes `head` were read before. On failure `owned_inner` is also
+ * closed. */
+enum ops_code ops_source_open_gzip(struct ops_source *owned_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error);
-enum ops_code ops_source_open_zstd(struct ops_source *take_inner, const char *head, size_t head_size,
+enum ops_code ops_source_open_zstd(struct ops_source *owned_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error);
 
-/* Puts before `*source`, whose first bytes are `head`, the one of these that they ask for; `*ret_compressed` says whether
- * one does. On failure the source is closed, and NULL. */
+/* Wraps `*source`, whose first bytes are `head`, in the decompressor that these select; `*ret_compressed` says whether
+ * there is one. On failure the source is closed and set to NULL. */
 enum ops_code ops_source_decompress(struct ops_source **source, const char *head, size_t size, bool *ret_compressed,
                                     struct ops_error *error);
 
-/* Lets a thread of its own read `take_inner` ahead of who reads this. On failure `take_inner` is closed, too. */
-enum ops_code ops_source_open_ahead(struct ops_source *take_inner, struct ops_source **ret_source,
+/* Reads `owned_inner` ahead in a separate thread. On failure `owned_inner` is also closed. */
+enum ops_code ops_source_open_ahead(struct ops_source *owned_inner, struct ops_source **ret_source,
                                     struct ops_error *error);
 
 static inline enum ops_code ops_source_read(struct ops_source *source, char *out, size_t room, size_t *ret_size,

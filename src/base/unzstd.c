@@ -38,7 +38,7 @@ static enum ops_code unzstd_fill_input(struct zstd_source *source, struct ops_er
 	return OPS_OK;
 }
 
-/* What is no frame behind frames is told and left alone. */
+/* Trailing bytes that are not a frame are reported and ignored. */
 static enum ops_code unzstd_refuse(struct zstd_source *source, size_t result, struct ops_error *error)
 {
 	uint64_t byte = source->inner->done - (source->input.size - source->input.pos);
@@ -108,18 +108,18 @@ static void zstd_close(struct ops_source *base)
 
 static const struct ops_source_type zstd_type = {zstd_read, zstd_close};
 
-enum ops_code ops_source_open_zstd(struct ops_source *take_inner, const char *head, size_t head_size,
+enum ops_code ops_source_open_zstd(struct ops_source *owned_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error)
 {
 	struct zstd_source *source = ops_alloc_zeroed(1, sizeof(*source));
 
 	if (!source) {
-		ops_source_close(take_inner);
+		ops_source_close(owned_inner);
 		return ops_fault_memory(error);
 	}
 	source->base.type = &zstd_type;
-	source->base.total = take_inner->total;
-	source->inner = take_inner;
+	source->base.total = owned_inner->total;
+	source->inner = owned_inner;
 	source->bytes = ops_alloc(head_size > INPUT_BYTES ? head_size : INPUT_BYTES);
 	source->stream = ZSTD_createDStream();
 	if (!source->bytes || !source->stream || ZSTD_isError(ZSTD_initDStream(source->stream))) {

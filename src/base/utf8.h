@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Telling UTF-8 from other bytes.
+ * Distinguishes UTF-8 from other bytes.
  */
 #ifndef OPS_BASE_UTF8_H
 #define OPS_BASE_UTF8_H
@@ -12,8 +12,8 @@
  * continuation byte, an overlong form, a surrogate, a code point past U+10FFFF. */
 size_t ops_utf8_length(const char *at, const char *end);
 
-/* The bytes of what stands at `at`, before `end`, and counts as one character: a well-formed sequence, a surrogate that was
- * encoded like one, as Python can, or a byte of neither. */
+/* The size of the character at `at`, before `end`: a well-formed sequence, a surrogate encoded like one, as Python can
+ * do, or a single other byte. */
 size_t ops_utf8_step(const char *at, const char *end);
 
 /* Whether the bytes are nothing but well-formed sequences. */

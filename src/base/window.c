@@ -11,8 +11,8 @@
 
 #define WINDOW_BYTES (512u << 10)
 
-/* Puts a decompressor, at work in a thread of its own, before a source whose first bytes, which are in the window, are
- * those of compressed data. */
+/* Puts a decompressor, which runs in a separate thread, in front of a source of compressed data whose first bytes are
+ * in the window. */
 static enum ops_code window_decompress(struct ops_window *window, struct ops_source **source, struct ops_error *error)
 {
 	struct ops_source *inner;
@@ -55,7 +55,7 @@ void ops_window_release(struct ops_window *window)
 	*window = (struct ops_window){0};
 }
 
-/* Makes the window twice as large when what is left fills more than half of it. */
+/* Doubles the window if the remaining bytes fill more than half of it. */
 static enum ops_code window_grow(struct ops_window *window, struct ops_error *error)
 {
 	size_t left = (size_t)(window->end - window->at);

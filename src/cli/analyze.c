@@ -74,7 +74,7 @@ static void print_option(const struct ops_query_option *option)
 	printf("%*s  %s\n%32s  (default: %s)\n", width < 32 ? 32 - width : 0, "", option->summary, "", option->default_value);
 }
 
-/* What is asked about comes first, what holds for all behind it. */
+/* The options of the analysis come first, common options after them. */
 static int print_help(const struct ops_query_info *analysis)
 {
 	if (analysis)

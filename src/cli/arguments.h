@@ -14,7 +14,7 @@ struct cli_arguments {
 
 /* Adds the members of a JSON object; false when it looks like none. */
 bool cli_arguments_merge(struct cli_arguments *arguments, const char *object);
-/* "num-kernels" and "5" are {"num_kernels": 5}; "0,1" is a list, what is no JSON a text. */
+/* "num-kernels" and "5" are {"num_kernels": 5}; "0,1" is a list; a value that is not JSON is a text. */
 bool cli_arguments_set(struct cli_arguments *arguments, const char *name, size_t size, const char *value);
 /* The text as JSON, freed by the caller; NULL when memory is out. */
 char *cli_arguments_quote(const char *value);

@@ -8,7 +8,7 @@
 
 #include "options.h"
 
-int cli_ask(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
+int cli_print_query(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
 {
 	const char *format = "text", *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
@@ -30,7 +30,7 @@ int cli_ask(char **arguments, const char *usage, const char *id, const char *tex
 		return CLI_EXIT_USAGE;
 	if (!cli_one_trace_read(traces, path))
 		return CLI_EXIT_FAILED;
-	/* The file that a directory stands for; standard input goes by its own name. */
+	/* A directory is reported as the file chosen from it; standard input as "-". */
 	if (strcmp(path, "-") != 0)
 		path = traces->files.list.items[0].path;
 	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};

@@ -12,6 +12,6 @@
 /* Parses --format, --help and one trace, reads it and prints the answer of the query `id`; as text with the options
  * `text_args`, a JSON object or NULL. An exit status; the trace is there to be looked at if it was read, and
  * released by the caller in any case. */
-int cli_ask(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces);
+int cli_print_query(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces);
 
 #endif

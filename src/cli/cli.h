@@ -12,7 +12,7 @@ enum cli_exit {
 	CLI_EXIT_OK = 0,
 	CLI_EXIT_FAILED = 1,
 	CLI_EXIT_USAGE = 2,
-	CLI_EXIT_REGRESSION = 3, /* of `diff`, when it is asked to tell */
+	CLI_EXIT_REGRESSION = 3, /* of `diff --fail-on` */
 };
 
 /* Each takes its own arguments: arguments[0] is the command's name, and a NULL ends them. */
@@ -54,7 +54,7 @@ __attribute__((format(printf, 1, 2))) void cli_log(const char *format, ...);
 void cli_put_heading(const char *path, bool is_first);
 
 /* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
- * after saying why, when there is no Python to be had. */
+ * after printing an error, if Python is not available. */
 int cli_hand_over(const char *module, char **arguments);
 
 #endif

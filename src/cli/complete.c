@@ -18,8 +18,8 @@
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 
-/* What `opstrobe NAME --help` prints, from a process of its own, for some commands become another program; "" when it does
- * not end well. Freed by the caller; NULL when memory is out. */
+/* The output of `opstrobe NAME --help`, run in a child process because some commands replace the process; "" if it
+ * fails. Freed by the caller; NULL when memory is out. */
 static char *help_of(const struct cli_command *command)
 {
 	char *words[] = {(char *)command->name, "--help", NULL}, *text = calloc(1, HELP_ROOM);
@@ -51,8 +51,8 @@ static char *help_of(const struct cli_command *command)
 	return text;
 }
 
-/* An option at the start of a line of help: "  --format text|json  what it is", or "  -o, --output FILE". False for other
- * lines. `*ret_values` is what stands behind its name. */
+/* Parses an option at the start of a line of help: "  --format text|json  what it is", or "  -o, --output FILE". Returns false for
+ * other lines. `*ret_values` is the text after its name. */
 static bool option_of(const char *line, char name[64], char values[128])
 {
 	const char *at = line + strspn(line, " ");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace files that a path on the command line stands for: itself, or those in a directory.
+ * The trace files that a path on the command line selects: the file itself, or those in a directory.
  */
 #ifndef OPS_CLI_FILES_H
 #define OPS_CLI_FILES_H

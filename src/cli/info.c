@@ -21,7 +21,7 @@ static const char usage[] =
 int cli_info(char **arguments)
 {
 	struct cli_traces traces;
-	int status = cli_ask(arguments, usage, "info", "{\"metadata\": false}", &traces);
+	int status = cli_print_query(arguments, usage, "info", "{\"metadata\": false}", &traces);
 
 	cli_traces_release(&traces);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What commands say besides their results. Paths and arguments may hold escape sequences and line breaks, which reach no terminal
- * from here.
+ * Messages of commands on standard error. Paths and arguments may contain escape sequences and line breaks; these are escaped
+ * before they reach a terminal.
  */
 #include "cli.h"
 
@@ -12,7 +12,7 @@
 
 #include <opstrobe/error.h>
 
-#define TEXT_MAX 8192 /* a path and what is said of it */
+#define TEXT_MAX 8192 /* a path and a message about it */
 
 void cli_log(const char *format, ...)
 {

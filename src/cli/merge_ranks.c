@@ -42,7 +42,7 @@ static void print_shifts(const struct cli_stream *stream, const struct ops_clock
 
 static bool merge_to(struct cli_stream *stream, bool align, const char *output)
 {
-	const struct ops_trace_source source = {cli_stream_take, stream};
+	const struct ops_trace_source source = {cli_stream_get, stream};
 	const char **names = calloc(stream->count, sizeof(*names));
 	struct ops_clock_shift *shifts = calloc(stream->count, sizeof(*shifts));
 	struct ops_error error = {.text = "out of memory"};

@@ -18,8 +18,8 @@ struct cli_option {
 	bool *flag;
 };
 
-/* Takes options and leaves the paths in arguments[1…], a NULL behind them; there have to be `least` to `most`. CLI_EXIT_OK, or
- * CLI_EXIT_USAGE after saying why. `*ret_help`: help was asked for and is printed, and nothing is left to do. */
+/* Parses options and leaves the paths in arguments[1…], followed by NULL; their number must be `least` to `most`. Returns
+ * CLI_EXIT_OK, or CLI_EXIT_USAGE after printing an error. `*ret_help`: --help was given and printed; the caller is done. */
 int cli_parse_paths(char **arguments, const struct cli_option *options, const char *usage, size_t least, size_t most,
                     size_t *ret_count, bool *ret_help);
 /* The same for exactly `path_count` paths. */

@@ -25,7 +25,7 @@ static const char start_up[] =
 	"from %s import main\n"
 	"main()\n";
 
-/* The directory this executable lies in, links resolved; false when it cannot be told. */
+/* The directory of this executable, with links resolved; false if it is unknown. */
 static bool own_directory(char *directory, size_t room)
 {
 	ssize_t size = readlink("/proc/self/exe", directory, room - 1);
@@ -41,8 +41,8 @@ static bool own_directory(char *directory, size_t room)
 	return true;
 }
 
-/* Becomes Python: the one asked for, or else the one beside this executable, the one it was built for, any. Returns if
- * there is none, with the name of the last one tried in command[0], which is a static string or the environment's. */
+/* Executes Python: the requested one, else the one next to this executable, the one it was built for, or any. Returns if
+ * there is none, with the name of the last one tried in command[0], a static string or one of the environment. */
 static void start_python(char **command)
 {
 	char directory[PATH_MAX];

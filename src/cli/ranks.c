@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of a run (as HTA's, with its defects mended): the rank is that which the trace itself says, else that of
- * the file's name, else the lowest that is left. Each trace is read to be asked for its rank and facts, and goes before the
- * next does, unless it is small; the analysis takes it from the stream again.
+ * The traces of a run (like HTA's, without its defects): the rank is that which the trace states, else that of
+ * the file's name, else the lowest unused one. Each trace is read for its rank and facts and released before the
+ * next is read, unless it is small; the analysis gets it from the stream again.
  */
 #include "ranks.h"
 
@@ -27,7 +27,7 @@ static bool ranks_get(struct cli_ranks *ranks, struct cli_stream *stream, size_t
 	struct ops_error error;
 	bool done = true;
 
-	if (cli_stream_take(stream, file, &trace, &error))
+	if (cli_stream_get(stream, file, &trace, &error))
 		return ranks_fail(error.text);
 	*rank = (struct ops_rank){.rank = -1, .path = stream->files.list.items[file].path};
 	ranks->count++;
@@ -56,7 +56,7 @@ static size_t file_of(const struct cli_stream *stream, const char *path)
 	return i;
 }
 
-/* Numbers and sorts the ranks, tells of those that say the same, and puts the stream in their order. */
+/* Numbers and sorts the ranks, warns of ranks that several files state, and puts the stream in their order. */
 static bool ranks_number(struct cli_ranks *ranks, struct cli_stream *stream, size_t from)
 {
 	size_t count = ranks->count - from;
@@ -112,7 +112,7 @@ static bool read_run(struct cli_ranks *ranks, size_t side, char *const *paths, s
 bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, enum ops_query_inputs inputs,
                     bool round_to_us)
 {
-	*ranks = (struct cli_ranks){.source = {cli_stream_take, &ranks->streams[0]}};
+	*ranks = (struct cli_ranks){.source = {cli_stream_get, &ranks->streams[0]}};
 	if (inputs != OPS_QUERY_PAIR)
 		return read_run(ranks, 0, paths, count, inputs, round_to_us);
 	if (count != 2)

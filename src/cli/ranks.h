@@ -16,7 +16,7 @@ struct cli_ranks {
 	struct ops_rank *items; /* by rank; a pair in the order given */
 	size_t count;
 	struct cli_stream streams[2]; /* of a pair, each side's; else the first alone */
-	struct ops_error odd; /* why the first file is no trace that is none; for analyses that read other files, too */
+	struct ops_error odd; /* the error of a first file that is not a trace; for analyses that also read other files */
 	struct ops_trace_source source; /* of `items`, for analyses of ranks, which then have no traces */
 };
 

@@ -54,7 +54,7 @@ static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, con
 	return true;
 }
 
-/* With a name, it stands in a code span, which nothing ends but a backtick. NULL: without. */
+/* Writes the heading, with `name` in a code span, which only a backtick ends; without it if NULL. */
 static void put_heading(FILE *out, const char *name)
 {
 	char text[NAME_SIZE_MAX + 1] = "";
@@ -74,7 +74,7 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 	struct ops_error error;
 	size_t size = 0;
 	char *text = NULL;
-	enum ops_code code = cli_stream_take(stream, place, &trace, &error);
+	enum ops_code code = cli_stream_get(stream, place, &trace, &error);
 
 	worker->trace = trace;
 	if (!code)

@@ -154,7 +154,7 @@ static bool stays(struct cli_stream *stream, size_t index)
 	return true;
 }
 
-enum ops_code cli_stream_take(void *context, size_t place, struct ops_trace **ret_trace, struct ops_error *error)
+enum ops_code cli_stream_get(void *context, size_t place, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct cli_stream *stream = context;
 	size_t index = stream->order[place];

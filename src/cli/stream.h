@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces that paths on the command line stand for, one after the other: some are read ahead by other threads, and what
- * has been taken is read again when it is wanted again, unless it is small enough to be kept. On a terminal, long
- * reads show how far they are.
+ * The traces of the paths on the command line, one after the other: other threads read some ahead. A trace that is requested
+ * again is read again, unless it is small enough to be kept. On a terminal, long
+ * reads show their progress.
  */
 #ifndef OPS_CLI_STREAM_H
 #define OPS_CLI_STREAM_H
@@ -17,7 +17,7 @@
 
 #include "files.h"
 
-#define CLI_AHEAD 2 /* how many traces are read or wait to be taken besides that in use */
+#define CLI_AHEAD 2 /* traces that are being read or wait for their use, in addition to that in use */
 #define CLI_READERS_MAX 16
 
 struct cli_slot;
@@ -42,7 +42,7 @@ struct cli_stream {
 };
 
 enum cli_stream_flag {
-	CLI_ANY_FILE = 1, /* what is no trace is no failure, but NULL */
+	CLI_ANY_FILE = 1, /* a file that is not a trace is NULL, not an error */
 	CLI_AGAIN = 2,    /* traces are wanted more than once, so those that are small enough are kept */
 };
 
@@ -53,8 +53,8 @@ void cli_stream_close(struct cli_stream *stream);
 /* The workers of the files, without traces: freed by the caller, NULL when memory is out. */
 struct ops_rank *cli_stream_ranks(const struct cli_stream *stream);
 
-/* The trace at a place, as a reference of the caller's: the `take` of an ops_trace_source. With CLI_ANY_FILE it is NULL
- * for what is no trace, which is no failure, but said in `error`. For one thread; fastest in order. */
-enum ops_code cli_stream_take(void *stream, size_t place, struct ops_trace **ret_trace, struct ops_error *error);
+/* The trace at an index, as a new reference: the `take` of an ops_trace_source. With CLI_ANY_FILE a file that is not a trace
+ * is NULL with the reason in `error`, which is not a failure. For one thread; fastest in order. */
+enum ops_code cli_stream_get(void *stream, size_t place, struct ops_trace **ret_trace, struct ops_error *error);
 
 #endif

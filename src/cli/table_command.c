@@ -37,7 +37,7 @@ static bool print_pages(struct cli_stream *stream, const struct cli_table *table
 		struct ops_trace *trace = NULL;
 		struct ops_error error;
 
-		done = !cli_stream_take(stream, i, &trace, &error);
+		done = !cli_stream_get(stream, i, &trace, &error);
 		rank.trace = trace;
 		if (!done)
 			cli_log("opstrobe: %s\n", error.text);
@@ -51,7 +51,7 @@ static bool print_pages(struct cli_stream *stream, const struct cli_table *table
 
 static bool print_table(struct cli_stream *stream, const struct cli_table *table, enum ops_format format, const char *args)
 {
-	const struct ops_trace_source source = {cli_stream_take, stream};
+	const struct ops_trace_source source = {cli_stream_get, stream};
 	struct ops_run run = {.count = stream->count, .source = &source};
 	struct ops_rank *workers;
 	bool done;

@@ -31,7 +31,7 @@ bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *contex
 		const struct ops_trace_file *file = &stream.files.list.items[i];
 		struct ops_trace *trace;
 
-		if (cli_stream_take(&stream, i, &trace, &error)) {
+		if (cli_stream_get(&stream, i, &trace, &error)) {
 			cli_log("opstrobe: %s\n", error.text);
 			done = false;
 		} else {
@@ -74,7 +74,7 @@ bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count
 	for (size_t i = 0; done && i < stream.count; i++) {
 		struct ops_trace *trace;
 
-		done = !cli_stream_take(&stream, i, &trace, &error);
+		done = !cli_stream_get(&stream, i, &trace, &error);
 		if (done)
 			traces->workers[traces->count++].trace = trace;
 		else
@@ -176,7 +176,7 @@ unsigned cli_columns(void)
 	return columns < 60 ? 60 : columns < 160 ? columns : 160;
 }
 
-/* Bytes of what stands at `at` and takes `*ret_columns` columns: a character, or an escape sequence that sets colours. */
+/* The size of the character or colour escape sequence at `at`, which is `*ret_columns` columns wide. */
 static size_t piece(const char *at, const char *end, size_t *ret_columns)
 {
 	const char *next = at + 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces that paths on the command line stand for, read: several at once, with progress on a terminal.
+ * Reads the traces of the paths on the command line: several at once, with progress on a terminal.
  */
 #ifndef OPS_CLI_TRACES_H
 #define OPS_CLI_TRACES_H
@@ -23,8 +23,8 @@ struct cli_traces {
 /* Each path is a file, a directory, a pattern that the shell has not replaced, or "-" for standard input. False, after
  * saying why, when there is none, or one cannot be read. Released in any case. */
 bool cli_traces_read(struct cli_traces *traces, char *const *paths, size_t count);
-/* Hands over the traces in order, as many in memory at once as there are processors. Ends with false when `take` does, which
- * says why, or as above. */
+/* Passes the traces to `take` in order, as many in memory at once as there are processors. Returns false if `take` does, which
+ * then has printed the error, or on an error as above. */
 bool cli_traces_each(char *const *paths, size_t count, bool (*take)(void *context, const struct ops_rank *worker),
                      void *context);
 /* Like ops_adviser_add(). If the trace is large, a terminal shows that it is being analyzed. */
@@ -47,7 +47,7 @@ bool cli_print(enum ops_code code, char *text, size_t size, const struct ops_err
 /* Likewise, of a result in this format: JSON has the diagnostics of the traces that were read. */
 bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size_t size, struct ops_error *error);
 
-/* The exit status of a command that asks for options: those that make no sense are the command line's fault. */
+/* The exit status of a command with options for a query: invalid options are an error of the command line. */
 int cli_status(enum ops_code code);
 
 /* How wide text for people is to be: as the terminal, from 60 to 160 columns; 80 for a file or a pipe. */
@@ -59,8 +59,8 @@ unsigned cli_table_columns(void);
 /* Likewise as cli_print, of text whose lines may be longer than that: they go on below, indented. */
 bool cli_print_folded(enum ops_code code, char *text, size_t size, const struct ops_error *error);
 
-/* While a file is written: Ctrl-C makes cli_interrupted true, which is for the writer's progress callback to tell, so that
- * no half of a file stays. Behind it cli_interrupt_end ends the process as Ctrl-C does, if it was pressed. */
+/* While a file is written, Ctrl-C only makes cli_interrupted() true, for use as the writer's progress callback, so that no
+ * partial file remains. Afterwards cli_interrupt_end() ends the process as Ctrl-C does, if it was pressed. */
 void cli_interrupt_begin(void);
 int cli_interrupted(void *context, uint64_t bytes);
 void cli_interrupt_end(void);

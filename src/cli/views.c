@@ -36,7 +36,7 @@ static const char usage[] =
 	"  opstrobe views worker0.pt.trace.json.gz\n";
 
 /* What the terminal can; where there is none, what reads UTF-8. */
-static unsigned views_look(void)
+static unsigned views_terminal_flags(void)
 {
 	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (cli_ascii() ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
 }
@@ -48,12 +48,12 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank 
 	struct ops_trace *trace;
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = cli_stream_take(stream, place, &trace, &error);
+	enum ops_code code = cli_stream_get(stream, place, &trace, &error);
 
 	if (!code && stream->count > 1)
 		cli_put_heading(stream->files.list.items[place].path, !place);
 	if (!code)
-		code = ops_views_text(trace, views_look(), &text, &size, &error);
+		code = ops_views_text(trace, views_terminal_flags(), &text, &size, &error);
 	if (!code) {
 		worker->trace = trace;
 		code = cli_adviser_add(adviser, worker, &error);
@@ -98,10 +98,10 @@ struct views_source {
 	struct ops_adviser *adviser;
 };
 
-static enum ops_code take_trace(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+static enum ops_code views_get_trace(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	struct views_source *source = context;
-	enum ops_code code = cli_stream_take(source->stream, i, ret_trace, error);
+	enum ops_code code = cli_stream_get(source->stream, i, ret_trace, error);
 
 	if (!code && *ret_trace && source->adviser) {
 		source->workers[i].trace = *ret_trace;
@@ -113,13 +113,13 @@ static enum ops_code take_trace(void *context, size_t i, struct ops_trace **ret_
 
 static enum ops_code make_json(struct views_source *source, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct ops_trace_source traces = {take_trace, source};
+	const struct ops_trace_source traces = {views_get_trace, source};
 	struct ops_trace *trace;
 	enum ops_code code;
 
 	if (source->stream->files.is_folder)
 		return ops_run_json(&traces, source->workers, source->stream->count, ret_text, ret_size, error);
-	code = take_trace(source, 0, &trace, error);
+	code = views_get_trace(source, 0, &trace, error);
 	if (!code)
 		code = ops_views_json(trace, ret_text, ret_size, error);
 	ops_trace_unref(trace);
@@ -149,7 +149,7 @@ static bool print_json(struct cli_stream *stream, bool top_finding)
 
 static bool views_print_table(struct cli_stream *stream, enum ops_format format)
 {
-	const struct ops_trace_source source = {cli_stream_take, stream};
+	const struct ops_trace_source source = {cli_stream_get, stream};
 	const struct ops_query_options options = {
 		.size = sizeof(options), .format = format, .args = format == OPS_FORMAT_MARKDOWN ? "{\"limit\": " ROWS_SHOWN "}" : NULL};
 	struct ops_run run = {.count = stream->count, .source = &source};

@@ -119,7 +119,7 @@ static int whatif_query(char **paths, size_t count, enum ops_format format, cons
 	const struct ops_query_options options = {
 		.size = sizeof(options), .format = format, .args = args, .columns = cli_table_columns()};
 	struct cli_stream stream;
-	const struct ops_trace_source source = {cli_stream_take, &stream};
+	const struct ops_trace_source source = {cli_stream_get, &stream};
 	struct ops_run run = {.source = &source};
 	struct ops_rank *ranks = NULL;
 	struct ops_error error;

@@ -131,8 +131,8 @@ static bool runs(const struct ops_events *events, uint32_t operator, uint32_t ca
 	       events->start_ns[call] <= events->end_ns[operator];
 }
 
-/* Some files have the correlation in the place of the external id. Ids that lead nowhere, or to an operator that does not
- * run, speak against those of the file. */
+/* Some files have the correlation instead of the external id. Ids that match no operator, or one that does not contain the
+ * call, are evidence against the ids of the file. */
 static bool ids_hold(const struct ops_events *events, const struct ops_map *operators, const uint32_t *around)
 {
 	size_t agree = 0, disagree = 0;

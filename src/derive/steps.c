@@ -19,7 +19,7 @@
 #include "trace/derived.h"
 #include "trace/names.h"
 
-#define DIGITS_MAX 18 /* a number of so many digits fits */
+#define DIGITS_MAX 18 /* a number of this many digits fits */
 
 bool ops_step_number(struct ops_string name, int64_t *ret_number)
 {
@@ -236,7 +236,7 @@ static bool end_by_batch(struct finder *finder, struct process *process, int64_t
 	return steps_add_step(finder, process->number++, process->from_ns, end_ns, OPS_NONE, process->batch_track);
 }
 
-static bool take_batch_row(struct finder *finder, struct process *process, size_t row, bool is_batch)
+static bool extend_batch(struct finder *finder, struct process *process, size_t row, bool is_batch)
 {
 	const struct ops_events *events = finder->events;
 
@@ -269,8 +269,8 @@ static bool steps_derive(struct finder *finder)
 			if (is_range(events, row) && events->name[row] == process->optimizer)
 				done = end_by_optimizer(finder, process, row);
 		} else if (process->optimizer == OPS_NONE && process->batch_track == track) {
-			done = take_batch_row(finder, process, row,
-			                      is_range(events, row) && steps_class_of(finder, row) == BATCH);
+			done = extend_batch(finder, process, row,
+			                    is_range(events, row) && steps_class_of(finder, row) == BATCH);
 		}
 	}
 	/* The step of the last batch lasts to the thread's last operator. */

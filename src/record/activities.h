@@ -111,7 +111,7 @@ void ops_activities_node(struct ops_activities *activities, uint32_t details, ui
 void ops_activities_host_function(struct ops_activities *activities, const struct ops_host_function *function);
 /* Says what a stream is called. Or counts it as lost. */
 void ops_activities_stream(struct ops_activities *activities, uint16_t device, int32_t stream, uint32_t name);
-/* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is no JSON. */
+/* Adds a device; `properties` is a JSON object. Once for each ordinal. False when memory is out or it is not JSON. */
 bool ops_activities_device(struct ops_activities *activities, uint32_t ordinal, const char *properties, size_t size);
 
 /* Says `value`, which is JSON, of all devices. Once for each key. False as above. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C API's ranges, instants, counters and roles of storages: a collector of its own beside the torch bridge.
+ * The C API's ranges, instants, counters and roles of storages: a collector that is independent of the torch bridge.
  */
 #include <opstrobe/common.h>
 #include <opstrobe/internal/collector.h>

@@ -165,7 +165,7 @@ static enum ops_code unknown_event(const char *name, struct ops_error *error)
 	return ops_fault(error, OPS_INVALID, "unknown performance event '%s'; known are %.*s", name, (int)size, known);
 }
 
-/* Takes the event into the set if the kernel lets the calling thread have it beside those taken before. */
+/* Adds the event to the set if the kernel can count it together with those added before. */
 static bool try_event(const struct event *event)
 {
 	int descriptor = open_event(event, mine.count ? mine.descriptors[0] : -1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fork() in mid-recording. The parent goes on as if nothing had happened. In the child only the forking thread lives:
- * the session, its records and the other threads are dropped, and it can start a session of its own. Ranges that are
+ * fork() during a recording. The parent is not affected. The child has only the forking thread:
+ * the session, its records and the other threads are dropped, and the child can start another session. Ranges that are
  * open at the fork may be closed in the child, so their blocks stay, in limbo; those in the parent's recording file as copies.
  */
 #include "record/recorder.h"

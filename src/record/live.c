@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at a session while it records (opstrobe/internal/live.h).
+ * Reads a session while it records (opstrobe/internal/live.h).
  *
- * Of each thread a cursor says how far it was read: `done` is the last block that was read to its end, `slot` counts those
- * read of the block behind it, which is the next of the share, or else the one that the thread is filling. Slots stand in
- * order of their start, so what runs inside what is told by a stack of those that have not ended:
+ * Each thread has a cursor: `done` is the last block that was read to its end, `slot` counts the slots read of the block
+ * after it, which is the next of the share, or the one that the thread is filling. Slots are in order of their start,
+ * so a stack of open slots gives the nesting:
  *
  *     share ▶ block ▶ block (done) ▶ │ block being filled: slot 0, 1, … slot │ not read yet
  *
- * A session that keeps its last part alone uses blocks again (ring.h). It says so first: what is needed of the block is noted then,
- * and the next one is found by its place in the session.
+ * A session that keeps only its last part reuses blocks (ring.h). It announces this first: what is needed of the block is noted
+ * then, and the next one is found by its position in the session.
  *
  * A block that is being filled is only read under the recorder's lock: the thread may end, and its block be replaced by a
- * copy of the same slots. So the stack names such a slot by its number alone.
+ * copy of the same slots. So the stack refers to such a slot by its number only.
  */
 #include <opstrobe/internal/live.h>
 
@@ -28,8 +28,8 @@
 #include "record/block.h"
 #include "record/recorder.h"
 
-#define BLOCKS_A_TIME 4u /* read before the lock is given back: tens of microseconds */
-#define ROWS_MAX 4096u   /* names made up anew each time do not fill the memory */
+#define BLOCKS_A_TIME 4u /* read before the lock is released: tens of microseconds */
+#define ROWS_MAX 4096u   /* limits the memory of programs that generate names */
 #define OTHER_ROW 0u
 
 struct live_open {
@@ -106,7 +106,7 @@ static uint32_t live_find_row(struct ops_live *live, const char *bytes, size_t s
 	return row;
 }
 
-/* The name stands in front of the slot's payload. */
+/* The name precedes the slot's payload. */
 static uint32_t inline_row(struct ops_live *live, const struct ops_block *block, const struct ops_slot *slot)
 {
 	const char *payload = (const char *)block + slot->payload;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a recording: who records their calls tells at the end what they are.
+ * The modules of a recording: the recorder of their calls adds their descriptions at the end.
  */
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>

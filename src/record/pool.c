@@ -63,7 +63,7 @@ struct chunk {
 	struct ops_pool_file *file; /* that it is a mapping of; NULL: memory */
 	uint64_t offset;            /* in the file */
 	uint32_t free;  /* one bit a block */
-	uint32_t clean; /* free blocks that hold no memory: never touched, or given back to the system */
+	uint32_t clean; /* free blocks that hold no memory: never touched, or returned to the system */
 };
 
 static struct {
@@ -206,7 +206,7 @@ static void unmap_chunk(struct chunk *chunk)
 	ops_free(chunk);
 }
 
-struct ops_block *ops_pool_take(void)
+struct ops_block *ops_pool_alloc(void)
 {
 	struct ops_block *block = NULL;
 	struct chunk *chunk = NULL;
@@ -301,7 +301,7 @@ static void cool(struct chunk *chunk)
 	}
 }
 
-void ops_pool_settle(void)
+void ops_pool_trim(void)
 {
 	struct chunk *next;
 	uint32_t warm_left = WARM_BLOCKS;

@@ -26,22 +26,22 @@
 #include <opstrobe/internal/collector.h>
 
 /* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. */
-struct ops_block *ops_pool_take(void);
+struct ops_block *ops_pool_alloc(void);
 
 /* Back to the pool. A packed block (ops_block_pack) is freed. */
 void ops_pool_give(struct ops_block *block);
 
-/* Maps and touches chunks until `bytes` of them lie free, and keeps that much until ops_pool_settle. */
+/* Maps and touches chunks until `bytes` of them lie free, and keeps that much until ops_pool_trim. */
 bool ops_pool_prefault(uint64_t bytes);
 
-/* The session is over: free memory goes back to the system, but for one chunk and as much in chunks that are in use. */
-void ops_pool_settle(void);
+/* Called at the end of a session: returns free memory to the system, except one chunk and as much in chunks that are in use. */
+void ops_pool_trim(void);
 
 /* A file that blocks come from. Counted: by its maker and by each of its chunks. */
 struct ops_pool_file;
 
 /* Owns the descriptor from here on; NULL, and it is closed, when memory is out. A file that `stays` is not left for memory when it
- * cannot grow any more: then ops_pool_take fails until a block comes back. */
+ * cannot grow any more: then ops_pool_alloc fails until a block comes back. */
 struct ops_pool_file *ops_pool_file_new(int fd_taken, bool stays);
 void ops_pool_file_unref(struct ops_pool_file *file);
 /* Gives up the lock on the file (flock), which its maker took. */

@@ -5,10 +5,10 @@
  *     recorder ── threads ─▶ recorder_thread ─ hot.block ─▶ the block being filled; stays the thread's over sessions
  *        │                        └─ share ─▶ names and filled blocks of the session in progress
  *        ├── recording ─▶ shares of threads that ended already; at the stop all shares move here
- *        └── limbo ─▶ blocks that nobody wants any more but in which a slot is still open
+ *        └── limbo ─▶ unneeded blocks that still have an open slot
  *
  * A thread writes to its block without a lock at any time, also just after a stop that it has not seen. So no other
- * thread ever takes a thread's current block away: the stop copies what is published in it.
+ * thread ever removes a thread's current block: the stop copies its published part.
  */
 #ifndef OPS_RECORD_RECORDER_H
 #define OPS_RECORD_RECORDER_H

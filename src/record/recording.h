@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a session leaves behind: per thread its names and its blocks in the order they were filled. The reader
- * (read/recording.c) takes it apart block by block.
+ * The result of a session: for each thread its names and its blocks in the order they were filled. The reader
+ * (read/recording.c) decodes it block by block.
  *
- * Most blocks are the very ones that the threads wrote, handed over and not copied. Nothing is added to them any more,
+ * Most blocks are those that the threads wrote, moved and not copied. Nothing is added to them,
  * but a slot that was open at the stop may still be closed by its thread while they are read: read the end through
- * ops_slot_end, once, and `end_thread` only if it is not 0. What counts is the stop: a slot whose end is 0 or later than
+ * ops_slot_end, once, and `end_thread` only if it is not 0. The stop decides: a slot whose end is 0 or later than
  * `stop.ticks` is unfinished and ends at the stop. A slot may also start a little after the stop (its thread had not
- * seen it yet), and where another thread closed it, end a few ticks before its start, for the TSC is read out of order
- * and no two processors agree to the tick: clamp both.
+ * seen it yet). If another thread closed it, it may end a few ticks before its start, because the TSC is read out of order
+ * and processors do not agree to the tick: clamp both.
  */
 #ifndef OPS_RECORD_RECORDING_H
 #define OPS_RECORD_RECORDING_H

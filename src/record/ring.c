@@ -168,7 +168,7 @@ static struct ops_memory_slot *ring_add_record(struct ops_ring *ring)
 	struct ops_block *unit, **added;
 
 	if (ring->record_count == ring->units.count * UNIT_SLOTS) {
-		unit = ops_pool_take();
+		unit = ops_pool_alloc();
 		added = unit ? OPS_ARRAY_PUSH(&ring->units) : NULL;
 		if (!added) {
 			if (unit)

@@ -2,9 +2,9 @@
  *
  * The life of a session: start, pause, resume, stop; and what it collects from the threads (recorder.h).
  *
- * A session is a number, 1, 2, … in the life of a process, and the handle that callers hold is that number: nothing is
- * behind the pointer, so that a handle of a stopped session, or one that a child of fork inherited, is told from a good
- * one whatever happened since.
+ * A session is a number, 1, 2, … in the life of a process. The handle that callers hold is that number, not an
+ * address, so that a handle of a stopped session, or one that a child of fork inherited, is always distinguished
+ * from a valid one.
  */
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
@@ -393,7 +393,7 @@ enum ops_code ops_session_stop(struct ops_session *session, struct ops_recording
 	}
 	if (current && complete) {
 		recording = close_session();
-		ops_pool_settle();
+		ops_pool_trim();
 	}
 	pthread_mutex_unlock(&ops_recorder.lock);
 	if (!complete)

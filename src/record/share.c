@@ -147,6 +147,6 @@ void ops_recording_free(struct ops_recording *recording)
 	pthread_mutex_lock(&ops_recorder.lock);
 	idle = !ops_recorder.session;
 	if (idle)
-		ops_pool_settle();
+		ops_pool_trim();
 	pthread_mutex_unlock(&ops_recorder.lock);
 }

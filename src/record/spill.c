@@ -64,7 +64,7 @@ static void spill_fail(struct ops_spill *spill, int error)
 /* A unit of the file; NULL, and the spill has failed, when it cannot grow. */
 static struct ops_block *next_unit(struct ops_spill *spill)
 {
-	struct ops_block *unit = ops_pool_take();
+	struct ops_block *unit = ops_pool_alloc();
 
 	if (unit && ops_pool_is_in_file(unit))
 		return unit;
@@ -376,7 +376,7 @@ static int spill_open(struct ops_spill *spill, const struct ops_spill_options *o
 	if (fd < 0)
 		return errno;
 	spill->made = options->path != NULL;
-	flock(fd, LOCK_EX | LOCK_NB); /* a file system without locks: nobody can tell */
+	flock(fd, LOCK_EX | LOCK_NB); /* on a file system without locks, readers cannot detect the writer */
 	spill->file = ops_pool_file_new(fd, options->is_ring);
 	if (!spill->file)
 		return ENOMEM;

@@ -43,9 +43,9 @@ struct ops_collector ops_recorder_collector = {
 	.note_context = &note_context,
 };
 
-void ops_set_call_line(uint32_t (*tell)(void))
+void ops_set_call_line(uint32_t (*get_line)(void))
 {
-	__atomic_store_n(&call_line, tell, __ATOMIC_RELEASE); /* pairs with the acquire load in ops_call_line */
+	__atomic_store_n(&call_line, get_line, __ATOMIC_RELEASE); /* pairs with the acquire load in ops_call_line */
 }
 
 void ops_set_note_context(void (*note)(struct ops_thread *thread, uint64_t epoch))
@@ -227,7 +227,7 @@ static struct ops_block *pop_ring_block(void)
 		block = old;
 	}
 	if (!block && ops_recorder_charge(OPS_BLOCK_BYTES)) {
-		block = ops_pool_take();
+		block = ops_pool_alloc();
 		if (!block) { /* the file is full */
 			ops_recorder_refund(OPS_BLOCK_BYTES);
 			ops_recorder.max_bytes = ops_recorder.bytes > 2 * SPARE_BLOCKS * OPS_BLOCK_BYTES
@@ -254,7 +254,7 @@ static struct ops_block *next_ring_block(struct recorder_thread *thread, bool fi
 	return pop_ring_block();
 }
 
-/* Gives the thread an empty block; false when there is no room, or the session is over or paused: then *ret_over. */
+/* Gives the thread an empty block; false if there is no memory, or the session is over or paused: then *ret_over. */
 static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret_over)
 {
 	struct ops_thread *hot = &thread->hot;
@@ -262,7 +262,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 	bool filled = old && old->epoch == epoch;
 	bool reuse = old && !filled && !ops_block_open(old) && ops_pool_is_current(old);
 	bool is_ring = __atomic_load_n(&ops_recorder.ring_session, __ATOMIC_RELAXED) == epoch;
-	struct ops_block *block = is_ring ? NULL : reuse ? old : ops_pool_take();
+	struct ops_block *block = is_ring ? NULL : reuse ? old : ops_pool_alloc();
 	bool over, taken = false;
 
 	pthread_mutex_lock(&ops_recorder.lock);

@@ -13,7 +13,7 @@
 #include "trace/inputs.h"
 #include "trace/table.h"
 
-/* Function events are told from memory records by the top bit of a 32-bit number (opstrobe/analyze.h). */
+/* The top bit of a 32-bit number distinguishes memory records from function events (opstrobe/analyze.h). */
 #define ROWS_MAX ((size_t)INT32_MAX)
 
 struct ops_builder {

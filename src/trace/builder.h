@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a trace is made. A builder takes strings, tracks, input lists, events and records, in any order, and at the end
- * sorts the rows, builds the tree with its self times, folds and links:
+ * Builds a trace. A builder takes strings, tracks, input lists, events and records, in any order. At the end it
+ * sorts the rows and builds the tree with its self times, folds and links:
  *
  *     struct ops_builder *b = ops_builder_new();           // NULL when memory is out
  *     ops_builder_expect(b, events, memory_records);        // optional: columns are allocated once at the right size
@@ -11,9 +11,9 @@
  *     ops_builder_info(b, &info);
  *     code = ops_builder_finish(b, &trace, error);          // takes the builder in every case
  *
- * Forward and backward operators are linked by their sequence numbers, unless arrows are given by themselves.
+ * Forward and backward operators are linked by their sequence numbers, unless the links are added explicitly.
  *
- * Running out of memory is sticky: what follows does nothing, and ops_builder_finish tells. Rows that come nearly in
+ * Running out of memory is sticky: later calls do nothing, and ops_builder_finish returns the error. Rows that come nearly in
  * order (a merge of threads, or one thread after the other) are sorted in linear time.
  */
 #ifndef OPS_TRACE_BUILDER_H
@@ -113,7 +113,7 @@ void ops_builder_flow(struct ops_builder *builder, const struct ops_new_flow *fl
 void ops_builder_links_given(struct ops_builder *builder);
 
 void ops_builder_process(struct ops_builder *builder, const struct ops_process *process);
-/* Counts more of these; the first tells the byte. */
+/* Adds `count` diagnostics of a kind; the first call sets the byte. */
 void ops_builder_notes(struct ops_builder *builder, enum ops_note_kind kind, uint64_t count, uint64_t byte);
 uint64_t ops_builder_note_count(const struct ops_builder *builder); /* of all kinds together */
 
@@ -126,7 +126,7 @@ void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_rec
 void ops_builder_memory_stack(struct ops_builder *builder, uint32_t stack);
 void ops_builder_role(struct ops_builder *builder, const struct ops_role_record *record);
 void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_record *record);
-/* Copies the texts; NULL stands for "". */
+/* Copies the texts; NULL is "". */
 void ops_builder_info(struct ops_builder *builder, const struct ops_trace_info *info);
 
 /* Whether memory has run out, so that a reader can stop early. */
@@ -149,7 +149,7 @@ struct ops_builder_mark ops_builder_mark(const struct ops_builder *builder);
  * be called after ops_builder_try_finish(). */
 void ops_builder_rewind(struct ops_builder *builder, const struct ops_builder_mark *mark);
 
-/* Makes the trace and frees the builder in every case. Only OPS_NO_MEMORY can go wrong. */
+/* Makes the trace and frees the builder in every case. The only error is OPS_NO_MEMORY. */
 enum ops_code ops_builder_finish(struct ops_builder *take_builder, struct ops_trace **ret_trace, struct ops_error *error);
 /* Like ops_builder_finish(), but on failure the builder stays and this may be called again. On success `*builder` is NULL. For a
  * builder without flows and stacks of memory records. */

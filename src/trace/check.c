@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops_trace_check: everything opstrobe/trace.h promises about a trace, tested row by row. What follows from the rows
- * (parents, folding, self times) is built anew and compared, so that a row missing from the tree is found as well as a
+ * ops_trace_check: tests everything that opstrobe/trace.h promises about a trace, row by row. What is derived from the rows
+ * (parents, folding, self times) is built again and compared, so that a row missing from the tree is found as well as a
  * wrong one.
  */
 #include <inttypes.h>
@@ -231,7 +231,7 @@ static bool lower_number(const void *context, uint32_t a, uint32_t b)
 	return tracks[a].number < tracks[b].number;
 }
 
-/* Threads have numbers of their own, streams have none. */
+/* Threads have distinct numbers, streams have none. */
 static enum ops_code check_numbers(const struct ops_trace *trace, struct ops_error *error)
 {
 	const struct ops_track *tracks = trace->tracks.items;
@@ -249,7 +249,7 @@ static enum ops_code check_numbers(const struct ops_trace *trace, struct ops_err
 		if ((track->kind == OPS_TRACK_THREAD) != (track->number != 0))
 			code = ops_fault(error, OPS_CORRUPT, "track %u: a thread without number or a stream with one", order[i]);
 		else if (i && track->number && track->number == tracks[order[i - 1]].number)
-			code = ops_fault(error, OPS_CORRUPT, "track %u: number %u is taken", order[i], track->number);
+			code = ops_fault(error, OPS_CORRUPT, "track %u: number %u is in use", order[i], track->number);
 	}
 	ops_free(order);
 	return code;

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 
-/* The notes that change figures. What is left out changes them; what is repaired without loss does not. */
+/* The diagnostics that change figures: dropped data changes them, a lossless repair does not. */
 static const struct {
 	enum ops_note_kind note;
 	const char *kind;

@@ -113,7 +113,7 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 			*ret_line = line ? line : function.line;
 			return function.file;
 		}
-		/* Where a range was opened is no line of what runs inside it: the function goes on, and so does its line. */
+		/* The line that opened a range is not the line of what runs inside it: the function continues on other lines. */
 		if (e->call_line && e->call_line[row] && (row == first || e->kind[row] != OPS_EVENT_USER_ANNOTATION))
 			line = e->call_line[row];
 		if (e->call_stack && stack == OPS_NONE)

@@ -15,7 +15,7 @@
 
 #define SLOTS_MIN 1024u
 
-/* In `next`: the row stands behind another of its chain. Rows are 31-bit numbers (trace/builder.c). */
+/* In `next`: the row is not the first of its chain. Rows are 31-bit numbers (trace/builder.c). */
 #define NOT_FIRST 0x80000000u
 #define LAST 0x7fffffffu
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One trace of several, or of some events of one: every part is copied into a builder, which sorts and links anew.
+ * Merges traces, or some events of one: every part is copied into a builder, which sorts and links again.
  */
 #include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>

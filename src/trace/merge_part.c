@@ -117,7 +117,7 @@ static struct renamed_process *rename_process(struct merge *merge, struct copier
 	*process = (struct renamed_process){.flags = flags & OPS_TRACK_PID_TEXT, .old_pid = pid, .pid = pid};
 	if (process->flags)
 		process->pid = rank_string(merge, copier, ops_trace_string(copier->trace, (uint32_t)pid));
-	else if (!merge_tracks_take_pid(&merge->tracks, &process->pid))
+	else if (!merge_tracks_reserve_pid(&merge->tracks, &process->pid))
 		return NULL;
 	return process;
 }
@@ -335,7 +335,7 @@ static bool copy_processes(struct merge *merge, struct copier *copier)
 	return true;
 }
 
-/* What tells modules apart: a module of several parts is one, whatever number it had in each. */
+/* The identity of a module: a module of several parts is one, whatever number it had in each. */
 struct module_key {
 	uint64_t address;
 	uint32_t class_name; /* in the new trace, as the others */

@@ -31,7 +31,7 @@ struct merge {
 	uint32_t python_id;         /* the highest so far */
 	struct ops_intern modules;  /* struct module_key, of those added to the builder */
 	bool keep_ids;
-	bool links_given; /* some part was read from a file, so that arrows are copied and not found anew */
+	bool links_given; /* some part was read from a file, so links are copied and not derived again */
 
 	/* Known of all parts before the first is added. */
 	struct ops_trace_info info; /* of the new trace */

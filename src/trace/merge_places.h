@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where events and records stand in a merged trace: the builder sorts what is added to it.
+ * The positions of events and records in a merged trace: the builder sorts what is added to it.
  */
 #ifndef OPS_TRACE_MERGE_PLACES_H
 #define OPS_TRACE_MERGE_PLACES_H

@@ -45,7 +45,7 @@ static bool add_pid(struct merge_tracks *tracks, int64_t pid)
 	return ops_intern_add(&tracks->pids, &pid, sizeof(pid)) != OPS_INTERN_NONE;
 }
 
-bool merge_tracks_take_pid(struct merge_tracks *tracks, int64_t *pid)
+bool merge_tracks_reserve_pid(struct merge_tracks *tracks, int64_t *pid)
 {
 	uint64_t number = (uint64_t)*pid;
 

@@ -18,7 +18,7 @@
 /* Zero-initialised is empty. */
 struct merge_tracks {
 	OPS_ARRAY(struct ops_track) list;
-	struct ops_intern known; /* what tells tracks apart */
+	struct ops_intern known; /* the identities of tracks */
 	OPS_ARRAY(uint32_t) of_known; /* by id of `known`: the first such track */
 	struct ops_intern numbers; /* of threads */
 	struct ops_intern pids;
@@ -31,7 +31,7 @@ uint32_t merge_tracks_find(const struct merge_tracks *tracks, const struct ops_t
 /* Adds it; a thread whose number is taken gets another. OPS_NONE when memory is out. */
 uint32_t merge_tracks_add(struct merge_tracks *tracks, struct ops_track *track);
 /* A process number that nobody has, and that is then taken: this one or another. False when memory is out. */
-bool merge_tracks_take_pid(struct merge_tracks *tracks, int64_t *pid);
+bool merge_tracks_reserve_pid(struct merge_tracks *tracks, int64_t *pid);
 void merge_tracks_release(struct merge_tracks *tracks);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said of a trace as a whole: JSON by keys, the one part of it that can be changed.
+ * Metadata of a trace: JSON values by key, the only part of a trace that can be changed.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as one run of bytes and back. Nothing that follows from the rows is written: unpacking builds the trace anew
- * and checks it, so that whatever bytes come in, what comes out is a trace that keeps its promises.
+ * Serializes a trace to bytes and back. Nothing that is derived from the rows is written: unpacking builds the trace again
+ * and checks it, so that any input results in a valid trace or an error.
  *
  *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ its stacks │ roles │ counters │ processes │ notes │ links │ functions │ modules │
  *     columns
@@ -470,14 +470,14 @@ static void pack_read_events(struct unpacker *in)
 	const struct pack_head *head = &in->head;
 	struct packed_columns c = {0};
 
-#define TAKE_COLUMN(type, name) c.name = pack_read(in, head->event_count, sizeof(type));
-	PACKED_COLUMNS(TAKE_COLUMN)
-#undef TAKE_COLUMN
-#define TAKE_OPTIONAL_COLUMN(type, name) \
+#define READ_COLUMN(type, name) c.name = pack_read(in, head->event_count, sizeof(type));
+	PACKED_COLUMNS(READ_COLUMN)
+#undef READ_COLUMN
+#define READ_OPTIONAL_COLUMN(type, name) \
 	if (head->has_##name) \
 		c.name = pack_read(in, head->event_count, sizeof(type));
-	PACKED_OPTIONAL_COLUMNS(TAKE_OPTIONAL_COLUMN)
-#undef TAKE_OPTIONAL_COLUMN
+	PACKED_OPTIONAL_COLUMNS(READ_OPTIONAL_COLUMN)
+#undef READ_OPTIONAL_COLUMN
 	if (!in->failure && in->next != in->end)
 		pack_refuse(in, "more bytes than it says");
 	if (in->failure)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace without some kinds of events: the rest is merged alone, which makes tree and links anew.
+ * A trace without some kinds of events: the rest is merged as one part, which derives the tree and links again.
  */
 #include <opstrobe/merge.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
 
-_Static_assert(OPS_EVENT_KIND_COUNT < 31, "a bit for each kind beside OPS_SELECT_MEMORY");
+_Static_assert(OPS_EVENT_KIND_COUNT < 31, "each kind and OPS_SELECT_MEMORY need a bit");
 
 enum ops_code ops_trace_select(const struct ops_trace *trace, uint32_t left_out, struct ops_trace **ret_trace,
 			       struct ops_error *error)

@@ -16,13 +16,13 @@ struct cutter {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_trace_cut *cut;
-	uint8_t *tracks;            /* whether each is asked for */
+	uint8_t *tracks;            /* whether each is requested */
 	uint8_t *rows;              /* whether each is kept */
 	struct ops_intern launched; /* correlations of kept calls, and of those left out */
 	uint8_t *kept;              /* by number there */
 };
 
-static bool is_asked_for(const struct ops_trace_cut *cut, const struct ops_track *track)
+static bool is_requested(const struct ops_trace_cut *cut, const struct ops_track *track)
 {
 	if (!cut->tid_count || track->kind != OPS_TRACK_THREAD)
 		return true;
@@ -131,7 +131,7 @@ enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trac
 	cutter.kept = ops_alloc_zeroed(cutter.events->count + 1, 1);
 	if (cutter.tracks && cutter.rows && cutter.kept) {
 		for (size_t i = 0; i < track_count; i++)
-			cutter.tracks[i] = is_asked_for(cut, &tracks[i]);
+			cutter.tracks[i] = is_requested(cut, &tracks[i]);
 		if (keep_host_rows(&cutter)) {
 			keep_device_rows(&cutter);
 			code = stretch_make(&cutter, ret_trace, error);

@@ -666,7 +666,7 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	int failure;
 
 	if (current())
-		return ops_fault(error, OPS_STATE, "this process is watched already");
+		return ops_fault(error, OPS_STATE, "this process is already being watched");
 	of = ops_alloc_zeroed(1, sizeof(*of));
 	if (!of)
 		return ops_fault_memory(error);

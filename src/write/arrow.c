@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns of a trace in Arrow's C data interface. Each column is an array of its own that keeps the trace, for who takes
- * a batch may take it apart.
+ * The columns of a trace in Arrow's C data interface. Each column is a separate array with a reference to the trace, because
+ * consumers may release the columns of a batch one by one.
  */
 #include <string.h>
 
@@ -109,7 +109,7 @@ static bool fill_strings(struct ArrowArray *array, struct ops_trace *trace, stru
 	return done;
 }
 
-/* Categories: what the file calls otherwise, and those of kinds. */
+/* The categories that the file gives, and those of the kinds elsewhere. */
 static bool fill_categories(struct ArrowArray *array, struct ops_trace *trace, struct arrow_texts *texts)
 {
 	const struct ops_events *e = ops_trace_events(trace);

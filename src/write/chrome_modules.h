@@ -9,9 +9,9 @@
 
 #include "base/buffer.h"
 
-/* Appends `,"modules":[…]` for the member that Opstrobe's files have to themselves; nothing when there are no modules. A
+/* Appends `,"modules":[…]` to the member that only Opstrobe's files have; nothing if there are no modules. A
  * module is [name, number, class, path, parent, address, parameters, their bytes, own parameters, their bytes, [further
- * path, …]], with null for none. */
+ * path, …]], with null for missing values. */
 void ops_chrome_add_modules(struct ops_buffer *out, const struct ops_trace *trace);
 
 #endif

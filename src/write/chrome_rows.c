@@ -190,7 +190,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return at;
 }
 
-/* A name that is no UTF-8 reads as json.h spells it; here are its bytes, each as the character of that number. */
+/* A name with invalid UTF-8 is written as json.h spells it; this is its bytes, each as the character of that number. */
 static char *put_raw_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
 {
 	struct ops_string name = ops_trace_string(rows->trace, string);
@@ -388,7 +388,7 @@ static void write_instant(struct ops_chrome_rows *rows, size_t row)
 	end_row(rows, put_args(rows, at, row));
 }
 
-/* A span that would cut through the boxes of its thread: an asynchronous pair, which viewers show on a row of its own. */
+/* Writes an event that overlaps others of its thread as an asynchronous pair, which viewers show on a separate row. */
 static void write_pair(struct ops_chrome_rows *rows, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -536,8 +536,8 @@ static int64_t arrow_time(const struct ops_chrome_rows *rows, const struct ops_l
 	return link->kind == OPS_LINK_DEPENDENCY && row == link->from && end_ns > start_ns ? end_ns - 1 : start_ns;
 }
 
-/* Category and name are the same. Arrows that were read, and those to work on devices, name the row they are on, for it need not
- * be the one that its place tells. */
+/* Category and name are the same. Links that were read, and those to device work, name their event, because it may not
+ * be the one at their time and thread. */
 static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, uint64_t id, uint32_t row)
 {
 	static const char *const names[] = {"fwdbwd", "ac2g", "", "ac2g"};

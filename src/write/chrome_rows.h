@@ -31,7 +31,7 @@ struct ops_chrome_rows {
 	const struct ops_string *tracks; /* track → `","pid":1,"tid":2,"ts":`, with padding behind */
 	const uint8_t *overlaps;         /* bits: rows that are written as a pair, see overlap.h */
 	struct ops_chrome_storages storages;
-	const uint8_t *ill_formed;       /* bits: strings that are no UTF-8; NULL when all are */
+	const uint8_t *ill_formed;       /* bits: strings with invalid UTF-8; NULL if there are none */
 	const uint32_t *callers;         /* ops_python_callers, when call stacks are to be written, else NULL */
 	bool was_read;      /* the trace comes from a file, which has its own spans and marks */
 	bool out_of_memory; /* see ops_chrome_rows_failed */

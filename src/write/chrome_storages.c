@@ -4,7 +4,7 @@
  *
  *     "storages":[[address,bytes],[address,bytes,device type,device index + 1],…]   the device where it is not the CPU
  *     "roles":[[time,storage,role,"name",track],…]
- *     "lost_roles":3    those for which there is no room
+ *     "lost_roles":3    those that were dropped
  *     a row's "Storages":[1,-2]    places counted from 1, negative where the operator writes; [address,…] beyond the table
  */
 #include "write/chrome_storages.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a Chrome trace says of operators' storages and of the roles of these (opstrobe/storage.h), beyond Kineto's
- * conventions. Storages are told once, in the member "opstrobe", and by their place there in the rows.
+ * Operators' storages and their roles (opstrobe/storage.h) in a Chrome trace, an extension of Kineto's
+ * conventions. Storages are listed once, in the member "opstrobe"; events refer to them by index.
  */
 #ifndef OPS_WRITE_CHROME_STORAGES_H
 #define OPS_WRITE_CHROME_STORAGES_H

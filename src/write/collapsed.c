@@ -58,9 +58,9 @@ struct spelled {
 	uint32_t *names;      /* by name of the flame: the spelled one, OPS_NONE before it is met */
 	uint32_t *chains;     /* by chain of the flame */
 	uint32_t *depths;     /* by chain of the flame: its frames */
-	uint32_t truncated;   /* the name that stands for what is left out */
+	uint32_t truncated;   /* the name that represents dropped frames */
 	uint32_t limit;       /* of depths */
-	size_t cut;           /* chains of the flame with time of their own that are deeper */
+	size_t cut;           /* chains of the flame with self time that are deeper */
 	struct ops_buffer text; /* scratch */
 };
 
@@ -92,7 +92,7 @@ static uint32_t spelled_name(struct spelled *s, const struct ops_flame *flame, u
 	return s->names[name];
 }
 
-/* What a chain of the flame stands on: its caller, or in the place of all that is too deep one frame that says so. */
+/* The caller of a chain of the flame; one frame replaces all that are too deep. */
 static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame, uint32_t chain)
 {
 	uint32_t caller = flame->frames.frames.items[chain].caller;
@@ -101,7 +101,7 @@ static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame,
 	s->depths[chain] = s->depths[caller] + 1;
 	if (s->depths[chain] <= s->limit + 1)
 		return below;
-	below = s->frames.frames.items[below].caller; /* of the outermost frames, or the one that stands for the others */
+	below = s->frames.frames.items[below].caller; /* of the outermost frames, or the one that represents the others */
 	return s->depths[caller] > s->limit + 1 ? below : ops_frames_add(&s->frames, below, s->truncated);
 }
 

@@ -93,7 +93,7 @@ static void texts_of(struct ops_node *node, struct ops_node_text *ret_texts[TEXT
 }
 
 /* Room in the last chunk or a new one; NULL when memory is out. */
-static char *take_room(struct ops_execution_trace *trace, size_t bytes)
+static char *reserve_room(struct ops_execution_trace *trace, size_t bytes)
 {
 	struct chunk *chunk = trace->last;
 
@@ -125,7 +125,7 @@ void ops_execution_trace_add(struct ops_execution_trace *trace, const struct ops
 	for (size_t i = 0; i < TEXT_COUNT; i++)
 		bytes += padded(texts[i]->size);
 	pthread_mutex_lock(&trace->lock);
-	room = take_room(trace, bytes);
+	room = reserve_room(trace, bytes);
 	if (room) {
 		char *at = room + sizeof(copy);
 
@@ -161,8 +161,8 @@ struct cursor {
 	const char *end;
 };
 
-/* Takes `size` bytes and their padding; NULL when there are not so many. */
-static const char *execution_trace_take(struct cursor *cursor, size_t size)
+/* Reads `size` bytes and their padding; NULL if fewer remain. */
+static const char *execution_trace_read(struct cursor *cursor, size_t size)
 {
 	const char *bytes = cursor->at;
 
@@ -205,9 +205,9 @@ static void execution_trace_put_ints(struct ops_buffer *out, const char *ints, u
 static bool execution_trace_put_tensor(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head,
                                        enum view view)
 {
-	const char *fixed = execution_trace_take(cursor, sizeof(struct ops_node_tensor));
-	const char *sizes = fixed ? execution_trace_take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
-	const char *strides = sizes ? execution_trace_take(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
+	const char *fixed = execution_trace_read(cursor, sizeof(struct ops_node_tensor));
+	const char *sizes = fixed ? execution_trace_read(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
+	const char *strides = sizes ? execution_trace_read(cursor, (size_t)head->n * sizeof(int64_t)) : NULL;
 	struct ops_node_tensor tensor;
 
 	if (!strides)
@@ -294,7 +294,7 @@ static size_t plain_bytes(const struct ops_node_head *head)
 static bool put_plain(struct ops_buffer *out, struct cursor *cursor, const struct ops_node_head *head, enum view view)
 {
 	static const char *const types[] = {"None", "Int", "Double", "Bool", "String", "Device"};
-	const char *data = execution_trace_take(cursor, plain_bytes(head));
+	const char *data = execution_trace_read(cursor, plain_bytes(head));
 
 	if (!data)
 		return false;
@@ -312,7 +312,7 @@ static bool put_plain(struct ops_buffer *out, struct cursor *cursor, const struc
 /* One item as a view shows it; for types the bare text, for the quotes are around the whole. */
 static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth)
 {
-	const char *bytes = execution_trace_take(cursor, sizeof(struct ops_node_head));
+	const char *bytes = execution_trace_read(cursor, sizeof(struct ops_node_head));
 	struct ops_node_head head;
 
 	if (!bytes || depth > DEPTH_MAX)

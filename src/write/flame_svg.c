@@ -49,7 +49,7 @@ static bool flame_svg_is_shown(const struct picture *picture, size_t chain)
 	return picture->boxes[chain].total_ns > 0 && pixels(picture, picture->boxes[chain].total_ns) >= NARROWEST;
 }
 
-/* Callers stand before their callees in the array: sums go down it, places go up. */
+/* Callers precede their callees in the array: sums are computed backwards, positions forwards. */
 static void flame_svg_lay_out(struct picture *picture)
 {
 	const struct ops_frame *frames = picture->flame->frames.frames.items;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pieces of output text that stand for an id of the trace (a name, an input list): made when first asked for, kept, and
- * copied into every row that has the id. Bounded: what is long or comes late is made again each time.
+ * Pieces of output text for an id of the trace (a name, an input list): created on first use, kept, and
+ * copied into every row that has the id. Bounded: long or late pieces are created again each time.
  */
 #ifndef OPS_WRITE_FRAGMENTS_H
 #define OPS_WRITE_FRAGMENTS_H

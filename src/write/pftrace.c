@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Perfetto's own format: a run of packets, each a protocol buffer. One writer's sequence holds them all:
+ * Perfetto's native format: a sequence of packets, each a protocol buffer, from one writer:
  *
  *     clock · tracks (process, threads, streams) · begin and end of each event, in the order of their lane · memory ·
  *     counters · the span of the recording with the metadata
  *
- * An event is two packets on the track of its thread, and Perfetto nests them as they come: so the end of an event is
- * written when the next of its lane begins after it. What does not nest gets a track of its own below its thread's.
+ * An event is two packets on the track of its thread, and Perfetto nests them in order: so the end of an event is
+ * written when the next of its lane begins after it. An event that does not nest gets a track below its thread's.
  * Names are interned: sent once, with the first packet that has them.
  */
 #include <opstrobe/internal/trace.h>

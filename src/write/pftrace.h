@@ -31,7 +31,7 @@ void ops_pf_put_bool(struct ops_buffer *event, struct ops_buffer *scratch, const
 void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
                               size_t row);
 void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struct ops_string name, struct ops_string json);
-/* Appends bytes as a field of text, with U+FFFD for what is no UTF-8. */
+/* Appends bytes as a field of text, with U+FFFD for invalid UTF-8. */
 void ops_pf_put_text(struct ops_buffer *out, uint32_t field, struct ops_string text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of an event as debug annotations of Perfetto, under the names that they have in Chrome traces. What is kept
- * as JSON (inputs, and what a file says besides) stays JSON inside an annotation, unless it is a number or a truth value.
+ * The arguments of an event as debug annotations of Perfetto, under the names that they have in Chrome traces. Values stored
+ * as JSON (inputs, and further arguments of a file) stay JSON inside an annotation, unless they are a number or a truth value.
  */
 #include "write/pftrace.h"
 

@@ -22,7 +22,7 @@ struct writer {
 	const struct ops_flame *flame;
 	struct ops_sink *sink;
 	struct ops_buffer text;
-	uint32_t *places; /* by name: where it stands in the list of frames, OPS_NONE before it is met */
+	uint32_t *places; /* by name: its index in the list of frames; OPS_NONE until it is used */
 	uint32_t *inner; /* by chain: the first that it calls, 0 none; without those in which no time was spent */
 	uint32_t *next;  /* by chain: the next of the same caller, 0 none */
 	int64_t now_ns;

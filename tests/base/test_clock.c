@@ -37,7 +37,7 @@ static void the_reason_fits_the_choice(void **state)
 	if (!ops_clock_tsc())
 		assert_memory_equal(ops_clock_reason(), "monotonic: ", 11);
 	if (getenv("OPSTROBE_CLOCK"))
-		assert_string_equal(ops_clock_reason(), "monotonic: asked for by OPSTROBE_CLOCK");
+		assert_string_equal(ops_clock_reason(), "monotonic: requested by OPSTROBE_CLOCK");
 }
 
 static void a_pair_lies_between_readings(void **state)

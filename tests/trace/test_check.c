@@ -117,7 +117,7 @@ static void test_records(void **state)
 	struct ops_track *tracks = trace->tracks.items;
 
 	(void)state;
-	DAMAGE(tracks[1].number, 1, "number 1 is taken");
+	DAMAGE(tracks[1].number, 1, "number 1 is in use");
 	DAMAGE(tracks[1].number, 0, "track 1: a thread without number");
 	DAMAGE(tracks[2].number, 3, "track 2: a thread without number or a stream with one");
 	DAMAGE(tracks[2].kind, (enum ops_track_kind)7, "track 2: unknown kind");

@@ -100,7 +100,7 @@ enum ops_average_key {
 struct ops_averages_options {
 	bool by_input_shape;
 	bool by_overload_name;
-	uint32_t by_stack_frames; /* by so many innermost frames; 0: not by stack */
+ 	uint32_t by_stack_frames; /* group by this many innermost frames; 0: not by stack */
 	const struct ops_stacks *stacks; /* needed for that, else NULL */
 };
 
@@ -117,7 +117,7 @@ struct ops_event_costs {
 	                            * the one below, without launcher and legacy */
 	int64_t *self_device_time; /* of what it launched itself */
 	uint8_t *legacy;           /* 1: its device_time is what events around it measured (torch's is_legacy); NULL when
-	                            * there is no such row */
+ 	                            * no row has it */
 	bool with_flops;
 };
 enum ops_code ops_event_costs_init(struct ops_event_costs *costs, const struct ops_trace *trace, bool with_flops,
@@ -208,10 +208,10 @@ struct ops_table_options {
 		.max_name_column_width = 55, .max_shapes_column_width = 80                         \
 	}
 
-/* Torch's table layout, byte for byte; empty without rows. Texts are cut and padded by code points, a byte that is no UTF-8
- * counting one. OPS_UNSUPPORTED for an unknown sort_by (the Python layer's AttributeError), OPS_INVALID for one that cannot
- * be ordered (TypeError) or a negative width, OPS_STATE for rows with device times when no device is named (RuntimeError).
- * `*ret_text` has a NUL behind, and is freed with ops_free. */
+/* Formats the rows in torch's table layout, byte for byte; empty without rows. Texts are truncated and padded by code points; an
+ * invalid UTF-8 byte counts as one. Returns OPS_UNSUPPORTED for an unknown sort_by (AttributeError in Python), OPS_INVALID for a
+ * sort_by that cannot be ordered (TypeError) or a negative width, and OPS_STATE if rows have device times but no device is named
+ * (RuntimeError). `*ret_text` ends with a NUL; free it with ops_free. */
 enum ops_code ops_table_text(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options, char **ret_text, size_t *ret_size,
                              struct ops_error *error);

@@ -47,7 +47,7 @@ enum ops_slot_kind {
 	OPS_SLOT_OP = 1,      /* a dispatcher-level operator or autograd node */
 	OPS_SLOT_RANGE = 2,   /* a user's range: record_function, ops_range_begin */
 	OPS_SLOT_INSTANT = 3, /* a point in time with a name */
-	OPS_SLOT_COUNTER = 4, /* a named value at a time; the double's bits stand in sequence_nr */
+	OPS_SLOT_COUNTER = 4, /* a named value at a time; sequence_nr holds the bits of the double */
 	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: an allocator report */
 	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
 	OPS_SLOT_ROLE = 7,    /* what a storage is for: its name, and as argument text a struct ops_storage */
@@ -74,7 +74,7 @@ enum ops_slot_flag {
 	OPS_SLOT_ADDED = 512, /* a range that was recorded when it was over */
 };
 
-/* What a named value is, and what stands for it. */
+/* The type of a named value and its representation. */
 enum ops_value_kind {
 	OPS_VALUE_INT,       /* int64_t, aligned to 4 like all in a payload */
 	OPS_VALUE_DOUBLE,    /* double */
@@ -151,7 +151,7 @@ struct ops_thread {
 	const void *greenlet;
 };
 
-/* What the core hands to a collector that is a library of its own. Static storage; never changes. */
+/* The interface that the core passes to a collector in another library. Static storage; never changes. */
 struct ops_collector {
 	uint32_t abi;          /* OPS_COLLECTOR_ABI of the core */
 	uint32_t tsc;          /* 1: ticks are the TSC; 0: CLOCK_MONOTONIC nanoseconds */
@@ -160,8 +160,8 @@ struct ops_collector {
 	/* The calling thread's recorder; registers the thread on first use. NULL when memory is out: record nothing. */
 	struct ops_thread *(*thread)(void);
 
-	/* The slow half of ops_reserve: new block or new session. NULL when `epoch` is no longer the session being
-	 * recorded, or when there is no room, which is counted as a loss. */
+	/* The slow path of ops_reserve: new block or new session. Returns NULL if `epoch` is not the session being
+	 * recorded, or if there is no space, which is counted as a loss. */
 	struct ops_slot *(*reserve_slow)(struct ops_thread *thread, uint64_t epoch, size_t payload_bytes);
 
 	/* An id for (name, overload) on this thread. Copies both. `overload` may be NULL. 0 when memory is out (counted as
@@ -170,7 +170,7 @@ struct ops_collector {
 	uint32_t (*intern)(struct ops_thread *thread, const char *name, size_t name_bytes, const char *overload,
 	                   size_t overload_bytes);
 
-	/* What tells the calling thread's line, see ops_call_line; NULL while nobody can. */
+	/* Returns the line that the calling thread runs, see ops_call_line; NULL if unavailable. */
 	uint32_t (*const *call_line)(void);
 
 	/* What notes the calling thread's coroutine, see ops_note_context; NULL while nobody can. */
@@ -211,9 +211,9 @@ static inline uint64_t ops_collector_epoch(const struct ops_collector *collector
  * GIL, for Python functions stand still while they call. */
 OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 {
-	uint32_t (*tell)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
+	uint32_t (*get_line)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
 
-	return OPS_UNLIKELY(tell != NULL) ? tell() : 0;
+	return OPS_UNLIKELY(get_line != NULL) ? get_line() : 0;
 }
 
 /* Coroutines (asyncio tasks, greenlets, …) take turns on a thread and leave ranges open meanwhile. Before a range begins or ends,
@@ -290,7 +290,7 @@ static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot 
 }
 
 /* Sets or, with NULL, unsets what ops_call_line calls. */
-void ops_set_call_line(uint32_t (*tell)(void));
+void ops_set_call_line(uint32_t (*get_line)(void));
 
 /* Sets or, with NULL, unsets what ops_note_context calls. */
 void ops_set_note_context(void (*note)(struct ops_thread *thread, uint64_t epoch));

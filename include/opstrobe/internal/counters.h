@@ -9,8 +9,8 @@
  *     if (counters->read(values)) …                    // of the calling thread, any thread
  *     ops_counters_close();
  *
- * One set is open at a time in a process. A thread's counters are opened when it first reads them, count what it does in
- * user mode from then on, and are given back when it ends or when it reads those of another set.
+ * A process has one open set at a time. A thread's counters are opened when it first reads them and count what it does in
+ * user mode from then on. They are closed when the thread ends or reads those of another set.
  */
 #ifndef OPSTROBE_COUNTERS_H
 #define OPSTROBE_COUNTERS_H

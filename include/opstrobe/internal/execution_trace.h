@@ -79,13 +79,13 @@ struct ops_node {
 	uint64_t id;
 	uint64_t parent;    /* the node it runs in: "ctrl_deps" */
 	uint64_t record_id; /* of torch's RecordFunction, as "Record function id" in the profile; 0 none */
-	uint64_t forward_parent; /* what its forward thread was doing, 0 when it is no backward node */
+	uint64_t forward_parent; /* what its forward thread was doing; 0 unless it is a backward node */
 	int64_t sequence_nr;     /* -1 none */
 	uint64_t thread;         /* torch's logical thread number */
 	uint64_t forward_thread; /* 0 none */
 	uint64_t scope;          /* at::RecordScope */
 	struct ops_node_text name;
-	struct ops_node_text schema; /* empty when it is no operator */
+	struct ops_node_text schema; /* empty unless it is an operator */
 	struct ops_node_text kernel_backend;
 	struct ops_node_text kernel_file;
 	struct ops_node_text tensor_range; /* JSON: least and greatest element of input tensors of integers; may be "" */

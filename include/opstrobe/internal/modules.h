@@ -107,8 +107,8 @@ struct ops_module_text_options {
 	unsigned columns; /* of the terminal that it is to fit, if it can; 0: nothing is left out or cut */
 };
 
-/* The table as text: a line a module that was called or holds such, and columns for what the trace tells about. A NUL stands
- * behind; freed with ops_free. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */
+/* Formats the table as text: one line for each module that was called or contains one that was, with the columns that the trace
+ * has data for. The text ends with a NUL; free it with ops_free. OPS_INVALID for an unknown `sort_by`. `options` may be NULL. */
 enum ops_code ops_module_text(const struct ops_module_tree *tree, const struct ops_module_text_options *options,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
 /* All rows and classes as one JSON object (docs/openapi.yaml, Modules), likewise freed. */

@@ -70,13 +70,13 @@ enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t r
 enum ops_code ops_timeline_calls(const struct ops_timeline *timeline, struct ops_string name, uint32_t row, char **ret_text,
                                  size_t *ret_size, struct ops_error *error);
 
-/* Which part of the timeline: what is zero is not asked for, and OPS_WINDOW_ALL is all. */
+/* Selects a part of the timeline. A zero field requests nothing; OPS_WINDOW_ALL requests everything. */
 struct ops_window {
 	int64_t from_ns;
 	int64_t to_ns;
 	const uint32_t *tracks; /* only these; NULL: all */
 	size_t track_count;
-	size_t limit; /* at most so many entries */
+	size_t limit; /* maximum number of entries */
 };
 #define OPS_WINDOW_ALL {.from_ns = 0, .to_ns = INT64_MAX, .limit = 1000}
 
@@ -106,8 +106,8 @@ enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const stru
 enum ops_code ops_timelines_collective(const struct ops_timeline *const *timelines, size_t count, uint32_t row,
                                        char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* What the time of a region hangs on: that of the events whose name holds `annotation` (empty: of the steps, or of all when
- * there are none), the first being 0. OPS_INVALID when there is no such. Near linear in the trace. */
+/* The critical path of a region: the instance-th event whose name contains `annotation`, from 0 (if it is empty: of the steps, or
+ * of the complete trace without steps). OPS_INVALID if there is none. Near linear in the trace. */
 enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, struct ops_string annotation, uint32_t instance,
                                          char **ret_text, size_t *ret_size, struct ops_error *error);
 

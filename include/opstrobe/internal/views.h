@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/views.h: what a trace looks like, at a glance: steps and where their time goes, devices, operators, kernels,
- * memory, modules, communication, and what differs between two traces. The figures and names are those of PyTorch's
- * former TensorBoard plugin, its flaws put right.
+ * opstrobe/internal/views.h: an overview of a trace: steps and where their time goes, devices, operators, kernels,
+ * memory, modules, communication, and the differences between two traces. The figures and names are those of PyTorch's
+ * legacy TensorBoard plugin, with its defects corrected.
  *
- * Every function takes finished traces, leaves them as they are, and gives one JSON object: times in microseconds (exact
- * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text has a NUL behind and is freed
- * with ops_free. Any thread may call them.
+ * Every function takes finished traces, does not change them, and returns one JSON object: times in microseconds (exact
+ * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text ends with a NUL; free it
+ * with ops_free. Thread-safe.
  */
 #ifndef OPSTROBE_INTERNAL_VIEWS_H
 #define OPSTROBE_INTERNAL_VIEWS_H
@@ -46,7 +46,7 @@ enum ops_views_look {
 	                         * markup */
 };
 
-/* So many columns, from 60 to 160; 80 where none are told. */
+/* The width in columns, from 60 to 160; the default is 80. */
 #define OPS_VIEWS_COLUMNS(columns) ((unsigned)(columns) << 8)
 
 /* The most important of it to be read on a terminal, or in Markdown. What a file's notes say may take more than a line. */
