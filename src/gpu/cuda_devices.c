@@ -54,7 +54,7 @@ static void cuda_devices_load(void)
 	int count = 0;
 
 	if (!handle) {
-		driver.missing = "there is no driver (libcuda.so.1)";
+		driver.missing = "no driver found (libcuda.so.1)";
 		return;
 	}
 #define FIND(member, function) driver.member = (__typeof__(&function))(uintptr_t)dlsym(handle, #function)
@@ -99,7 +99,7 @@ enum ops_code ops_cuda_device_count(uint32_t *ret_count, struct ops_error *error
 		return ops_fault(error, OPS_UNSUPPORTED, "the process was forked from one that has initialised CUDA");
 	}
 	if (driver.count(&count) != CUDA_SUCCESS || count < 1)
-		return ops_fault(error, OPS_UNSUPPORTED, "the driver knows no device");
+		return ops_fault(error, OPS_UNSUPPORTED, "the driver reports no device");
 	*ret_count = (uint32_t)count;
 	return OPS_OK;
 }
@@ -119,10 +119,10 @@ uint32_t ops_cuda_runtime_version(void)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		void *handle = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
-		__typeof__(&cudaRuntimeGetVersion) tell =
-			handle ? (__typeof__(tell))(uintptr_t)dlsym(handle, "cudaRuntimeGetVersion") : NULL;
+		__typeof__(&cudaRuntimeGetVersion) get_version =
+			handle ? (__typeof__(get_version))(uintptr_t)dlsym(handle, "cudaRuntimeGetVersion") : NULL;
 
-		if (tell && tell(&version) == cudaSuccess && version > 0)
+		if (get_version && get_version(&version) == cudaSuccess && version > 0)
 			return (uint32_t)version; /* the handle is kept: it costs nothing, and unloads nothing */
 	}
 	return 0;
@@ -237,8 +237,8 @@ void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, st
 
 /* --- graphs --------------------------------------------------------------------------------------------------------- */
 
-/* The newer function tells of edges too that let programmatic launches overlap; the older one refuses graphs with such. */
-static CUresult ask_edges(CUgraph graph, struct ops_cuda_edges *edges, CUgraphEdgeData *data)
+/* The newer function also reports edges of overlapping programmatic launches; the older one fails for graphs with such. */
+static CUresult get_edges(CUgraph graph, struct ops_cuda_edges *edges, CUgraphEdgeData *data)
 {
 	CUgraphNode *from = (CUgraphNode *)edges->from, *to = (CUgraphNode *)edges->to;
 
@@ -254,13 +254,13 @@ bool ops_cuda_graph_edges(void *graph, struct ops_cuda_edges *ret_edges)
 	bool ok;
 
 	pthread_once(&once, cuda_devices_load);
-	if (driver.missing || (!driver.edges && !driver.plain_edges) || ask_edges(graph, &edges, NULL) != CUDA_SUCCESS)
+	if (driver.missing || (!driver.edges && !driver.plain_edges) || get_edges(graph, &edges, NULL) != CUDA_SUCCESS)
 		return false;
 	room = edges.count;
 	edges.from = ops_realloc_array(NULL, room + 1, sizeof(*edges.from));
 	edges.to = ops_realloc_array(NULL, room + 1, sizeof(*edges.to));
 	data = ops_realloc_array(NULL, room + 1, sizeof(*data));
-	ok = edges.from && edges.to && data && ask_edges(graph, &edges, data) == CUDA_SUCCESS && edges.count <= room;
+	ok = edges.from && edges.to && data && get_edges(graph, &edges, data) == CUDA_SUCCESS && edges.count <= room;
 	ops_free(data);
 	if (ok)
 		*ret_edges = edges;
@@ -288,7 +288,7 @@ static uint64_t host_function(CUgraphNode node)
 	               : 0;
 }
 
-void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *told, void *context)
+void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *callback, void *context)
 {
 	CUgraphNode *nodes;
 	size_t room = 0, count;
@@ -305,7 +305,7 @@ void ops_cuda_graph_host_nodes(void *graph, ops_cuda_host_node *told, void *cont
 		uint64_t function = host_function(nodes[i]);
 
 		if (function)
-			told(context, nodes[i], function);
+			callback(context, nodes[i], function);
 	}
 	ops_free(nodes);
 }

@@ -49,21 +49,21 @@ static sem_t filled;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for `running` */
 static struct cupti_session *running;
 
-/* The recorder's clock as nanoseconds that start at an arbitrary moment and run a little wrong: the ends of the session
- * tell by how much. */
+/* The recorder's clock as nanoseconds from an arbitrary origin, at a slightly wrong rate: the ends of the session
+ * give the correction. */
 static uint64_t first_ticks;
 static double ns_per_tick = 1;
 
 /* --- called by CUPTI ------------------------------------------------------------------------------------------------ */
 
-static uint64_t CUPTIAPI tell_time(void)
+static uint64_t CUPTIAPI read_session_time(void)
 {
 	return (uint64_t)((double)(ops_ticks(ops_clock_tsc()) - first_ticks) * ns_per_tick);
 }
 
 static void CUPTIAPI request_buffer(uint8_t **ret_bytes, size_t *ret_size, size_t *ret_records_max)
 {
-	*ret_bytes = ops_cupti_buffers_take(&buffers);
+	*ret_bytes = ops_cupti_buffers_claim(&buffers);
 	*ret_size = *ret_bytes ? OPS_CUPTI_BUFFER_BYTES : 0;
 	*ret_records_max = 0;
 }
@@ -182,7 +182,7 @@ static bool put_version(struct ops_activities *activities, const char *of, uint3
 	return !version || ops_activities_metadata(activities, of, digits, (size_t)snprintf(digits, sizeof(digits), "%u", version));
 }
 
-/* As torch has them; one that nobody tells is left out. */
+/* The versions under torch's names; unknown ones are omitted. */
 static enum ops_code describe_versions(struct cupti_session *session, struct ops_error *error)
 {
 	return put_version(session->activities, "cupti_version", session->library->version) &&
@@ -226,23 +226,23 @@ static int64_t cupti_now_ns(const struct ops_cupti *library)
 	uint64_t now = 0;
 
 	if (library->cuptiActivityRegisterTimestampCallback)
-		return (int64_t)tell_time();
+		return (int64_t)read_session_time();
 	library->cuptiGetTimestamp(&now);
 	return (int64_t)now;
 }
 
-/* Knows no session: CUPTI may tell of something while one stops. */
+/* Uses no session: CUPTI may call it while one stops. */
 static void CUPTIAPI read_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-		ops_cupti_graphs_told(library, callback, data, cupti_now_ns(library));
+		ops_cupti_graphs_on_resource(library, callback, data, cupti_now_ns(library));
 	} else {
-		ops_cupti_contexts_told(library, domain, callback);
-		ops_cupti_graphs_called(library, domain, callback, data, cupti_now_ns(library));
+		ops_cupti_contexts_on_call(library, domain, callback);
+		ops_cupti_graphs_on_call(library, domain, callback, data, cupti_now_ns(library));
 	}
 }
 
-/* Lets CUPTI tell of the ends of contexts and of graphs, and finds out whether another profiler has subscribed. */
+/* Subscribes to the ends of contexts and to graphs, and detects whether another profiler has subscribed. */
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
@@ -253,7 +253,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	set_clock();
 	result = library->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 	if (result == CUPTI_SUCCESS && library->cuptiActivityRegisterTimestampCallback)
-		result = library->cuptiActivityRegisterTimestampCallback(tell_time);
+		result = library->cuptiActivityRegisterTimestampCallback(read_session_time);
 	/* Where it cannot, events have no rows. */
 	if (session->decoder.kinds & (OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC) | OPS_ACTIVITY_BIT(OPS_ACTIVITY_EVENT_NODE)) &&
 	    library->cuptiActivityEnableCudaEventDeviceTimestamps)
@@ -290,7 +290,7 @@ static enum ops_code open_sampler(struct cupti_session *session, struct ops_cuda
 
 	sampling->problem.code = OPS_OK;
 	if (sampling->device >= session->decoder.devices.count)
-		return ops_fault(error, OPS_INVALID, "there is no CUDA device %u", sampling->device);
+		return ops_fault(error, OPS_INVALID, "CUDA device %u does not exist", sampling->device);
 	code = ops_cupti_sampler_open(session->library, sampling, &session->decoder.devices.items[sampling->device],
 	                              &session->sampler, &sampling->problem);
 	return code == OPS_INVALID ? ops_fault(error, code, "%s", sampling->problem.text) : OPS_OK;
@@ -372,7 +372,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	pthread_mutex_lock(&lock);
 	session = running;
 	pthread_mutex_unlock(&lock);
-	/* A forced flush hands over what still runs, without its end, and never again. */
+	/* A forced flush delivers running work without its end, and never again. */
 	code = ops_cuda_synchronize(error);
 	if (session->sampler) {
 		enum ops_code paused = ops_cupti_sampler_run(session->sampler, false, cupti_now_ns, code ? NULL : error);
@@ -381,7 +381,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	}
 	result = session->library->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	if (!code && result != CUPTI_SUCCESS)
-		code = ops_cupti_fault(session->library, error, result, "CUPTI did not hand over all its records");
+		code = ops_cupti_fault(session->library, error, result, "CUPTI did not deliver all its records");
 	disable(session);
 	stop_drain(session);
 	ops_cupti_decode_end(&session->decoder);
@@ -392,9 +392,9 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 		code = ops_fault(error, OPS_CORRUPT, "CUPTI could not read %llu of its buffers",
 		                 (unsigned long long)session->unread);
 	session->library->cuptiUnsubscribe(session->subscriber);
-	ops_cupti_graphs_take(&session->decoder);
+	ops_cupti_graphs_flush(&session->decoder);
 	if (session->sampler) {
-		enum ops_code missing = ops_cupti_sampler_take(session->sampler, activities, code ? NULL : error);
+		enum ops_code missing = ops_cupti_sampler_flush(session->sampler, activities, code ? NULL : error);
 
 		code = code ? code : missing;
 	}

@@ -13,7 +13,7 @@ static bool cupti_buffers_claim(struct ops_cupti_buffer *buffer)
 	       !atomic_exchange_explicit(&buffer->taken, true, memory_order_acquire);
 }
 
-uint8_t *ops_cupti_buffers_take(struct ops_cupti_buffers *buffers)
+uint8_t *ops_cupti_buffers_claim(struct ops_cupti_buffers *buffers)
 {
 	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++) {
 		struct ops_cupti_buffer *buffer = &buffers->items[i];

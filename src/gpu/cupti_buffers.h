@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The buffers that CUPTI fills. It asks for one and hands full ones over on threads of its own and of the program, so neither
- * takes a lock: a buffer is claimed by one atomic exchange and handed over by one push on a stack. There are at most
- * OPS_CUPTI_BUFFERS of them; when all are out, CUPTI drops records and counts them.
+ * The buffers that CUPTI fills. It requests empty and returns full ones on its threads and the program's, so neither
+ * takes a lock: a buffer is claimed by one atomic exchange and returned by one push on a stack. There are at most
+ * OPS_CUPTI_BUFFERS; if all are in use, CUPTI drops records and counts them.
  */
 #ifndef OPS_GPU_CUPTI_BUFFERS_H
 #define OPS_GPU_CUPTI_BUFFERS_H
@@ -19,7 +19,7 @@ struct ops_cupti_buffer {
 	_Atomic(uint8_t *) bytes; /* NULL before the first use; kept from then on */
 	atomic_bool taken;
 	size_t valid_bytes;
-	struct ops_cupti_buffer *next; /* of those handed over */
+	struct ops_cupti_buffer *next; /* of the full ones */
 };
 
 struct ops_cupti_buffers {
@@ -28,10 +28,10 @@ struct ops_cupti_buffers {
 };
 
 /* Memory for CUPTI to fill, NULL when there is none. Any thread. */
-uint8_t *ops_cupti_buffers_take(struct ops_cupti_buffers *buffers);
+uint8_t *ops_cupti_buffers_claim(struct ops_cupti_buffers *buffers);
 /* Takes filled memory back; not for decoding if nothing in it is valid. Any thread. */
 void ops_cupti_buffers_fill(struct ops_cupti_buffers *buffers, const uint8_t *bytes, size_t valid_bytes);
-/* Those handed over since the last call, oldest first. Who drains gives each back. */
+/* Returns the buffers completed since the last call, oldest first. The caller returns each with ops_cupti_buffers_give(). */
 struct ops_cupti_buffer *ops_cupti_buffers_drain(struct ops_cupti_buffers *buffers);
 void ops_cupti_buffers_give(struct ops_cupti_buffer *buffer);
 /* Frees the memory of those that are not out. */

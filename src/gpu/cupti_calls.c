@@ -4,7 +4,7 @@
  */
 #include "gpu/cupti_calls.h"
 
-/* Torch asks for the device many times an operator, and launchers of compiled code ask what a pointer is. */
+/* Torch queries the device many times per operator, and launchers of compiled code query pointers. */
 static const struct ops_cupti_callback quiet[] = {
 	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020},
 	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020},

@@ -4,7 +4,7 @@
  */
 #include "gpu/cupti_contexts.h"
 
-/* A call of the runtime makes some of the driver; whether CUPTI tells of those is the library's affair. */
+/* A runtime call makes driver calls; whether CUPTI reports those depends on the library. */
 static const struct ops_cupti_callback ending[] = {
 	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy},
 	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2},
@@ -20,12 +20,12 @@ static const struct ops_cupti_callback ending[] = {
 
 void ops_cupti_contexts_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber)
 {
-	ops_cupti_ask(library, subscriber, ending, ENDING);
+	ops_cupti_enable_callbacks(library, subscriber, ending, ENDING);
 }
 
 /* As the call begins, while the context is whole, and as it ends, for what ran until then. Not forced, for that would take
  * unfinished work away from contexts that go on. */
-void ops_cupti_contexts_told(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback)
+void ops_cupti_contexts_on_call(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback)
 {
 	if (ops_cupti_is_among(ending, ENDING, domain, callback))
 		library->cuptiActivityFlushAll(0);

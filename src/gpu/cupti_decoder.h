@@ -29,25 +29,26 @@ const char *ops_cupti_memory_name(uint32_t kind);
 
 /* What becomes of a record: its fields in `activity`, whose kind stays OPS_ACTIVITY_KIND_COUNT when nothing does; `size` is
  * at least that of the structure it is named after. */
-typedef void ops_cupti_take(struct ops_cupti_decoder *decoder, const void *record, size_t size, struct ops_activity *activity);
+typedef void ops_cupti_decode_function(struct ops_cupti_decoder *decoder, const void *record, size_t size,
+                                       struct ops_activity *activity);
 
 /* cupti_work.c */
-ops_cupti_take ops_cupti_take_kernel;
-ops_cupti_take ops_cupti_take_copy;
-ops_cupti_take ops_cupti_take_peer_copy;
-ops_cupti_take ops_cupti_take_set;
-ops_cupti_take ops_cupti_take_host_node;
-ops_cupti_take ops_cupti_take_event_node; /* of a CUDA_EVENT that a node recorded, which has its place already */
+ops_cupti_decode_function ops_cupti_decode_kernel;
+ops_cupti_decode_function ops_cupti_decode_copy;
+ops_cupti_decode_function ops_cupti_decode_peer_copy;
+ops_cupti_decode_function ops_cupti_decode_set;
+ops_cupti_decode_function ops_cupti_decode_host_node;
+ops_cupti_decode_function ops_cupti_decode_event_node; /* of a CUDA_EVENT that a node recorded, which has its place already */
 /* cupti_sync.c */
-ops_cupti_take ops_cupti_take_sync;
-ops_cupti_take ops_cupti_take_event;
+ops_cupti_decode_function ops_cupti_decode_sync;
+ops_cupti_decode_function ops_cupti_decode_event;
 /* cupti_extras.c */
-ops_cupti_take ops_cupti_take_marker;
-ops_cupti_take ops_cupti_take_name;
-ops_cupti_take ops_cupti_take_environment;
-ops_cupti_take ops_cupti_take_pool;
+ops_cupti_decode_function ops_cupti_decode_marker;
+ops_cupti_decode_function ops_cupti_decode_name;
+ops_cupti_decode_function ops_cupti_decode_environment;
+ops_cupti_decode_function ops_cupti_decode_pool;
 /* cupti_memory.c; the second adds what the first has put aside. */
-ops_cupti_take ops_cupti_take_memory;
+ops_cupti_decode_function ops_cupti_decode_memory;
 void ops_cupti_memory_end(struct ops_cupti_decoder *decoder);
 
 #endif

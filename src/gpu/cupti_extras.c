@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUPTI records beside work and calls: ranges and names of NVTX, the state of devices, memory pools.
+ * CUPTI records other than work and calls: ranges and names of NVTX, the state of devices, memory pools.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static uint32_t domain_details(struct ops_cupti_decoder *decoder, const char *do
 	return ops_cupti_keep(decoder, domain, strlen(domain));
 }
 
-void ops_cupti_take_marker(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_marker(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityMarker2 *record = bytes;
 	const struct ops_cupti_marker *marker = NULL;
@@ -78,7 +78,7 @@ void ops_cupti_take_marker(struct ops_cupti_decoder *decoder, const void *bytes,
 }
 
 /* Tracks are those of streams: what a device, context or thread is named has no place. */
-void ops_cupti_take_name(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_name(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityName *record = bytes;
 
@@ -102,8 +102,8 @@ static void cupti_extras_add_counter(struct ops_cupti_decoder *decoder, struct o
 }
 
 /* One record is up to two counters, which are added here. */
-void ops_cupti_take_environment(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
-                                struct ops_activity *activity)
+void ops_cupti_decode_environment(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                                  struct ops_activity *activity)
 {
 	const CUpti_ActivityEnvironment *record = bytes;
 	struct ops_activity counter = {.kind = OPS_ACTIVITY_ENVIRONMENT, .device = (uint16_t)record->deviceId,
@@ -130,8 +130,8 @@ void ops_cupti_take_environment(struct ops_cupti_decoder *decoder, const void *b
 	}
 }
 
-/* What a pool of this process holds; of those that others share, CUPTI does not tell. */
-void ops_cupti_take_pool(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+/* The size of a pool of this process; CUPTI does not report that of pools shared by others. */
+void ops_cupti_decode_pool(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityMemoryPool2 *record = bytes;
 	struct ops_activity counter = {.kind = OPS_ACTIVITY_MEMORY_POOL, .device = (uint16_t)record->deviceId,

@@ -20,7 +20,7 @@ static OPS_ARRAY(struct ops_activity) made;
 static OPS_ARRAY(struct ops_host_function) functions; /* that nodes call; named at the stop, where no callback waits */
 static uint64_t lost;
 
-/* A call of the runtime makes one of the driver. Where both are told, edges are told twice, which does no harm. */
+/* A runtime call makes a driver call. If both are reported, edges are added twice, which is harmless. */
 static const struct ops_cupti_callback instantiating[] = {
 	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate},
 	{CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2},
@@ -49,7 +49,7 @@ SAME_PLACE(cudaGraphInstantiate_v12000_params, graph);
 
 void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber, uint32_t kinds)
 {
-	static const struct ops_cupti_callback told[] = {
+	static const struct ops_cupti_callback node_callbacks[] = {
 		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED},
 		{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED},
 	};
@@ -58,9 +58,9 @@ void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHa
 	if (!library->cuptiGetGraphNodeId)
 		return;
 	if (with_edges || kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_GRAPH_NODE))
-		ops_cupti_ask(library, subscriber, told, sizeof(told) / sizeof(told[0]));
+		ops_cupti_enable_callbacks(library, subscriber, node_callbacks, sizeof(node_callbacks) / sizeof(node_callbacks[0]));
 	if (with_edges)
-		ops_cupti_ask(library, subscriber, instantiating, INSTANTIATING);
+		ops_cupti_enable_callbacks(library, subscriber, instantiating, INSTANTIATING);
 }
 
 /* A node that is a copy of another, or waits for it; `other` is 0 for one that does neither. The lock is held. */
@@ -79,7 +79,7 @@ static void cupti_graphs_add(enum ops_activity_kind kind, uint64_t node, uint64_
 		lost++;
 }
 
-void ops_cupti_graphs_told(const struct ops_cupti *library, CUpti_CallbackId callback, const void *data, int64_t now_ns)
+void ops_cupti_graphs_on_resource(const struct ops_cupti *library, CUpti_CallbackId callback, const void *data, int64_t now_ns)
 {
 	const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
 	uint64_t node, original = 0;
@@ -125,8 +125,8 @@ static void add_host_node(void *library, void *node, uint64_t address)
 	pthread_mutex_unlock(&lock);
 }
 
-void ops_cupti_graphs_called(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback,
-                             const CUpti_CallbackData *data, int64_t now_ns)
+void ops_cupti_graphs_on_call(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback,
+                              const CUpti_CallbackData *data, int64_t now_ns)
 {
 	struct ops_cuda_edges edges;
 	void *graph;
@@ -156,7 +156,7 @@ static uint32_t function_name(struct ops_cupti_decoder *decoder, uint64_t addres
 	return ops_cupti_kernel_name(decoder, found.dli_sname);
 }
 
-void ops_cupti_graphs_take(struct ops_cupti_decoder *decoder)
+void ops_cupti_graphs_flush(struct ops_cupti_decoder *decoder)
 {
 	struct ops_activities *activities = decoder->activities;
 	__typeof__(functions) called;

@@ -24,7 +24,7 @@ static char path[PATH_MAX];
 
 /* --- where it may be ----------------------------------------------------------------------------------------------- */
 
-/* torch loads the library by a path of its own, under which the loader does not find it by name. */
+/* torch loads the library by an absolute path, so the loader does not find it by name. */
 static int find_loaded(struct dl_phdr_info *info, size_t size, void *ret_found)
 {
 	const char *name = strrchr(info->dlpi_name, '/');
@@ -55,7 +55,7 @@ static void *open_under(const char *root, const char *below)
 	return open_at(name);
 }
 
-/* In the package of PyPI, beside ours. */
+/* In the package of PyPI, next to this one. */
 static void *open_package(void)
 {
 	static const char *const below[] = {"../nvidia/cu13/lib/libcupti.so.13", "../nvidia/cuda_cupti/lib/libcupti.so.12",
@@ -124,7 +124,7 @@ static void cupti_library_load(void)
 	if (missing)
 		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' has no %s", path, missing);
 	else if (library.cuptiGetVersion(&library.version) != CUPTI_SUCCESS)
-		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' does not tell its version", path);
+		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' does not report its version", path);
 	else if (library.version < OPS_CUPTI_VERSION_MIN)
 		ops_fault(&failure, OPS_UNSUPPORTED, "'%s' is older than CUPTI 11.8", path);
 	library.path = path;
@@ -152,8 +152,8 @@ enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_er
 
 /* --- callbacks ------------------------------------------------------------------------------------------------------ */
 
-void ops_cupti_ask(const struct ops_cupti *from, CUpti_SubscriberHandle subscriber,
-                   const struct ops_cupti_callback *callbacks, size_t count)
+void ops_cupti_enable_callbacks(const struct ops_cupti *from, CUpti_SubscriberHandle subscriber,
+                                const struct ops_cupti_callback *callbacks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		from->cuptiEnableCallback(1, subscriber, callbacks[i].domain, callbacks[i].id);
@@ -170,7 +170,7 @@ bool ops_cupti_is_among(const struct ops_cupti_callback *callbacks, size_t count
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 
-/* The CUDA that a CUPTI belongs to, as drivers count: 13050 is 13.5. Before 13 versions do not tell but the major one. */
+/* The CUDA version of a CUPTI in the driver's form: 13050 is 13.5. Before 13 only the major version is known. */
 static uint32_t cuda_of(uint32_t version)
 {
 	if (version >= 130000)

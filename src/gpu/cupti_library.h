@@ -63,7 +63,7 @@
 	OPTIONAL(cuptiActivityEnableRuntimeApi)                                                    \
 	OPTIONAL(cuptiActivityEnableDriverApi)
 
-/* A call, or what else CUPTI tells of by a callback. */
+/* A call, or another subject of a CUPTI callback. */
 struct ops_cupti_callback {
 	CUpti_CallbackDomain domain;
 	CUpti_CallbackId id;
@@ -73,7 +73,7 @@ struct ops_cupti {
 #define OPS_CUPTI_MEMBER(name) __typeof__(&name) name;
 	OPS_CUPTI_FUNCTIONS(OPS_CUPTI_MEMBER, OPS_CUPTI_MEMBER)
 #undef OPS_CUPTI_MEMBER
-	uint32_t version; /* as cuptiGetVersion tells: 28 is CUPTI 12.9, 130500 is 13.5 */
+	uint32_t version; /* of cuptiGetVersion: 28 is CUPTI 12.9, 130500 is 13.5 */
 	const char *path; /* where it was found */
 };
 
@@ -85,9 +85,9 @@ struct ops_cupti {
  * one, when torch was imported in between. */
 enum ops_code ops_cupti_load(const struct ops_cupti **ret_library, struct ops_error *error);
 
-/* Lets CUPTI tell a subscriber of these; where the library knows one of them not, it does not tell of that. */
-void ops_cupti_ask(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber,
-                   const struct ops_cupti_callback *callbacks, size_t count);
+/* Enables these callbacks for a subscriber, except those that the library does not know. */
+void ops_cupti_enable_callbacks(const struct ops_cupti *library, CUpti_SubscriberHandle subscriber,
+                                const struct ops_cupti_callback *callbacks, size_t count);
 /* Whether a callback is one of these. */
 bool ops_cupti_is_among(const struct ops_cupti_callback *callbacks, size_t count, CUpti_CallbackDomain domain,
                         CUpti_CallbackId id);

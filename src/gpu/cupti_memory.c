@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUPTI records of memory that calls of CUDA hand out and take back: a row for each, and how much is held. Records come in
+ * Memory that CUDA calls allocate and free: an event for each, and the live bytes. Records come in
  * any order, so both are made at the end, in order of time.
  */
 #include <stdlib.h>
@@ -20,7 +20,7 @@ SAME_PLACE(memoryPoolConfig.address);
 
 /* --- records -------------------------------------------------------------------------------------------------------- */
 
-void ops_cupti_take_memory(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_memory(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const cupti_memory *record = bytes;
 	struct ops_cupti_memory *memory;
@@ -89,7 +89,7 @@ static void cupti_memory_add_row(struct ops_cupti_decoder *decoder, const struct
 
 /* --- what is held --------------------------------------------------------------------------------------------------- */
 
-/* What a device has handed out of a kind of memory. */
+/* The live bytes of a kind of memory of a device. */
 struct holding {
 	uint64_t bytes;
 	uint32_t kind;
@@ -97,7 +97,7 @@ struct holding {
 };
 
 struct block {
-	uint64_t bytes; /* 0: given back */
+	uint64_t bytes; /* 0: freed */
 	uint32_t holding;
 };
 
@@ -108,7 +108,7 @@ struct held {
 	OPS_ARRAY(struct block) blocks; /* by number in addresses */
 };
 
-/* The block at an address, empty when nothing was handed out there; NULL when memory is out. */
+/* The block at an address, empty if nothing was allocated there; NULL when memory is out. */
 static struct block *find_block(struct held *held, uint64_t address)
 {
 	uint32_t number = ops_intern_add(&held->addresses, &address, sizeof(address));
@@ -148,7 +148,7 @@ static void add_held(struct ops_cupti_decoder *decoder, const struct holding *ho
 	ops_activities_add(decoder->activities, &counter);
 }
 
-/* Counts with a block what it was handed out as, whatever a release says. One that is handed out again was given back unseen. */
+/* Counts a free with the properties of the allocation. A block that is allocated twice was freed without a record. */
 static void read_block(struct ops_cupti_decoder *decoder, struct held *held, struct ops_cupti_memory *memory)
 {
 	uint32_t holding = memory->is_release ? OPS_INTERN_NONE : find_holding(held, memory);

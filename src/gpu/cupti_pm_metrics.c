@@ -64,7 +64,7 @@ enum ops_code ops_cupti_metrics_refuse(const struct ops_cupti_metrics *metrics, 
 	if (result == CUPTI_ERROR_NOT_SUPPORTED)
 		return ops_fault(error, OPS_UNSUPPORTED, "%s: device %u cannot (%d)", what, metrics->device, (int)result);
 	if (result == CUPTI_ERROR_INVALID_OPERATION)
-		return ops_fault(error, OPS_BUSY, "%s: device %u is being sampled already (%d)", what, metrics->device,
+		return ops_fault(error, OPS_BUSY, "%s: device %u is already being sampled (%d)", what, metrics->device,
 		                 (int)result);
 	return ops_cupti_fault(metrics->library, error, result, what);
 }
@@ -77,7 +77,7 @@ bool ops_cupti_image_make(struct ops_cupti_image *image, size_t size)
 }
 
 /* Which chip it is, and what can be counted on it. */
-static enum ops_code ask_device(struct ops_cupti_metrics *metrics, struct ops_error *error)
+static enum ops_code query_device(struct ops_cupti_metrics *metrics, struct ops_error *error)
 {
 	const struct ops_cupti *library = metrics->library;
 	PARAMS(CUpti_Profiler_Initialize_Params, initialize);
@@ -190,7 +190,7 @@ static enum ops_code make_config(struct ops_cupti_metrics *metrics, struct ops_e
 
 /* --- names in the trace --------------------------------------------------------------------------------------------- */
 
-/* What torch calls some of them, by what stands before the first dot. */
+/* Torch's names for some of them, by the text before the first dot. */
 static const struct {
 	const char *base;
 	const char *label;
@@ -244,7 +244,7 @@ enum ops_code ops_cupti_metrics_open(struct ops_cupti_metrics *metrics, const st
 		                 library->path);
 	if (!copy_names(metrics, wanted))
 		return ops_fault_memory(error);
-	code = ask_device(metrics, error);
+	code = query_device(metrics, error);
 	if (!code)
 		code = add_metrics(metrics, error);
 	return code ? code : make_config(metrics, error);

@@ -374,8 +374,8 @@ static bool add_samples(struct ops_cupti_sampler *sampler, struct ops_activities
 	return kept;
 }
 
-enum ops_code ops_cupti_sampler_take(struct ops_cupti_sampler *sampler, struct ops_activities *activities,
-                                     struct ops_error *error)
+enum ops_code ops_cupti_sampler_flush(struct ops_cupti_sampler *sampler, struct ops_activities *activities,
+                                      struct ops_error *error)
 {
 	stop_thread(sampler);
 	if (!add_samples(sampler, activities))

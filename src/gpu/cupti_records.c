@@ -228,24 +228,24 @@ static void read_overhead(struct ops_cupti_decoder *decoder, const void *bytes, 
 
 static const struct {
 	size_t size; /* at least */
-	ops_cupti_take *take;
+	ops_cupti_decode_function *take;
 } takers[CUPTI_ACTIVITY_KIND_COUNT] = {
-	[CUPTI_ACTIVITY_KIND_KERNEL] = {sizeof(cupti_kernel), ops_cupti_take_kernel},
-	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = {sizeof(cupti_kernel), ops_cupti_take_kernel},
-	[CUPTI_ACTIVITY_KIND_MEMCPY] = {sizeof(cupti_copy), ops_cupti_take_copy},
-	[CUPTI_ACTIVITY_KIND_MEMCPY2] = {sizeof(cupti_peer_copy), ops_cupti_take_peer_copy},
-	[CUPTI_ACTIVITY_KIND_MEMSET] = {sizeof(cupti_set), ops_cupti_take_set},
-	[CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE] = {sizeof(CUpti_ActivityGraphHostNode), ops_cupti_take_host_node},
+	[CUPTI_ACTIVITY_KIND_KERNEL] = {sizeof(cupti_kernel), ops_cupti_decode_kernel},
+	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = {sizeof(cupti_kernel), ops_cupti_decode_kernel},
+	[CUPTI_ACTIVITY_KIND_MEMCPY] = {sizeof(cupti_copy), ops_cupti_decode_copy},
+	[CUPTI_ACTIVITY_KIND_MEMCPY2] = {sizeof(cupti_peer_copy), ops_cupti_decode_peer_copy},
+	[CUPTI_ACTIVITY_KIND_MEMSET] = {sizeof(cupti_set), ops_cupti_decode_set},
+	[CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE] = {sizeof(CUpti_ActivityGraphHostNode), ops_cupti_decode_host_node},
 	[CUPTI_ACTIVITY_KIND_RUNTIME] = {sizeof(CUpti_ActivityAPI), cupti_records_read_call},
 	[CUPTI_ACTIVITY_KIND_DRIVER] = {sizeof(CUpti_ActivityAPI), cupti_records_read_call},
-	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {sizeof(CUpti_ActivitySynchronization), ops_cupti_take_sync},
-	[CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {sizeof(CUpti_ActivityCudaEvent), ops_cupti_take_event},
+	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = {sizeof(CUpti_ActivitySynchronization), ops_cupti_decode_sync},
+	[CUPTI_ACTIVITY_KIND_CUDA_EVENT] = {sizeof(CUpti_ActivityCudaEvent), ops_cupti_decode_event},
 	[CUPTI_ACTIVITY_KIND_OVERHEAD] = {sizeof(CUpti_ActivityOverhead), read_overhead},
-	[CUPTI_ACTIVITY_KIND_MARKER] = {sizeof(CUpti_ActivityMarker2), ops_cupti_take_marker},
-	[CUPTI_ACTIVITY_KIND_NAME] = {sizeof(CUpti_ActivityName), ops_cupti_take_name},
-	[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {sizeof(CUpti_ActivityEnvironment), ops_cupti_take_environment},
-	[CUPTI_ACTIVITY_KIND_MEMORY2] = {sizeof(cupti_memory), ops_cupti_take_memory},
-	[CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {sizeof(CUpti_ActivityMemoryPool2), ops_cupti_take_pool},
+	[CUPTI_ACTIVITY_KIND_MARKER] = {sizeof(CUpti_ActivityMarker2), ops_cupti_decode_marker},
+	[CUPTI_ACTIVITY_KIND_NAME] = {sizeof(CUpti_ActivityName), ops_cupti_decode_name},
+	[CUPTI_ACTIVITY_KIND_ENVIRONMENT] = {sizeof(CUpti_ActivityEnvironment), ops_cupti_decode_environment},
+	[CUPTI_ACTIVITY_KIND_MEMORY2] = {sizeof(cupti_memory), ops_cupti_decode_memory},
+	[CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {sizeof(CUpti_ActivityMemoryPool2), ops_cupti_decode_pool},
 };
 
 void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record, size_t size)
@@ -265,5 +265,5 @@ void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *r
 	if (activity.start_ns && activity.end_ns)
 		ops_activities_add(decoder->activities, &activity);
 	else
-		decoder->activities->lost++; /* a time of 0 is one that CUPTI could not tell */
+		decoder->activities->lost++; /* a time of 0 is unknown to CUPTI */
 }

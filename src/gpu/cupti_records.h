@@ -16,7 +16,7 @@
 #define OPS_CUPTI_RECENT_NAMES 256u    /* powers of two */
 #define OPS_CUPTI_RECENT_LAUNCHES 512u
 
-/* What all calls of a function say; name 0: not asked for yet. */
+/* The data that all calls of a function share; name 0: not read yet. */
 struct ops_cupti_call {
 	uint32_t name;
 	uint32_t details;
@@ -61,7 +61,7 @@ struct ops_cupti_sync {
 	uint32_t event;
 };
 
-/* Memory that was handed out, or given back. */
+/* An allocation or a free. */
 struct ops_cupti_memory {
 	int64_t time_ns;
 	uint64_t address;
@@ -114,7 +114,7 @@ void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder);
 /* Adds what a record says, if it is wanted; `size` is how many bytes of it can be read. What is too short, has no time or cannot
  * be kept counts as lost. */
 void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record, size_t size);
-/* Adds what could not be told before all records were seen. Once, behind the last. */
+/* Adds what can only be derived from all records. Called once, after the last. */
 void ops_cupti_decode_end(struct ops_cupti_decoder *decoder);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/search.h"
 #include "gpu/cupti_decoder.h"
 
-#define VERSION_EVENT_TIMES 26u /* from here on (12.8) the device tells when an event was recorded */
-#define VERSION_EVENT_NODES 130500u /* from here on CUPTI tells which node of a graph recorded it */
+#define VERSION_EVENT_TIMES 26u /* since this version (12.8) the device reports when an event was recorded */
+#define VERSION_EVENT_NODES 130500u /* since this version CUPTI reports the node of a graph that recorded it */
 
 _Static_assert(offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId), "records of CUPTI");
 
@@ -45,7 +45,7 @@ static bool is_of_node(const struct ops_cupti_decoder *decoder, const CUpti_Acti
 	       size >= sizeof(*record) && record->graphNodeId;
 }
 
-void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_event(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityCudaEvent *record = bytes;
 	const CUpti_ActivityCudaEvent2 *timed = bytes;
@@ -54,7 +54,7 @@ void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, 
 	if (decoder->library->version >= VERSION_EVENT_TIMES && size >= sizeof(*timed)) {
 		place_event(timed, activity);
 		if (is_of_node(decoder, bytes, size))
-			ops_cupti_take_event_node(decoder, bytes, size, activity);
+			ops_cupti_decode_event_node(decoder, bytes, size, activity);
 		else if (timed->deviceTimestamp)
 			show_event(decoder, timed, activity);
 	}
@@ -67,7 +67,7 @@ void ops_cupti_take_event(struct ops_cupti_decoder *decoder, const void *bytes, 
 		decoder->activities->lost++;
 }
 
-void ops_cupti_take_sync(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_sync(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivitySynchronization *record = bytes;
 	struct ops_cupti_sync *sync;

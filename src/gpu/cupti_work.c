@@ -33,7 +33,7 @@ static void put_graph(struct ops_buffer *text, uint32_t graph, uint64_t node)
 		ops_buffer_printf(text, ",\"graph id\":%u,\"graph node id\":%llu", graph, (unsigned long long)node);
 }
 
-/* Details that tell of a node belong to no other. */
+/* Details of a node belong to no other. */
 static uint32_t of_node(struct ops_cupti_decoder *decoder, uint32_t details, uint64_t node)
 {
 	if (details && node)
@@ -53,7 +53,7 @@ static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type
 	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (int32_t)(record)->streamId,   \
 	 (activity)->correlation = (record)->correlationId)
 
-/* Waiting is told by contexts alone. */
+/* Only contexts give the device of waits. */
 static void cupti_work_note_context(struct ops_cupti_decoder *decoder, uint32_t context, uint32_t device)
 {
 	uint32_t number = ops_intern_add(&decoder->contexts, &context, sizeof(context));
@@ -99,7 +99,7 @@ static void put_occupancy(struct ops_buffer *text, const struct ops_occupancy *o
 	                  ",\"blockLimitRegs\":%u,\"blockLimitSharedMem\":%u,\"blockLimitWarps\":%u,\"blockLimitBlocks\":%u"
 	                  ",\"blockLimitBarriers\":%u,\"allocatedRegistersPerBlock\":%u,\"allocatedSharedMemPerBlock\":%u}",
 	                  occupancy->by_registers, occupancy->by_shared, occupancy->by_warps, occupancy->by_blocks,
-	                  OPS_OCCUPANCY_NO_LIMIT /* CUPTI does not tell barriers */, occupancy->registers_a_block,
+	                  OPS_OCCUPANCY_NO_LIMIT /* CUPTI does not report barriers */, occupancy->registers_a_block,
 	                  occupancy->shared_a_block);
 }
 
@@ -152,7 +152,7 @@ static int32_t priority_of(const struct ops_cupti_decoder *decoder, const void *
 	return decoder->library->version >= VERSION_PRIORITY && size >= sizeof(*record) ? record->priority : 0;
 }
 
-void ops_cupti_take_kernel(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_kernel(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const cupti_kernel *record = bytes;
 	struct ops_cupti_launch launch = {
@@ -244,7 +244,7 @@ static uint32_t cupti_work_copy_text(struct ops_cupti_decoder *decoder, uint32_t
 	 .stream = (record)->streamId, .graph = (record)->graphId, .graph_node = (record)->graphNodeId, \
 	 .channel = (record)->channelID, .channel_type = (record)->channelType, __VA_ARGS__}
 
-void ops_cupti_take_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const cupti_copy *record = bytes;
 	struct copy_shape copy = COPY_SHAPE(record, .peers = {0});
@@ -257,8 +257,8 @@ void ops_cupti_take_copy(struct ops_cupti_decoder *decoder, const void *bytes, s
 	activity->details = cupti_work_copy_details(decoder, &copy);
 }
 
-void ops_cupti_take_peer_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
-                              struct ops_activity *activity)
+void ops_cupti_decode_peer_copy(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                                struct ops_activity *activity)
 {
 	const cupti_peer_copy *record = bytes;
 	struct copy_shape copy = COPY_SHAPE(record, .peers = {record->srcDeviceId, record->srcContextId,
@@ -284,7 +284,7 @@ static uint32_t set_text(struct ops_cupti_decoder *decoder, uint32_t memory)
 	return ops_cupti_keep(decoder, key, sizeof(key));
 }
 
-void ops_cupti_take_set(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
+void ops_cupti_decode_set(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const cupti_set *record = bytes;
 	struct copy_shape set = COPY_SHAPE(record, .peers = {0});
@@ -297,7 +297,7 @@ void ops_cupti_take_set(struct ops_cupti_decoder *decoder, const void *bytes, si
 	activity->details = cupti_work_copy_details(decoder, &set);
 }
 
-/* --- nodes of graphs that are no work of a device ------------------------------------------------------------------- */
+/* --- nodes of graphs that are not device work ----------------------------------------------------------------------- */
 
 /* What the runs of a node have in common. No padding. */
 struct node_shape {
@@ -330,8 +330,8 @@ static uint32_t cupti_work_node_details(struct ops_cupti_decoder *decoder, const
 	return of_node(decoder, ops_cupti_keep(decoder, node, sizeof(*node)), node->graph_node);
 }
 
-void ops_cupti_take_host_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
-                              struct ops_activity *activity)
+void ops_cupti_decode_host_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                                struct ops_activity *activity)
 {
 	static const char name[] = "HostNode";
 	const CUpti_ActivityGraphHostNode *record = bytes;
@@ -351,8 +351,8 @@ void ops_cupti_take_host_node(struct ops_cupti_decoder *decoder, const void *byt
 	activity->details = cupti_work_node_details(decoder, &node);
 }
 
-void ops_cupti_take_event_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
-                               struct ops_activity *activity)
+void ops_cupti_decode_event_node(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
+                                 struct ops_activity *activity)
 {
 	static const char name[] = "EventRecord";
 	const CUpti_ActivityCudaEvent3 *record = bytes;

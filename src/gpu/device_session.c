@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a collector beside a session; see intake.h.
+ * Runs a collector during a session; see intake.h.
  */
 #include <opstrobe/internal/collector.h>
 
@@ -85,19 +85,19 @@ enum ops_code ops_device_toggle(struct ops_device_session *session, bool on, str
 	return code ? ops_fault_context(error, code, "cannot %s recording devices", on ? "resume" : "interrupt") : OPS_OK;
 }
 
-enum ops_code ops_device_stop(struct ops_device_session *take_session, struct ops_recording *recording,
+enum ops_code ops_device_stop(struct ops_device_session *owned_session, struct ops_recording *recording,
                               struct ops_error *error)
 {
-	const struct ops_device_collector collector = take_session->collector;
+	const struct ops_device_collector collector = owned_session->collector;
 	enum ops_code code;
 
-	take_session->activities->stop = read_clocks(&collector);
-	code = collector.stop(collector.self, take_session->activities, error);
+	owned_session->activities->stop = read_clocks(&collector);
+	code = collector.stop(collector.self, owned_session->activities, error);
 	if (recording) {
 		ops_activities_free(recording->activities);
-		recording->activities = take_session->activities;
-		take_session->activities = NULL;
+		recording->activities = owned_session->activities;
+		owned_session->activities = NULL;
 	}
-	device_session_free_session(take_session);
+	device_session_free_session(owned_session);
 	return code ? ops_fault_context(error, code, "%s could not finish recording devices", collector.name) : OPS_OK;
 }

@@ -26,8 +26,8 @@ struct ops_device_collector {
 	/* Begins collecting the kinds of the set. Until `stop` has returned it may add to `activities`, from any thread but
 	 * from one at a time. On failure nothing is collected, and `stop` is not called. */
 	enum ops_code (*start)(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error);
-	/* Ends it. What has happened by then is added before it returns, what could not be kept is counted in
-	 * activities->lost. A failure is told, and what was added stays. */
+	/* Ends it. Adds everything that happened so far before it returns, and counts dropped records in
+	 * activities->lost. On an error, the records added so far stay. */
 	enum ops_code (*stop)(void *self, struct ops_activities *activities, struct ops_error *error);
 	/* The clock of its times, in ns, read now; called while it collects. */
 	int64_t (*clock_ns)(void *self);
@@ -35,7 +35,7 @@ struct ops_device_collector {
 	enum ops_code (*toggle)(void *self, bool on, struct ops_error *error);
 };
 
-/* Starts a collector beside a session of the recorder. OPS_NO_MEMORY, or why the collector cannot. What `self` is must live
+/* Starts a collector with a session of the recorder. Returns OPS_NO_MEMORY, or the collector's error. `self` must be valid
  * until the stop. */
 enum ops_code ops_device_start(const struct ops_device_collector *collector, uint32_t kinds,
                                struct ops_device_session **ret_session, struct ops_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands in for CUPTI's collector in a build without its headers.
+ * Replaces CUPTI's collector in builds without its headers.
  */
 #include "base/fault.h"
 #include "gpu/cupti.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counters of the devices of a recording: a process of its own for each device, as torch's files have it.
+ * The counters of the devices of a recording: a separate process for each device, as in torch's files.
  */
 #include "base/alloc.h"
 #include "read/recording_devices.h"
@@ -35,7 +35,7 @@ static uint32_t device_counters_counter_track(struct recording_devices *devices,
 	                                                                        .pid = pid});
 }
 
-bool recording_devices_take_counters(struct recording_devices *devices)
+bool recording_devices_add_counters(struct recording_devices *devices)
 {
 	ops_intern_release(&devices->counter_keys); /* of an attempt that failed */
 	OPS_ARRAY_RELEASE(&devices->counter_tracks);

@@ -5,9 +5,9 @@
  *     captured   A ──▶ B ──▶ C        their copies in the graph that is launched: a ──▶ b ──▶ c
  *     launch     call ──▶ kernel a ─────────▶ kernel c          where nothing was recorded of b
  *
- * Edges are told by the nodes of the graph that is instantiated, right after its copies are; so in order of time each edge is
- * one of the latest copies. What a node waits for is found once for all launches: past nodes that never have a row, to those
- * that do. All of it is linear, whatever the edges say; those of circles lead nowhere.
+ * Edges are recorded for the nodes of the instantiated graph, right after its copies; so in order of time each edge is
+ * one of the latest copies. The dependencies of a node are resolved once for all launches: past nodes that never have a row, to
+ * those that do. All of it is linear for any edges; cycles lead nowhere.
  */
 #ifndef OPS_READ_DEVICE_GRAPHS_H
 #define OPS_READ_DEVICE_GRAPHS_H
@@ -21,7 +21,7 @@
 #include "record/activities.h"
 #include "trace/builder.h"
 
-/* Of more nodes that one waits for, so many have arrows. */
+/* The maximum number of dependencies of a node that get links. */
 #define GRAPH_WAITS_MAX 16u
 
 struct graph_node {

@@ -13,7 +13,7 @@
 #include "base/order.h"
 #include "read/recording_devices.h"
 
-/* Where torch's viewers expect the processes that stand for devices: behind those of the host. */
+/* Where torch's viewers expect the processes of devices: after those of the host. */
 #define DEVICE_SORT_INDEX 5000000
 
 /* --- streams and annotations --------------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ static uint32_t collective_details(struct recording_devices *devices, uint32_t d
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* That of rows of no kind of their own, else NULL. */
+/* The category of activities whose kind has none, else NULL. */
 static const char *device_work_category_of(const struct ops_activity *activity)
 {
 	if (activity->kind == OPS_ACTIVITY_HOST_NODE)
@@ -263,7 +263,7 @@ static bool met_before(const void *context, uint32_t a, uint32_t b)
 	return met[a].correlation < met[b].correlation;
 }
 
-/* The activities that are no calls, in order of correlation. NULL when memory is out. */
+/* The activities that are not calls, in order of correlation. NULL when memory is out. */
 static uint32_t *order_work(const struct ops_activities *activities, size_t *ret_count)
 {
 	uint32_t *work = ops_realloc_array(NULL, activities->count + 1, sizeof(*work));
@@ -388,7 +388,7 @@ static void clear_work(struct recording_devices *devices)
 	ops_buffer_release(&devices->text);
 }
 
-bool recording_devices_take_work(struct recording_devices *devices)
+bool recording_devices_add_work(struct recording_devices *devices)
 {
 	size_t count;
 	uint32_t *work;

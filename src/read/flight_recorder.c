@@ -224,7 +224,7 @@ enum ops_code ops_read_flight_recorder(struct ops_reading *reading, struct ops_t
 	enum ops_code code = pickle_read(reading, &f.visitor, &top);
 
 	if (!code && (top.kind != PICKLE_RECORD || top.type != DUMP))
-		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle that is no dump of torch's flight recorder");
+		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle, but not a dump of torch's flight recorder");
 	if (!code)
 		code = ops_read_transcoded(reading, &f.transcoder, ret_trace);
 	ops_buffer_release(&f.rows);

@@ -36,7 +36,7 @@ static bool kineto_fail_memory(struct kineto_reader *reader)
 	return false;
 }
 
-/* More text behind what is left of the window; false when there is none, or `code` says why not. */
+/* Reads more text after the rest of the window; false at the end, or on an error with its `code`. */
 static bool more(struct kineto_reader *reader)
 {
 	if (reader->in->window.last)
@@ -46,7 +46,7 @@ static bool more(struct kineto_reader *reader)
 	return reader->code == OPS_OK;
 }
 
-/* The next character that is no white space; 0 at the end of the text. */
+/* The next non-whitespace character; 0 at the end of the text. */
 static char next_character(struct kineto_reader *reader)
 {
 	struct ops_window *window = &reader->in->window;
@@ -110,7 +110,7 @@ static enum step parse_element(struct kineto_reader *reader)
 			if (object->commas)
 				ops_builder_notes(reader->builder, OPS_NOTE_COMMA, object->commas,
 				                  ops_window_offset(window, object->comma));
-			if (!kineto_take_event(reader))
+			if (!kineto_read_event(reader))
 				return reader->failure ? kineto_fail(reader, window->at, reader->failure)
 				                       : kineto_fail_memory(reader),
 				       STEP_FAIL;
@@ -175,8 +175,8 @@ static void read_own_notes(struct kineto_reader *reader, const struct ops_json_m
 	}
 }
 
-/* What Opstrobe says of its own files. */
-static void take_own(struct kineto_reader *reader, const struct ops_json_member *value)
+/* Reads the member "opstrobe" of Opstrobe's own files. */
+static void read_own_metadata(struct kineto_reader *reader, const struct ops_json_member *value)
 {
 	struct ops_json_cursor cursor = {value->value, value->value + value->value_size, NULL};
 	struct ops_json_object *object = reader->object;
@@ -197,15 +197,15 @@ static void take_own(struct kineto_reader *reader, const struct ops_json_member 
 		else if (KINETO_IS(key, size, "notes"))
 			read_own_notes(reader, member);
 		else if (KINETO_IS(key, size, "tracks"))
-			kineto_take_own_tracks(reader, member);
+			kineto_read_own_tracks(reader, member);
 		else if (KINETO_IS(key, size, "functions"))
-			kineto_take_functions(reader, member);
+			kineto_read_functions(reader, member);
 		else if (KINETO_IS(key, size, "modules"))
-			kineto_take_own_modules(reader, member);
+			kineto_read_own_modules(reader, member);
 		else if (KINETO_IS(key, size, "storages"))
-			kineto_take_own_storages(reader, member);
+			kineto_read_own_storages(reader, member);
 		else if (KINETO_IS(key, size, "roles"))
-			kineto_take_own_roles(reader, member);
+			kineto_read_own_roles(reader, member);
 		else if (!kineto_integer(member, &number))
 			continue;
 		else if ((KINETO_IS(key, size, "lost") || KINETO_IS(key, size, "lost_roles")) && number >= 0)
@@ -248,7 +248,7 @@ static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_
 	return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 }
 
-/* A member of the document other than its events. What tells about the file and not about the trace is not kept. */
+/* Reads a member of the document other than its events. Members about the file and not about the trace are dropped. */
 static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	const char *key = member->key;
@@ -260,7 +260,7 @@ static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_m
 		return true;
 	}
 	if (KINETO_IS(key, size, "opstrobe")) {
-		take_own(reader, member);
+		read_own_metadata(reader, member);
 		return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 	}
 	if (KINETO_IS(key, size, "host_name") && member->type == '"') {
@@ -273,7 +273,7 @@ static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_m
 	return kineto_keep_metadata(reader, member);
 }
 
-/* Whether the list of events begins here. Where its name is damaged its first event tells: as metadata all of it would have
+/* Whether the list of events begins here. If its name is damaged, the first event decides: as metadata all of it would have
  * to be in memory at once. */
 static bool begins_events(struct kineto_reader *reader, const struct ops_json_member *key, struct ops_json_cursor cursor)
 {
@@ -403,7 +403,7 @@ static void check_categories(struct kineto_reader *reader)
 		refuse_foreign(reader, OPS_FOREIGN_WITHOUT_CATEGORIES);
 }
 
-static void tell_info(struct kineto_reader *reader)
+static void add_info(struct kineto_reader *reader)
 {
 	int64_t earliest, latest;
 	struct ops_trace_info info = {
@@ -439,7 +439,7 @@ static enum ops_code kineto_finish(struct kineto_reader *reader, struct ops_trac
 		reader->first_ns = reader->last_ns = 0;
 	if (code)
 		return code;
-	tell_info(reader);
+	add_info(reader);
 	kineto_end_tracks(reader);
 	code = ops_reading_finish(reader->in, &trace);
 	for (size_t i = 0; !code && i < reader->metadata.count; i++) {

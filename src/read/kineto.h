@@ -149,7 +149,7 @@ struct kineto_reader {
 	uint32_t last_track;
 	int64_t last_start_ns;
 	const char *failure;  /* why the event makes no sense, if it makes none */
-	bool out_of_memory;   /* there is no track for it */
+	bool out_of_memory;   /* memory for its track is out */
 	enum ops_code code;   /* why the file cannot be read on */
 };
 
@@ -188,22 +188,22 @@ struct kineto_event {
 };
 
 /* Takes the event in reader->object. False when the reader cannot go on: memory is out, or `failure` says why. */
-bool kineto_take_event(struct kineto_reader *reader);
-/* Ends what has not ended, and tells the builder of the session. */
+bool kineto_read_event(struct kineto_reader *reader);
+/* Ends the open events, and adds the session to the builder. */
 void kineto_end_events(struct kineto_reader *reader);
 /* Name, track and start. False, and a note, when it cannot be a row. */
-bool kineto_take_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event);
-void kineto_see_time(struct kineto_reader *reader, int64_t start_ns, int64_t end_ns);
+bool kineto_read_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event);
+void kineto_extend_span(struct kineto_reader *reader, int64_t start_ns, int64_t end_ns);
 
 /* --- kineto_records.c ----------------------------------------------------------------------------------------------- */
 
-/* The number of an argument, or `otherwise`. */
-int64_t kineto_number_arg(const struct kineto_reader *reader, const char *key, int64_t otherwise);
+/* The number of an argument, or `default_value`. */
+int64_t kineto_number_arg(const struct kineto_reader *reader, const char *key, int64_t default_value);
 bool kineto_is_memory(const struct kineto_reader *reader, const struct ops_json_member *name);
-/* Each false as kineto_take_event. */
-bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event *e);
-bool kineto_take_counter(struct kineto_reader *reader, const struct kineto_event *e);
-bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e, uint8_t phase);
+/* Each false as kineto_read_event. */
+bool kineto_read_memory(struct kineto_reader *reader, const struct kineto_event *e);
+bool kineto_read_counter(struct kineto_reader *reader, const struct kineto_event *e);
+bool kineto_read_flow(struct kineto_reader *reader, const struct kineto_event *e, uint8_t phase);
 
 /* --- kineto_args.c -------------------------------------------------------------------------------------------------- */
 
@@ -217,8 +217,8 @@ struct kineto_own_args {
 /* Fills the chains, which are zeroed. */
 void kineto_chain_args(struct kineto_arg_chains *chains);
 
-/* Fills the columns of an event from reader->object's args. False as kineto_take_event. */
-bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own);
+/* Fills the columns of an event from reader->object's args. False as kineto_read_event. */
+bool kineto_read_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own);
 const struct ops_json_member *kineto_find_arg(const struct kineto_reader *reader, const char *key);
 
 /* The input list of four JSON arrays, each of which may be missing (value NULL): "Input Dims", "Input type", "Input
@@ -230,21 +230,21 @@ struct kineto_inputs kineto_convert_inputs(struct kineto_reader *reader, const s
 /* The track of the members pid and tid, either of which may be NULL; OPS_NONE when memory is out. */
 uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member *pid, const struct ops_json_member *tid);
 /* A row of metadata. */
-void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member *name,
+void kineto_read_meta(struct kineto_reader *reader, const struct ops_json_member *name,
                       const struct ops_json_member *pid, const struct ops_json_member *tid);
 /* The tracks of an own file, in its words: [[kind, pid, tid, shown tid, number, "name"], …]. */
-void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_read_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The functions of an own file: [["name", "path", line], …]. */
-void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_read_functions(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The modules of an own file. */
-void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_read_own_modules(struct kineto_reader *reader, const struct ops_json_member *array);
 /* --- kineto_storages.c ---------------------------------------------------------------------------------------------- */
 
 /* Those of an own file; the storages before the roles, and the tracks before both. */
-void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_json_member *array);
-void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_read_own_storages(struct kineto_reader *reader, const struct ops_json_member *array);
+void kineto_read_own_roles(struct kineto_reader *reader, const struct ops_json_member *array);
 /* The column of an operator's storages; false when they make no sense. */
-bool kineto_take_storages(struct kineto_reader *reader, const struct ops_json_member *array, uint32_t *ret_string);
+bool kineto_read_storages(struct kineto_reader *reader, const struct ops_json_member *array, uint32_t *ret_string);
 
 /* Numbers the threads and hands all to the builder. */
 void kineto_end_tracks(struct kineto_reader *reader);

@@ -157,7 +157,7 @@ static bool kineto_args_parse_text(struct kineto_reader *reader, const struct op
 	return true;
 }
 
-/* The bytes of a name that is no UTF-8, each written as the character of that number. */
+/* The bytes of a name with invalid UTF-8, each written as the character of that number. */
 static bool parse_raw_name(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_name)
 {
 	struct ops_buffer *text = &reader->scratch;
@@ -226,7 +226,7 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 		return kineto_args_parse_number(member, 0, (int64_t)reader->module_count - 1, &value) &&
 		       kineto_args_parse_id(member, &event->module);
 	case ARG_STORAGES:
-		return kineto_take_storages(reader, member, &event->storages);
+		return kineto_read_storages(reader, member, &event->storages);
 	case ARG_END_TRACK:
 		return kineto_args_parse_number(member, 0, (int64_t)reader->tracks.count - 1, &value) &&
 		       kineto_args_parse_id(member, &event->end_track);
@@ -242,8 +242,8 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 }
 
 /* Puts the argument into its column; false when it does not fit there, and is kept as text. */
-static bool take_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
-                        struct ops_new_event *event, struct kineto_own_args *own)
+static bool set_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
+                       struct ops_new_event *event, struct kineto_own_args *own)
 {
 	int64_t value;
 
@@ -374,7 +374,7 @@ static bool kineto_args_keep_text(struct kineto_reader *reader, uint32_t *ret_st
 	return true;
 }
 
-bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own)
+bool kineto_read_args(struct kineto_reader *reader, struct ops_new_event *event, struct kineto_own_args *own)
 {
 	const struct ops_json_object *object = reader->object;
 	const struct ops_json_member *inputs[INPUT_COUNT] = {0};
@@ -392,7 +392,7 @@ bool kineto_take_args(struct kineto_reader *reader, struct ops_new_event *event,
 		if (arg - FIRST_INPUT < INPUT_COUNT && !inputs[arg - FIRST_INPUT]) {
 			inputs[arg - FIRST_INPUT] = member;
 			has_inputs = true;
-		} else if (arg == ARG_EXTRA || !take_column(reader, arg, member, event, own)) {
+		} else if (arg == ARG_EXTRA || !set_column(reader, arg, member, event, own)) {
 			rest[rest_count++] = member;
 		}
 	}

@@ -23,7 +23,7 @@ static void change_kind(struct kineto_reader *reader, struct ops_new_event *even
 	event->kind = kind;
 }
 
-void kineto_see_time(struct kineto_reader *reader, int64_t start_ns, int64_t end_ns)
+void kineto_extend_span(struct kineto_reader *reader, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < reader->first_ns)
 		reader->first_ns = start_ns;
@@ -32,7 +32,7 @@ void kineto_see_time(struct kineto_reader *reader, int64_t start_ns, int64_t end
 }
 
 /* Name, track and start. False, and a note, when it cannot be a row. */
-bool kineto_take_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event)
+bool kineto_read_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event)
 {
 	int64_t track;
 
@@ -82,7 +82,7 @@ static bool kineto_event_describe(struct kineto_reader *reader, const struct kin
 	event->category = category.id;
 	event->index = reader->recorded ? OPS_NONE : reader->index;
 	event->scope = category.kind == OPS_EVENT_USER_ANNOTATION ? 7 : 0;
-	if (!kineto_take_args(reader, event, own))
+	if (!kineto_read_args(reader, event, own))
 		return false;
 	if (own->name != OPS_NONE)
 		event->name = own->name;
@@ -105,7 +105,7 @@ static uint32_t kineto_event_add_row(struct kineto_reader *reader, struct ops_ne
 	}
 	if (reader->row_ids)
 		event->id = 0;
-	kineto_see_time(reader, event->start_ns, event->end_ns);
+	kineto_extend_span(reader, event->start_ns, event->end_ns);
 	reader->last_track = event->track;
 	reader->last_start_ns = event->start_ns;
 	return reader->last_row = ops_builder_event(reader->builder, event);
@@ -130,7 +130,7 @@ static bool is_frame(const struct kineto_reader *reader, const struct kineto_eve
 }
 
 /* The first span of a session is the trace's. */
-static void see_session(struct kineto_reader *reader, const struct ops_new_event *event)
+static void set_session(struct kineto_reader *reader, const struct ops_new_event *event)
 {
 	if (event->kind != OPS_EVENT_TRACE || reader->has_session)
 		return;
@@ -147,15 +147,15 @@ static bool parse_complete(struct kineto_reader *reader, const struct kineto_eve
 	uint32_t row;
 
 	if (kineto_is_memory(reader, e->name))
-		return kineto_take_memory(reader, e);
-	if (is_frame(reader, e) || !kineto_take_place(reader, e, &event))
+		return kineto_read_memory(reader, e);
+	if (is_frame(reader, e) || !kineto_read_place(reader, e, &event))
 		return true;
 	event.end_ns += parse_duration(reader, e->dur);
 	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
 	if (kineto_event_is_instant(event.kind))
 		change_kind(reader, &event, OPS_EVENT_OTHER);
-	see_session(reader, &event);
+	set_session(reader, &event);
 	row = kineto_event_add_row(reader, &event);
 	if (!own.unfinished)
 		return true;
@@ -172,8 +172,8 @@ static bool parse_instant(struct kineto_reader *reader, const struct kineto_even
 	struct kineto_own_args own;
 
 	if (kineto_is_memory(reader, e->name))
-		return kineto_take_memory(reader, e);
-	if (is_frame(reader, e) || !kineto_take_place(reader, e, &event))
+		return kineto_read_memory(reader, e);
+	if (is_frame(reader, e) || !kineto_read_place(reader, e, &event))
 		return true;
 	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
@@ -191,7 +191,7 @@ static bool kineto_event_begin(struct kineto_reader *reader, const struct kineto
 	struct kineto_own_args own;
 
 	ret_open->row = OPS_NONE;
-	if (!kineto_take_place(reader, e, &event))
+	if (!kineto_read_place(reader, e, &event))
 		return true;
 	if (!kineto_event_describe(reader, e, &event, &own))
 		return false;
@@ -222,7 +222,7 @@ static void kineto_event_end(struct kineto_reader *reader, const struct kineto_e
 		kineto_note(reader, OPS_NOTE_BAD_DURATION);
 		end_ns = open->start_ns;
 	}
-	kineto_see_time(reader, open->start_ns, end_ns);
+	kineto_extend_span(reader, open->start_ns, end_ns);
 	ops_builder_set_end(reader->builder, open->row, end_ns, 0);
 }
 
@@ -355,15 +355,15 @@ static bool parse_phase(struct kineto_reader *reader, const struct kineto_event 
 	case 'e':
 		return kineto_event_parse_pair(reader, e, e->ph->value[0] == 'b');
 	case 'C':
-		return kineto_take_counter(reader, e);
+		return kineto_read_counter(reader, e);
 	case 's':
-		return kineto_take_flow(reader, e, OPS_FLOW_START);
+		return kineto_read_flow(reader, e, OPS_FLOW_START);
 	case 't':
-		return kineto_take_flow(reader, e, OPS_FLOW_STEP);
+		return kineto_read_flow(reader, e, OPS_FLOW_STEP);
 	case 'f':
-		return kineto_take_flow(reader, e, OPS_FLOW_FINISH);
+		return kineto_read_flow(reader, e, OPS_FLOW_FINISH);
 	case 'M':
-		kineto_take_meta(reader, e->name, e->pid, e->tid);
+		kineto_read_meta(reader, e->name, e->pid, e->tid);
 		return true;
 	default:
 		kineto_note(reader, OPS_NOTE_UNKNOWN_PHASE);
@@ -372,7 +372,7 @@ static bool parse_phase(struct kineto_reader *reader, const struct kineto_event 
 	}
 }
 
-bool kineto_take_event(struct kineto_reader *reader)
+bool kineto_read_event(struct kineto_reader *reader)
 {
 	struct kineto_event e = {0};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The four arrays that tell an operator's inputs, as an input list (opstrobe/inputs.h). Files before 2023 have fewer arrays
+ * The four arrays of an operator's inputs, as an input list (opstrobe/inputs.h). Files before 2023 have fewer arrays
  * or other words in them: then the list has what it can hold (shapes, as a rule), and the arrays are kept as text.
  */
 #include "read/kineto.h"

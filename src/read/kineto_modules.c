@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules that Opstrobe's own files tell of (write/chrome_modules.h). What makes no sense ends the list.
+ * The modules in Opstrobe's own files (write/chrome_modules.h). An invalid entry ends the list.
  */
 #include "read/kineto.h"
 
@@ -78,7 +78,7 @@ static bool parse_module(struct kineto_reader *reader, const struct ops_json_mem
 	return true;
 }
 
-void kineto_take_own_modules(struct kineto_reader *reader, const struct ops_json_member *array)
+void kineto_read_own_modules(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = kineto_modules_elements_of(array);
 	struct ops_json_member row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is no row: memory and counter records, and the ends of arrows.
+ * Entries that are not events: memory and counter records, and the ends of links.
  */
 #include "read/kineto.h"
 
@@ -8,14 +8,14 @@
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
-int64_t kineto_number_arg(const struct kineto_reader *reader, const char *key, int64_t otherwise)
+int64_t kineto_number_arg(const struct kineto_reader *reader, const char *key, int64_t default_value)
 {
 	const struct ops_json_member *member = kineto_find_arg(reader, key);
 	int64_t value;
 
 	if (!member || member->type != OPS_JSON_NUMBER || !ops_json_decimal(member->value, member->value_size, 0,
 	                                                                    INT64_MAX, &value))
-		return otherwise;
+		return default_value;
 	return value;
 }
 
@@ -26,15 +26,15 @@ bool kineto_is_memory(const struct kineto_reader *reader, const struct ops_json_
 	       kineto_find_arg(reader, "Bytes");
 }
 
-bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event *e)
+bool kineto_read_memory(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	struct ops_memory_record record = {.out_of_memory = e->name->value[1] == 'O'};
 	struct ops_new_event place = {OPS_NEW_EVENT};
 	const struct ops_json_member *stack = kineto_find_arg(reader, "Call stack");
 
-	if (!kineto_take_place(reader, e, &place))
+	if (!kineto_read_place(reader, e, &place))
 		return true;
-	kineto_see_time(reader, place.start_ns, place.start_ns);
+	kineto_extend_span(reader, place.start_ns, place.start_ns);
 	record.time_ns = place.start_ns;
 	record.track = place.track;
 	record.address = (uint64_t)kineto_number_arg(reader, "Addr", 0);
@@ -54,14 +54,14 @@ bool kineto_take_memory(struct kineto_reader *reader, const struct kineto_event 
 
 /* --- counters and arrows -------------------------------------------------------------------------------------------- */
 
-bool kineto_take_counter(struct kineto_reader *reader, const struct kineto_event *e)
+bool kineto_read_counter(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	struct ops_new_event place = {OPS_NEW_EVENT};
 	const struct ops_json_object *object = reader->object;
 
-	if (!kineto_take_place(reader, e, &place))
+	if (!kineto_read_place(reader, e, &place))
 		return true;
-	kineto_see_time(reader, place.start_ns, place.start_ns);
+	kineto_extend_span(reader, place.start_ns, place.start_ns);
 	for (uint32_t i = 0; i < object->arg_count; i++) {
 		const struct ops_json_member *arg = &object->args[i];
 		struct ops_counter_record record = {.time_ns = place.start_ns, .name = place.name, .track = place.track};
@@ -90,7 +90,7 @@ static uint64_t flow_id(const struct ops_json_member *id)
 	return ops_hash(id->value, id->value_size);
 }
 
-bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e, uint8_t phase)
+bool kineto_read_flow(struct kineto_reader *reader, const struct kineto_event *e, uint8_t phase)
 {
 	struct kineto_category category = kineto_category_of(reader, e->cat);
 	struct ops_new_event place = {OPS_NEW_EVENT};
@@ -101,7 +101,7 @@ bool kineto_take_flow(struct kineto_reader *reader, const struct kineto_event *e
 	/* Those of a recording's operators follow from its sequence numbers. */
 	if (reader->recorded && category.link_kind != OPS_LINK_LAUNCH)
 		return true;
-	if (!kineto_take_place(reader, e, &place))
+	if (!kineto_read_place(reader, e, &place))
 		return true;
 	flow.time_ns = place.start_ns;
 	flow.track = place.track;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The storages and roles that Opstrobe's own files tell of (write/chrome_storages.h). What makes no sense ends the list.
+ * The storages and roles in Opstrobe's own files (write/chrome_storages.h). An invalid entry ends the list.
  */
 #include "read/kineto.h"
 
@@ -58,7 +58,7 @@ static bool kineto_storages_parse_place(const struct kineto_reader *reader, cons
 	return true;
 }
 
-void kineto_take_own_storages(struct kineto_reader *reader, const struct ops_json_member *array)
+void kineto_read_own_storages(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(array);
 	struct ops_json_member row;
@@ -100,7 +100,7 @@ static bool kineto_storages_parse_role(struct kineto_reader *reader, const struc
 	return true;
 }
 
-void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_member *array)
+void kineto_read_own_roles(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(array);
 	struct ops_json_member row;
@@ -112,7 +112,7 @@ void kineto_take_own_roles(struct kineto_reader *reader, const struct ops_json_m
 		;
 }
 
-bool kineto_take_storages(struct kineto_reader *reader, const struct ops_json_member *array, uint32_t *ret_string)
+bool kineto_read_storages(struct kineto_reader *reader, const struct ops_json_member *array, uint32_t *ret_string)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(array);
 	struct ops_buffer *list = &reader->scratch;

@@ -85,7 +85,7 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-/* "thread 12 (worker)" is called "worker", "thread 12" and "stream 7 " have no name of their own. */
+/* "thread 12 (worker)" is named "worker"; "thread 12" and "stream 7 " have no name. */
 static void kineto_tracks_name_track(struct kineto_reader *reader, struct ops_track *track, const struct ops_json_member *value)
 {
 	struct ops_json_member name = *value;
@@ -153,7 +153,7 @@ static void parse_process_row(struct kineto_reader *reader, const struct ops_jso
 	}
 }
 
-void kineto_take_meta(struct kineto_reader *reader, const struct ops_json_member *name,
+void kineto_read_meta(struct kineto_reader *reader, const struct ops_json_member *name,
                       const struct ops_json_member *pid, const struct ops_json_member *tid)
 {
 	const struct ops_json_member *text = kineto_find_arg(reader, "name");
@@ -209,7 +209,7 @@ static bool parse_own_track(struct kineto_reader *reader, const struct ops_json_
 	return true;
 }
 
-void kineto_take_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array)
+void kineto_read_own_tracks(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = {array->value + 1, array->value + array->value_size, NULL};
 	struct ops_json_member row;
@@ -242,7 +242,7 @@ static bool parse_function(struct kineto_reader *reader, const struct ops_json_m
 	return true;
 }
 
-void kineto_take_functions(struct kineto_reader *reader, const struct ops_json_member *array)
+void kineto_read_functions(struct kineto_reader *reader, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = {array->value + 1, array->value + array->value_size, NULL};
 	struct ops_json_member row;

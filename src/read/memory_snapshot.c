@@ -26,7 +26,7 @@
 #define CUDA 1 /* c10::DeviceType */
 #define DEVICES_MAX 128 /* numbers of devices are of 8 bits in torch */
 
-/* What containers become. Lists of the same type stand for the records from their first one on. */
+/* The record types of containers. Lists of a type are represented by the range of their records. */
 enum record_type {
 	UNKNOWN,
 	FRAME,    /* number: in `frames` */
@@ -181,7 +181,7 @@ static enum ops_code add_device_block(struct snapshot *s, const struct pickle_di
 }
 
 /* Makes room for a device's number. OPS_CORRUPT when it makes no sense. */
-static enum ops_code see_device(struct snapshot *s, int64_t device)
+static enum ops_code reserve_device(struct snapshot *s, int64_t device)
 {
 	if (device < 0 || device >= DEVICES_MAX)
 		return ops_reading_fault(s->in, s->in->window.at, "the number of a device that makes no sense");
@@ -200,7 +200,7 @@ static enum ops_code add_segment(struct snapshot *s, const struct pickle_dict *d
 {
 	int64_t device = find_integer(dict, "device"), size = find_integer(dict, "total_size");
 	uint64_t address = (uint64_t)find_integer(dict, "address");
-	enum ops_code code = see_device(s, device);
+	enum ops_code code = reserve_device(s, device);
 
 	become(so_far, SEGMENT, 0);
 	if (code)
@@ -305,7 +305,7 @@ static enum ops_code order_devices(struct snapshot *s, const struct pickle_value
 	s->devices.count = ordered.count;
 	s->devices.capacity = ordered.capacity;
 	become(so_far, DEVICES, s->devices.count);
-	return see_device(s, (int64_t)s->devices.count - 1);
+	return reserve_device(s, (int64_t)s->devices.count - 1);
 }
 
 static enum ops_code on_list(struct pickle_visitor *visitor, const struct pickle_value *items, size_t count,
@@ -460,14 +460,14 @@ static enum ops_code check_actions(struct snapshot *s)
 		struct device_action *action = &s->actions.items[i];
 
 		if (action->size < 0 || action->size > most_bytes || action->time_us < 0 || action->time_us > most_us)
-			return ops_fault(s->in->error, OPS_CORRUPT, "entry %zu of the history has a size or time that makes no sense", i);
+			return ops_fault(s->in->error, OPS_CORRUPT, "entry %zu of the history has an invalid size or time", i);
 		if (!action->time_us) /* snapshots from before torch 2.2 have no times: their order */
 			action->time_us = last_us + 1;
 		last_us = action->time_us;
 	}
 	for (size_t i = 0; i < s->blocks.count; i++)
 		if (s->blocks.items[i].size < 0 || s->blocks.items[i].size > most_bytes)
-			return ops_fault(s->in->error, OPS_CORRUPT, "block %zu has a size that makes no sense", i);
+			return ops_fault(s->in->error, OPS_CORRUPT, "block %zu has an invalid size", i);
 	return OPS_OK;
 }
 
@@ -521,7 +521,7 @@ enum ops_code ops_read_memory_snapshot(struct ops_reading *reading, struct ops_t
 	enum ops_code code = pickle_read(reading, &s.visitor, &top);
 
 	if (!code && (top.kind != PICKLE_RECORD || top.type != SNAPSHOT))
-		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle that is no memory snapshot");
+		code = ops_fault(reading->error, OPS_CORRUPT, "a Python pickle, but not a memory snapshot");
 	if (!code)
 		code = check_actions(&s);
 	if (!code)

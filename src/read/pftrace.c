@@ -712,7 +712,7 @@ static void put_counter(struct pftrace *p, const struct packet *packet, const st
 	struct ops_string name = text_of(p, track->name);
 	char value[40];
 
-	/* Opstrobe writes it beside the reports of the allocator, which say the same. */
+	/* Opstrobe writes this counter in addition to the allocator's reports, which contain it. */
 	if (ops_string_is(name, "Total Allocated") && !track->parent)
 		return;
 	pftrace_begin_row(p, out, "C");

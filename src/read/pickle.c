@@ -229,7 +229,7 @@ static bool add_items(struct machine *m, size_t height, bool as_dict)
 	slot_t container = height && height <= m->stack.count ? m->stack.items[height - 1] : 0;
 
 	if ((container & 7) != SLOT_CONTAINER)
-		return pickle_fail(m, "items of what is no container");
+		return pickle_fail(m, "items for a value that is not a container");
 	if (as_dict && (m->stack.count - height) % 2)
 		return pickle_fail(m, "a key without a value");
 	return give_items(m, container, height, as_dict);

@@ -193,10 +193,10 @@ static enum ops_code read_with_format(struct ops_reading *reading, struct ops_tr
 }
 
 /* `path` is NULL for what is in memory. */
-static enum ops_code read_source(struct ops_source *take_source, const char *path, const struct ops_read_options *options,
+static enum ops_code read_source(struct ops_source *owned_source, const char *path, const struct ops_read_options *options,
                                  struct ops_trace **ret_trace, struct ops_error *error)
 {
-	struct ops_reading reading = {.source = take_source, .path = path, .options = options, .error = error, .builder = ops_builder_new()};
+	struct ops_reading reading = {.source = owned_source, .path = path, .options = options, .error = error, .builder = ops_builder_new()};
 	enum ops_code code = reading.builder ? ops_window_open(&reading.window, &reading.source, error) : ops_fault_memory(error);
 
 	if (!code)

@@ -26,7 +26,7 @@ struct ops_reading {
 	uint64_t events; /* so far, for who watches progress */
 };
 
-/* Gets more bytes behind what is left of the window, unless it has the last. OPS_STATE when who watches progress cancels. */
+/* Reads more bytes after the rest of the window, unless it has the last. OPS_STATE if the progress callback cancels. */
 enum ops_code ops_reading_more(struct ops_reading *reading);
 /* Makes sure that the window has `size` more bytes. OPS_CORRUPT when the file ends before. */
 enum ops_code ops_reading_need(struct ops_reading *reading, size_t size);

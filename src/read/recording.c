@@ -246,7 +246,7 @@ static bool merge_lanes(struct recording_reader *reader)
 		if (reader->devices.next_call < reader->devices.call_count &&
 		    !recording_devices_until(&reader->devices, reader->heap[0]->start_ns))
 			return false;
-		recording_take_slot(reader, reader->heap[0]);
+		recording_read_slot(reader, reader->heap[0]);
 		if (recording_out_of_memory(reader))
 			return false;
 		if (!recording_advance(reader, reader->heap[0]))

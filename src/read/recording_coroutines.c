@@ -74,7 +74,7 @@ static bool recording_coroutines_is_running(const struct recording_open *range, 
 		return false;
 	if (!range->context)
 		return true;
-	while (ops_payload_take(&contexts, &context, sizeof(context)))
+	while (ops_payload_read(&contexts, &context, sizeof(context)))
 		if (context == range->context)
 			return true;
 	return false;
@@ -100,12 +100,12 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 	struct ops_payload contexts;
 	uint32_t name_id;
 
-	if (!ops_payload_text(&payload, &name) || !ops_payload_take(&payload, &turn->greenlet, sizeof(turn->greenlet)))
+	if (!ops_payload_text(&payload, &name) || !ops_payload_read(&payload, &turn->greenlet, sizeof(turn->greenlet)))
 		return true;
 	contexts = payload;
 	turn->context = 0;
 	turn->coroutine = OPS_NONE;
-	ops_payload_take(&payload, &turn->context, sizeof(turn->context));
+	ops_payload_read(&payload, &turn->context, sizeof(turn->context));
 	if (turn->greenlet || turn->context) {
 		struct coroutine_key key = {turn->tid, turn->greenlet, turn->context, COROUTINE_OF_PROGRAM};
 

@@ -232,7 +232,7 @@ static bool recording_devices_read_call(struct recording_devices *devices, const
 	return true;
 }
 
-/* A node of a CUDA graph stands for the operator in which it was captured, or that of its original. */
+/* Reads a node of a CUDA graph, which represents the operator that captured it, or that of its original. */
 static bool recording_devices_read_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
@@ -283,6 +283,6 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 bool recording_devices_finish(struct recording_devices *devices)
 {
 	return !devices->activities ||
-	       (device_graphs_finish(&devices->graphs, devices->activities) && recording_devices_take_work(devices) &&
-	        recording_devices_take_counters(devices));
+	       (device_graphs_finish(&devices->graphs, devices->activities) && recording_devices_add_work(devices) &&
+	        recording_devices_add_counters(devices));
 }

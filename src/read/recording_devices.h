@@ -115,9 +115,9 @@ bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)
 bool recording_devices_finish(struct recording_devices *devices);
 
 /* device_work.c: what ran on the devices, once all calls are met. */
-bool recording_devices_take_work(struct recording_devices *devices);
+bool recording_devices_add_work(struct recording_devices *devices);
 /* device_counters.c: the counters of devices. */
-bool recording_devices_take_counters(struct recording_devices *devices);
+bool recording_devices_add_counters(struct recording_devices *devices);
 /* When an activity began and ended, since the epoch. */
 void recording_devices_times(const struct recording_devices *devices, const struct ops_activity *activity,
                              struct ops_new_event *event);

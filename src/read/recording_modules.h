@@ -13,7 +13,7 @@
 #include "trace/builder.h"
 
 struct ops_called_module {
-	uint32_t module; /* index in the trace, OPS_NONE: there is no such module */
+	uint32_t module; /* index in the trace; OPS_NONE: the module does not exist */
 	uint32_t number;
 	uint32_t name;
 };

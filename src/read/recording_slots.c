@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a slot of a recording stands for; see recording_slots.h.
+ * Converts the slots of a recording; see recording_slots.h.
  */
 #include "read/recording_slots.h"
 
@@ -53,8 +53,8 @@ static bool read_names(struct recording_reader *reader, struct recording_lane *l
 	return true;
 }
 
-/* What is said of a collective: the named values from its name on, the last of all. A text with this key in it would have its
- * quotes escaped. */
+/* The description of a collective: the named values from its name on, the last of all. Within a text, the quotes of this key
+ * would be escaped. */
 static uint32_t find_collective(const struct recording_reader *reader)
 {
 	static const char key[] = "\"Collective name\":";
@@ -82,7 +82,7 @@ static bool read_values(struct recording_reader *reader, struct recording_lane *
 	return true;
 }
 
-/* The text with a thread's id, OPS_NONE for 0; false when there is no such. */
+/* The text with a thread's id, OPS_NONE for 0; false if there is none. */
 static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *ret_string)
 {
 	if (id > lane->share->names.count)
@@ -98,7 +98,7 @@ static bool read_script(struct recording_reader *reader, const struct recording_
 	struct ops_string text;
 	uint32_t ids[2], hierarchy;
 
-	if (!ops_payload_take(payload, ids, sizeof(ids)) || !find_text(lane, ids[0], &event->call_stack) ||
+	if (!ops_payload_read(payload, ids, sizeof(ids)) || !find_text(lane, ids[0], &event->call_stack) ||
 	    !find_text(lane, ids[1], &hierarchy))
 		return false;
 	if (hierarchy == OPS_NONE)
@@ -318,7 +318,7 @@ static void recording_slots_read_role(struct recording_reader *reader, struct re
 	ops_builder_role(reader->builder, &record);
 }
 
-void recording_take_slot(struct recording_reader *reader, struct recording_lane *lane)
+void recording_read_slot(struct recording_reader *reader, struct recording_lane *lane)
 {
 	switch (lane->slot->kind) {
 	case OPS_SLOT_OP:

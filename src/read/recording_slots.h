@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the reader of recordings: recording.c puts the threads' slots into one order, recording_slots.c makes of
- * each what it stands for.
+ * The inside of the reader of recordings: recording.c merges the threads' slots into one order, recording_slots.c converts
+ * each slot.
  */
 #ifndef OPS_READ_RECORDING_SLOTS_H
 #define OPS_READ_RECORDING_SLOTS_H
@@ -41,7 +41,7 @@ struct recording_lane {
 	struct recording_borders borders;
 	bool unfinished;
 	bool cut; /* the head was open already when the window began */
-	uint32_t collective; /* what is said of the head if it is a collective, set when it is taken: string id or OPS_NONE */
+	uint32_t collective; /* description of the head if it is a collective, set when it is read: string id or OPS_NONE */
 	bool named_wrapper; /* the head's name is a wrapper's; set when it is taken */
 	uint32_t wrapper; /* row of an evaluate_function that the thread's next operator may complete, or OPS_NONE */
 };
@@ -80,6 +80,6 @@ static inline bool recording_out_of_memory(const struct recording_reader *reader
 uint32_t recording_track_of(const struct recording_reader *reader, uint32_t number);
 
 /* Hands the lane's head to the builder, or counts it as lost. When memory is out, it can be taken again. */
-void recording_take_slot(struct recording_reader *reader, struct recording_lane *lane);
+void recording_read_slot(struct recording_reader *reader, struct recording_lane *lane);
 
 #endif

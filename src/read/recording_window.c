@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/map.h"
 
-#define BASELINE_DEVICES 64u /* more than a machine has: the last one stands for all others */
+#define BASELINE_DEVICES 64u /* more than a machine has: the last one represents all others */
 
 int64_t recording_window_start_ns(const struct recording_reader *reader)
 {

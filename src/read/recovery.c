@@ -166,7 +166,7 @@ static enum ops_code find_clock(struct recovery *recovery, struct ops_error *err
 		rate = (double)(last.monotonic_ns - first.monotonic_ns) / (double)(last.ticks - first.ticks);
 	/* 20 MHz to 50 GHz, as when the recorder chose the clock, and a wall clock within a century of 1970. */
 	if (!(rate > 0.02 && rate < 50) || header->start.wall_ns < 0 || header->start.wall_ns > INT64_C(4000000000000000000))
-		return ops_fault(error, OPS_CORRUPT, "its clocks make no sense");
+		return ops_fault(error, OPS_CORRUPT, "its clocks are inconsistent");
 	recovery->clock = (struct ops_clock_map){header->start.ticks, header->start.wall_ns, rate};
 	return OPS_OK;
 }

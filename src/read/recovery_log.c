@@ -21,12 +21,12 @@ enum outcome { READ, IGNORED, NO_MEMORY };
 
 static bool read_payload_u32(struct ops_payload *payload, uint32_t *ret_value)
 {
-	return ops_payload_take(payload, ret_value, sizeof(*ret_value));
+	return ops_payload_read(payload, ret_value, sizeof(*ret_value));
 }
 
 static bool read_payload_i64(struct ops_payload *payload, int64_t *ret_value)
 {
-	return ops_payload_take(payload, ret_value, sizeof(*ret_value));
+	return ops_payload_read(payload, ret_value, sizeof(*ret_value));
 }
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static enum outcome read_record(struct ops_recovery_log *log, uint32_t kind, str
 	case OPS_SPILL_METADATA:
 		return read_metadata(log, payload);
 	case OPS_SPILL_CLOCK:
-		return ops_payload_take(&payload, &log->last_clock, sizeof(log->last_clock)) ? READ : IGNORED;
+		return ops_payload_read(&payload, &log->last_clock, sizeof(log->last_clock)) ? READ : IGNORED;
 	default:
 		return READ; /* of a later version */
 	}
@@ -211,7 +211,7 @@ bool ops_recovery_log_read(struct ops_recovery_log *log, struct ops_string text)
 		enum outcome outcome;
 		size_t padded;
 
-		if (!ops_payload_take(&rest, &head, sizeof(head)))
+		if (!ops_payload_read(&rest, &head, sizeof(head)))
 			break;
 		padded = ((size_t)head.bytes + 7) & ~(size_t)7;
 		if (rest.size < padded)
@@ -256,7 +256,7 @@ static enum outcome recovery_read_module(struct module_table *table, struct ops_
 	struct module_row row;
 	uint32_t aliases;
 
-	if (!ops_payload_take(payload, &row, sizeof(row)) || !read_payload_text(payload, &module.name) ||
+	if (!ops_payload_read(payload, &row, sizeof(row)) || !read_payload_text(payload, &module.name) ||
 	    !read_payload_text(payload, &module.class_name) || !read_payload_text(payload, &module.path) || !read_payload_u32(payload, &aliases) ||
 	    row.id >= MODULE_IDS_MAX || ops_map_find(&table->by_id, row.id) != OPS_NONE)
 		return IGNORED;

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 
-bool ops_payload_take(struct ops_payload *payload, void *out, size_t size)
+bool ops_payload_read(struct ops_payload *payload, void *out, size_t size)
 {
 	if (payload->size < size)
 		return false;
@@ -26,7 +26,7 @@ bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text)
 	uint32_t size;
 	size_t padded;
 
-	if (!ops_payload_take(payload, &size, sizeof(size)))
+	if (!ops_payload_read(payload, &size, sizeof(size)))
 		return false;
 	padded = ((size_t)size + 3) & ~(size_t)3;
 	if (payload->size < padded)
@@ -51,7 +51,7 @@ static bool slot_values_put_texts(struct ops_payload *payload, struct ops_buffer
 {
 	uint32_t count;
 
-	if (!ops_payload_take(payload, &count, sizeof(count)))
+	if (!ops_payload_read(payload, &count, sizeof(count)))
 		return false;
 	ops_buffer_append_text(out, "[");
 	for (uint32_t i = 0; i < count; i++) {
@@ -68,7 +68,7 @@ static bool slot_values_put_int(struct ops_payload *payload, struct ops_buffer *
 {
 	int64_t value;
 
-	if (!ops_payload_take(payload, &value, sizeof(value)))
+	if (!ops_payload_read(payload, &value, sizeof(value)))
 		return false;
 	ops_buffer_append_int(out, value);
 	return true;
@@ -78,7 +78,7 @@ static bool put_uint(struct ops_payload *payload, struct ops_buffer *out)
 {
 	uint64_t value;
 
-	if (!ops_payload_take(payload, &value, sizeof(value)))
+	if (!ops_payload_read(payload, &value, sizeof(value)))
 		return false;
 	ops_buffer_printf(out, "%" PRIu64, value);
 	return true;
@@ -90,7 +90,7 @@ static bool slot_values_put_double(struct ops_payload *payload, struct ops_buffe
 	char text[32];
 	double value;
 
-	if (!ops_payload_take(payload, &value, sizeof(value)))
+	if (!ops_payload_read(payload, &value, sizeof(value)))
 		return false;
 	ops_buffer_append(out, text, (size_t)(ops_json_double_to(text, value) - text));
 	return true;
@@ -107,7 +107,7 @@ static bool put_late(struct ops_payload *payload, bool closed, const struct ops_
 {
 	int64_t value;
 
-	if (!ops_payload_take(payload, &value, sizeof(value)))
+	if (!ops_payload_read(payload, &value, sizeof(value)))
 		return false;
 	if (pairs)
 		value = pair_time(*pairs, value);
@@ -130,7 +130,7 @@ static bool slot_values_put_value(struct ops_payload *payload, uint32_t kind, st
 	case OPS_VALUE_DOUBLE:
 		return slot_values_put_double(payload, out);
 	case OPS_VALUE_BOOL:
-		if (!ops_payload_take(payload, &truth, sizeof(truth)))
+		if (!ops_payload_read(payload, &truth, sizeof(truth)))
 			return false;
 		ops_buffer_append_text(out, truth ? "true" : "false");
 		return true;
@@ -148,13 +148,13 @@ bool ops_payload_values(struct ops_payload *payload, bool closed, struct ops_pai
 	uint32_t count, kind;
 	bool ok;
 
-	if (!ops_payload_take(payload, &count, sizeof(count)))
+	if (!ops_payload_read(payload, &count, sizeof(count)))
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		struct ops_string name;
 		size_t before = out->size;
 
-		if (!ops_payload_text(payload, &name) || !ops_payload_take(payload, &kind, sizeof(kind)))
+		if (!ops_payload_text(payload, &name) || !ops_payload_read(payload, &kind, sizeof(kind)))
 			return false;
 		if (out->size)
 			ops_buffer_append_text(out, ",");

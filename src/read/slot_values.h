@@ -13,14 +13,14 @@
 
 #include "base/buffer.h"
 
-/* What is left of a slot's payload. */
+/* The remaining bytes of a slot's payload. */
 struct ops_payload {
 	const char *at;
 	size_t size;
 };
 
 /* Takes `size` bytes off the payload; false when it is cut short. */
-bool ops_payload_take(struct ops_payload *payload, void *out, size_t size);
+bool ops_payload_read(struct ops_payload *payload, void *out, size_t size);
 
 /* Takes a text (length, bytes, padding) off the payload; false when it is cut short. */
 bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text);

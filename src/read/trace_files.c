@@ -80,20 +80,20 @@ static void trace_files_split(struct ops_trace_file *file, const char *name, siz
 	file->worker = trace_files_copy(name, size);
 }
 
-/* Takes the path, which may be NULL for want of memory. */
-static bool trace_files_push(struct ops_trace_files *files, char *take_path, size_t stem)
+/* Owns the path from here on, which is NULL if memory is out. */
+static bool trace_files_push(struct ops_trace_files *files, char *owned_path, size_t stem)
 {
 	struct ops_trace_file *file = OPS_ARRAY_PUSH(files);
 	const char *slash;
 
-	if (!file || !take_path) {
+	if (!file || !owned_path) {
 		files->count -= file != NULL;
-		ops_free(take_path);
+		ops_free(owned_path);
 		return false;
 	}
-	slash = strrchr(take_path, '/');
-	*file = (struct ops_trace_file){.path = take_path};
-	trace_files_split(file, slash ? slash + 1 : take_path, stem);
+	slash = strrchr(owned_path, '/');
+	*file = (struct ops_trace_file){.path = owned_path};
+	trace_files_split(file, slash ? slash + 1 : owned_path, stem);
 	return file->worker && file->stamp;
 }
 
@@ -179,14 +179,14 @@ static enum ops_code search_folder(struct ops_trace_files *files, const char *fo
 	return OPS_OK;
 }
 
-/* By the names that torch gives them, or else otherwise. */
-static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, enum search otherwise,
+/* Searches by the names that torch uses, and if there are none with `fallback`. */
+static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, enum search fallback,
                                 struct ops_error *error)
 {
 	size_t before = files->count;
 	enum ops_code code = search_folder(files, folder, TORCH_NAMES, error);
 
-	return code || files->count > before ? code : search_folder(files, folder, otherwise, error);
+	return code || files->count > before ? code : search_folder(files, folder, fallback, error);
 }
 
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error)

@@ -358,7 +358,7 @@ static enum ops_code read_xevent(struct xplane *x, const struct ops_pb_field *fi
 		event.is_instant &= part.number != XEVENT_DURATION_PS;
 	}
 	if (message.malformed)
-		return xplane_fault(x, message.at, "an event that is no XEvent");
+		return xplane_fault(x, message.at, "malformed XEvent");
 	event.is_instant &= !x->plane.is_device;
 	event.duration_ns = duration_ps > 0 ? duration_ps / 1000 : 0;
 	if (duration_ps < 0)
@@ -419,7 +419,7 @@ static enum ops_code read_line(struct xplane *x, const struct ops_pb_field *fiel
 			id = (int64_t)part.value;
 	}
 	if (message.malformed)
-		return xplane_fault(x, message.at, "a line that is no XLine");
+		return xplane_fault(x, message.at, "malformed XLine");
 	x->line.tid = id > 0 && id <= INT32_MAX ? id : x->plane.line_count; /* ids of threads are hashes */
 	x->line.has_work = x->plane.is_device && parse_stream(name, &x->line.tid);
 	x->line.has_work |= x->plane.is_device && !x->plane.has_streams && ops_string_is(name, "XLA Ops");
@@ -504,7 +504,7 @@ static enum ops_code open_plane(struct xplane *x, struct ops_pb_message message)
 	}
 	if (!done)
 		return ops_fault_memory(x->in->error);
-	return message.malformed ? xplane_fault(x, message.at, "a plane that is no XPlane") : OPS_OK;
+	return message.malformed ? xplane_fault(x, message.at, "malformed XPlane") : OPS_OK;
 }
 
 /* The value of a plane's stat that is a number; false if it has none. */

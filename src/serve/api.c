@@ -105,7 +105,7 @@ static enum ops_code check_parameters(const struct request *request, struct ops_
 	for (size_t i = 0; i < request->query.parameter_count; i++)
 		if (!is_listed(request->route->parameters, request->query.parameters[i].name.bytes) &&
 		    !(request->route->by_steps && !strcmp(request->query.parameters[i].name.bytes, "steps")))
-			return ops_fault(error, OPS_INVALID, "there is no parameter '%.80s'", request->query.parameters[i].name.bytes);
+			return ops_fault(error, OPS_INVALID, "unknown parameter '%.80s'", request->query.parameters[i].name.bytes);
 	return OPS_OK;
 }
 
@@ -118,12 +118,12 @@ static enum ops_code add_trace(struct request *request, const char *id, size_t s
 	size_t before = 0;
 
 	if (request->trace_count == TRACES_MAX)
-		return ops_fault(error, OPS_INVALID, "there are too many traces");
+		return ops_fault(error, OPS_INVALID, "too many traces in one request");
 	if (size == TRACE_ID_SIZE)
 		memcpy(text, id, size);
 	served = catalog_acquire(request->api->catalog, text);
 	if (!served)
-		return request_fail(request, 404, error, "there is no trace '%.*s'", (int)(size < 80 ? size : 80), id);
+		return request_fail(request, 404, error, "trace '%.*s' does not exist", (int)(size < 80 ? size : 80), id);
 	for (size_t i = 0; i < request->trace_count; i++)
 		before += request->traces[i] == served;
 	request->traces[request->trace_count++] = served;
@@ -145,7 +145,7 @@ static enum ops_code add_traces(struct request *request, struct ops_error *error
 	for (const char *comma = strchr(at, ','); comma; comma = strchr(comma + 1, ','))
 		count++;
 	if (count > 2 && !strncmp(mark, "{id}", 4))
-		return request_fail(request, 404, error, "here is one trace asked for");
+		return request_fail(request, 404, error, "this path takes one trace");
 	request->traces = ops_alloc_zeroed(count, sizeof(*request->traces));
 	if (!request->traces)
 		return ops_fault_memory(error);
@@ -203,8 +203,8 @@ static enum ops_code add_diagnostics(const struct request *request, char **text,
 	return code;
 }
 
-/* Beyond a limit allocations fail, which some answers can do without: there is no reply all the same, for it may be less than it
- * should be. */
+/* Beyond a limit allocations fail. Some answers tolerate that, but no reply is sent, because it might be
+ * incomplete. */
 static struct reply *reply_limit(const struct ops_limit *limit)
 {
 	char text[256];
@@ -503,7 +503,7 @@ static void api_on_done(void *context)
 }
 
 /* A copy, for the reply may be shared. */
-static enum ops_code take_reply(const struct reply *reply, struct ops_reply *ret_reply, struct ops_error *error)
+static enum ops_code copy_reply(const struct reply *reply, struct ops_reply *ret_reply, struct ops_error *error)
 {
 	char *body = ops_realloc_array(NULL, reply->size + 1, 1);
 
@@ -557,7 +557,7 @@ static struct reply *get_answer(struct ops_api *api, const char *target)
 enum ops_code ops_api_get(struct ops_api *api, const char *target, struct ops_reply *ret_reply, struct ops_error *error)
 {
 	struct reply *reply = strncmp(target, "/api/", 5) ? get_file(target) : get_answer(api, target);
-	enum ops_code code = reply ? take_reply(reply, ret_reply, error) : ops_fault_memory(error);
+	enum ops_code code = reply ? copy_reply(reply, ret_reply, error) : ops_fault_memory(error);
 
 	reply_unref(reply);
 	return code;

@@ -33,9 +33,9 @@ struct request {
 	struct served **traces;
 	size_t trace_count;
 	size_t traces_ready;
-	struct ops_trace **parts; /* the steps of them that are asked for; NULL: all of each */
+	struct ops_trace **parts; /* their requested steps; NULL: all of each */
 	bool wants_packed;
-	int status; /* what an error is told as, 0: as follows from its code */
+	int status; /* of an error's reply; 0: derived from its code */
 	struct job job;
 	struct reply *reply;
 	void (*done)(void *context);
@@ -57,8 +57,8 @@ struct route {
 	bool binary;
 };
 
-/* NULL when memory is out, else a request, which may be answered already (then `reply` is set): what is wrong with the URL
- * is told at once. */
+/* Returns NULL when memory is out, else a request, which may be answered already (then `reply` is set): an invalid URL is
+ * answered at once. */
 struct request *request_new(struct ops_api *api, const char *target, bool wants_packed);
 /* Has it answered; `done` is called by some thread, or before this returns. */
 void request_submit(struct request *request, void (*done)(void *context), void *context);
@@ -78,9 +78,9 @@ extern const struct route trace_routes[], view_routes[], source_routes[], tree_r
 /* Sets the status of an error. */
 __attribute__((format(printf, 4, 5))) enum ops_code request_fail(struct request *request, int status, struct ops_error *error,
                                                                  const char *format, ...);
-/* The trace to answer of, or those of its steps that are asked for. */
+/* A trace of the request, or its requested steps. */
 struct ops_trace *request_trace(const struct request *request, size_t i);
-/* The stretch of the steps that are asked for; left alone when none are. */
+/* The time range of the requested steps; unchanged if there are none. */
 enum ops_code request_stretch(struct request *request, const struct ops_trace *trace, int64_t *ret_from_ns,
                               int64_t *ret_to_ns, struct ops_error *error);
 /* Makes what request_trace gives, unless it is there; for the request itself. */

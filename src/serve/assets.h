@@ -16,7 +16,7 @@ struct asset {
 	size_t size;
 };
 
-/* By name; without a viewer there is a page that tells so. NULL when there is none. */
+/* Finds an asset by name; without a viewer there is a page that says so. NULL if there is none. */
 const struct asset *assets_find(const char *name);
 bool assets_have_viewer(void);
 /* Follows from what the files hold, and the version. */

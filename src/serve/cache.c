@@ -53,7 +53,7 @@ void cache_free(struct cache *cache)
 }
 
 /* Takes the entry of a key out of the list, or gives NULL. */
-static struct entry *cache_take(struct cache *cache, const char *key)
+static struct entry *cache_remove(struct cache *cache, const char *key)
 {
 	for (struct entry **at = &cache->entries; *at; at = &(*at)->next) {
 		struct entry *entry = *at;
@@ -88,7 +88,7 @@ enum cache_found cache_find(struct cache *cache, const char *key, struct job *wa
 	struct entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	entry = cache_take(cache, key);
+	entry = cache_remove(cache, key);
 	if (!entry) {
 		entry = new_entry(key);
 	} else if (entry->reply) {
@@ -133,7 +133,7 @@ void cache_put(struct cache *cache, const char *key, struct reply *reply)
 	struct entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	entry = cache_take(cache, key);
+	entry = cache_remove(cache, key);
 	if (entry) {
 		waiters = entry->waiters;
 		entry->waiters = NULL;

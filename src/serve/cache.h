@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies that took long to make, kept while there is room, those that were asked for last. What several want at the same
- * time is made once: the first makes it, the others wait.
+ * Caches replies that took long to make; the least recently used are dropped first. Concurrent requests for the same
+ * reply make it once: the first makes it, the others wait.
  */
 #ifndef OPS_SERVE_CACHE_H
 #define OPS_SERVE_CACHE_H

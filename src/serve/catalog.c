@@ -94,13 +94,13 @@ static void run_waiters(struct served *served)
 /* Finds the diagnostics of a trace, the first time it is read. The lock is held. */
 static void diagnose(struct served *served, const struct ops_trace *trace)
 {
-	void (*tell)(const struct ops_diagnostic *diagnostic) = served->catalog->on_diagnostic;
+	void (*report)(const struct ops_diagnostic *diagnostic) = served->catalog->on_diagnostic;
 
 	if (served->diagnostic_count)
 		return;
 	served->diagnostic_count = ops_trace_diagnostics(trace, served->path, served->diagnostics);
-	for (size_t i = 0; tell && i < served->diagnostic_count; i++)
-		tell(&served->diagnostics[i]);
+	for (size_t i = 0; report && i < served->diagnostic_count; i++)
+		report(&served->diagnostics[i]);
 }
 
 void served_set_facts(struct served *served, const struct ops_trace *trace, const struct trace_job *facts)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces that are served: files and directories are listed at once and again when they change, and read when somebody
- * asks. A trace is kept while it is used, and as long as there is room.
+ * The traces that are served: files and directories are listed at once and again when they change, and read on first
+ * request. A trace is kept while it is used, and as long as there is memory.
  *
- *     listed ──asked for──▶ reading ──▶ ready ──others need the room──▶ listed
- *                              └──▶ failed
+ *     listed ──request──▶ reading ──▶ ready ──memory needed──▶ listed
+ *                            └──▶ failed
  */
 #ifndef OPS_SERVE_CATALOG_H
 #define OPS_SERVE_CATALOG_H

@@ -52,8 +52,8 @@ static void unlist_twins(struct served **sorted, size_t count)
 		sorted[i]->is_listed = strcmp(sorted[i - 1]->id, sorted[i]->id) != 0;
 }
 
-/* What is known already takes the place of what was found again; what is known and was not found stands behind. `found` has
- * room for it, and is released by the caller. */
+/* Known entries replace those that were found again; known entries that were not found are appended. `found` has
+ * capacity for them, and is released by the caller. */
 static void catalog_list_take_over(struct catalog *catalog, served_list *found, struct served **known)
 {
 	size_t known_count = catalog->traces.count, kept = 0;
@@ -207,7 +207,7 @@ void catalog_free(struct catalog *catalog)
 	ops_free(catalog);
 }
 
-/* --- telling -------------------------------------------------------------------------------------------------------- */
+/* --- summaries ------------------------------------------------------------------------------------------------------ */
 
 /* The share is not known of a pipe. */
 static void write_progress(const struct ops_read_progress *progress, struct ops_json_writer *json)

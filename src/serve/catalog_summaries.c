@@ -26,7 +26,7 @@ struct summarizer {
 /* --- one trace ------------------------------------------------------------------------------------------------------ */
 
 /* Keeps the summary unless there is one. */
-static void keep(struct served *served, const struct ops_trace *trace, const struct trace_job *facts, char *take_text, size_t size)
+static void keep(struct served *served, const struct ops_trace *trace, const struct trace_job *facts, char *owned_text, size_t size)
 {
 	struct catalog *catalog = served->catalog;
 
@@ -34,13 +34,13 @@ static void keep(struct served *served, const struct ops_trace *trace, const str
 	if (served->events < 0)
 		served_set_facts(served, trace, facts);
 	if (!served->summary) {
-		served->summary = take_text;
+		served->summary = owned_text;
 		served->summary_size = size;
-		take_text = NULL;
+		owned_text = NULL;
 		catalog->generation++;
 	}
 	pthread_mutex_unlock(&catalog->lock);
-	ops_free(take_text);
+	ops_free(owned_text);
 }
 
 /* A summary that cannot be made says so, or the page would wait for it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking again when a directory changes: told by the system, and now and then untold, for file systems of other machines
- * do not tell.
+ * Rescans a directory when the system reports a change, and also at an interval, because network file systems
+ * report none.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -25,22 +25,22 @@ struct watch {
 	int stop;    /* eventfd */
 };
 
-/* Passes over what is told; false when the watch is to end. */
+/* Waits for a change and discards the notifications; false if the watch is to end. */
 static bool wait_for_change(struct watch *watch)
 {
 	struct pollfd fds[] = {{.fd = watch->stop, .events = POLLIN}, {.fd = watch->changes, .events = POLLIN}};
 	struct pollfd stop = fds[0];
-	char told[4096];
+	char notifications[4096];
 
 	poll(fds, 2, UNTOLD_MS);
 	if (fds[0].revents || poll(&stop, 1, SETTLE_MS) > 0)
 		return false;
-	while (read(watch->changes, told, sizeof(told)) > 0)
+	while (read(watch->changes, notifications, sizeof(notifications)) > 0)
 		;
 	return true;
 }
 
-static void *look_again(void *context)
+static void *rescan_on_changes(void *context)
 {
 	struct watch *watch = context;
 
@@ -66,7 +66,7 @@ struct watch *watch_new(struct catalog *catalog)
 
 bool watch_start(struct watch *watch)
 {
-	watch->started = ops_thread_start(&watch->thread, look_again, watch);
+	watch->started = ops_thread_start(&watch->thread, rescan_on_changes, watch);
 	return watch->started;
 }
 

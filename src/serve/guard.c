@@ -26,7 +26,7 @@ bool guard_init(struct guard *guard, uint16_t port, bool remote)
 	return true;
 }
 
-/* In a time that does not tell how much of it was right. */
+/* Takes the same time for any wrong token, so that the time does not reveal a correct prefix. */
 bool guard_token_is(const struct guard *guard, const char *text, size_t size)
 {
 	unsigned char different = 0;

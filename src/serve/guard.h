@@ -15,7 +15,7 @@
 
 struct guard {
 	char token[TOKEN_SIZE + 1];
-	char cookie[32]; /* its name: cookies do not tell ports apart */
+	char cookie[32]; /* its name, which contains the port because cookies do not depend on ports */
 	bool remote;     /* others may reach it: then any address will do as its host, and the machine's name */
 	char host_name[256];
 };

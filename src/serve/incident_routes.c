@@ -76,7 +76,7 @@ static enum ops_code answer_incident(struct request *request, char **ret_text, s
 	for (size_t i = 0; code && i < paths->count; i++)
 		code = ops_incident_read(paths->items[i], name, &report, &size, error);
 	if (code)
-		return request_fail(request, 404, error, "there is no incident '%.80s'", name);
+		return request_fail(request, 404, error, "incident '%.80s' does not exist", name);
 	code = ops_incident_page(report, size, OPS_FORMAT_JSON, ret_text, ret_size, error);
 	ops_free(report);
 	return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In place of server.c where there is no libmicrohttpd.
+ * Replaces server.c in builds without libmicrohttpd.
  */
 #include <opstrobe/serve.h>
 

@@ -101,9 +101,9 @@ enum ops_code query_parse(struct query *query, const char *target, struct ops_er
 	mark = memchr(query->text, '?', size);
 	end = mark ? mark : query->text + size;
 	if (!query_split(query, query->text + 1, end, '/', parse_segment))
-		return ops_fault(error, OPS_INVALID, "the path is none");
+		return ops_fault(error, OPS_INVALID, "malformed path");
 	if (mark && !query_split(query, mark + 1, query->text + size, '&', parse_parameter))
-		return ops_fault(error, OPS_INVALID, "the parameters are none, or one is there twice");
+		return ops_fault(error, OPS_INVALID, "malformed or repeated parameter");
 	return OPS_OK;
 }
 
@@ -128,7 +128,7 @@ bool query_segment_is(const struct query *query, size_t segment, const char *tex
 
 /* --- numbers -------------------------------------------------------------------------------------------------------- */
 
-bool query_take_number(const char **at, uint64_t most, uint64_t *ret_number)
+bool query_parse_number(const char **at, uint64_t most, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	const char *digit = *at;
@@ -156,7 +156,7 @@ enum ops_code query_integer(const struct query *query, const char *name, int64_t
 	if (!text)
 		return OPS_OK;
 	at += negative;
-	if (query_take_number(&at, INT64_MAX, &number) && !*at) {
+	if (query_parse_number(&at, INT64_MAX, &number) && !*at) {
 		value = negative ? -(int64_t)number : (int64_t)number;
 		if (value >= least && value <= most) {
 			*ret_value = value;
@@ -182,7 +182,7 @@ enum ops_code query_numbers(const struct query *query, const char *name, uint32_
 			at++;
 		if (count == room)
 			return ops_fault(error, OPS_INVALID, "'%s' has more than %zu numbers", name, room);
-		if (!query_take_number(&at, UINT32_MAX - 1, &number))
+		if (!query_parse_number(&at, UINT32_MAX - 1, &number))
 			return ops_fault(error, OPS_INVALID, "'%s' is not a list of numbers", name);
 		ret_numbers[count++] = (uint32_t)number;
 	} while (*at == ',');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a request asks for: the target of an HTTP request ("/api/v1/traces/4f0c…/views?parts=steps") taken apart. Any bytes
- * may be given; what comes out is decoded, holds no NUL, and no segment is empty, "." or "..".
+ * Parses the target of an HTTP request ("/api/v1/traces/4f0c…/views?parts=steps"). The input may be any bytes;
+ * the result is decoded, contains no NUL, and no segment is empty, "." or "..".
  */
 #ifndef OPS_SERVE_QUERY_H
 #define OPS_SERVE_QUERY_H
@@ -37,7 +37,7 @@ const struct ops_string *query_find(const struct query *query, const char *name)
 /* Whether the segment is that text. */
 bool query_segment_is(const struct query *query, size_t segment, const char *text);
 
-/* Decimal numbers. `*ret_value` stays as it is when the parameter is not there; OPS_INVALID names it when it is no number
+/* Parses a decimal number. `*ret_value` is unchanged if the parameter is absent; OPS_INVALID names it if it is not a number
  * from `least` to `most`. */
 enum ops_code query_integer(const struct query *query, const char *name, int64_t least, int64_t most, int64_t *ret_value,
                             struct ops_error *error);
@@ -45,6 +45,6 @@ enum ops_code query_integer(const struct query *query, const char *name, int64_t
 enum ops_code query_numbers(const struct query *query, const char *name, uint32_t *ret_numbers, size_t room,
                             size_t *ret_count, struct ops_error *error);
 /* Takes a number off the front of a text: false when none is there, or it does not fit. */
-bool query_take_number(const char **at, uint64_t most, uint64_t *ret_number);
+bool query_parse_number(const char **at, uint64_t most, uint64_t *ret_number);
 
 #endif

@@ -10,25 +10,25 @@
 #include "base/alloc.h"
 #include "base/json_writer.h"
 
-/* Below this a packet is a packet; and what is no text hardly shrinks and has to be quick. */
+/* Smaller replies fit one packet anyway. Binary replies hardly shrink and have to be quick. */
 #define PACK_MIN 1400
 #define PACK_BYTES_MIN 65536
 #define PACK_MAX (UINT32_C(1) << 31)
 #define LEVEL 3
 #define GZIP_WINDOW (15 + 16)
 
-struct reply *reply_new(int status, const char *type, char *take_body, size_t size)
+struct reply *reply_new(int status, const char *type, char *owned_body, size_t size)
 {
 	struct reply *reply = ops_alloc_zeroed(1, sizeof(*reply));
 
 	if (!reply) {
-		ops_free(take_body);
+		ops_free(owned_body);
 		return NULL;
 	}
 	atomic_init(&reply->references, 1);
 	reply->status = status;
 	reply->type = type;
-	reply->body = take_body;
+	reply->body = owned_body;
 	reply->size = size;
 	return reply;
 }

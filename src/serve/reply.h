@@ -18,7 +18,7 @@ struct reply {
 	atomic_uint references;
 	int status;
 	const char *type; /* static */
-	char *body;       /* a NUL stands behind */
+	char *body;       /* followed by a NUL */
 	size_t size;
 	bool try_later; /* the same request may succeed in a second */
 	_Atomic(struct packed_body *) packed; /* gzip; NULL: not made */
@@ -28,7 +28,7 @@ struct reply {
 #define REPLY_BYTES "application/octet-stream"
 
 /* Takes the body (of ops_alloc), also when memory is out and NULL comes back. */
-struct reply *reply_new(int status, const char *type, char *take_body, size_t size);
+struct reply *reply_new(int status, const char *type, char *owned_body, size_t size);
 /* {"error": …}; NULL when memory is out. */
 struct reply *reply_error(int status, const char *message);
 /* The same of a 503 with `try_later`. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces as one HTML file: the viewer with the replies inside that it would ask a server for, compressed, in base64. So no
- * byte of a trace stands in the page as text. The timeline is there down to the level of zoom that fits; several traces share
- * the room for it.
+ * Traces as one HTML file: the viewer and the replies that it would request from a server, compressed, in base64. So no
+ * byte of a trace is in the page as text. The timeline is included down to the level of zoom that fits; several traces share
+ * the space for it.
  *
  *     <script type="application/gzip" data-reply="traces/ID/info">…</script>
  */
@@ -32,8 +32,8 @@
 #define TILES_BYTES_MAX (4u << 20) /* of all timelines, before compression to a third or so */
 #define ID_MAX 64u
 
-/* What the views ask for first, as web/src/data/source.ts writes addresses: parameters by name, commas as %2C. */
-static const char *const asked[] = {
+/* The first requests of the views, with addresses as web/src/data/source.ts writes them: parameters by name, commas as %2C. */
+static const char *const requests[] = {
 	"info",
 	"advice",
 	"modules",
@@ -51,8 +51,8 @@ static const char *const asked[] = {
 	"analyses/idle_time_breakdown",
 };
 
-/* What they ask of the traces of a run together. */
-static const char *const asked_of_run[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
+/* Their requests for the traces of a run together. */
+static const char *const run_requests[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
 
 struct report {
 	struct ops_api *api;
@@ -134,7 +134,7 @@ static enum ops_code report_get(struct report *report, const char *address, stru
 	return target->failed ? ops_fault_memory(error) : ops_api_get(report->api, target->bytes, ret_reply, error);
 }
 
-/* Puts a reply into the page. What the trace has not got is no reply, and the viewer says so. */
+/* Adds a reply to the page. If the trace lacks the data, no reply is added, and the viewer says so. */
 static enum ops_code embed(struct report *report, const char *address, struct ops_error *error)
 {
 	struct ops_reply reply;
@@ -247,8 +247,8 @@ static void level_release(struct level *level)
 	OPS_ARRAY_RELEASE(&level->addresses);
 }
 
-/* Asks for what the list has, and empties it. */
-static enum ops_code ask_list(struct report *report, struct tile_list *list, struct level *level, struct ops_error *error)
+/* Fetches the tiles of the list and empties it. */
+static enum ops_code fetch_list(struct report *report, struct tile_list *list, struct level *level, struct ops_error *error)
 {
 	struct ops_reply reply;
 	enum ops_code code = OPS_OK;
@@ -277,12 +277,12 @@ static enum ops_code add_tile(struct report *report, struct tile_list *list, str
 	ops_buffer_printf(&list->address, "%s%" PRId64 ".%u.%" PRId64, list->count ? "%2C" : "", track, zoom, index);
 	if (band)
 		ops_buffer_printf(&list->address, ".%" PRId64, band);
-	return ++list->count == TILES_A_REPLY ? ask_list(report, list, level, error) : OPS_OK;
+	return ++list->count == TILES_A_REPLY ? fetch_list(report, list, level, error) : OPS_OK;
 }
 
 /* All tiles of one level for the entries of a list, tracks or counters. Stops early once it is too much. */
-static enum ops_code ask_level(struct report *report, const char *member, const char *route, unsigned zoom,
-                               struct level *level, struct ops_error *error)
+static enum ops_code fetch_level(struct report *report, const char *member, const char *route, unsigned zoom,
+                                 struct level *level, struct ops_error *error)
 {
 	struct ops_string timeline = {report->timeline.body, report->timeline.size}, list, entry;
 	struct tile_list tiles = {.route = route};
@@ -303,7 +303,7 @@ static enum ops_code ask_level(struct report *report, const char *member, const 
 				code = add_tile(report, &tiles, level, member_integer(entry, "id"), zoom, index, band, error);
 	}
 	if (!code)
-		code = ask_list(report, &tiles, level, error);
+		code = fetch_list(report, &tiles, level, error);
 	ops_buffer_release(&tiles.address);
 	return code;
 }
@@ -346,10 +346,10 @@ static enum ops_code write_level(struct report *report, const struct level *leve
 static enum ops_code embed_level(struct report *report, unsigned zoom, bool *ret_fits, struct ops_error *error)
 {
 	struct level level = {0};
-	enum ops_code code = ask_level(report, "tracks", "tiles?fold=true&tiles=", zoom, &level, error);
+	enum ops_code code = fetch_level(report, "tracks", "tiles?fold=true&tiles=", zoom, &level, error);
 
 	if (!code)
-		code = ask_level(report, "counters", "counters?counters=", zoom, &level, error);
+		code = fetch_level(report, "counters", "counters?counters=", zoom, &level, error);
 	*ret_fits = report->tile_bytes + level.bytes <= tile_bytes_max(report);
 	if (!code && *ret_fits) {
 		code = write_level(report, &level, error);
@@ -397,7 +397,7 @@ static enum ops_code embed_timeline(struct report *report, struct ops_error *err
 
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
-/* A reply about the memory of a device, whose name ("cpu", "cuda:0") stands in quotes. In an address the colon is %3A. */
+/* Adds a reply about the memory of a device, whose name ("cpu", "cuda:0") is in quotes. In an address the colon is %3A. */
 static enum ops_code embed_device(struct report *report, const char *route, struct ops_string name, const char *rest,
                                   struct ops_error *error)
 {
@@ -449,8 +449,8 @@ static enum ops_code embed_trace(struct report *report, struct ops_string entry,
 	         member_integer((struct ops_string){report->timeline.body, report->timeline.size}, "duration_ns"));
 	if (!code)
 		code = embed(report, address, error);
-	for (size_t i = 0; !code && i < sizeof(asked) / sizeof(asked[0]); i++) {
-		snprintf(address, sizeof(address), "traces/%s/%s", report->id, asked[i]);
+	for (size_t i = 0; !code && i < sizeof(requests) / sizeof(requests[0]); i++) {
+		snprintf(address, sizeof(address), "traces/%s/%s", report->id, requests[i]);
 		code = embed(report, address, error);
 	}
 	if (!code && report->trace_count > 1) { /* for the list of them; one alone opens at once */
@@ -506,9 +506,9 @@ static enum ops_code embed_runs(struct report *report, struct ops_error *error)
 
 		ids.size = 0;
 		count = report_write_run(report, entry, &ids);
-		for (size_t i = 0; !code && count > 1 && i < sizeof(asked_of_run) / sizeof(asked_of_run[0]); i++) {
+		for (size_t i = 0; !code && count > 1 && i < sizeof(run_requests) / sizeof(run_requests[0]); i++) {
 			address.size = 0;
-			ops_buffer_printf(&address, "traces/%.*s/%s", (int)ids.size, ids.bytes, asked_of_run[i]);
+			ops_buffer_printf(&address, "traces/%.*s/%s", (int)ids.size, ids.bytes, run_requests[i]);
 			ops_buffer_append(&address, "", 1);
 			code = ids.failed || address.failed ? ops_fault_memory(error) : embed(report, address.bytes, error);
 		}

@@ -113,23 +113,23 @@ static void add_caching(struct MHD_Response *response, const char *etag, const c
 		MHD_add_response_header(response, "ETag", etag);
 }
 
-/* The exchange keeps the reply, which may be NULL for want of memory, until it is sent. */
-static enum MHD_Result send_reply(struct exchange *exchange, struct reply *take_reply, const char *etag)
+/* The exchange keeps the reply until it is sent. The reply is NULL if memory is out. */
+static enum MHD_Result send_reply(struct exchange *exchange, struct reply *owned_reply, const char *etag)
 {
-	struct packed_body *packed = take_reply ? atomic_load(&take_reply->packed) : NULL;
+	struct packed_body *packed = owned_reply ? atomic_load(&owned_reply->packed) : NULL;
 	struct MHD_Response *response;
 
-	if (!take_reply)
+	if (!owned_reply)
 		return MHD_NO;
 	reply_unref(exchange->reply);
-	exchange->reply = take_reply;
+	exchange->reply = owned_reply;
 	packed = packed && accepts_gzip(exchange->connection) ? packed : NULL;
-	response = packed ? make_response(packed->bytes, packed->size, take_reply->type, true)
-	                  : make_response(take_reply->body, take_reply->size, take_reply->type, false);
-	add_caching(response, take_reply->status == 200 ? etag : NULL, etag ? "private, no-cache" : "no-store");
-	if (response && take_reply->try_later)
+	response = packed ? make_response(packed->bytes, packed->size, owned_reply->type, true)
+	                  : make_response(owned_reply->body, owned_reply->size, owned_reply->type, false);
+	add_caching(response, owned_reply->status == 200 ? etag : NULL, etag ? "private, no-cache" : "no-store");
+	if (response && owned_reply->try_later)
 		MHD_add_response_header(response, "Retry-After", "1");
-	return send_response(exchange, response, take_reply->status);
+	return send_response(exchange, response, owned_reply->status);
 }
 
 static enum MHD_Result send_error(struct exchange *exchange, int status, const char *message)
@@ -294,7 +294,7 @@ static const char *without_token(const struct guard *guard, const char *target)
 	return guard_token_is(guard, target + 3, TOKEN_SIZE) ? target + 3 + TOKEN_SIZE : target;
 }
 
-static bool may_ask(const struct exchange *exchange, const char *target)
+static bool is_authorized(const struct exchange *exchange, const char *target)
 {
 	const struct guard *guard = &exchange->server->guard;
 
@@ -324,7 +324,7 @@ static enum MHD_Result send_answer(struct exchange *exchange, const char *target
 	                  request_is_stable(request) ? etag : NULL);
 }
 
-static enum MHD_Result ask_api(struct exchange *exchange, const char *target)
+static enum MHD_Result start_request(struct exchange *exchange, const char *target)
 {
 	char etag[ETAG_SIZE];
 
@@ -391,9 +391,9 @@ static enum MHD_Result server_answer(struct exchange *exchange)
 		return send_error(exchange, 403, "pages from elsewhere may not ask");
 	if (!is_api(target))
 		return send_file(exchange, target);
-	if (!may_ask(exchange, target))
+	if (!is_authorized(exchange, target))
 		return send_error(exchange, 401, "the token of this run is missing; the server printed the address to open");
-	return ask_api(exchange, target);
+	return start_request(exchange, target);
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -575,7 +575,7 @@ static enum ops_code server_start(struct ops_server *server, const struct ops_se
 	if (!read_address(address, options->port, &listening))
 		return ops_fault(error, OPS_INVALID, "'%s' is not a numeric address", address);
 	if (!listening.is_loopback && !options->remote)
-		return ops_fault(error, OPS_INVALID, "others can reach %s, which has to be allowed", address);
+		return ops_fault(error, OPS_INVALID, "other machines can reach %s; allow it explicitly", address);
 	if (options->frame_origin && !is_origin(options->frame_origin))
 		return ops_fault(error, OPS_INVALID, "'%s' is not an origin", options->frame_origin);
 	code = check_paths(&options->api, error);

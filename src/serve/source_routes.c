@@ -89,8 +89,8 @@ static enum ops_code source_routes_find_name(const struct ops_trace *trace, cons
 	return OPS_OK;
 }
 
-/* Where it is: names may be relative to a folder that the trace does not tell. Tried are the trace's own, and that in which
- * the server was started. `real` has room for PATH_MAX; what links lead to must be Python's, too. */
+/* Finds the file: names may be relative to a directory that the trace does not record. The trace's directory is tried, and that
+ * in which the server was started. `real` has space for PATH_MAX; the target of links must be a Python file, too. */
 static bool find_file(const struct served *served, const char *file, char *real)
 {
 	const char *slash = strrchr(served->path, '/');

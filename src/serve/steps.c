@@ -9,14 +9,14 @@
 #include "serve/api.h"
 
 /* "3" or "3:5", as `opstrobe cut --steps` takes them. */
-static bool take_steps(const char *text, uint64_t *ret_first, uint64_t *ret_last)
+static bool parse_steps_parameter(const char *text, uint64_t *ret_first, uint64_t *ret_last)
 {
-	if (!query_take_number(&text, INT64_MAX, ret_first))
+	if (!query_parse_number(&text, INT64_MAX, ret_first))
 		return false;
 	*ret_last = *ret_first;
 	if (*text == ':') {
 		text++;
-		if (!query_take_number(&text, INT64_MAX, ret_last))
+		if (!query_parse_number(&text, INT64_MAX, ret_last))
 			return false;
 	}
 	return !*text && *ret_first <= *ret_last;
@@ -30,7 +30,7 @@ enum ops_code request_stretch(struct request *request, const struct ops_trace *t
 
 	if (!steps)
 		return OPS_OK;
-	if (!take_steps(steps->bytes, &first, &last))
+	if (!parse_steps_parameter(steps->bytes, &first, &last))
 		return request_fail(request, 400, error, "'%.80s' is not a range of steps such as 3 or 3:5", steps->bytes);
 	if (!ops_trace_steps(trace, first, last, ret_from_ns, ret_to_ns))
 		return request_fail(request, 404, error, "the trace has no step %.80s", steps->bytes);

@@ -26,12 +26,12 @@ static bool parse_tile(const char **at, struct ops_tile *tile)
 {
 	uint64_t track, level, index, band = 0;
 
-	if (!query_take_number(at, UINT32_MAX, &track) || *(*at)++ != '.' || !query_take_number(at, UINT32_MAX, &level) ||
-	    *(*at)++ != '.' || !query_take_number(at, INT64_MAX, &index))
+	if (!query_parse_number(at, UINT32_MAX, &track) || *(*at)++ != '.' || !query_parse_number(at, UINT32_MAX, &level) ||
+	    *(*at)++ != '.' || !query_parse_number(at, INT64_MAX, &index))
 		return false;
 	if (**at == '.') {
 		(*at)++;
-		if (!query_take_number(at, UINT32_MAX, &band))
+		if (!query_parse_number(at, UINT32_MAX, &band))
 			return false;
 	}
 	*tile = (struct ops_tile){.track = (uint32_t)track, .level = (uint32_t)level, .index = index, .band = (uint32_t)band};
@@ -102,10 +102,10 @@ static enum ops_code answer_event(struct request *request, char **ret_text, size
 	struct served *served = request->traces[0];
 	uint64_t row;
 
-	if (!query_take_number(&at, UINT32_MAX - 1, &row) || *at)
+	if (!query_parse_number(&at, UINT32_MAX - 1, &row) || *at)
 		return ops_fault(error, OPS_INVALID, "a row is a number");
 	if (row >= ops_trace_events(served->trace)->count)
-		return request_fail(request, 404, error, "there is no row %u", (unsigned)row);
+		return request_fail(request, 404, error, "row %u does not exist", (unsigned)row);
 	return ops_timeline_event(served->timeline, (uint32_t)row, ret_text, ret_size, error);
 }
 
@@ -241,7 +241,7 @@ static enum ops_code read_kinds(const struct request *request, uint32_t *ret_kin
 		while (i < known && !(strlen(names[i].name) == size && !memcmp(names[i].name, at, size)))
 			i++;
 		if (i == known)
-			return ops_fault(error, OPS_INVALID, "there are no arrows '%.*s'", (int)(size < 80 ? size : 80), at);
+			return ops_fault(error, OPS_INVALID, "unknown kind of link '%.*s'", (int)(size < 80 ? size : 80), at);
 		*ret_kinds |= 1u << names[i].kind;
 	}
 	return OPS_OK;

@@ -127,7 +127,7 @@ static enum ops_code trace_routes_check_args(const char *args, struct ops_error 
 	if (code)
 		return ops_fault_context(error, code, "args");
 	if (ops_json_find_member(ops_string_of(args), OUTPUT_OPTION, &value))
-		return ops_fault(error, OPS_INVALID, "files are not written from here");
+		return ops_fault(error, OPS_INVALID, "the server does not write files");
 	return OPS_OK;
 }
 
@@ -155,7 +155,7 @@ static enum ops_code answer_analysis(struct request *request, char **ret_text, s
 	enum ops_code code = OPS_OK;
 
 	if (!analysis || !is_offered(analysis))
-		return request_fail(request, 404, error, "there is no analysis '%.80s'", id);
+		return request_fail(request, 404, error, "analysis '%.80s' does not exist", id);
 	if (rounding && strcmp(rounding->bytes, "ns") != 0 && strcmp(rounding->bytes, "us") != 0)
 		return ops_fault(error, OPS_INVALID, "'rounding' is ns or us");
 	options.round_to_us = rounding && !strcmp(rounding->bytes, "us");

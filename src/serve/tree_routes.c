@@ -119,13 +119,13 @@ static enum ops_code tree_routes_find_device(struct request *request, const stru
 		if (!strcmp(name, wanted->bytes))
 			return OPS_OK;
 	}
-	return request_fail(request, 404, error, "there is no memory of '%.80s'", wanted->bytes);
+	return request_fail(request, 404, error, "the trace has no memory of device '%.80s'", wanted->bytes);
 }
 
 typedef enum ops_code memory_function(const struct ops_memory_timeline *memory, const struct ops_memory_window *window,
                                       char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* Of the steps that are asked for, of a stretch of time, or of all. */
+/* The window of the requested steps, of a time range, or of everything. */
 static enum ops_code parse_window(struct request *request, struct ops_memory_window *window, struct ops_error *error)
 {
 	enum ops_code code = request_stretch(request, request->traces[0]->trace, &window->from_ns, &window->to_ns, error);

@@ -81,7 +81,7 @@ static enum ops_code view_routes_write_parts(struct request *request, const char
 			continue;
 		}
 		if (!find_part((struct ops_string){request->reply->body, request->reply->size}, at, size, &value))
-			return ops_fault(error, OPS_INVALID, "there is no part '%.*s'", (int)(size < 80 ? size : 80), at);
+			return ops_fault(error, OPS_INVALID, "unknown part '%.*s'", (int)(size < 80 ? size : 80), at);
 		ops_json_key_of(json, at, size);
 		ops_json_raw(json, value.bytes, value.size);
 	}
@@ -135,7 +135,7 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 		options.args = args;
 		return ops_query(&(struct ops_run){.ranks = &worker, .count = 1}, tables[i].query, &options, ret_text, ret_size, error);
 	}
-	return code ? code : request_fail(request, 404, error, "there is no table '%.80s'", name);
+	return code ? code : request_fail(request, 404, error, "table '%.80s' does not exist", name);
 }
 
 /* --- roofline ------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two queues of jobs with threads of their own; see workers.h.
+ * Two queues of jobs, each with its threads; see workers.h.
  */
 #include "serve/workers.h"
 
@@ -31,7 +31,7 @@ struct workers {
 	pthread_t thread[QUICK_THREADS + SLOW_THREADS_MAX];
 };
 
-static struct job *workers_take(struct queue *queue)
+static struct job *workers_pop(struct queue *queue)
 {
 	struct job *job = queue->first;
 
@@ -56,7 +56,7 @@ static void *workers_work(void *context)
 
 	pthread_mutex_lock(&workers->lock);
 	while (!workers_is_over(workers)) {
-		struct job *job = workers_take(queue);
+		struct job *job = workers_pop(queue);
 
 		if (!job) {
 			pthread_cond_wait(&queue->filled, &workers->lock);

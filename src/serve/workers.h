@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that do the work: some for what takes milliseconds, some for what may take seconds, so that a viewer can be moved
- * while an analysis runs. A job is part of what it is for; the queues hold no memory of their own.
+ * Worker threads: some for tasks of milliseconds, some for tasks of seconds, so that a viewer can be moved
+ * while an analysis runs. A job is embedded in its request; the queues allocate no memory.
  */
 #ifndef OPS_SERVE_WORKERS_H
 #define OPS_SERVE_WORKERS_H

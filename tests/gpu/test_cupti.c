@@ -607,7 +607,7 @@ static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
 	fail_function("cuptiActivityFlushAll", CUPTI_ERROR_NOT_INITIALIZED);
 	recording = stop_amiss(&run, &error);
 	fail_function("", 0);
-	assert_non_null(strstr(error.text, "did not hand over all its records"));
+	assert_non_null(strstr(error.text, "did not deliver all its records"));
 	trace = checked_trace(recording);
 	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
 	ops_trace_unref(trace);
@@ -622,9 +622,9 @@ static void what_fails_at_the_end_is_told_once(void **state)
 		const char *text;
 	} faults[] = {
 		{"cuptiActivityFlushAll", CUPTI_ERROR_INVALID_CONTEXT,
-	         "CUPTI could not finish recording devices: CUPTI did not hand over all its records: CUPTI_ERROR (3)"},
+	         "CUPTI could not finish recording devices: CUPTI did not deliver all its records: CUPTI_ERROR (3)"},
 		{"cuptiActivityFlushAll", CUPTI_ERROR_UNKNOWN,
-	         "CUPTI could not finish recording devices: CUPTI did not hand over all its records: CUPTI_ERROR (999)"},
+	         "CUPTI could not finish recording devices: CUPTI did not deliver all its records: CUPTI_ERROR (999)"},
 		{"cuptiActivityGetNextRecord", CUPTI_ERROR_INVALID_KIND,
 	         "CUPTI could not finish recording devices: CUPTI could not read 1 of its buffers"},
 	};
@@ -789,7 +789,7 @@ static void without_a_device_it_says_so(void **state)
 {
 	(void)state;
 	setenv("FAKE_CUDA_DEVICES", "0", 1);
-	assert_refused(OPS_UNSUPPORTED, "cannot record devices with CUPTI: the driver knows no device");
+	assert_refused(OPS_UNSUPPORTED, "cannot record devices with CUPTI: the driver reports no device");
 	assert_int_equal(ops_cuda_check(NULL, NULL), OPS_UNSUPPORTED);
 	unsetenv("FAKE_CUDA_DEVICES");
 	assert_int_equal(ops_cuda_check(NULL, NULL), OPS_OK);
@@ -806,8 +806,8 @@ static void all_buffers_out_is_none_left(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++)
-		assert_non_null(taken[i] = ops_cupti_buffers_take(&buffers));
-	assert_null(ops_cupti_buffers_take(&buffers));
+		assert_non_null(taken[i] = ops_cupti_buffers_claim(&buffers));
+	assert_null(ops_cupti_buffers_claim(&buffers));
 	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++)
 		ops_cupti_buffers_fill(&buffers, taken[i], i ? 100 : 0);
 	for (struct ops_cupti_buffer *next, *full = ops_cupti_buffers_drain(&buffers); full; full = next) {

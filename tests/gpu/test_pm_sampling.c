@@ -266,7 +266,7 @@ static void wrong_metrics_are_refused_by_name(void **state)
 	                         "a__a.sum b__b.sum c__c.sum d__d.sum e__e.sum");
 	want(&sampled, ACTIVE, NULL);
 	sampled.sampling.device = 1;
-	assert_refused(&sampled, "cannot record devices with CUPTI: there is no CUDA device 1");
+	assert_refused(&sampled, "cannot record devices with CUPTI: CUDA device 1 does not exist");
 	samples_are_counters_on_the_clock_of_kernels(state); /* nothing is left behind */
 }
 
@@ -322,7 +322,7 @@ static void without_sampling_all_else_is_recorded(void **state)
 	assert_not_sampled(text);
 	fail_function("", 0);
 	assert_int_equal(enable(&other), CUPTI_SUCCESS);
-	assert_not_sampled("CUPTI does not sample counters: device 0 is being sampled already (7)");
+	assert_not_sampled("CUPTI does not sample counters: device 0 is already being sampled (7)");
 	end.pPmSamplingObject = other.pPmSamplingObject;
 	disable(&end);
 	samples_are_counters_on_the_clock_of_kernels(state); /* nothing is left behind */
@@ -465,7 +465,7 @@ static void sampled_out_of_memory(const struct ops_cupti *library, const struct 
 	sample(sampled_now().started_ns, LENGTH_NS, 3);
 	assert_int_equal(ops_cupti_sampler_run(sampler, false, clock_of_records, NULL), OPS_OK);
 	ops_alloc_fail_at(1, true);
-	assert_int_equal(ops_cupti_sampler_take(sampler, activities, NULL), OPS_OK);
+	assert_int_equal(ops_cupti_sampler_flush(sampler, activities, NULL), OPS_OK);
 	ops_alloc_fail_at(0, false);
 	assert_int_equal(activities->lost, 3);
 	ops_cupti_sampler_free(sampler);

@@ -52,7 +52,8 @@ def test_the_document_names_all_routes(server):
         reply = server.api(re.sub(r"{ids?}", "0" * 12, path).strip("/").replace("{", "x").replace("}", "x"))
         if "{i" in path:
             missing = "incident" if "{incident}" in path else "trace"
-            assert reply.status == 404 and f"there is no {missing}" in reply.json()["error"]["message"], path
+            message = reply.json()["error"]["message"]
+            assert reply.status == 404 and re.fullmatch(f"{missing} '[^']*' does not exist", message), path
         else:
             assert reply.status == 200, path
         check(reply.json(), path, "default" if reply.status == 404 else "200")

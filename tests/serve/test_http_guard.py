@@ -129,7 +129,7 @@ def test_ends_with_the_program_that_started_it():
 
 def test_others_may_connect_only_when_allowed():
     done = subprocess.run([OPSTROBE, "serve", "--bind", "0.0.0.0", SAMPLE], capture_output=True, timeout=TIMEOUT_S)
-    assert done.returncode == 2 and b"others can reach" in done.stderr
+    assert done.returncode == 2 and b"other machines can reach" in done.stderr
     process = subprocess.Popen(
         [OPSTROBE, "serve", "--bind", "0.0.0.0", "--remote", SAMPLE],
         stdout=subprocess.PIPE,

@@ -69,9 +69,9 @@ def test_what_cannot_be_served(tmp_path):
         opstrobe.serve(tmp_path / "absent.json")
     with pytest.raises(ValueError, match="'somewhere' is not a numeric address"):
         opstrobe.serve(SAMPLE, host="somewhere")
-    with pytest.raises(ValueError, match="others can reach 0.0.0.0"):
+    with pytest.raises(ValueError, match="other machines can reach 0.0.0.0"):
         opstrobe.serve(SAMPLE, host="0.0.0.0")
-    with pytest.raises(ValueError, match="there is no port 65537"):
+    with pytest.raises(ValueError, match="port 65537 does not exist"):
         opstrobe.serve(SAMPLE, port=65537)
     with pytest.raises(ValueError, match="is not an origin"):
         opstrobe.serve(SAMPLE, frame_origin="x; script-src *")

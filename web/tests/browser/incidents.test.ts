@@ -149,7 +149,7 @@ test("a report without a trace says so, and nothing in it is markup", async () =
 
 test("an incident that is gone", async () => {
 	const tab = await Tab.open(browser, page("20261123-000000-1"));
-	await tab.page.getByRole("alert").getByText("there is no incident '20261123-000000-1'").waitFor();
+	await tab.page.getByRole("alert").getByText("incident '20261123-000000-1' does not exist").waitFor();
 	await tab.close();
 	expect(tab.complaints.filter((each) => !each.includes("404"))).toEqual([]);
 });
