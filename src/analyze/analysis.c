@@ -230,7 +230,7 @@ static const struct ops_query_option critical_path_options[] = {
 	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
 	  "time of device work under each annotation", NULL)
 
-/* Of several traces, and of what lies beside traces. */
+/* Analyses of several traces, and of other files. */
 #define MORE_ANALYSES(X)                                                                           \
 	X("info", FILES, info_options, analysis_info, "what a trace contains and where it was recorded", \
 	  "it describes complete files; 'load' describes what a filter selects") \
@@ -351,7 +351,7 @@ const struct ops_query_info *ops_analysis_find(const char *id)
 
 /* Options that every analysis takes: what they are for is the result, … */
 static const struct ops_query_option table_options[] = {
-	{"limit", "null", "keep so many rows of a table"},
+	{"limit", "null", "keep at most this many rows of a table"},
 	{0},
 };
 /* … the steps of ranks … */
@@ -440,7 +440,7 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 	return OPS_OK;
 }
 
-/* Rows of a table beyond those asked for are not shown. */
+/* Drops rows of a table beyond the limit. */
 static enum ops_code analysis_cut(struct analysis_run *run)
 {
 	int64_t rows;

@@ -63,7 +63,7 @@ const struct event_table *analysis_table(struct analysis_run *run, size_t i);
  * analysis_failed says. */
 typedef bool analysis_rank_function(struct analysis_run *run, const struct event_table *table, const void *context);
 enum ops_code analysis_each_rank(struct analysis_run *run, analysis_rank_function *answer, const void *context);
-/* What to return when something went wrong that is no matter of options: a table was not to be had, or memory is out. */
+/* The code to return for an error that options did not cause: a table is not available, or memory is out. */
 enum ops_code analysis_failed(const struct analysis_run *run);
 /* A rank as a member's name: writes the key. */
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank);

@@ -136,7 +136,7 @@ static size_t lowest_rank(const struct analysis_run *run)
 
 static enum ops_code fail_rank(const struct analysis_run *run, int64_t rank)
 {
-	return ops_fault(run->error, OPS_INVALID, "there is no rank %lld; the lowest is %lld", (long long)rank,
+	return ops_fault(run->error, OPS_INVALID, "rank %lld does not exist; the lowest is %lld", (long long)rank,
 	                 (long long)run->ranks[lowest_rank(run)].rank);
 }
 

@@ -295,7 +295,7 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
 
-/* What the options let a row show beside its name; OPS_NONE where they do not or there is nothing. */
+/* What the options let a row show next to its name; OPS_NONE if there is nothing. */
 static uint32_t shown_overload(const struct grouping *g, uint32_t ref)
 {
 	const uint32_t *overload = g->adder.events->overload;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory by event. A record belongs to every event on the thread that reported it whose closed interval holds its time
- * (D15: torch does not compare the threads). With the records of each track summed up in time order, an event's total is
- * the difference of two sums; what it allocated itself is that less the totals of its direct children. An allocation
- * that failed is no usage.
+ * Memory by event. A record belongs to every event on the thread that reported it whose closed interval contains its time
+ * (unlike in torch, which does not compare the threads). With the records of each track summed up in time order, an event's
+ * total is the difference of two sums; its self usage is the total minus the totals of its direct children. A failed allocation
+ * has no usage.
  *
  *     track 0   records  +8   +4      -8        sums  0  8  12  4
  *                         │    │       │
@@ -25,7 +25,7 @@ struct usage {
 	int64_t device;
 };
 
-/* The records of all tracks, track after track: those of track t stand at start[t] … start[t + 1]. */
+/* The records of all tracks, track after track: those of track t are at start[t] … start[t + 1]. */
 struct usages {
 	struct usage *items;
 	size_t *start;
@@ -114,7 +114,7 @@ static void costs_attribute(struct ops_event_costs *costs, const struct ops_even
 	}
 }
 
-/* Asynchronous events have no usage of their own, as they have no time of their own. */
+/* Asynchronous events have no self usage, as they have no self time. */
 static void costs_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = 0; row < events->count; row++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * c10::DeviceType, as far as the analyses tell devices apart: whose memory is the CPU's, and whose the device's.
+ * The values of c10::DeviceType that the analyses distinguish: memory of the CPU and of devices.
  */
 #ifndef OPS_ANALYZE_DEVICE_H
 #define OPS_ANALYZE_DEVICE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work on a device belongs to the operator that launched it (derive/launches.h), in a file without calls to the one that the
- * work names by its id. What was launched outside of operators is the time of the innermost Python function around the launch;
- * ranges have the time of the operators in them, as in torch's tables. What is on a stream has its own duration, and nothing
- * is inside it. That a device waits is no work, so it takes no time of the device.
+ * Device work belongs to the operator that launched it (derive/launches.h), in a file without calls to the one that the
+ * work names by its id. Work launched outside of operators is time of the innermost Python function around the launch;
+ * ranges have the time of the operators in them, as in torch's tables. An event on a stream has its own duration and no
+ * children. A device that waits does no work, so waiting takes no time of the device.
  */
 #include "analyze/device_times.h"
 

@@ -252,7 +252,7 @@ void fit_names_release(struct fit_names *names)
 	*names = (struct fit_names){.ascii = names->ascii, .failed = names->failed};
 }
 
-/* --- what is left out ------------------------------------------------------------------------------------------------ */
+/* --- dropped columns -------------------------------------------------------------------------------------------------- */
 
 void fit_note_title(struct ops_buffer *note, struct ops_string title)
 {
@@ -282,12 +282,12 @@ void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room)
 	ops_buffer_append_text(out, "\n");
 }
 
-void fit_note_end(struct ops_buffer *take_note, struct ops_buffer *out, size_t room)
+void fit_note_end(struct ops_buffer *owned_note, struct ops_buffer *out, size_t room)
 {
-	if (take_note->size) {
-		ops_buffer_append_text(take_note, ": a wider terminal shows more, '| less -S' all");
-		fit_wrap(out, (struct ops_string){take_note->bytes, take_note->size}, room);
+	if (owned_note->size) {
+		ops_buffer_append_text(owned_note, ": a wider terminal shows more, '| less -S' all");
+		fit_wrap(out, (struct ops_string){owned_note->bytes, owned_note->size}, room);
 	}
-	out->failed |= take_note->failed;
-	ops_buffer_release(take_note);
+	out->failed |= owned_note->failed;
+	ops_buffer_release(owned_note);
 }

@@ -16,7 +16,7 @@
 #include "base/intern.h"
 
 struct fit_column {
-	size_t width; /* of the longest text in it; what is left of it afterwards, 0: nothing */
+	size_t width; /* of the longest text in it; afterwards the remaining width, 0: none */
 	size_t least; /* cells may be cut to it; `width` where they may not */
 	unsigned rank; /* the highest is left out first, of equal ones the one at the right; 0: never */
 };
@@ -53,6 +53,6 @@ void fit_wrap(struct ops_buffer *out, struct ops_string text, size_t room);
 /* Says below a table which columns are left out: their titles, one after the other, into a buffer that is empty at first, and
  * then all of it, if there is any, in lines of `room` characters. */
 void fit_note_title(struct ops_buffer *note, struct ops_string title);
-void fit_note_end(struct ops_buffer *take_note, struct ops_buffer *out, size_t room);
+void fit_note_end(struct ops_buffer *owned_note, struct ops_buffer *out, size_t room);
 
 #endif

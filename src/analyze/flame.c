@@ -52,7 +52,7 @@ static bool flame_place_row(const struct placing *p, uint32_t row)
 	uint32_t around = 0, host = events->parent[row];
 	bool framed = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 
-	/* A forward operator that stands behind its backward node, as in files without sense, has no place yet. */
+	/* A forward operator that follows its backward node, as in malformed files, has no chain yet. */
 	if (p->forward && p->forward[row] < OPS_ROW_PLAIN && p->chains[p->forward[row]]) {
 		host = p->forward[row];
 		around = p->frames->frames.items[p->chains[host]].caller;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A flame graph as JSON: the tree of its frames as columns, for those who draw it. With a limit it has the frames with most
- * time; a frame's callers have at least as much, so what is left is a tree again.
+ * A flame graph as JSON: the tree of its frames as columns, for programs that draw it. With a limit it has the frames with most
+ * time; a frame's callers have at least as much, so the result is a tree again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int flame_json_compare_sums(const void *left, const void *right)
 	return (a < b) - (a > b);
 }
 
-/* The least sum that is told, and how many with just that sum are. */
+/* The smallest sum that is kept, and how many frames with exactly that sum are. */
 static bool find_least(const struct flame_columns *t, size_t limit, int64_t *ret_least, size_t *ret_room)
 {
 	size_t chains = t->flame->frames.frames.count;

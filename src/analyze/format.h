@@ -19,7 +19,7 @@ enum ops_time_unit ops_time_unit_of(const char *text);
 void ops_format_time(char *out, double us, enum ops_time_unit unit);
 /* "12,345". */
 void ops_format_integer(char *out, uint64_t number);
-/* Share of a total in percent; "NaN" when there is no total. */
+/* Share of a total in percent; "NaN" if the total is 0. */
 void ops_format_share(char *out, double us, double total_us);
 /* "1.50 MB" as torch's tables have it, of 1024 KB. */
 void ops_format_memory(char *out, int64_t bytes);

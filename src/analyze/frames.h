@@ -46,7 +46,7 @@ uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t nam
  * out; freed with ops_free. */
 uint32_t *ops_python_callers(const struct ops_trace *trace);
 
-/* By chain: a number that chains with the same innermost frames, so many, share. NULL when memory is out; ops_free. */
+/* By chain: a number shared by chains with the same `innermost` innermost frames. NULL when memory is out; ops_free. */
 uint32_t *ops_stack_groups(const struct ops_stacks *stacks, uint32_t innermost);
 
 /* Adds the frames of an event's `call_stack` text below the chain `caller`. */

@@ -31,7 +31,7 @@ static bool function_events_is_over(int64_t deadline_ns)
 	return ops_clock_read_ns(CLOCK_MONOTONIC) >= deadline_ns;
 }
 
-/* A record belongs to every event of its own thread whose closed interval holds it, so it is alone when all rows
+/* A record belongs to every event of its own thread whose closed interval contains it, so it has no event if all rows
  * that started by then have ended. */
 static bool stands_alone(const struct merge *merge, const struct ops_memory_record *record)
 {

@@ -123,7 +123,7 @@ struct curve {
 	const struct ops_memory_window *window;
 	OPS_ARRAY(struct point) points;
 	int64_t part_ns; /* the length of a part of the window */
-	int64_t part;    /* that of the last point; -1: it stands for what was there before */
+	int64_t part;    /* that of the last point; -1: the initial state */
 	int64_t most;    /* held at it */
 };
 
@@ -170,7 +170,7 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 
 	for (size_t i = 0; done && i < timeline->step_count; i++) {
 		const struct ops_memory_step *step = &timeline->steps[i];
-		/* What was there before is before every window. */
+		/* The initial state is before every window. */
 		int64_t time_ns = step->time_ns < window->origin_ns ? -1 : ops_difference(step->time_ns, window->origin_ns);
 
 		if (time_ns > window->to_ns)
@@ -213,7 +213,7 @@ struct said {
 	int64_t last; /* -1: nothing yet */
 };
 
-/* The most until then; where nothing was said since, what was said last. */
+/* The maximum until then; without a newer value, the last one. */
 static int64_t most_until(struct said *said, int64_t until_ns)
 {
 	int64_t most = -1;
@@ -231,8 +231,8 @@ static int64_t most_until(struct said *said, int64_t until_ns)
 	return most < 0 ? said->last : most;
 }
 
-/* What the allocator said: first and last that of the moment, else the most since the point before, so that no peak is lost,
- * also none of what is reserved. The last but one also stands for what comes before the last. */
+/* The allocator's values: the first and last of the moment, and between points the maximum, so that no peak is lost,
+ * also not of reserved memory. The last value but one also covers the time before the last. */
 static void write_allocator(const struct ops_memory_timeline *timeline, const struct curve *curve, bool reserved,
                             struct ops_json_writer *json)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Following storages through time. Events, the allocator's reports and what the program said are taken in one order of
- * time; a table from addresses to the block that was there last tells which storage an address means at each moment.
+ * Follows storages through time. Events, the allocator's reports and the program's notes are merged in order of
+ * time; a table from addresses to the last block there gives the storage of an address at each moment.
  *
- * Not all memory is reported. What was allocated before the recording shows when the program names it or an operator uses
- * it; what another library allocated (NumPy, a loader's shared memory) shows when an operator uses it. Both are taken to
- * live until their last use, unless the program still names them at the end. An address that is allocated anew was freed in between, whether anyone said so or not.
+ * Not all memory is reported. Memory allocated before the recording appears when the program names it or an operator uses
+ * it; memory of another library (NumPy, a loader's shared memory) appears when an operator uses it. Both are assumed to
+ * live until their last use, unless the program still names them at the end. A new allocation at an address implies that the old
+ * one was freed, with or without a report.
  */
 #include "analyze/memory_flow.h"
 
@@ -115,7 +116,7 @@ static uint32_t memory_blocks_node_of(const struct memory_flow *flow, uint32_t r
 	return row == OPS_NONE ? OPS_NONE : flow->rows.node[row];
 }
 
-/* Ends a block that was gone before a time, as nobody told: one that was not reported either with its last use. */
+/* Ends a block that was freed without a report before a time: one without reports ends with its last use. */
 static void end_untold(struct memory_flow *flow, uint32_t number, int64_t time_ns)
 {
 	struct ops_memory_block *block = &flow->blocks.items[number];
@@ -126,7 +127,7 @@ static void end_untold(struct memory_flow *flow, uint32_t number, int64_t time_n
 		block->end_ns = life->last_use_ns;
 }
 
-/* A new block at an address, `made` but for what all have. What was there is over. NULL when memory is out. */
+/* Adds a block at an address, with the fields of `made`, and ends the block there. NULL when memory is out. */
 static struct ops_memory_block *add_block(struct follower *follower, const struct ops_memory_block *made, bool reported)
 {
 	struct memory_flow *flow = follower->flow;
@@ -216,7 +217,7 @@ static struct ops_memory_block *block_of(struct follower *follower, const struct
 		.device_index = (int16_t)((int)storage->device_index - 1),
 	};
 
-	/* A reported block is at least as large as its storage. One that is smaller is another, whose end was not told. */
+	/* A reported block is at least as large as its storage. A smaller one is another block, whose end was not reported. */
 	if (known && is_live(block) && flow->lives.items[block - flow->blocks.items].reported &&
 	    (int64_t)storage->bytes > block->bytes)
 		end_untold(flow, (uint32_t)(block - flow->blocks.items), time_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What each value in memory is. First what is known of blocks: roles that the program told, gradients that autograd was
- * seen to accumulate, what did not outlive its operator. Then what follows from the flow of data, node by node:
+ * The category of each value in memory. First from facts about blocks: roles that the program noted, gradients that autograd
+ * accumulated, values that did not outlive their operator. Then from the flow of data, node by node:
  *
  *     parameters ─┐
  *     data ───────┴▶ node ──▶ ACTIVATION ──▶ node ──▶ …        whatever comes from parameters, in the forward pass

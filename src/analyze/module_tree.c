@@ -38,7 +38,7 @@ static bool add_known_modules(struct ops_module_tree *tree)
 	return true;
 }
 
-/* A module that only its calls tell of: what its name and number are is what it is. */
+/* A module known only from its calls, identified by its name and number. */
 struct key {
 	uint32_t name;
 	uint32_t number;
@@ -162,7 +162,7 @@ static void sum_calls(const struct ops_module_tree *tree, const struct module_co
 }
 
 /* From here on what a call cost is with all inside it. Inner calls come later. */
-static void take_inner_calls_in(const struct ops_module_tree *tree, struct module_cost *costs)
+static void add_inner_calls(const struct ops_module_tree *tree, struct module_cost *costs)
 {
 	for (size_t i = tree->calls.count; i-- > 0;)
 		if (tree->calls.items[i].outer != OPS_NONE)
@@ -192,7 +192,7 @@ static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 		sum_calls(tree, costs, tree->rows.items, itself, totals);
 		sum_calls(tree, costs, tree->classes.items, class_of, totals);
 		if (!totals)
-			take_inner_calls_in(tree, costs);
+			add_inner_calls(tree, costs);
 	}
 	for (size_t i = 0; i < tree->rows.count; i++) {
 		tree->rows.items[i].modules = tree->rows.items[i].calls > 0;

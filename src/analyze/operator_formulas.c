@@ -3,14 +3,14 @@
  * Floating-point operations of an operator, and the bytes that it must move, estimated from the arguments it was called with.
  *
  * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at
- * the outermost operator whose formula knows the answer: aten::conv2d carries the value and the aten::convolution inside it
- * none, as in torch.profiler; where the arguments do not tell (padding given as a string is not recorded) the value is that of
- * the operator inside. Composite operators have no formula: that of aten::linear is at its aten::addmm, that of the "math" form
+ * the outermost operator whose formula gives a value: aten::conv2d has the value and the aten::convolution inside it
+ * none, as in torch.profiler; if the arguments are not sufficient (padding given as a string is not recorded) the operator
+ * inside has the value. Composite operators have no formula: that of aten::linear is at its aten::addmm, that of the "math" form
  * of attention at its aten::bmm's, aten::lstm's at what its layers run.
  *
  * Differs from torch.profiler on purpose: pointwise operators count the elements of the broadcast result, also in
- * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; lists of
- * one number for strides stand for all dimensions; sparse operands give no value instead of a dense one. Known limit:
+ * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; a list of
+ * one stride applies to all dimensions; sparse operands give no value instead of a dense one. Known limit:
  * under vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and
  * normalisation are for rooflines; tables, which are compared with torch's, leave them out.
  */
@@ -27,7 +27,7 @@ static bool is_none(const struct operator_call *call, size_t i)
 	return i >= call->count || call->arguments[i].tag == OPS_INPUT_NONE;
 }
 
-/* The ith number of a list of integers, of which one number stands for all. False when there is no such list. */
+/* The ith number of a list of integers; a single number applies to all. False if there is no such list. */
 static bool list_number(const struct operator_call *call, size_t argument, size_t i, int64_t *ret_number)
 {
 	const struct ops_input *list;
@@ -105,7 +105,7 @@ static int64_t matrix_product(const struct operator_call *call, const uint8_t *w
 	return ops_product(2, ops_product(operator_elements(a, 0, a->n), operator_elements(b, inner + 1, b->n)));
 }
 
-/* The size of a convolution's output along dimension i. False when the arguments do not tell. */
+/* The size of a convolution's output along dimension i. False if it cannot be computed from the arguments. */
 static bool output_size(const struct operator_call *call, const uint8_t *where, int64_t size, int64_t kernel, size_t i,
 			int64_t *ret_size)
 {

@@ -31,7 +31,7 @@ const char *ops_pair_device(const struct ops_trace *trace, char *device)
 	return device;
 }
 
-/* What the events around a row measured; 0 for nothing. Asynchronous ones are no place to launch from. */
+/* The device time measured by the events around a row; 0 for none. Asynchronous rows launch nothing. */
 static int64_t measured(const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -45,7 +45,7 @@ static int64_t measured(const struct ops_trace *trace, uint32_t row)
 	return ns > 0 ? ns : 0;
 }
 
-/* An event that is folded into its parent hands its kernel on, in the place of the parent's own. Parents stand above. */
+/* An event that is folded into its parent passes its kernel to it, replacing the parent's own. Parents precede children. */
 static void read_measured(struct ops_event_costs *costs, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);

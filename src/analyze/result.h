@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an analysis answers: a table with typed columns, or a tree of values; and its forms as text.
+ * The result of an analysis: a table with typed columns, or a tree of values; and its text forms.
  *
- * A table is filled row by row: all columns first, then the cells of each row in order. A tree is written as JSON. What
- * could not be kept for want of memory is told once, by result_write.
+ * A table is filled row by row: all columns first, then the cells of each row in order. A tree is written as JSON. If
+ * memory runs out, only result_write reports it.
  */
 #ifndef OPS_ANALYZE_RESULT_H
 #define OPS_ANALYZE_RESULT_H
@@ -185,7 +185,7 @@ bool result_write(const struct result *result, enum ops_format format, struct op
 
 /* As people read it: six decimals at most. `to` has 32 bytes; returns the end. */
 char *result_short_number(char *to, double value);
-/* With so many decimals; halves go to the even neighbour. */
+/* Rounds to `decimals` decimals; halves go to the even neighbour. */
 double result_round(double value, int decimals);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "analyze/result.h"
 
-/* A table that stands in the tree. */
+/* A table in the tree. */
 struct result_branch {
 	struct ops_string path; /* "0.series" */
 	const struct result_table *table; /* of the result */

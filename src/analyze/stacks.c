@@ -89,7 +89,7 @@ static uint32_t stack_of_node(const struct walk *walk, uint32_t row, uint32_t ar
 }
 
 /* False when memory is out. */
-static bool stacks_take_row(struct walk *walk, uint32_t row)
+static bool stacks_add_row(struct walk *walk, uint32_t row)
 {
 	const struct ops_events *events = walk->events;
 	uint32_t parent = events->parent[row], around = chain_around(walk, row), stack = around;
@@ -109,7 +109,7 @@ static bool stacks_take_row(struct walk *walk, uint32_t row)
 	return around != OPS_NONE && stack != OPS_NONE;
 }
 
-static bool stacks_take_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
+static bool stacks_add_rows(struct ops_stacks *stacks, const struct ops_trace *trace)
 {
 	struct walk walk = {.stacks = stacks, .trace = trace, .events = ops_trace_events(trace)};
 	size_t count = walk.events->count, names = ops_trace_string_count(trace);
@@ -127,7 +127,7 @@ static bool stacks_take_rows(struct ops_stacks *stacks, const struct ops_trace *
 		ok = ok && walk.texts;
 	}
 	for (size_t row = 0; ok && row < count; row++)
-		ok = stacks_take_row(&walk, (uint32_t)row);
+		ok = stacks_add_row(&walk, (uint32_t)row);
 	ops_free(walk.callers);
 	ops_free(walk.inside);
 	ops_free(walk.backward);
@@ -143,7 +143,7 @@ enum ops_code ops_stacks_new(const struct ops_trace *trace, struct ops_stacks **
 
 	if (stacks) {
 		stacks->of_row = ops_realloc_array(NULL, ops_trace_events(trace)->count + 1, sizeof(*stacks->of_row));
-		if (ops_frames_init(&stacks->frames, trace) && stacks->of_row && stacks_take_rows(stacks, trace)) {
+		if (ops_frames_init(&stacks->frames, trace) && stacks->of_row && stacks_add_rows(stacks, trace)) {
 			*ret_stacks = stacks;
 			return OPS_OK;
 		}

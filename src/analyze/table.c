@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operator table in torch's layout. One pass over all rows decides which columns there are, how wide they
- * are, and the sums; a second prints the rows asked for. Differs from torch on purpose: a share of nothing is "NaN" also
+ * The operator table in torch's layout. One pass over all rows determines the columns, their widths
+ * and the sums; a second prints the requested rows. Differs from torch on purpose: a share of nothing is "NaN" also
  * where torch refuses to print; memory rows count as rows without FLOPs.
  */
 #include <opstrobe/internal/analyze.h>
@@ -31,7 +31,7 @@ static size_t column_width(const struct ops_table *t, enum ops_table_column colu
 
 /* --- a terminal --------------------------------------------------------------------------------------------------- */
 
-/* What is left out first has the highest; what the rows are sorted by never is. */
+/* The column with the highest value is dropped first; the sort column never is. */
 static unsigned table_rank_of(const struct ops_table *t, enum ops_table_column column)
 {
 	static const struct {

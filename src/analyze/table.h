@@ -65,7 +65,7 @@ struct ops_table {
 	size_t shapes_width;
 	size_t source_width;
 	struct fit_column fit[OPS_COLUMN_END]; /* with a terminal's columns, in place of the widths above */
-	uint32_t left_out; /* bits of columns that there is no room for */
+	uint32_t left_out; /* bits of columns that do not fit */
 	const char *flops_unit;
 	double flops_scale;
 
@@ -74,8 +74,8 @@ struct ops_table {
 	struct ops_buffer out;
 };
 
-/* Sorts and surveys the rows and lets `write` fill `out`, in the order that it is given (NULL: as they are). The text is
- * released with ops_free; it is empty when there are no rows. */
+/* Sorts and surveys the rows and calls `write` to fill `out`, with the order of the rows (NULL: unchanged). The text is empty
+ * without rows; free it with ops_free. */
 enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_rows *rows,
                              const struct ops_table_options *options,
                              void (*write)(struct ops_table *table, const uint32_t *order), char **ret_text,

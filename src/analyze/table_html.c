@@ -34,7 +34,7 @@ static bool table_html_is_text(enum ops_table_column column)
 	       column == OPS_COLUMN_SOURCE;
 }
 
-/* A text of which so many letters are kept; all of it shows when the mouse rests on it. */
+/* Appends a text, truncated to `letters` characters; the tooltip has all of it. */
 static void table_html_append_text(struct ops_table *t, bool is_head, struct ops_string text, int64_t letters)
 {
 	ops_buffer_append_text(&t->out, is_head ? "<th scope=\"row\" class=\"t\"" : "<td class=\"t\"");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of a table's rows: what sorted(rows, key=…, reverse=True) gives in Python. Of each row the sort key alone is
- * kept, as a number whose order is that of the attribute, or as the text that a number stands for.
+ * The order of a table's rows: the result of sorted(rows, key=…, reverse=True) in Python. Only the sort key of each row is
+ * kept, as a number whose order is that of the attribute, or as the text that a number refers to.
  */
 #include "analyze/table_sort.h"
 
@@ -78,20 +78,20 @@ static const struct attribute *find_attribute(const char *sort_by)
 	size_t size = 0;
 
 	while (*sort_by) {
-		const char *take = sort_by;
-		size_t take_size = 1, skip = 1;
+		const char *part = sort_by;
+		size_t part_size = 1, skip = 1;
 
 		for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 			if (strncmp(sort_by, devices[i], strlen(devices[i])) == 0) {
-				take = "device";
-				take_size = strlen(take);
+				part = "device";
+				part_size = strlen(part);
 				skip = strlen(devices[i]);
 			}
 		}
-		if (size + take_size >= sizeof(name))
+		if (size + part_size >= sizeof(name))
 			return NULL;
-		memcpy(name + size, take, take_size);
-		size += take_size;
+		memcpy(name + size, part, part_size);
+		size += part_size;
 		sort_by += skip;
 	}
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
@@ -105,7 +105,7 @@ struct item {
 	uint32_t row;
 };
 
-/* Numbers that compare as unsigned integers the way what they stand for does. */
+/* Maps integers to unsigned integers of the same order. */
 static uint64_t order_of_integer(int64_t value)
 {
 	return (uint64_t)value ^ (UINT64_C(1) << 63);
@@ -189,7 +189,7 @@ static size_t size_count(const struct ops_input *item)
 	return item->tag == OPS_INPUT_TENSOR || item->tag == OPS_INPUT_TENSOR_PLAIN ? item->n : 0;
 }
 
-/* As Python compares lists of lists; what is no single tensor is an empty list. */
+/* As Python compares lists of lists; an argument that is not a single tensor is an empty list. */
 static int compare_shapes(struct ops_string a, struct ops_string b)
 {
 	struct ops_input_cursor a_at = ops_inputs_open(a.bytes, a.size), b_at = ops_inputs_open(b.bytes, b.size);

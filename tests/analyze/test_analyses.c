@@ -176,11 +176,11 @@ static void test_refused(void **state)
 	assert_refused("temporal_breakdown", "[1]", "must be a JSON object");
 	assert_refused("temporal_breakdown", "{", "options: ");
 	assert_refused("temporal_breakdown", "{\"limit\":\"1\"}", "must be a whole number");
-	assert_refused("idle_time_breakdown", "{\"ranks\":[5]}", "there is no rank 5; the lowest is 3");
+	assert_refused("idle_time_breakdown", "{\"ranks\":[5]}", "rank 5 does not exist; the lowest is 3");
 	assert_refused("idle_time_breakdown", "{\"ranks\":5}", "must be a list of ranks");
 	assert_refused("idle_time_breakdown", "{\"consecutive_kernel_delay\":1e300}", "too large");
 	assert_refused("user_annotation_breakdown", "{\"use_gpu_annotation\":1}", "must be true or false");
-	assert_refused("trace_with_counters", NULL, "was read from no file");
+	assert_refused("trace_with_counters", NULL, "was not read from a file");
 }
 
 /* Ids that read or write files of their own have tests of their own. */

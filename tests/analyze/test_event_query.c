@@ -104,7 +104,7 @@ static void test_spec_23_what_is_refused(void **state)
 	refuse("dur == 'a'", "different types");
 	refuse("dur and ts", "join what is true or false");
 	refuse("not dur", "'not' takes");
-	refuse("name + 1 > 0", "only numbers");
+	refuse("name + 1 > 0", "arithmetic requires numbers");
 	refuse("-name > 0", "only numbers have a sign");
 	refuse("dur in 3", "'in' takes a list");
 	refuse("3 in name", "'in' takes a list");

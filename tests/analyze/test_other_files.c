@@ -104,7 +104,7 @@ static void test_spec_22_traces_of_other_runs_are_not_joined(void **state)
 	question.ranks[1].trace = asking_trace(PROGRAM);
 	asking_gives(question, "{\"value\":{\"et_nodes\":1,\"imported\":false,\"correlated\":0,\"supported_rows\":3,\"rows\":[]}}");
 	question.count = 1;
-	asking_fails(question, OPS_CORRUPT, "there is no trace with events");
+	asking_fails(question, OPS_CORRUPT, "no file contains a trace with events");
 	question.count = 2;
 	done_with_file(&question, 0);
 }

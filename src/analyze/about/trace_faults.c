@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is not as it should be in a trace file: what the reader had to get over, and arguments that have
- * another type than theirs. Arguments that nobody knows are told as well, but are no fault.
+ * Defects of a trace file: what the reader repaired or dropped, and arguments of an unexpected
+ * type. Unknown arguments are reported as well, but are not defects.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const struct {
 	{"kernel_hash", TEXT}, {"kernel_file", TEXT}, {"Module Hierarchy", TEXT}, {"finished", ANY}, {"cut", ANY}, {"Op count", NUMBER},
 };
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
-#define UNKNOWN_MAX 1000 /* kinds that are told; no file has so many, but one that is made up */
+#define UNKNOWN_MAX 1000 /* kinds that are reported; only a crafted file has more */
 
 struct survey {
 	uint64_t wrong[KNOWN_COUNT];
@@ -36,7 +36,7 @@ struct survey {
 	uint64_t unknown_counts[UNKNOWN_MAX];
 };
 
-/* Numbers may stand in quotes: old collectors wrote them so. */
+/* Numbers may be in quotes: old collectors wrote them so. */
 static bool has_type(struct ops_string value, int types)
 {
 	double number;
@@ -51,7 +51,7 @@ static bool has_type(struct ops_string value, int types)
 	                          ops_string_is(value, "false") || (value.size > 3 && value.bytes[1] == '0'));
 }
 
-static bool look_at(struct survey *survey, struct ops_string key, struct ops_string value, uint64_t times)
+static bool survey_argument(struct survey *survey, struct ops_string key, struct ops_string value, uint64_t times)
 {
 	uint32_t id;
 
@@ -75,7 +75,7 @@ static bool look_at(struct survey *survey, struct ops_string key, struct ops_str
 }
 
 /* Equal arguments are one string, and looked at once. */
-static bool trace_faults_look_at_all(struct survey *survey, const struct ops_trace *trace)
+static bool trace_faults_survey(struct survey *survey, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	size_t strings = ops_trace_string_count(trace);
@@ -91,7 +91,7 @@ static bool trace_faults_look_at_all(struct survey *survey, const struct ops_tra
 		struct ops_string key, value;
 
 		while (done && uses[i] && ops_json_next_member(&cursor, &key, &value))
-			done = look_at(survey, key, value, uses[i]);
+			done = survey_argument(survey, key, value, uses[i]);
 	}
 	ops_free(uses);
 	return done;
@@ -151,7 +151,7 @@ enum ops_code analysis_validate(struct analysis_run *run)
 	result_declare(out, &table_validate, 0);
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
-		bool done = survey && (!run->ranks[i].trace || trace_faults_look_at_all(survey, run->ranks[i].trace));
+		bool done = survey && (!run->ranks[i].trace || trace_faults_survey(survey, run->ranks[i].trace));
 
 		if (done && run->ranks[i].trace)
 			write_survey(out, run->ranks[i].trace, survey);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of kernels without what tells instances of one template apart.
+ * Names of kernels without the arguments that distinguish the instances of a template.
  */
 #ifndef OPS_ANALYZE_SHORT_NAME_H
 #define OPS_ANALYZE_SHORT_NAME_H

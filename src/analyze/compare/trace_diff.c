@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What differs between two traces, name by name: how often it ran and how long in all, in the steps asked for.
- * Of a trace without steps all of it counts.
+ * Differences between two traces by name: number of runs and total time in the selected steps.
+ * A trace without steps is compared completely.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -87,8 +87,8 @@ static enum ops_code check_steps(const struct comparison *comparison, int side, 
 	return OPS_OK;
 }
 
-/* The steps asked for: a number, or a list of numbers; null is the lowest, "all" is all but the last, which is often cut
- * short. Freed by the caller; NULL: everything. */
+/* The selected steps: a number, or a list of numbers; null is the lowest, "all" is all but the last, which is often
+ * truncated. Freed by the caller; NULL: everything. */
 static enum ops_code chosen_steps(const struct comparison *comparison, int side, const struct event_table *table,
                                   int64_t **ret_steps, size_t *ret_count)
 {

@@ -17,9 +17,9 @@
 #include "derive/calls.h"
 #include "derive/launches.h"
 
-/* Each is a pass of the hardware over every kernel; no file has so many, but one that is made up to fill memory. */
+/* Each is a pass of the hardware over every kernel; only a crafted file has more. */
 #define COUNTERS_MAX 256
-/* Operators above a launch that are told. */
+/* Operators above a launch that are reported. */
 #define STACK_MAX 64
 
 struct kernels {

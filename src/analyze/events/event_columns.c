@@ -18,8 +18,8 @@ enum row_column {
 	COLUMN_TID, COLUMN_RANK, COLUMN_STREAM, COLUMN_CORRELATION, COLUMN_PARTNER, COLUMN_STEP,
 };
 
-#define NUMBER(name, key, otherwise) {name, key, QUERY_NUMBER, otherwise, NULL}
-#define TEXT(name, key, otherwise) {name, key, QUERY_TEXT, 0, otherwise}
+#define NUMBER(name, key, default_value) {name, key, QUERY_NUMBER, default_value, NULL}
+#define TEXT(name, key, default_value) {name, key, QUERY_TEXT, 0, default_value}
 
 static const struct query_column columns[] = {
 	NUMBER("index", NULL, NAN), NUMBER("ts", NULL, NAN), NUMBER("dur", NULL, NAN), NUMBER("end", NULL, NAN),
@@ -94,7 +94,7 @@ static struct query_value text_value(struct ops_string text)
 	return (struct query_value){.type = QUERY_TEXT, .text = text};
 }
 
-/* Texts in the place of numbers are none. */
+/* A text instead of a number counts as missing. */
 static double number_unless(bool is_text, int64_t number)
 {
 	return is_text ? (double)NAN : (double)number;
@@ -126,7 +126,7 @@ static struct query_value row_value(enum row_column column, const struct event_s
 	return (struct query_value){0};
 }
 
-/* An argument that the trace has in a column of its own. Inputs are JSON without spaces. */
+/* An argument that is a column of the trace. Inputs are JSON without spaces. */
 static struct query_value kept_value(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_buffer *scratch)
 {
 	static const struct {

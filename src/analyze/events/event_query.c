@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading an expression into nodes, by recursive descent. Each node knows the type of its value as far as columns tell it, so
- * that what makes no sense is refused before a row is looked at.
+ * Parses an expression into nodes, by recursive descent. Each node knows the type of its value as far as columns determine it,
+ * so that type errors are reported before the first row.
  */
 #include "analyze/events/event_query.h"
 
@@ -82,13 +82,13 @@ static uint32_t add_constant(struct parser *parser, struct query_value value)
 }
 
 /* Refuses a node of a type that is known to be another one. */
-static bool is_of_type(struct parser *parser, uint32_t node, enum query_type type, const char *otherwise)
+static bool is_of_type(struct parser *parser, uint32_t node, enum query_type type, const char *message)
 {
 	if (parser->code)
 		return false;
 	if (node_at(parser, node)->type == type || node_at(parser, node)->type == QUERY_ANY)
 		return true;
-	event_query_fail(parser, otherwise);
+	event_query_fail(parser, message);
 	return false;
 }
 
@@ -111,7 +111,7 @@ static void event_query_skip_space(struct parser *parser)
 }
 
 /* A sign, or a word that no letter follows. */
-static bool event_query_take(struct parser *parser, const char *text)
+static bool event_query_accept(struct parser *parser, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -128,15 +128,15 @@ static bool event_query_take(struct parser *parser, const char *text)
 static const struct sign *parse_sign(struct parser *parser, const struct sign *signs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (event_query_take(parser, signs[i].text))
+		if (event_query_accept(parser, signs[i].text))
 			return &signs[i];
 	return NULL;
 }
 
-static void event_query_expect(struct parser *parser, const char *text, const char *otherwise)
+static void event_query_expect(struct parser *parser, const char *text, const char *message)
 {
-	if (!event_query_take(parser, text))
-		event_query_fail(parser, otherwise);
+	if (!event_query_accept(parser, text))
+		event_query_fail(parser, message);
 }
 
 static struct ops_string event_query_parse_word(struct parser *parser)
@@ -239,7 +239,7 @@ static uint32_t parse_list(struct parser *parser)
 {
 	uint32_t list = event_query_add_node(parser, QUERY_CONSTANT, QUERY_LIST, OPS_NONE, OPS_NONE), last = OPS_NONE;
 
-	while (!parser->code && !event_query_take(parser, "]")) {
+	while (!parser->code && !event_query_accept(parser, "]")) {
 		uint32_t item = parse_sum(parser), link;
 
 		if (!parser->code && node_at(parser, item)->type == QUERY_LIST)
@@ -252,7 +252,7 @@ static uint32_t parse_list(struct parser *parser)
 		else
 			node_at(parser, last)->right = link;
 		last = link;
-		if (!event_query_take(parser, ",")) {
+		if (!event_query_accept(parser, ",")) {
 			event_query_expect(parser, "]", "a comma or ']' is missing");
 			break;
 		}
@@ -269,14 +269,14 @@ static uint32_t event_query_parse_atom(struct parser *parser)
 		return event_query_fail(parser, "a value is missing");
 	if (parser->depth++ == DEPTH_MAX)
 		return event_query_fail(parser, "there are too many brackets");
-	if (event_query_take(parser, "(")) {
+	if (event_query_accept(parser, "(")) {
 		node = parse_or(parser);
 		event_query_expect(parser, ")", "a ')' is missing");
-	} else if (event_query_take(parser, "[")) {
+	} else if (event_query_accept(parser, "[")) {
 		node = parse_list(parser);
-	} else if (event_query_take(parser, "true") || event_query_take(parser, "True")) {
+	} else if (event_query_accept(parser, "true") || event_query_accept(parser, "True")) {
 		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH, .number = 1});
-	} else if (event_query_take(parser, "false") || event_query_take(parser, "False")) {
+	} else if (event_query_accept(parser, "false") || event_query_accept(parser, "False")) {
 		node = add_constant(parser, (struct query_value){.type = QUERY_TRUTH});
 	} else if (*parser->at == '"' || *parser->at == '\'') {
 		node = parse_text(parser);
@@ -310,7 +310,7 @@ static uint32_t parse_method(struct parser *parser, uint32_t of)
 	const struct sign *method;
 	uint32_t argument, node;
 
-	if (event_query_take(parser, "str"))
+	if (event_query_accept(parser, "str"))
 		event_query_expect(parser, ".", "a '.' is missing");
 	method = parse_sign(parser, methods, COUNT(methods));
 	if (!method)
@@ -336,7 +336,7 @@ static uint32_t parse_postfix(struct parser *parser)
 {
 	uint32_t node = event_query_parse_atom(parser);
 
-	while (event_query_take(parser, "."))
+	while (event_query_accept(parser, "."))
 		node = parse_method(parser, node);
 	return node;
 }
@@ -345,15 +345,15 @@ static uint32_t parse_postfix(struct parser *parser)
 
 static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, uint32_t right)
 {
-	if (!is_of_type(parser, left, QUERY_NUMBER, "only numbers are reckoned with; before this") ||
-	    !is_of_type(parser, right, QUERY_NUMBER, "only numbers are reckoned with; before this"))
+	if (!is_of_type(parser, left, QUERY_NUMBER, "arithmetic requires numbers; before this") ||
+	    !is_of_type(parser, right, QUERY_NUMBER, "arithmetic requires numbers; before this"))
 		return OPS_NONE;
 	return event_query_add_node(parser, op, QUERY_NUMBER, left, right);
 }
 
-/* What a sign stands before, which may have it again: it takes and gives values of one type. */
+/* Parses the operand of a sign, which may be signed itself: operand and result have one type. */
 static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct parser *parser), enum query_op op,
-                             enum query_type type, const char *otherwise)
+                             enum query_type type, const char *message)
 {
 	uint32_t node;
 
@@ -361,12 +361,12 @@ static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct par
 		return event_query_fail(parser, "there are too many signs");
 	node = parse(parser);
 	parser->depth--;
-	return is_of_type(parser, node, type, otherwise) ? event_query_add_node(parser, op, type, node, OPS_NONE) : OPS_NONE;
+	return is_of_type(parser, node, type, message) ? event_query_add_node(parser, op, type, node, OPS_NONE) : OPS_NONE;
 }
 
 static uint32_t parse_unary(struct parser *parser)
 {
-	return event_query_take(parser, "-")
+	return event_query_accept(parser, "-")
 		       ? parse_signed(parser, parse_unary, QUERY_NEGATE, QUERY_NUMBER, "only numbers have a sign")
 		       : parse_postfix(parser);
 }
@@ -404,7 +404,7 @@ static bool parse_not_in(struct parser *parser)
 {
 	const char *at = parser->at;
 
-	if (event_query_take(parser, "not") && event_query_take(parser, "in"))
+	if (event_query_accept(parser, "not") && event_query_accept(parser, "in"))
 		return true;
 	parser->at = at;
 	return false;
@@ -456,7 +456,7 @@ static uint32_t parse_comparison(struct parser *parser)
 
 static uint32_t parse_not(struct parser *parser)
 {
-	return event_query_take(parser, "not") || event_query_take(parser, "~")
+	return event_query_accept(parser, "not") || event_query_accept(parser, "~")
 		       ? parse_signed(parser, parse_not, QUERY_NOT, QUERY_TRUTH,
 		                      "'not' takes what is true or false; before this")
 		       : parse_comparison(parser);
@@ -475,7 +475,7 @@ static uint32_t parse_and(struct parser *parser)
 {
 	uint32_t node = parse_not(parser);
 
-	while (event_query_take(parser, "and") || event_query_take(parser, "&"))
+	while (event_query_accept(parser, "and") || event_query_accept(parser, "&"))
 		node = event_query_join(parser, QUERY_AND, node, parse_not(parser));
 	return node;
 }
@@ -484,7 +484,7 @@ static uint32_t parse_or(struct parser *parser)
 {
 	uint32_t node = parse_and(parser);
 
-	while (event_query_take(parser, "or") || event_query_take(parser, "|"))
+	while (event_query_accept(parser, "or") || event_query_accept(parser, "|"))
 		node = event_query_join(parser, QUERY_OR, node, parse_and(parser));
 	return node;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of a run's ranks. Traces that are there have their tables made once; those that a source gives are taken when
- * they are asked for and go when the next one is, so that no more than one of them is held. What all say together:
- * steps, the device, the first start: is known before.
+ * The tables of a run's ranks. The tables of loaded traces are made once; a trace from a source is loaded on request
+ * and released when the next one is, so that at most one of them is in memory. Facts of all ranks (steps, the device, the first
+ * start) are known before.
  */
 #include "analyze/events/event_filter.h"
 
@@ -37,7 +37,7 @@ size_t event_numbers_sort_unique(int64_t *numbers, size_t count)
 	return kept;
 }
 
-/* Whose interfaces the launches are of tells whose device it is. */
+/* The interface of the launch calls identifies the vendor of the device. */
 static void event_set_find_launches(const struct ops_trace *trace, struct ops_rank_facts *facts)
 {
 	size_t count = ops_trace_string_count(trace);
@@ -158,7 +158,7 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 	return OPS_OK;
 }
 
-/* Traces that are no ranks of one run have no time and no steps in common: each counts its own. */
+/* Traces that are not ranks of one run share neither time nor steps: each counts its own. */
 static enum ops_code choose_apart(const struct event_set *set, struct event_table *table)
 {
 	struct event_set own = *set;
@@ -202,7 +202,7 @@ const struct event_table *event_set_table(struct event_set *set, size_t i)
 	return set->code ? NULL : table;
 }
 
-static enum ops_code event_set_ask(struct event_set *set, size_t i, struct ops_rank_facts *all)
+static enum ops_code event_set_collect_facts(struct event_set *set, size_t i, struct ops_rank_facts *all)
 {
 	struct ops_rank_facts facts = {0};
 	bool done;
@@ -231,7 +231,7 @@ enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks
 		return ops_fault_memory(error);
 	set->count = count;
 	for (size_t i = 0; !code && i < count; i++)
-		code = event_set_ask(set, i, &all);
+		code = event_set_collect_facts(set, i, &all);
 	set->first_ns = all.first_ns == INT64_MAX ? 0 : all.first_ns;
 	set->device = event_set_device_of(&all);
 	return code;

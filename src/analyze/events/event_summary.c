@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What there is to analyse: files and ranks, what each trace holds, and what is left of it behind the step filter.
+ * What can be analysed: files and ranks, the contents of each trace, and what the step filter keeps of it.
  */
 #include "analyze/analysis.h"
 
@@ -202,7 +202,7 @@ static struct extent extent_of(const struct selection *rows)
 	return rows->count ? extent : (struct extent){0};
 }
 
-/* Where there is no row there is no first and no last one. */
+/* Without rows there is no first and no last time. */
 static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows,
                                      int64_t time_ns)
 {

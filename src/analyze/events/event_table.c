@@ -65,8 +65,8 @@ static bool is_span(const struct ops_trace *trace, uint32_t row)
 	       ops_event_category(trace, row).size > 0;
 }
 
-/* Rows on a stream for which it does nothing: memory that is handed out there, and nodes of CUDA graphs for which it waits or
- * notes the time. */
+/* Rows on a stream for which it does nothing: allocations there, and nodes of CUDA graphs for which it waits or
+ * records the time. */
 static bool is_idle(struct ops_string category)
 {
 	return ops_string_is(category, "graph_host_node") || ops_string_is(category, "graph_event_node") ||
@@ -147,7 +147,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 	return true;
 }
 
-static bool event_table_take_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
+static bool event_table_add_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
 	int64_t base_ns = ops_trace_info(table->trace)->base_ns;
@@ -172,7 +172,7 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 
 	*table = (struct event_table){.trace = trace, .rules = rules};
 	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) &&
-	       event_table_take_rows(table, order, classes);
+	       event_table_add_rows(table, order, classes);
 	ops_free(order);
 	ops_free(classes);
 	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The event table: the spans of a trace as the analyses see them, in order of the file. Host calls know the
- * device work they launched and the other way round, and everything knows the step that it belongs to.
+ * The event table: the spans of a trace as the analyses see them, in order of the file. Host calls refer to the
+ * device work they launched and vice versa, and each event refers to its step.
  *
- *     event_table.c     the rows of a trace, rounded if asked for
+ *     event_table.c     the rows of a trace, rounded on request
  *     event_links.c     launch ↔ device work, by correlation
  *     event_steps.c     iterations, and the filter that drops the last step
- *     event_filter.c    what else a question may leave out
- *     event_query.c     … by an expression over its columns (event_columns.c), asked row by row (event_query_rows.c)
- *     event_classes.c   what kind of kernel a name tells of
- *     event_set.c       the tables of a run's ranks, made when they are asked for, and what all ranks say together
+ *     event_filter.c    further filters of a query
+ *     event_query.c     … by an expression over its columns (event_columns.c), evaluated row by row (event_query_rows.c)
+ *     event_classes.c   the kind of a kernel, from its name
+ *     event_set.c       the tables of a run's ranks, made on request, and the facts of all ranks
  *
- * Times are nanoseconds from what the file's times count from, rows are indexes of the table; OPS_NONE is none.
+ * Times are nanoseconds from the file's time origin, rows are indexes of the table; OPS_NONE is none.
  */
 #ifndef OPS_ANALYZE_EVENT_TABLE_H
 #define OPS_ANALYZE_EVENT_TABLE_H
@@ -78,7 +78,7 @@ struct event_table {
 
 enum event_device_type { EVENT_NVIDIA, EVENT_AMD, EVENT_MTIA, EVENT_UNKNOWN_DEVICE };
 
-/* What of a rank all must be asked for before any table is whole. */
+/* Facts of a rank that must be known of all ranks before any table is complete. */
 struct ops_rank_facts {
 	int64_t first_ns; /* start of its earliest event; INT64_MAX without any */
 	OPS_ARRAY(int64_t) steps; /* numbers, each once */
@@ -99,20 +99,20 @@ struct event_set {
 	struct ops_string where; /* a filter that has been checked; no bytes: none */
 	bool include_last; /* whether the step filter keeps the last step */
 	bool leaves_out;   /* whether a table was made without the last step */
-	bool all_steps;    /* whether there is no step filter; to be set before a table is asked for, as is `apart` */
-	bool apart;        /* whether these are no ranks of one run: a filter counts time and steps of each by themselves */
+	bool all_steps;    /* whether there is no step filter; must be set before the first table is requested, like `apart` */
+	bool apart;        /* whether these are not ranks of one run: a filter then counts time and steps of each separately */
 	size_t guest;      /* the table that goes when another is made, as it came from the source; `count`: none */
 	enum ops_code code; /* of the first table that could not be made */
 	struct ops_error *error;
 };
 
-/* Asks all ranks for what they say together. Fails for want of memory, or as the source does. */
+/* Collects the facts of all ranks. Fails if memory is out, or as the source does. */
 enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
                              const struct ops_analyze_options *options, bool include_last, enum event_rules rules,
                              struct ops_error *error);
 void event_set_release(struct event_set *set);
-/* The table of a rank, good until that of another is asked for, with all that points into its trace; NULL when it cannot be
- * made, and then `code` says why. */
+/* The table of a rank, valid until that of another is requested, with everything that refers to its trace; NULL on an error,
+ * with its `code`. */
 const struct event_table *event_set_table(struct event_set *set, size_t i);
 /* The place of a step's number in `steps`; their count when it is none of them. */
 size_t event_step_index(const struct event_set *set, int64_t number);
@@ -124,7 +124,7 @@ bool event_table_build(struct event_table *table, const struct ops_trace *trace,
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
-/* Fills `kept`; all rows if there is no filter. */
+/* Fills `kept`: all rows if there is no filter. */
 bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, bool include_last);
 
 /* Whether a row stands on the device's side of its correlation. */

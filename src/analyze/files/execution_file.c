@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/text.h"
 
-/* What is known of a node besides its name. A value is a text, or JSON as it stands in the file. */
+/* Fields of a node in addition to its name. A value is a text, or JSON as in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
 static const char *const fields[NODE_FIELDS] = {"op_schema",     "input_shapes", "input_types",
                                                 "output_shapes", "output_types", "et_node_name"};
@@ -134,7 +134,7 @@ static bool keep_member(struct nodes *nodes, struct node *node, struct ops_strin
 	return true;
 }
 
-/* The nodes that stand for the process and its threads ran for no call. */
+/* The nodes of the process and its threads are not calls. */
 static bool execution_file_is_call(const struct nodes *nodes, const struct node *node)
 {
 	static const char prefix[] = "[pytorch|profiler|execution_trace|";
@@ -154,7 +154,7 @@ static enum ops_code execution_file_read_node(void *context, const struct ops_js
 	int64_t record = 0;
 
 	if (element->type != '{')
-		return ops_fault(error, OPS_CORRUPT, "an entry of the nodes is none");
+		return ops_fault(error, OPS_CORRUPT, "an entry of 'nodes' is not an object");
 	node = OPS_ARRAY_PUSH(&nodes->items);
 	if (!node)
 		return ops_fault_memory(error);
@@ -312,7 +312,7 @@ static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, c
 				return code;
 		}
 	}
-	return *ret_trace ? OPS_OK : ops_fault(run->error, OPS_CORRUPT, "there is no trace with events");
+	return *ret_trace ? OPS_OK : ops_fault(run->error, OPS_CORRUPT, "no file contains a trace with events");
 }
 
 enum ops_code analysis_execution_trace(struct analysis_run *run)
@@ -329,7 +329,7 @@ enum ops_code analysis_execution_trace(struct analysis_run *run)
 	while (!code && ops_json_next_element(&cursor, &column)) {
 		nodes.wanted |= 1u << field_of(column);
 		if (field_of(column) == NODE_FIELDS)
-			code = ops_fault(run->error, OPS_INVALID, "option 'columns' of execution_trace: there is no column %.*s",
+			code = ops_fault(run->error, OPS_INVALID, "option 'columns' of execution_trace: unknown column %.*s",
 			                 (int)(column.size < 80 ? column.size : 80), column.bytes);
 	}
 	if (!code)

@@ -127,7 +127,7 @@ static enum ops_code memory_file_read_trace(struct timeline *timeline, const str
 }
 
 /* The first file that is a timeline; else the first trace. */
-static enum ops_code take_run(struct timeline *timeline, const struct analysis_run *run)
+static enum ops_code memory_file_read_run(struct timeline *timeline, const struct analysis_run *run)
 {
 	enum ops_code code;
 
@@ -146,8 +146,8 @@ static enum ops_code take_run(struct timeline *timeline, const struct analysis_r
 
 /* --- the curve -------------------------------------------------------------------------------------------------------- */
 
-/* Goes on from change `*at` to the end of its moment, which is a point of the curve. What was before the recording is a
- * point of its own, at the first moment. */
+/* Advances from change `*at` to the end of its moment, which is a point of the curve. Memory allocated before the recording is
+ * a separate point, at the first moment. */
 static int64_t next_point(struct timeline *timeline, size_t *at)
 {
 	int64_t time_ns = timeline->changes.items[*at].time_ns;
@@ -272,7 +272,7 @@ enum ops_code analysis_memory_timeline(struct analysis_run *run)
 	if (!code)
 		code = analysis_list(run, "points");
 	if (!code)
-		code = take_run(&timeline, run);
+		code = memory_file_read_run(&timeline, run);
 	if (!code && series) {
 		memory_file_write_series(&run->result.table, &timeline);
 	} else if (!code) {

@@ -14,7 +14,7 @@
 
 #include "analyze/memory_flow.h"
 
-/* How a node uses a value that it has not made. The strongest of several is kept. */
+/* How a node uses a value that another node made. The strongest of several is kept. */
 enum data_use_kind {
 	DATA_VIEWS,      /* makes another tensor of the same memory, and reads nothing */
 	DATA_NARROWS,    /* likewise, of a part of it */
@@ -68,7 +68,7 @@ struct data_uses data_flow_uses_of(const struct data_flow *flow, uint32_t value)
 
 /* Bytes of all values that a node makes. */
 int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node);
-/* Bytes of what a node reads that it has not made. */
+/* Bytes that a node reads and that other nodes made. */
 int64_t data_flow_read_bytes(const struct data_flow *flow, uint32_t node);
 
 #endif

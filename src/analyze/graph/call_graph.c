@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The call graph of a rank: threads, how their rows nest, backward work below the step that asked for it, device work below
+ * The call graph of a rank: threads, the nesting of their rows, backward work below its step, device work below
  * its launch, and the sums of every node.
  */
 #include "analyze/graph/call_graph.h"
@@ -16,7 +16,7 @@
 
 /* A track of a device is one whose rows all are on streams, or that is numbered as one (GPU 0, stream 0) and has no code of
  * the host: annotations are drawn there, too. */
-static void tell_streams(struct call_graph *graph)
+static void find_stream_tracks(struct call_graph *graph)
 {
 	const struct event_table *table = graph->table;
 	const struct ops_track *tracks = ops_trace_tracks(table->trace, &graph->thread_count);
@@ -39,7 +39,7 @@ static void tell_streams(struct call_graph *graph)
 }
 
 /* The thread whose steps there are and the one that runs autograd, where that is clear. */
-static void tell_main(struct call_graph *graph)
+static void find_main_and_autograd_threads(struct call_graph *graph)
 {
 	uint32_t mains = 0, autograds = 0;
 
@@ -287,8 +287,8 @@ bool call_graph_init(struct call_graph *graph, const struct event_table *table)
 		return false;
 	for (size_t i = 0; i < table->count; i++)
 		graph->nodes[i] = (struct call_node){.parent = OPS_NONE, .depth = -1, .height = -1};
-	tell_streams(graph);
-	tell_main(graph);
+	find_stream_tracks(graph);
+	find_main_and_autograd_threads(graph);
 	call_graph_gather(graph);
 	if (!call_graph_nest(graph) || !join_backward(graph))
 		return false;

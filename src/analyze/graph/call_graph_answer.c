@@ -198,18 +198,18 @@ static void write_indexes(struct ops_json_writer *json, const char *key, const s
 	ops_json_close(json, ']');
 }
 
-static bool call_graph_answer_take_all(const struct call_graph *graph, uint32_t at, uint32_t event)
+static bool call_graph_answer_is_any(const struct call_graph *graph, uint32_t at, uint32_t event)
 {
 	(void)graph, (void)at, (void)event;
 	return true;
 }
 
-static bool take_child(const struct call_graph *graph, uint32_t at, uint32_t event)
+static bool is_child(const struct call_graph *graph, uint32_t at, uint32_t event)
 {
 	return graph->nodes[at].parent == event;
 }
 
-static bool take_leaf(const struct call_graph *graph, uint32_t at, uint32_t event)
+static bool is_leaf_below(const struct call_graph *graph, uint32_t at, uint32_t event)
 {
 	(void)event;
 	return call_graph_answer_is_leaf(graph, at);
@@ -228,9 +228,9 @@ static bool call_graph_answer_write_event(struct ops_json_writer *json, const st
 	for (uint32_t at = graph->nodes[event].parent; at != OPS_NONE; at = graph->nodes[at].parent)
 		ops_json_integer(json, table->rows[at].index);
 	ops_json_close(json, ']');
-	write_indexes(json, "children", graph, below, event, take_child);
-	write_indexes(json, "leaves", graph, below, event, take_leaf);
-	write_indexes(json, "descendants", graph, below, event, call_graph_answer_take_all);
+	write_indexes(json, "children", graph, below, event, is_child);
+	write_indexes(json, "leaves", graph, below, event, is_leaf_below);
+	write_indexes(json, "descendants", graph, below, event, call_graph_answer_is_any);
 	ops_json_close(json, '}');
 	ops_free(below);
 	return true;

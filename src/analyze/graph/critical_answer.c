@@ -121,7 +121,7 @@ static bool is_part_of(const struct request *request, struct ops_string name)
 	return request->annotation.size && memmem(name.bytes, name.size, request->annotation.bytes, request->annotation.size);
 }
 
-/* From the first to the last of the instances that are asked for; false when there is none of them. */
+/* From the first to the last of the selected instances; false if there are none. */
 static bool critical_answer_find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
                                         int64_t *ret_end_ns)
 {
@@ -171,7 +171,7 @@ static void list_annotations(const struct event_table *table, struct ops_buffer 
 		ops_buffer_append(list, ", ...", 5);
 }
 
-/* No range is called so, or fewer of them than asked for. */
+/* Reports that no range, or too few ranges, have the name. */
 static enum ops_code fail_region(struct analysis_run *run, const struct event_table *table, const struct request *request)
 {
 	struct ops_buffer list = {0};
@@ -399,7 +399,7 @@ static enum ops_code change_weights(struct analysis_run *run, const struct criti
 	return code;
 }
 
-/* The longest path with other weights, beside the one that was. */
+/* Writes the longest path with other weights, next to the original. */
 static enum ops_code write_what_if(struct analysis_run *run, struct critical_path *path)
 {
 	struct ops_string changes = analysis_arg(run, "what_if");
@@ -443,7 +443,7 @@ static enum ops_code critical_answer_write_overlay(struct analysis_run *run, con
 	overlay.path = run->ranks[request->rank].path;
 	overlay.directory = request->directory.bytes;
 	if (!overlay.path)
-		return ops_fault(run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
+		return ops_fault(run->error, OPS_INVALID, "option 'output_dir' requires a trace that was read from a file");
 	code = critical_overlay_write(path, &overlay, &written, run->error);
 	if (!code && !request->edges) {
 		ops_json_key(&run->result.json, "overlay");

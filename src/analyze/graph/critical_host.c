@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The critical path's edges on the host: calls that hold the process's lock one after the other, and the order of
- * what a thread does. Calls that wait for a device take no time of their own, so that the device's way is the longer.
+ * a thread's events. Calls that wait for a device have no weight, so that the path through the device is longer.
  */
 #include <stdlib.h>
 

@@ -52,7 +52,7 @@ static bool mark_events(struct drawing *d)
 	return true;
 }
 
-/* Of the path, what is no part of an event or a stream: those are seen already. */
+/* Chooses the parts of the path that are not already visible as an event or a stream. */
 static bool choose_arrows(struct drawing *d)
 {
 	const struct critical_path *path = d->path;

@@ -123,7 +123,7 @@ struct critical_path {
 	OPS_ARRAY(struct critical_launch) launches; /* by stream and time */
 	uint32_t *stream_of;   /* by row with a stream */
 	int32_t *queue_at_launch;      /* by row: work on its stream, this one included, when it was launched; INT32_MIN unknown */
-	int32_t *queue_at_start;       /* what is left behind it when it starts */
+	int32_t *queue_at_start;       /* work queued behind it when it starts */
 
 	bool acyclic;
 	OPS_ARRAY(uint32_t) path;      /* edges, in order */

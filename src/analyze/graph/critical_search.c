@@ -76,7 +76,7 @@ static bool better(const struct search *s, uint32_t edge, uint32_t to, int64_t f
 	return edge < s->best[to];
 }
 
-static void critical_search_take(struct search *s, uint32_t node)
+static void critical_search_relax(struct search *s, uint32_t node)
 {
 	for (uint32_t i = s->first[node]; i < s->first[node + 1]; i++) {
 		uint32_t edge = s->out[i], to = s->path->edges.items[edge].to;
@@ -132,7 +132,7 @@ bool critical_path_search(struct critical_path *path, const int64_t *weights_ns)
 			if (s.before[node] == 0)
 				s.queue[s.queued++] = node;
 		for (size_t i = 0; i < s.queued; i++) {
-			critical_search_take(&s, s.queue[i]);
+			critical_search_relax(&s, s.queue[i]);
 			if (end == OPS_NONE || s.far_ns[s.queue[i]] > s.far_ns[end])
 				end = s.queue[i];
 		}

@@ -33,41 +33,41 @@ static bool kernel_sequences_is_named(struct finder *f, uint32_t row)
 }
 
 /* Names are looked into once: 1 has the part, 2 has not. */
-static uint8_t *tell_names(struct finder *f)
+static uint8_t *match_sequence_names(struct finder *f)
 {
 	const struct event_table *table = f->sequences->table;
-	uint8_t *told = ops_alloc_zeroed(ops_trace_string_count(table->trace) + 1, 1);
+	uint8_t *matches = ops_alloc_zeroed(ops_trace_string_count(table->trace) + 1, 1);
 
-	for (size_t i = 0; told && i < f->graph.order_count; i++) {
+	for (size_t i = 0; matches && i < f->graph.order_count; i++) {
 		uint32_t at = f->graph.order[i];
-		uint8_t *name = &told[table->rows[at].name];
+		uint8_t *name = &matches[table->rows[at].name];
 
 		if (!*name)
 			*name = kernel_sequences_is_named(f, at) ? 1 : 2;
 	}
-	return told;
+	return matches;
 }
 
 static bool kernel_sequences_find_operators(struct finder *f)
 {
 	const struct event_table *table = f->sequences->table;
 	const struct call_graph *graph = &f->graph;
-	uint8_t *told = tell_names(f);
+	uint8_t *matches = match_sequence_names(f);
 	int32_t depth = INT32_MAX;
 
-	if (!told)
+	if (!matches)
 		return false;
 	for (size_t i = 0; i < graph->order_count; i++)
-		if (told[table->rows[graph->order[i]].name] == 1 && graph->nodes[graph->order[i]].depth < depth)
+		if (matches[table->rows[graph->order[i]].name] == 1 && graph->nodes[graph->order[i]].depth < depth)
 			depth = graph->nodes[graph->order[i]].depth;
 	for (size_t i = 0; i < graph->order_count; i++) {
 		uint32_t at = graph->order[i];
 		const struct call_node *node = &graph->nodes[at];
-		bool is_operator = node->depth == depth && told[table->rows[at].name] == 1 && node->kernels >= f->min_kernels;
+		bool is_operator = node->depth == depth && matches[table->rows[at].name] == 1 && node->kernels >= f->min_kernels;
 
 		f->op_of[at] = is_operator ? at : node->parent == OPS_NONE ? OPS_NONE : f->op_of[node->parent];
 	}
-	ops_free(told);
+	ops_free(matches);
 	return true;
 }
 
@@ -171,7 +171,7 @@ static int compare_ranked(const void *a, const void *b, void *trace)
 	return compare_patterns(trace, &left->pattern, &right->pattern);
 }
 
-/* Sorts the patterns, and tells their members where they are now. */
+/* Sorts the patterns, and updates the index in their members. */
 static bool kernel_sequences_rank(struct kernel_sequences *s)
 {
 	size_t count = s->patterns.count;

@@ -38,8 +38,8 @@ struct kernel_sequences {
 	struct ops_intern keys;
 };
 
-/* Of the operators whose name has `part` in it, of those at the smallest depth, with at least so many kernels. False when
- * memory is out; released in any case. n log n. */
+/* The sequences of the operators whose name contains `part`, at the smallest such depth, with at least `min_kernels` kernels.
+ * False when memory is out; released in any case. n log n. */
 bool kernel_sequences_init(struct kernel_sequences *sequences, const struct event_table *table, struct ops_string part,
                            uint64_t min_kernels);
 void kernel_sequences_release(struct kernel_sequences *sequences);

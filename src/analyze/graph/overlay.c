@@ -38,7 +38,7 @@ static enum ops_code overlay_fail(struct copy *copy, const char *what)
 	                 (unsigned long long)ops_window_offset(&copy->window, copy->window.at), what);
 }
 
-/* The next character that is no space, NUL at the end of the text. */
+/* The next non-whitespace character, NUL at the end of the text. */
 static enum ops_code overlay_peek(struct copy *copy, char *ret_character)
 {
 	enum ops_code code = OPS_OK;

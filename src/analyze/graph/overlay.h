@@ -25,7 +25,7 @@ struct overlay {
 	void *context;
 };
 
-/* Writes the copy beside the directory's other files: "PREFIX" before the name of the file, and ".gz" behind if it is not
+/* Writes the copy to the directory: its name is `prefix` and the name of the file, with ".gz" appended unless it is
  * there. `ret_path` is the caller's to release. OPS_CORRUPT for a file that is not JSON to its end. */
 enum ops_code overlay_write(const char *path, const char *directory, const char *prefix, const struct overlay *overlay,
                             struct ops_buffer *ret_path, struct ops_error *error);

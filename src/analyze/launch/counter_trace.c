@@ -233,7 +233,7 @@ static enum ops_code counter_trace_write_rank(struct analysis_run *run, size_t a
 	if (!table)
 		return analysis_failed(run);
 	if (!run->ranks[at].path)
-		return ops_fault(run->error, OPS_INVALID, "rank %lld was read from no file", (long long)run->ranks[at].rank);
+		return ops_fault(run->error, OPS_INVALID, "rank %lld was not read from a file", (long long)run->ranks[at].rank);
 	name_copy(run->ranks[at].path, folder, &path);
 	if (!add_queues(&json, table, &queue_points) || !add_traffic(&json, table, &traffic_points) || counters.failed ||
 	    path.failed)

@@ -6,8 +6,8 @@
  *       called from line 3       ├ torch/…: forward ────┤  ├ net.py(7): step ──────┤
  *                                   ├ aten::mm ┤             ├ aten::add ┤  called from line 9
  *
- * Line 3 of train.py has all of forward, with aten::mm; line 9 of net.py has aten::add, which is no own time of the line of
- * train.py that called step.
+ * Line 3 of train.py has the total of forward, with aten::mm; line 9 of net.py has aten::add, which is not self time of the line
+ * of train.py that called step.
  */
 #include "analyze/lines/line_costs.h"
 
@@ -119,8 +119,8 @@ static int64_t line_costs_self_of(const struct line_costs *costs, uint32_t row)
 	return costs->events->self_ns[row] > 0 ? costs->events->self_ns[row] : 0;
 }
 
-/* How much of a row nothing counted before it for the same key, on its track, has: all, or nothing if it lies inside. Rows
- * come in order of their start, so the end of the last outermost one tells. False when memory is out. */
+/* The part of a row that was not counted before for the same key, on its track: the complete row, or nothing if it is nested.
+ * Rows come in order of their start, so the end of the last outermost one decides. False when memory is out. */
 static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row, int64_t *sum)
 {
 	const struct ops_events *e = costs->events;

@@ -15,7 +15,7 @@
 #include "base/order.h"
 #include "derive/messages.h"
 
-/* One operation, on all ranks that tell of it. */
+/* One operation, on all ranks that recorded it. */
 struct operation {
 	uint32_t kind;
 	uint32_t ranks;

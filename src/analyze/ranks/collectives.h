@@ -33,8 +33,8 @@ struct collectives {
 	struct ops_buffer scratch;
 };
 
-/* Adds a row of the table if it is one: if its arguments say so, or with `unnamed` also if it communicates; then its kernel's
- * name is what tells it from others. False when memory is out. */
+/* Adds a row of the table if it is a collective: if its arguments say so, or with `unnamed` also if it communicates; then its
+ * kernel's name identifies it. False when memory is out. */
 bool collectives_add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed);
 void collectives_release(struct collectives *collectives);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rank each trace of a run is of: what it says itself, what its file's name does, or what is left.
+ * Assigns each trace of a run its rank: the one it states, else the one of its file's name, else an unused one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct o
 	enum ops_code code;
 
 	if (rank < 0)
-		return ops_fault(error, OPS_INVALID, "there is no rank %lld", (long long)rank);
+		return ops_fault(error, OPS_INVALID, "rank %lld is negative", (long long)rank);
 	ops_buffer_printf(&out, "{\"rank\":%lld", (long long)rank);
 	while (ops_json_next_member(&cursor, &member, &value)) {
 		if (ops_string_is(member, "rank"))

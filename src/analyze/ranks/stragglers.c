@@ -19,7 +19,7 @@
 
 /* The last run of a kernel on a stream in a step of a rank. */
 struct sample {
-	uint32_t name; /* ids of a run's own: ranks have strings of their own */
+	uint32_t name; /* ids in a table of the run: each rank has separate strings */
 	uint32_t rank; /* index */
 	int64_t stream;
 	int64_t step;
@@ -34,7 +34,7 @@ struct search {
 	OPS_ARRAY(struct sample) samples; /* by name, stream, step, rank; one each */
 	int64_t *steps;
 	size_t step_count;
-	bool stepless; /* no rank has steps, and none are asked for */
+	bool stepless; /* no rank has steps, and none are requested */
 	int64_t first_ns;
 	double step_ns; /* of an average step */
 	int64_t candidates;
@@ -61,7 +61,7 @@ static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
 	return false;
 }
 
-/* The steps that the filter left, as many as were asked for. */
+/* The requested steps among those that the filter kept. */
 static enum ops_code choose_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
@@ -93,7 +93,7 @@ static enum ops_code choose_steps(struct search *search)
 	search->step_count = count;
 	search->stepless = all && !events->steps.count;
 	if (!count && !all)
-		return ops_fault(search->run->error, OPS_INVALID, "option 'profiler_steps' names no step that there is");
+		return ops_fault(search->run->error, OPS_INVALID, "option 'profiler_steps' matches no step of the traces");
 	return OPS_OK;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which annotation each piece of device work ran under: the shortest on its own stream that it overlaps (not
+ * The annotation around each piece of device work: the shortest on its own stream that it overlaps (not
  * on other streams).
  *
- * Going through the work of a stream in order of its start, an annotation that overlaps a piece of work either runs when
- * it starts, and then it is in a heap of those that have begun, or begins before it ends, and then it is in a stretch of
- * the annotations in order of their start, whose shortest a tree tells.
+ * The work of a stream is visited in order of its start. An annotation that overlaps a piece of work either runs when
+ * it starts, and is in a heap of those that have begun, or begins before it ends, and is in a range of
+ * the annotations in order of their start, whose shortest a tree finds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -271,7 +271,7 @@ static bool is_annotated(const struct event_table *table)
 	return false;
 }
 
-/* Null when there are no annotations on devices. */
+/* Null if there are no annotations on devices. */
 enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;

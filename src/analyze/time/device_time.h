@@ -30,8 +30,8 @@ struct name_sums {
 };
 
 struct name_limits {
-	int64_t names;  /* at most so many names of a rank and type, */
-	double ratio;   /* and no more than make up this part of their time; what is left are "others" */
+	int64_t names;  /* at most this many names of a rank and type, */
+	double ratio;   /* and no more than make up this part of their time; the remaining ones are "others" */
 	struct ops_string allowed; /* a list of texts: names that hold one are kept in any case; or null */
 };
 

@@ -3,8 +3,8 @@
  * Why a stream is idle: the host had not called yet (host_wait), kernels follow each other closely (kernel_wait), or
  * something else.
  *
- * Flaw 4 put right: a kernel that begins before the one before it ends waits 0, time from then on counts from the latest
- * end, what has no known launch was not waited for, and streams of different devices are different streams.
+ * A kernel that begins before the previous one ends waits 0; later waits count from the latest
+ * end, work without a known launch was not waited for, and streams of different devices are different streams.
  */
 #include "analyze/time/device_time.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace laid out for drawing. Every row that is shown stands in a lane, a depth of a track; the rows of a lane do not
- * overlap, so each lane is a sorted list of starts, and any question about a stretch of it is a binary search.
+ * A trace laid out for drawing. Every visible row is in a lane, a depth of a track; the rows of a lane do not
+ * overlap, so each lane is a sorted list of starts, and any question about a time range of it is a binary search.
  *
  *     tracks   │ thread 1              │ thread 1, asynchronous │ stream 7 │   in the order to show them
  *     lanes    │ 0      │ 1    │ 2     │ 0                      │ 0        │   a track's are neighbours
@@ -85,7 +85,7 @@ struct ops_timeline {
 	OPS_ARRAY(int64_t *) counter_times; /* what the counters' times point into */
 };
 
-/* A row as it stands in a track of the trace: nested, or for itself. */
+/* The index of a row in its track of the trace, nested or asynchronous. */
 static inline size_t timeline_place(const struct ops_events *events, size_t row)
 {
 	return events->track[row] * 2u + (events->flags[row] & OPS_EVENT_ASYNC ? 1 : 0);

@@ -50,7 +50,7 @@ static void find_extent(struct ops_timeline *timeline)
 
 /* --- depths --------------------------------------------------------------------------------------------------------- */
 
-/* Below the row around it, and beside what overlaps it without being around it. Parents stand before their children. */
+/* A row is below its parent, and in a separate lane from rows that overlap it partly. Parents precede their children. */
 static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 {
 	const struct ops_events *events = timeline->events;

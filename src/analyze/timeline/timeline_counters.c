@@ -50,7 +50,7 @@ static bool summarise(struct timeline_counter *counter)
 	return true;
 }
 
-/* Takes values and label, which may be NULL for want of memory. */
+/* Owns values and label from here on; they are NULL if memory is out. */
 static bool timeline_counters_add_counter(struct ops_timeline *timeline, const struct timeline_counter *take)
 {
 	struct timeline_counter *counter = OPS_ARRAY_PUSH(&timeline->counters);
@@ -329,7 +329,7 @@ static uint32_t group_of_source(const struct ops_timeline *timeline, uint32_t so
 	return timeline_find_group(timeline, TIMELINE_PROCESS, track->pid);
 }
 
-/* Records of one counter, by time. What is no number is left out. */
+/* Adds the records of one counter, by time, without those that are not numbers. */
 static bool add_records(struct ops_timeline *timeline, const struct ops_counter_record *records, size_t count)
 {
 	struct ops_string name = ops_trace_string(timeline->trace, records->name);
@@ -502,10 +502,10 @@ enum ops_code ops_timeline_counters(const struct ops_timeline *timeline, const s
 	ops_json_member_open(&json, "counters", '[');
 	for (size_t i = 0; !code && i < count; i++) {
 		if (tiles[i].track >= timeline->counters.count)
-			code = ops_fault(error, OPS_INVALID, "there is no counter %u", tiles[i].track);
+			code = ops_fault(error, OPS_INVALID, "counter %u does not exist", tiles[i].track);
 		else if (tiles[i].level < OPS_TILE_LEVEL_MIN || tiles[i].level > OPS_TILE_LEVEL_MAX ||
 		         tiles[i].index > (uint64_t)INT64_MAX >> tiles[i].level)
-			code = ops_fault(error, OPS_INVALID, "there is no such tile of level %u", tiles[i].level);
+			code = ops_fault(error, OPS_INVALID, "tile out of range at level %u", tiles[i].level);
 		else if (!write_tile(&timeline->counters.items[tiles[i].track], &tiles[i], &json))
 			code = ops_fault_memory(error);
 	}

@@ -18,7 +18,7 @@ struct region {
 	int64_t end_ns;
 };
 
-/* The instance of a name, or everything when no name is asked for and there are no steps. */
+/* The instance of a name; without a name and steps, everything. */
 static bool timeline_critical_find_region(const struct event_table *table, struct ops_string part, uint32_t instance,
                                           struct region *ret_region)
 {
@@ -129,9 +129,9 @@ enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, st
 		code = table ? OPS_OK : ops_fault_memory(error);
 	}
 	if (code)
-		; /* told already */
+		; /* already reported */
 	else if (!timeline_critical_find_region(table, annotation, instance, &region))
-		code = ops_fault(error, OPS_INVALID, "there is no such region");
+		code = ops_fault(error, OPS_INVALID, "the trace has no such annotation or instance");
 	else if (!critical_path_init(&path, table, region.start_ns, region.end_ns, &options))
 		code = ops_fault_memory(error);
 	else

@@ -13,7 +13,7 @@
 
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
 
-/* An argument that has a column of its own, unless it says nothing. */
+/* Writes an argument that is a column, unless it is empty. */
 static void write_integer(struct ops_json_writer *json, const char *key, int64_t value, int64_t none)
 {
 	if (value != none)
@@ -243,7 +243,7 @@ enum ops_code ops_timeline_event(const struct ops_timeline *timeline, uint32_t r
 	struct ops_json_writer json = {.out = &out};
 
 	if (row >= timeline->events->count)
-		return ops_fault(error, OPS_INVALID, "there is no row %u", row);
+		return ops_fault(error, OPS_INVALID, "row %u does not exist", row);
 	timeline_event_write_event(timeline, &json, row);
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }

@@ -93,7 +93,7 @@ enum ops_code ops_timeline_flows(const struct ops_timeline *timeline, const stru
 	ops_json_open(&f.json, '{');
 	ops_json_member_open(&f.json, "flows", '[');
 	if (!code && row != OPS_NONE && row >= timeline->events->count)
-		code = ops_fault(error, OPS_INVALID, "there is no row %u", row);
+		code = ops_fault(error, OPS_INVALID, "row %u does not exist", row);
 	else if (!code && row != OPS_NONE)
 		timeline_flows_add_rows(&f, row, row + 1);
 	else if (!code && !add_window(&f))

@@ -148,7 +148,7 @@ enum ops_code ops_timeline_strings(const struct ops_timeline *timeline, const ui
 		if (ids[i] < ops_trace_string_count(timeline->trace))
 			text = ops_trace_string(timeline->trace, ids[i]);
 		else
-			code = ops_fault(error, OPS_INVALID, "there is no string %u", ids[i]);
+			code = ops_fault(error, OPS_INVALID, "string %u does not exist", ids[i]);
 		ops_json_text(&json, text.bytes, text.size);
 	}
 	ops_json_close(&json, ']');

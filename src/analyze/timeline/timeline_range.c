@@ -29,7 +29,7 @@ enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct 
 	for (size_t i = 0; window->tracks && i < window->track_count; i++) {
 		if (window->tracks[i] >= timeline->tracks.count) {
 			ops_free(wanted);
-			return ops_fault(error, OPS_INVALID, "there is no track %u", window->tracks[i]);
+			return ops_fault(error, OPS_INVALID, "track %u does not exist", window->tracks[i]);
 		}
 		ops_bit_set(wanted, window->tracks[i]);
 	}

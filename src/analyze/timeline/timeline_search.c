@@ -147,7 +147,7 @@ static bool add_hit(struct searching *s, uint32_t row)
 	return slot;
 }
 
-/* All hits are counted; those asked for are kept. */
+/* Counts all hits and keeps the requested ones. */
 static bool timeline_search_find_rows(struct searching *s)
 {
 	const struct ops_search *search = s->search;

@@ -170,13 +170,13 @@ static bool make_tile(const struct ops_timeline *timeline, const struct ops_tile
 static enum ops_code check_tile(const struct ops_timeline *timeline, const struct ops_tile *tile, struct ops_error *error)
 {
 	if (tile->track >= timeline->tracks.count)
-		return ops_fault(error, OPS_INVALID, "there is no track %u", tile->track);
+		return ops_fault(error, OPS_INVALID, "track %u does not exist", tile->track);
 	if (tile->level < OPS_TILE_LEVEL_MIN || tile->level > OPS_TILE_LEVEL_MAX)
-		return ops_fault(error, OPS_INVALID, "there is no level %u", tile->level);
+		return ops_fault(error, OPS_INVALID, "level %u does not exist", tile->level);
 	if (tile->index > (uint64_t)INT64_MAX >> tile->level)
-		return ops_fault(error, OPS_INVALID, "there is no such tile of level %u", tile->level);
+		return ops_fault(error, OPS_INVALID, "tile out of range at level %u", tile->level);
 	if (tile->band > UINT32_MAX / OPS_TILE_BAND_DEPTHS - 1)
-		return ops_fault(error, OPS_INVALID, "there is no band %u", tile->band);
+		return ops_fault(error, OPS_INVALID, "band %u does not exist", tile->band);
 	return OPS_OK;
 }
 

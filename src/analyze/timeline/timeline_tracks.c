@@ -9,7 +9,7 @@
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 
-/* A place of the trace (a track, twice) that some row stands in. */
+/* A position of the trace (a track, nested or asynchronous) that has rows. */
 struct place {
 	const struct ops_track *track;
 	uint32_t place;

@@ -78,7 +78,8 @@ static void view_backward_stretch(struct view_backward *to, const struct view_ba
 	view_add(&to->device_total_ns, by->device_total_ns);
 }
 
-/* Engine nodes stretch their backward, and that, once it is whole, the one it is in: modules stand behind those around. */
+/* Engine nodes extend the backward of their module, and a complete backward extends that of the module around it: modules follow
+ * the modules around them. */
 static void view_backward_sum(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *of_module)
 {
 	for (uint32_t i = 0; i < views->nodes.count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The backward of each module call as a node of its own.
+ * The backward of each module call as a separate node.
  */
 #ifndef OPS_ANALYZE_VIEW_BACKWARD_H
 #define OPS_ANALYZE_VIEW_BACKWARD_H

@@ -157,7 +157,7 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-/* Of the collectives of one step, which stand together in `order`. Host parts included, as the wait is told from it. */
+/* The collectives of one step, which are adjacent in `order`. Includes host parts, because they determine the wait. */
 static bool write_latency(const struct ops_views *views, const struct view_names *names, struct ops_json_writer *json,
                           const uint32_t *order, size_t count)
 {

@@ -101,7 +101,7 @@ bool view_devices_read(struct ops_views *views)
 /* --- kernels' arguments --------------------------------------------------------------------------------------------- */
 
 /* "[320, 1, 1]" of "[320,1,1]". */
-static bool take_list(struct ops_views *views, struct ops_string value, uint32_t *ret_text)
+static bool parse_dimensions(struct ops_views *views, struct ops_string value, uint32_t *ret_text)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
 	struct ops_buffer text = {0};
@@ -120,8 +120,8 @@ static bool take_list(struct ops_views *views, struct ops_string value, uint32_t
 	return done && *ret_text != OPS_INTERN_NONE;
 }
 
-static bool take_argument(struct ops_views *views, struct view_kernel *kernel, struct ops_string key,
-                          struct ops_string value)
+static bool parse_kernel_argument(struct ops_views *views, struct view_kernel *kernel, struct ops_string key,
+                                  struct ops_string value)
 {
 	if (ops_string_is(key, "blocks per SM"))
 		ops_json_parse_number(value, &kernel->blocks_per_sm);
@@ -134,9 +134,9 @@ static bool take_argument(struct ops_views *views, struct view_kernel *kernel, s
 	else if (ops_string_is(key, "device"))
 		ops_json_parse_integer(value, &kernel->device);
 	else if (ops_string_is(key, "grid"))
-		return take_list(views, value, &kernel->grid);
+		return parse_dimensions(views, value, &kernel->grid);
 	else if (ops_string_is(key, "block"))
-		return take_list(views, value, &kernel->block);
+		return parse_dimensions(views, value, &kernel->block);
 	return true;
 }
 
@@ -216,7 +216,7 @@ static bool view_devices_add_kernel(struct ops_views *views, struct ops_string a
 	struct ops_string key, value;
 
 	while (ops_json_next_member(&walk, &key, &value))
-		if (!take_argument(views, &kernel, key, value))
+		if (!parse_kernel_argument(views, &kernel, key, value))
 			return false;
 	work_out(views, &kernel, arguments);
 	return OPS_ARRAY_APPEND(&views->kernels, kernel);
@@ -242,7 +242,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 
 	if (ids->count && ids->items[ids->count - 1] == id)
 		return true;
-	/* Once it is full: what is left of many that are distinct then has room for as many more. */
+	/* Removes duplicates when it is full: the rest then has capacity for as many more. */
 	if (ids->count >= 4096 && ids->count == ids->capacity) {
 		view_devices_finalize(ids->items, &ids->count);
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
@@ -266,7 +266,7 @@ static bool view_devices_place(struct ops_views *views, struct view_device_event
 	       (event->part != VIEW_KERNEL || view_devices_add_id(&views->gpus, event->device));
 }
 
-/* Puts the kernels of each device together, so that what is asked of one does not look at those of all. */
+/* Groups the kernels by device, so that a query for one does not read those of all. */
 static bool group_kernels(struct ops_views *views)
 {
 	struct ops_map place_of = {0};

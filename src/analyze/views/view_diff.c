@@ -28,7 +28,7 @@ struct task {
 	size_t pair; /* of the root's, whose children are counted; SIZE_MAX: further down */
 };
 
-#define ROOT (SIZE_MAX - 1) /* in the place of a pair */
+#define ROOT (SIZE_MAX - 1) /* instead of the index of a pair */
 
 struct comparer {
 	struct view_diff_tree sides[2];
@@ -267,8 +267,8 @@ static bool has_anchors(const struct view_diff_tree *side, const struct list *li
 	return false;
 }
 
-/* Compares two lists: a pair for each match and one for what is between two. Matched nodes go on the list of tasks. Without
- * any anchors there is nothing to tell apart. */
+/* Compares two lists: a pair for each match and one for the gap between two. Matched nodes are added to the tasks. Without
+ * anchors there is one gap. */
 static bool compare_lists(struct comparer *comparer, const struct list *left, const struct list *right, size_t parent)
 {
 	const uint32_t *left_keys = comparer->sides[0].keys;
@@ -332,7 +332,7 @@ static bool view_diff_compare_roots(struct comparer *comparer)
 	return done;
 }
 
-/* Those of every thread that begin in a step, or all where there are no steps. */
+/* Adds those of every thread that begin in a step, or all if there are no steps. */
 static bool add_all_operators(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
 	const struct ops_views *views = tree->views;

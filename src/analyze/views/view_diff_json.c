@@ -82,7 +82,7 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 	ops_json_close(json, ']');
 }
 
-/* What the average step is spent on: two classes of loaders are no pair, but the time of loading is. */
+/* The categories of the average step: two classes of loaders are not a pair, but their time is compared. */
 static void view_diff_json_write_categories(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_member_open(json, "categories", '{');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A diff as text of each form. Running out of memory is told by the buffer.
+ * A diff as text of each form. The buffer is marked as failed if memory runs out.
  */
 #ifndef OPS_ANALYZE_VIEW_DIFF_WRITE_H
 #define OPS_ANALYZE_VIEW_DIFF_WRITE_H

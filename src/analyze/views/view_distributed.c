@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All workers of a run together. The shortest of one operation's ranges is what the transfer took, at the end of each
- * worker's own; what a worker's range is longer, it waited. Ranges are the host's event and each kernel; no clocks are
- * compared. The plugin matched by order alone, and where workers differ in number of collectives it showed nothing; here
- * `shown` tells, and what has a counterpart is matched.
+ * All workers of a run together. The shortest of one operation's ranges is its transfer time, at the end of each
+ * worker's range; the rest of a range is wait time. Ranges are the host's event and each kernel; clocks are not
+ * compared. The TensorBoard plugin matched by order alone and showed nothing if workers differ in number of collectives; here
+ * operations with a counterpart are matched, and `shown` is true if the plugin would show them.
  */
 #include "analyze/views/view_distributed.h"
 

@@ -30,9 +30,9 @@ struct view_worker {
 	int64_t origin_ns; /* of its trace */
 	struct ops_views views; /* steps, collectives and their ranges, devices; no trace */
 	struct ops_intern texts; /* names of the last two */
-	struct view_names steps; /* by step, behind "all": its name, or what stands for it as a key */
+	struct view_names steps; /* by step, after "all": its name, or the key that represents it */
 	uint32_t *names; /* by collective: its name among the texts */
-	uint32_t *keys;  /* likewise what tells which operation of its name it is: group, and number in there */
+	uint32_t *keys;  /* by collective: the key that identifies it among those of its name: group, and number within it */
 	uint32_t *operations; /* by collective: equal for what workers do together */
 	struct view_overlap *overlaps; /* by step */
 	struct view_wait *waits;
@@ -41,7 +41,7 @@ struct view_worker {
 	uint32_t *order; /* collectives by step or by name */
 };
 
-/* Takes over the views, also when it fails for want of memory. Released in any case. */
+/* Owns the views from here on, also if it fails because memory is out. Released in any case. */
 bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, struct ops_views *views);
 void view_worker_release(struct view_worker *worker);
 /* Writes what the workers of one span say together. */

@@ -238,7 +238,7 @@ static void write_width(struct ops_json_writer *json, int64_t width_us)
 	ops_json_text(json, text, (size_t)size);
 }
 
-/* The last bucket takes what is left of the range. */
+/* The last bucket has the rest of the range. */
 static void write_timeline(const struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
 {
 	int64_t length_ns = ops_difference(range.end_ns, range.start_ns);

@@ -259,7 +259,7 @@ bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *j
 	return view_kernels_write_kernels(views, json, false) && view_kernels_write_kernels(views, json, true);
 }
 
-static void view_kernels_take_row(const struct table *table, const struct row *row, double all_ns,
+static void view_kernels_pass_row(const struct table *table, const struct row *row, double all_ns,
                                   void (*take)(void *context, const struct view_kernel_row *row), void *context)
 {
 	const struct ops_views *views = table->views;
@@ -292,7 +292,7 @@ bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t mo
 	for (size_t i = 0; i < table.rows.count; i++)
 		all_ns += (double)table.rows.items[i].total_ns;
 	for (size_t i = 0; done && i < table.rows.count && i < most; i++)
-		view_kernels_take_row(&table, &table.rows.items[i], all_ns, take, context);
+		view_kernels_pass_row(&table, &table.rows.items[i], all_ns, take, context);
 	view_kernels_table_release(&table);
 	return done;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory: who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
- * releases are paired by address on one device alone. A record belongs to the operator that runs innermost on its
- * thread. What a step, a module, a loader or nothing at all allocates is in no operator's row, so it has rows of its own, by
- * the name of what is there.
+ * releases are paired by address within a device. A record belongs to the innermost operator on its
+ * thread. Allocations in a step, a module, a loader or nothing at all have no operator, so they have separate rows, by
+ * the name of the event.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ struct device {
 	const struct ops_memory_record *records;
 	const uint32_t *owners;
 	size_t count;
-	int key; /* CPU_KEY, else the type of device and its number: in this order they are told */
+	int key; /* CPU_KEY, else the type of device and its number: the order of output */
 	struct amounts *sums; /* by node */
 	row_list rows;
 	row_list outside; /* of operators; OPS_NONE is the name where nothing runs */
@@ -620,8 +620,8 @@ static bool find_peaks(const struct ops_views *views, struct memory *memory)
 	return done;
 }
 
-static bool view_memory_look(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records,
-                             size_t count)
+static bool view_memory_find_owners(const struct ops_views *views, struct memory *memory, const struct ops_memory_record *records,
+                                    size_t count)
 {
 	if (!find_devices(memory, records, count))
 		return false;
@@ -649,7 +649,7 @@ bool view_write_memory(const struct ops_views *views, struct ops_json_writer *js
 	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(views->trace, &count);
 	struct memory memory = {0};
-	bool done = view_memory_look(views, &memory, records, count);
+	bool done = view_memory_find_owners(views, &memory, records, count);
 
 	ops_json_key(json, "memory");
 	if (done && memory.records)

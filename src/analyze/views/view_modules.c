@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules and Lightning's. Which module calls which is told by the Python calls between them, or by Lightning's
+ * Modules and Lightning's. The caller of a module is derived from the Python calls between them, or from Lightning's
  * dotted names; calls with the same name, number and calls below are one node. Times are those of all calls of a name and
- * number. The plugin left operators out of what a module is itself on the host, but not on devices, and told nothing of its
- * backward: both stand beside.
+ * number. The TensorBoard plugin excluded operators from a module's self time on the host but not on devices, and did not
+ * show its backward: both are given in addition.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct figures {
 	int64_t backward_device_ns;
 };
 
-/* A call that stands for all like it. */
+/* A call that represents all like it. */
 struct module {
 	struct ops_string name;
 	int64_t number;
@@ -168,7 +168,7 @@ static bool view_modules_is_call(const struct ops_views *views, uint32_t row)
 	return views->parts[row] == VIEW_MODULE || views->parts[row] == VIEW_FUNCTION;
 }
 
-/* Callers stand before what they call, so one pass finds the module around each call. */
+/* Callers precede their callees, so one pass finds the module around each call. */
 static bool find_callers(const struct ops_views *views, struct calls *calls, uint32_t *outer)
 {
 	const struct ops_events *events = views->events;

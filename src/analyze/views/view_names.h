@@ -13,7 +13,7 @@
 /* Zero-initialised is empty. */
 struct view_names {
 	struct ops_intern texts; /* in the order in which they were added */
-	struct ops_map repeats; /* how often each was asked for */
+	struct ops_map repeats; /* how often each was requested */
 };
 
 /* A name that no other has; its id is how many there were before. False when memory is out. */

@@ -66,7 +66,7 @@ static bool judge_utilization(const struct ops_views *views, struct recommendati
 	return true;
 }
 
-/* Names tell tensor cores of NVIDIA's alone. */
+/* Kernel names identify only the tensor cores of NVIDIA. */
 static void judge_amp(const struct ops_views *views, struct recommendations *found)
 {
 	double eligible = view_tensor_cores_eligible(views);

@@ -27,7 +27,7 @@ static bool view_steps_add_step(struct ops_views *views, struct ops_string name,
 	                                                          .start_ns = start_ns, .end_ns = end_ns});
 }
 
-/* Without steps all is one: all of the host's work, or of what there is if that is none. Nothing but memory is no step. */
+/* Without steps there is one: all of the host's work, or all events if there is none. A trace of memory alone has no step. */
 static bool view_steps_add_whole(struct ops_views *views)
 {
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
@@ -86,7 +86,7 @@ static bool find_step(const struct ops_views *views, struct step_finder *finder,
 	return true;
 }
 
-static bool take_step(struct ops_views *views, struct step_finder *finder, const struct ops_step *step)
+static bool add_view_step(struct ops_views *views, struct step_finder *finder, const struct ops_step *step)
 {
 	struct view_step *known;
 	uint32_t at;
@@ -111,7 +111,7 @@ static bool find_host_steps(struct ops_views *views)
 
 	for (size_t i = 0; done && i < views->host_steps->list.count; i++)
 		if (!views->host_steps->list.items[i].is_shadow)
-			done = take_step(views, &finder, &views->host_steps->list.items[i]);
+			done = add_view_step(views, &finder, &views->host_steps->list.items[i]);
 	ops_map_release(&finder.processes);
 	ops_map_release(&finder.numbers);
 	ops_map_release(&finder.times);
@@ -240,8 +240,8 @@ static enum view_category view_steps_category_of(const struct ops_views *views, 
 	}
 }
 
-/* What of a category is work, and not what the plugin counts besides: labels, and calls of collectives that kernels
- * carry out. */
+/* The work of a category, without what the plugin counts in addition: labels, and calls of collectives that kernels
+ * execute. */
 struct work {
 	struct ops_intervals computing;
 	struct ops_intervals talking;
@@ -297,7 +297,7 @@ static void view_steps_share_out(struct ops_views *views, const struct ops_inter
 	}
 }
 
-/* Adds to each step what of its share of a category is no work. */
+/* Adds the part of a category that is not work to each step. */
 static bool set_apart(struct ops_views *views, const struct ops_intervals *taken, const struct work *work,
                       enum view_category category)
 {

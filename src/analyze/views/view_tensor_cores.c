@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tensor cores: which kernels use them and which operators could, by name, and the shares of time. The plugin's
- * lists are of 2021; what came later stands behind.
+ * lists are of 2021; newer names follow.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 		"nvjet_", "tensorop", "wgmma", "flash_fwd_", "flash_bwd_", "fmha_cutlassF_f16", "fmha_cutlassF_bf16",
 		"fmha_cutlassB_f16", "fmha_cutlassB_bf16", "_native_sdpa_sm", "triton_tem_fused_",
 		"FlashAttnFwdSm", "FlashAttnBwdSm", /* FlashAttention 3 */
-		"fmhaSm", "16dp256b", "32dp32b", "tcgen05", /* Blackwell, whose tensor cores have a memory of their own */
+		"fmhaSm", "16dp256b", "32dp32b", "tcgen05", /* Blackwell, whose tensor cores have their own memory */
 	};
 	bool is_plain = false;
 

@@ -113,7 +113,7 @@ void page_line(struct page *page, uint32_t row, size_t width)
 	width -= (size_t)snprintf(number, sizeof(number), ":%" PRIu32, line) + 1;
 	page_begin(page, PAGE_FAINT);
 	ops_buffer_append_text(&page->out, " ");
-	if (length > width) { /* the end of a path tells more than its beginning */
+	if (length > width) { /* the end of a path is more informative than its beginning */
 		struct ops_string front = ops_text_prefix(file, length - width + 1);
 
 		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
@@ -196,7 +196,7 @@ static void view_text_put_head(struct page *page)
 	ops_buffer_append_text(&page->out, "\n");
 }
 
-/* What of the recording or of the file is missing or was put right. */
+/* Lists what is missing from the recording or the file, or was repaired. */
 static void put_faults(struct page *page)
 {
 	uint64_t lost = ops_trace_info(page->views->trace)->lost;

@@ -36,14 +36,14 @@ void page_end(struct page *page, enum page_style style);
 void page_title(struct page *page, const char *title);
 /* A share of 1, as a bar of at most `width` columns. */
 void page_bar(struct page *page, double share, int width);
-/* A name in exactly `width` columns, cut or filled up; or, if `fill` is false, in at most so many. */
+/* Writes a name in exactly `width` columns, truncated or padded; or, if `fill` is false, in at most `width`. */
 void page_name(struct page *page, struct ops_string name, size_t width, bool fill);
 /* "1.5 ms", in 10 columns, and "1.50 MiB". */
 void page_time(struct page *page, double ns);
 void page_bytes(struct page *page, int64_t bytes);
 /* Where in the user's code an event was called from, as " train.py:3" in at most `width` columns; nothing if unknown. */
 void page_line(struct page *page, uint32_t row, size_t width);
-/* What event something is in, and where that was called from, in what is left of the line, or on one of its own. */
+/* Writes the event that contains a row, and the line that called it, in the rest of the line or on a new one. */
 void page_place(struct page *page, uint32_t row);
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ struct page_list {
 	const char *title;
 	const char *first;  /* column of times */
 	const char *second; /* NULL: there is only one */
-	bool has_lines;     /* tells where rows were called from */
+	bool has_lines;     /* shows where rows were called from */
 	/* Worked out by page_list() from the page's width. */
 	size_t longest;     /* of the names that were measured */
 	size_t name_width;
@@ -69,10 +69,10 @@ struct page_row {
 	double second_ns;
 	double total_ns; /* of all calls with what they call: the mean is that of a call */
 	double share; /* of the sum of all rows */
-	uint32_t row; /* of the trace, whose line is told */
+	uint32_t row; /* of the trace, whose line is shown */
 };
 
-/* In this order: measures all names that the list will show; begins it; tells it all names again; and adds its rows, the
+/* Called in this order: measure all names that the list will show; begin the list; pass all names again; and add its rows, the
  * largest first. */
 void page_list_measure(struct page_list *list, struct ops_string name);
 void page_list(struct page *page, struct page_list *list);

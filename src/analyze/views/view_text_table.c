@@ -2,7 +2,7 @@
  *
  * Lists of a page: in columns for a terminal, as tables in Markdown.
  *
- * In Markdown whatever a trace says stands in code spans.
+ * In Markdown all text of the trace is in code spans.
  */
 #include "analyze/views/view_text.h"
 

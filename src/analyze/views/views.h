@@ -37,7 +37,7 @@ enum view_part {
 	VIEW_LABEL,        /* a range of the user's, or of torch's */
 	VIEW_DEVICE_LABEL, /* its copy on a device's row */
 	VIEW_OLD_PYTHON,   /* category "python" of 2020 */
-	VIEW_FUNCTION,     /* a Python call that is no module's */
+	VIEW_FUNCTION,     /* a Python call that is not a module's */
 	VIEW_MODULE,
 	VIEW_STEP,
 	VIEW_LOADER,
@@ -70,13 +70,13 @@ enum view_name {
 };
 #define VIEW_NAME_COLLECTIVE (VIEW_NAME_NCCL | VIEW_NAME_GLOO)
 
-/* A host node. Rows are in order of start, so parents stand before their children, and a thread's nodes are in the order
+/* A host node. Rows are in order of start, so parents precede their children, and a thread's nodes are in the order
  * of a walk through its tree. */
 struct view_node {
 	uint32_t row;
 	uint32_t parent;     /* folded nodes skipped */
 	uint32_t kept;       /* the node it is folded into, or itself */
-	uint32_t calls_of;   /* whose launching calls are its own: a folded node's stand for the kept one's */
+	uint32_t calls_of;   /* whose launching calls it has: those of a folded node belong to the kept one */
 	uint32_t collective; /* index of the collective whose host part it is or is in, OPS_NONE none */
 	uint32_t children;   /* direct ones */
 	uint32_t operators;  /* direct children that are operators; see the sums below */
@@ -276,7 +276,7 @@ static inline struct ops_string view_row_name(const struct ops_views *views, uin
 	return ops_trace_string(views->trace, views->events->name[row]);
 }
 
-/* Children of a broken file may outlast their parent, which has no time of its own then. */
+/* Children of a broken file may outlast their parent, which then has no self time. */
 static inline int64_t view_host_self_ns(const struct ops_views *views, const struct view_node *node)
 {
 	int64_t self_ns = ops_difference(view_duration(views, node->row), node->inner_ns);
