@@ -126,7 +126,7 @@ static PyMethodDef bridge_functions[] = {
 	{"bridge_info", bridge_info, METH_NOARGS,
 	 "bridge_info()\n--\n\nThe loaded bridge: path, torch_version, abi, collector_abi; None before there is one."},
 	{"forward_backward_enabled", forward_backward_enabled, METH_NOARGS,
-	 "forward_backward_enabled()\n--\n\nWhether torch was told to link forward operators and backward nodes."},
+	 "forward_backward_enabled()\n--\n\nWhether torch is configured to link forward operators and backward nodes."},
 	{"thread_name", thread_name, METH_VARARGS,
 	 "thread_name(tid, name)\n--\n\nNames a thread by its system id in the session that is recording."},
 	{"ticks", ticks, METH_NOARGS, "ticks()\n--\n\nNow, in the clock of records."},

@@ -42,7 +42,7 @@ int ops_ext_to_device_events(PyObject *name, void *ret_events)
 	else if (known && PyUnicode_CompareWithASCIIString(name, "privateuse1") == 0)
 		*events = OPS_DEVICE_EVENTS_PRIVATEUSE1;
 	else
-		PyErr_Format(PyExc_ValueError, "there are no events of %R", name);
+		PyErr_Format(PyExc_ValueError, "unknown kind of device events: %R", name);
 	return *events != OPS_DEVICE_EVENTS_NONE;
 }
 

@@ -405,7 +405,7 @@ static PyGetSetDef list_getsets[] = {
 
 static PyType_Slot list_slots[] = {
 	{Py_tp_doc, "EventList(iterable=(), *, use_device=None, profile_memory=False, with_flops=False)\n--\n\nEvents of a "
-	            "profile, or averages of them; made one by one when they are asked for."},
+	            "profile, or averages of them. Each is created on first access."},
 	{Py_tp_new, list_new},
 	{Py_tp_traverse, list_traverse},
 	{Py_tp_clear, list_clear},

@@ -447,8 +447,8 @@ static PyMethodDef fast_methods[] = {
 
 static const char fast_doc[] =
 	"_RecordFunctionFast(name, input_values=None, keyword_values=None)\n--\n\n"
-	"A range that is shown as an operator, with what it was called with. Keyword values that are int, float, bool, str or\n"
-	"a list of str are arguments of the trace row; of others a warning is given, and \"NULL\" stands for them.";
+	"A range that is shown as an operator, with its arguments. Keyword values of type int, float, bool, str or\n"
+	"list of str become arguments of the event; others are replaced by \"NULL\", with a warning.";
 
 static PyType_Slot fast_slots[] = {
 	{Py_tp_doc, (void *)fast_doc},

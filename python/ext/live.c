@@ -254,7 +254,7 @@ static PyMethodDef live_methods[] = {
 	 "live_start(fd: int, interval: float, as_json: bool = False) -> None\n\n"
 	 "Shows what is recorded on a file descriptor, every `interval` seconds (0: 1 on a terminal, else 5), until live_stop(); "
 	 "as JSON on a socket that keeps messages apart. "
-	 "From a thread of its own."},
+	 "Runs in a separate thread."},
 	{"live_stop", live_stop, METH_NOARGS,
 	 "live_stop() -> None\n\nEnds that, with a line that says it all. Does nothing where nothing is shown."},
 	{NULL, NULL, 0, NULL},

@@ -192,7 +192,7 @@ static PyMethodDef memory_methods[] = {
 };
 
 static PyGetSetDef memory_properties[] = {
-	{"missing", memory_get_missing, NULL, "What is not known, for want of what.", NULL},
+	{"missing", memory_get_missing, NULL, "What cannot be determined, and which records are missing for it.", NULL},
 	{0},
 };
 

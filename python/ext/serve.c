@@ -201,7 +201,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	                                 &request_memory_bytes, &options.api.request_seconds))
 		return NULL;
 	if (port < 0 || port > UINT16_MAX)
-		return PyErr_Format(PyExc_ValueError, "there is no port %d", port);
+		return PyErr_Format(PyExc_ValueError, "port %d does not exist", port);
 	self = (struct server_object *)type->tp_alloc(type, 0);
 	options.api.paths = self ? path_array(paths) : NULL;
 	if (!options.api.paths) {

@@ -445,18 +445,18 @@ static PyMethodDef watch_methods[] = {
 	{"optimizers", watch_optimizers, METH_NOARGS,
 	 "optimizers()\n--\n\nThe optimizers that were noted or stepped, as far as they live."},
 	{"tell", watch_tell, METH_NOARGS,
-	 "tell()\n--\n\nSays in the recording under way what the storages noted are for, those that live."},
+	 "tell()\n--\n\nRecords what the noted storages are for, if they are still alive."},
 	{"mark", watch_mark, METH_O,
 	 "mark(all_named, /)\n--\n\nTrue: a storage that turns up from now on without an allocation is new. False: one that is "
-	 "not told from now on is gone."},
+	 "not noted from now on is gone."},
 	{"stepped", (PyCFunction)(void (*)(void))watch_stepped, METH_FASTCALL,
-	 "stepped(optimizer, args, kwargs, /)\n--\n\nFor register_optimizer_step_post_hook: says in the recording under way what "
-	 "the optimizer's tensors are for."},
+	 "stepped(optimizer, args, kwargs, /)\n--\n\nFor register_optimizer_step_post_hook: records what the optimizer's "
+	 "tensors are for."},
 	{0},
 };
 
 static PyType_Slot watch_slots[] = {
-	{Py_tp_doc, "TensorWatch(torch, /)\n--\n\nTells a recording what the program's tensors are for. Needs the bridge."},
+	{Py_tp_doc, "TensorWatch(torch, /)\n--\n\nRecords what the program's tensors are for. Requires the bridge."},
 	{Py_tp_init, watch_init},
 	{Py_tp_new, PyType_GenericNew},
 	{Py_tp_dealloc, watch_dealloc},

@@ -422,7 +422,7 @@ static PyMethodDef trace_methods[] = {
 	 "EventList; with a limit in seconds those that could be found in time."},
 	{"without", trace_without, METH_VARARGS,
 	 "without(categories)\n--\n\nA trace without the events of these categories, as if they had not been recorded; "
-	 "\"cpu_instant_event\" stands for memory records too."},
+	 "\"cpu_instant_event\" includes memory records."},
 	{"kineto_events", ops_ext_trace_kineto_events, METH_VARARGS,
 	 "kineto_events(use_device, with_flops)\n--\n\nA list of all events and reports of allocators as _KinetoEvent, by time."},
 	{"followed_by", trace_followed_by, METH_O,

@@ -174,7 +174,7 @@ class profile(Recording):
             if not use_cpu:
                 raise AssertionError(f"{name} is timed by events around operators, which requires use_cpu=True")
             self.use_device, self._devices = name, frozenset()
-            self._warn_of_events(problem or "there is no collector for it")
+            self._warn_of_events(problem or "no collector supports it")
             return
         if name is not None and name in (*_DEVICES, private_device()):
             word = name.upper()

@@ -115,7 +115,7 @@ def _cache() -> Finding:
     if os.access(bridge._existing(directory), os.W_OK | os.X_OK):
         return Finding("cache", OK, f"{directory}, writable")
     advice = "make it writable, or set XDG_CACHE_HOME to a directory that is"
-    return Finding("cache", NOTE, f"{directory} is not writable: bridges are compiled anew for each process", advice)
+    return Finding("cache", NOTE, f"{directory} is not writable: each process compiles its own bridge", advice)
 
 
 def _clock() -> Finding:

@@ -169,7 +169,7 @@ def _parse_steps(text: str) -> range:
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is neither a number nor FIRST:END") from None
     if steps.start < 0 or not steps:
-        raise argparse.ArgumentTypeError(f"there is no step in '{text}'")
+        raise argparse.ArgumentTypeError(f"'{text}' contains no step")
     return steps
 
 
@@ -333,7 +333,7 @@ def main() -> None:
     try:
         recorder.arm()
     except CannotRecord as error:
-        _fail(f"{error}; 'opstrobe doctor' tells more", 1)
+        _fail(f"{error}; run 'opstrobe doctor' for details", 1)
     program.run()
 
 

@@ -189,7 +189,7 @@ def test_cut_and_changed_files(opstrobe, tmp_path):
             assert "ends early" in process.stdout, (size, process.stderr)
     (tmp_path / "changed.pb").write_bytes(data.replace(b"\x12\x13Stream #14(Compute)", b"\x17\x13Stream #14(Compute)"))
     process = opstrobe("info", "changed.pb", cwd=tmp_path)
-    assert process.returncode == 1 and "a line that is no XLine" in process.stderr and "byte " in process.stderr
+    assert process.returncode == 1 and "malformed XLine" in process.stderr and "byte " in process.stderr
     seed = random.Random(5)
     for _ in range(60):
         changed = bytearray(data)

@@ -239,7 +239,7 @@ print(json.dumps([
     assert usual == unnamed == expected
     assert nothing == {}
     kinds = ", ".join(sorted(OF_KIND))
-    assert refusal == f"'PC_SAMPLING' is no activity type of ProfilerActivity.CUDA; there are {kinds}"
+    assert refusal == f"'PC_SAMPLING' is not an activity type of ProfilerActivity.CUDA (choose from {kinds})"
 
 
 NODES = {
@@ -654,7 +654,7 @@ def test_the_libcupti_of_the_package_beside_ours_is_found():
     environment = {key: value for key, value in os.environ.items() if key not in ("OPSTROBE_CUPTI", "CUDA_HOME")}
     code = "from opstrobe import _core; print(_core.cupti())"
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    path = re.search(r"/[^',]*libcupti[^',\s]*", found.stdout)  # without a driver it does not tell its version
+    path = re.search(r"/[^',]*libcupti[^',\s]*", found.stdout)  # without a driver it does not report its version
     assert path and pathlib.Path(path[0]).resolve() == library.resolve()
 
 

@@ -62,7 +62,7 @@ def failing(function, result):
             failing("cuptiGetVersion", NOT_INITIALIZED),
             {},
             None,
-            "CUDA is not available, disabling CUDA profiling: '{cupti}' does not tell its version",
+            "CUDA is not available, disabling CUDA profiling: '{cupti}' does not report its version",
         ),
         (
             failing("cuptiSubscribe", NOT_INITIALIZED),
@@ -95,7 +95,7 @@ def failing(function, result):
             failing("cuptiActivityFlushAll", INVALID_CONTEXT),
             {},
             "cuda",
-            "the record of CUDA's devices may be incomplete: CUPTI could not finish recording devices: CUPTI did not hand over "
+            "the record of CUDA's devices may be incomplete: CUPTI could not finish recording devices: CUPTI did not deliver "
             "all its records: CUPTI_ERROR (3)",
         ),
         (

@@ -171,7 +171,7 @@ INCOMPLETE = "the record of CUDA's devices may be incomplete: CUPTI could not fi
         (
             "device.cuptiPmSamplingEnable((ctypes.c_size_t * 4)(32))",
             "libfake-cupti.so",
-            NOT_SAMPLED + "CUPTI does not sample counters: device 0 is being sampled already (7)",
+            NOT_SAMPLED + "CUPTI does not sample counters: device 0 is already being sampled (7)",
         ),
         (
             failing("cuptiPmSamplingDecodeData", UNKNOWN),

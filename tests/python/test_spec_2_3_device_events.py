@@ -55,11 +55,11 @@ def caught(function):
         function()
     return [str(warning.message) for warning in all]
 """
-TOLD = "{} is timed by events around operators, which tells of no kernels, copies and streams: "
+TOLD = "{} is timed by events around operators, so kernels, copies and streams are missing: "
 INCOMPLETE = (
     "the record of FRIDGE's devices may be incomplete: {} calls of the device's events failed, the first with: {}"
 )
-WITHOUT_COLLECTOR = TOLD.format("FRIDGE") + "there is no collector for it"
+WITHOUT_COLLECTOR = TOLD.format("FRIDGE") + "no collector supports it"
 
 
 @pytest.fixture(scope="module")

@@ -153,7 +153,7 @@ def _server_frame(path: str, height: int) -> _Frame:
     return _Frame(
         f'src="{html.escape(server.frame_url + route)}"',
         height,
-        f'<div><a href="{link}" target="_blank" rel="noopener">Open the viewer in a tab of its own</a></div>',
+        f'<div><a href="{link}" target="_blank" rel="noopener">Open the viewer in a new tab</a></div>',
     )
 
 
@@ -194,7 +194,7 @@ def _show_in_browser(path: str, block: bool | None) -> None:
 def show(what: Results | Path, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
     """Shows a profile, a trace file or a folder of them in the viewer.
 
-    In a notebook in the cell, as a frame of so many pixels' `height` that a server of this process fills. `inline` puts
+    In a notebook in the cell, as a frame `height` pixels high that a server of this process fills. `inline` puts
     the whole of it into the notebook's file instead (as `opstrobe report` does): that needs no server, and so also shows
     where the browser is on another machine, and after the notebook was saved and sent on. Without it, that is done on
     JupyterHub and Colab.

@@ -97,7 +97,7 @@ def _check_extensions(configs: Configs, groups: set[ProfilerActivity]) -> None:
             if group is not ProfilerActivity.CUDA:
                 raise ValueError(f"{kind} belongs to ProfilerActivity.CUDA, not to {group}")
             if kind == "CuspyConfig" and ProfilerActivity.CPU not in groups:
-                raise ValueError("CuspyConfig needs ProfilerActivity.CPU beside ProfilerActivity.CUDA")
+                raise ValueError("CuspyConfig requires ProfilerActivity.CPU as well as ProfilerActivity.CUDA")
             if kind == "PerformanceMetricsConfig":
                 _check_metrics(extension)
 
@@ -136,7 +136,9 @@ def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
         kinds, wanted = _KINDS.get(group) if group is not None else None, frozenset(names)
         for name in sorted(wanted):
             if kinds is not None and name not in kinds:
-                raise RuntimeError(f"'{name}' is no activity type of {key}; there are {', '.join(sorted(kinds))}")
+                raise RuntimeError(
+                    f"'{name}' is not an activity type of {key} (choose from {', '.join(sorted(kinds))})"
+                )
         if group is ProfilerActivity.CPU:
             left_out |= frozenset(name.lower() for name in _RECORDED - wanted)
         elif group is ProfilerActivity.CUDA and "GPU_USER_ANNOTATION" not in wanted:

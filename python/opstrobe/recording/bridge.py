@@ -86,7 +86,7 @@ def _sources() -> _Sources:
         )
         if all(file.is_file() for file in files):
             return _Sources(files[0], (main, include), files)
-    raise BridgeError(f"the torch bridge's source is missing beside {_PACKAGE}: install opstrobe again")
+    raise BridgeError(f"the torch bridge's source is missing next to {_PACKAGE}: install opstrobe again")
 
 
 def _version() -> str:
@@ -168,7 +168,7 @@ def _compiler() -> list[str]:
     for name in _COMPILERS:
         if shutil.which(name):
             return [name]
-    raise BridgeError(f"the torch bridge has to be compiled once for this torch, and there is no compiler: {_ADVICE}")
+    raise BridgeError(f"the torch bridge has to be compiled once for this torch, but no compiler was found: {_ADVICE}")
 
 
 def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:

@@ -286,7 +286,7 @@ class Recording(Configured, Results):
         """Warns that devices are not recorded but timed."""
         assert self.use_device is not None
         self._warn_of_devices(
-            f"{self.use_device.upper()} is timed by events around operators, which tells of no kernels, copies and streams: {why}"
+            f"{self.use_device.upper()} is timed by events around operators, so kernels, copies and streams are missing: {why}"
         )
 
     def _warn_of_gaps(self, trace: _core.Trace, displaced: bool, device_problem: str | None) -> None:

@@ -35,7 +35,7 @@ class RequestError(Exception):
 def asked(arguments: Arguments, name: str) -> str:
     value = arguments.get(name)
     if value is None:
-        raise RequestError(400, f"there is no parameter '{name}'")
+        raise RequestError(400, f"parameter '{name}' is missing")
     return value
 
 
@@ -54,7 +54,7 @@ def traces_of_run(get: Get, arguments: Arguments) -> list[Json]:
     run = asked(arguments, "run")
     traces = [trace for trace in _traces(get) if trace["run"] == run]
     if not traces:
-        raise RequestError(404, f"there is no run '{run}'")
+        raise RequestError(404, f"run '{run}' does not exist")
     return traces
 
 
@@ -67,7 +67,7 @@ def trace_of(get: Get, arguments: Arguments) -> Json:
     for trace in traces_of_run(get, arguments):
         if trace["worker"] == worker and span in ("", span_of(trace)):
             return trace
-    raise RequestError(404, f"there is no trace of worker '{worker}'")
+    raise RequestError(404, f"worker '{worker}' has no trace")
 
 
 def _views(get: Get, arguments: Arguments, *parts: str) -> Json:
@@ -310,7 +310,7 @@ def _memory(get: Get, arguments: Arguments) -> Json:
     unit = arguments.get("memory_metric", "KB")
     scale = _UNITS.get(unit)
     if scale is None:
-        raise RequestError(400, f"there is no unit '{unit}'")
+        raise RequestError(400, f"unknown unit '{unit}'")
     memory = _views(get, arguments, "memory")["memory"]
     if memory is None:
         raise RequestError(404, "the trace has no records of memory")
@@ -341,7 +341,7 @@ def _memory_curve(get: Get, arguments: Arguments) -> Json:
     unit, time_unit = arguments.get("memory_metric", "MB"), arguments.get("time_metric", "ms")
     scale, time_scale = _UNITS.get(unit), _TIMES.get(time_unit)
     if scale is None or time_scale is None:
-        raise RequestError(400, f"there is no unit '{unit if scale is None else time_unit}'")
+        raise RequestError(400, f"unknown unit '{unit if scale is None else time_unit}'")
     base = f"/api/v1/traces/{trace_of(get, arguments)['id']}"
     views = json_of(get, f"{base}/views?parts=memory,profiler_start_ts")
     memory = views["memory"]

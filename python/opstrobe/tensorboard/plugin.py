@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer as a tab of TensorBoard: `tensorboard --logdir DIR` finds the plugin by its entry point.
 
-TensorBoard's own server answers, from the API within this process. So there is no further port, and any path or proxy that
+TensorBoard's own server answers, from the API within this process. No other port is opened, and any path or proxy that
 reaches TensorBoard reaches the viewer.
 """
 
@@ -75,7 +75,7 @@ class _Traces:
             return api.get(target)
         if target == "/api/v1/traces":
             return Reply(200, "application/json", b'{"generation":0,"watching":true,"traces":[]}')
-        return _error(404, "there is no such directory yet")
+        return _error(404, "the directory does not exist yet")
 
     def are_there(self) -> bool:
         """Whether there is one; also while that is not known, so that the tab is not missed."""
@@ -135,9 +135,7 @@ class OpstrobePlugin(TBPlugin):  # type: ignore[misc]
         # A page from elsewhere that goes by another name for this machine could read whatever TensorBoard serves. That
         # shall not be source files, unless whoever started it lets others in.
         if path.endswith("/source") and not (self._is_open or _is_loopback(request.host)):
-            reply = _error(
-                403, "source files are shown where TensorBoard is asked for by a name of this machine itself"
-            )
+            reply = _error(403, "source files are shown only if TensorBoard is opened by a name of this machine itself")
         else:
             query = request.query_string.decode("latin-1")
             reply = self._traces.get(quote(path, safe="/:,") + (f"?{query}" if query else ""))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SourceError(Exception):
-    """Why there is no answer, in a sentence."""
+    """The reason why a request failed, in a sentence."""
 
 
 class Source:
