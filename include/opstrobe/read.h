@@ -58,10 +58,10 @@ struct ops_read_options {
 };
 
 /* Reads a trace file: Chrome JSON as all versions of torch.profiler and Opstrobe write it, an object or an array of events; Perfetto's
- * own format; a memory snapshot of torch.cuda.memory; a dump of torch's flight recorder; or an SQLite export of Nsight Systems, which
+ * own format; a memory snapshot of torch.cuda.memory; a dump of torch's flight recorder; a profile of XLA (XSpace); a profile of stacks
+ * (speedscope, folded stacks, pprof, perf script); or an SQLite export of Nsight Systems, which
  * must be a file that is not compressed and needs libsqlite3 (OPS_UNSUPPORTED). The content decides which, and whether it is plain, gzip or zstd (if the library
- * was built with libzstd). `options` may be NULL. The caller owns one
- * reference to `*ret_trace`.
+ * was built with libzstd). `options` may be NULL. The caller owns one reference to `*ret_trace`.
  *
  * Problems of the file that leave it readable are counted (ops_trace_notes). OPS_CORRUPT: others, with the file, the byte of the
  * uncompressed text and the reason. OPS_IO with errno: the file cannot be read.
