@@ -97,27 +97,38 @@ size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t ti
 	return low;
 }
 
+/* How long a thread was in a state. */
+static int64_t state_ns(const struct ops_thread_samples *thread, enum ops_thread_state state, int64_t start_ns, int64_t end_ns)
+{
+	int64_t all_ns = 0;
+
+	for (size_t i = ops_thread_span_after(thread, start_ns); i < thread->spans.count && thread->spans.items[i].start_ns < end_ns; i++) {
+		const struct ops_thread_span *span = &thread->spans.items[i];
+
+		if (span->state == state)
+			all_ns += (span->end_ns < end_ns ? span->end_ns : end_ns) - (span->start_ns > start_ns ? span->start_ns : start_ns);
+	}
+	return all_ns;
+}
+
+/* A sample says how long a thread was ready and ran in up to this time, not in which order: the share is that of the time around. */
+#define AROUND_NS 50000000
+
 int64_t ops_thread_states_starved_ns(const struct ops_thread_states *states, uint32_t thread, int64_t start_ns, int64_t end_ns)
 {
 	int64_t most_ns = 0, starved_ns = 0;
 
 	for (uint32_t i = 0; i < states->threads.count; i++) {
 		const struct ops_thread_samples *other = &states->threads.items[i];
-		int64_t ran_ns = 0, ready_ns = 0;
+		int64_t active_ns = state_ns(other, OPS_THREAD_RUNNING, start_ns, end_ns) + state_ns(other, OPS_THREAD_READY, start_ns, end_ns);
+		double ran_ns, ready_ns;
 
-		if (i == thread)
+		if (i == thread || active_ns <= most_ns)
 			continue;
-		for (size_t k = ops_thread_span_after(other, start_ns); k < other->spans.count && other->spans.items[k].start_ns < end_ns; k++) {
-			const struct ops_thread_span *span = &other->spans.items[k];
-			int64_t ns = (span->end_ns < end_ns ? span->end_ns : end_ns) - (span->start_ns > start_ns ? span->start_ns : start_ns);
-
-			ran_ns += span->state == OPS_THREAD_RUNNING ? ns : 0;
-			ready_ns += span->state == OPS_THREAD_READY ? ns : 0;
-		}
-		if (ran_ns + ready_ns > most_ns) {
-			most_ns = ran_ns + ready_ns;
-			starved_ns = ready_ns;
-		}
+		ran_ns = (double)state_ns(other, OPS_THREAD_RUNNING, start_ns - AROUND_NS, end_ns + AROUND_NS);
+		ready_ns = (double)state_ns(other, OPS_THREAD_READY, start_ns - AROUND_NS, end_ns + AROUND_NS);
+		most_ns = active_ns;
+		starved_ns = (int64_t)((double)active_ns * ready_ns / (ran_ns + ready_ns));
 	}
 	return starved_ns;
 }

@@ -156,37 +156,37 @@ static void assign_waits(struct advice *advice, struct own *rows, size_t count, 
 }
 
 struct starving {
-	struct advice *advice;
 	const struct ops_thread_states *states;
+	int64_t *starved_ns; /* by row */
 	uint32_t track;
 };
 
 static bool add_starved(void *context, const struct ops_thread_part *part)
 {
 	struct starving *starving = context;
-	struct advice *advice = starving->advice;
-	int64_t left_ns;
 
-	if (part->track != starving->track || part->row == OPS_NONE ||
-	    (part->state != OPS_THREAD_GIL && part->state != OPS_THREAD_LOCK))
-		return true;
-	left_ns = ops_difference(advice->self_ns[part->row], advice->lost_ns[part->row]);
-	if (left_ns > 0) {
-		int64_t ns = ops_thread_states_starved_ns(starving->states, part->thread, part->start_ns, part->end_ns);
-
-		advice->lost_ns[part->row] = ops_sum(advice->lost_ns[part->row], ns < left_ns ? ns : left_ns);
-	}
+	if (part->track == starving->track && part->row != OPS_NONE &&
+	    (part->state == OPS_THREAD_GIL || part->state == OPS_THREAD_LOCK))
+		starving->starved_ns[part->row] = ops_sum(starving->starved_ns[part->row],
+		                                          ops_thread_states_starved_ns(starving->states, part->thread,
+		                                                                       part->start_ns, part->end_ns));
 	return true;
 }
 
-/* Who waits for a thread that waits for a processor waits for it as well. */
+/* Who waits for a thread that waits for a processor waits for it as well. A part of that may be in the excess already. */
 static bool assign_starved(struct advice *advice, uint32_t track)
 {
 	struct ops_thread_states states;
-	struct starving starving = {advice, &states, track};
-	bool done = ops_thread_states_read(&states, advice->trace) &&
+	struct starving starving = {&states, ops_alloc_zeroed(advice->events->count + 1, sizeof(int64_t)), track};
+	bool done = ops_thread_states_read(&states, advice->trace) && starving.starved_ns &&
 	            (!states.threads.count || ops_thread_states_walk(&states, advice->trace, add_starved, &starving));
 
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		int64_t ns = starving.starved_ns[row] < advice->self_ns[row] ? starving.starved_ns[row] : advice->self_ns[row];
+
+		advice->lost_ns[row] = ns > advice->lost_ns[row] ? ns : advice->lost_ns[row];
+	}
+	ops_free(starving.starved_ns);
 	ops_thread_states_release(&states);
 	return done;
 }
