@@ -193,7 +193,9 @@ def test_commands(tmp_path: Path) -> None:
     assert name in listed
     assert "ValueError in step 50" in listed
     assert f"planted.py:{line_of('exception')}" in listed
-    assert incidents(tmp_path, "--format", "csv").stdout.startswith("id,when,process,pid,what,cause,where,overhead,has_trace\n")
+    assert incidents(tmp_path, "--format", "csv").stdout.startswith(
+        "id,when,process,pid,what,cause,where,overhead,has_trace\n"
+    )
     assert incidents(tmp_path, "show", name[:15]).stdout == incidents(tmp_path, "show", "latest").stdout
     markdown = incidents(tmp_path, "show", "--markdown", name).stdout
     assert markdown.startswith("## ValueError in step 50\n")
