@@ -197,11 +197,12 @@ def train(steps: int, each: Callable[[], object] = object) -> None:
 
 def measured(box: opstrobe.black_box) -> dict[str, Any]:
     """The figures on the overhead, which the box writes once a second."""
-    box_of: dict[str, Any] = {"overhead": None}
-    while box_of["overhead"] is None:
+    for _ in range(200):
         train(300)
-        box_of = json.loads(box.snapshot(seconds=0.01).metadata.get("black_box", '{"overhead": null}'))
-    return box_of
+        box_of: dict[str, Any] = json.loads(box.snapshot(seconds=0.01).metadata.get("black_box", '{"overhead": null}'))
+        if box_of["overhead"] is not None:
+            return box_of
+    pytest.fail("60,000 steps, and no figure on the overhead")
 
 
 def test_shadow_steps_have_no_operators_and_are_marked() -> None:
@@ -235,14 +236,16 @@ def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
         assert found["overhead"]["low"] <= found["overhead"]["share"] <= found["overhead"]["high"]
         assert found["overhead"]["shadow_steps"] >= 8
     with opstrobe.black_box(max_bytes="2MB", budget=1e-6) as box:
-        found = {}
-        while found.get("detail") != "modules":  # operators of so small a model take much more
+        for _ in range(50):
             found = measured(box)
+            if found["detail"] == "modules":
+                break
+        assert found["detail"] == "modules"  # operators of so small a model take much more than the budget
         assert found["exceeded"] > found["budget"] == 1e-6
         train(30)
         last = [event.name for event in box.snapshot().events()][-60:]
     assert "aten::linear" not in last
-    assert "nn.Module: Linear_0" in last or any(name.startswith("ProfilerStep") for name in last)
+    assert any(name.startswith("ProfilerStep") for name in last)
 
 
 @pytest.mark.parametrize("budget", ["", "much", "2", -0.1, "101%"])
