@@ -18,6 +18,7 @@ PROGRAM = """
 import gc, sys, time
 import torch
 
+gc.freeze()  # else a collection visits all of torch
 gc.callbacks.append(lambda phase, info: time.sleep(0.01 if info["generation"] == 2 else 0))
 first, second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
 optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1, momentum=0.9)
@@ -200,6 +201,8 @@ def test_metadata_of_another_program(tmp_path, damage):
              "gain_ms_per_step": 0.6, "results": "equal", **damage}  # fmt: skip
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({"proof": {"x": [], "synchronising-calls": proof}, "traceEvents": rows}))
-    (finding,) = opstrobe.read(path).advise()["findings"]
+    advice = opstrobe.read(path).advise()
+    (finding,) = advice["findings"]
     assert finding["id"] == "synchronising-calls"
     assert finding["measured"] == (None if damage else proof)
+    assert ("(measured: 60.5 %, 55.0 % to 65.0 %)" in advice._repr_html_()) == (not damage)

@@ -53,6 +53,9 @@ def _finding(finding: Mapping[str, Any]) -> str:
     colour = _SEVERITY_COLOURS.get(finding["severity"], "currentColor")
     bound = _text(finding["predicted_gain_bound"])
     gain = f"{_bar(percent, colour)}{bound} {percent:.1f} % of a step" if percent > 0 else ""
+    measured = finding.get("measured")
+    if measured:
+        gain += f" (measured: {measured['gain_percent']:.1f} %, {measured['gain_lower_percent']:.1f} % to {measured['gain_upper_percent']:.1f} %)"
     places = "".join(
         f" <code>{_text(place['file'])}:{_text(place['line'])}</code>"
         for place in finding["where"][:3]

@@ -703,7 +703,12 @@ def finding_text(finding: dict[str, Any]) -> Text:
     gain = finding_gain(finding)
     if gain != "–":
         gain += f" of a step, {cell_text(finding['predicted_gain_ms_per_step'] * 1000, 'us')} each"
-    words.pairs([("Severity", finding["severity"]), ("Confidence", finding["confidence"]), ("Predicted gain", gain)])
+    pairs = [("Severity", finding["severity"]), ("Confidence", finding["confidence"]), ("Predicted gain", gain)]
+    if measured := finding.get("measured"):
+        lower, upper = measured["gain_lower_percent"], measured["gain_upper_percent"]
+        text = f"{measured['gain_percent']:.1f} % of a step ({lower:.1f} % to {upper:.1f} %), results {measured['results']}"
+        pairs.append(("Measured gain", printable(f"{text} [{measured['fix']}]")))
+    words.pairs(pairs)
     for title, member in {"Evidence": "evidence", "Explanation": "explanation", "What to do": "advice"}.items():
         words.title(title)
         for line in finding[member].splitlines():

@@ -217,6 +217,16 @@ export interface Where {
 	row: number | null;
 }
 
+/** What `opstrobe prove` measured with a fix of a finding. */
+export interface Measured {
+	fix: string;
+	gain_ms_per_step: number;
+	gain_percent: number;
+	gain_lower_percent: number;
+	gain_upper_percent: number;
+	results: "equal" | "close" | "changed" | "unknown";
+}
+
 export interface Finding {
 	id: string;
 	title: string;
@@ -230,6 +240,7 @@ export interface Finding {
 	predicted_gain_percent: number | null;
 	/** What the two claim. */
 	predicted_gain_bound: "about" | "at least" | "at most";
+	measured: Measured | null;
 	links: string[];
 }
 

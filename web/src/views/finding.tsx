@@ -3,6 +3,7 @@
 import { routeHref } from "../app/route";
 import type { TraceEntry } from "../data/api";
 import type { Finding, Where } from "../data/replies";
+import { measuredText } from "../format/measured";
 import { grouped } from "../format/scale";
 import { Meter } from "../widgets/cards";
 import { SourceLink, timelineHref } from "../widgets/links";
@@ -65,6 +66,7 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 					<Meter label="Predicted gain" share={percent / 100} />
 				</div>
 			)}
+			{finding.measured && <p class="gain-figure">{measuredText(finding.measured)}</p>}
 			<p>{finding.evidence}</p>
 			<Places trace={trace} asked={asked} where={finding.where} />
 			<h3>What to do</h3>
