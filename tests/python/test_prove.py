@@ -55,7 +55,7 @@ def test_a_program_with_a_planted_cause(tmp_path):
     assert collected["outcome"] == "measured" and collected["results"] == "equal"
     assert 0 < collected["gain_lower_percent"] < collected["gain_percent"] < 100 and collected["gain_percent"] > 50
     # No number is denormal.
-    assert flushed["results"] == "equal" and flushed["gain_lower_percent"] <= 0 <= flushed["gain_upper_percent"]
+    assert flushed["results"] == "equal" and abs(flushed["gain_percent"]) < collected["gain_percent"] / 2
     assert none["outcome"] == "measured" and none["results"] == "changed"
     assert refused["outcome"] == "refused" and "gradients" in refused["reason"] and refused["gain_percent"] is None
     # What was measured is in the trace, and with it on every surface.
