@@ -22,7 +22,7 @@ static inline int64_t ops_clock_read_ns(clockid_t clock)
 /* A moment of a clock as the functions of POSIX take it. */
 static inline struct timespec ops_clock_timespec(int64_t ns)
 {
-	return (struct timespec){.tv_sec = (time_t)(ns / OPS_SECOND_NS), .tv_nsec = (long)(ns % OPS_SECOND_NS)};
+	return (struct timespec){.tv_sec = (time_t)(ns / OPS_SECOND_NS), .tv_nsec = ns % OPS_SECOND_NS};
 }
 
 #endif
