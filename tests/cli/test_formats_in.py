@@ -119,7 +119,7 @@ def test_damaged_memory_snapshots(opstrobe, tmp_path, snapshot):
     assert process.returncode == 1 and "imports or calls something" in process.stderr
     assert not (tmp_path / "touched").exists()
     (tmp_path / "other.pickle").write_bytes(pickle.dumps([{"segments": 1}]))
-    assert "no memory snapshot" in opstrobe("info", "other.pickle", cwd=tmp_path).stderr
+    assert "not a memory snapshot" in opstrobe("info", "other.pickle", cwd=tmp_path).stderr
 
 
 def test_bytes_changed_in_a_memory_snapshot(opstrobe, tmp_path, snapshot):
