@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import opstrobe
 from opstrobe._command_parser import command_parser
@@ -209,7 +210,10 @@ class _Prover:
         draw = random.SystemRandom()
         # The first run is with the fix: it may be refused.
         order = [True, False] + [is_on for _ in range(pairs - 1) for is_on in draw.sample([False, True], 2)]
-        for is_on in order:
+        begin = time.monotonic()
+        for number, is_on in enumerate(order):
+            if number == 2:
+                _say(f"{name}: {len(order)} runs, each of about {(time.monotonic() - begin) / 2:.0f} s")
             found = self._runs.measured(
                 dataclasses.replace(task, is_on=is_on), FIXES[name].environment if is_on else None
             )
