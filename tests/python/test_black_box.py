@@ -262,6 +262,24 @@ def test_steps_are_marked_again_after_a_stop() -> None:
             assert any(name.startswith("ProfilerStep") for name in names(box.snapshot()))
 
 
+def test_steps_of_optimizers_from_before_the_box() -> None:
+    code = """
+import torch, opstrobe
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+def step():
+    (weight * 2).sum().backward()
+    optimizer.step()
+step()
+with opstrobe.black_box(budget=0) as box:
+    for _ in range(4):
+        step()
+    print(sum(event.name.startswith("ProfilerStep") for event in box.snapshot().events()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "3\n", done.stderr
+
+
 def test_garbage_collections() -> None:
     import gc
 

@@ -152,7 +152,7 @@ def test_spec_2_15_d35_extension_in_the_wrong_group():
         with pytest.raises(ValueError, match="belongs to ProfilerActivity.CUDA"):
             opstrobe.profile(activities=[{CPU: opstrobe.ProfilerActivityConfig(profiler_configs=[config])}])
     alone = opstrobe.ProfilerActivityConfig(profiler_configs=[opstrobe.CuspyConfig()])
-    with pytest.raises(ValueError, match="needs ProfilerActivity.CPU"):
+    with pytest.raises(ValueError, match="requires ProfilerActivity.CPU"):
         opstrobe.profile(activities=[{CUDA: alone}])
     with pytest.raises(TypeError, match="str"):
         opstrobe.profile(activities=[{CUDA: opstrobe.ProfilerActivityConfig(profiler_configs=["x"])}])

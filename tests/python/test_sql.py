@@ -266,7 +266,7 @@ def test_several_traces_are_one_table(tmp_path, monkeypatch, kept):
 
 
 def test_rows_of_many_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(database, "_BATCH_ROWS", 64)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 64)
     path = rank_file(tmp_path, 0, 1000)
     found = opstrobe.sql("select name, count(*), min(id), max(id) from events group by 1 order by 1", path).fetchall()
     assert found == [("op0", 334, 0, 999), ("op1", 333, 1, 997), ("op2", 333, 2, 998)]

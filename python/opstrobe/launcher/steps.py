@@ -66,12 +66,7 @@ class StepWatch:
         annotate = Optimizer.profile_hook_step
         add_param_group = Optimizer.add_param_group
 
-        def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
-            inner = annotate(function)
-            self._has_optimizer = True
-            if self._begin is None:
-                self._begin = _core.ticks()
-
+        def watched(inner: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(inner)
             def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
                 if is_compiling():
@@ -80,6 +75,12 @@ class StepWatch:
 
             return step
 
+        def profile_hook_step(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._has_optimizer = True
+            if self._begin is None:
+                self._begin = _core.ticks()
+            return watched(annotate(function))
+
         @functools.wraps(add_param_group)
         def made(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             # This is the end of making an optimizer. Torch imports its compiler in it.
@@ -87,6 +88,12 @@ class StepWatch:
             if self._source == _NOBODY and not self._begins_with_batch:
                 self._begin = _core.ticks()
 
+        # Classes that were used before have the range already.
+        classes = [Optimizer]
+        for of in classes:
+            classes += of.__subclasses__()
+            if getattr(vars(of).get("step"), "hooked", False):
+                of.step = watched(of.step)  # type: ignore[method-assign]
         Optimizer.profile_hook_step = staticmethod(profile_hook_step)  # type: ignore[assignment, method-assign]
         Optimizer.add_param_group = made  # type: ignore[assignment, method-assign]
 

@@ -139,7 +139,7 @@ def _check_custom_config(text: str, with_cpu: bool) -> None:
     backend = options.get("backend")
     if backend in ("cuspy", "cupti_monitor"):
         if not with_cpu:
-            raise ValueError(f"custom_profiler_config: the {backend} backend needs ProfilerActivity.CPU")
+            raise ValueError(f"custom_profiler_config: the {backend} backend requires ProfilerActivity.CPU")
         raise RuntimeError(f"custom_profiler_config: the {backend} backend needs an NVIDIA device, and there is none")
     if options.get("cuspy_async_export"):
         raise ValueError("custom_profiler_config: cuspy_async_export needs the cuspy backend")
