@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument parser of a command."""
+"""The arguments of a command."""
 
 from __future__ import annotations
 
 import argparse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
 
 
 def command_parser(command: str, description: str, usage: str | None = None) -> argparse.ArgumentParser:
@@ -16,3 +20,13 @@ def command_parser(command: str, description: str, usage: str | None = None) -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def split_program(words: Sequence[str], value_options: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our options, and the program with its arguments, which may look like options of ours. `value_options` take a value."""
+    i = 0
+    while i < len(words) and words[i].startswith("-") and words[i][:2] not in ("-m", "-c"):
+        if words[i] == "--":
+            return words[:i], words[i + 1 :]
+        i += 2 if words[i] in value_options else 1
+    return words[:i], words[i:]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from opstrobe._command_parser import command_parser
+from opstrobe._command_parser import command_parser, split_program
 from opstrobe.compat.patch import patch_at_import
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
@@ -233,16 +233,6 @@ def _parse_budget(text: str) -> float:
         raise argparse.ArgumentTypeError(f"'{text}' is not a share of a step from 0 to 100%") from None
 
 
-def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Our options, and the program with its arguments, which may look like options of ours."""
-    i = 0
-    while i < len(words) and words[i].startswith("-") and words[i][:2] not in ("-m", "-c"):
-        if words[i] == "--":
-            return words[:i], words[i + 1 :]
-        i += 2 if words[i] in _VALUE_OPTIONS else 1
-    return words[:i], words[i:]
-
-
 def _fail(message: str, status: int) -> NoReturn:
     print(f"opstrobe run: {message}", file=sys.stderr)
     raise SystemExit(status)
@@ -297,7 +287,7 @@ def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> N
 
 
 def main() -> None:
-    ours, theirs = _split(sys.argv[1:])
+    ours, theirs = split_program(sys.argv[1:], _VALUE_OPTIONS)
     options = _parser().parse_args(ours)
     if options.black_box is not None:
         _run_with_black_box(options, theirs)

@@ -16,7 +16,7 @@ import tempfile
 import time
 
 import opstrobe
-from opstrobe._command_parser import command_parser
+from opstrobe._command_parser import command_parser, split_program
 from opstrobe.ci.intervals import PAIRS_MIN
 from opstrobe.launcher.output import Output
 from opstrobe.launcher.program import Program, UsageError
@@ -92,16 +92,6 @@ def _parser() -> argparse.ArgumentParser:
                         help="write the recorded trace, with what was measured, to FILE or a directory, as 'opstrobe run' does; "
                         "'opstrobe advise' shows it. With --fix nothing is recorded unless this is given")  # fmt: skip
     return parser
-
-
-def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Our options, and the program with its arguments."""
-    i = 0
-    while i < len(words) and words[i].startswith("-") and words[i][:2] not in ("-m", "-c"):
-        if words[i] == "--":
-            return words[:i], words[i + 1 :]
-        i += 2 if words[i] in _VALUE_OPTIONS else 1
-    return words[:i], words[i:]
 
 
 def _fail(message: str, status: int) -> NoReturn:
@@ -282,7 +272,7 @@ def _prove(options: argparse.Namespace, words: Sequence[str], output: Output | N
 
 
 def main() -> None:
-    ours, theirs = _split(sys.argv[1:])
+    ours, theirs = split_program(sys.argv[1:], _VALUE_OPTIONS)
     options = _parser().parse_args(ours)
     if options.list:
         sys.stdout.write(report.fixes_text() if options.format == "text" else report.fixes_json())
