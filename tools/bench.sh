@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make bench`: what Opstrobe costs, side by side with torch's own profiler, and reading traces beside those who read them
-# before, what records of a GPU cost, and what a frame of the timeline costs. BENCH_ARGS go to the first script, TRACE_ARGS
-# (--large) to those about traces.
+# `make bench`: the overhead of Opstrobe compared with torch's own profiler, the speed of reading traces compared with other
+# tools, and the costs of GPU records and of a frame of the timeline. BENCH_ARGS are for the first script, TRACE_ARGS (--large)
+# for those about traces.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-# Not in .venv: a TensorBoard plugin among them would be found there by the tests.
+# Not in .venv, where the tests would find a TensorBoard plugin among them.
 if changed bench tools/requirements-bench.txt || [ ! -e build/peers ]; then
 	say "installing the profilers to compare with into build/peers"
 	rm -rf build/peers

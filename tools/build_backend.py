@@ -2,8 +2,8 @@
 """The build backend: meson-python, with a plain editable install.
 
 meson-python's own editable install runs ninja at every import. The ninja that pip's build isolation fetched is gone by
-then, so `pip install -e .` would leave a package that does not import. Ours puts `python/` on the path and the compiled
-module beside its Python files; after a change in C, `pip install -e .` once more.
+then, so `pip install -e .` would leave a package that cannot be imported. This backend puts `python/` on the path and the
+compiled module next to its Python files; after a change in C, run `pip install -e .` again.
 """
 
 import base64
@@ -30,7 +30,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 
 def _rewrite(built, editable):
-    """Keeps metadata and scripts, moves the compiled module into the source tree, leaves the rest to the path file."""
+    """Keeps metadata and scripts, moves the compiled module to the source tree; the path file provides the rest."""
     record = []
 
     def add(entry, data):

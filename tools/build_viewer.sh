@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Called by meson: builds the viewer of folder $1 into folder $2 and writes into $3 what file $4 depends on. With "optional" as
-# $5 a viewer that cannot be built, for want of a network, is a page that tells so.
+# Called by meson: builds the viewer of folder $1 in folder $2 and writes the dependencies of file $4 to $3. If $5 is "optional"
+# and the viewer cannot be built because there is no network, it is a page that says so.
 set -euo pipefail
 source=$1 out=$2 depfile=$3 target=$4 need=$5
 here=$(dirname "$0")
 
 build() {
-	# A source distribution brings what was built of it. Whoever changes the viewer there installs its packages.
+	# A source distribution contains the built viewer. To change the viewer there, install its packages.
 	if [ -e "$source/prebuilt/index.html" ] && [ ! -e "$source/node_modules" ]; then
 		cp "$source"/prebuilt/* "$out"
 		return
 	fi
-	# Several builds may want the packages at once.
+	# Several builds may install the packages at the same time.
 	exec 9<"$source/package-lock.json"
 	flock 9
 	[ -e "$source/node_modules/esbuild" ] || (cd "$source" && npm ci --no-audit --no-fund --loglevel=error)

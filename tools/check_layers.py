@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What each layer may use in addition to itself.
+# The layers that each layer may use in addition to itself.
 LAYERS = {
     "base": (),
     "record": ("base",),
@@ -32,7 +32,7 @@ LAYERS = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z]+)/', re.MULTILINE)
 ANALYZE_INCLUDE = re.compile(r'^\s*#\s*include\s+"(analyze/[^"]+)"', re.MULTILINE)
-# Files of src/analyze that include one another in a chain: a longer one hides what depends on what.
+# Maximum length of a chain of includes in src/analyze: a longer one hides dependencies.
 DEPTH_MAX = 8
 
 
@@ -53,7 +53,7 @@ def check_includes() -> list[str]:
 
 
 def check_depth(texts: dict[str, str]) -> list[str]:
-    """`texts` are the files of src/analyze by the name that an include has."""
+    """`texts` are the files of src/analyze by their names in includes."""
     depths: dict[str, int] = {}
 
     def depth(name: str, within: tuple[str, ...] = ()) -> int:

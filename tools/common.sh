@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts beside this one share. Sourced, from anywhere; leaves the shell in the project's root.
+# Shared code of the scripts in this folder. Can be sourced from anywhere; changes to the project's root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,8 +20,8 @@ die() {
 	exit 1
 }
 
-# Whether anything of the inputs differs from what it was when stamp $1 was set. Inputs: the words $2…, of which those
-# that name files or folders stand for what is in them.
+# Whether the inputs have changed since stamp $1 was set. Inputs are the words $2… and, for names of files or folders, their
+# contents.
 changed() {
 	[ "$(digest "${@:2}")" != "$(cat ".venv/stamps/$1" 2>/dev/null)" ]
 }
@@ -40,8 +40,8 @@ digest() {
 	} | sha256sum
 }
 
-# system_packages NAME…: installs those Debian packages that are missing, or says what to install and stops. What counts
-# is whether the thing itself is there, so that other distributions and own builds will do.
+# system_packages NAME…: installs missing Debian packages, or prints what to install and stops. Checks for the program or
+# library itself, so that other distributions and own builds are accepted.
 system_packages() {
 	local missing=() name
 	for name in "$@"; do
@@ -86,7 +86,7 @@ has_package() {
 	esac
 }
 
-# node_packages FOLDER: installs what the lockfile of a folder names.
+# node_packages FOLDER: installs the packages in the lockfile of a folder.
 node_packages() {
 	if changed "node-${1//\//-}" "$1/package-lock.json" || [ ! -e "$1/node_modules" ]; then
 		say "installing the npm packages of $1"
@@ -104,7 +104,7 @@ python_packages() {
 	fi
 }
 
-# torch_packages: torch and what it needs, which no lock has.
+# torch_packages: installs torch and its dependencies, which are not locked.
 torch_packages() {
 	local file=tools/requirements-torch.txt
 	if changed torch $file; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Called by `meson dist`: builds the viewer of the source distribution into its web/prebuilt, with the npm packages of the tree
-# that it is made from where those are installed.
+# Called by `meson dist`: builds the viewer of the source distribution in its web/prebuilt, with the npm packages of the
+# original tree if they are installed.
 set -euo pipefail
 web=$MESON_DIST_ROOT/web packages=$MESON_SOURCE_ROOT/web/node_modules
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make docs`: builds the manual as a site into build/docs. Fails if a link leads nowhere.
+# `make docs`: builds the manual as a site into build/docs. Fails on broken links.
 . "$(dirname "$0")/common.sh"
 
 [ -e .venv ] || tools/build.sh

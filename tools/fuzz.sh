@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: lets libFuzzer look for bytes that break tests/fuzz/fuzz_TARGET.c, with ASan
-# and UBSan. Inputs that reach new code gather in build/fuzz/TARGET/, those that break something in build/fuzz/TARGET-*;
-# OPTIONs are libFuzzer's. The targets: advise, analyze, query, read, recover, and, where CUPTI's headers are, replay.
+# `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: runs libFuzzer on tests/fuzz/fuzz_TARGET.c, with ASan and UBSan. Inputs that
+# reach new code are collected in build/fuzz/TARGET/, those that fail in build/fuzz/TARGET-*; OPTIONs are libFuzzer's. The
+# targets: advise, analyze, query, read, recover and, if CUPTI's headers are installed, replay.
 . "$(dirname "$0")/common.sh"
 
 target=${1:?which target: read, recover, analyze, advise, query or replay}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what follows from the declarations of tables in C: the references of tables and of what SQL asks, the schemas of the HTTP interface, and the
-viewer's types and columns. `generate_tables.py PRINT_TABLES` writes the files, with --check it fails if they differ."""
+"""Generates files from the declarations of tables in C: the references of tables and of the SQL schema, the schemas of the HTTP
+interface, and the viewer's types and columns. `generate_tables.py PRINT_TABLES` writes the files; with --check it fails if they
+differ."""
 
 import json
 import pathlib
@@ -37,7 +38,7 @@ def unit_of(column):
     return column.get("unit", UNITS.get(column["type"], ""))
 
 
-# --- the reference ----------------------------------------------------------------------------------------------------
+# --- reference --------------------------------------------------------------------------------------------------------
 
 HEAD = """# Tables
 
@@ -115,7 +116,7 @@ def object_schema(declared):
 
 
 def table_schema(table):
-    """The rows are lists; the columns say what is where."""
+    """Rows are lists; `columns` has the name of each element."""
     names = ", ".join(json.dumps(column["name"]) for column in table["columns"])
     return [
         f"{table['id'].title()}Table:",
@@ -138,7 +139,7 @@ def schemas(tables, objects):
     return "".join(f"    {line}\n" for line in lines)
 
 
-# --- the viewer -------------------------------------------------------------------------------------------------------
+# --- viewer -----------------------------------------------------------------------------------------------------------
 
 
 def type_of(column):

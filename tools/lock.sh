@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `tools/lock.sh [OPTION…]`: writes tools/requirements-*.txt, the exact versions and hashes of what requirements-*.in names and of
-# what that needs, for Linux and each Python from 3.10 on. Versions that are locked stay unless an OPTION of `uv pip compile` says
-# otherwise: --upgrade, --upgrade-package NAME.
+# `tools/lock.sh [OPTION…]`: writes tools/requirements-*.txt, the exact versions and hashes of the packages in requirements-*.in and of
+# their dependencies, for Linux and each Python from 3.10 on. Locked versions are kept unless an OPTION of `uv pip compile` changes
+# them: --upgrade, --upgrade-package NAME.
 #
-# torch is not locked: the builds for different devices have the same version and come from different indexes. Its own needs, such
-# as CUDA's libraries, come with it (requirements-torch.txt).
+# torch is not locked: the builds for different devices have the same version and come from different indexes. Its
+# dependencies, such as CUDA's libraries, come with it (requirements-torch.txt).
 . "$(dirname "$0")/common.sh"
 
 work=build/lock
@@ -19,7 +19,7 @@ compile() {
 		--no-emit-package torch --no-emit-package sympy --no-emit-package mpmath "$@"
 }
 
-# All together first, so that the files agree about packages that several of them name.
+# All together first, so that the files agree about packages that several of them contain.
 grep -ho '^[a-z].*==[^\\]*' tools/requirements-*.txt | sort -u >$work/all.txt || true
 compile --no-header "${@}" tools/requirements-*.in -o $work/all.txt
 for input in tools/requirements-*.in; do

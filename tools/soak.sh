@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make soak`: the tests that take long. KILLS processes (10,000 by default) are killed while they record, and what they leave is
-# compared with what they had counted themselves. ARCHIVE_KILLS (1,000) are killed while they add traces to an archive. In programs of each
-# kind, INCIDENT_ROUNDS (20) times, something goes wrong, which has to be named at its line. A ring gets RING_EVENTS events (10^8), and its
-# memory is to stay as it is.
+# `make soak`: the long tests. KILLS processes (10,000 by default) are killed while they record, and the recordings they leave are
+# compared with their own counts. ARCHIVE_KILLS (1,000) are killed while they add traces to an archive. In programs of each kind,
+# INCIDENT_ROUNDS (20) times, something goes wrong, which must be reported at its line. A ring gets RING_EVENTS events (10^8), and
+# its memory must not grow.
 . "$(dirname "$0")/common.sh"
 
 [ -e build/soak/build.ninja ] ||

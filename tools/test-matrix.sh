@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `make test-matrix`: the Python and command tests on other Pythons and torches. MATRIX="3.10/2.4.1 3.13/2.15.0" picks some.
-# Tests that compare with a torch.profiler that the torch at hand has not are left out (marker torch_like).
-# torch comes with everything for GPUs, so each pair takes gigabytes; an environment is removed when its tests are over,
-# unless KEEP=1.
+# Tests that compare with features that the torch.profiler of this torch lacks are left out (marker torch_like).
+# torch comes with everything for GPUs, so each pair takes gigabytes; an environment is removed after its tests, unless KEEP=1.
 . "$(dirname "$0")/common.sh"
 
 pairs=${MATRIX:-3.10/2.4.1 3.10/2.13.0 3.11/2.13.0 3.12/2.4.1 3.12/2.13.0 3.12/2.15.0 3.13/2.5.1 3.13/2.15.0 3.14/2.15.0}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make test`: every test there is. Each step's full output stays in build/test-logs/.
+# `make test`: all tests. The full output of each step is kept in build/test-logs/.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
@@ -13,7 +13,7 @@ logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# meson_build FOLDER OPTION…: configures once for these options, then builds what is new.
+# meson_build FOLDER OPTION…: configures once for these options, then builds what has changed.
 meson_build() {
 	local folder=$1
 	shift
@@ -28,7 +28,7 @@ meson_test() {
 	meson test -C "$1" --no-rebuild --print-errorlogs --timeout-multiplier 10 --num-processes "$JOBS" "${@:2}"
 }
 
-# gcc finds things that are not there in code that a sanitizer has been through, so warnings are errors in the others.
+# gcc has false warnings in code instrumented by a sanitizer, so warnings are errors only in the other builds.
 c_address_sanitizer() {
 	meson_build build/asan -Db_sanitize=address,undefined -Dextension=disabled -Dtests=enabled
 	meson_test build/asan
@@ -45,12 +45,12 @@ c_gcc_release() {
 	meson_build build/gcc -Dwerror=true -Dbuildtype=release -Dextension=enabled -Dtests=enabled
 	meson_test build/gcc
 }
-# Whole files side by side, for what a file's tests share is made once.
+# Runs complete files in parallel, because the shared fixtures of a file's tests are created once.
 side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
 python_tests() { side_by_side tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { side_by_side tests/cli; }
-# One by one: the programs are recorded, and measured beside their remedies.
+# One at a time: the programs are recorded, and measured with and without their fixes.
 diagnosis() { python -m pytest -q -ra tests/diagnosis; }
 server_tests() { OPSTROBE_SERVER=build/asan/src/cli/opstrobe python -m pytest -q -ra tests/serve; }
 notebook_tests() { python -m pytest -q -ra tests/notebook; }
@@ -82,7 +82,7 @@ failures=
 for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests diagnosis server_tests notebook_tests web editors browser wheel demo lint; do
 	say "$step"
 	begin=$SECONDS
-	# In a shell of its own, for -e has no effect in what a condition runs.
+	# In a separate shell, because -e has no effect in the command of a condition.
 	if bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null; then
 		result=${green}passed${plain}
 		passed=$((passed + 1))
@@ -90,7 +90,7 @@ for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_
 		result=${red}FAILED${plain}
 		failed=$((failed + 1))
 		tail -n 60 "$logs/$step.log"
-		# Again at the end, where a long log does not bury them.
+		# Repeated at the end, after the long log.
 		failures+=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$step.log" | grep -E '^ *(FAIL|FAILED|ERROR) |^ *×|^ *[0-9]+/[0-9]+ .*(FAIL|TIMEOUT)' | sort -u | head -n 20 || true)$'\n'
 	fi
 	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |

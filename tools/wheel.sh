@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `make wheel`: dist/ with a manylinux wheel for this Python and a source distribution. In the wheel is the bridge to the
-# torch of .venv, compiled; with any other torch it is compiled where it is used, from the source that the wheel has too.
+# `make wheel`: dist/ with a manylinux wheel for this Python and a source distribution. The wheel contains the
+# compiled bridge to the torch of .venv; for any other torch, the bridge is compiled on first use from its source in the wheel.
 #
-# The wheel is made from this tree, the source distribution from the last commit. How old a system the wheel runs on
-# follows from the C library here; for an older one, build where that is older.
+# The wheel is made from this tree, the source distribution from the last commit. The oldest system on
+# which the wheel runs depends on the C library here; for older systems, build on an older one.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
@@ -13,17 +13,17 @@ work=build/wheel
 rm -rf dist "$work/plain"
 mkdir -p dist "$work/bridge"
 
-# Libraries as Debian has their sources, as archives and with what is needed of them: those that are installed bring a dozen
-# others along, or are not made to be part of a library.
+# Libraries built from Debian's sources, as archives and with the required parts only: the installed ones depend on a dozen
+# others, or cannot be linked into a library.
 microhttpd=$PWD/$work/microhttpd
 zstd=$PWD/$work/zstd
 
-# fetch_source FOLDER PACKAGE: the source of a package in FOLDER/source.
+# fetch_source FOLDER PACKAGE: downloads the source of a package to FOLDER/source.
 fetch_source() {
 	rm -rf "$1"
 	mkdir -p "$1/lists/partial" "$1/sources" "$1/source"
 	cd "$1"
-	# Where the system's packages come from, sources come from, too.
+	# Sources come from the same servers as the system's packages.
 	for list in /etc/apt/sources.list /etc/apt/sources.list.d/{debian,ubuntu}.sources; do
 		[ ! -e "$list" ] || sed 's/^deb /deb-src /; s/^Types:.*/Types: deb-src/' "$list" >"sources/${list##*/}"
 	done
@@ -63,7 +63,7 @@ say "building the wheel"
 .venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir="$work/build" \
 	-Csetup-args="-Dbridge=$PWD/$bridge" -Ccompile-args="-j$JOBS" . >"$work/wheel.log" 2>&1 ||
 	die "the wheel could not be built: $(tail -n 20 "$work/wheel.log")"
-# The torch libraries are in the process already when the bridge is loaded.
+# The torch libraries are loaded before the bridge.
 .venv/bin/auditwheel repair --exclude libc10.so --exclude libtorch_cpu.so --wheel-dir dist "$work"/plain/*.whl \
 	>"$work/auditwheel.log" 2>&1 || die "the wheel is not portable: $(tail -n 20 "$work/auditwheel.log")"
 .venv/bin/python tools/wheel_notices.py dist/*.whl \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to a wheel what it says of the parts of others in it: their licences, and a list of them (CycloneDX, PEP 770).
+"""Adds to a wheel the notices for third-party parts in it: their licences, and a list of them (CycloneDX, PEP 770).
 
     wheel_notices.py WHEEL LIBRARY=FOLDER=LICENCE...
 
@@ -61,7 +61,7 @@ def bill(name, version, components):
 
 
 def rewrite(wheel, added, licences):
-    """The wheel with more files in its .dist-info, which its record and its metadata name."""
+    """Returns the wheel with additional files in its .dist-info, listed in its record and metadata."""
     fresh = wheel.with_suffix(".new")
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as new:
         (record,) = (name for name in old.namelist() if name.endswith(".dist-info/RECORD"))

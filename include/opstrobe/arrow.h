@@ -76,13 +76,15 @@ enum ops_code ops_arrow_schema(struct ArrowSchema *ret_schema, struct ops_error 
 /* Returns the events. They keep a reference to the trace until the caller calls `release` of the array. OPS_NO_MEMORY. */
 enum ops_code ops_arrow_array(struct ops_trace *trace, struct ArrowArray *ret_array, struct ops_error *error);
 
-/* A table of the trace (docs/reference/schema.md): "events", "kernels", "steps", … with the columns of these names, in their
- * order, or all if `columns` is NULL. Integers are int64, flags bool, other numbers double, texts dictionaries of large strings, JSON
- * large strings. Metadata of a field: "meaning" and, where there is one, "unit". Both results are freed by their `release`, and need the
- * trace no longer. Without a trace only `ret_schema` is made. OPS_INVALID for a table or column that does not exist, OPS_NO_MEMORY. */
+/* Returns a table of the trace (docs/reference/schema.md): "events", "kernels", "steps", … with the columns of these names, in
+ * their order, or all if `columns` is NULL. Integers are int64, flags bool, other numbers double, texts dictionaries of large
+ * strings, JSON large strings. Metadata of a field: "meaning" and, if the column has a unit, "unit". The caller frees both
+ * results with their `release`; they do not refer to the trace. If `trace` is NULL, only `ret_schema` is set. OPS_INVALID: a
+ * table or column that does not exist. OPS_NO_MEMORY. */
 enum ops_code ops_arrow_table(const struct ops_trace *trace, const char *table, const char *const *columns, size_t count,
                               struct ArrowSchema *ret_schema, struct ArrowArray *ret_array, struct ops_error *error);
-/* {"relations": [{"id", "about", "columns": [{"name", "type", "unit", "about", …}]}]} of all these tables. Freed with ops_free. */
+/* Returns {"relations": [{"id", "about", "columns": [{"name", "type", "unit", "about", …}]}]} of all these tables. The caller
+ * frees the text with ops_free. */
 enum ops_code ops_arrow_tables_json(char **ret_text, size_t *ret_size, struct ops_error *error);
 
 #pragma GCC visibility pop

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/common.h: what the rest of the interface has in common: strings, the number that is none, the format of a
- * text, and how memory is freed.
+ * opstrobe/common.h: what all headers share: strings, the number that means "none", formats of text, and how memory is freed.
  */
 #ifndef OPSTROBE_COMMON_H
 #define OPSTROBE_COMMON_H
@@ -17,23 +16,23 @@ extern "C" {
 /* Means "none" for 32-bit ids and rows. */
 #define OPS_NONE UINT32_MAX
 
-/* Any bytes, also NUL; not necessarily UTF-8. A NUL follows the last one unless a function says otherwise. */
+/* May contain any bytes, including NUL; not necessarily UTF-8. A NUL follows the last byte unless a function says otherwise. */
 struct ops_string {
 	const char *bytes;
 	size_t size;
 };
 
-/* The format of an answer. */
+/* The format of a result. */
 enum ops_format {
 	OPS_FORMAT_JSON,
-	OPS_FORMAT_TEXT, /* for people, on a terminal */
+	OPS_FORMAT_TEXT, /* text for people, for a terminal */
 	OPS_FORMAT_CSV,
 	OPS_FORMAT_MARKDOWN,
-	OPS_FORMAT_BRIEF, /* text of a few lines; of advice only */
+	OPS_FORMAT_BRIEF, /* text of a few lines; only for advice */
 };
 
-/* Frees a text, bytes or an array that a function returned through a `char **` or a pointer to an array, where the function does
- * not name another one. Texts have a NUL after their last byte. NULL is allowed. */
+/* Frees a text, bytes or an array that a function returned through a `char **` or a pointer to an array, unless that function
+ * names another way to free it. Texts have a NUL after their last byte. NULL is allowed. */
 void ops_free(void *memory);
 
 #pragma GCC visibility pop

@@ -28,10 +28,10 @@ extern "C" {
 struct ops_device_session;
 struct ops_recording;
 
-/* Kinds of activity, with Kineto's names where there are any. KERNEL to EVENT_NODE are on a stream of a device, RUNTIME to
- * GRAPH_DEPENDENCY on a thread of the host, the last three are counters of a device, as are some of MEMORY.
- * GRAPH_NODE: which operator was captured as which node of a CUDA graph. GRAPH_DEPENDENCY: which node waits for which. HOST_NODE and
- * EVENT_NODE: nodes that call a function of the host and that record an event. PM_SAMPLING: the counters of struct ops_cuda_sampling. */
+/* Kinds of activity, with Kineto's names where Kineto has one. KERNEL to EVENT_NODE are on a stream of a device, RUNTIME to
+ * GRAPH_DEPENDENCY on a thread of the host. The last three, and some of MEMORY, are counters of a device. GRAPH_NODE: which
+ * operator was captured as which node of a CUDA graph. GRAPH_DEPENDENCY: which node waits for which. HOST_NODE: a node that calls
+ * a function of the host. EVENT_NODE: a node that records an event. PM_SAMPLING: the counters of struct ops_cuda_sampling. */
 #define OPS_ACTIVITY_KINDS(X)                                                                      \
 	X(KERNEL, "CONCURRENT_KERNEL")                                                             \
 	X(MEMCPY, "GPU_MEMCPY")                                                                    \
@@ -61,25 +61,26 @@ enum ops_activity_kind {
 #define OPS_ACTIVITY_BIT(kind) (1u << (kind))
 #define OPS_ACTIVITY_ALL (OPS_ACTIVITY_BIT(OPS_ACTIVITY_KIND_COUNT) - 1)
 
-/* Returns OPS_OK if CUDA devices can be recorded, or OPS_UNSUPPORTED and what is missing. `ret_devices`, which may be NULL, receives the
- * number of devices that the driver knows; 0 without a driver. */
+/* Returns OPS_OK if CUDA devices can be recorded, or OPS_UNSUPPORTED with what is missing. `ret_devices`, which may be NULL,
+ * receives the number of devices that the driver knows; 0 without a driver. */
 enum ops_code ops_cuda_check(uint32_t *ret_devices, struct ops_error *error);
-/* Returns the path and version of libcupti, or why there is none. Valid until the thread calls it again. */
+/* Returns the path and version of libcupti, or the reason that it is not available. Valid until the thread's next call. */
 const char *ops_cuda_describe(void);
-/* Returns the version of CUPTI: 28 is 12.9, 130500 is 13.5; 0 without it. EVENT_NODE requires 130500, HOST_NODE 130300. */
+/* Returns the version of CUPTI: 28 is 12.9, 130500 is 13.5. Returns 0 if CUPTI is not available. EVENT_NODE requires 130500,
+ * HOST_NODE 130300. */
 uint32_t ops_cuda_cupti_version(void);
 
-/* Counters of the hardware to sample, on one device. */
+/* Hardware counters to sample, on one device. */
 struct ops_cuda_sampling {
 	const char *const *metrics; /* in CUPTI's names, such as "sm__cycles_active.avg.pct_of_peak_sustained_elapsed" */
 	size_t metric_count;
-	uint64_t interval_ns; /* 0: a millisecond. Turing and GA100 count cycles of a clock of about 1 GHz */
+	uint64_t interval_ns; /* 0: one millisecond. Turing and GA100 count cycles of a clock of about 1 GHz */
 	uint32_t device;      /* ordinal */
-	struct ops_error problem; /* output: why they are not sampled, although everything else is recorded */
+	struct ops_error problem; /* output: why the counters are not sampled, although everything else is recorded */
 };
 
-/* Starts recording a set of kinds. One device session at a time. `sampling` may be NULL, and is not used after the call. On failure
- * nothing is recorded. OPS_INVALID: CUPTI does not know a metric, or cannot sample these together. */
+/* Starts recording a set of kinds. A process has one device session at a time. `sampling` may be NULL, and is not used after the
+ * call. On failure nothing is recorded. OPS_INVALID: CUPTI does not know a metric, or cannot sample these metrics together. */
 enum ops_code ops_cuda_start(uint32_t kinds, struct ops_cuda_sampling *sampling, struct ops_device_session **ret_session,
                              struct ops_error *error);
 

@@ -37,15 +37,15 @@ enum ops_code {
 
 struct ops_error {
 	enum ops_code code;
-	int os_errno;    /* errno of the system call that failed, 0 when none did */
-	char text[1024]; /* NUL-terminated UTF-8; the innermost causes are cut when it would not fit */
+	int os_errno;    /* errno of the failed system call; 0: none failed */
+	char text[1024]; /* NUL-terminated UTF-8; the innermost causes are truncated if it would not fit */
 };
 
-/* Replaces what only acts and does not show (control characters, escape sequences, marks that turn the direction of writing, bytes
- * that are not UTF-8) by '?'. Error texts are plain; do the same with a path before printing it to a terminal. */
+/* Replaces control characters, escape sequences, marks that change the direction of writing, and bytes that are not UTF-8 by '?'.
+ * Error texts are free of them; use this for a path before printing it to a terminal. */
 void ops_make_plain(char *text);
 
-/* The name of a code ("NO_MEMORY") and its default text ("out of memory"); static strings, never NULL. */
+/* Returns the name of a code ("NO_MEMORY") and its default text ("out of memory"); static strings, never NULL. */
 const char *ops_code_name(enum ops_code code);
 const char *ops_code_text(enum ops_code code);
 

@@ -4,8 +4,8 @@
  *
  *     <worker>[.<stamp>].pt.trace.json[.gz|.zst]
  *
- * The stamp is the end of a profiling cycle of the worker. The cycles of a worker are numbered as spans, from 1. Files without a stamp
- * have the span 0.
+ * The stamp is the end of a profiling cycle of the worker. `span` numbers the cycles of a worker, from 1; it is 0 for files
+ * without a stamp.
  */
 #ifndef OPSTROBE_FILES_H
 #define OPSTROBE_FILES_H
@@ -27,21 +27,21 @@ struct ops_trace_file {
 	int64_t span;
 };
 
-/* Zeroed is empty. */
+/* A zeroed list is empty. */
 struct ops_trace_files {
 	struct ops_trace_file *items;
 	size_t count;
 	size_t capacity;
 };
 
-/* Adds a file, with any name; it need not exist. OPS_NO_MEMORY. */
+/* Adds a file with any name; the file need not exist. OPS_NO_MEMORY. */
 enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *path, struct ops_error *error);
-/* Adds the files of a directory with such names, by worker and time; without any, the JSON files that begin like a trace
- * (*.json[.gz|.zst]). Adding none is not a failure. OPS_IO. */
+/* Adds the files of a directory that have such names, by worker and time. If there are none, adds the JSON files that begin like
+ * a trace (*.json[.gz|.zst]). Adding no file is not a failure. OPS_IO. */
 enum ops_code ops_trace_files_add_folder(struct ops_trace_files *files, const char *folder, struct ops_error *error);
-/* Like ops_trace_files_add_folder; without files of such names, adds all JSON files. */
+/* Like ops_trace_files_add_folder, but adds all JSON files if no file has such a name. */
 enum ops_code ops_trace_files_add_json(struct ops_trace_files *files, const char *folder, struct ops_error *error);
-/* Frees all. Required also after a failure. */
+/* Frees all items. Also required after a failure. */
 void ops_trace_files_release(struct ops_trace_files *files);
 
 #pragma GCC visibility pop

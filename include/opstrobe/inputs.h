@@ -73,10 +73,10 @@ struct ops_input {
 struct ops_input_cursor {
 	const char *at;
 	const char *end;
-	uint32_t left; /* items still to come, if they are well-formed */
+	uint32_t left; /* number of remaining items, if they are well-formed */
 };
 
-/* The number of items that a list claims; 0 for fewer than four bytes. */
+/* Returns the number of items that a list claims, or 0 if it has fewer than four bytes. */
 static inline uint32_t ops_inputs_count(const char *bytes, size_t size)
 {
 	uint32_t count = 0;
@@ -97,7 +97,7 @@ static inline struct ops_input_cursor ops_inputs_open(const char *bytes, size_t 
 	return cursor;
 }
 
-/* Size of the data after the head of an item that is not a list. */
+/* Returns the size of the data after the head of an item that is not a list. */
 static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
 {
 	switch (head->tag) {
@@ -116,7 +116,7 @@ static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
 	}
 }
 
-/* Whether a list with the tag `outer` may contain an item with the tag `inner`. */
+/* Returns whether a list with the tag `outer` may contain an item with the tag `inner`. */
 static inline int ops_input_fits(uint8_t outer, uint8_t inner)
 {
 	if (outer == OPS_INPUT_TENSOR_LIST)
@@ -124,7 +124,7 @@ static inline int ops_input_fits(uint8_t outer, uint8_t inner)
 	return outer == OPS_INPUT_SCALAR_LIST && inner >= OPS_INPUT_INT && inner <= OPS_INPUT_COMPLEX;
 }
 
-/* 1 and the next item, or 0 at the end. */
+/* Returns 1 and the next item, or 0 at the end. */
 static inline int ops_inputs_next(struct ops_input_cursor *cursor, struct ops_input *ret_item)
 {
 	struct ops_input_head head;
@@ -165,15 +165,14 @@ static inline int ops_inputs_next(struct ops_input_cursor *cursor, struct ops_in
 	return 1;
 }
 
-/* The items of a TENSOR_LIST or SCALAR_LIST. */
+/* Returns the items of a TENSOR_LIST or SCALAR_LIST. */
 static inline struct ops_input_cursor ops_input_items(const struct ops_input *list)
 {
 	struct ops_input_cursor cursor = {list->data, list->data + list->data_bytes, list->n};
 	return cursor;
 }
 
-/* The ith int64 of an item's data: a size of a tensor, and from `n` on a stride of a TENSOR; the value of an INT; an
- * element of an INT_LIST. */
+/* Returns int64 number `i` of an item's data. TENSOR: a size (i < n) or a stride (i >= n); INT: the value; INT_LIST: an element. */
 static inline int64_t ops_input_int(const struct ops_input *item, size_t i)
 {
 	int64_t value;
@@ -182,7 +181,7 @@ static inline int64_t ops_input_int(const struct ops_input *item, size_t i)
 	return value;
 }
 
-/* The value of a DOUBLE; the real (0) and the imaginary (1) part of a COMPLEX. */
+/* Returns the value of a DOUBLE, or the real (0) or imaginary (1) part of a COMPLEX. */
 static inline double ops_input_double(const struct ops_input *item, size_t i)
 {
 	double value;

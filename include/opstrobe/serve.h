@@ -29,52 +29,52 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The traces to serve. Zero means default. Everything is copied. */
+/* The traces to serve. Zero values select the defaults. Everything is copied. */
 struct ops_api_options {
-	const char *const *paths; /* trace files, and directories, which are searched to the bottom */
+	const char *const *paths; /* trace files, and directories, which are searched recursively */
 	size_t path_count;
-	bool watch;            /* traces that appear in the directories later are listed as they come */
-	uint64_t memory_bytes; /* limit beyond which least recently used traces are dropped; default: half of the machine's memory */
-	/* What making one reply may take: memory beyond that of the traces, by default half of the machine's or of the control
-	 * group's, and CPU time, by default 60 seconds. Beyond it the reply is an error, status 503. OPSTROBE_REQUEST_MB and
-	 * OPSTROBE_REQUEST_SECONDS in the environment set other defaults. Reading a trace is not part of a reply. */
+	bool watch;            /* also list traces that appear in the directories later */
+	uint64_t memory_bytes; /* limit beyond which the least recently used traces are dropped; default: half of the machine's
+	                        * memory */
+	/* What one reply may use: memory in addition to that of the traces, by default half of that of the machine or control
+	 * group, and CPU time, by default 60 seconds. Beyond these limits the reply is an error, status 503. OPSTROBE_REQUEST_MB
+	 * and OPSTROBE_REQUEST_SECONDS in the environment set other defaults. Reading a trace does not count. */
 	uint64_t request_memory_bytes;
 	double request_seconds;
-	/* Called by some thread for each diagnostic of a trace that was read; NULL: not. It may not ask the server. */
+	/* Called for each diagnostic of a trace that was read, on any thread; may be NULL. Must not send requests to the server. */
 	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic);
 };
 
-/* --- as a file ------------------------------------------------------------------------------------------------------ */
+/* --- HTML file ------------------------------------------------------------------------------------------------------ */
 
-/* Writes one HTML file that shows a trace, or all of a directory, without a server. The old file stays whole when that fails:
- * OPS_IO, OPS_CORRUPT, OPS_UNSUPPORTED in a build without the viewer. `on_diagnostic` as in ops_api_options. */
+/* Writes one HTML file that shows a trace, or all traces of a directory, without a server. On failure an existing file is left
+ * unchanged: OPS_IO, OPS_CORRUPT, OPS_UNSUPPORTED in a build without the viewer. `on_diagnostic` as in ops_api_options. */
 enum ops_code ops_report_write(const char *traces, const char *path,
                                void (*on_diagnostic)(const struct ops_diagnostic *diagnostic), struct ops_error *error);
 
-/* --- over HTTP ------------------------------------------------------------------------------------------------------ */
+/* --- HTTP server ---------------------------------------------------------------------------------------------------- */
 
 struct ops_server;
 
-/* Zero means default, except for `size`. */
+/* Zero values select the defaults, except for `size`. */
 struct ops_server_options {
 	size_t size;         /* sizeof(struct ops_server_options) */
-	const char *address; /* to listen on, numeric; NULL: 127.0.0.1 */
-	uint16_t port;       /* 0: one that is free */
-	bool remote;         /* the address may be one that others can reach */
-	const char *frame_origin; /* pages of this origin ("http://localhost:8888") may show the viewer in a frame; NULL: none */
+	const char *address; /* numeric address to listen on; NULL: 127.0.0.1 */
+	uint16_t port;       /* 0: any free port */
+	bool remote;         /* allow an address that other machines can reach */
+	const char *frame_origin; /* origin ("http://localhost:8888") whose pages may show the viewer in a frame; NULL: none */
 	struct ops_api_options api;
 };
 
-/* OPS_IO when the address cannot be had, OPS_INVALID when it is none, or others can reach it and `remote` is not set, or a
- * path is neither a regular file nor a directory,
- * OPS_UNSUPPORTED when the library was built without libmicrohttpd. */
+/* OPS_IO if the address is not available; OPS_INVALID if it is not an address, if other machines can reach it and `remote` is not
+ * set, or if a path is neither a regular file nor a directory; OPS_UNSUPPORTED if the library was built without libmicrohttpd. */
 enum ops_code ops_server_start(const struct ops_server_options *options, struct ops_server **ret_server,
                                struct ops_error *error);
-/* Where it is, with the token of this run: "http://127.0.0.1:8080/?token=…". Owned by the server. */
+/* Returns the URL of the server with the token of this run: "http://127.0.0.1:8080/?token=…". Owned by the server. */
 const char *ops_server_url(const struct ops_server *server);
 const char *ops_server_token(const struct ops_server *server);
 uint16_t ops_server_port(const struct ops_server *server);
-/* Answers what is under way with an error, and waits until nothing is. NULL is allowed. */
+/* Answers pending requests with an error, waits until they have ended, and frees the server. NULL is allowed. */
 void ops_server_stop(struct ops_server *server);
 
 #pragma GCC visibility pop

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The events of a Trace for dataframe libraries: Arrow's capsules, and plain buffers for those who have no Arrow.
+ * The events of a Trace for dataframe libraries: Arrow's capsules, and plain buffers for users without Arrow.
  */
 #include "views.h"
 
@@ -12,7 +12,7 @@
 
 /* --- capsules ------------------------------------------------------------------------------------------------------- */
 
-/* A capsule releases what nobody has taken out of it. */
+/* A capsule releases its contents unless a consumer has moved them. */
 #define CAPSULE_DESTRUCTOR(function, type, name)                                                   \
 	static void function(PyObject *capsule)                                                    \
 	{                                                                                          \
@@ -74,7 +74,7 @@ PyObject *ops_ext_trace_arrow_schema(PyObject *object, PyObject *unused)
 	return make_schema();
 }
 
-/* `requested_schema` is a wish that a producer may leave unheard. */
+/* `requested_schema` is a wish that a producer may ignore. */
 PyObject *ops_ext_trace_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"requested_schema", NULL};
@@ -159,7 +159,8 @@ PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyOb
 
 /* --- tables --------------------------------------------------------------------------------------------------------- */
 
-/* The names of a sequence of str: borrowed from it, in memory of the caller's. NULL with an exception set. */
+/* Collects the names in a sequence of str: borrowed from it, in an array that the caller frees. Returns NULL with an exception
+ * set. */
 static const char **names_of(PyObject *sequence, size_t *ret_count)
 {
 	Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
@@ -248,7 +249,7 @@ static PyObject *dictionary_of(const struct ArrowArray *array)
 	return list;
 }
 
-/* (numpy's name of the type, values, valid bits or None, list of strings or None) */
+/* Returns (numpy's name of the type, values, valid bits or None, list of strings or None). */
 static PyObject *arrow_column_of(const struct ArrowArray *array, char type)
 {
 	size_t width = type == 'I' ? 4 : type == 'S' ? 2 : 8;

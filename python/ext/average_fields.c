@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes that a FunctionEvent and a FunctionEventAvg have in common: fields of struct ops_average as Python values.
+ * Attributes that FunctionEvent and FunctionEventAvg share: members of struct ops_average as Python values.
  */
 #include "views.h"
 
-/* "12.345us", "1.235ms", "2.000s" as in the tables: three decimals, the unit by size, negatives in us. */
+/* Formats "12.345us", "1.235ms", "2.000s" as in the tables: three decimals, the unit by magnitude, negative values in us. */
 static PyObject *time_text(double us)
 {
 	const char *unit = "us";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading the torch bridge. It serves the process and not this module: torch keeps its callbacks for ever, so it is loaded
- * once and stays. Which file to load, and how one is made, is the package's part (opstrobe/recording/bridge.py).
+ * Loads the torch bridge. It belongs to the process and not to this module: torch keeps its callbacks forever, so it is loaded
+ * once and stays. The package decides which file to load and how to build it (opstrobe/recording/bridge.py).
  */
 #include "ext.h"
 
@@ -13,16 +13,16 @@
 
 #include "bridge.h"
 
-/* Under the GIL. */
+/* Protected by the GIL. */
 static const struct ops_torch_bridge *bridge;
-static PyObject *bridge_path; /* a str, for ever */
+static PyObject *bridge_path; /* a str, never freed */
 
 const struct ops_torch_bridge *ops_ext_bridge(void)
 {
 	return bridge;
 }
 
-/* The library's bridge, or NULL with an ImportError. */
+/* Returns the library's bridge, or NULL with an ImportError. */
 static const struct ops_torch_bridge *open_bridge(const char *path)
 {
 	const struct ops_torch_bridge *(*get)(void);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See coroutines.h. A coroutine is known by the context (contextvars) that is entered while it runs: each task of asyncio,
- * trio and anyio has one. Greenlets may run in the same context, or in none, so they are asked for where the program uses
- * them. To find that nothing has changed takes a few nanoseconds and works without the GIL, which torch's operators have
- * released. Only a change asks Python anything, and only builtin functions, for calls of others would be recorded.
+ * Identifies the running coroutine; see coroutines.h. A coroutine is identified by the context (contextvars) that is entered
+ * while it runs: each task of asyncio, trio and anyio has one. Greenlets may run in the same context, or in none, so they are
+ * queried if the program uses them. Finding that nothing has changed takes a few nanoseconds and works without the GIL, which
+ * torch's operators have released. Only after a change is Python called, and only builtin functions, because calls of others
+ * would be recorded.
  */
 #include "ext.h"
 
@@ -20,23 +21,23 @@
 
 #include "coroutines.h"
 
-#define CONTEXTS_MAX 16 /* entered in each other; those further out count as left */
+#define CONTEXTS_MAX 16 /* nested contexts; further outer ones count as left */
 #define NAME_BYTES_MAX 120
 
 struct coroutine {
-	const PyContext *context; /* the innermost that is entered, NULL for none */
-	const PyObject *greenlet; /* NULL for that of the thread itself */
+	const PyContext *context; /* the innermost entered context; NULL: none */
+	const PyObject *greenlet; /* NULL: that of the thread itself */
 };
 
 static PyObject *modules;                 /* sys.modules, borrowed from the interpreter */
-static Py_ssize_t modules_searched;       /* its size when it had no greenlets */
-static PyObject *current_greenlet;        /* greenlet.getcurrent, once that is imported */
-static __thread const PyObject *greenlet_of_thread; /* that the thread began with */
-static __thread bool is_noting;           /* what is asked for a name may record, and come here again */
+static Py_ssize_t modules_searched;       /* size of sys.modules when greenlet was not in it */
+static PyObject *current_greenlet;        /* greenlet.getcurrent, once greenlet is imported */
+static __thread const PyObject *greenlet_of_thread; /* the initial greenlet of the thread */
+static __thread bool is_noting;           /* querying a name may record, and so call this code again */
 
-/* --- who runs ------------------------------------------------------------------------------------------------------ */
+/* --- current coroutine --------------------------------------------------------------------------------------------- */
 
-/* The context of a thread that has entered none is that of no coroutine. */
+/* The context of a thread that has entered none does not belong to a coroutine. */
 static const PyContext *entered_context(const PyThreadState *state)
 {
 	const PyContext *context = (const PyContext *)state->context;
@@ -44,8 +45,8 @@ static const PyContext *entered_context(const PyThreadState *state)
 	return context && (context->ctx_entered || context->ctx_prev) ? context : NULL;
 }
 
-/* Looks whether the program has imported greenlet. While it is being imported the function is not there yet: then it is looked
- * for again. */
+/* Checks whether the program has imported greenlet. While it is being imported, the function does not exist yet; then it is
+ * checked again. */
 static void search_greenlets(void)
 {
 	PyObject *module = PyDict_GetItemString(modules, "greenlet");
@@ -55,7 +56,7 @@ static void search_greenlets(void)
 		modules_searched = PyDict_GET_SIZE(modules);
 }
 
-/* The greenlet that a thread begins with has no parent. Borrowed: the thread holds it. */
+/* The initial greenlet of a thread has no parent. Borrowed: the thread holds it. */
 static const PyObject *find_greenlet_of_thread(PyObject *greenlet)
 {
 	PyObject *parent;
@@ -70,7 +71,8 @@ static const PyObject *find_greenlet_of_thread(PyObject *greenlet)
 	return greenlet;
 }
 
-/* Borrowed: it runs. NULL for that of the thread itself, and without greenlets. An exception that is set stays. */
+/* Returns the current greenlet, borrowed; NULL for that of the thread itself, and without greenlets. Preserves an exception that
+ * is set. */
 static const PyObject *find_greenlet(void)
 {
 	PyObject *type, *value, *traceback, *greenlet = NULL;
@@ -87,10 +89,10 @@ static const PyObject *find_greenlet(void)
 	return greenlet == greenlet_of_thread ? NULL : greenlet;
 }
 
-/* --- its name ------------------------------------------------------------------------------------------------------ */
+/* --- name ---------------------------------------------------------------------------------------------------------- */
 
-/* The task that runs in an event loop of this thread; NULL without one, perhaps with an exception set. Until Python 3.12 the
- * function that tells is no builtin, but what it looks into is there. */
+/* Returns the task that runs in an event loop of this thread; NULL if there is none, perhaps with an exception set. Until Python
+ * 3.12 the function for this is not builtin, but its data can be read. */
 static PyObject *current_task(PyObject *asyncio)
 {
 	PyObject *loop = PyObject_CallMethod(asyncio, "_get_running_loop", NULL), *tasks, *task = NULL;
@@ -109,7 +111,7 @@ static PyObject *current_task(PyObject *asyncio)
 	return task;
 }
 
-/* "asyncio Task-3"; returns the size. An exception that is set stays. */
+/* Writes "asyncio Task-3" and returns the size. Preserves an exception that is set. */
 static size_t name_task(char name[static NAME_BYTES_MAX])
 {
 	PyObject *type, *value, *traceback, *asyncio, *task = NULL, *text = NULL;
@@ -145,7 +147,7 @@ static size_t name_coroutine(const struct coroutine *coroutine, char name[static
 	return coroutine->context && PyGILState_Check() ? name_task(name) : 0;
 }
 
-/* --- noting it ----------------------------------------------------------------------------------------------------- */
+/* --- noting a change ----------------------------------------------------------------------------------------------- */
 
 static void write_coroutine(struct ops_thread *thread, uint64_t epoch, const struct coroutine *coroutine)
 {
@@ -184,7 +186,7 @@ static void write_coroutine(struct ops_thread *thread, uint64_t epoch, const str
 static void coroutines_note_context(struct ops_thread *thread, uint64_t epoch)
 {
 	const PyThreadState *state = PyGILState_GetThisThreadState();
-	const bool joined = thread->epoch == epoch; /* else what it has is of another session */
+	const bool joined = thread->epoch == epoch; /* else its data belong to another session */
 	struct coroutine coroutine = {NULL, joined ? thread->greenlet : NULL};
 
 	if (!state || is_noting)

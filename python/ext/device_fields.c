@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a FunctionEvent says of devices: whether it ran on one, the operator that it ran for, the kernels that it launched.
+ * What a FunctionEvent shows about devices: whether it ran on one, the operator that it ran for, the kernels that it launched.
  */
 #include "views.h"
 
@@ -49,7 +49,7 @@ PyObject *ops_ext_event_linked_id(PyObject *object, void *closure)
 	return PyLong_FromUnsignedLongLong(device_fields_columns(self)->id[self->ref]);
 }
 
-/* Kernel(name, device, duration in us) of each piece of work that the operator launched itself. */
+/* Makes Kernel(name, device, duration in us) for each work item that the operator itself launched. */
 static PyObject *make_kernel(PyObject *type, const struct function_event_object *self, uint32_t row)
 {
 	const struct ops_events *events = device_fields_columns(self);
@@ -72,7 +72,7 @@ static bool is_timed(const struct function_event_object *self)
 	return costs->legacy && costs->legacy[self->ref] && costs->device_time[self->ref] > 0;
 }
 
-/* The one kernel that torch makes of the time that events around an operator measured. */
+/* Makes the single kernel that torch shows for the time measured by events around an operator. */
 static PyObject *make_legacy_kernel(PyObject *type, const struct function_event_object *self)
 {
 	double us = (double)self->trace->costs.device_time[self->ref] / 1000.0;

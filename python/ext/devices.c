@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Python asks of device recording: whether it can be done here, and which kinds of activity names stand for.
+ * Queries of device recording for Python: whether it is available, and which kinds of activities names select.
  */
 #include "devices.h"
 
@@ -57,7 +57,7 @@ static PyObject *module_device_events(PyObject *module, PyObject *name)
 	return PyBool_FromLong(bridge && bridge->device_events_available(events));
 }
 
-/* (devices, why they cannot be recorded or None) */
+/* Returns (devices, why they cannot be recorded or None). */
 static PyObject *module_cuda(PyObject *module, PyObject *unused)
 {
 	struct ops_error error;

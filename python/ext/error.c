@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors and text on their way between the C core and Python.
+ * Conversion of errors and text between the C core and Python.
  */
 #include "ext.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a FunctionEvent shows: one getter an attribute, reading the columns of the trace.
+ * The attributes of a FunctionEvent: one getter for each, which reads the columns of the trace.
  *
- * Where it differs from torch's: `id` is unique also for memory events; `device_index` is -1 for CPU events (torch shows
- * the process id there); a `[memory]` event has empty lists and 0 where torch has None.
+ * Differences from torch's: `id` is also unique for memory events; `device_index` is -1 for CPU events (torch shows the process
+ * id there); a `[memory]` event has empty lists and 0 where torch has None.
  */
 #include "views.h"
 
@@ -14,7 +14,7 @@ static const struct ops_events *event_fields_columns(const struct function_event
 	return ops_trace_events(self->trace->trace);
 }
 
-/* The memory record of a synthetic event, or NULL. */
+/* Returns the memory record of a synthetic event, or NULL. */
 static const struct ops_memory_record *memory_of(const struct function_event_object *self)
 {
 	size_t count;
@@ -58,7 +58,7 @@ static PyObject *get_minus_1(PyObject *object, void *closure)
 	return PyLong_FromLong(-1);
 }
 
-/* Numbers of Python calls; which, tells the closure: a place in struct ops_events. */
+/* Returns a number of a Python call; the closure is the offset of its column in struct ops_events. */
 static PyObject *get_python_id(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -71,7 +71,7 @@ static PyObject *get_python_id(PyObject *object, void *closure)
 	return PyLong_FromUnsignedLong(column[self->ref]);
 }
 
-/* -1 until set, and then among the user's own attributes. */
+/* Returns -1 until set; then it is one of the user's own attributes. */
 static PyObject *get_percent(PyObject *object, void *closure)
 {
 	PyObject *dict = ((struct function_event_object *)object)->dict;
@@ -341,7 +341,8 @@ static PyObject *get_cpu_children(PyObject *object, void *closure)
 	return list;
 }
 
-/* The arrow at an event, such as that from a forward operator to its backward node: both ends have its number. */
+/* Returns the number of the flow at an event, such as that from a forward operator to its backward node, which is equal at both
+ * ends. */
 static PyObject *get_flow(PyObject *object, void *closure)
 {
 	struct function_event_object *self = (struct function_event_object *)object;
@@ -366,7 +367,7 @@ static PyObject *get_flow(PyObject *object, void *closure)
 	}
 }
 
-/* What torch's events have in their __dict__, and so what vars() shows. */
+/* The attributes that torch's events have in their __dict__, and that vars() shows. */
 static const char *const plain_names[] = {
 	"id", "node_id", "name", "overload_name", "trace_name", "time_range", "thread", "fwd_thread", "kernels", "count",
 	"cpu_children", "cpu_parent", "input_shapes", "concrete_inputs", "kwinputs", "stack", "scope", "use_device",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operator's inputs (opstrobe/inputs.h) as the Python lists that torch shows: one entry an argument. And the named values
- * that were recorded with it.
+ * An operator's inputs (opstrobe/inputs.h) as the Python lists that torch shows, one entry for each argument; and the named
+ * values that were recorded with it.
  */
 #include "views.h"
 
@@ -26,7 +26,7 @@ static bool event_inputs_read(struct cursor *cursor, void *out, size_t size)
 	return true;
 }
 
-/* Reads n integers; gives them as a list, or None when they are only to be passed over. */
+/* Reads n integers. Returns them as a list, or None if they are only skipped. */
 static PyObject *read_ints(struct cursor *cursor, unsigned n, bool wanted)
 {
 	PyObject *list = wanted ? PyList_New(n) : Py_NewRef(Py_None);
@@ -73,7 +73,7 @@ static PyObject *event_inputs_read_tensor(struct cursor *cursor, struct ops_inpu
 	return shown;
 }
 
-/* n items: those of a list. */
+/* Reads n items, those of a list. */
 static PyObject *read_items(struct cursor *cursor, unsigned n, enum inputs_view view)
 {
 	PyObject *list = PyList_New(n);
@@ -108,7 +108,7 @@ static PyObject *read_scalar(struct cursor *cursor, struct ops_input_head head)
 	}
 }
 
-/* What stands for a value in one view: the value itself (taken) only where values are shown. */
+/* Returns what represents a value in a view: the value itself (a stolen reference) only in the view of values. */
 static PyObject *event_inputs_show(PyObject *take_value, enum inputs_view view, const char *dtype)
 {
 	if (!take_value || view == INPUT_CONCRETE)
@@ -170,7 +170,7 @@ PyObject *ops_ext_inputs(struct trace_object *trace, uint32_t inputs, enum input
 
 /* --- named values ------------------------------------------------------------------------------------------------- */
 
-/* What a file's arguments or a recording have as text beside keyword values. */
+/* Returns whether a name belongs to other text of files or recordings, not to a keyword value. */
 static bool is_other(const char *name)
 {
 	static const char *const others[] = {
@@ -187,7 +187,7 @@ static bool is_other(const char *name)
 	return false;
 }
 
-/* The members of a JSON object, without its braces, as a dict. */
+/* Returns the members of a JSON object without braces as a dict. */
 static PyObject *members(struct ops_string text)
 {
 	PyObject *json = PyImport_ImportModule("json"), *braces = ops_ext_text(text.bytes, text.size), *dict = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EventList: a sequence of FunctionEvents or FunctionEventAvgs over C arrays. It behaves as the list that torch.profiler
- * returns, also under append, sort and the like, but is no subclass of list: C code that meets a list reads its items
- * without asking, and there are none before they are asked for. It is registered as a MutableSequence.
+ * EventList: a sequence of FunctionEvents or FunctionEventAvgs over C arrays. It behaves like the list that torch.profiler
+ * returns, also for append, sort and so on, but is not a subclass of list: C code reads the items of a list directly, and here
+ * they are created on demand. It is registered as a MutableSequence.
  */
 #include "views.h"
 
 #include <string.h>
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- lifetime --------------------------------------------------------------------------------------------------- */
 
 static struct event_list_object *list_alloc(struct ops_ext_state *state, const struct view_options *options)
 {
@@ -122,8 +122,8 @@ static int list_clear(PyObject *object)
 {
 	struct event_list_object *self = (struct event_list_object *)object;
 
-	/* From here on an empty list. The trace stays: nothing leads back from it to the list but attributes of events,
-	 * which the trace lets go itself. */
+	/* The list is empty from now on. The trace is kept: only attributes of events refer back from it to the list, and the
+	 * trace clears those itself. */
 	self->kind = LIST_EVENTS;
 	self->count = 0;
 	Py_CLEAR(self->items);
@@ -217,7 +217,7 @@ static PyObject *list_subscript(PyObject *object, PyObject *key)
 	return list_item(object, i < 0 ? i + list_length(object) : i);
 }
 
-/* The first place in [from, to) where `value` is; -1 nowhere, -2 with an exception set. */
+/* Returns the first index in [from, to) of `value`; -1 if there is none, -2 with an exception set. */
 static Py_ssize_t list_find(struct event_list_object *self, PyObject *value, Py_ssize_t from, Py_ssize_t to)
 {
 	for (Py_ssize_t i = from; i < to && i < list_length((PyObject *)self); i++) {
@@ -286,7 +286,7 @@ static PyObject *list_compare(PyObject *a, PyObject *b, int op)
 	return equal < 0 ? NULL : PyBool_FromLong(equal == (op == Py_EQ));
 }
 
-/* a + b where either may be another list: an EventList when both are, else a list. */
+/* Returns a + b, where either may be another kind of list: an EventList if both are, else a list. */
 static PyObject *list_add(PyObject *a, PyObject *b)
 {
 	PyObject *both, *result;
@@ -320,7 +320,7 @@ static PyObject *list_copy(PyObject *object, PyObject *unused)
 	return copy;
 }
 
-/* Of events: those that are no calls of Python functions. The calls stay in the trace, where they are the others' stacks. */
+/* Returns the events that are not calls of Python functions. The calls remain in the trace, as stacks of the other events. */
 static PyObject *list_without_python_functions(PyObject *object, PyObject *unused)
 {
 	struct event_list_object *self = (struct event_list_object *)object;

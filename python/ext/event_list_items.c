@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of EventList that needs Python objects: items handed out that must stay the same, changes in place, lists of
+ * The part of EventList that needs Python objects: items that were returned and must stay the same, changes in place, lists of
  * mixed origin, pickling.
  */
 #include "views.h"
@@ -101,7 +101,7 @@ int ops_ext_event_list_compact(struct event_list_object *self)
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
-/* What was put in by hand must be events too; if not, out with it again. */
+/* Checks that inserted items are events; if not, removes them again. */
 static int check_items(struct ops_ext_state *state, PyObject *items)
 {
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); i++) {
@@ -119,7 +119,7 @@ static int check_items(struct ops_ext_state *state, PyObject *items)
 	return 0;
 }
 
-/* Changes a copy by calling list's own method, and takes the copy if it is still a list of events. */
+/* Changes a copy by calling list's own method, and uses the copy if it is still a list of events. */
 static PyObject *change(PyObject *object, const char *name, PyObject *args, PyObject *kwargs)
 {
 	struct event_list_object *self = (struct event_list_object *)object;
@@ -169,7 +169,7 @@ PyObject *ops_ext_event_list_inplace_concat(PyObject *object, PyObject *other)
 	return result ? Py_NewRef(object) : NULL;
 }
 
-/* Two lists of events behind one another, without an object an event. */
+/* Concatenates two lists of events without creating an object for each event. */
 PyObject *ops_ext_event_list_concat(struct event_list_object *a, struct event_list_object *b)
 {
 	struct ops_ext_state *state = ops_ext_state_of((PyObject *)a);

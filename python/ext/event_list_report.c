@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an EventList tells about its events as a whole: averages, totals, the table, the trace file.
+ * Reports on all events of an EventList: averages, totals, the table, the trace file.
  */
 #include "views.h"
 
@@ -9,12 +9,12 @@
 #include <opstrobe/internal/write.h>
 #include <opstrobe/merge.h>
 
-/* Rows of any list for the C functions, without a Python object a row. Arrays that belong to the list are copied, so
- * that another thread may change the list while the GIL is released. */
+/* Rows of any list for the C functions, without a Python object for each row. Arrays that belong to the list are copied, so that
+ * another thread may change the list while the GIL is released. */
 struct row_source {
 	struct trace_object *trace; /* owned; NULL for an empty list */
 	struct ops_event_costs costs;
-	const uint32_t *refs;     /* EVENTS: own_refs or the trace's, else NULL */
+	const uint32_t *refs;     /* EVENTS: own_refs or the trace's; else NULL */
 	uint32_t *own_refs;
 	struct ops_average *rows; /* AVERAGES and ITEMS; owned */
 	size_t count;
@@ -90,13 +90,13 @@ static bool source_has_parent(const void *context, size_t i)
 	const struct row_source *source = context;
 	uint32_t ref = source->rows ? source->rows[i].first : source->refs[i];
 
-	if (ref & OPS_MEMORY_REF) /* OPS_NONE has that bit too */
+	if (ref & OPS_MEMORY_REF) /* OPS_NONE also has this bit */
 		return false;
 	return ops_trace_events(source->trace->trace)->parent[ref] != OPS_NONE &&
 	       !ops_event_on_device(source->trace->trace, ref);
 }
 
-/* Whether a row may have a stack to show, so that a trace without any need not be searched for them. */
+/* Returns whether a row may have a stack to show, to avoid searching a trace without any. */
 static bool source_shows_stacks(const struct row_source *source)
 {
 	bool found = !source->rows;
@@ -108,7 +108,7 @@ static bool source_shows_stacks(const struct row_source *source)
 
 /* --- table ------------------------------------------------------------------------------------------------------- */
 
-/* The exceptions that torch raises for a key it cannot sort by. */
+/* Raises the exceptions that torch raises for a key by which it cannot sort. */
 static PyObject *raise_sort_error(const struct ops_error *error)
 {
 	PyObject *kind = error->code == OPS_UNSUPPORTED ? PyExc_AttributeError : PyExc_TypeError;
@@ -184,7 +184,7 @@ PyObject *ops_ext_event_list__html(PyObject *object, PyObject *args, PyObject *k
 	return list_as(self, ops_table_html, &options);
 }
 
-/* A limit or width: torch takes any number; a float works there too. */
+/* Converts a limit or width: torch accepts any number, and floats work there too. */
 static int convert_number(PyObject *object, void *result)
 {
 	double value;
@@ -202,7 +202,7 @@ static int convert_number(PyObject *object, void *result)
 	return 1;
 }
 
-/* A width, or None: unlimited. */
+/* Converts a width, or None: unlimited. */
 static int convert_width(PyObject *object, void *result)
 {
 	if (object == Py_None) {
@@ -218,7 +218,7 @@ static int convert_width(PyObject *object, void *result)
 	return 1;
 }
 
-/* A copy of a list of events, sorted as torch sorts: descending by any attribute that events have. */
+/* Returns a copy of a list of events, sorted as torch sorts: descending by any attribute that events have. */
 static PyObject *sorted_by_attribute(PyObject *list, const char *name)
 {
 	PyObject *operators = PyImport_ImportModule("operator");
@@ -238,7 +238,7 @@ static PyObject *sorted_by_attribute(PyObject *list, const char *name)
 	return copy;
 }
 
-/* The table; the C core sorts by what rows have, other attributes of events are sorted by here. */
+/* Renders the table. The C core sorts by members of rows; sorting by other attributes of events is done here. */
 static PyObject *table_text(PyObject *list, struct ops_table_options *options)
 {
 	struct event_list_object *self = (struct event_list_object *)list;
@@ -282,7 +282,7 @@ PyObject *ops_ext_event_list_table(PyObject *object, PyObject *args, PyObject *k
 	options.top_level_events_only = top_level;
 	if (time_unit && PyUnicode_Check(time_unit)) {
 		options.time_unit = PyUnicode_AsUTF8(time_unit);
-		PyErr_Clear(); /* anything but s, ms and us is ignored */
+		PyErr_Clear(); /* units other than s, ms and us are ignored */
 	}
 	text = table_text(object, &options);
 	Py_XDECREF(header_bytes);
@@ -431,7 +431,7 @@ PyObject *ops_ext_event_list_supported_export_stacks_metrics(PyObject *object, P
 	return Py_BuildValue("[ssss]", stack_metrics[0], stack_metrics[1], stack_metrics[2], stack_metrics[3]);
 }
 
-/* Which of the metrics it is: the first is the CPU's, the others the device's; -1 with an exception set for none. */
+/* Returns which of the metrics it is: the first is the CPU's, the others the device's; -1 with an exception set if it is neither. */
 static int find_metric(PyObject *metric)
 {
 	for (int i = 0; PyUnicode_Check(metric) && stack_metrics[i]; i++)
@@ -442,7 +442,7 @@ static int find_metric(PyObject *metric)
 	return -1;
 }
 
-/* An empty list may be of no trace: its file is that of an empty one. */
+/* An empty list may have no trace: it is written like that of an empty trace. */
 static enum ops_code event_list_report_write_stacks(const struct row_source *source, const struct ops_flame_choices *choices,
                                                     const char *path, struct ops_flame_cut *ret_cut, struct ops_error *error)
 {

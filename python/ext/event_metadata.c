@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What torch 2.15 calls metadata: what an event has in the trace file, by the names that it has there; and the details of work
- * on a device, which are made of it.
+ * What torch 2.15 calls metadata: the arguments of an event in the trace file, under their names there; and the details of device
+ * work, which are derived from them.
  */
 #include "views.h"
 
-/* What a function of the package makes of the argument. */
+/* Calls a function of the package with the argument. */
 static PyObject *event_metadata_call(const char *name, PyObject *argument)
 {
 	PyObject *module = PyImport_ImportModule("opstrobe.results.event_metadata");
@@ -24,7 +24,7 @@ static int event_metadata_put(PyObject *dict, const char *key, long long number)
 	return failed;
 }
 
-/* What the file says besides. 0, or -1 with an exception set. */
+/* Adds the further arguments in the file. Returns 0, or -1 with an exception set. */
 static int add_args(PyObject *dict, struct ops_string extra)
 {
 	PyObject *text = ops_ext_text(extra.bytes, extra.size);
@@ -36,7 +36,7 @@ static int add_args(PyObject *dict, struct ops_string extra)
 	return failed;
 }
 
-/* Of a device's event, or of the call that started one. */
+/* Adds the metadata of a device event, or of the call that launched it. */
 static int add_device_args(const struct function_event_object *self, PyObject *dict)
 {
 	const struct ops_events *events = ops_trace_events(self->trace->trace);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of other ages: what events and averages were called, or were said to be called, in torch before and after the
- * version that we follow. Each stands for an attribute of today; where torch has a deprecation note, so do we.
+ * Names from other versions: attributes that events and averages had, or were documented to have, in earlier or later versions of
+ * torch than the one we follow. Each is an alias of a current attribute; where torch has a deprecation warning, so do we.
  */
 #include "views.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EventTree: events and reports of allocators, nested by time as torch nests them. Unlike the tree of the tables it has reports
- * of memory, operators that are folded into others, and a device's work below the call that launched it; and what runs on
- * another thread for a backward pass stands below what was open on the thread of the forward pass.
+ * EventTree: events and allocator reports, nested by time as in torch. Unlike the tree of the tables it has memory reports,
+ * operators that are folded into others, and device work below the call that launched it; and the events of a backward pass on
+ * another thread are below the event that was open on the thread of the forward pass.
  */
 #include "raw_views.h"
 
@@ -17,8 +17,8 @@ struct builder {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_memory_record *records;
-	uint32_t *open;      /* by track, the innermost node that is open; OPS_NONE none */
-	uint32_t *launch;    /* by row, the row that launched it; OPS_NONE none */
+	uint32_t *open;      /* by track: the innermost open node; OPS_NONE: none */
+	uint32_t *launch;    /* by row: the row that launched it; OPS_NONE: none */
 	uint32_t *node;      /* by row */
 	uint32_t *track_of_node;
 	size_t track_count;
@@ -31,7 +31,7 @@ static int64_t event_tree_end_of(const struct builder *builder, uint32_t node)
 	return ref & OPS_MEMORY_REF ? builder->records[ref & ~OPS_MEMORY_REF].time_ns : builder->events->end_ns[ref];
 }
 
-/* Closes what ended before a time on a track, with all that was opened in it. */
+/* Closes the events on a track that ended before a time, with everything inside them. */
 static void event_tree_close_until(struct builder *builder, uint32_t track, int64_t time_ns)
 {
 	uint32_t *parent = builder->tree->parent;
@@ -122,7 +122,7 @@ static void event_tree_find_launches(struct builder *builder)
 			builder->launch[links[i].to] = links[i].from;
 }
 
-/* The nodes by time, each below its parent. */
+/* Adds the nodes in order of time, each below its parent. */
 static void add_all(struct builder *builder, size_t record_count)
 {
 	const struct ops_events *e = builder->events;
@@ -142,7 +142,7 @@ static void sort_children(struct event_tree_object *tree)
 {
 	uint32_t roots = tree->count, *start = tree->child_start;
 
-	/* Counted one place ahead, and each child moves its parent's place on to where the next one begins. */
+	/* Counted one position ahead; each child then moves its parent's position to where the next one begins. */
 	for (uint32_t i = 0; i < tree->count; i++)
 		start[(tree->parent[i] == OPS_NONE ? roots : tree->parent[i]) + 2]++;
 	for (uint32_t i = 2; i < roots + 3; i++)
@@ -151,7 +151,7 @@ static void sort_children(struct event_tree_object *tree)
 		tree->children[start[(tree->parent[i] == OPS_NONE ? roots : tree->parent[i]) + 1]++] = i;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool build(struct event_tree_object *tree)
 {
 	size_t record_count;
@@ -189,7 +189,7 @@ static bool build(struct event_tree_object *tree)
 	return ok;
 }
 
-/* --- the type --------------------------------------------------------------------------------------------------------------- */
+/* --- type ------------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *tree_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

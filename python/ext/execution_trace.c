@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ExecutionTrace: an execution trace in the making, fed by an observer of the torch bridge. `close` writes its file; so does
- * dropping it, for a program that ends with an error should have its trace too. The child of a fork has the object and
- * neither observer nor file.
+ * ExecutionTrace: an execution trace that an observer of the torch bridge records. `close` writes its file; so does deallocation,
+ * so that a program that ends with an error has a trace, too. A forked child has the object, but neither observer nor file.
  */
 #include "ext.h"
 
@@ -16,7 +15,7 @@ struct execution_trace_object {
 	PyObject_HEAD
 	PyObject *path;                   /* bytes; NULL once closed */
 	struct ops_execution_trace *trace;
-	uint64_t observer; /* 0 none */
+	uint64_t observer; /* 0: none */
 	pid_t pid;
 };
 
@@ -62,7 +61,7 @@ static bool is_open(const struct execution_trace_object *self)
 	return self->path && self->pid == getpid();
 }
 
-/* Nothing is added to the trace from here on. */
+/* Ends recording into the trace. */
 static void close_observer(struct execution_trace_object *self)
 {
 	uint64_t observer = self->observer;
@@ -70,7 +69,7 @@ static void close_observer(struct execution_trace_object *self)
 	self->observer = 0;
 	if (!observer || self->pid != getpid())
 		return;
-	Py_BEGIN_ALLOW_THREADS /* an operator that hands over its node may want the GIL first */
+	Py_BEGIN_ALLOW_THREADS /* an operator that delivers its node may need the GIL first */
 	ops_ext_bridge()->observer_close(observer);
 	Py_END_ALLOW_THREADS
 }
@@ -96,7 +95,7 @@ static PyObject *execution_trace_stop(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
-/* Writes the file if that was not done. The number of nodes lost, or -1 with an exception set. */
+/* Writes the file if that has not been done. Returns the number of lost nodes, or -1 with an exception set. */
 static long long execution_trace_finish(struct execution_trace_object *self)
 {
 	PyObject *path = self->path;

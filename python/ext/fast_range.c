@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * _RecordFunctionFast: a function's range with its arguments, for what runs so often that record_function would be felt. It
- * is shown as an operator; where shapes are recorded, the keyword value "scope": "user_scope" makes it a user's range. Values
- * are looked at only while a session records: inputs become an input list (inputs.h), keyword values named values of the slot
- * (collector.h).
+ * _RecordFunctionFast: a range of a function with its arguments, for code that runs so often that record_function would be too
+ * slow. It is shown as an operator; if shapes are recorded, the keyword value "scope": "user_scope" makes it a user's range.
+ * Values are read only while a session records: inputs become an input list (inputs.h), keyword values become named values of the
+ * slot (collector.h).
  */
 #include "ext.h"
 
@@ -20,10 +20,10 @@ struct fast_object {
 	struct ops_slot *slot; /* NULL unless open and recorded */
 };
 
-/* --- the payload ------------------------------------------------------------------------------------------------ */
+/* --- payload ---------------------------------------------------------------------------------------------------- */
 
 #define USER_SCOPE 7 /* at::RecordScope */
-#define PAYLOAD_MAX 16384u /* what does not fit is recorded without its values */
+#define PAYLOAD_MAX 16384u /* larger payloads are recorded without their values */
 
 struct payload {
 	char bytes[PAYLOAD_MAX];
@@ -49,7 +49,7 @@ static void put_u32(struct payload *payload, uint32_t value)
 	fast_range_put(payload, &value, sizeof(value));
 }
 
-/* -1 with an exception set. */
+/* Returns -1 with an exception set on failure. */
 static int fast_range_put_text(struct payload *payload, PyObject *text)
 {
 	PyObject *bytes = ops_ext_text_bytes(text);
@@ -149,7 +149,7 @@ static void fast_range_put_head(struct payload *payload, uint8_t tag, uint8_t dt
 	fast_range_put(payload, &head, sizeof(head));
 }
 
-/* The number of a torch.dtype, by its name; -1 for what is none. */
+/* Returns the number of a torch.dtype, by its name; -1 if it is not one. */
 static int fast_range_dtype_of(PyObject *dtype)
 {
 	static const char *const names[] = {
@@ -168,7 +168,7 @@ static int fast_range_dtype_of(PyObject *dtype)
 	return found;
 }
 
-/* Puts the integers of a sequence; false when it is something else. */
+/* Writes the integers of a sequence. Returns false if it is anything else. */
 static bool put_numbers(struct payload *payload, PyObject *numbers)
 {
 	PyObject *fast = numbers ? PySequence_Fast(numbers, "") : NULL;
@@ -184,7 +184,7 @@ static bool put_numbers(struct payload *payload, PyObject *numbers)
 	return ok;
 }
 
-/* False, and nothing put, when the value is no tensor with plain sizes. */
+/* Returns false, with nothing written, if the value is not a tensor with plain sizes. */
 static bool fast_range_put_tensor(struct payload *payload, PyObject *value)
 {
 	size_t before = payload->size;
@@ -209,7 +209,7 @@ static bool fast_range_put_tensor(struct payload *payload, PyObject *value)
 	return ok;
 }
 
-/* False, and nothing put, when the value is no list of integers that torch would show. */
+/* Returns false, with nothing written, if the value is not a list of integers that torch would show. */
 static bool put_int_list(struct payload *payload, PyObject *value)
 {
 	size_t before = payload->size;
@@ -261,9 +261,9 @@ static void put_inputs(struct payload *payload, PyObject *inputs)
 	Py_DECREF(fast);
 }
 
-/* --- the range -------------------------------------------------------------------------------------------------- */
+/* --- range ------------------------------------------------------------------------------------------------------ */
 
-/* What torch does not show as an operator but as a user's range. */
+/* Returns whether torch shows the range as a user's range instead of an operator. */
 static bool is_user_scope(PyObject *keywords)
 {
 	PyObject *scope = keywords == Py_None ? NULL : PyDict_GetItemString(keywords, "scope");
@@ -271,7 +271,7 @@ static bool is_user_scope(PyObject *keywords)
 	return scope && PyUnicode_Check(scope) && PyUnicode_CompareWithASCIIString(scope, "user_scope") == 0;
 }
 
-/* Opens the slot. -1 with an exception set; a session that has no room is no error. */
+/* Opens the slot. Returns -1 with an exception set; lack of room in the session is not an error. */
 static int fast_begin(struct fast_object *self, uint64_t epoch)
 {
 	const struct ops_collector *collector = ops_collector_get();

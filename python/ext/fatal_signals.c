@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals that kill the program while `opstrobe run` records it: a line says that no trace is written, and how one can be made of
- * the recording file, if there is one. A handler of Python would run
- * too late, or never. The process still dies of the signal, with its core file.
+ * Signals that kill the program while `opstrobe run` records it: prints a line that says that no trace is written and how to make
+ * one from the recording file, if there is one. A Python signal handler would run too late, or never. The process still dies of
+ * the signal, with its core file.
  */
 #include "ext.h"
 
@@ -17,21 +17,21 @@ static const struct {
 } signals[] = {
 #define LINE(name) {name, "opstrobe: no trace was written: the program was killed by " #name}
 	LINE(SIGSEGV), LINE(SIGBUS), LINE(SIGABRT), LINE(SIGFPE), LINE(SIGILL), LINE(SIGQUIT), LINE(SIGTRAP), LINE(SIGSYS),
-	/* Job schedulers send these before they kill. */
+	/* Job schedulers send these before they kill a job. */
 	LINE(SIGUSR1), LINE(SIGUSR2), LINE(SIGALRM), LINE(SIGXCPU),
 #undef LINE
 };
 #define COUNT (sizeof(signals) / sizeof(signals[0]))
 
-static char hint[4096] = "\n"; /* what follows the text */
-static volatile sig_atomic_t watched_pid; /* 0: nobody; a child of fork is not the program */
+static char hint[4096] = "\n"; /* end of the message */
+static volatile sig_atomic_t watched_pid; /* 0: none; a forked child is not the program */
 
 static void fatal_signals_report(int number)
 {
 	for (size_t i = 0; i < COUNT && watched_pid == getpid(); i++)
 		if (signals[i].number == number && (write(STDERR_FILENO, signals[i].text, strlen(signals[i].text)) < 0 ||
 		                                    write(STDERR_FILENO, hint, strlen(hint)) < 0))
-			break; /* nobody reads */
+			break; /* standard error is closed */
 	raise(number); /* blocked until the handler returns; SA_RESETHAND has restored the default */
 }
 
@@ -53,7 +53,7 @@ static PyObject *fatal_signals_watch(PyObject *module, PyObject *args)
 
 		if (sigaction(signals[i].number, NULL, &present) ||
 		    present.sa_handler != (is_on ? SIG_DFL : fatal_signals_report))
-			continue; /* the program's own */
+			continue; /* handled by the program */
 		if (!is_on)
 			action = (struct sigaction){.sa_handler = SIG_DFL};
 		sigaction(signals[i].number, &action, NULL);

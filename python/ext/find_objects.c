@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which objects of the process are tensors, modules, optimizers: all that the garbage collector knows are looked at, of
- * which there are hundreds of thousands, and nearly all are of a few types.
+ * Finds the tensors, modules and optimizers of the process: searches all objects of the garbage collector. There are hundreds of
+ * thousands, nearly all of a few types.
  */
 #include "ext.h"
 
@@ -10,7 +10,7 @@
 
 #define MEMORY_BITS 8
 
-/* What is known of a type. */
+/* Cached result for a type. */
 struct known {
 	PyTypeObject *type;
 	bool wanted;
@@ -18,12 +18,12 @@ struct known {
 
 struct search {
 	PyObject *types; /* tuple */
-	PyObject *found; /* list; NULL when there was no memory */
+	PyObject *found; /* list; NULL if out of memory */
 	struct known known[1 << MEMORY_BITS];
 };
 
-/* Whether an object's own type is one of those sought or made from one. Not by isinstance(): an object's __class__ may be a
- * property that does things. */
+/* Returns whether an object's own type is a requested one or a subclass. Does not use isinstance(), because __class__ of an
+ * object may be a property with side effects. */
 static bool find_objects_is_wanted(struct search *search, PyTypeObject *type)
 {
 	struct known *known = &search->known[module_registry_hash(type) & ((1u << MEMORY_BITS) - 1)];
@@ -36,7 +36,7 @@ static bool find_objects_is_wanted(struct search *search, PyTypeObject *type)
 	return known->wanted;
 }
 
-/* 1 to go on, 0 when memory is out. */
+/* Returns 1 to continue, 0 if out of memory. */
 static int find_objects_look(PyObject *object, void *context)
 {
 	struct search *search = context;
@@ -46,7 +46,7 @@ static int find_objects_look(PyObject *object, void *context)
 	return search->found != NULL;
 }
 
-/* False with an exception set. */
+/* Returns false with an exception set. */
 static bool find_objects_look_at_all(struct search *search)
 {
 #if PY_VERSION_HEX >= 0x030c0000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interpreter's frames, CPython 3.10 to 3.14: which one runs on a thread, who called it, and where it stands. From 3.11
- * on these are the interpreter's own records, of which its frame objects are made; to make one for each call would cost
- * more than all that we do. The one place that reads CPython's internal headers.
+ * The interpreter's frames, CPython 3.10 to 3.14: the current frame of a thread, its callers, and their positions. Since 3.11
+ * these are the interpreter's internal records, from which it creates frame objects; creating one for each call would cost more
+ * than everything else here. This is the only file that uses CPython's internal headers.
  */
 #ifndef OPS_EXT_FRAMES_H
 #define OPS_EXT_FRAMES_H
@@ -29,13 +29,13 @@
 #pragma GCC diagnostic pop
 #undef Py_BUILD_CORE
 typedef struct _PyInterpreterFrame ops_frame;
-#define OPS_FRAME_END localsplus /* what follows differs in length */
+#define OPS_FRAME_END localsplus /* the rest has a variable length */
 #else
 typedef PyFrameObject ops_frame;
 #define OPS_FRAME_END f_localsplus
 #endif
 
-/* Whether it only marks where C code called the interpreter. */
+/* Returns whether the frame only marks where C code called the interpreter. */
 static inline bool ops_frame_is_of_c(const ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030e0000
@@ -48,7 +48,7 @@ static inline bool ops_frame_is_of_c(const ops_frame *frame)
 #endif
 }
 
-/* The next one outwards, of C code or not. */
+/* Returns the calling frame, of C code or not. */
 static inline ops_frame *ops_frame_previous(const ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030b0000
@@ -81,7 +81,7 @@ static inline ops_frame *ops_frame_caller(ops_frame *frame)
 	return ops_frame_of_python(ops_frame_previous(frame));
 }
 
-/* Borrowed. */
+/* Returns its code object, borrowed. */
 static inline PyCodeObject *ops_frame_code(ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -91,7 +91,7 @@ static inline PyCodeObject *ops_frame_code(ops_frame *frame)
 #endif
 }
 
-/* Its first argument, borrowed. */
+/* Returns its first argument, borrowed. */
 static inline PyObject *ops_frame_first_argument(ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030e0000
@@ -103,7 +103,7 @@ static inline PyObject *ops_frame_first_argument(ops_frame *frame)
 #endif
 }
 
-/* Where it stands: the offset of its instruction in bytes, negative before the first. */
+/* Returns its position: the offset of its instruction in bytes; negative before the first. */
 static inline int ops_frame_offset(ops_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030b0000
@@ -113,7 +113,7 @@ static inline int ops_frame_offset(ops_frame *frame)
 #endif
 }
 
-/* The frame of a frame object that runs. For profile functions, which are not used later. */
+/* Returns the frame of a running frame object. For profile functions, which do not use it later. */
 #if PY_VERSION_HEX < 0x030c0000
 static inline ops_frame *ops_frame_of_object(PyFrameObject *object)
 {

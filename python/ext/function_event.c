@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FunctionEvent: one event of a trace as torch.profiler shows it. A view: a trace and a row; what it shows is read from the
- * columns when asked for (event_fields.c) and cannot be changed (see hand_made.c for those that can). A user may add attributes of his own, and an event that
- * has some is kept by its trace, so that they are there again when the event comes out of a list the next time.
+ * FunctionEvent: one event of a trace as torch.profiler shows it. It is a view: a trace and a row. Its attributes are read from
+ * the columns on access (event_fields.c) and cannot be changed (see hand_made.c for events that can). Users may add attributes;
+ * the trace then keeps the event, so that they are still there when a list returns the event again.
  */
 #include "views.h"
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- lifetime --------------------------------------------------------------------------------------------------- */
 
-/* All views of a trace are linked. Until the trace keeps its first event nothing leads from it back to a view, and views,
- * of which there may be millions, are none of the collector's business; from then on all of them are. */
+/* All views of a trace are linked. Until the trace keeps its first event, it does not refer to any view, and views, of which
+ * there may be millions, are not tracked by the garbage collector; from then on all of them are. */
 static void link_view(struct function_event_object *self)
 {
 	self->previous = NULL;
@@ -67,8 +67,8 @@ static int event_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int event_clear(PyObject *object)
 {
-	/* The trace stays: attributes are read through it as long as the event lives, and the cycle over its `kept` is
-	 * broken by the trace. */
+	/* The trace is kept: attributes are read through it as long as the event lives, and the trace breaks the cycle over its
+	 * `kept`. */
 	Py_CLEAR(((struct function_event_object *)object)->dict);
 	return 0;
 }
@@ -87,7 +87,7 @@ static void function_event_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* --- attributes of the user's own --------------------------------------------------------------------------------- */
+/* --- attributes added by users ------------------------------------------------------------------------------------ */
 
 int ops_ext_function_event_keep(struct function_event_object *self)
 {
@@ -120,7 +120,7 @@ static int event_setattr(PyObject *object, PyObject *name, PyObject *value)
 	return kept || !self->dict ? 0 : ops_ext_function_event_keep(self);
 }
 
-/* --- the rest ---------------------------------------------------------------------------------------------------- */
+/* --- other methods ----------------------------------------------------------------------------------------------- */
 
 static PyObject *child_ids(PyObject *self)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FunctionEventAvg: the sum of a group of events. Unlike an event it owns its numbers and can be added to.
+ * FunctionEventAvg: the sum of a group of events. Unlike an event it owns its values, and other events can be added.
  */
 #include "views.h"
 
 #include <string.h>
 
-/* --- life ------------------------------------------------------------------------------------------------------- */
+/* --- lifetime --------------------------------------------------------------------------------------------------- */
 
 static struct function_event_avg_object *avg_alloc(PyTypeObject *type)
 {
@@ -97,7 +97,7 @@ static PyObject *get_key(PyObject *object, void *closure)
 	return ops_ext_text(text.bytes, text.size);
 }
 
-/* The group's first event; a new reference to None when there is none, or it was not brought along. */
+/* Returns the group's first event; a new reference to None if there is none, or if it was not copied. */
 static PyObject *first_event(struct function_event_avg_object *self)
 {
 	struct ops_ext_state *state = ops_ext_state_of((PyObject *)self);
@@ -121,7 +121,7 @@ static PyObject *get_of_first(PyObject *object, void *closure)
 	return value;
 }
 
-/* The shapes that the group has in common; "" when it is not grouped by them. */
+/* Returns the shapes that the group shares; "" if it is not grouped by shape. */
 static PyObject *get_input_shapes(PyObject *object, void *closure)
 {
 	struct function_event_avg_object *self = (struct function_event_avg_object *)object;
@@ -243,7 +243,7 @@ void ops_ext_average_add(struct ops_average *total, const struct ops_average *ro
 	total->count += row->count;
 }
 
-/* The first thing added to an empty average gives it its key and all that describes it. */
+/* The first event added to an empty average sets its key and description. */
 static void function_event_avg_take_over(struct function_event_avg_object *self, struct trace_object *trace,
                                          const struct ops_average *row, PyObject *use_device, bool by_input_shape,
                                          bool by_overload_name, bool with_flops)
@@ -257,7 +257,7 @@ static void function_event_avg_take_over(struct function_event_avg_object *self,
 	self->with_flops = with_flops;
 }
 
-/* 0 when both have the same key, else -1 with an exception set. */
+/* Returns 0 if both have the same key, else -1 with an exception set. */
 static int check_keys(PyObject *a, PyObject *b)
 {
 	PyObject *x = ops_ext_attribute(a, "key"), *y = ops_ext_attribute(b, "key");
@@ -286,7 +286,7 @@ static int function_event_avg_add_event(struct function_event_avg_object *self, 
 	return 0;
 }
 
-/* An attribute in us as ns; 0 and an exception when it is no number. */
+/* Converts an attribute in us to ns. Returns 0 with an exception set if it is not a number. */
 static int64_t time_of(PyObject *object, const char *name)
 {
 	PyObject *value = ops_ext_attribute(object, name);
@@ -296,7 +296,7 @@ static int64_t time_of(PyObject *object, const char *name)
 	return us > -9e15 && us < 9e15 ? (int64_t)(us * 1000 + (us < 0 ? -0.5 : 0.5)) : 0;
 }
 
-/* An attribute that is a whole number, None counting 0. */
+/* Returns an integer attribute; None counts as 0. */
 static int64_t function_event_avg_number_of(PyObject *object, const char *name)
 {
 	PyObject *value = ops_ext_attribute(object, name);
@@ -306,7 +306,7 @@ static int64_t function_event_avg_number_of(PyObject *object, const char *name)
 	return number;
 }
 
-/* The sums of an event or average of torch's, and of its like among ours all that describes it. */
+/* Adds an event that is not ours. The first one sets the description, taken from an event of ours that resembles it. */
 static int add_hand_made(struct function_event_avg_object *self, PyObject *other)
 {
 	struct function_event_object *like = (struct function_event_object *)ops_ext_hand_made_as_ours(other);
@@ -315,7 +315,7 @@ static int add_hand_made(struct function_event_avg_object *self, PyObject *other
 
 	if (!failed && self->empty) {
 		failed = ops_ext_function_event_row(like, &row);
-		memset(&row, 0, offsetof(struct ops_average, name)); /* all that is summed */
+		memset(&row, 0, offsetof(struct ops_average, name)); /* everything that is summed */
 		if (!failed)
 			function_event_avg_take_over(self, like->trace, &row, like->use_device, true, true, like->with_flops);
 	} else if (!failed) {
@@ -374,7 +374,7 @@ static PyObject *avg_add(PyObject *object, PyObject *other)
 	return failed ? NULL : Py_NewRef(object);
 }
 
-/* --- the rest ---------------------------------------------------------------------------------------------------- */
+/* --- other methods ----------------------------------------------------------------------------------------------- */
 
 static PyObject *avg_repr(PyObject *object)
 {

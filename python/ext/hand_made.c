@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events that a program makes itself: FunctionEvent(…) gives torch's own event, which can be changed and hung into a tree
- * by hand. Lists of ours hold such events too; what they are asked for, torch's own list answers
- * (compat/synthetic_events.py).
+ * Events that programs create: FunctionEvent(…) returns torch's own event, which can be changed and inserted into a tree. Our
+ * lists may contain such events; then torch's own list computes results (compat/synthetic_events.py).
  */
 #include "views.h"
 
-/* What a function of opstrobe.compat.synthetic_events gives; consumes the arguments. */
+/* Calls a function of opstrobe.compat.synthetic_events; steals the arguments. */
 static PyObject *hand_made_call(const char *name, PyObject *take_args, PyObject *kwargs)
 {
 	PyObject *module = take_args ? PyImport_ImportModule("opstrobe.compat.synthetic_events") : NULL;
@@ -38,7 +37,7 @@ int ops_ext_is_hand_made(struct ops_ext_state *state, PyObject *object)
 	return result;
 }
 
-/* The same name, times and shapes as an event of ours: a new reference, or NULL with an exception set. */
+/* Returns an event of ours with the same name, times and shapes: a new reference, or NULL with an exception set. */
 PyObject *ops_ext_hand_made_as_ours(PyObject *object)
 {
 	return hand_made_call("as_ours", PyTuple_Pack(1, object), NULL);
@@ -54,7 +53,7 @@ static int holds_hand_made(struct event_list_object *self)
 	return found;
 }
 
-/* What torch's list of the same events answers. */
+/* Returns the result of torch's list of the same events. */
 static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
 {
 	PyObject *front = Py_BuildValue("(Os)", self, name);
@@ -75,7 +74,7 @@ static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyO
 	}
 OPS_EXT_LIST_REPORTS(REPORT)
 
-/* Torch's list has none, so that its text is shown. */
+/* Torch's list has no such method, so its text is shown. */
 PyObject *ops_ext_any_list__repr_html_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {NULL};
@@ -86,7 +85,7 @@ PyObject *ops_ext_any_list__repr_html_(PyObject *self, PyObject *args, PyObject 
 	return hand_made ? Py_NewRef(Py_None) : ops_ext_event_list__html(self, args, NULL);
 }
 
-/* Steps of making the tree. Ours is there from the beginning. */
+/* Steps of building the tree. Our tree always exists. */
 #define STEP(name)                                                                                 \
 	PyObject *ops_ext_any_list_##name(PyObject *self, PyObject *args, PyObject *kwargs)        \
 	{                                                                                          \

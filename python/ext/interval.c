@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two small values that events carry: Interval (start, end in us) and Kernel (name, device, duration), a named tuple.
+ * The two small values of events: Interval (start, end in us) and Kernel (name, device, duration), a named tuple.
  */
 #include "views.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * _KinetoEvent: an event as torch's C++ shows it, by accessor methods. Most methods read an
- * attribute of a FunctionEvent, which they make for the call.
+ * _KinetoEvent: an event as torch's C++ presents it, with accessor methods. Most methods read an attribute of a FunctionEvent,
+ * which they create for the call.
  */
 #include "raw_views.h"
 
@@ -94,7 +94,7 @@ size_t ops_ext_class_bytes(struct ops_string function)
 
 /* --- methods ---------------------------------------------------------------------------------------------------------- */
 
-/* What a FunctionEvent of the same row shows. */
+/* Returns an attribute of a FunctionEvent for the same row. */
 static PyObject *kineto_event_shown(PyObject *object, const char *attribute)
 {
 	struct kineto_object *self = (struct kineto_object *)object;
@@ -107,7 +107,7 @@ static PyObject *kineto_event_shown(PyObject *object, const char *attribute)
 	return value;
 }
 
-/* Accessor and attribute of FunctionEvent. */
+/* Accessor, and attribute of FunctionEvent. */
 #define SHOWN(X)                                                                                   \
 	X(activity_type, "activity_type")                                                          \
 	X(concrete_inputs, "concrete_inputs")                                                      \
@@ -190,7 +190,7 @@ static PyObject *kineto_correlation_id(PyObject *object, PyObject *unused)
 	return PyLong_FromUnsignedLongLong(ops_ext_raw_correlation(self->trace, self->ref));
 }
 
-/* 0 for Python calls and memory, which torch gives none. */
+/* Returns 0 for Python calls and memory, to which torch assigns no id. */
 static PyObject *kineto_external_id(PyObject *object, PyObject *unused)
 {
 	const struct kineto_object *self = (struct kineto_object *)object;
@@ -201,7 +201,7 @@ static PyObject *kineto_external_id(PyObject *object, PyObject *unused)
 	return kineto_event_shown(object, "external_id");
 }
 
-/* The process for what ran on the host. */
+/* Returns the process id for host events. */
 static PyObject *kineto_device_index(PyObject *object, PyObject *unused)
 {
 	const struct kineto_object *self = (struct kineto_object *)object;
@@ -249,7 +249,7 @@ static PyObject *kineto_is_hidden_event(PyObject *object, PyObject *unused)
 	Py_RETURN_FALSE;
 }
 
-/* torch fills it for a device's events alone, as text. */
+/* torch sets it only for device events, as text. */
 static PyObject *kineto_extra_meta(PyObject *object, PyObject *unused)
 {
 	PyObject *metadata, *texts, *key, *value;
@@ -291,7 +291,7 @@ static PyObject *kineto_metadata_json(PyObject *object, PyObject *unused)
 	return bare;
 }
 
-/* Of the pair of a device's events around an operator, which torch measures in its fallback mode. */
+/* Time between the pair of device events around an operator, which torch measures in its fallback mode. */
 static PyObject *kineto_elapsed_us(PyObject *object, PyObject *unused)
 {
 	(void)object;
@@ -321,7 +321,7 @@ static PyMethodDef kineto_methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
-/* --- the type ----------------------------------------------------------------------------------------------------------- */
+/* --- type --------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *kineto_class(PyObject *object, void *closure)
 {
@@ -376,7 +376,7 @@ static PyType_Spec kineto_spec = {
 	.slots = kineto_slots,
 };
 
-/* --- the list ----------------------------------------------------------------------------------------------------------- */
+/* --- list --------------------------------------------------------------------------------------------------------------- */
 
 static int kineto_event_append(PyObject *list, const struct kineto_object *like, struct ops_ext_state *state, uint32_t ref)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe run --live`: a thread that shows, while the program runs, what was recorded so far. It takes no GIL.
+ * `opstrobe run --live`: a thread that shows, while the program runs, what has been recorded so far. It does not take the GIL.
  *
- * On a terminal the last lines are ours and the program's output scrolls above them (DECSTBM); each picture is one write,
- * between saving and restoring the cursor. Elsewhere a line is written now and then. A socket of packets, whose other end
- * `opstrobe tui --live` has, gets an object of JSON each time. Where nobody reads, nothing is written, and nobody waits.
+ * On a terminal it reserves the last lines, and the program's output scrolls above them (DECSTBM); each update is one write,
+ * between saving and restoring the cursor. Elsewhere a line is written at a longer interval. A packet socket, whose other end is
+ * `opstrobe tui --live`, receives a JSON object each time. If nobody reads, nothing is written, and the thread does not wait.
  */
 #include "ext.h"
 
@@ -24,11 +24,11 @@
 #include "repeating_thread.h"
 
 #define PICTURE_ROOM ((size_t)LIVE_JSON_ROOM) /* also for LIVE_LINES */
-#define SPARE_LINES 6 /* that the program has at least */
+#define SPARE_LINES 6 /* minimum number of lines left for the program */
 
 struct display {
 	struct repeating_thread thread;
-	pid_t pid; /* whose thread it is: a child of fork has none */
+	pid_t pid; /* process of the thread: a forked child has none */
 	int fd;
 	bool is_terminal;
 	bool is_json;
@@ -36,12 +36,12 @@ struct display {
 	int64_t start_ns;
 	struct ops_live *live;
 	struct live_look look;
-	unsigned lines; /* of the terminal, once ours are set apart; 0 before */
-	size_t size;    /* of the picture */
+	unsigned lines; /* of the terminal, once lines are reserved; 0 before */
+	size_t size;    /* size of the picture */
 	char picture[PICTURE_ROOM];
 };
 
-static struct display *display; /* under the GIL; one a process */
+static struct display *display; /* protected by the GIL; one per process */
 
 /* --- writing --------------------------------------------------------------------------------------------------------- */
 
@@ -62,13 +62,13 @@ static void live_show(struct display *to)
 	struct pollfd ready = {.fd = to->fd, .events = POLLOUT};
 
 	if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) && write(to->fd, to->picture, to->size) < 0 && errno == EPIPE)
-		to->interval_s = 3600; /* nobody is there any more */
+		to->interval_s = 3600; /* nobody reads any more */
 	to->size = 0;
 }
 
-/* --- a terminal ------------------------------------------------------------------------------------------------------ */
+/* --- terminal -------------------------------------------------------------------------------------------------------- */
 
-/* The lines that are ours become the program's again. */
+/* Returns the reserved lines to the program. */
 static void give_lines_back(struct display *to)
 {
 	if (!to->lines)
@@ -80,7 +80,7 @@ static void give_lines_back(struct display *to)
 	to->lines = 0;
 }
 
-/* False: there is no room for them. */
+/* Returns false if there is not enough room. */
 static bool set_lines_apart(struct display *to)
 {
 	struct winsize size;
@@ -112,7 +112,7 @@ static void draw_lines(struct display *to, const struct ops_live_state *state)
 	draw(to, "\033[?7h\0338");
 }
 
-/* --- the thread ------------------------------------------------------------------------------------------------------ */
+/* --- thread ---------------------------------------------------------------------------------------------------------- */
 
 static uint64_t resident_bytes(void)
 {
@@ -173,7 +173,7 @@ static void *run(void *context)
 	return NULL;
 }
 
-/* --- its life -------------------------------------------------------------------------------------------------------- */
+/* --- lifetime -------------------------------------------------------------------------------------------------------- */
 
 static bool is_utf8(void)
 {
@@ -208,7 +208,7 @@ static PyObject *live_start(PyObject *module, PyObject *args)
 		return NULL;
 	if (display && display->pid == getpid())
 		return PyErr_Format(PyExc_RuntimeError, "what is recorded is shown already");
-	display = PyMem_RawCalloc(1, sizeof(*display)); /* a child of fork leaves that of its parent alone */
+	display = PyMem_RawCalloc(1, sizeof(*display)); /* a forked child does not touch that of its parent */
 	if (!display)
 		return PyErr_NoMemory();
 	display->pid = getpid();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines of `opstrobe run --live`; see live_text.h. Names come from the program: nothing of them moves a cursor.
+ * Lines of `opstrobe run --live`; see live_text.h. Names come from the program and are escaped, so that they cannot move the
+ * cursor.
  */
 #include "live_text.h"
 
@@ -19,7 +20,7 @@
 struct line {
 	char *text;
 	size_t size;
-	size_t room; /* with the NUL */
+	size_t room; /* including the NUL */
 };
 
 __attribute__((format(printf, 2, 3))) static void live_text_put(struct line *line, const char *format, ...)
@@ -38,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void live_text_put(struct line *lin
 
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
-/* The character at the front of some bytes, 0 when it is none or not for a terminal. Sets how many bytes it has. */
+/* Decodes the first character of some bytes; returns 0 if it is invalid or not suitable for a terminal. Sets its size. */
 static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *ret_size)
 {
 	size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
@@ -55,11 +56,11 @@ static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *
 	*ret_size = length;
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
 	    (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff)
-		return 0; /* controls, and what turns the direction of writing */
+		return 0; /* control characters, and those that change the direction of writing */
 	return code;
 }
 
-/* A name in at most so many columns; the number of those that it takes. */
+/* Writes a name in at most this number of columns. Returns the number of columns used. */
 static unsigned live_text_put_name(struct line *line, const struct ops_live_row *row, const struct live_look *look,
                                    unsigned columns)
 {
@@ -116,7 +117,7 @@ static void put_bar(struct line *line, double share, const struct live_look *loo
 	live_text_put(line, "%s", look->utf8 ? eighths[parts % 8] : "");
 }
 
-/* How long the last steps took, from 0 to the longest. */
+/* Writes a curve of the last steps' durations, from 0 to the longest. */
 static void put_curve(struct line *line, const struct ops_live_state *state, const struct live_look *look)
 {
 	static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -234,7 +235,7 @@ void live_text_summary(const struct ops_live_state *state, const struct live_loo
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------ */
 
-/* Names have no control characters any more. */
+/* Names contain no control characters at this point. */
 static void put_json_name(struct line *line, const struct ops_live_row *row)
 {
 	const struct live_look look = {.utf8 = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MemoryTimeline: the memory timeline of a trace, made once, to be written and looked at.
+ * MemoryTimeline: the memory timeline of a trace, computed once, for writing and inspection.
  */
 #include "views.h"
 
@@ -96,7 +96,7 @@ static PyObject *memory_peak(PyObject *object, PyObject *args)
 	return result;
 }
 
-/* One key a block. NULL with an exception set. */
+/* Makes one key for each block. Returns NULL with an exception set. */
 static PyObject *make_keys(const struct ops_memory_timeline *timeline, PyObject *make_key)
 {
 	PyObject *keys = PyList_New((Py_ssize_t)timeline->block_count);

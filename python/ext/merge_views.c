@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views of several traces brought over one: the C functions take one trace, but a list may hold events of several (a
- * profile that accumulates its cycles; lists put together by hand), and averages are pickled with no more of their trace
- * than they name.
+ * Moves views of several traces to one trace: the C functions take one trace, but a list may contain events of several (a profile
+ * that accumulates its cycles; lists composed by users), and pickled averages only take along the part of their trace that they
+ * need.
  */
 #include "views.h"
 
@@ -10,11 +10,11 @@
 
 #include <opstrobe/merge.h>
 
-/* The distinct traces of some views, and for each view which of them it is of. */
+/* The distinct traces of some views, and for each view the index of its trace. */
 struct origins {
 	struct trace_object **traces; /* borrowed */
 	size_t trace_count;
-	uint32_t *which; /* per view; OPS_NONE: of no trace */
+	uint32_t *which; /* per view; OPS_NONE: no trace */
 };
 
 static void origins_release(struct origins *origins)
@@ -42,7 +42,7 @@ static uint32_t trace_number(struct origins *origins, struct trace_object *trace
 	return (uint32_t)origins->trace_count++;
 }
 
-/* 0, or -1 with an exception set; to be released in either case. */
+/* Returns 0, or -1 with an exception set; must be released in either case. */
 static int origins_init(struct origins *origins, const struct located *views, size_t count)
 {
 	uint32_t last = 0;
@@ -70,7 +70,7 @@ static int compare_refs(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the refs of a part and keeps one of each: an event taken twice would be inside itself. */
+/* Sorts the refs of a part and removes duplicates: a duplicate event would be inside itself. */
 static size_t sort_refs(uint32_t *refs, size_t count)
 {
 	size_t kept = 0;
@@ -82,8 +82,8 @@ static size_t sort_refs(uint32_t *refs, size_t count)
 	return kept;
 }
 
-/* Merges the origins; `parts` take their refs from `views`, sorted by trace. On success views[i].ref is that in the new
- * trace. A new reference, or NULL with an exception set. */
+/* Merges the origins; `parts` take their refs from `views`, sorted by trace. On success views[i].ref is the ref in the new trace.
+ * Returns a new reference, or NULL with an exception set. */
 static struct trace_object *merge_views_merge(struct ops_ext_state *state, const struct origins *origins, struct located *views,
                                               size_t count, bool whole)
 {
@@ -131,7 +131,7 @@ out:
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-/* Lets the users' own attributes come along; `merged` are the same events in the new trace. */
+/* Moves the users' attributes; `merged` are the same events in the new trace. */
 static int move_attributes(struct ops_ext_state *state, const struct located *views, const struct located *merged,
                            struct trace_object *trace, size_t count)
 {
@@ -197,7 +197,7 @@ fail:
 
 /* --- averages ----------------------------------------------------------------------------------------------------- */
 
-/* Each row's first event, and behind them their parents: what a row needs of its trace beside the stack. */
+/* Lists each row's first event, followed by their parents: what a row needs of its trace in addition to the stack. */
 static size_t list_needs(struct trace_object *const *traces, const struct ops_average *rows, size_t count,
                          struct located *ret_needs)
 {
@@ -216,7 +216,7 @@ static size_t list_needs(struct trace_object *const *traces, const struct ops_av
 	return n;
 }
 
-/* Appends what the stacks of the rows of one trace need. 0, or -1 with an exception set. */
+/* Appends what the stacks of the rows of one trace need. Returns 0, or -1 with an exception set. */
 static int add_stack_needs(struct trace_object *trace, struct trace_object *const *traces,
                            const struct ops_average *rows, size_t count, struct located **needs, size_t *need_count)
 {
@@ -254,7 +254,7 @@ static int add_stack_needs(struct trace_object *trace, struct trace_object *cons
 	return grown ? 0 : -1;
 }
 
-/* Adds to the needs of the rows, one trace after the other, those of their stacks; the needs' origins are known. */
+/* Adds to the needs of the rows, one trace after another, those of their stacks; the origins of the needs are known. */
 static int need_stacks(const struct origins *origins, struct trace_object *const *traces, const struct ops_average *rows,
                        size_t count, struct located **needs, size_t *need_count)
 {
@@ -264,7 +264,7 @@ static int need_stacks(const struct origins *origins, struct trace_object *const
 	return 0;
 }
 
-/* Names and inputs of a row in its new trace: those of its first event. */
+/* Takes names and inputs of a row in its new trace from its first event. */
 static void move_row(struct ops_average *row, const struct ops_trace *trace, uint32_t first)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -329,7 +329,7 @@ static int row_of_item(struct ops_ext_state *state, PyObject *item, struct ops_a
 		*ret_trace = ((struct function_event_object *)item)->trace;
 		return ops_ext_function_event_row((struct function_event_object *)item, ret_row);
 	}
-	if (Py_TYPE(item) != state->function_event_avg) { /* made by hand, and put in a moment ago by another thread */
+	if (Py_TYPE(item) != state->function_event_avg) { /* a synthetic event that another thread has just inserted */
 		PyErr_SetString(PyExc_RuntimeError, "the list was changed meanwhile");
 		return -1;
 	}
@@ -349,7 +349,7 @@ int ops_ext_rows_of_items(struct ops_ext_state *state, PyObject *items, struct t
 	size_t count = (size_t)PyList_GET_SIZE(items);
 	struct ops_average *rows = PyMem_New(struct ops_average, count);
 	struct trace_object **traces = PyMem_New(struct trace_object *, count);
-	PyObject *held = PyList_GetSlice(items, 0, (Py_ssize_t)count); /* others may change `items` meanwhile */
+	PyObject *held = PyList_GetSlice(items, 0, (Py_ssize_t)count); /* other threads may change `items` meanwhile */
 	int failed = 0;
 
 	if (!rows || !traces || !held) {

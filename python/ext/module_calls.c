@@ -2,14 +2,14 @@
  *
  * Recording calls of torch.nn.Module; see module_calls.h.
  *
- * torch.nn.Module.__call__ is the function Module._wrapped_call_impl. While a session records modules, what that function
- * object does when C code calls it (its vectorcall) is the function below: it opens a slot, calls what was there before,
- * and closes the slot, whether or not there was an exception. Nothing that Python code can look at changes: attributes,
- * code, hooks and classes are as they were, so that torch.compile, pickling, subclasses and other people's patches see
- * what they always see. An instance is called through its type's slot, which is C code, so that no call is missed.
+ * torch.nn.Module.__call__ is the function Module._wrapped_call_impl. While a session records modules, the vectorcall of that
+ * function object (which C code calls) is replaced by the function below: it opens a slot, calls the original, and closes the
+ * slot, whether or not there was an exception. Nothing that Python code can observe changes: attributes, code, hooks and classes
+ * remain the same, so that torch.compile, pickling, subclasses and patches of other libraries are not affected. An instance is
+ * called through its type's slot, which is C code, so that no call is missed.
  *
- * Where Python code calls the function object itself (super().__call__(x)), Python 3.11 alone enters it without a look at
- * its vectorcall. So there _call_impl, which it goes on to call by way of C, is watched too.
+ * If Python code calls the function object itself (super().__call__(x)), Python 3.11, and no other version, ignores its
+ * vectorcall. So there _call_impl, which it then calls through C, is also watched.
  */
 #include "module_calls.h"
 #include "module_registry.h"
@@ -19,7 +19,7 @@
 
 #define WATCH_CALL_IMPL (PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000)
 
-/* A function whose vectorcall is ours. */
+/* A function whose vectorcall is replaced. */
 struct watched {
 	PyFunctionObject *function; /* strong; NULL: none */
 	vectorcallfunc original;
@@ -27,21 +27,21 @@ struct watched {
 
 static struct {
 	bool watching;
-	bool recording; /* rows of the calls too */
-	bool with_memory; /* of a session that records memory */
-	bool paused;      /* no call is recorded at present; relaxed */
+	bool recording; /* also record rows of the calls */
+	bool with_memory; /* the session records memory */
+	bool paused;      /* no calls are recorded at present; relaxed */
 	const struct ops_collector *collector;
 	struct module_registry registry;
 	struct watched call;      /* Module._wrapped_call_impl */
 	struct watched call_impl; /* Module._call_impl, if WATCH_CALL_IMPL */
 } calls;
 
-/* The module whose _wrapped_call_impl is about to call its _call_impl: that call is recorded already. */
+/* The module whose _wrapped_call_impl is about to call its _call_impl, a call that is recorded already. */
 static __thread PyObject *entered;
 
-/* --- a call --------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-/* NULL when the call is not to be recorded. */
+/* Returns NULL if the call is not to be recorded. */
 static struct ops_slot *open_call(PyObject *module)
 {
 	uint64_t epoch = ops_collector_epoch(calls.collector);
@@ -119,13 +119,13 @@ static PyObject *watched_call_impl(PyObject *function, PyObject *const *args, si
 static void set_vectorcall(PyFunctionObject *function, vectorcallfunc vectorcall)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-	PyFunction_SetVectorcall(function, vectorcall); /* code that the interpreter specialised for the function goes */
+	PyFunction_SetVectorcall(function, vectorcall); /* discards code that the interpreter specialised for the function */
 #else
 	function->vectorcall = vectorcall;
 #endif
 }
 
-/* Lets calls of the class's function of that name go through `vectorcall`. 0, or -1 with an exception set. */
+/* Replaces the vectorcall of the class's function of that name. Returns 0, or -1 with an exception set. */
 static int module_calls_watch(struct watched *watched, PyObject *type, const char *name, vectorcallfunc vectorcall)
 {
 	PyObject *function = PyObject_GetAttrString(type, name);
@@ -143,8 +143,8 @@ static int module_calls_watch(struct watched *watched, PyObject *type, const cha
 	return 0;
 }
 
-/* Calls under way hold `original` no longer than they run; it stays what it was, for someone may have put his own call on
- * top of ours. */
+/* Calls in progress use `original` only while they run. It is restored only if it is still ours, because another library may have
+ * replaced it. */
 static void unwatch(struct watched *watched, vectorcallfunc vectorcall)
 {
 	if (watched->function && watched->function->vectorcall == vectorcall)
@@ -173,9 +173,9 @@ static void unwatch_all(void)
 #endif
 }
 
-/* --- a session ------------------------------------------------------------------------------------------------------ */
+/* --- session -------------------------------------------------------------------------------------------------------- */
 
-/* torch.nn.Module, if torch is imported; NULL if not, and when there is an exception. */
+/* Returns torch.nn.Module if torch is imported; NULL if not, or with an exception set. */
 static PyObject *find_module_type(void)
 {
 	PyObject *name = PyUnicode_FromString("torch.nn.modules.module");
@@ -191,7 +191,7 @@ int ops_ext_modules_begin(bool rows, bool watch)
 {
 	PyObject *type;
 
-	Py_XDECREF(ops_ext_modules_end(NULL)); /* what a session of the parent process left */
+	Py_XDECREF(ops_ext_modules_end(NULL)); /* remains of a session of the parent process */
 	type = rows || watch ? find_module_type() : NULL;
 	if (!type)
 		return PyErr_Occurred() ? -1 : 0;

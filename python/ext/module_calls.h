@@ -11,22 +11,23 @@
 
 #include <opstrobe/record.h>
 
-/* A session begins: watches the calls of modules from now on, if torch is imported, and with `rows` records them. 0, or -1
- * with an exception set. */
+/* Called when a session begins: watches the calls of modules from now on, if torch is imported, and records them if `rows`.
+ * Returns 0, or -1 with an exception set. */
 int ops_ext_modules_begin(bool rows, bool watch);
-/* Ends that; tells the recording, unless it is NULL, what was called. Never sets an exception: what cannot be told is lost,
- * and counted as such. Returns what ops_ext_describe_modules says of the modules that the recording was told, in its order; NULL for none. */
+/* Ends watching. Adds the called modules to the recording, unless it is NULL. Never sets an exception: what cannot be added is
+ * lost, and counted as such. Returns the descriptions, by ops_ext_describe_modules, of the modules that were added, in the same
+ * order; NULL: none. */
 PyObject *ops_ext_modules_end(struct ops_recording *recording);
 
-/* Records no calls until it is undone. Any thread, without the GIL. */
+/* Pauses or resumes recording calls. Any thread, without the GIL. */
 void ops_ext_modules_pause(bool pause);
 
-/* The code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
- * recorded here: who records frames leaves them out. */
+/* Returns the code object of Module.__call__ while its calls are recorded, borrowed; else NULL. Its frames are the rows that are
+ * recorded here, so a recorder of frames leaves them out. */
 PyObject *ops_ext_module_code(void);
 
-/* The modules that were called since the session began, and all that these held then, as far as they live: a new list. NULL
- * with an exception set. */
+/* Returns a new list of the modules that were called since the session began, and all that these contained then, if they are
+ * still alive. Returns NULL with an exception set. */
 PyObject *ops_ext_modules_called(void);
 
 #endif

@@ -6,9 +6,9 @@
  *                     │           └─ 1
  *                     └─ head
  *
- * A module is met when it is called, and with it all below, so that paths and parameters are known even of those that are
- * gone by the end. Entries and holdings are told by index and not by pointer: looking at a module may run Python code, in
- * which other modules are called.
+ * A module is added when it is called, together with all its descendants, so that paths and parameters are known even for modules
+ * that no longer exist at the end. Entries and holdings are referred to by index and not by pointer, because reading a module may
+ * run Python code that calls other modules.
  */
 #include "module_registry.h"
 #include "frames.h"
@@ -17,7 +17,7 @@
 
 #define FIRST_SLOTS 256u
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
 int module_registry_init(struct module_registry *registry, PyObject *module_type)
 {
@@ -36,7 +36,7 @@ void module_registry_release(struct module_registry *registry)
 {
 	struct module_registry old = *registry;
 
-	*registry = (struct module_registry){0}; /* dropping references may run code that looks at it */
+	*registry = (struct module_registry){0}; /* dropping references may run code that uses the registry */
 	for (uint32_t i = 0; i < old.count; i++) {
 		Py_DECREF(old.entries[i].ref);
 		Py_DECREF(old.entries[i].type);
@@ -51,7 +51,7 @@ void module_registry_release(struct module_registry *registry)
 	Py_XDECREF(old.module_type);
 }
 
-/* Makes room for one more item behind `count`. False when memory is out. */
+/* Makes room for one more item after `count`. Returns false if out of memory. */
 static bool module_registry_make_room(void *items_field, uint32_t count, uint32_t *capacity, size_t bytes_each)
 {
 	void **items = items_field;
@@ -97,7 +97,7 @@ static bool module_registry_grow_slots(struct module_registry *registry)
 	return true;
 }
 
-/* The entry of a module, made if there is none. MODULE_NONE when that cannot be, with an exception set. */
+/* Returns the entry of a module, added if new. Returns MODULE_NONE, with an exception set, on failure. */
 static uint32_t take_in(struct module_registry *registry, PyObject *module)
 {
 	PyObject *ref = PyWeakref_NewRef(module, NULL);
@@ -131,18 +131,19 @@ static uint32_t take_in(struct module_registry *registry, PyObject *module)
 
 /* --- parameters ----------------------------------------------------------------------------------------------------- */
 
-/* What a method without arguments says, 0 when it says no number. */
+/* Returns the result of a method without arguments; 0 if it is not a number. */
 static uint64_t module_registry_ask(PyObject *tensor, const char *method)
 {
 	PyObject *answer = PyObject_CallMethod(tensor, method, NULL);
 	long long number = answer && PyLong_Check(answer) ? PyLong_AsLongLong(answer) : 0;
 
 	Py_XDECREF(answer);
-	PyErr_Clear(); /* a parameter that is not initialised yet, a shape with symbols */
+	PyErr_Clear(); /* an uninitialised parameter, or a shape with symbols */
 	return number > 0 ? (uint64_t)number : 0;
 }
 
-/* The values of a dict, or (modules of TorchScript) of something like one, as a list. NULL and no exception for none. */
+/* Returns the values of a dict, or (for TorchScript modules) of a similar object, as a list. Returns NULL without an exception if
+ * there are none. */
 static PyObject *list_of(PyObject *module, const char *attribute, bool items)
 {
 	PyObject *holder = PyObject_GetAttrString(module, attribute);
@@ -178,9 +179,9 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 	registry->entries[index].parameter_count = count;
 }
 
-/* --- who holds whom ------------------------------------------------------------------------------------------------- */
+/* --- holdings ------------------------------------------------------------------------------------------------------- */
 
-/* Whether `above` is `index` or above it, by first holdings. */
+/* Returns whether `above` is `index` or an ancestor of it, by first holdings. */
 static bool is_above(const struct module_registry *registry, uint32_t above, uint32_t index)
 {
 	for (uint32_t holding; index != above; index = registry->holdings[holding].parent) {
@@ -201,7 +202,7 @@ static bool is_held(const struct module_registry *registry, uint32_t parent, uin
 	return at != MODULE_NONE;
 }
 
-/* Notes that `parent` holds `child`; not if it is known, nor if that would close a circle. */
+/* Records that `parent` contains `child`, unless that is known or would close a cycle. */
 static void module_registry_hold(struct module_registry *registry, uint32_t parent, uint32_t child, PyObject *name)
 {
 	struct module_entry *entry = &registry->entries[child];
@@ -219,7 +220,7 @@ static void module_registry_hold(struct module_registry *registry, uint32_t pare
 	entry->last_holder = index;
 }
 
-/* Reads what the module holds, and what that holds. With `again` also what is known already. */
+/* Reads what the module contains, recursively. With `again`, also reads modules that are known already. */
 static void explore(struct module_registry *registry, uint32_t index, PyObject *module, bool again)
 {
 	PyObject *items;
@@ -242,7 +243,7 @@ static void explore(struct module_registry *registry, uint32_t index, PyObject *
 		if (at == MODULE_NONE)
 			continue;
 		module_registry_hold(registry, index, at, name);
-		/* Below its first holder each is looked at once. */
+		/* Each module is read once, below its first parent. */
 		if (at >= known || (again && registry->entries[at].holder != MODULE_NONE &&
 		                    registry->holdings[registry->entries[at].holder].parent == index))
 			explore(registry, at, child, again);
@@ -254,7 +255,7 @@ static void explore(struct module_registry *registry, uint32_t index, PyObject *
 
 /* --- modules that are not called ------------------------------------------------------------------------------------- */
 
-/* Whether `outer` holds the module, directly or not. */
+/* Returns whether `outer` contains the module, directly or not. */
 static bool is_part(const struct module_registry *registry, PyObject *outer, PyObject *module)
 {
 	PyObject *list = list_of(outer, "_modules", false);
@@ -274,7 +275,7 @@ static bool is_part(const struct module_registry *registry, PyObject *outer, PyO
 	return found;
 }
 
-/* The module whose method the frame runs, NULL for none; borrowed. */
+/* Returns the module whose method the frame runs; NULL: none. Borrowed. */
 static PyObject *module_of_frame(const struct module_registry *registry, ops_frame *frame)
 {
 	PyObject *self = ops_frame_code(frame)->co_argcount ? ops_frame_first_argument(frame) : NULL;
@@ -284,8 +285,8 @@ static PyObject *module_of_frame(const struct module_registry *registry, ops_fra
 	return self && PyObject_TypeCheck(self, (PyTypeObject *)registry->module_type) ? self : NULL;
 }
 
-/* A module that holds the called one may be called by no one: the method training_step of Lightning's runs without a call of its module.
- * It is the `self` of one of the frames that lead to the call, and gives the called one its path. */
+/* The parent of a called module may never be called itself: Lightning runs the method training_step without a call of its module.
+ * Such a parent is `self` of one of the calling frames, and determines the path of the called module. */
 static void take_in_holder(struct module_registry *registry, PyObject *module)
 {
 	ops_frame *frame = ops_frame_current(PyThreadState_Get());
@@ -306,7 +307,7 @@ static void take_in_holder(struct module_registry *registry, PyObject *module)
 	}
 }
 
-/* The number of the next module of this class. MODULE_NONE with an exception set. */
+/* Returns the number of the next module of this class. Returns MODULE_NONE with an exception set. */
 static uint32_t next_number(struct module_registry *registry, PyTypeObject *type)
 {
 	PyObject *key = PyLong_FromVoidPtr(type);

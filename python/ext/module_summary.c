@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ModuleSummary: the modules of a trace, as text and as data. What prof.module_summary() gives.
+ * ModuleSummary: the modules of a trace, as text and as data; the result of prof.module_summary().
  */
 #include "views.h"
 
@@ -93,7 +93,7 @@ static PyObject *summary_table(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* --- data ----------------------------------------------------------------------------------------------------------- */
 
-/* Takes the value, NULL with an exception set. 0, or -1. */
+/* Steals the value, which is NULL with an exception set on an earlier failure. Returns 0, or -1. */
 static int module_summary_put(PyObject *dict, const char *key, PyObject *take_value)
 {
 	int failed = take_value ? PyDict_SetItemString(dict, key, take_value) : -1;
@@ -118,7 +118,7 @@ static int put_metrics(PyObject *dict, const struct ops_module_row *row)
 	return 0;
 }
 
-/* The further paths of a module. */
+/* Returns the additional paths of a module. */
 static PyObject *aliases_of(const struct ops_trace *trace, uint32_t module)
 {
 	PyObject *list = PyList_New(0);
@@ -145,7 +145,7 @@ static PyObject *aliases_of(const struct ops_trace *trace, uint32_t module)
 	return list;
 }
 
-/* What only a module has, and no class. 0, or -1 with an exception set. */
+/* Adds the members that only modules have, and not classes. Returns 0, or -1 with an exception set. */
 static int put_module(PyObject *dict, const struct summary_object *self, const struct ops_module_row *row)
 {
 	const struct ops_trace *trace = self->trace->trace;
@@ -206,7 +206,7 @@ static PyObject *summary_rows(PyObject *object, PyObject *args, PyObject *kwargs
 	return list;
 }
 
-/* Puts each row's dict among the "children" of its parent, the roots into `roots`. 0, or -1 with an exception set. */
+/* Adds each row's dict to the "children" of its parent, and the roots to `roots`. Returns 0, or -1 with an exception set. */
 static int module_summary_nest(PyObject *dicts, PyObject *roots, const struct ops_module_row *rows)
 {
 	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dicts); i++) {
@@ -250,7 +250,7 @@ static PyObject *summary_repr(PyObject *object)
 	return PyUnicode_FromFormat("<ModuleSummary of %zu modules, %zu calls>", rows, calls);
 }
 
-/* --- the type ------------------------------------------------------------------------------------------------------- */
+/* --- type ----------------------------------------------------------------------------------------------------------- */
 
 static PyMethodDef summary_methods[] = {
 	{"table", (PyCFunction)(void (*)(void))summary_table, METH_VARARGS | METH_KEYWORDS,

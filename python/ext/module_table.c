@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a session as the recording gets them: in order, with paths, names and sums of parameters; see
- * module_registry.h.
+ * The table of a session's modules for the recording: in order, with paths, names and sums of parameters; see module_registry.h.
  */
 #include "module_registry.h"
 
@@ -13,20 +12,20 @@
 struct table {
 	const struct module_registry *registry;
 	uint32_t count;
-	uint32_t *first_child; /* by entry, those held first by it; MODULE_NONE none */
-	uint32_t *next;        /* by entry, the next one of its first holder */
+	uint32_t *first_child; /* by entry: the first child; MODULE_NONE: none */
+	uint32_t *next;        /* by entry: the next child of its first parent */
 	uint32_t *order;       /* entries in order of the table */
-	uint32_t *places;      /* the place of each entry there */
-	uint32_t *stamps;      /* by entry, which parameter was counted last */
+	uint32_t *places;      /* by entry: its position in the table */
+	uint32_t *stamps;      /* by entry: the last counted parameter */
 	struct ops_recorded_module *modules;
 	struct ops_text *aliases;
-	PyObject **prefixes; /* by entry, a str: what the paths of those below begin with */
-	PyObject *texts;     /* list of bytes: owns what the modules point to */
+	PyObject **prefixes; /* by entry: a str, the prefix of the paths of its children */
+	PyObject *texts;     /* list of bytes: owns the texts of the modules */
 };
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-/* Those that are held by the same, in order of their holdings; backwards, for each goes in front. */
+/* Chains the children of each parent in order of their holdings; iterates backwards, because each is prepended. */
 static void chain_children(struct table *table)
 {
 	const struct module_registry *registry = table->registry;
@@ -49,7 +48,7 @@ static uint32_t holder_of(const struct table *table, uint32_t entry)
 	return holding == MODULE_NONE ? MODULE_NONE : table->registry->holdings[holding].parent;
 }
 
-/* Each above those that it holds. */
+/* Sorts parents before their children. */
 static void find_order(struct table *table)
 {
 	uint32_t placed = 0;
@@ -90,7 +89,7 @@ static int compare_occurrences(const void *a, const void *b)
 	return left->entry < right->entry ? -1 : left->entry > right->entry;
 }
 
-/* Counts the parameter for the module and all that hold it, each of them once. */
+/* Counts the parameter once for the module and once for each of its ancestors. */
 static void count_parameter(struct table *table, uint32_t entry, const struct module_parameter *parameter, uint32_t stamp)
 {
 	struct ops_recorded_module *module = &table->modules[table->places[entry]];
@@ -104,7 +103,7 @@ static void count_parameter(struct table *table, uint32_t entry, const struct mo
 		count_parameter(table, table->registry->holdings[at].parent, parameter, stamp);
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool count_parameters(struct table *table)
 {
 	struct occurrence *occurrences;
@@ -137,7 +136,7 @@ static bool count_parameters(struct table *table)
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes a str and lets `ret_text` be its bytes. 0, or -1 with an exception set. */
+/* Steals a str and sets `ret_text` to its bytes. Returns 0, or -1 with an exception set. */
 static int module_table_keep_text(struct table *table, PyObject *take_text, struct ops_text *ret_text)
 {
 	PyObject *bytes = take_text ? ops_ext_text_bytes(take_text) : NULL;
@@ -145,12 +144,12 @@ static int module_table_keep_text(struct table *table, PyObject *take_text, stru
 
 	if (!failed)
 		*ret_text = (struct ops_text){PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)};
-	Py_XDECREF(bytes); /* the list has it */
+	Py_XDECREF(bytes); /* owned by the list */
 	Py_XDECREF(take_text);
 	return failed;
 }
 
-/* A class's name as str; `qualified` with its module. */
+/* Returns a class's name as str; `qualified` with its module. */
 static PyObject *module_table_class_name(PyTypeObject *type, bool qualified)
 {
 	PyObject *name = PyObject_GetAttrString((PyObject *)type, qualified ? "__qualname__" : "__name__");
@@ -162,7 +161,7 @@ static PyObject *module_table_class_name(PyTypeObject *type, bool qualified)
 	return both;
 }
 
-/* Whether an attribute of that name is what the module stands for: users know it by the path of the wrapper. */
+/* Returns whether an attribute of that name is the module that a wrapper wraps: users know it by the path of the wrapper. */
 static bool is_wrapped(const struct module_entry *holder, PyObject *name)
 {
 	static const char *const names[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
@@ -178,8 +177,8 @@ static bool is_wrapped(const struct module_entry *holder, PyObject *name)
 	return false;
 }
 
-/* The path of a module by one of its holdings, as str. A module that no other holds is called by its class, and is not
- * part of the paths below. */
+/* Returns the path of a module through one of its holdings, as str. A module without a parent has the name of its class, which is
+ * not part of the paths of its children. */
 static PyObject *path_of(const struct table *table, uint32_t entry, uint32_t holding_index)
 {
 	const struct module_registry *registry = table->registry;
@@ -198,7 +197,7 @@ static PyObject *path_of(const struct table *table, uint32_t entry, uint32_t hol
 	return path;
 }
 
-/* What paths below begin with: "" or a path and a dot. */
+/* Returns the prefix of the paths of children: "", or a path and a dot. */
 static PyObject *prefix_of(const struct table *table, uint32_t entry, PyObject *path)
 {
 	uint32_t holding = table->registry->entries[entry].holder;
@@ -224,7 +223,7 @@ static PyObject *row_name(const struct module_entry *entry)
 	return text;
 }
 
-/* Names and paths of an entry whose holder has its own. 0, or -1 with an exception set. */
+/* Sets names and paths of an entry whose parent has its own. Returns 0, or -1 with an exception set. */
 static int module_table_describe(struct table *table, uint32_t index)
 {
 	const struct module_entry *entry = &table->registry->entries[index];
@@ -246,7 +245,7 @@ static int module_table_describe(struct table *table, uint32_t index)
 	return 0;
 }
 
-/* The further paths of all. 0, or -1 with an exception set. */
+/* Adds the additional paths of all modules. Returns 0, or -1 with an exception set. */
 static int add_aliases(struct table *table)
 {
 	const struct module_registry *registry = table->registry;
@@ -267,7 +266,7 @@ static int add_aliases(struct table *table)
 	return 0;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
 static bool module_table_init(struct table *table, const struct module_registry *registry)
 {
@@ -305,7 +304,7 @@ static void module_table_release(struct table *table)
 	Py_XDECREF(table->texts);
 }
 
-/* The weak references to the modules, in order of the table. NULL and no exception when memory is out. */
+/* Returns the weak references to the modules, in order of the table. NULL and no exception if out of memory. */
 static PyObject *list_refs(const struct table *table)
 {
 	PyObject *refs = PyTuple_New(table->count);
@@ -316,7 +315,7 @@ static PyObject *list_refs(const struct table *table)
 	return refs;
 }
 
-/* 0, or -1 with or (when memory is out) without an exception set. The table is to be released in any case. */
+/* Returns 0, or -1 with an exception set unless out of memory. The table must be released even on failure. */
 static int module_table_fill(struct table *table, const struct module_registry *registry)
 {
 	int failed = -1;
@@ -349,7 +348,7 @@ static void note_table(struct module_registry *registry)
 
 void module_table_note(struct module_registry *registry, uint32_t index)
 {
-	const struct module_entry entry = registry->entries[index]; /* a name may run Python, which may add entries */
+	const struct module_entry entry = registry->entries[index]; /* a name may run Python code, which may add entries */
 	PyObject *type, *error, *traceback, *name_bytes, *class_bytes;
 	PyObject *name, *class_name;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pickling. A trace is pickled as its packed bytes, once in a dump however many views of it there are; events and lists of
- * events as references to it. Averages take along no more of their trace than the events that give them their names.
- * Numbers are checked on the way in: damaged bytes raise, they do not crash.
+ * Pickling. A trace is pickled as its packed bytes, once in a dump, however many views of it there are; events and lists of
+ * events are pickled as references to it. Averages only take along the events of their trace that give them their names. Numbers
+ * are checked on loading: damaged bytes raise an exception and do not crash.
  */
 #include "views.h"
 
@@ -28,9 +28,9 @@ PyObject *ops_ext_trace_reduce(PyObject *object, PyObject *unused)
 		return ops_ext_raise(&error);
 	packed = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
 	ops_free(bytes);
-	/* One after the other: to look something up may clear the error of what failed before. */
+	/* One after another, because an attribute lookup may clear an earlier exception. */
 	rebuild = packed ? ops_ext_attribute((PyObject *)Py_TYPE(object), "_unpack") : NULL;
-	/* Events with attributes of the user's own come along as the state: loading them puts them back in their place. */
+	/* Events with users' attributes are pickled as the state; loading restores them. */
 	kept = !rebuild ? NULL : self->kept ? PyDict_Values(self->kept) : Py_NewRef(Py_None);
 	if (kept)
 		return Py_BuildValue("(N(N)N)", rebuild, packed, kept);
@@ -182,7 +182,7 @@ PyObject *ops_ext_function_event_avg_rebuild(PyObject *type, PyObject *args)
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */
 
-/* How the rest of the arguments of EventList._rebuild is to be read. */
+/* How to read the remaining arguments of EventList._rebuild. */
 enum pickled_list { PICKLED_EVENTS = LIST_EVENTS, PICKLED_AVERAGES = LIST_AVERAGES, PICKLED_ITEMS = LIST_ITEMS };
 
 static PyObject *reduced_list(struct event_list_object *self, enum pickled_list kind, PyObject *what,

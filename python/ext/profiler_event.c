@@ -43,7 +43,7 @@ static const struct ops_events *profiler_event_columns(const struct profiler_eve
 	return ops_trace_events(trace_of(self));
 }
 
-/* The report of an allocator; NULL for other events. */
+/* Returns the report of an allocator; NULL for other events. */
 static const struct ops_memory_record *profiler_event_record_of(const struct profiler_event_object *self)
 {
 	uint32_t ref = ref_of(self);
@@ -57,7 +57,7 @@ static bool profiler_event_is_python(const struct ops_trace *trace, uint32_t row
 	return ops_trace_events(trace)->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 }
 
-/* A function of C has a name without a file and a line. */
+/* A C function has a name without a file and a line. */
 static bool is_c_call(const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -85,7 +85,7 @@ static enum raw_tag tag_of(const struct profiler_event_object *self)
 	}
 }
 
-/* --- the fields of each kind ------------------------------------------------------------------------------------------- */
+/* --- fields of each kind ----------------------------------------------------------------------------------------------- */
 
 static struct tensor_view view_of(const struct profiler_event_object *self, struct ops_ext_state *state)
 {
@@ -120,14 +120,14 @@ static PyObject *allocation_fields(const struct profiler_event_object *self, str
 	                      ops_ext_tensor_device(record->device_type, record->device_index)));
 }
 
-/* Where a Python function is defined, as its rows name it; `line` 0: its first. */
+/* Returns where a Python function is defined, as its rows name it; `line` 0: its first line. */
 static PyObject *frame_state(struct ops_ext_state *state, const struct ops_trace *trace, uint32_t row, uint32_t line)
 {
 	struct ops_string name = ops_trace_string(trace, ops_trace_events(trace)->name[row]);
 	struct ops_function_text function;
 	size_t skip;
 
-	if (!ops_function_parse(name, &function)) /* a call of a module is one of this function */
+	if (!ops_function_parse(name, &function)) /* a call of a module is a call of this function */
 		function = (struct ops_function_text){{"_wrapped_call_impl", 18}, {"torch/nn/modules/module.py", 26}, 0};
 	skip = ops_ext_class_bytes(function.name);
 	return ops_ext_raw_fields(state, "_PyFrameState",
@@ -137,7 +137,7 @@ static PyObject *frame_state(struct ops_ext_state *state, const struct ops_trace
 	                                        ops_ext_text(function.name.bytes + skip, function.name.size - skip)));
 }
 
-/* The function that called an event, and the line; that of the event itself where nothing is known of one. */
+/* Returns the function that called an event, and the line; that of the event itself if neither is known. */
 static PyObject *caller_state(const struct profiler_event_object *self, struct ops_ext_state *state)
 {
 	const struct ops_trace *trace = trace_of(self);
@@ -186,7 +186,7 @@ static PyObject *get_extra_fields(PyObject *object, void *closure)
 	}
 }
 
-/* --- what all have ---------------------------------------------------------------------------------------------------------- */
+/* --- common fields ---------------------------------------------------------------------------------------------------------- */
 
 static PyObject *profiler_event_get_name(PyObject *object, void *closure)
 {
@@ -224,7 +224,7 @@ static PyObject *get_correlation_id(PyObject *object, void *closure)
 	return PyLong_FromUnsignedLongLong(ops_ext_raw_correlation(self->tree->trace, ref_of(self)));
 }
 
-/* Start, end or duration, by the closure. */
+/* Returns start, end or duration, depending on the closure. */
 static PyObject *get_time(PyObject *object, void *closure)
 {
 	const struct profiler_event_object *self = (struct profiler_event_object *)object;
@@ -307,7 +307,7 @@ static PyGetSetDef event_getsets[] = {
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
-/* --- the type ----------------------------------------------------------------------------------------------------------- */
+/* --- type --------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *profiler_event_compare(PyObject *a, PyObject *b, int op)
 {

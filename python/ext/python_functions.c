@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of functions and what is to be recorded of them; see python_functions.h.
+ * Names of functions, and which of their calls are recorded; see python_functions.h.
  */
 #include "ext.h"
 #include "module_calls.h"
@@ -12,7 +12,7 @@
 #include <opstrobe/internal/program.h>
 #include <opstrobe/internal/recording.h>
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
 static void python_functions_put(struct ops_python_functions *functions, struct ops_python_function *function)
 {
@@ -23,7 +23,7 @@ static void python_functions_put(struct ops_python_functions *functions, struct 
 	functions->slots[at & (functions->slot_count - 1)] = function;
 }
 
-/* Room for one more; a quarter of the slots are in use at most. */
+/* Makes room for one more; at most a quarter of the slots are in use. */
 static bool reserve(struct ops_python_functions *functions)
 {
 	size_t capacity = functions->capacity ? functions->capacity * 2 : 512;
@@ -49,7 +49,7 @@ static bool reserve(struct ops_python_functions *functions)
 
 static void note_function(const struct ops_python_functions *functions, const struct ops_python_function *function);
 
-/* Takes the reference to `take_name`, which may be NULL: then memory is out. */
+/* Steals the reference to `take_name`; NULL: out of memory. */
 static struct ops_python_function *python_functions_add(struct ops_python_functions *functions,
                                                         struct ops_python_function values, PyObject *take_name)
 {
@@ -74,7 +74,7 @@ void ops_python_forget(struct ops_python_functions *functions)
 {
 	struct ops_python_functions old = *functions;
 
-	memset(functions, 0, sizeof(*functions)); /* what is let go may run Python */
+	memset(functions, 0, sizeof(*functions)); /* dropping references may run Python code */
 	for (size_t i = 0; i < old.count; i++) {
 		Py_XDECREF(old.list[i]->owner);
 		Py_XDECREF(old.list[i]->name);
@@ -91,7 +91,7 @@ void ops_python_forget(struct ops_python_functions *functions)
 
 /* --- rules ---------------------------------------------------------------------------------------------------------- */
 
-/* A text of ours or the interpreter's; "" when it is none. */
+/* Returns the bytes of a text; "" if it is not a text. */
 static const char *python_functions_text_of(PyObject *text)
 {
 	const char *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
@@ -119,14 +119,15 @@ static bool python_functions_ends_with(const char *text, const char *end)
 	return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* Torch's record_function begins its range within __enter__ and ends it within __exit__: these calls would cut through it. */
+/* Torch's record_function begins its range within __enter__ and ends it within __exit__: these calls would overlap the range in
+ * part. */
 static bool is_range_method(const char *path, const char *name)
 {
 	return python_functions_ends_with(path, "torch/autograd/profiler.py") &&
 	       (!strcmp(name, "__enter__") || !strcmp(name, "__exit__"));
 }
 
-/* The function of importlib that the interpreter calls for a module that is not loaded. */
+/* Returns whether it is the function of importlib that the interpreter calls for a module that is not loaded. */
 static bool is_import(const char *path, const char *name)
 {
 	return strcmp(path, "<frozen importlib._bootstrap>") == 0 && strcmp(name, "_find_and_load") == 0;
@@ -141,7 +142,7 @@ static enum ops_python_rule rule_of_code(const struct ops_python_filter *filter,
 	if (filter->fold_imports && is_import(path, python_functions_text_of(code->co_name)))
 		return OPS_PYTHON_IMPORT;
 	if ((PyObject *)code == ops_ext_module_code())
-		return OPS_PYTHON_SKIP; /* a row of its own stands for it */
+		return OPS_PYTHON_SKIP; /* it is represented by another row */
 	if (python_functions_matches(filter->exclude, path) ||
 	    (filter->include && PyTuple_GET_SIZE(filter->include) && !python_functions_matches(filter->include, path)))
 		return OPS_PYTHON_SKIP;
@@ -172,7 +173,7 @@ static PyObject *qualified_name(struct ops_python_functions *functions, PyCodeOb
 	return Py_NewRef(code->co_qualname);
 }
 #else
-/* Whether an attribute of a class is made of this code: a function, or what property and its like make of one. */
+/* Returns whether an attribute of a class was made of this code: it is a function, a property or the like. */
 static bool is_made_of(PyObject *attribute, PyCodeObject *code)
 {
 	if (PyFunction_Check(attribute))
@@ -194,8 +195,8 @@ static bool is_made_of(PyObject *attribute, PyCodeObject *code)
 	return false;
 }
 
-/* Before 3.11 the name is not the code's, but it stands behind it among the constants of the code that makes the function.
- * That code is held, and with it what it makes. */
+/* Before 3.11, code has no qualified name, but the name follows the code among the constants of the code that creates the
+ * function. That code is held, and so is the code in it. */
 static void note_nested(struct ops_python_functions *functions, PyCodeObject *code)
 {
 	if (!functions->nested && !(functions->nested = PyDict_New()))
@@ -210,7 +211,7 @@ static void note_nested(struct ops_python_functions *functions, PyCodeObject *co
 	}
 }
 
-/* A new reference if the code that makes this one was met, else NULL. */
+/* Returns a new reference if the code that contains this one is known, else NULL. */
 static PyObject *nested_name(const struct ops_python_functions *functions, PyCodeObject *code)
 {
 	PyObject *key = functions->nested ? PyLong_FromVoidPtr(code) : NULL;
@@ -221,7 +222,7 @@ static PyObject *nested_name(const struct ops_python_functions *functions, PyCod
 	return name;
 }
 
-/* A method's class is found by its first argument. */
+/* Finds a method's class through its first argument. */
 static PyObject *method_name(PyCodeObject *code, ops_frame *frame)
 {
 	PyObject *first = frame && code->co_argcount > 0 ? frame->f_localsplus[0] : NULL;
@@ -268,7 +269,7 @@ struct ops_python_function *ops_python_add_code(struct ops_python_functions *fun
 	return function;
 }
 
-/* What functions of modules, and those made by pybind11, have for a self is no object of the program. */
+/* Returns whether `self` is not an object of the program, as for functions of modules and those made by pybind11. */
 static bool is_binding(PyTypeObject *type)
 {
 	return PyType_IsSubtype(type, &PyModule_Type) || strcmp(type->tp_name, "PyCapsule") == 0 || strncmp(type->tp_name, "pybind11_", 9) == 0;
@@ -319,9 +320,9 @@ struct ops_python_function *ops_python_import_of(struct ops_python_functions *fu
 	return function;
 }
 
-/* --- telling -------------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------------------- */
 
-/* The path without the longest prefix that it has; a new reference. */
+/* Returns the path without its longest prefix; a new reference. */
 static PyObject *shortened(const struct ops_python_filter *filter, PyObject *path)
 {
 	for (Py_ssize_t i = 0; filter->path_prefixes && i < PyTuple_GET_SIZE(filter->path_prefixes); i++) {
@@ -333,7 +334,7 @@ static PyObject *shortened(const struct ops_python_filter *filter, PyObject *pat
 	return Py_NewRef(path);
 }
 
-/* Adds the function to a recording, or else to the file of the session. */
+/* Adds the function to a recording or, if that is NULL, to the file of the session. */
 static bool give_function(struct ops_recording *recording, uint32_t number, const struct ops_recorded_function *described)
 {
 	if (recording)
@@ -369,7 +370,7 @@ static bool give_code(const struct ops_python_functions *functions, const struct
 	return given;
 }
 
-/* What is neither of Python nor a C function ("Python GC") is a row without a function. */
+/* A function that is neither Python nor C ("Python GC") is a row without a function. */
 static bool give_other(const struct ops_python_function *function, struct ops_recording *recording)
 {
 	PyObject *bytes = ops_ext_text_bytes(function->name);
@@ -397,7 +398,7 @@ static bool give_python_function(const struct ops_python_functions *functions, c
 	return is_code ? give_code(functions, function, recording) : give_other(function, recording);
 }
 
-/* Those that follow count on its number, whether or not there is memory for its name. */
+/* The numbers of later functions depend on it, even if there is no memory for its name. */
 static void note_function(const struct ops_python_functions *functions, const struct ops_python_function *function)
 {
 	PyObject *type, *error, *traceback;

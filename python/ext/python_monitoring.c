@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hooks of CPython 3.12 and later: sys.monitoring (PEP 669), with functions of C as callbacks. It covers every thread
- * of the interpreter, those to come too, and leaves other tools alone: profilers, coverage and debuggers have tool ids of
- * their own.
+ * The hooks of CPython 3.12 and later: sys.monitoring (PEP 669), with C functions as callbacks. It covers all threads of the
+ * interpreter, including future ones, and does not affect other tools: profilers, coverage and debuggers have their own tool ids.
  */
 #include "python_calls.h"
 
@@ -22,7 +21,7 @@ static PyObject *ended(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	Py_RETURN_NONE;
 }
 
-/* (code, offset, callable, first argument); Python functions come by themselves. */
+/* Called with (code, offset, callable, first argument). Python functions are reported by other events. */
 static PyObject *calls(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	(void)self, (void)count;
@@ -38,7 +37,7 @@ static PyObject *returned(PyObject *self, PyObject *const *args, Py_ssize_t coun
 	Py_RETURN_NONE;
 }
 
-/* The numbers of the events stand in sys.monitoring.events under these names. */
+/* The numbers of the events are attributes of sys.monitoring.events with these names. */
 #define HOOKS(X)                                                                                   \
 	X("PY_START", began)                                                                       \
 	X("PY_RESUME", began)                                                                      \
@@ -60,14 +59,14 @@ static struct {
 };
 #define HOOK_COUNT (sizeof(hooks) / sizeof(hooks[0]))
 
-static int tool = -1; /* ours while the hooks are there */
+static int tool = -1; /* our tool id while the hooks are installed */
 
 static PyObject *monitoring(void)
 {
 	return PySys_GetObject("monitoring"); /* borrowed */
 }
 
-/* 3 and 4 have no meaning by convention; the others have, and may be free all the same. */
+/* 3 and 4 have no conventional meaning; the others have, but may be free. */
 static int take_tool(void)
 {
 	static const int candidates[] = {4, 3, 2, 1, 0};
@@ -89,7 +88,7 @@ static int take_tool(void)
 	return -1;
 }
 
-/* The events' bits together, each with its callback registered; with `on` false all callbacks taken away. -1 with an
+/* Registers a callback for each event, and returns the events' bits; with `on` false, removes the callbacks. Returns -1 with an
  * exception set. */
 static long register_hooks(bool on)
 {

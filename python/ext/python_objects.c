@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules and optimizers of calls in the raw tree. A module's parameters are described
- * when the recording ends, if the module still lives: its calls do not look at them. An optimizer's tensors come
- * from the roles that a recording of memory has of each step.
+ * The modules and optimizers of calls in the raw tree. A module's parameters are described when the recording ends, if the module
+ * still exists: its calls do not read them. An optimizer's tensors come from the roles that a recording of memory has for each
+ * step.
  */
 #include "raw_views.h"
 #include "module_registry.h"
@@ -11,7 +11,7 @@
 
 /* --- modules ---------------------------------------------------------------------------------------------------------------- */
 
-/* The address of a tensor's memory, 0 when it has none. */
+/* Returns the address of a tensor's memory; 0 if it has none. */
 static unsigned long long address_of(PyObject *tensor)
 {
 	PyObject *storage = PyObject_CallMethod(tensor, "untyped_storage", NULL);
@@ -25,8 +25,8 @@ static unsigned long long address_of(PyObject *tensor)
 	return address;
 }
 
-/* What ops_ext_tensor_of_fields takes. NULL and no exception for a parameter that is not initialised and for a tensor
- * without strides. */
+/* Returns the argument of ops_ext_tensor_of_fields. Returns NULL without an exception for an uninitialised parameter and for a
+ * tensor without strides. */
 static PyObject *tensor_fields(PyObject *tensor, bool with_memory)
 {
 	PyObject *fields = Py_BuildValue("(NNNNNK)", PyObject_CallMethod(tensor, "size", NULL),
@@ -38,7 +38,7 @@ static PyObject *tensor_fields(PyObject *tensor, bool with_memory)
 	return fields;
 }
 
-/* (name, fields, fields of the gradient or None). NULL and no exception for none. */
+/* Returns (name, fields, fields of the gradient or None). Returns NULL without an exception if there are none. */
 static PyObject *describe_parameter(PyObject *name, PyObject *tensor, bool with_memory)
 {
 	PyObject *fields = tensor == Py_None ? NULL : tensor_fields(tensor, with_memory);
@@ -91,7 +91,7 @@ PyObject *ops_ext_describe_modules(PyObject *refs, bool with_memory)
 	return all;
 }
 
-/* (name, tensor, gradient) of each parameter that was described. */
+/* Returns (name, tensor, gradient) for each described parameter. */
 static PyObject *show_parameters(const struct tensor_view *view, PyObject *described)
 {
 	PyObject *list = PyList_New(0);
@@ -110,7 +110,7 @@ static PyObject *show_parameters(const struct tensor_view *view, PyObject *descr
 	return list;
 }
 
-/* "Linear" of "nn.Module: Linear_0". */
+/* Returns "Linear" for "nn.Module: Linear_0". */
 static PyObject *python_objects_class_name(const struct ops_trace *trace, uint32_t row)
 {
 	static const char prefix[] = "nn.Module: ";
@@ -184,12 +184,12 @@ static struct step_roles find_roles(const struct ops_trace *trace, uint32_t row)
 	return roles;
 }
 
-/* Whether a state's name is that of a parameter with something behind it; `ret_key` is that. */
+/* Returns whether a state's name is that of a parameter, followed by a key, which `ret_key` receives. */
 static bool belongs(struct ops_string state, struct ops_string parameter, struct ops_string *ret_key)
 {
 	const char *dot;
 
-	if (parameter.size == 0) { /* states of parameters without a name are called by the optimizer's class */
+	if (parameter.size == 0) { /* states of unnamed parameters have the name of the optimizer's class */
 		dot = memchr(state.bytes, '.', state.size);
 		parameter.size = dot ? (size_t)(dot - state.bytes) : state.size;
 	} else if (state.size <= parameter.size || memcmp(state.bytes, parameter.bytes, parameter.size) != 0 ||
@@ -210,8 +210,7 @@ static bool python_objects_has_key(PyObject *states, PyObject *key)
 	return false;
 }
 
-/* Puts a state among those of its parameter: the first of that name that has none of the kind yet. 0, or -1 with an
- * exception set. */
+/* Adds a state to its parameter: the first of that name without a state of this kind. Returns 0, or -1 with an exception set. */
 static int add_state(const struct tensor_view *view, PyObject *parameters, const struct step_roles *roles,
                      const uint32_t *names, size_t state)
 {
@@ -247,7 +246,7 @@ static PyObject *parameter_row(const struct tensor_view *view, const struct step
 	PyObject *parameter = ops_ext_tensor_of_storage(view, &record->storage, &record->storage, record->time_ns);
 	PyObject *gradient = Py_NewRef(Py_None);
 
-	if (has_gradient) /* operators see it in other shapes first; it has its parameter's */
+	if (has_gradient) /* operators first see it in other shapes; it has that of its parameter */
 		Py_SETREF(gradient, ops_ext_tensor_of_storage(view, &record[1].storage, &record->storage, record[1].time_ns));
 	return Py_BuildValue("(NNN)", parameter, gradient, PyList_New(0));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hooks before CPython 3.12: a C profile function on every thread. There is one place for such a function on a
- * thread: what stood there before is called behind ours, and stands there again afterwards. Threads that come later are
- * known by the head of the interpreter's list of threads, which every event looks at. That somebody else puts his function
- * in our place, an audit hook hears just before; ours goes in front again as soon as the main thread runs. Until then a
- * thread that sits there with another's function is not heard, so the session says that calls may be missing.
+ * The hooks before CPython 3.12: a C profile function on every thread. A thread has one such function: the previous one is called
+ * after ours, and restored at the end. New threads are detected at the head of the interpreter's list of threads, which is
+ * checked at every event. An audit hook is called just before other code replaces our function; ours is installed in front again
+ * as soon as the main thread runs. Until then calls on a thread with another function are missed, so the session reports that
+ * calls may be missing.
  */
 #include "python_calls.h"
 
@@ -17,20 +17,20 @@
 
 #include "ext.h"
 
-/* What a thread had for a profile function when ours was put there. */
+/* The profile function that a thread had when ours was installed. */
 struct hooked {
 	PyThreadState *state;
-	uint64_t id; /* of the state: addresses come again */
+	uint64_t id; /* of the state, because addresses are reused */
 	Py_tracefunc chained;
 };
 
 static struct {
 	struct hooked *threads;
 	size_t count, capacity;
-	uint64_t newest; /* id of the state at the head of the interpreter's list when it was last looked at */
-	bool setting;    /* we do it ourselves */
+	uint64_t newest; /* id of the state at the head of the interpreter's list at the last check */
+	bool setting;    /* the change is made by us */
 	bool displaced;  /* some thread was without the hook, for longer than a moment */
-	bool chains;     /* some thread has a function to be called behind ours */
+	bool chains;     /* some thread has a function to call after ours */
 	bool on;
 } profile;
 
@@ -47,7 +47,7 @@ static struct hooked *python_profile_find(const PyThreadState *state)
 	return NULL;
 }
 
-/* The object may be the very one that stands there and nobody else holds. */
+/* The object may be the current one, with no other reference. */
 static int set_profile(PyThreadState *state, Py_tracefunc function, PyObject *object)
 {
 	int done;
@@ -60,8 +60,8 @@ static int set_profile(PyThreadState *state, Py_tracefunc function, PyObject *ob
 	return done;
 }
 
-/* Puts the hook on a thread, in front of what is there. The object of the other function stays in its place, so that
- * sys.getprofile() gives what it gave. */
+/* Installs the hook on a thread, in front of the existing function. The object of that function remains in place, so that
+ * sys.getprofile() still returns it. */
 static int hook_thread(PyThreadState *state)
 {
 	struct hooked *known = python_profile_find(state);
@@ -86,8 +86,8 @@ static int hook_thread(PyThreadState *state)
 	return set_profile(state, hook, state->c_profileobj);
 }
 
-/* The newest thread. A thread that is not Python's makes its state without the GIL, and CPython 3.11 puts it in the list before
- * there is anything in it: no next one, and no frame to set a profile function in. That takes it but a moment. */
+/* Returns the newest thread. A thread not created by Python makes its state without the GIL, and CPython 3.11 adds it to the list
+ * before it is initialised: it has no next one, and no frame in which to set a profile function. This lasts only a moment. */
 static PyThreadState *newest_thread(void)
 {
 	PyThreadState *state = PyInterpreterState_ThreadHead(interpreter);
@@ -118,13 +118,13 @@ static int hook_again(void *ignored)
 	return 0;
 }
 
-/* Hears of every change of a profile function, with the GIL and before it is made. */
+/* Called for every change of a profile function, with the GIL and before it is made. */
 static int audit(const char *event, PyObject *arguments, void *ignored)
 {
 	(void)arguments, (void)ignored;
 	if (!profile.on || profile.setting || strcmp(event, "sys.setprofile") != 0)
 		return 0;
-	/* Pending calls are the main thread's. */
+	/* Pending calls run on the main thread. */
 	if (Py_AddPendingCall(hook_again, NULL) < 0 || PyThread_get_thread_ident() != main_thread)
 		profile.displaced = true;
 	return 0;
@@ -136,7 +136,8 @@ static void look_for_threads(void)
 		PyErr_Clear();
 }
 
-/* Threads are made by C functions: it is soon enough to look for them when one has returned, or a Python function is called. */
+/* Threads are created by C functions, so it is sufficient to check for them when one has returned, or when a Python function is
+ * called. */
 OPS_ALWAYS_INLINE void tell(PyFrameObject *frame, int what, PyObject *argument)
 {
 	ops_frame *of = ops_frame_of_object(frame);
@@ -179,7 +180,7 @@ static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argu
 	return 0;
 }
 
-/* The identity of the thread that runs pending calls; -1 with an exception set. */
+/* Returns the identity of the thread that runs pending calls; -1 with an exception set. */
 static int find_main_thread(void)
 {
 	PyObject *threading = PyImport_ImportModule("threading");
@@ -196,7 +197,7 @@ static int find_main_thread(void)
 
 int ops_python_hooks_install(void)
 {
-	static bool audited; /* for good: audit hooks cannot be removed */
+	static bool audited; /* permanent: audit hooks cannot be removed */
 
 	if (find_main_thread() < 0 || (!audited && PySys_AddAuditHook(audit, NULL) < 0))
 		return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RawFields: attributes by name that pass for one of torch's C++ classes. Programs ask `isinstance(fields,
- * _ExtraFields_TorchOp)`, which looks at __class__ too.
+ * RawFields: attributes by name that pass for one of torch's C++ classes, for programs that check `isinstance(fields,
+ * _ExtraFields_TorchOp)`, which also uses __class__.
  */
 #include "raw_views.h"
 

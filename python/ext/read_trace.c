@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * read_trace(): a file becomes a Trace.
+ * read_trace(): reads a file as a Trace.
  */
 #include "views.h"
 
 #include <opstrobe/read.h>
 
-/* Calls the progress function, with the GIL; not 0 when it raised, which ends the reading. */
+/* Calls the progress function, with the GIL. Returns nonzero if it raised an exception, which ends reading. */
 static int call_progress(void *context, const struct ops_read_progress *progress)
 {
 	PyGILState_STATE state = PyGILState_Ensure();

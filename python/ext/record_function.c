@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record_function: a user's range. A context manager that may be used again and again, also inside itself, and a
- * decorator. It writes straight through ops_range_begin, on every thread. Most of the time nothing records, and
- * then all that is left is making the object and two method calls: construction goes through vectorcall and the type has
- * no part in garbage collection (it holds nothing but two strings).
+ * record_function: a user's range. A context manager that is reusable and reentrant, and a decorator. It calls ops_range_begin
+ * directly, on any thread. Most of the time nothing records; then the only costs are creating the object and two method calls:
+ * construction uses vectorcall, and the type does not take part in garbage collection (it only holds two strings).
  */
 #include "ext.h"
 
@@ -11,21 +10,21 @@
 
 #include "bridge.h"
 
-/* Also a range of torch's while somebody observes those (torch_bridge.h), or while torch traces a function. */
+/* Also a range of torch while it has observers (torch_bridge.h), or while torch traces a function. */
 struct open_range {
 	struct ops_range range;
 	void *observed;
-	PyObject *traced; /* owned; what torch's operator that opens ranges returned */
+	PyObject *traced; /* owned; the result of torch's operator that opens ranges */
 };
 
 struct range_object {
 	PyObject_HEAD
 	PyObject *name;
-	PyObject *args;         /* None when there are none */
+	PyObject *args;         /* None if there are none */
 	Py_ssize_t depth;       /* times entered and not yet exited */
-	struct open_range range;  /* the innermost of those, all zero when nothing recorded */
-	struct open_range *outer; /* the others, outermost first; NULL unless entered inside itself */
-	bool run_callbacks_on_exit; /* cleared when a future is to end the range; torch's word */
+	struct open_range range;  /* the innermost of those; all zero if nothing recorded */
+	struct open_range *outer; /* the others, outermost first; NULL unless nested */
+	bool run_callbacks_on_exit; /* cleared if a future is to end the range; torch's name */
 };
 
 /* --- construction ----------------------------------------------------------------------------------------------- */
@@ -58,7 +57,7 @@ static int record_function_range_init(PyObject *self, PyObject *args, PyObject *
 	return range_set((struct range_object *)self, name, text);
 }
 
-/* For subclasses: the object is whole, with an empty name, even when a subclass forgets to call __init__. */
+/* For subclasses: the object is complete, with an empty name, even if a subclass does not call __init__. */
 static PyObject *range_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
 	struct range_object *self = (struct range_object *)type->tp_alloc(type, 0);
@@ -107,7 +106,7 @@ out:
 	return self;
 }
 
-/* Of the type itself: a subclass is made by tp_new and tp_init. */
+/* For the type itself; subclasses use tp_new and tp_init. */
 static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *names)
 {
 	Py_ssize_t count = PyVectorcall_NARGS(nargsf);
@@ -117,7 +116,7 @@ static PyObject *range_vectorcall(PyObject *type, PyObject *const *args, size_t 
 	return range_make((PyTypeObject *)type, args[0], count == 2 ? args[1] : Py_None);
 }
 
-/* --- functions that torch traces ---------------------------------------------------------------------------------- */
+/* --- functions traced by torch ------------------------------------------------------------------------------------ */
 
 /* The graph gets the operators that open and close a range, and records it whenever it runs. */
 static PyObject *traced_begin(PyObject *name, PyObject *args)
@@ -129,7 +128,7 @@ static PyObject *traced_begin(PyObject *name, PyObject *args)
 	return traced;
 }
 
-/* Takes the reference. Keeps the exception that is set. */
+/* Steals the reference. Preserves an exception that is set. */
 static void traced_end(PyObject *traced)
 {
 	PyObject *type, *value, *traceback, *module, *nothing;
@@ -145,11 +144,11 @@ static void traced_end(PyObject *traced)
 	PyErr_Restore(type, value, traceback);
 }
 
-/* Whether torch traces a function on this thread, before there is a bridge that knows. Without torch this costs a look into
- * sys.modules, else a call too. */
+/* Returns whether torch traces a function on this thread, before there is a bridge to query. Costs a lookup in sys.modules and,
+ * with torch, a call. */
 static bool is_tracing(void)
 {
-	static PyObject *name, *ask; /* of the process, for ever */
+	static PyObject *name, *ask; /* for the life of the process */
 	PyObject *torch, *answer;
 	bool traced;
 
@@ -190,7 +189,7 @@ static void end_range(struct open_range range)
 		ops_ext_bridge()->range_end(range.observed);
 }
 
-/* Ends the innermost range; what was around it is the innermost then. */
+/* Ends the innermost range; its outer range becomes the innermost. */
 static void range_close(struct range_object *self)
 {
 	end_range(self->range);
@@ -212,9 +211,9 @@ static void range_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* --- entering and leaving --------------------------------------------------------------------------------------- */
+/* --- enter and exit --------------------------------------------------------------------------------------------- */
 
-/* The bytes of a str that may hold lone surrogates. `*ret_keep` owns them where the str itself does not. */
+/* Returns the bytes of a str that may contain lone surrogates. `*ret_keep` owns them if the str itself does not. */
 static const char *text_bytes(PyObject *text, Py_ssize_t *ret_size, PyObject **ret_keep)
 {
 	const char *bytes = PyUnicode_AsUTF8AndSize(text, ret_size);
@@ -229,7 +228,7 @@ static const char *text_bytes(PyObject *text, Py_ssize_t *ret_size, PyObject **r
 	return PyBytes_AS_STRING(*ret_keep);
 }
 
-/* Whether somebody observes torch's ranges. */
+/* Returns whether there are observers of torch's ranges. */
 static bool is_observed(void)
 {
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
@@ -309,16 +308,17 @@ static PyObject *range_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
 	Py_RETURN_NONE;
 }
 
-/* --- decorating ------------------------------------------------------------------------------------------------- */
+/* --- decorator -------------------------------------------------------------------------------------------------- */
 
-/* A range of the same name for one call of a decorated function, so that recursion and threads do not share one. An object
- * of a subclass serves all calls itself, as contextlib.ContextDecorator has it: only the subclass knows how it is made. */
+/* Returns a range of the same name for one call of a decorated function, so that recursion and threads do not share one. An
+ * object of a subclass is used for all calls, as in contextlib.ContextDecorator, because only the subclass knows how to create
+ * one. */
 static PyObject *range_recreate(PyObject *object, PyObject *unused)
 {
 	struct range_object *self = (struct range_object *)object;
 
 	(void)unused;
-	if (Py_TYPE(object)->tp_vectorcall != range_vectorcall) /* which subclasses do not inherit */
+	if (Py_TYPE(object)->tp_vectorcall != range_vectorcall) /* subclasses do not inherit it */
 		return Py_NewRef(object);
 	return range_make(Py_TYPE(object), self->name, self->args);
 }
@@ -352,7 +352,7 @@ static void end_in_capsule(PyObject *capsule)
 	end_range(last);
 }
 
-/* A future that never completes ends the range when it goes. */
+/* A future that never completes ends the range when it is freed. */
 static void free_capsule(PyObject *capsule)
 {
 	end_in_capsule(capsule);
@@ -367,7 +367,7 @@ static PyObject *end_and_pass_on(PyObject *capsule, PyObject *future)
 
 static PyMethodDef end_method = {"end_range", end_and_pass_on, METH_O, "Ends a range; gives the future's value."};
 
-/* A callback that ends `range`, which is the callback's from then on. */
+/* Returns a callback that ends `range`, which it owns from now on. */
 static PyObject *make_callback(struct open_range range)
 {
 	struct open_range *kept = PyMem_Malloc(sizeof(*kept));
@@ -404,7 +404,7 @@ static PyObject *range_end_on_future(PyObject *object, PyObject *future)
 	return after;
 }
 
-/* The open range, for those who ask whether there is one. */
+/* Returns the open range, for code that checks whether there is one. */
 static PyObject *range_get_record(PyObject *object, void *ignored)
 {
 	struct range_object *self = (struct range_object *)object;
@@ -461,6 +461,6 @@ int ops_ext_add_record_function(PyObject *module)
 
 	if (ops_ext_add_type(module, &range_spec, type))
 		return -1;
-	(*type)->tp_vectorcall = range_vectorcall; /* no slot for it before Python 3.14 */
+	(*type)->tp_vectorcall = range_vectorcall; /* there is no slot for it before Python 3.14 */
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of the extension's own; see repeating_thread.h.
+ * Threads that the extension starts; see repeating_thread.h.
  */
 #include "repeating_thread.h"
 

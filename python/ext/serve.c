@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The module `opstrobe._serve`: answers about trace files, over HTTP (Server) and within the process (Api), and reports. A
- * module of its own, so that what records a program does not load what serves pages. Work is done by threads of the C
- * library, which know nothing of Python; who waits for them does so without the GIL.
+ * The module `opstrobe._serve`: serves trace files, over HTTP (Server) and within the process (Api), and writes reports. It is a
+ * separate module, so that recording a program does not load the server. Work is done by threads of the C library, which do not
+ * use Python; waiting for them releases the GIL.
  *
- * The child of a fork has the objects and none of the threads: it may not ask, and gives nothing back.
+ * A forked child has the objects but none of the threads: it cannot use them, and does not free them.
  */
 #include "ext.h"
 
@@ -17,7 +17,7 @@
 struct api_object {
 	PyObject_HEAD
 	struct ops_api *api; /* NULL once closed */
-	Py_ssize_t asking;   /* calls that use it at this moment; the last of them closes it, if that was asked for */
+	Py_ssize_t asking;   /* calls that use it now; the last of them closes it if a close was requested */
 	bool closed;
 	pid_t pid;
 };
@@ -32,7 +32,7 @@ struct server_object {
 
 /* --- paths ---------------------------------------------------------------------------------------------------------- */
 
-/* A tuple of bytes as the array that the options want; freed by PyMem_Free. NULL with an exception set. */
+/* Returns the array for the options from a tuple of bytes; freed by PyMem_Free. Returns NULL with an exception set. */
 static const char **path_array(PyObject *paths)
 {
 	Py_ssize_t count = PyTuple_GET_SIZE(paths);
@@ -287,7 +287,7 @@ static PyType_Spec server_spec = {
 	.slots = server_slots,
 };
 
-/* --- the module ----------------------------------------------------------------------------------------------------- */
+/* --- module --------------------------------------------------------------------------------------------------------- */
 
 static PyObject *module_write_report(PyObject *module, PyObject *args)
 {

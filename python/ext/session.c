@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Session: one recording of this process, with torch in it when a bridge is loaded.
+ * Session: one recording of this process, including torch if a bridge is loaded.
  */
 #include "views.h"
 
@@ -25,27 +25,27 @@
 struct session_object {
 	PyObject_HEAD
 	struct ops_session *session; /* NULL unless running */
-	struct ops_recording *recording; /* of a session that ended and whose trace could not be made: memory was out; owned */
-	pid_t pid;                   /* the process that it runs in: a fork's child has this object and no session */
-	bool attached;               /* the bridge records into it */
-	bool modules;                /* calls of modules are wanted */
-	PyObject *events;            /* tuple of names of what to count, NULL none */
-	PyObject *refused;           /* list of those that the system does not let us count, and why; NULL none */
-	uint32_t device_kinds;       /* set of enum ops_activity_kind: what devices do that is wanted */
-	struct ops_device_session *devices; /* NULL unless a collector runs */
-	enum ops_device_events events_of; /* whose events to put around operators where no collector runs */
-	bool times_operators;        /* they are */
-	PyObject *device_problem;    /* str: why devices are not recorded, or not whole; NULL none */
-	PyObject *metrics;           /* tuple of names of counters of a device to sample, NULL none */
+	struct ops_recording *recording; /* of an ended session whose trace could not be made for lack of memory; owned */
+	pid_t pid;                   /* its process: a forked child has this object but no session */
+	bool attached;               /* the bridge records into the session */
+	bool modules;                /* calls of modules are requested */
+	PyObject *events;            /* tuple of names of counters; NULL: none */
+	PyObject *refused;           /* list of counters that the system refuses, with the reason; NULL: none */
+	uint32_t device_kinds;       /* requested device activities: set of enum ops_activity_kind */
+	struct ops_device_session *devices; /* NULL unless a collector is running */
+	enum ops_device_events events_of; /* device whose events are recorded around operators if there is no collector */
+	bool times_operators;        /* they are recorded */
+	PyObject *device_problem;    /* str: why devices are not recorded, or not completely; NULL: none */
+	PyObject *metrics;           /* tuple of names of device counters to sample; NULL: none */
 	uint64_t metrics_interval_ns;
 	uint32_t metrics_device;
-	PyObject *metrics_problem;   /* str: why they are not sampled; NULL none */
-	PyObject *module_parameters;       /* of the modules recorded, from the end until the trace takes them */
-	PyObject *spill; /* bytes: the path of the recording file; NULL none */
+	PyObject *metrics_problem;   /* str: why they are not sampled; NULL: none */
+	PyObject *module_parameters;       /* of the recorded modules, from the end until the trace takes them */
+	PyObject *spill; /* bytes: the path of the recording file; NULL: none */
 	struct ops_record_options record;
 	struct ops_torch_options torch;
 	bool with_stack;
-	struct ops_python_options python; /* the filter is owned until the start takes it */
+	struct ops_python_options python; /* the session owns the filter until the start takes it */
 };
 
 static int to_bytes(PyObject *value, void *ret_bytes)
@@ -58,7 +58,7 @@ static int to_bytes(PyObject *value, void *ret_bytes)
 	return 1;
 }
 
-/* "O&": a tuple of str, taken over by the filter. */
+/* "O&": a tuple of str, which the filter takes. */
 static int to_texts(PyObject *value, void *ret_texts)
 {
 	if (!PyTuple_Check(value)) {
@@ -150,7 +150,7 @@ static bool session_is_running(const struct session_object *self)
 	return self->session && self->pid == getpid();
 }
 
-/* Whether it has ended, and memory was out for its trace. */
+/* Returns whether the session has ended and its trace could not be made for lack of memory. */
 static bool is_pending(const struct session_object *self)
 {
 	return self->recording && self->pid == getpid();
@@ -161,7 +161,7 @@ static PyObject *session_text_of(const char *text)
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-/* Puts what a device's collector has into the recording; its failure is noted. */
+/* Adds the records of the device collector to the recording; saves its error. */
 static void stop_devices(struct session_object *self, struct ops_recording *recording)
 {
 	struct ops_device_session *devices = self->devices;
@@ -198,8 +198,8 @@ static int list_metrics(const struct session_object *self, struct ops_cuda_sampl
 	return 0;
 }
 
-/* Lets a collector record devices beside the session. Without one the host is recorded alone, and why is noted. -1 with an
- * exception set when what is to be sampled is wrong. */
+/* Starts a collector for devices along with the session. Without one only the host is recorded, and the reason is saved. Returns
+ * -1 with an exception set if the metrics to sample are invalid. */
 static int start_devices(struct session_object *self)
 {
 	struct ops_cuda_sampling sampling;
@@ -225,7 +225,7 @@ static int start_devices(struct session_object *self)
 	return 0;
 }
 
-/* Hands the recording what events around operators measured; what failed is noted. */
+/* Adds the times measured by events around operators to the recording; saves the error. */
 static void read_device_times(struct session_object *self, struct ops_recording *recording)
 {
 	struct ops_bridge_times times;
@@ -233,7 +233,7 @@ static void read_device_times(struct session_object *self, struct ops_recording 
 
 	if (!self->times_operators)
 		return;
-	Py_CLEAR(self->device_problem); /* why there is no collector, which is known since the start */
+	Py_CLEAR(self->device_problem); /* the reason for the missing collector, known since the start */
 	Py_BEGIN_ALLOW_THREADS
 	ops_ext_bridge()->take_device_times(&times);
 	if (!times.ns || (recording && ops_recording_set_pair_times(recording, times.ns, times.count, NULL)))
@@ -257,8 +257,8 @@ static void stop_collecting(struct session_object *self)
 	self->torch.counters = NULL;
 }
 
-/* Ends the session, which is running. On OPS_NO_MEMORY it still is, though nothing is recorded any more; OPS_STATE when another
- * thread was faster. Python calls whose names memory is out for count as lost. */
+/* Ends the running session. On OPS_NO_MEMORY it is still running, though nothing is recorded any more; OPS_STATE if another
+ * thread ended it. Python calls whose functions could not be stored for lack of memory count as lost. */
 static enum ops_code end_session(struct session_object *self, struct ops_recording **ret_recording, struct ops_error *error)
 {
 	struct ops_recording *recording = NULL;
@@ -277,7 +277,7 @@ static enum ops_code end_session(struct session_object *self, struct ops_recordi
 	return code;
 }
 
-/* Ends the session, which is running, and drops what it recorded. */
+/* Ends the running session and discards what it recorded. */
 static void session_drop_session(struct session_object *self)
 {
 	stop_collecting(self);
@@ -289,7 +289,7 @@ static void session_drop_session(struct session_object *self)
 	Py_XDECREF(ops_ext_modules_end(NULL));
 }
 
-/* Notes the refused names, and why the first was. */
+/* Saves the refused names, and the reason for the first. */
 static int note_refused(struct session_object *self, uint32_t refused, int os_errno)
 {
 	PyObject *list = PyList_New(0);
@@ -304,7 +304,7 @@ static int note_refused(struct session_object *self, uint32_t refused, int os_er
 	return self->refused ? 0 : -1;
 }
 
-/* Opens the counters asked for. */
+/* Opens the requested counters. */
 static int open_counters(struct session_object *self)
 {
 	const char *names[OPS_COUNTERS_MAX + 1] = {0};
@@ -329,7 +329,7 @@ static int open_counters(struct session_object *self)
 	return refused ? note_refused(self, refused, os_errno) : 0;
 }
 
-static bool records_shapes; /* of the session started last */
+static bool records_shapes; /* of the last started session */
 
 bool ops_ext_records_shapes(void)
 {
@@ -400,7 +400,7 @@ static PyObject *session_resume(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
-/* toggle_devices(on): RuntimeError when they cannot be interrupted. */
+/* toggle_devices(on): RuntimeError if they cannot be paused. */
 static PyObject *session_toggle_devices(PyObject *object, PyObject *on)
 {
 	struct session_object *self = (struct session_object *)object;
@@ -430,7 +430,7 @@ static PyObject *session_end_window(PyObject *object, PyObject *ignored)
 	Py_RETURN_NONE;
 }
 
-/* Of an error that leaves the recording for another stop(). */
+/* Raises an error that keeps the recording for another stop(). */
 static PyObject *raise_kept(const struct ops_error *error)
 {
 	if (error->code == OPS_NO_MEMORY)
@@ -438,7 +438,7 @@ static PyObject *raise_kept(const struct ops_error *error)
 	return ops_ext_raise(error);
 }
 
-/* The trace of the recording, NULL with an exception set. Without memory the recording stays, for the next attempt. */
+/* Returns the trace of the recording, or NULL with an exception set. If out of memory, the recording is kept for the next attempt. */
 static PyObject *session_make_trace(struct session_object *self)
 {
 	struct ops_recording *recording = self->recording;
@@ -474,7 +474,7 @@ static PyObject *session_stop(PyObject *object, PyObject *ignored)
 	return session_make_trace(self);
 }
 
-/* snapshot(last_ns=0): a Trace. */
+/* snapshot(last_ns=0): returns a Trace. */
 static PyObject *session_snapshot(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	static char *keywords[] = {"last_ns", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors as the raw views show them (torch's _TensorMetadata): sizes, strides, type, device, and which memory they have. Two
- * tensors with the same `id` share their storage: it is the number of a block of the memory timeline.
+ * Tensors in the raw views (torch's _TensorMetadata): sizes, strides, type, device and memory. Tensors with the same `id` share
+ * their storage: it is the number of a block of the memory timeline.
  */
 #include "raw_views.h"
 
@@ -10,7 +10,7 @@
 
 #include <opstrobe/inputs.h>
 
-/* An input that shows a tensor: the row, and which of the row's tensors it is. */
+/* An input that shows a tensor: the row, and the index of the tensor in it. */
 struct tensor_place {
 	uint32_t row;
 	uint32_t tensor;
@@ -76,7 +76,7 @@ uint32_t ops_ext_tensor_block(const struct tensor_blocks *blocks, uint8_t device
 	const struct block_start sought = {address, time_ns, UINT32_MAX, device_type};
 	size_t low = 0, high = blocks->timeline ? blocks->timeline->block_count : 0;
 
-	while (low < high) { /* the first block behind those sought */
+	while (low < high) { /* finds the first block after the key */
 		size_t middle = low + (high - low) / 2;
 
 		if (tensor_metadata_compare_starts(&blocks->starts[middle], &sought) < 0)
@@ -95,7 +95,7 @@ uint32_t ops_ext_tensor_block(const struct tensor_blocks *blocks, uint8_t device
 	return OPS_NONE;
 }
 
-/* --- values of torch ------------------------------------------------------------------------------------------------------ */
+/* --- torch's values ------------------------------------------------------------------------------------------------------- */
 
 /* torch's names of c10::ScalarType by number. */
 static const char *const dtype_names[] = {
@@ -129,7 +129,7 @@ PyObject *ops_ext_tensor_device(uint8_t device_type, int device_index)
 		device = PyObject_CallFunction(type, "s", name);
 	Py_DECREF(type);
 	if (!device && PyErr_Occurred())
-		PyErr_Clear(); /* a device that this torch does not have */
+		PyErr_Clear(); /* a device that this version of torch does not have */
 	return device ? device : Py_NewRef(Py_None);
 }
 
@@ -148,16 +148,16 @@ static PyObject *list_of_ints(const struct ops_input *item, size_t first, size_t
 	return list;
 }
 
-/* --- a tensor ----------------------------------------------------------------------------------------------------------- */
+/* --- making tensors ----------------------------------------------------------------------------------------------------- */
 
-/* What memory a tensor has. */
+/* The memory of a tensor. */
 struct memory_of_tensor {
 	bool known;
 	uint64_t address;
 	uint64_t id;
 };
 
-/* A new _TensorMetadata; takes the references, of which one that is NULL has set an exception. */
+/* Returns a new _TensorMetadata; steals the references. If one is NULL, it has set an exception. */
 static PyObject *make_tensor(const struct tensor_view *view, PyObject *sizes, PyObject *strides, PyObject *dtype,
                              PyObject *layout, PyObject *device, const struct memory_of_tensor *memory)
 {
@@ -173,8 +173,8 @@ static PyObject *make_tensor(const struct tensor_view *view, PyObject *sizes, Py
 	                                        Py_None));
 }
 
-/* The tensor of a number of Python's is made just before the operator is called: what was allocated last on its thread with
- * the number's size. */
+/* The tensor for a Python number is made just before the operator is called: it is the last allocation of the number's size on
+ * the thread. */
 static uint32_t block_of_number(const struct tensor_view *view, uint32_t row, uint8_t dtype)
 {
 	const struct ops_trace *trace = view->trace->trace;
@@ -206,7 +206,7 @@ static uint32_t block_of_number(const struct tensor_view *view, uint32_t row, ui
 	return OPS_NONE;
 }
 
-/* What memory the tensor of a storage among a row's inputs has. */
+/* Returns the memory of the tensor of a storage among a row's inputs. */
 static struct memory_of_tensor memory_of_input(const struct tensor_view *view, uint32_t row, const struct ops_input *item,
                                                const struct ops_storage *storage)
 {
@@ -221,11 +221,11 @@ static struct memory_of_tensor memory_of_input(const struct tensor_view *view, u
 		block = ops_ext_tensor_block(view->blocks, (uint8_t)storage->device_type, storage->address, time_ns, false);
 	if (block != OPS_NONE)
 		return (struct memory_of_tensor){true, view->blocks->timeline->blocks[block].address, block};
-	/* An id without a block: for programs an input is a tensor only if it has an id. */
+	/* An id without a block, because programs regard an input as a tensor only if it has an id. */
 	return (struct memory_of_tensor){storage->address == 0, 0, view->blocks->timeline->block_count + (uint64_t)row};
 }
 
-/* `storage` NULL: not recorded. */
+/* `storage` is NULL if it was not recorded. */
 static PyObject *tensor_of_input(const struct tensor_view *view, const struct ops_input *item,
                                  const struct ops_storage *storage, const struct memory_of_tensor *memory)
 {
@@ -241,7 +241,7 @@ static PyObject *tensor_of_input(const struct tensor_view *view, const struct op
 	                   device, memory);
 }
 
-/* --- the tensors of a row and their storages ------------------------------------------------------------------------------- */
+/* --- tensors of a row and their storages ----------------------------------------------------------------------------------- */
 
 static bool tensor_metadata_is_tensor(const struct ops_input *item)
 {
@@ -256,8 +256,8 @@ static bool tensor_metadata_is_empty(const struct ops_input *item)
 	return false;
 }
 
-/* Which storage belongs to which tensor. Tensors without memory have none in the list: the rest can be matched only when
- * those are the empty ones, or when there are none. */
+/* Matches storages to tensors. Tensors without memory have none in the list, so the others can be matched only if those are
+ * exactly the empty ones, or if there are none. */
 struct storage_walk {
 	const struct ops_trace *trace;
 	uint32_t row;
@@ -302,7 +302,7 @@ static struct storage_walk walk_storages(const struct ops_trace *trace, uint32_t
 	return walk;
 }
 
-/* The storage of the next tensor, NULL if it is not known. */
+/* Returns the storage of the next tensor; NULL: unknown. */
 static const struct ops_storage *next_storage(struct storage_walk *walk, const struct ops_input *item)
 {
 	if (!walk->any || (walk->skip_empty && tensor_metadata_is_empty(item)))
@@ -334,7 +334,7 @@ static PyObject *input_value(const struct tensor_view *view, const struct ops_in
 		return PyFloat_FromDouble(ops_input_double(item, 0));
 	case OPS_INPUT_COMPLEX:
 		return PyComplex_FromDoubles(ops_input_double(item, 0), ops_input_double(item, 1));
-	default: /* also lists of scalars, as torch has it */
+	default: /* includes lists of scalars, as in torch */
 		Py_RETURN_NONE;
 	}
 }
@@ -364,7 +364,7 @@ PyObject *ops_ext_tensor_inputs(const struct tensor_view *view, uint32_t row)
 
 /* --- tensors of modules and optimizers ------------------------------------------------------------------------------------- */
 
-/* The block of that category that lived at the end at an address. */
+/* Returns the block of that category that existed at an address at the end. */
 static struct memory_of_tensor memory_at_end(const struct tensor_view *view, uint64_t address,
                                              enum ops_memory_category category)
 {
@@ -392,7 +392,7 @@ PyObject *ops_ext_tensor_of_fields(const struct tensor_view *view, PyObject *fie
 	                   Py_NewRef(device), &memory);
 }
 
-/* Notes for each block the first input that shows it. 0, or -1 with an exception set. */
+/* Records for each block the first input that shows it. Returns 0, or -1 with an exception set. */
 static int describe_blocks(const struct tensor_view *view)
 {
 	const struct ops_trace *trace = view->trace->trace;
@@ -422,7 +422,7 @@ static int describe_blocks(const struct tensor_view *view)
 	return 0;
 }
 
-/* Finds the tensor with the storage `tensor` of a row's; false when the list ends before. */
+/* Finds the tensor with the storage `tensor` of a row. Returns false if there is none. */
 static bool find_item(struct ops_input_cursor cursor, struct storage_walk *walk, uint32_t tensor, struct ops_input *ret_item)
 {
 	struct ops_input item;
@@ -457,7 +457,7 @@ PyObject *ops_ext_tensor_of_storage(const struct tensor_view *view, const struct
 		if (find_item(open_inputs(trace, place.row), &walk, place.tensor, &item))
 			return tensor_of_input(view, &item, storage, &memory);
 	}
-	/* No operator used it: bytes are all that is known. */
+	/* No operator used it, so only its size is known. */
 	return make_tensor(view, Py_BuildValue("[K]", (unsigned long long)storage->bytes), Py_BuildValue("[i]", 1),
 	                   tensor_metadata_dtype_of(0), ops_ext_imported("torch", "strided"),
 	                   ops_ext_tensor_device((uint8_t)storage->device_type, (int)storage->device_index - 1), &memory);

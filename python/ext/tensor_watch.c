@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorWatch: what a recording of memory is told of the program's tensors. Which of them there were when it began, what
- * they are for, and which of those live when it ends; and, at each optimizer's step, its parameters, gradients and state.
+ * TensorWatch: reports the program's tensors to a recording of memory. Which tensors existed when it began, their roles, and
+ * which of them exist when it ends; and, at each optimizer step, its parameters, gradients and state.
  *
- * A tensor is looked at through its c10::TensorImpl, by the bridge, which neither calls the tensor's methods nor makes
- * Python objects. To know what lives at the end, the storages are held weakly, and not looked for again.
+ * The bridge reads a tensor through its c10::TensorImpl; it neither calls the tensor's methods nor creates Python objects. Weak
+ * references to the storages show which exist at the end, without another search.
  */
 #include "ext.h"
 
@@ -17,13 +17,13 @@
 #include "bridge.h"
 #include "module_calls.h"
 
-#define NAME_BYTES 256  /* longer names are cut */
-#define DEPTH_MAX 4     /* of lists and dictionaries in an optimizer's state */
+#define NAME_BYTES 256  /* longer names are truncated */
+#define DEPTH_MAX 4     /* nested lists and dictionaries in an optimizer's state */
 
-/* A storage that was there, and what it is for. */
+/* A storage that existed at the begin, and its role. */
 struct held {
 	void *storage;
-	PyObject *name; /* bytes, NULL none */
+	PyObject *name; /* bytes; NULL: none */
 	enum ops_role role;
 };
 
@@ -31,16 +31,16 @@ struct watch_object {
 	PyObject_HEAD
 	PyTypeObject *tensor_type; /* torch.Tensor */
 	PyObject *impl;            /* the descriptor of a tensor's address */
-	PyObject *plain;           /* torch._C.DisableTorchFunction: while one is entered, no tensor's own code runs */
+	PyObject *plain;           /* torch._C.DisableTorchFunction: while it is entered, no Python code of tensors runs */
 	PyObject *names;           /* dict: address of a parameter → its name, str */
 	PyObject *optimizers;      /* dict: address of an optimizer → weak reference */
 	struct held *held;
 	size_t count;
 	size_t capacity;
-	bool ready; /* __init__ succeeded: all above but `held` is there */
+	bool ready; /* __init__ succeeded: all members above except `held` are set */
 };
 
-/* The name of a tensor while it is put together. */
+/* The name of a tensor while it is built. */
 struct name {
 	char text[NAME_BYTES];
 	size_t size;
@@ -55,7 +55,7 @@ static void tensor_watch_append(struct name *name, const char *text, size_t size
 	name->size += size;
 }
 
-/* Appends "." and a key of a dictionary: what is neither text nor a number has no name. */
+/* Appends "." and a key of a dictionary. A key that is neither text nor a number has no name. */
 static void append_key(struct name *name, PyObject *key)
 {
 	char digits[24];
@@ -82,7 +82,7 @@ static bool tensor_watch_is_tensor(const struct watch_object *self, PyObject *ob
 	return PyType_IsSubtype(Py_TYPE(object), self->tensor_type);
 }
 
-/* The address of a tensor's TensorImpl; NULL, and no exception, when it tells none. */
+/* Returns the address of a tensor's TensorImpl; NULL without an exception if not available. */
 static void *impl_of(const struct watch_object *self, PyObject *tensor)
 {
 	PyObject *number = Py_TYPE(self->impl)->tp_descr_get(self->impl, tensor, (PyObject *)Py_TYPE(tensor));
@@ -93,7 +93,7 @@ static void *impl_of(const struct watch_object *self, PyObject *tensor)
 	return impl;
 }
 
-/* Holds a storage. Without memory for that it is as if nobody had seen it. */
+/* Holds a storage. If out of memory, the storage is ignored. */
 static void tensor_watch_hold(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
                               enum ops_role role)
 {
@@ -126,7 +126,7 @@ static void tensor_watch_record(const char *name, size_t name_bytes, struct ops_
 	ops_storage_role(name, name_bytes, storage);
 }
 
-/* What is done with a tensor: hold its storage, or, at a step, tell at once what it is for. */
+/* Processes a tensor: holds its storage or, at a step, reports its role at once. */
 static void tensor_watch_take(struct watch_object *self, const struct name *name, const void *impl, bool gradient,
                               enum ops_role role, bool now)
 {
@@ -157,7 +157,7 @@ static void tensor_watch_take_tensor(struct watch_object *self, struct name *nam
 
 /* --- optimizers ----------------------------------------------------------------------------------------------------- */
 
-/* The name that the module above gave a parameter. False when none did. */
+/* Finds the name that the model gave a parameter. Returns false if there is none. */
 static bool tensor_watch_find_name(const struct watch_object *self, PyObject *tensor, struct name *ret_name)
 {
 	PyObject *key = PyLong_FromVoidPtr(tensor);
@@ -173,7 +173,7 @@ static bool tensor_watch_find_name(const struct watch_object *self, PyObject *te
 	return text;
 }
 
-/* The tensors in a value of an optimizer's state. */
+/* Processes the tensors in a value of an optimizer's state. */
 static void tensor_watch_take_value(struct watch_object *self, struct name *name, PyObject *value, int depth, bool now)
 {
 	PyObject *key, *item;
@@ -222,7 +222,7 @@ static void take_group(struct watch_object *self, PyObject *group, bool now)
 	}
 }
 
-/* An attribute, NULL and no exception when there is none. */
+/* Returns an attribute; NULL without an exception if there is none. */
 static PyObject *tensor_watch_attribute(PyObject *object, const char *name)
 {
 	PyObject *value = PyObject_GetAttrString(object, name);
@@ -231,8 +231,8 @@ static PyObject *tensor_watch_attribute(PyObject *object, const char *name)
 	return value;
 }
 
-/* Nothing below runs Python code but the two attributes, so that what is walked does not change meanwhile. An optimizer that
- * keeps things its own way is left alone. */
+/* Only the two attributes run Python code, so that the containers do not change during the walk. An optimizer with other
+ * attributes is ignored. */
 static void take_optimizer(struct watch_object *self, PyObject *optimizer, bool now)
 {
 	PyObject *groups = tensor_watch_attribute(optimizer, "param_groups");
@@ -268,7 +268,7 @@ static void remember_optimizer(struct watch_object *self, PyObject *optimizer)
 	PyErr_Clear();
 }
 
-/* False with an exception set before __init__ succeeded, without which there is nothing to look with. */
+/* Returns false with an exception set if __init__ has not succeeded. */
 static bool check_ready(PyObject *object)
 {
 	if (!((struct watch_object *)object)->ready)
@@ -276,7 +276,7 @@ static bool check_ready(PyObject *object)
 	return ((struct watch_object *)object)->ready;
 }
 
-/* Torch's hook. Whatever goes wrong here is no concern of the program's. */
+/* Torch's hook. Errors here must not affect the program. */
 static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
 	struct watch_object *self = (struct watch_object *)object;
@@ -300,7 +300,7 @@ static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize
 	Py_RETURN_NONE;
 }
 
-/* --- the type ------------------------------------------------------------------------------------------------------- */
+/* --- type ----------------------------------------------------------------------------------------------------------- */
 
 static PyObject *watch_hold(PyObject *object, PyObject *args)
 {
@@ -317,7 +317,7 @@ static PyObject *watch_hold(PyObject *object, PyObject *args)
 		return PyErr_Format(PyExc_TypeError, "a tensor is wanted, not %.100s", Py_TYPE(tensor)->tp_name);
 	bytes = PyUnicode_AsUTF8AndSize(text, &size);
 	if (!bytes)
-		PyErr_Clear(); /* lone surrogates: a tensor without a name */
+		PyErr_Clear(); /* lone surrogates: the tensor has no name */
 	else
 		tensor_watch_append(&name, bytes, (size_t)size);
 	if (name.size && role == OPS_ROLE_PARAMETER) {

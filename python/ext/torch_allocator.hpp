@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Torch's allocator of the CPU with a function called before each allocation and free. Allocators report to the
- * calling thread's profiler state. A thread that never ran an operator has none: what it frees would be missing. Part of
- * torch_bridge.cpp.
+ * Torch's CPU allocator with a function that is called before each allocation and free. Allocators report to the calling thread's
+ * profiler state. A thread that never ran an operator has none, so its frees would be missing. Part of torch_bridge.cpp.
  *
- * It forwards to the allocator that torch had at the first session that needed it, for the life of the process, because memory may
- * be freed at any later time. An allocator that other code installs is left alone.
+ * It forwards to the allocator that torch had at the first session that needed it, for the life of the process, because memory
+ * may be freed at any later time. An allocator installed by other code is not replaced.
  */
 #ifndef OPS_TORCH_ALLOCATOR_HPP
 #define OPS_TORCH_ALLOCATOR_HPP
@@ -33,7 +32,7 @@ public:
 		prepare_thread();
 		c10::DataPtr taken = theirs->allocate(bytes);
 		if (taken.get_context() != taken.get() || taken.get_deleter() != free_theirs)
-			return taken; /* not to be freed as all other memory */
+			return taken; /* which must not be freed like other memory */
 		void *const memory = taken.release_context();
 		return {memory, memory, &free_memory, taken.device()};
 	}
@@ -47,9 +46,9 @@ public:
 	}
 };
 
-forwarding *ours = nullptr; /* never freed: storages point to it */
+forwarding *ours = nullptr; /* never freed, because storages point to it */
 
-/* `prepare` is to be the same each time. */
+/* `prepare` must be the same each time. */
 void put(void (*prepare)() noexcept)
 {
 	c10::Allocator *const present = c10::GetCPUAllocator();

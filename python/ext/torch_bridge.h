@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The torch bridge's C face. The bridge is a shared library of its own, compiled against the headers of the torch it
- * serves, often on the user's machine (opstrobe/recording/bridge.py). It turns torch's callbacks into records through
- * opstrobe/internal/collector.h and knows nothing else of the core: what it needs it is handed at attach.
+ * The C interface of the torch bridge. The bridge is a separate shared library, compiled with the headers of the torch version in
+ * use, often on the user's machine (opstrobe/recording/bridge.py). It converts torch's callbacks to records through
+ * opstrobe/internal/collector.h and depends on nothing else of the core: it receives everything it needs at attach.
  *
- * The library has one visible symbol, ops_torch_bridge_get. It is never unloaded: torch may keep our callbacks and
- * contexts for as long as the process lives.
+ * The library has one visible symbol, ops_torch_bridge_get. It is never unloaded: torch may keep our callbacks and contexts for
+ * as long as the process lives.
  */
 #ifndef OPS_TORCH_BRIDGE_H
 #define OPS_TORCH_BRIDGE_H
@@ -23,106 +23,109 @@
 extern "C" {
 #endif
 
-/* Raised with every change in this file. */
+/* Increased with every change in this file. */
 #define OPS_TORCH_BRIDGE_ABI 7u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
-/* Whose events torch's profiler can record around operators: those of CUDA, or of the backend that the process has registered. */
+/* The devices whose events torch's profiler can record around operators: CUDA, or the backend that the process has registered. */
 enum ops_device_events { OPS_DEVICE_EVENTS_NONE, OPS_DEVICE_EVENTS_CUDA, OPS_DEVICE_EVENTS_PRIVATEUSE1 };
 
-/* What a session wants recorded. */
+/* What a session records. */
 struct ops_torch_options {
-	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars; with memory their storages too */
+	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars; with memory also their storages */
 	bool profile_memory;         /* allocator reports */
-	bool all_threads;            /* every thread, not only the caller's and those that inherit torch's thread state */
-	bool script_stacks;          /* TorchScript: the lines of the script that an operator is called from */
-	bool script_modules;         /* likewise its modules around it */
-	bool capture_overload_names; /* "Tensor" of aten::add.Tensor beside the name */
-	bool record_ids;             /* torch's RecordFunction ids, for which an observer has asked; without this they are
-	                              * recorded while one of the bridge's own observers runs */
-	const struct ops_counters *counters; /* what to count in each operator; NULL: nothing */
-	enum ops_device_events device_events; /* to put around each operator and range; only such as are available */
+	bool all_threads;            /* all threads, not only the caller's and those that inherit torch's thread state */
+	bool script_stacks;          /* TorchScript: the lines of the script from which an operator is called */
+	bool script_modules;         /* TorchScript: the modules around an operator */
+	bool capture_overload_names; /* "Tensor" of aten::add.Tensor in addition to the name */
+	bool record_ids;             /* torch's RecordFunction ids, requested by an observer; if false, they are recorded while
+	                              * one of the bridge's own observers runs */
+	const struct ops_counters *counters; /* counters to read in each operator; NULL: none */
+	enum ops_device_events device_events; /* events to record around each operator and range; must be available */
 };
 
-/* What pairs of a device's events measured. */
+/* Times measured by pairs of device events. */
 struct ops_bridge_times {
-	int64_t *ns;       /* by number of the pair, OPS_COUNT_UNKNOWN where that failed; free() it. NULL when memory is out */
+	int64_t *ns;       /* by number of the pair; OPS_COUNT_UNKNOWN if it failed; freed with free(). NULL if out of memory */
 	size_t count;
-	uint64_t failures; /* calls of the device that failed, and why the first did: "" when none */
+	uint64_t failures; /* number of failed calls of the device, and the reason of the first; "": none */
 	char problem[256];
 };
 
-/* Who takes the nodes that an observer makes. Called from any thread, one node at a time. */
+/* Receives the nodes of an observer. Called from any thread, one node at a time. */
 struct ops_node_sink {
 	void (*take)(void *context, const struct ops_node *node);
 	void *context;
 };
 
-/* What an observer records of input tensors of integers. Borrowed for the call. */
+/* What an observer records about integer input tensors. Borrowed during the call. */
 struct ops_integer_options {
-	bool ranges;             /* their least and greatest elements, in the node */
-	const char *data_of;     /* names of operators, with commas between, whose inputs are kept in files; "": none */
-	const char *data_folder; /* of these, with a '/' at its end; nothing is kept while it does not exist */
+	bool ranges;             /* their smallest and largest elements, in the node */
+	const char *data_of;     /* names of operators, separated by commas, whose inputs are saved to files; "": none */
+	const char *data_folder; /* for these files, with a '/' at its end; nothing is saved while it does not exist */
 };
 
-/* Never changes and lives for ever. No function lets an exception out. */
+/* Constant and valid forever. No function throws an exception. */
 struct ops_torch_bridge {
-	uint32_t abi;           /* OPS_TORCH_BRIDGE_ABI of the bridge; the first field for ever */
+	uint32_t abi;           /* OPS_TORCH_BRIDGE_ABI of the bridge; always the first member */
 	uint32_t collector_abi; /* its OPS_COLLECTOR_ABI */
-	const char *torch_version; /* of the headers it was compiled against, "2.13.0+cpu" */
+	const char *torch_version; /* version of the headers with which it was compiled, "2.13.0+cpu" */
 
-	/* Begins to record into the session that `collector` is recording, on the calling thread and wherever torch carries
-	 * the calling thread's state (autograd threads, forks), or on all threads. NULL, or why not: static text, and then
-	 * nothing was begun. One attach at a time; the caller sees to that. */
+	/* Starts recording into the session that `collector` is recording, on the calling thread and wherever torch propagates
+	 * its state (autograd threads, forks), or on all threads. Returns NULL, or the reason of a failure: static text; then
+	 * nothing has started. The caller ensures that only one is attached. */
 	const char *(*attach)(const struct ops_collector *collector, const struct ops_torch_options *options);
 
-	/* Ends it, from any thread. What the attaching thread still holds of the bridge then does nothing, and goes away
-	 * with its next operator. */
+	/* Ends recording, from any thread. What the attaching thread still has of the bridge is inactive, and is removed with its
+	 * next operator. */
 	void (*detach)(void);
 
-	/* Whether operators are recorded from here on, and torch's ranges; any thread. A session begins with both. Unlike in a pause of the
-	 * session, torch does not call the bridge for what is not recorded. Allocations are recorded in any case. */
+	/* Sets whether operators and torch's ranges are recorded from now on; any thread. A session begins with both. Unlike
+	 * during a pause of the session, torch does not call the bridge for what is not recorded. Allocations are always
+	 * recorded. */
 	void (*set_detail)(bool operators, bool ranges);
 
-	/* Observers make a node of every operator on every thread, profile or not, while they run. Several may at once. The
-	 * four are called by one thread at a time. */
+	/* While they run, observers create a node for every operator on every thread, with or without a profile. Several may run
+	 * at once. One thread at a time may call these four functions. */
 
-	/* Makes an observer that does not run yet; `*ret_observer` is its number, never 0. NULL, or why not: static text. */
+	/* Creates an observer that does not run yet; `*ret_observer` is its number, never 0. Returns NULL, or the reason of a
+	 * failure: static text. */
 	const char *(*observer_open)(const struct ops_node_sink *sink, const struct ops_integer_options *integers,
 	                             uint64_t *ret_observer);
-	/* Begins, and pauses; both do nothing when it is so already. An operator that began before the pause is still taken
-	 * down. NULL, or why it cannot begin. */
+	/* Start and pause an observer; no effect if it is in that state already. An operator that began before the pause is still
+	 * recorded. Returns NULL, or the reason that it cannot start. */
 	const char *(*observer_start)(uint64_t observer);
 	void (*observer_stop)(uint64_t observer);
-	/* Adds the last node and lets go of the sink. */
+	/* Adds the last node and releases the sink. */
 	void (*observer_close)(uint64_t observer);
 
-	/* Ranges of our own, for those who observe torch's: its RecordFunction of scope USER_SCOPE. To be used only while
-	 * `*observed` is not 0 (relaxed), for without observers a range needs no torch. NULL when there is no memory.
-	 * `*ret_recorded` is set when the session has taken the range down too. `args` NULL: none. */
+	/* Own ranges for observers of torch's ranges: torch's RecordFunction of scope USER_SCOPE. Used only while `*observed` is
+	 * not 0 (relaxed), because without observers a range does not need torch. Returns NULL if out of memory. `*ret_recorded`
+	 * is set if the session has recorded the range, too. `args` may be NULL. */
 	const int *observed;
 	void *(*range_begin)(const char *name, const char *args, size_t args_size, bool *ret_recorded);
 	void (*range_end)(void *range);
 
-	/* Storages of tensors, which are told by the address of their c10::TensorImpl, or of the gradient that one has. The
-	 * four are called by one thread at a time. */
+	/* Storages of tensors, given by the address of their c10::TensorImpl, or of the gradient of one. One thread at a time may
+	 * call these four functions. */
 
-	/* False when there is no memory. */
+	/* Returns false if the tensor has no memory. */
 	bool (*tensor_storage)(const void *tensor, bool gradient, struct ops_storage *ret_storage);
-	/* Keeps track of a storage without keeping it alive: a number of it, until it is dropped. NULL when there is none. */
+	/* Tracks a storage without keeping it alive: returns a handle, valid until it is dropped. Returns NULL if the tensor has
+	 * no storage. */
 	void *(*storage_hold)(const void *tensor, bool gradient);
-	/* False when the storage is gone, or has no memory any more. */
+	/* Returns false if the storage no longer exists or has no memory. */
 	bool (*storage_look)(void *held, struct ops_storage *ret_storage);
 	void (*storage_drop)(void *held);
 
-	/* Whether the device can time operators by its events. */
+	/* Returns whether the device can time operators by its events. */
 	bool (*device_events_available)(enum ops_device_events device);
-	/* After detach, and without the GIL: waits for the device and measures all pairs of the session. */
+	/* Called after detach, without the GIL: waits for the device and measures all pairs of the session. */
 	void (*take_device_times)(struct ops_bridge_times *ret_times);
 
-	/* Whether torch traces a function on this thread: what it calls becomes part of a graph. */
+	/* Returns whether torch traces a function on this thread, so that its calls become part of a graph. */
 	bool (*is_tracing)(void);
-	/* Whether profiles are to show which backward node belongs to which forward operator, as torch was told. */
+	/* Returns whether profiles are to show which backward node belongs to which forward operator, as set in torch. */
 	bool (*forward_backward_enabled)(void);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What torch knows of a collective while its operator, record_param_comms, begins: as named values in a payload's form. Part
- * of torch_bridge.cpp, apart because not every build of torch has the header, nor every version all of what it tells.
+ * What torch knows about a collective when its operator, record_param_comms, begins, as named values in the form of a payload.
+ * Part of torch_bridge.cpp; a separate file because not every build of torch has the header, and not every version all members.
  */
 #ifndef OPS_TORCH_COLLECTIVE_HPP
 #define OPS_TORCH_COLLECTIVE_HPP
@@ -27,7 +27,7 @@
 namespace collectives {
 
 constexpr char operator_name[] = "record_param_comms";
-constexpr size_t list_max = 30; /* torch shows so many numbers; of more the first 29 and the last */
+constexpr size_t list_max = 30; /* maximum of numbers that torch shows; of more, the first 29 and the last are shown */
 
 using named::add;
 using named::add_unsigned;
@@ -56,7 +56,7 @@ inline void add_if_set(values &to, const char *name, const std::string &text)
 }
 
 #ifdef OPS_HAVE_TORCH_COLLECTIVES
-/* What torch 2.4 does not tell: chosen where `info` has it, by the second argument's better match. */
+/* Members that torch 2.4 lacks: chosen if `info` has them, because the second argument matches better. */
 template <class Info>
 auto add_sequence(values &to, const Info &info, int) -> decltype(static_cast<void>(info.getSequenceNumber()))
 {
@@ -77,7 +77,7 @@ void add_async(values &, const Info &, long)
 {
 }
 
-/* The same number on all ranks of a collective: torch's hash of what tells it from others. Older torch does not tell it. */
+/* The same number on all ranks of a collective: torch's hash of its identity. Older versions of torch do not have it. */
 template <class Info>
 auto add_id(values &to, const Info &info, int) -> decltype(static_cast<void>(info.getIsP2P()))
 {
@@ -103,7 +103,7 @@ inline void add_group(values &to, const torch::ParamCommsDebugInfo &info)
 	add(to, "Process Group Ranks", info.getGroupRanks());
 }
 
-/* The rank in the group, and of what goes from one to one the other's rank in the world. */
+/* Adds the rank in the group and, for point-to-point operations, the other's rank in the world. */
 inline void add_rank(values &to, const torch::ParamCommsDebugInfo &info, const std::string &name)
 {
 	const auto &ranks = info.getGroupRanks();
@@ -119,7 +119,8 @@ inline void add_rank(values &to, const torch::ParamCommsDebugInfo &info, const s
 }
 #endif
 
-/* Nothing where torch says nothing on this thread. The name comes first: the reader knows the values by it. */
+/* Returns nothing if torch has no information on this thread. The name comes first, because the reader recognises the values by
+ * it. */
 inline values describe()
 {
 	values all;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time on a device that has no collector: a pair of the device's events around each operator and range, recorded by what torch's
- * own profiler uses for that, so that every device works which has registered itself there. Part of torch_bridge.cpp.
+ * Times on a device without a collector: a pair of device events around each operator and range, recorded with the functions of
+ * torch's own profiler, so that every device registered there is supported. Part of torch_bridge.cpp.
  *
  *     operator   record ├──────────┤ record
  *                         slot: number of the pair ──▶ pairs ──▶ times, after the stop
  *
- * Whole pairs alone are kept: one end that failed, or that came after the stop, leaves nothing but a slot without time. There are
- * never more pairs than slots, which the recorder limits.
+ * Only complete pairs are kept: if one event fails or comes after the stop, the slot has no time. There are never more pairs than
+ * slots, which the recorder limits.
  */
 #ifndef OPS_TORCH_DEVICE_EVENTS_HPP
 #define OPS_TORCH_DEVICE_EVENTS_HPP
@@ -38,13 +38,13 @@ struct event_pair {
 	event end;
 };
 
-/* Where pairs are kept, for one session after the other; whoever changes it holds the lock. */
+/* The pairs of one session after another; protected by the lock. */
 struct store {
 	std::mutex lock;
-	uint64_t session = 0; /* 0: none takes pairs */
+	uint64_t session = 0; /* 0: no session */
 	std::deque<event_pair> pairs;
 	uint64_t failures = 0;
-	std::string problem; /* the first of those, its first line */
+	std::string problem; /* the first line of the first error */
 
 	bool takes(uint64_t of_session)
 	{
@@ -57,16 +57,16 @@ struct store {
 			std::lock_guard<std::mutex> held(lock);
 			if (failures++ == 0)
 				problem.assign(why, std::strcspn(why, "\n"));
-		} catch (...) { /* no memory: counted */
+		} catch (...) { /* out of memory: counted */
 		}
 	}
 };
 
-/* NULL before the first session with one. It is never freed: operators may end long after their session. */
+/* NULL before the first session that uses it. Never freed, because operators may end long after their session. */
 store *current = nullptr;
-std::atomic<const ProfilerStubs *> stubs{nullptr}; /* of the session; stays behind it, for what ends late. Relaxed */
+std::atomic<const ProfilerStubs *> stubs{nullptr}; /* of the session; kept after it, for operators that end late. Relaxed */
 
-/* What a device runs to record an event is none of the program's, and has no events around it. */
+/* Operators that a device runs to record an event do not belong to the program and have no events around them. */
 thread_local bool is_recording = false;
 
 inline const ProfilerStubs *stubs_of(ops_device_events device)
@@ -96,7 +96,7 @@ bool available(ops_device_events device) noexcept
 	}
 }
 
-/* Does what may fail, and counts it if it does. */
+/* Runs a call that may fail, and counts failures. */
 template <typename Call>
 bool attempt(store *of, Call call) noexcept
 {
@@ -119,8 +119,8 @@ inline bool record(store *of, event *ret_event) noexcept
 	return recorded;
 }
 
-/* Forgets what may hold events without destroying them. That throws out of a destructor where the device fails, or the process is
- * forked from the one that made them, or ends, as it may when an operator outlasts its session. */
+/* Releases an object that may hold events without destroying them. Destructors of events throw if the device fails, or in a
+ * forked child, or when the process ends, if an operator outlasts its session. */
 template <typename Thing>
 void abandon(Thing &thing) noexcept
 {
@@ -133,7 +133,7 @@ void abandon(Thing &thing) noexcept
 /* The pair of one operator while it runs. */
 class open_pair {
 public:
-	/* Before the slot is reserved, for the device may run operators of its own. */
+	/* Called before the slot is reserved, because the device may run operators. */
 	void begin(uint64_t of_session) noexcept
 	{
 		of = current;
@@ -142,7 +142,7 @@ public:
 		else if (start)
 			abandon(start);
 	}
-	/* Before the slot is closed. The number of the pair goes to `value`, unless the session is over. */
+	/* Called before the slot is closed. Writes the number of the pair to `value`, unless the session has ended. */
 	void end(char *value) noexcept
 	{
 		event stop;
@@ -174,7 +174,7 @@ private:
 	uint64_t session = 0; /* 0: not begun */
 };
 
-/* Throws when memory is out. */
+/* Throws if out of memory. */
 inline void open(uint64_t session, ops_device_events device)
 {
 	if (!current)
@@ -184,7 +184,7 @@ inline void open(uint64_t session, ops_device_events device)
 	current->session = session;
 }
 
-/* Nothing is kept any more. */
+/* No more pairs are kept. */
 inline void close()
 {
 	if (!current)
@@ -193,13 +193,13 @@ inline void close()
 	current->session = 0;
 }
 
-/* The child of a fork cannot use the parent's events. */
+/* A forked child cannot use the parent's events. */
 inline void forked()
 {
 	current = nullptr;
 }
 
-/* In nanoseconds; 0 for what makes no sense. */
+/* Returns nanoseconds; 0 if the times are invalid. */
 int64_t time_between(const event_pair &pair)
 {
 	const double us = session_stubs()->elapsed(&pair.start, &pair.end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forks and torch's lock. Torch guards its callbacks by a lock, which threads take when they add or remove one, and when they
- * see that another thread did. A child that is forked while another thread holds it can never take it: it would hang at its
+ * Forks and torch's lock. Torch protects its callbacks with a lock, which threads take when they add or remove one, and when they
+ * notice that another thread did. A child that is forked while another thread holds it can never take it, and would hang at its
  * first profile. Part of torch_bridge.cpp.
  */
 #ifndef OPS_TORCH_FORK_HPP
@@ -19,11 +19,12 @@
 namespace {
 namespace forking {
 
-/* Held while the bridge changes torch's callbacks, and by who forks: then no child finds torch's lock held by us. */
+/* Held while the bridge changes torch's callbacks, and during a fork, so that no child finds torch's lock held by the bridge. */
 std::mutex changing;
-bool is_known = false; /* that no thread of a parent process holds torch's lock */
+bool is_known = false; /* it is known that no thread of a parent process holds torch's lock */
 
-/* Whether this process was forked and runs the program of its parent: Linux's flag PF_FORKNOEXEC. True if that is not known. */
+/* Returns whether this process was forked and runs the program of its parent: Linux's flag PF_FORKNOEXEC. Returns true if that is
+ * not known. */
 bool may_be_child()
 {
 	std::FILE *const file = std::fopen("/proc/self/stat", "re");
@@ -35,11 +36,11 @@ bool may_be_child()
 	const size_t bytes = std::fread(text, 1, sizeof(text) - 1, file);
 	std::fclose(file);
 	text[bytes] = '\0';
-	const char *const name_end = std::strrchr(text, ')'); /* of the program, which may hold anything */
+	const char *const name_end = std::strrchr(text, ')'); /* of the program's name, which may contain anything */
 	return !name_end || std::sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1 || (flags & 0x40);
 }
 
-/* Shared by two threads, of which one may never come back: the other one frees it. */
+/* Shared by two threads, one of which may never return; then the other one frees it. */
 struct question {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -47,7 +48,7 @@ struct question {
 	bool abandoned = false;
 };
 
-/* A thread's first look at its callbacks takes torch's lock. */
+/* A thread's first use of its callbacks takes torch's lock. */
 void *try_lock(void *argument)
 {
 	auto *const asked = static_cast<question *>(argument);
@@ -63,7 +64,7 @@ void *try_lock(void *argument)
 	return nullptr;
 }
 
-/* Whether torch's lock can be taken in this process. Waits for two seconds if it cannot. */
+/* Returns whether torch's lock can be taken in this process. Waits for two seconds if it cannot. */
 bool can_change()
 {
 	timespec until;
@@ -75,7 +76,7 @@ bool can_change()
 	auto *const asked = new question;
 	if (pthread_create(&thread, nullptr, try_lock, asked) != 0) {
 		delete asked;
-		return true; /* nothing is known, as before */
+		return true; /* unknown, as before */
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 2;

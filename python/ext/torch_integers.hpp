@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an execution trace observer records of input tensors of integers: the range of their elements, and files with the
- * elements themselves. Part of torch_bridge.cpp.
+ * What an execution trace observer records about integer input tensors: the range of their elements, and files with the elements.
+ * Part of torch_bridge.cpp.
  */
 #ifndef OPS_TORCH_INTEGERS_HPP
 #define OPS_TORCH_INTEGERS_HPP
@@ -19,7 +19,7 @@
 
 namespace integers {
 
-/* As an observer was told; copied, for operators read it while the observer may be closed. */
+/* The options of an observer; copied, because operators read them while the observer may be closed. */
 struct wishes {
 	bool ranges = false;
 	std::string data_of; /* ",name,name," */
@@ -42,7 +42,7 @@ inline wishes wishes_of(const ops_integer_options &options)
 	return wishes;
 }
 
-/* Not tensors without elements that could be read here: fake ones, and those of Python's classes. */
+/* Returns false for tensors whose elements cannot be read here: fake ones, and those of Python classes. */
 inline bool is_readable(const at::Tensor &tensor)
 {
 	return tensor.defined() && tensor.layout() == c10::kStrided && !tensor.is_meta() && !tensor.is_nested() &&
@@ -59,7 +59,7 @@ std::string range_of(const at::Tensor &tensor)
 	return "[" + std::to_string(*ends.first) + "," + std::to_string(*ends.second) + "]";
 }
 
-/* Empty for types of integers that few tensors have. */
+/* Returns "" for integer types that few tensors have. */
 inline std::string range_of_any(const at::Tensor &tensor)
 {
 	switch (tensor.scalar_type()) {
@@ -89,7 +89,7 @@ inline void save(const at::Tensor &tensor, const std::string &path)
 	std::fclose(file);
 }
 
-/* Of one operator. Tensors are numbered as they come, those in lists too. */
+/* Reads the tensors of one operator, numbered in order, including those in lists. */
 class reader {
 public:
 	reader(const wishes &wishes, const std::string &name, uint64_t node)
@@ -98,7 +98,7 @@ public:
 	{
 	}
 
-	/* The ranges as JSON, "" when there are none. */
+	/* Returns the ranges as JSON; "" if there are none. */
 	std::string read(c10::ArrayRef<const c10::IValue> inputs)
 	{
 		const at::RecordFunctionGuard unrecorded(/*is_enabled=*/false);
@@ -128,8 +128,8 @@ private:
 
 		if (!is_readable(tensor))
 			return;
-		/* In the order in which they lie in memory, as in torch's files: the node has the strides. With gaps between
-		 * them, in the order of the sizes. */
+		/* In memory order, as in torch's files: the node has the strides. With gaps between elements, in the order of the
+		 * sizes. */
 		at::Tensor here = tensor.cpu();
 		if (!here.is_non_overlapping_and_dense())
 			here = here.contiguous();

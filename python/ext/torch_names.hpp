@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a thread has met of operators, by the address of their name: a table that is asked at every operator. Part of
- * torch_bridge.cpp; knows nothing of sessions or blocks.
+ * The operators that a thread has met, by the address of their name: a table that every operator looks up. Part of
+ * torch_bridge.cpp; independent of sessions and blocks.
  */
 #ifndef OPS_TORCH_NAMES_HPP
 #define OPS_TORCH_NAMES_HPP
@@ -15,17 +15,17 @@
 
 namespace {
 
-/* Ids of operator names by the address of the schema's name. An address may come to hold another name (an operator is
- * deregistered, its memory reused), so a hit counts only if the text is the same. A call of strcmp costs 5 ns in the
- * middle of a program; so the text is compared by words. It is a std::string's, aligned to words, so that a word with
- * one byte of it can be read whole. */
+/* Ids of operator names by the address of the schema's name. An address may later contain another name (an operator is
+ * deregistered, its memory reused), so a hit is valid only if the text is the same. A call of strcmp costs 5 ns within a program,
+ * so the text is compared by words. It belongs to a std::string and is aligned to words, so that a word with one byte of it can
+ * be read completely. */
 constexpr size_t short_words = 4;
 struct alignas(64) name_entry {
 	const char *key; /* NULL: empty */
-	uint64_t last;   /* which bits of the last word are text or NUL */
+	uint64_t last;   /* bits of the last word that are text or NUL */
 	uint64_t writes; /* which arguments the operator may write to */
 	uint32_t id;
-	uint16_t list;      /* where in a block the operator's last input list is; 0: nowhere */
+	uint16_t list;      /* position of the operator's last input list in a block; 0: none */
 	uint8_t list_words; /* its size in words of 4 bytes */
 	uint8_t last_word;
 	union { /* the text with its NUL, padded with zeros */
@@ -60,17 +60,17 @@ struct alignas(64) name_entry {
 static_assert(sizeof(name_entry) == 64, "one cache line");
 constexpr size_t name_bits = 10;
 constexpr size_t name_count = size_t{1} << name_bits;
-constexpr size_t name_probes = 4; /* open addressing; what finds no place puts out the first */
+constexpr size_t name_probes = 4; /* open addressing; if all are in use, the first one is replaced */
 
 struct name_table {
 	name_entry entries[name_count + name_probes - 1]; /* all zero: empty */
 
-	/* Where to look for it first. */
+	/* Returns the first slot to search. */
 	static size_t place_of(const char *key)
 	{
 		return (reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15u) >> (64 - name_bits);
 	}
-	/* NULL for a name that is not there. */
+	/* Returns NULL if the name is not in the table. */
 	__attribute__((always_inline)) name_entry *find(const char *name)
 	{
 		name_entry *const first = entries + place_of(name);
@@ -88,7 +88,7 @@ struct name_table {
 	}
 };
 
-/* Not one that cannot be compared by words, nor when memory is out. */
+/* Does nothing for a name that cannot be compared by words, or if out of memory. */
 inline void name_table::put(const char *key, uint32_t id, uint64_t writes)
 {
 	name_entry *const first = entries + place_of(key);

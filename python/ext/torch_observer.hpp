@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The torch bridge's other half: observers, which make a node of an execution trace of every operator, with all its inputs
- * and outputs (opstrobe/internal/execution_trace.h). Part of torch_bridge.cpp, apart for its length.
+ * The second half of the torch bridge: observers, which create a node of an execution trace for every operator, with all its
+ * inputs and outputs (opstrobe/internal/execution_trace.h). Part of torch_bridge.cpp; a separate file because of its length.
  *
- * Each observer has a place of its own, with a pair of global callbacks made for that place, for torch passes callbacks no
- * context. An operator's inputs are taken down at its start, into the ObserverContext that torch keeps for it, and its
- * outputs at its end, when the node is whole and handed over. A context knows the number of the observer it was made for, so
- * that one that outlives it does nothing.
+ * Each observer has a place, with a pair of global callbacks for that place, because torch passes no context to callbacks. An
+ * operator's inputs are recorded at its start, in the ObserverContext that torch keeps for it, and its outputs at its end, when
+ * the node is complete and delivered. A context has the number of its observer, so that it does nothing if it outlives the
+ * observer.
  *
- * An observer's lock is held for moments: never while a tensor is asked for its sizes, which may run Python.
+ * An observer's lock is held only briefly: never while the sizes of a tensor are queried, which may run Python code.
  */
 #ifndef OPS_TORCH_OBSERVER_HPP
 #define OPS_TORCH_OBSERVER_HPP
@@ -37,22 +37,22 @@ using at::RecordFunction;
 using at::RecordScope;
 
 constexpr size_t place_count = 8;
-constexpr size_t text_max = 8192;    /* longer strings are cut */
-constexpr int depth_max = 16;        /* of lists in lists */
+constexpr size_t text_max = 8192;    /* longer strings are truncated */
+constexpr int depth_max = 16;        /* nested lists */
 constexpr char process_name[] = "[pytorch|profiler|execution_trace|process]";
 constexpr char thread_name[] = "[pytorch|profiler|execution_trace|thread]";
 constexpr uint64_t process_id = 1;
 
 struct place {
-	std::mutex lock; /* for all below */
-	uint64_t number = 0; /* of the observer that has the place, 0 none */
+	std::mutex lock; /* protects the following members */
+	uint64_t number = 0; /* of the observer that uses the place; 0: none */
 	bool running = false;
 	ops_node_sink sink = {};
 	std::shared_ptr<const integers::wishes> integers;
 	at::CallbackHandle handle = 0;
 	uint64_t last_id = 0;
 	std::unordered_map<const void *, uint64_t> objects;  /* ids of tensors, and of storages' bytes, by address */
-	std::unordered_map<uint64_t, uint64_t> current; /* what a thread is doing, by torch's number: a node's id */
+	std::unordered_map<uint64_t, uint64_t> current; /* by torch's thread number: id of the node in which the thread is */
 
 	uint64_t id_of(const void *object)
 	{
@@ -64,7 +64,7 @@ struct place {
 };
 inline place places[place_count];
 inline uint64_t last_number = 0;
-/* Keeps count of those who want torch's RecordFunctions as they are. */
+/* Counts the users of torch's own RecordFunctions. */
 void count_observers(int change);
 
 inline ops_node_text text_of(const std::string &text)
@@ -184,7 +184,7 @@ private:
 		out_ += dimensions;
 	}
 
-	/* What a tensor without plain sizes says of itself is left at zero. Gives the number of dimensions. */
+	/* Members that a tensor without plain sizes lacks remain zero. Returns the number of dimensions. */
 	static size_t describe(const at::TensorImpl *impl, ops_node_tensor *fixed, std::string *dimensions)
 	{
 		try {
@@ -229,7 +229,7 @@ private:
 
 struct context final : at::ObserverContext {
 	uint64_t number = 0;
-	uint64_t outer = 0; /* what the thread was doing before */
+	uint64_t outer = 0; /* node in which the thread was before */
 	ops_node node = {};
 	std::string name;
 	std::string schema;
@@ -237,10 +237,10 @@ struct context final : at::ObserverContext {
 	std::string kernel_file;
 	std::string inputs;
 	std::string tensor_range;
-	std::shared_ptr<const integers::wishes> integers; /* NULL: nothing is wanted of them */
+	std::shared_ptr<const integers::wishes> integers; /* NULL: nothing is recorded about them */
 };
 
-/* Takes the operator's place among the others; false when the observer does not run any more. */
+/* Adds the operator to those in progress. Returns false if the observer does not run any more. */
 inline bool enter(place &at, context *op, const RecordFunction &fn)
 {
 	const std::lock_guard<std::mutex> held(at.lock);
@@ -276,7 +276,7 @@ inline const c10::IValue *find(const std::unordered_map<std::string, c10::IValue
 	return found == values.end() ? nullptr : &found->second;
 }
 
-/* A generated kernel says where it comes from in its keyword values. */
+/* The keyword values of a generated kernel describe its origin. */
 inline void describe_kernel(context *op, const RecordFunction &fn, encoder &out)
 {
 	const auto values = fn.kwinputs();
@@ -294,7 +294,7 @@ inline void describe_kernel(context *op, const RecordFunction &fn, encoder &out)
 		out.put_int(stream->toInt());
 }
 
-/* The thread goes on with what it was doing before. The lock is held, and the observer is that of the operator. */
+/* Restores the node in which the thread was before. The lock must be held, and the observer be that of the operator. */
 inline void leave(place &at, const context *op)
 {
 	const auto current = at.current.find(op->node.thread);
@@ -303,7 +303,7 @@ inline void leave(place &at, const context *op)
 		current->second = op->outer;
 }
 
-/* Nothing of an operator whose tensors cannot be read. */
+/* Returns nothing for an operator whose tensors cannot be read. */
 inline std::string read_integers(const context &op, const RecordFunction &fn) noexcept
 {
 	try {
@@ -333,7 +333,7 @@ std::unique_ptr<at::ObserverContext> start(const RecordFunction &fn) noexcept
 		if (op->integers)
 			op->tensor_range = read_integers(*op, fn);
 		return op;
-	} catch (...) { /* no memory: a node less */
+	} catch (...) { /* out of memory: the node is lost */
 		const std::lock_guard<std::mutex> held(at.lock);
 		if (op->number && at.number == op->number)
 			leave(at, op.get());
@@ -341,7 +341,7 @@ std::unique_ptr<at::ObserverContext> start(const RecordFunction &fn) noexcept
 	}
 }
 
-/* Also after a stop: what had begun before it is part of the trace. */
+/* Also called after a stop: operators that began before it are part of the trace. */
 template <size_t I>
 void end(const RecordFunction &fn, at::ObserverContext *given) noexcept
 {
@@ -371,7 +371,7 @@ void end(const RecordFunction &fn, at::ObserverContext *given) noexcept
 	}
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 template <size_t... I>
 at::RecordFunctionCallback make_callback(size_t place, std::index_sequence<I...>)
@@ -390,7 +390,7 @@ inline place *place_of(uint64_t observer)
 	return nullptr;
 }
 
-/* The child of a fork has no observers; of the locks nobody knows who holds them. */
+/* A forked child has no observers; the owners of the locks are unknown. */
 inline void forked()
 {
 	for (place &at : places) {
@@ -402,7 +402,7 @@ inline void forked()
 	}
 }
 
-/* Takes back the callbacks that a parent left in the place. */
+/* Removes the callbacks that a parent left in the place. */
 inline void remove_callbacks(place &at) noexcept
 {
 	try {
@@ -413,7 +413,7 @@ inline void remove_callbacks(place &at) noexcept
 	at.handle = 0;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 inline bool copy_wishes(const ops_integer_options &options, std::shared_ptr<const integers::wishes> *ret_wishes) noexcept
 {
 	try {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the bridge writes what an operator was given into its slot's payload (inputs.h, storage.h): input lists, storages,
- * texts, values. Built from the end downwards, so that each part can be written before its size is known. Part of
- * torch_bridge.cpp, which decides what is written; knows nothing of sessions, threads or callbacks.
+ * Writes an operator's inputs to its slot's payload (inputs.h, storage.h): input lists, storages, texts, values. The payload is
+ * built from the end downwards, so that each part can be written before its size is known. Part of torch_bridge.cpp, which
+ * decides what is written; independent of sessions, threads and callbacks.
  */
 #ifndef OPS_TORCH_PAYLOAD_HPP
 #define OPS_TORCH_PAYLOAD_HPP
@@ -19,17 +19,17 @@
 #include <opstrobe/inputs.h>
 #include <opstrobe/storage.h>
 
-/* The path of every operator. Its cache lines are cold each time an operator comes, so what counts is how many there are:
- * few functions, no calls into other libraries but for the name, the rare cases elsewhere. */
+/* The path of every operator. Its cache lines are cold each time, so their number matters: few functions, no calls into other
+ * libraries except for the name, rare cases elsewhere. */
 #define OPS_INLINE __attribute__((always_inline)) inline
 #define OPS_HOT __attribute__((noinline, hot))
 #define OPS_COLD __attribute__((noinline, cold))
 
 namespace {
 
-/* Where a payload is being made. The put_… functions write below `at` and return where what they wrote begins, or NULL when
- * that cannot be: there is no room, or the place is not free any more. A tensor may compute its sizes with operators, and
- * those are recorded where we are writing; so nothing may be written once they have reserved a slot. */
+/* The position at which a payload is built. The put_… functions write below `at` and return the start of what they wrote, or NULL
+ * if there is no room or the position is no longer free. A tensor may compute its sizes with operators, which are recorded at the
+ * same position; so nothing may be written once they have reserved a slot. */
 struct place {
 	char *low;
 	const ops_thread *thread; /* whose block this is */
@@ -68,17 +68,17 @@ inline bool is_plain(const at::TensorImpl *tensor)
 
 inline uint8_t dtype_of(const at::TensorImpl *tensor)
 {
-	caffe2::TypeMeta type = tensor->dtype(); /* a copy: torch 2.4 asks for one it may change */
+	caffe2::TypeMeta type = tensor->dtype(); /* a copy, because torch 2.4 requires one that it may change */
 	return static_cast<uint8_t>(type.toScalarType());
 }
 
-/* Takes a number into a hash of an input list. It need not be a good one: see reserve_list. */
+/* Adds a number to a hash of an input list. It need not be a good hash: see reserve_list. */
 OPS_INLINE void stir(uint64_t *hash, uint64_t number)
 {
 	*hash = (*hash << 5 | *hash >> 59) ^ number;
 }
 
-/* Head, sizes and strides of a tensor, from `at` on upwards. */
+/* Writes head, sizes and strides of a tensor, from `at` upwards. */
 OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const int64_t *strides, uint8_t dtype,
                               uint64_t *hash)
 {
@@ -87,14 +87,14 @@ OPS_INLINE void write_strided(char *at, size_t n, const int64_t *sizes, const in
 
 	std::memcpy(at, &head, sizeof(head));
 	stir(hash, dtype);
-	for (size_t i = 0; i < n; i++) { /* both in one loop: its exit is what the processor guesses wrong */
+	for (size_t i = 0; i < n; i++) { /* both in one loop, because the processor mispredicts its exit */
 		std::memcpy(first + i * sizeof(int64_t), &sizes[i], sizeof(int64_t));
 		std::memcpy(first + (n + i) * sizeof(int64_t), &strides[i], sizeof(int64_t));
 		stir(hash, static_cast<uint64_t>(sizes[i]) + 3 * static_cast<uint64_t>(strides[i]));
 	}
 }
 
-/* The 4 bytes of a head. */
+/* Returns the 4 bytes of a head. */
 OPS_INLINE uint32_t head_word(uint8_t tag, uint8_t dtype, size_t n)
 {
 	const ops_input_head head = {tag, dtype, static_cast<uint16_t>(n)};
@@ -134,18 +134,18 @@ inline char *put_plain_tensor(const place &to, char *at, const at::TensorImpl *t
 constexpr auto odd_keys = c10::sparse_ks | c10::sparse_csr_ks | c10::mkldnn_ks | c10::python_ks |
                           c10::DispatchKeySet(c10::DispatchKey::NestedTensor);
 
-/* The sizes and strides that simply stand in a tensor. Others compute them, perhaps with operators, or have none: NULL. */
+/* The sizes and strides that are stored in a tensor. NULL for tensors that compute them, perhaps with operators, or have none. */
 struct standing_sizes : at::TensorImpl {
 	static const c10::impl::SizesAndStrides *of(const at::TensorImpl *tensor)
 	{
-		constexpr auto matches = &standing_sizes::matches_policy; /* for classes derived from it */
+		constexpr auto matches = &standing_sizes::matches_policy; /* for derived classes */
 		constexpr auto held = &standing_sizes::sizes_and_strides_;
 		const bool computed = (tensor->*matches)(SizesStridesPolicy::CustomStrides);
 		return computed || tensor->key_set().has_any(odd_keys) ? nullptr : &(tensor->*held);
 	}
 };
 
-/* NONE for whatever is not a scalar. */
+/* Writes NONE for anything but a scalar. */
 inline char *put_scalar(const place &to, char *at, const c10::IValue &value)
 {
 	if (value.isInt()) {
@@ -204,7 +204,7 @@ char *put_scalar_list(const place &to, char *at, c10::ArrayRef<c10::IValue> item
 	return at ? put_item(to, at, OPS_INPUT_SCALAR_LIST, items.size()) : nullptr;
 }
 
-/* Any value. NONE for a tensor whose sizes are not to be had. */
+/* Writes any value; NONE for a tensor whose sizes are not available. */
 __attribute__((noinline)) char *put_any(const place &to, char *const at, const c10::IValue &value) noexcept
 {
 	try {
@@ -215,14 +215,14 @@ __attribute__((noinline)) char *put_any(const place &to, char *const at, const c
 		if (!value.isList())
 			return put_scalar(to, at, value);
 		const auto items = value.toListRef();
-		const bool numbers = !items.empty() && items[0].isInt(); /* mostly; to ask for the type of a list takes long */
+		const bool numbers = !items.empty() && items[0].isInt(); /* in most cases; querying the type of a list is slow */
 		return !numbers && value.isTensorList() ? put_tensor_list(to, at, items) : put_scalar_list(to, at, items);
 	} catch (...) {
 		return put_item(to, at, OPS_INPUT_NONE);
 	}
 }
 
-/* What nearly all inputs are. NULL for others, and when there is no room. */
+/* Writes the kinds of values that nearly all inputs are. Returns NULL for others, and if there is no room. */
 OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value, uint64_t *hash)
 {
 	static constexpr ops_input_head none_head = {OPS_INPUT_NONE, 0, 0};
@@ -248,14 +248,14 @@ OPS_INLINE char *put_usual(char *low, char *at, const c10::IValue &value, uint64
 	if ((!value.isInt() && !value.isDouble()) || room < sizeof(int_head) + sizeof(int64_t))
 		return nullptr;
 	at -= sizeof(int64_t);
-	std::memcpy(at, &value.payload.u, sizeof(int64_t)); /* toInt() is a call, for the sake of symbolic integers */
+	std::memcpy(at, &value.payload.u, sizeof(int64_t)); /* toInt() is a call, because of symbolic integers */
 	stir(hash, static_cast<uint64_t>(value.payload.u.as_int) + value.isInt());
 	at -= sizeof(int_head);
 	std::memcpy(at, value.isInt() ? &int_head : &double_head, sizeof(int_head));
 	return at;
 }
 
-/* Whether the numbers at `at` are these. */
+/* Returns whether the numbers at `at` are these. */
 OPS_INLINE bool has_numbers(const char *at, const int64_t *numbers, size_t n)
 {
 	int64_t differing = 0, number;
@@ -267,7 +267,7 @@ OPS_INLINE bool has_numbers(const char *at, const int64_t *numbers, size_t n)
 	return differing == 0;
 }
 
-/* The end of the item at `at` if it is what put_usual writes of this value; else NULL. Reads nothing from `end` on. */
+/* Returns the end of the item at `at` if it is what put_usual would write for this value; else NULL. Reads nothing from `end` on. */
 OPS_INLINE const char *skip_equal(const char *at, const char *end, const c10::IValue &value)
 {
 	const size_t room = static_cast<size_t>(end - at);
@@ -299,7 +299,7 @@ OPS_INLINE const char *skip_equal(const char *at, const char *end, const c10::IV
 	return at + sizeof(here) + sizeof(int64_t);
 }
 
-/* Whether [at, end) is the list that put_inputs writes of these inputs. False also where one is unusual. */
+/* Returns whether [at, end) is the list that put_inputs would write for these inputs. May return false for unusual ones. */
 OPS_HOT bool is_list_of(const char *at, const char *end, c10::ArrayRef<const c10::IValue> inputs)
 {
 	uint32_t count;
@@ -316,7 +316,7 @@ OPS_HOT bool is_list_of(const char *at, const char *end, c10::ArrayRef<const c10
 	return at == end;
 }
 
-/* An input list (inputs.h). `*ret_hash` is the same for equal lists. */
+/* Writes an input list (inputs.h). `*ret_hash` is the same for equal lists. */
 OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t *ret_hash)
 {
 	const uint32_t count = static_cast<uint32_t>(inputs.size());
@@ -337,7 +337,7 @@ OPS_HOT char *put_inputs(const place &to, char *at, c10::ArrayRef<const c10::IVa
 	return at;
 }
 
-/* False for a tensor without memory. */
+/* Returns false for a tensor without memory. */
 OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, ops_storage *ret_storage)
 {
 	const void *address;
@@ -345,11 +345,11 @@ OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, o
 	try {
 		address = memory->data();
 		bytes = memory->nbytes();
-	} catch (...) { /* a tensor that has none but in name */
+	} catch (...) { /* a tensor without real storage */
 		return false;
 	}
 	const c10::Device device = memory->device();
-	*ret_storage = { /* all at once: field by field the processor stumbles over the bits */
+	*ret_storage = { /* assigned at once, because separate bit-field stores are slow */
 		reinterpret_cast<uintptr_t>(address),
 		bytes & OPS_STORAGE_BYTES_MAX,
 		static_cast<uint64_t>(device.type()) & 63,
@@ -361,10 +361,10 @@ OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, o
 	return address != nullptr;
 }
 
-/* A number of Python's in the guise of a tensor: equal numbers have the same. */
+/* Describes a Python number that was passed as a tensor: equal numbers have the same description. */
 __attribute__((noinline)) void describe_number(ops_storage *storage)
 {
-	uint64_t parts[2] = {0, 0}, digest = storage->bytes; /* a complex number has two */
+	uint64_t parts[2] = {0, 0}, digest = storage->bytes; /* a complex number has two parts */
 
 	std::memcpy(parts, reinterpret_cast<const void *>(storage->address),
 	            storage->bytes < sizeof(parts) ? storage->bytes : sizeof(parts));
@@ -391,7 +391,7 @@ OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *te
 	return at;
 }
 
-/* Those of a list of tensors. One that is too long is left out as its sizes are. */
+/* Writes the storages of a list of tensors. A list that is too long is left out, like its sizes. */
 __attribute__((noinline)) char *put_list_storages(const place &to, char *at, const c10::IValue &list, bool written)
 {
 	const auto items = list.toListRef();
@@ -404,7 +404,7 @@ __attribute__((noinline)) char *put_list_storages(const place &to, char *at, con
 	return at;
 }
 
-/* The storages of the tensors in an input list (storage.h). None of this runs operators. */
+/* Writes the storages of the tensors in an input list (storage.h). None of this runs operators. */
 OPS_HOT char *put_storages(const place &to, char *at, c10::ArrayRef<const c10::IValue> inputs, uint64_t writes)
 {
 	char *const end = at;
@@ -429,7 +429,7 @@ struct text {
 	const char *bytes;
 	size_t size;
 };
-constexpr size_t inline_max = 2048; /* longer ones are interned: a block should hold many records */
+constexpr size_t inline_max = 2048; /* longer texts are interned, because a block should have room for many records */
 
 constexpr size_t text_bytes(size_t size)
 {
@@ -448,14 +448,14 @@ char *put_text(const place &to, char *at, text text)
 	return at;
 }
 
-/* Named values: the id that torch gave a RecordFunction, counters, whose values are filled in at the end, and behind them what
- * torch says of a collective or what keyword values a function has, in a payload's form. */
+/* Named values in the form of a payload: the id that torch assigned to a RecordFunction, counters (whose values are set at the
+ * end), and then torch's description of a collective or the keyword values of a function. */
 struct named_values {
-	uint64_t record_id;           /* 0: without */
+	uint64_t record_id;           /* 0: none */
 	bool device_time;             /* of a pair of events; not known yet */
 	const ops_counters *counters; /* NULL: none */
-	text given;                   /* its bytes NULL: without */
-	uint32_t given_count;         /* of values */
+	text given;                   /* NULL bytes: none */
+	uint32_t given_count;         /* number of values */
 };
 
 constexpr char record_id_name[] = "Record function id";
@@ -498,7 +498,7 @@ OPS_COLD char *put_values(const place &to, char *at, const named_values &values)
 	return at;
 }
 
-/* Where in a script an operator runs: ids of interned texts, 0 none. As it stands in a payload. */
+/* The position in a script at which an operator runs: ids of interned texts, 0: none. In the form of a payload. */
 struct script_place {
 	uint32_t call_stack;
 	uint32_t module_hierarchy;

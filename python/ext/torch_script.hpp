@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where TorchScript's interpreter stands on this thread, as texts: the lines of the script and the modules around them.
- * Part of torch_bridge.cpp, apart because torch keeps the header for itself: without it there are no such texts.
+ * The position of TorchScript's interpreter on this thread, as texts: the lines of the script and the modules around them. Part
+ * of torch_bridge.cpp; a separate file because the header is internal to torch. Without it these texts are not recorded.
  */
 #ifndef OPS_TORCH_SCRIPT_HPP
 #define OPS_TORCH_SCRIPT_HPP
@@ -15,7 +15,7 @@
 
 namespace scripting {
 
-/* Whether this thread runs a script. */
+/* Returns whether this thread runs a script. */
 inline bool is_running()
 {
 #ifdef OPS_HAVE_TORCH_SCRIPT
@@ -25,7 +25,7 @@ inline bool is_running()
 #endif
 }
 
-/* Frames, innermost first, each with a ';' behind; a frame without a file is left out. Empty outside of a script. */
+/* Returns frames, innermost first, each followed by ';'; a frame without a file is left out. Empty outside of a script. */
 inline std::string call_stack()
 {
 	std::string text;
@@ -41,7 +41,7 @@ inline std::string call_stack()
 	return text;
 }
 
-/* "TOP(Net)::forward.layer(Linear)::forward.", the outermost first. Empty outside of a script. */
+/* Returns "TOP(Net)::forward.layer(Linear)::forward.", outermost first. Empty outside of a script. */
 inline std::string module_hierarchy()
 {
 	std::string text;

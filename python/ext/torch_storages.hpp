@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Storages of tensors for who watches over what lives (torch_bridge.h): none of this runs while an operator is recorded. Part of
- * torch_bridge.cpp.
+ * Storages of tensors, for tracking which of them exist (torch_bridge.h): none of this runs while an operator is recorded. Part
+ * of torch_bridge.cpp.
  */
 #ifndef OPS_TORCH_STORAGES_HPP
 #define OPS_TORCH_STORAGES_HPP
@@ -21,7 +21,7 @@ c10::StorageImpl *storage_of(const void *impl, bool gradient)
 	const auto *tensor = static_cast<const at::TensorImpl *>(impl);
 
 	if (gradient)
-		tensor = tensor->grad().unsafeGetTensorImpl(); /* the undefined tensor where there is none */
+		tensor = tensor->grad().unsafeGetTensorImpl(); /* the undefined tensor if there is no gradient */
 	return tensor->has_storage() ? tensor->unsafe_storage().unsafeGetStorageImpl() : nullptr;
 }
 

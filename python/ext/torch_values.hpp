@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Named values in a payload's form (collector.h), and those of a function that was called with keyword values. Part of
+ * Named values in the form of a payload (collector.h), and those of a function that was called with keyword values. Part of
  * torch_bridge.cpp.
  */
 #ifndef OPS_TORCH_VALUES_HPP
@@ -80,7 +80,7 @@ inline bool is_text_list(const c10::IValue &value)
 	return true;
 }
 
-/* Not what torch's traces leave out as well: other lists, and None. */
+/* Skips what torch's traces leave out as well: other lists, and None. */
 inline void add_any(values &to, const char *name, const c10::IValue &value)
 {
 	if (value.isBool())

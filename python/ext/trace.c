@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace: the Python type that owns a C trace and what trace_derived.c derives from it.
+ * Trace: the Python type that owns a C trace and the objects that trace_derived.c derives from it.
  */
 #include "raw_views.h"
 
@@ -76,7 +76,7 @@ static void trace_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* Sets the pair in `trace`, or only checks it when that is NULL. */
+/* Sets the pair in `trace`; only checks it if `trace` is NULL. */
 static PyObject *set_or_check_metadata(struct ops_trace *trace, PyObject *args)
 {
 	PyObject *key, *json, *key_bytes = NULL, *json_bytes = NULL, *result = NULL;
@@ -132,7 +132,7 @@ static PyObject *trace_metadata(PyObject *object, PyObject *unused)
 	return dict;
 }
 
-/* The function events that can be found in `timeout` seconds. */
+/* Returns the function events that are found within `timeout` seconds. */
 static PyObject *events_within(struct ops_ext_state *state, struct trace_object *self,
                                const struct view_options *options, PyObject *timeout)
 {
@@ -228,7 +228,7 @@ static PyObject *trace_export_pftrace(PyObject *object, PyObject *args, PyObject
 	Py_RETURN_NONE;
 }
 
-/* The kinds whose categories are among `categories`, as bits. */
+/* Converts names of categories to a bit set of kinds. */
 static int kinds_of(PyObject *categories, uint32_t *ret_kinds)
 {
 	*ret_kinds = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a Trace object derives from its C trace, each once and when it is first asked for. Everything that grows with the
- * trace runs without the GIL: it is made aside and put in place only if no other thread was quicker.
+ * Data that a Trace object derives from its C trace, each once, on first use. Everything that grows with the trace runs without
+ * the GIL: it is computed separately, and stored only if no other thread was faster.
  */
 #include "views.h"
 
@@ -63,7 +63,7 @@ struct ops_event_costs ops_ext_trace_costs(const struct trace_object *self, bool
 	return costs;
 }
 
-/* Whether the row has a place in the index: what was folded into its parent has one too. */
+/* Returns whether the row is in the index, which includes rows that were folded into their parents. */
 static bool is_owned(const struct ops_events *events, const uint32_t *owner, size_t row)
 {
 	return owner[row] != OPS_NONE && !(events->flags[row] & (OPS_EVENT_FOLDED | OPS_EVENT_HIDDEN));
@@ -85,7 +85,8 @@ static void sort_by_owner(const struct ops_events *events, const uint32_t *owner
 	}
 }
 
-/* The rows that each row owns: those of row i are (*rows)[(*start)[i] … (*start)[i + 1]). 0, or -1 with an exception set. */
+/* Computes the rows that each row owns: those of row i are (*rows)[(*start)[i] … (*start)[i + 1]). Returns 0, or -1 with an
+ * exception set. */
 static int make_index(struct trace_object *self, const uint32_t *owner, uint32_t **start, uint32_t **rows)
 {
 	const struct ops_events *events = ops_trace_events(self->trace);
@@ -168,7 +169,7 @@ int ops_ext_trace_need_stacks(struct trace_object *self)
 	return 0;
 }
 
-/* A new reference to the str of a frame's name. */
+/* Returns a new reference to the str of a frame's name. */
 static PyObject *frame_text(struct trace_object *self, uint32_t name)
 {
 	struct ops_string text;

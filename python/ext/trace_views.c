@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace.views_json, advice_json, diff_json, query and roofline: views and advice as JSON text, which Python makes dicts of.
+ * Trace.views_json, advice_json, diff_json, query and roofline: views and advice as JSON text, which Python converts to dicts.
  */
 #include "views.h"
 
@@ -9,7 +9,7 @@
 #include <opstrobe/internal/views.h>
 #include <opstrobe/query.h>
 
-/* A Python string of the text, which is freed. The text is UTF-8 whatever names hold. */
+/* Returns the text as a Python string, and frees it. The text is UTF-8, whatever names contain. */
 static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t size, const struct ops_error *error)
 {
 	PyObject *result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watching this process for incidents, as Python sees it (opstrobe/internal/watch.h), and reports on them.
+ * The Python interface to watching this process for incidents (opstrobe/internal/watch.h), and reports on them.
  */
 #include "ext.h"
 
@@ -47,7 +47,7 @@ static uint64_t nanoseconds(double seconds)
 	return seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
 }
 
-/* How much the session records, from the next operator and call on. */
+/* Sets how much the session records, from the next operator and call on. */
 static void watch_set_detail(enum ops_detail detail)
 {
 	const struct ops_torch_bridge *bridge = ops_ext_bridge();
@@ -106,7 +106,7 @@ static PyObject *watch_is_on(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(ops_watch_is_on());
 }
 
-/* A range within a shadow step as long as that is, so that it is not taken for a gap. */
+/* A range that covers a shadow step, so that it is not mistaken for a gap. */
 static PyObject *watch_step(PyObject *module, PyObject *args)
 {
 	unsigned long long start_ticks = 0, end_ticks = 0;

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from opstrobe.notebook.show import show as show
     from opstrobe.query.api import sql as sql
 
-# As torch.profiler has it; the names imported above under themselves are for those who know them.
+# The same names as torch.profiler. Names imported above `as` themselves are public for users who import them
+# explicitly.
 __all__ = [
     "profile",
     "schedule",
@@ -52,14 +53,14 @@ __all__ = [
 
 
 def load_ipython_extension(shell: object) -> None:
-    """What `%load_ext opstrobe` calls: defines `%opstrobe` and `%%opstrobe`."""
+    """Called by `%load_ext opstrobe`. Defines `%opstrobe` and `%%opstrobe`."""
     from opstrobe.notebook import magics
 
     magics.load(shell)
 
 
 def __getattr__(name: str) -> object:
-    """Imports what is slow to import or rarely used."""
+    """Imports modules lazily that are slow to import or rarely used."""
     if name in ("ProfilerActivityConfig", "PerformanceMetricsConfig", "CuspyConfig"):
         from opstrobe.recording import activity_configs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a command."""
+"""Parsing of command-line arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def command_parser(command: str, description: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Descriptions are printed as they are written, and options cannot be abbreviated: a later one would make them ambiguous.
-    `usage` replaces the line that argparse makes."""
+    """Creates a parser. Descriptions are printed as written, and options cannot be abbreviated, since a later option
+    would make abbreviations ambiguous. `usage` replaces argparse's usage line."""
     return argparse.ArgumentParser(
         prog=f"opstrobe {command}",
         usage=usage,
@@ -23,7 +23,8 @@ def command_parser(command: str, description: str, usage: str | None = None) -> 
 
 
 def split_program(words: Sequence[str], value_options: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Our options, and the program with its arguments, which may look like options of ours. `value_options` take a value."""
+    """Splits our options from the program with its arguments, which may look like our options. `value_options` take a
+    value."""
     i = 0
     while i < len(words) and words[i].startswith("-") and words[i][:2] not in ("-m", "-c"):
         if words[i] == "--":

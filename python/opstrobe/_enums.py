@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Member(enum.Enum):
-    """An enumeration that prints, hashes, compares and converts to int as one made by pybind11 does."""
+    """An enumeration that prints, hashes, compares and converts to int like one made by pybind11."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -45,13 +45,13 @@ class ProfilerActivity(Member):
 
 
 class ProfilerAction(enum.Enum):
-    """What the profiler does during a step."""
+    """The action of the profiler during a step."""
 
     NONE = 0
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
-    DEVICE_STOPPED = 4  # never from a schedule: the profiler's own
+    DEVICE_STOPPED = 4  # used internally by the profiler, never by a schedule
 
     def __eq__(self, other: object) -> bool:
         return self is other or as_member(ProfilerAction, other) is self
@@ -60,7 +60,7 @@ class ProfilerAction(enum.Enum):
 
 
 class DeviceType(Member):
-    """Where an event ran: c10::DeviceType."""
+    """The device an event ran on: c10::DeviceType."""
 
     CPU = 0
     CUDA = 1
@@ -101,7 +101,7 @@ class RecordScope(Member):
 
 
 class _EventType(Member):
-    """What an event of the raw tree is."""
+    """The kind of an event of the raw tree."""
 
     TorchOp = 0
     Backend = 1
@@ -113,7 +113,7 @@ class _EventType(Member):
 
 
 def as_member(kind: type[_E], value: Any) -> _E | None:
-    """`value` as a member of `kind` if it is one, or if it is the one of the same name of torch's; else None."""
+    """Returns `value` if it is a member of `kind`, the member of the same name if it is one of torch's, else None."""
     if type(value) is kind:
         return value
     if type(value).__name__ != kind.__name__:

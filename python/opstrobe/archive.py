@@ -33,9 +33,9 @@ def add(
     commit: str | None = None,
     rank: int | None = None,
 ) -> list[str]:
-    """Adds trace files, each completely or not at all: the ids of those that were not there.
+    """Adds trace files, each completely or not at all. Returns the ids of those that were new.
 
-    `run` and `commit` are those of the recording unless they are given, `rank` that of the trace or of its file's name.
+    `run` and `commit` default to those of the recording, `rank` to that of the trace or of its file's name.
     """
     check_job(job)
     place = Location(location, create=True)
@@ -47,6 +47,6 @@ def add(
 
 
 def sql(location: str | os.PathLike[str], query: str) -> duckdb.DuckDBPyRelation:
-    """What a query in SQL finds in an archive: the rows of its last statement."""
+    """Runs an SQL query on an archive. Returns the rows of its last statement."""
     with contextlib.closing(ArchiveDatabase(Location(location))) as database:
         return connect().from_arrow(last_rows(database.run(query)))

@@ -47,18 +47,18 @@ _GRAPH_LANES = ("none", "all")
 
 
 def kineto_available() -> bool:
-    """Whether profiles can be recorded; torch's name for the question."""
+    """Returns whether profiles can be recorded, under torch's name."""
     return True
 
 
 def _profiler_enabled() -> bool:
-    """Whether a profile records at this moment: one of ours, or on this thread one of torch's."""
+    """Returns whether a profile is recording: one of ours, or one of torch's on this thread."""
     torch = sys.modules.get("torch")
     return is_recording() or (torch is not None and torch._C._autograd._profiler_enabled())
 
 
 def __getattr__(name: str) -> object:
-    if name == "_is_profiler_enabled":  # torch sets a variable of this name
+    if name == "_is_profiler_enabled":  # torch assigns to this name
         return is_recording()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -78,7 +78,7 @@ def private_device() -> str:
 
 
 def _events_of(device: str | None) -> str | None:
-    """The events by which torch's own profiler would time operators on the device; None when there are none."""
+    """The events by which torch's own profiler would time operators on the device; None if there are none."""
     torch = sys.modules.get("torch")
     if torch is None or device not in ("cuda", private_device()):
         return None
@@ -92,7 +92,7 @@ def _events_of(device: str | None) -> str | None:
 
 
 class profile(Recording):
-    """Records what runs inside it: a context manager, to be entered once. It also holds what was recorded."""
+    """Records what runs inside it: a context manager that can be entered once. It also holds the results."""
 
     use_cpu: bool = option()
     activity_filters: Mapping[Any, Iterable[str]] | None = option()
@@ -187,7 +187,7 @@ class profile(Recording):
             raise AssertionError("No activities specified for the profiler")
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""
+        """Pauses (False) or resumes (True) recording of the given activities. Does nothing while no recording runs."""
         named = parse_activities(activities, set())[0]
         if ProfilerActivity.CPU in named:
             self.toggle(bool(enabled))
@@ -265,7 +265,7 @@ class profile(Recording):
         graph_lanes: str = "none",
         default_stream: int = 7,
     ) -> None:
-        """Writes the trace, as `opstrobe.profile.export_chrome_trace`; `metadata` holds JSON texts to add to it."""
+        """Writes the trace, as `opstrobe.profile.export_chrome_trace`; `metadata` has JSON texts to add."""
         check_graph_options(cuda_graph_annotations, graph_lanes)
         if self.trace is not None:
             for key, text in (metadata or {}).items():
@@ -274,7 +274,7 @@ class profile(Recording):
 
     @property
     def kineto_results(self) -> _ProfilerResult | None:
-        """The recording as torch's C++ would show it; None as long as there is none."""
+        """The recording as torch's C++ would represent it; None until there is one."""
         from opstrobe.compat.kineto_results import _ProfilerResult
 
         if self.trace is None:
@@ -299,7 +299,7 @@ class profile(Recording):
 
 
 class EnforceUnique:
-    """Raises RuntimeError when a key is seen twice."""
+    """Raises RuntimeError if a key is seen twice."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[Any, ...]] = set()
@@ -311,7 +311,7 @@ class EnforceUnique:
 
 
 class MemRecordsAcc:
-    """Memory records by the time they were made at: pairs of an object with `start_ns()` and anything else."""
+    """Memory records by time: pairs of an object with `start_ns()` and any value."""
 
     def __init__(self, mem_records: Iterable[Any]) -> None:
         self._mem_records = list(mem_records)
@@ -320,7 +320,7 @@ class MemRecordsAcc:
         self._indices = [place for _, place in order]
 
     def in_interval(self, start_ns: float, end_ns: float) -> Iterable[Any]:
-        """Those made from `start_ns` to `end_ns`, both included."""
+        """The records from `start_ns` to `end_ns`, both inclusive."""
         import bisect
 
         first = bisect.bisect_left(self._start_nses, start_ns)
@@ -330,12 +330,13 @@ class MemRecordsAcc:
 
 
 def parse_nvprof_trace(path: str | os.PathLike[str]) -> EventList:
-    """The ranges and kernels of a file of nvprof. sqlite3.OperationalError if it is missing or not a file of nvprof."""
+    """The ranges and kernels in a file of nvprof. Raises sqlite3.OperationalError if it is missing or not a file of
+    nvprof."""
     from opstrobe.compat import nvprof  # with sqlite3, slow to import
 
     return nvprof.parse_nvprof_trace(path)
 
 
 def load_nvprof(path: str | os.PathLike[str]) -> EventList:
-    """The same; torch's other name for it."""
+    """The same, under torch's other name."""
     return parse_nvprof_trace(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe doctor`: whether recording works on this machine, and what to do about what does not."""
+"""`opstrobe doctor`: checks whether recording works on this machine, and suggests what to do if it does not."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ import opstrobe
 from opstrobe import _core
 from opstrobe.recording import bridge
 
-# Works; worth knowing; recording does not work until something is done.
+# Works; worth knowing; prevents recording until it is fixed.
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 
-# Run in a separate process, so that a crash is a finding too. The last line it prints is the result.
+# Runs in a separate process, so that a crash is a finding too. The last line of output is the result.
 _TRIAL = """
 import json, warnings
 warnings.simplefilter("ignore")
@@ -72,7 +72,8 @@ def _torch_and_recording(trial: dict[str, Any]) -> list[Finding]:
 
 
 def _trial() -> dict[str, Any]:
-    """What a recording of a process with torch has, which brings its own libcupti; how it ended, if not well."""
+    """Returns the contents of a trial recording by a process with torch, which has its own libcupti; or how it
+    failed."""
     if importlib.util.find_spec("torch") is None:
         return {}
     process = subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True, text=True, cwd="/")

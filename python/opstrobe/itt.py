@@ -29,23 +29,23 @@ def _call(name: str, *args: str) -> Any:
 
 
 def is_available() -> bool:
-    """Whether this torch has ITT."""
+    """Returns whether this torch has ITT."""
     itt = _itt()
     return itt is not None and bool(itt.is_available())
 
 
 def mark(msg: str) -> None:
-    """Marks a moment."""
+    """Marks a point in time."""
     return _call("mark", msg)  # type: ignore[no-any-return]
 
 
 def range_push(msg: str) -> None:
-    """Opens a range inside those that are open."""
+    """Opens a range inside the open ranges."""
     return _call("rangePush", msg)  # type: ignore[no-any-return]
 
 
 def range_pop() -> None:
-    """Closes the innermost range; does nothing when none is open."""
+    """Closes the innermost range; does nothing if none is open."""
     return _call("rangePop")  # type: ignore[no-any-return]
 
 

@@ -58,18 +58,18 @@ __all__ = [
     "tensorboard_trace_handler",
 ]
 
-# Devices that activities name; the first one present becomes `use_device`.
+# Devices that activities select. The first one that is present becomes `use_device`.
 _DEVICES = {
     ProfilerActivity.CUDA: "cuda",
     ProfilerActivity.XPU: "xpu",
     ProfilerActivity.MTIA: "mtia",
     ProfilerActivity.HPU: "hpu",
-    ProfilerActivity.PrivateUse1: "",  # whatever it is called in this process
+    ProfilerActivity.PrivateUse1: "",  # has a different name in each process
 }
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What this machine and this build can record."""
+    """Returns what this machine and this build can record."""
     cuda = {ProfilerActivity.CUDA} if _core.cuda()[1] is None else set()
     return {ProfilerActivity.CPU} | cuda
 
@@ -87,11 +87,12 @@ def _warn_of_replacement() -> None:
 class _KinetoProfile(Configured, Results):
     """A profile without steps: `start` and `stop`, then the results.
 
-    `max_bytes` limits the memory of a recording under way, by default to a quarter of the memory of the machine or control
-    group. Events beyond it are counted as lost.
+    `max_bytes` limits the memory of a running recording, by default to a quarter of the memory of the machine or
+    control group. Events beyond it are counted as lost.
 
-    `spill` is a directory, made if it does not exist, for a file that holds the recording while it is made. If the program is
-    killed, `opstrobe recover` makes a trace of the file. It is removed when the profile has stopped and `on_trace_ready` returned.
+    `spill` is a directory, made if it does not exist, for a file that contains the recording while it runs. If the
+    program is killed, `opstrobe recover` converts the file to a trace. The file is removed once the profile has stopped
+    and `on_trace_ready` has returned.
     """
 
     record_shapes: bool = option()
@@ -149,13 +150,13 @@ class _KinetoProfile(Configured, Results):
 
     @property
     def activity_filters(self) -> dict[ProfilerActivity, set[str]]:
-        """The kinds to record, of those groups where they were named."""
+        """The kinds to record, for activities that were given with groups of kinds."""
         return filters_of(self.activity_configs)
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts recording. RuntimeError when this profile or another one records already."""
+        """Starts recording. Raises RuntimeError if this profile or another one is already recording."""
         self.prepare_trace()
         self.start_trace()
 
@@ -169,7 +170,7 @@ class _KinetoProfile(Configured, Results):
             self.profiler.remove_spill()
 
     def prepare_trace(self) -> None:
-        """Gets everything ready, so that `start_trace` is quick. Drops the results of an earlier recording."""
+        """Prepares everything so that `start_trace` is quick. Drops the results of an earlier recording."""
         from dataclasses import replace
 
         if self.profiler is not None and self.profiler.running:
@@ -196,7 +197,7 @@ class _KinetoProfile(Configured, Results):
         self.profiler = window
 
     def start_trace(self) -> None:
-        """Starts recording what `prepare_trace` got ready."""
+        """Starts the recording that `prepare_trace` prepared."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.profiler.finished:
@@ -234,14 +235,15 @@ class _KinetoProfile(Configured, Results):
                 trace.set_metadata(key, text)
 
     def snapshot(self, seconds: float | None = None) -> TraceFile:
-        """The trace of what was recorded so far, or in the last seconds, while the recording goes on: what is open is
-        unfinished. The profile must have a recording file (`spill`); RuntimeError if it has none or does not record."""
+        """Returns the trace of what was recorded so far, or in the last `seconds`, while the recording continues. Open
+        events are unfinished. Raises RuntimeError if the profile has no recording file (`spill`) or is not
+        recording."""
         if self.profiler is None:
             raise RuntimeError("cannot make a snapshot: this profile does not record")
         return self.profiler.snapshot(seconds)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Pauses (False) and resumes (True) the recording of the activities that are named. Nothing while none runs."""
+        """Pauses (False) or resumes (True) recording of the given activities. Does nothing while no recording runs."""
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
@@ -273,20 +275,21 @@ class _KinetoProfile(Configured, Results):
         graph_lanes: str = "none",
         default_stream: int = 7,
     ) -> None:
-        """Writes the trace as Chrome JSON, or in Perfetto's own format if `path` ends in `.pftrace`; compressed if it ends
-        in `.gz`; as often as wanted.
+        """Writes the trace as Chrome JSON, or in Perfetto's own format if `path` ends in `.pftrace`; compressed if it
+        ends in `.gz`; as often as wanted.
 
-        There is one exporter: `use_python_export` is taken for torch's sake, and so are the last three arguments, which
-        are about kernels in graphs: no device is recorded.
+        `use_python_export` and the last three arguments, which concern kernels in graphs, are accepted for
+        compatibility with torch and have no effect: there is only one exporter, and no device is recorded.
         """
         check_graph_options(cuda_graph_annotations, graph_lanes)
         self._recorded("exporting chrome trace").export(path)
 
     def wait_for_exports(self) -> None:
-        """Returns when all files are written: at once, since each is when `export_chrome_trace` returns."""
+        """Returns once all files are written. It never waits, since each file is complete when `export_chrome_trace`
+        returns."""
 
     def take_pending_cuspy_export(self) -> None:
-        """None: torch's collector cuspy is not used."""
+        """Returns None: torch's collector cuspy is not used."""
 
     def module_summary(self) -> ModuleSummary:
         return self._recorded("summing up modules").module_summary()
@@ -297,13 +300,13 @@ class _KinetoProfile(Configured, Results):
         self._recorded("exporting stacks").export_stacks(path, metric, fold_wrappers=fold_wrappers)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: how much was recorded, and the operators that took most."""
+        """Summary for notebooks: how much was recorded, and the operators with most time."""
         from opstrobe.notebook.markup import profile_html
 
         return profile_html(self)
 
     def _memory_profile(self) -> MemoryProfile:
-        """Torch's view of the same; ValueError without all that torch needs for it."""
+        """The same in torch's form. Raises ValueError if the recording lacks data that torch requires for it."""
         from opstrobe.results.memory import MemoryProfile
 
         missing = [flag for flag in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, flag)]
@@ -313,7 +316,7 @@ class _KinetoProfile(Configured, Results):
         return MemoryProfile(timeline, self._recorded("memory profiling").kineto_results)
 
     def _stats(self) -> _ProfilerStats | None:
-        """What profiling itself took; None before the first recording."""
+        """The overhead of profiling; None before the first recording."""
         return None if self.profiler is None else self.profiler._stats
 
     def _recorded(self, doing: str) -> _Window:
@@ -324,11 +327,11 @@ class _KinetoProfile(Configured, Results):
     # --- metadata ----------------------------------------------------------------------------------------------------
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Adds a text to the trace; at any time, also before the start and after the stop."""
+        """Adds a text to the trace. Can be called at any time, including before the start and after the stop."""
         self._set_metadata(key, metadata.json_of_text(key, value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds a JSON value to the trace; at any time. ValueError when it is not valid JSON."""
+        """Adds a JSON value to the trace. Can be called at any time. Raises ValueError if it is not valid JSON."""
         self._set_metadata(key, metadata.check_json(key, value))
 
     def preset_metadata_json(self, key: str, value: str) -> None:
@@ -361,16 +364,16 @@ class _KinetoProfile(Configured, Results):
         return metadata.distributed_info()
 
     def get_trace_id(self) -> str | None:
-        """The id of the last trace prepared; None before."""
+        """The id of the last prepared trace; None if there is none."""
         return None if self.profiler is None else self.profiler.trace_id
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Sets what gives the next trace its id."""
+        """Sets the function that returns the id of the next trace."""
         self.custom_trace_id_callback = callback
 
 
-# What happens from the action of one step to that of the next (None: the end): first the window is closed, then the
-# handler is called, then the next window is opened. "p" prepares, "g" starts, "x" stops, "t" calls the handler.
+# The operations between the action of one step and that of the next (None: the end): first the window is closed, then
+# the handler is called, then the next window is opened. "p" prepares, "g" starts, "x" stops, "t" calls the handler.
 _A = ProfilerAction
 _TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
     (_A.NONE, _A.WARMUP): "p",
@@ -390,7 +393,7 @@ _TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], str] = {
     (_A.RECORD_AND_SAVE, None): "xt",
 }
 PROFILER_STEP_NAME = "ProfilerStep"
-_CLOCK_STEP_NS = 5_000_000  # shorter steps are not worth the 20 us that StepClock takes
+_CLOCK_STEP_NS = 5_000_000  # for shorter steps, the 20 us that StepClock takes are too long
 _INCORRECT = {(_A.WARMUP, _A.NONE), (_A.RECORD, _A.NONE), (_A.RECORD, _A.WARMUP)}
 
 
@@ -399,9 +402,10 @@ def _always_record(_: int) -> ProfilerAction:
 
 
 class profile(_KinetoProfile):
-    """Records a program: a context manager, with `step` called at the end of each iteration if a schedule is given.
+    """Records a program. Use it as a context manager, and call `step` at the end of each iteration if a schedule is
+    given.
 
-    `on_trace_ready` is called with the profile each time that recorded steps are complete.
+    `on_trace_ready` is called with the profile each time the recorded steps are complete.
     """
 
     def __init__(
@@ -455,15 +459,15 @@ class profile(_KinetoProfile):
         self.current_action = self._action_of(0)
         self.step_rec_fn: record_function | None = None
         self._started = False
-        self._starts_by_step = self.record_steps  # until it was started or stopped
-        self._started_by_step = False  # and not entered since
+        self._starts_by_step = self.record_steps  # until the profile is started or stopped explicitly
+        self._started_by_step = False  # and has not been entered since
         self._in_transition = False
         self._marked_ns = 0  # when the last step was marked
-        self._unfinished: tuple[str, str] | None = None  # after a MemoryError: what follows the stop of the window
+        self._unfinished: tuple[str, str] | None = None  # remaining operations after a MemoryError
 
     @property
     def action_map(self) -> dict[tuple[ProfilerAction, ProfilerAction | None], list[Callable[[], Any]]]:
-        """What is done from one action to the next (None: the end), in order."""
+        """The operations between two actions (None: the end), in order."""
         calls = {"p": self.prepare_trace, "g": self.start_trace, "x": self.stop_trace, "t": self._trace_ready}
         return {key: [calls[letter] for letter in letters] for key, letters in _TRANSITIONS.items()}
 
@@ -491,7 +495,7 @@ class profile(_KinetoProfile):
                 self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
-        """Starts the profile, if step() has not. RuntimeError when it, or another one, records already."""
+        """Starts the profile, unless step() has started it. Raises RuntimeError if a profile is already recording."""
         self._refuse_in_handler("start")
         if self._started_by_step:
             self._started_by_step = False
@@ -508,8 +512,8 @@ class profile(_KinetoProfile):
         self._open_step()
 
     def stop(self) -> None:
-        """Ends the profile. A second call does nothing; called by the handler, it is the last thing the profile does. After a
-        MemoryError the second call goes on where the first failed: the recording is kept."""
+        """Ends the profile. A second call does nothing. If the handler calls this, the profile does nothing more. After
+        a MemoryError a second call continues where the first failed: the recording is kept."""
         self._finish_late()
         if not self._started:
             if self.profiler is None and self.current_action is not ProfilerAction.NONE:
@@ -521,7 +525,8 @@ class profile(_KinetoProfile):
             self._transit_action(self.current_action, None)
 
     def step(self) -> None:
-        """Says that an iteration ended and the next begins. With a schedule, also starts a profile that was never started."""
+        """Marks the end of an iteration and the start of the next. With a schedule, also starts a profile that was
+        never started."""
         self._refuse_in_handler("step")
         self._close_step()
         action = self._action_of(self.step_num + 1)
@@ -557,7 +562,7 @@ class profile(_KinetoProfile):
             self._clock.end(self.step_num)
 
     def _mark_step(self, begin: int, end: int) -> None:
-        """Marks a step from one tick to another, in a profile without a schedule. The next one begins now."""
+        """Marks a step from one tick to another, in a profile without a schedule. The next step begins now."""
         _core.add_range(f"{PROFILER_STEP_NAME}#{self.step_num}", begin, end)
         self._clock.end(self.step_num)
         now_ns = time.perf_counter_ns()
@@ -569,7 +574,7 @@ class profile(_KinetoProfile):
         self.step_num += 1
 
     def _transit_action(self, previous: ProfilerAction, action: ProfilerAction | None) -> None:
-        """Does what lies between two actions. The next window is opened even if the handler raises."""
+        """Performs the operations between two actions. The next window is opened even if the handler raises."""
         key = (previous, action)
         if key in _INCORRECT:
             assert action is not None
@@ -596,7 +601,7 @@ class profile(_KinetoProfile):
                 self._do(after)
 
     def _finish_late(self) -> None:
-        """Goes on where memory was out, if it was."""
+        """Continues after a MemoryError, if there was one."""
         if self._unfinished is not None:
             (handler, after), self._unfinished = self._unfinished, None
             self._do_all("x", handler, after)
@@ -611,6 +616,6 @@ class profile(_KinetoProfile):
                 self.stop_trace()
 
     def _trace_ready(self) -> None:
-        # No trace: this is a process forked from the one that records, or the window could not be started.
+        # There is no trace in a process forked from the one that records, or if the window could not be started.
         if self.on_trace_ready is not None and self.profiler is not None and self.profiler.trace is not None:
             self.on_trace_ready(self)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe roof`: what this machine's CPU can compute and move at most, measured with torch in a few seconds.
+"""`opstrobe roof`: measures with torch, in a few seconds, how fast this machine's CPU can compute and move data at
+most.
 
-Matrix products of each type give FLOP/s. Bandwidth is that of the fastest of some operators that do nothing but move data, with
-ever more bytes in use: first those of the first cache, at last those of memory. The best of several runs counts. Other programs
-make every run slower than the machine is: how long the threads waited for a processor says so."""
+Matrix products of each type give FLOP/s. Bandwidth is that of the fastest of some operators that only move data, with
+increasing working sets: from the size of the first cache to that of memory. The best of several runs counts. Other
+programs slow every run down, which the time that threads waited for a processor reveals."""
 
 from __future__ import annotations
 
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
 _DTYPES = ("float32", "float64", "bfloat16", "float16")
 _PRODUCT_SECONDS = 0.5  # for each type
 _RUNS_MIN = 8
-_OVERTIME = 4  # runs of threads that wait for one another on a busy machine may take a thousand times as long
-_WAITED_MAX = 0.1  # of the time that threads were ready to run
-_SIDES = (256, 512, 1024, 2048)  # of the matrices
+_OVERTIME = 4  # on a busy machine, runs of threads that wait for one another may take a thousand times as long
+_WAITED_MAX = 0.1  # share of the time in which threads were ready to run
+_SIDES = (256, 512, 1024, 2048)  # sides of the matrices
 _LEVEL_SECONDS = 0.06  # for each operator and level
 _LEVELS = tuple(2**15 * 4**i for i in range(8))  # bytes: 32 KiB to 512 MiB
 _CALLS = 200
 
 
 def _best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The shortest time of a run, of as many as fit."""
+    """The shortest time of a run, of as many runs as fit into the time."""
     best, count = float("inf"), 0
     begin = now = time.perf_counter()
     while now - begin < (seconds if count >= _RUNS_MIN else seconds * _OVERTIME):
@@ -47,7 +48,8 @@ def _best_seconds(run: Callable[[], object], seconds: float) -> float:
 
 
 def _product_flops(torch: Any, dtype: Any) -> float:
-    """FLOP/s of the fastest matrix product. A processor without instructions for a type may take minutes for a large one."""
+    """FLOP/s of the fastest matrix product. A processor without instructions for a type may take minutes for a large
+    product."""
     best = 0.0
     for side in _SIDES:
         if best and 2 * side**3 / best > _PRODUCT_SECONDS:
@@ -61,7 +63,7 @@ def _product_flops(torch: Any, dtype: Any) -> float:
 
 
 def _bandwidth(torch: Any, size: int) -> float:
-    """Bytes a second with `size` bytes in use. Each operator moves all of them once."""
+    """Bytes per second with a working set of `size` bytes. Each operator moves all of it once."""
     one, half, third = size // 4, size // 8, size // 12
     thirds = [torch.ones(third) for _ in range(3)]
     halves = [torch.ones(half) for _ in range(2)]
@@ -76,7 +78,7 @@ def _bandwidth(torch: Any, size: int) -> float:
 
 
 def _call_seconds(torch: Any) -> float:
-    """What a call takes that has next to nothing to do."""
+    """The duration of a call that does next to nothing."""
     one, out = torch.ones(1), torch.empty(1)
 
     def run() -> None:
@@ -87,7 +89,7 @@ def _call_seconds(torch: Any) -> float:
 
 
 def _levels_that_fit() -> list[int]:
-    """No more than an eighth of the memory that is free."""
+    """At most an eighth of the free memory."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -96,7 +98,8 @@ def _levels_that_fit() -> list[int]:
 
 
 def _scheduled() -> tuple[int, int]:
-    """Nanoseconds that the threads of this process ran, and waited for a processor; zeros where the kernel does not report it."""
+    """Nanoseconds that the threads of this process ran, and waited for a processor; zeros if the kernel does not report
+    it."""
     ran = waited = 0
     for path in glob.glob("/proc/self/task/*/schedstat"):
         try:
@@ -109,7 +112,8 @@ def _scheduled() -> tuple[int, int]:
 
 
 def measure(threads: int | None = None) -> dict[str, Any]:
-    """The roof of this machine with this number of threads of torch; None: its current number. Takes a few seconds."""
+    """Measures the roof of this machine with this number of torch threads; None: the current number. Takes a few
+    seconds."""
     import torch
 
     before, scheduled = torch.get_num_threads(), _scheduled()

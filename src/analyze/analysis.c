@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of analyses, and how one is run.
+ * The table of analyses, and how they are run.
  */
 #include "analyze/analysis.h"
 
@@ -190,7 +190,8 @@ static const struct ops_query_option critical_path_options[] = {
 	{0},
 };
 
-/* One row an analysis, in the order of the manual; last, why it takes no filter, NULL: it takes one. */
+/* One entry per analysis, in the order of the manual. The last argument is the reason why it takes no filter; NULL: it
+ * takes one. */
 #define ANALYSES(X) \
 	X("discovery", RANKS, no_options, analysis_discovery, "which file belongs to which rank", \
 	  "it lists files and reads no events") \
@@ -230,7 +231,7 @@ static const struct ops_query_option critical_path_options[] = {
 	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
 	  "time of device work under each annotation", NULL)
 
-/* Analyses of several traces, and of other files. */
+/* Analyses of several traces, and of files other than traces. */
 #define MORE_ANALYSES(X)                                                                           \
 	X("info", FILES, info_options, analysis_info, "what a trace contains and where it was recorded", \
 	  "it describes complete files; 'load' describes what a filter selects") \
@@ -276,7 +277,7 @@ static const struct ops_query_option critical_path_options[] = {
 	X("whatif", RANKS, whatif_options, analysis_whatif, "how long steps would take if something took another time", \
 	  "it replays complete traces; 'opstrobe cut' extracts steps")
 
-/* Tables and pages of complete traces, with separate commands. */
+/* Tables and pages of complete traces, which have their own commands. */
 #define TABLES(X) \
 	X("overview", RANKS, no_options, analysis_overview, "the average step, each step, operators and kernels") \
 	X("kernels", RANKS, kernels_options, analysis_kernels, "kernels by name, largest total time first") \
@@ -299,7 +300,7 @@ static const struct ops_query_info analyses[] = {
 #undef ROW
 };
 
-/* What only we need to know of them. */
+/* Internal properties of the analyses. */
 static const struct {
 	analysis_function *answer;
 	const char *unfiltered_because;
@@ -349,18 +350,18 @@ const struct ops_query_info *ops_analysis_find(const char *id)
 	return found && is_analysis(found) ? found : NULL;
 }
 
-/* Options that every analysis takes: what they are for is the result, … */
+/* Options of every analysis: limits on the result, … */
 static const struct ops_query_option table_options[] = {
 	{"limit", "null", "keep at most this many rows of a table"},
 	{0},
 };
-/* … the steps of ranks … */
+/* … steps of ranks … */
 static const struct ops_query_option step_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
 	{"rules", "\"opstrobe\"", "definitions of device work and its classes: opstrobe, or hta for those of Holistic Trace Analysis"},
 	{0},
 };
-/* … and the rows that are looked at. */
+/* … and rows. */
 static const struct ops_query_option row_options[] = {
 	{"where", "null", "a filter: an expression, \"dur > 100\", or {\"name\": \"aten::\", \"iterations\": [5]}"},
 	{0},
@@ -371,7 +372,7 @@ static const char *unfiltered_because(const struct ops_query_info *analysis)
 	return inner[analysis - analyses].unfiltered_because;
 }
 
-/* Of the name; NULL when there is none. */
+/* Returns the option of that name; NULL if there is none. */
 static const struct ops_query_option *find_option(const struct ops_query_info *analysis, struct ops_string name)
 {
 	const struct ops_query_option *const lists[] = {
@@ -387,7 +388,8 @@ static const struct ops_query_option *find_option(const struct ops_query_info *a
 	return NULL;
 }
 
-/* Where the default is a list or a text the value is one, too; other types are the matter of who reads them. */
+/* Checks that the value is a list or a text if the default is one. Functions that read values of other types check
+ * them. */
 static enum ops_code check_option(const struct analysis_run *run, struct ops_string name, struct ops_string value)
 {
 	const struct ops_query_option *option = find_option(run->analysis, name);
@@ -440,7 +442,7 @@ static enum ops_code check_ranks(const struct analysis_run *run)
 	return OPS_OK;
 }
 
-/* Drops rows of a table beyond the limit. */
+/* Drops the rows of a table beyond the limit. */
 static enum ops_code analysis_cut(struct analysis_run *run)
 {
 	int64_t rows;
@@ -467,7 +469,7 @@ static enum ops_code write_result(struct analysis_run *run, struct ops_buffer *o
 	return result_write(&run->result, run->format, out) ? OPS_OK : ops_fault_memory(run->error);
 }
 
-/* A table or page of complete traces. Only a page of text is in `written`. */
+/* Answers a query of complete traces with a table or page. Only a page of text is in `written`. */
 static enum ops_code analysis_answer_table(struct analysis_run *run, struct ops_buffer *out)
 {
 	enum ops_code code;
@@ -546,7 +548,7 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-/* Ranks of a program need no names. */
+/* Large enough, since ranks of a program need no names. */
 #define RANK_NAME_BYTES 32
 struct named_ranks {
 	struct ops_rank *items;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an analysis of opstrobe/analyses.h is to those who write one: a function that takes a run and fills a result, and a
- * row in the table of analysis.c.
+ * How to implement an analysis (opstrobe/analyses.h): write a function that takes a run and fills a result, and add an
+ * entry to the table in analysis.c.
  *
  *     traces ─▶ event tables (events/) ─▶ analysis ─▶ result ─▶ text
  */
@@ -23,52 +23,54 @@ struct analysis_run {
 	size_t count;
 	const struct ops_trace_source *source;
 	enum ops_format format;
-	unsigned columns; /* of the terminal; 0: any number */
+	unsigned columns; /* width of the terminal; 0: any */
 	bool round_to_us;
-	struct ops_string args; /* of an object that is checked */
-	struct event_set events;    /* of `ranks`, in that order; none for analyses of files */
+	struct ops_string args; /* members of a checked JSON object */
+	struct event_set events;    /* tables of `ranks`, in that order; empty for analyses of files */
 	struct result result;
-	struct ops_buffer written; /* of a table with a special form: the answer, instead of `result` */
+	struct ops_buffer written; /* answer of a query whose table has a special form, instead of `result` */
 	struct ops_error *error;
 };
 
-/* Fills run->result. Any failure but that of memory has set run->error. */
+/* Fills run->result. Sets run->error on any failure except lack of memory. */
 typedef enum ops_code analysis_function(struct analysis_run *run);
 
-/* --- options: each must be one of the analysis's ------------------------------------------------------------------ */
+/* --- options: each must be declared by the analysis --------------------------------------------------------------- */
 
-/* The value as JSON: that given, or the default. */
+/* Returns the value as JSON: the given one, or the default. */
 struct ops_string analysis_arg(const struct analysis_run *run, const char *name);
-/* OPS_INVALID when the value is of another type. */
+/* Returns OPS_INVALID if the value is of another type. */
 enum ops_code analysis_integer(const struct analysis_run *run, const char *name, int64_t *ret_value);
-/* A whole number that is not negative. */
+/* Gets an integer that is not negative. */
 enum ops_code analysis_count(const struct analysis_run *run, const char *name, int64_t *ret_value);
-/* The option `limit`: a count, or -1 for null. */
+/* Gets the option `limit`: a count, or -1 for null. */
 enum ops_code analysis_limit(const struct analysis_run *run, int64_t *ret_limit);
 enum ops_code analysis_number(const struct analysis_run *run, const char *name, double *ret_value);
 enum ops_code analysis_bool(const struct analysis_run *run, const char *name, bool *ret_value);
-/* Decoded, into a buffer of the caller's; null is empty. */
+/* Decodes a text into a buffer of the caller; null gives an empty text. */
 enum ops_code analysis_text(const struct analysis_run *run, const char *name, struct ops_buffer *ret_text);
-/* Null, a whole number, or a list of them. */
+/* Accepts null, an integer, or a list of integers. */
 enum ops_code analysis_list(const struct analysis_run *run, const char *name);
-/* Null, or a list of texts. */
+/* Accepts null, or a list of texts. */
 enum ops_code analysis_texts(const struct analysis_run *run, const char *name);
-/* The option `ranks`, as indexes of run->ranks in the order of the option: null is the lowest rank. Freed by the caller. */
+/* Gets the option `ranks` as indexes of run->ranks, in the order of the option; null selects the lowest rank. The
+ * caller frees them. */
 enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexes, size_t *ret_count);
-/* The option `rank`: an index of run->ranks. */
+/* Gets the option `rank` as an index of run->ranks. */
 enum ops_code analysis_rank(const struct analysis_run *run, size_t *ret_index);
-/* The event table of run->ranks[i], as event_set_table says; NULL after a failure, which the run remembers. */
+/* Returns the event table of run->ranks[i], as event_set_table() does. Returns NULL after a failure, which the run
+ * records. */
 const struct event_table *analysis_table(struct analysis_run *run, size_t i);
-/* Answers with the event table of each rank of the option `ranks`, in the order of the option. A function that returns false has failed as
- * analysis_failed says. */
+/* Calls the function with the event table of each rank in the option `ranks`, in the order of the option. If the
+ * function returns false, this fails with the code of analysis_failed(). */
 typedef bool analysis_rank_function(struct analysis_run *run, const struct event_table *table, const void *context);
 enum ops_code analysis_each_rank(struct analysis_run *run, analysis_rank_function *answer, const void *context);
-/* The code to return for an error that options did not cause: a table is not available, or memory is out. */
+/* Returns the code for an error that options did not cause: a table is not available, or out of memory. */
 enum ops_code analysis_failed(const struct analysis_run *run);
-/* A rank as a member's name: writes the key. */
+/* Writes a rank as the name of a member. */
 void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 
-/* --- columns of several tables -------------------------------------------------------------------------------------- */
+/* --- columns that tables share -------------------------------------------------------------------------------------- */
 
 #define RANK_COLUMN(row_type) \
 	{.name = "rank", .type = RESULT_INTEGER, .title = "Rank", .about = "Rank of the process", RESULT_FIELD(row_type, rank)}
@@ -85,14 +87,14 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 	{.name = "device", .type = RESULT_INTEGER, .title = "Device", .about = "Number of the device", \
 	 RESULT_FIELD(row_type, device)}
 
-/* Trace `i` of the run, with a reference that the caller releases: for queries of complete traces. */
+/* Gets trace `i` of the run, for queries of complete traces. The caller releases the reference. */
 enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace);
 
 /* --- analyses ----------------------------------------------------------------------------------------------------- */
 
-/* Of the files that an analysis of files gets: whether it is a trace. */
+/* Returns true if a file is a trace. For analyses of files. */
 bool analysis_has_events(const struct ops_rank *rank);
-/* The first of the files that is a trace, with or without events; a fault when none is. */
+/* Gets the first file that is a trace, with or without events. Fails if there is none. */
 enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace);
 
 analysis_function analysis_discovery;
@@ -136,7 +138,7 @@ analysis_function analysis_key_averages;
 analysis_function analysis_validate;
 analysis_function analysis_whatif;
 
-/* Of complete traces; these have no event tables. */
+/* Analyses of complete traces; these have no event tables. */
 analysis_function analysis_overview;
 analysis_function analysis_kernels;
 analysis_function analysis_modules;

@@ -21,15 +21,15 @@
 
 struct usage {
 	int64_t time_ns;
-	int64_t cpu; /* sums of all records of the track up to and with this one */
+	int64_t cpu; /* sums of all records of the track up to and including this one */
 	int64_t device;
 };
 
-/* The records of all tracks, track after track: those of track t are at start[t] … start[t + 1]. */
+/* The records of all tracks, one track after another: those of track t are at start[t] … start[t + 1]. */
 struct usages {
 	struct usage *items;
 	size_t *start;
-	size_t *at; /* by track: records before the time that the walk over the rows has reached */
+	size_t *at; /* by track: position of the first record that the walk over the rows has not passed */
 };
 
 static void usages_release(struct usages *usages)
@@ -39,7 +39,7 @@ static void usages_release(struct usages *usages)
 	ops_free(usages->at);
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool usages_init(struct usages *usages, const struct ops_trace *trace)
 {
 	size_t count, track_count;
@@ -76,8 +76,8 @@ static bool usages_init(struct usages *usages, const struct ops_trace *trace)
 	return true;
 }
 
-/* The first record of the track from `low` on that is later than `time_ns`. Most events hold few records: search by
- * doubling steps, then by halves. */
+/* Returns the first record of the track from `low` on that is later than `time_ns`. Most events contain few records, so
+ * the search doubles its steps before it bisects. */
 static size_t first_after(const struct usages *usages, size_t low, size_t end, int64_t time_ns)
 {
 	size_t step = 1, high;
@@ -100,12 +100,12 @@ static void costs_attribute(struct ops_event_costs *costs, const struct ops_even
 		struct usage before = {0}, last;
 		size_t after;
 
-		/* Rows come by start, so where the records of a track begin only moves on. */
+		/* Rows are in order of start, so the first record of each only moves forward. */
 		while (*at < end && usages->items[*at].time_ns < events->start_ns[row])
 			++*at;
 		after = first_after(usages, *at, end, events->end_ns[row]);
 		if (after == *at)
-			continue; /* zero, as allocated */
+			continue; /* already zero */
 		if (*at > start)
 			before = usages->items[*at - 1];
 		last = usages->items[after - 1];
@@ -114,7 +114,7 @@ static void costs_attribute(struct ops_event_costs *costs, const struct ops_even
 	}
 }
 
-/* Asynchronous events have no self usage, as they have no self time. */
+/* Asynchronous events have no self usage, just as they have no self time. */
 static void costs_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = 0; row < events->count; row++) {

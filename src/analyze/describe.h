@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a list of numbers is like.
+ * Statistics of a list of numbers.
  */
 #ifndef OPS_ANALYZE_DESCRIBE_H
 #define OPS_ANALYZE_DESCRIBE_H
@@ -14,21 +14,21 @@ struct numbers {
 	OPS_ARRAY(double) items;
 };
 
-/* NaN where a list is too short for the figure. */
+/* NaN if the list is too short for the figure. */
 struct description {
 	uint64_t count;
 	double mean, deviation, min, quarter, half, three_quarters, max;
 	double sum;
 };
 
-bool numbers_push(struct numbers *numbers, double value); /* false when memory is out */
+bool numbers_push(struct numbers *numbers, double value); /* returns false if out of memory */
 void numbers_release(struct numbers *numbers);
 /* Sorts the numbers. */
 struct description describe(struct numbers *numbers);
-/* Rounds all figures but the count and the sum. */
+/* Rounds all figures except the count and the sum. */
 void describe_round(struct description *description, int decimals);
 
-/* Columns of a description that is the member `described` of a row. */
+/* Columns of a description, which is the member `described` of a row. */
 #define DESCRIBED_COLUMN(row_type, name_, title_, unit_, about_, member) \
 	{.name = (name_), .type = RESULT_NUMBER, .title = (title_), .unit = (unit_), .about = (about_), \
 	 RESULT_FIELD(row_type, described.member)}

@@ -12,8 +12,8 @@
 #include "base/array.h"
 #include "base/escape.h"
 
-#define PIECE_MIN 16 /* a name that is cut to less has no room for a piece of its middle */
-#define PIECES_MAX 8 /* that are tried for one name */
+#define PIECE_MIN 16 /* a name truncated to less than this has no room for a part of its middle */
+#define PIECES_MAX 8 /* number of parts that are tried for one name */
 
 struct fit_column fit_texts(size_t width, unsigned rank)
 {
@@ -22,7 +22,7 @@ struct fit_column fit_texts(size_t width, unsigned rank)
 	return (struct fit_column){width, width < least ? width : least, rank};
 }
 
-/* Of all columns that are there, as they are or as narrow as they can be. */
+/* Returns the width of all columns that are shown, at their natural or their minimum width. */
 static size_t width_of(const struct fit_column *columns, size_t count, size_t gap, bool narrow)
 {
 	size_t width = 0;
@@ -61,7 +61,7 @@ void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t ro
 		return;
 	while (width_of(columns, count, gap, true) > room && (column = least_important(columns, count)))
 		column->width = 0;
-	for (size_t i = 0; i < count; i++) /* so that a text of any length is cut in a few rounds */
+	for (size_t i = 0; i < count; i++) /* so that a text of any length is truncated in a few passes */
 		if (columns[i].width > columns[i].least && columns[i].width > room)
 			columns[i].width = columns[i].least > room ? columns[i].least : room;
 	while (width_of(columns, count, gap, false) > room && (column = widest(columns, count)))
@@ -70,7 +70,7 @@ void fit_columns(struct fit_column *columns, size_t count, size_t gap, size_t ro
 
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
-/* The middle left out. */
+/* Truncates a text by omitting its middle. */
 static void fit_cut(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, const char *mark)
 {
 	size_t head = width / 2;
@@ -83,12 +83,12 @@ static void fit_cut(struct ops_buffer *out, struct ops_string text, size_t lengt
 }
 
 struct fit_name {
-	size_t differs; /* the character from which on it differs from one that is cut alike; 0: none is */
-	size_t width; /* that `shown` is for; 0: not shown yet */
+	size_t differs; /* the first character that differs from another text truncated to the same form; 0: none */
+	size_t width; /* width that `shown` was computed for; 0: not computed yet */
 	uint32_t shown;
 };
 
-/* The begin, a piece around character `at`, and the end. */
+/* Keeps the start, a part around character `at`, and the end. */
 static void cut_around(struct ops_buffer *out, struct ops_string text, size_t length, size_t width, size_t at, const char *mark)
 {
 	size_t head = width * 3 / 8, tail = width / 8, size = width - 2 - head - tail, from = at - size / 4;
@@ -97,7 +97,7 @@ static void cut_around(struct ops_buffer *out, struct ops_string text, size_t le
 	out->size = 0;
 	ops_buffer_append(out, begin.bytes, begin.size);
 	ops_buffer_append_text(out, mark);
-	if (from + size + tail + 1 >= length) { /* the piece meets the end */
+	if (from + size + tail + 1 >= length) { /* the part touches the end */
 		skipped = ops_text_prefix(text, length - (width - 1 - head));
 	} else {
 		skipped = ops_text_prefix(text, from);
@@ -109,19 +109,19 @@ static void cut_around(struct ops_buffer *out, struct ops_string text, size_t le
 	ops_buffer_append(out, text.bytes + skipped.size, text.size - skipped.size);
 }
 
-/* Characters that two texts begin with. */
+/* Returns the length of the common prefix of two texts. */
 static size_t same_begin(struct ops_string a, struct ops_string b)
 {
 	size_t size = 0;
 
 	while (size < a.size && size < b.size && a.bytes[size] == b.bytes[size])
 		size++;
-	while (size && size < a.size && ((unsigned char)a.bytes[size] & 0xc0) == 0x80) /* within a character */
+	while (size && size < a.size && ((unsigned char)a.bytes[size] & 0xc0) == 0x80) /* within a UTF-8 sequence */
 		size--;
 	return ops_text_length((struct ops_string){a.bytes, size});
 }
 
-/* 0, as for "not yet", unless the text's middle has room for a piece there. */
+/* Returns where two texts differ; 0, as for "none", unless the middle has room for a part there. */
 static size_t differs_at(struct ops_string a, struct ops_string b, size_t width)
 {
 	size_t at = same_begin(a, b);
@@ -147,7 +147,7 @@ static uint32_t fit_add_text(struct fit_names *names, struct ops_string text)
 	return id;
 }
 
-/* The text that is cut to this one, which is `id` if there is none yet. */
+/* Returns the text that is already shown as this truncated text, or `id` if there is none. */
 static uint32_t owner_of(struct fit_names *names, const struct ops_buffer *shown, uint32_t id, uint32_t *ret_shown)
 {
 	size_t known = names->shown.count;
@@ -252,7 +252,7 @@ void fit_names_release(struct fit_names *names)
 	*names = (struct fit_names){.ascii = names->ascii, .failed = names->failed};
 }
 
-/* --- dropped columns -------------------------------------------------------------------------------------------------- */
+/* --- omitted columns -------------------------------------------------------------------------------------------------- */
 
 void fit_note_title(struct ops_buffer *note, struct ops_string title)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a flame graph shows: each event under all that was open around it (functions, ranges, operators), itself included,
- * with its own time; equal ones are one. A backward node stands where its forward operator was called, unless the graph is
- * as it ran; where that is not known it stays where it ran. Averages stand under the frames they are grouped by.
- * Wrappers (derive/program.h) have no frames unless they are kept. Their self time counts for their caller, so that modules and
- * operators have the same self time here as in tables; without a caller, for what they lead to.
+ * The contents of a flame graph: each event with its self time, below all functions, ranges and operators that were
+ * open around it. Equal stacks are merged. A backward node is placed where its forward operator was called, unless the
+ * graph shows the order of execution or the forward operator is unknown; then it stays where it ran. Averages are
+ * placed below the frames that they are grouped by. Wrappers (derive/program.h) have no frames unless they are kept.
+ * Their self time counts for their caller, so modules and operators have the same self time here as in tables; without
+ * a caller it counts for the call that they lead to.
  */
 #include "analyze/flame.h"
 
@@ -18,7 +19,7 @@
 #include "derive/backward.h"
 #include "derive/program.h"
 
-/* --- where the rows of a trace stand ------------------------------------------------------------------------------ */
+/* --- place of each row -------------------------------------------------------------------------------------------- */
 
 struct placing {
 	struct ops_frames *frames;
@@ -26,11 +27,11 @@ struct placing {
 	const uint32_t *forward; /* ops_forward_rows; NULL: backward nodes stay where they ran */
 	const uint32_t *into;    /* ops_wrappers; NULL: none, or they are kept */
 	uint32_t *chains;  /* by row, the result; owned by the caller */
-	uint32_t *labels;  /* by string: the name as shown, OPS_NONE before it is met */
-	uint8_t *framed;   /* bits by row: has Python functions around it or is one */
+	uint32_t *labels;  /* by string: the displayed name; OPS_NONE: not computed yet */
+	uint8_t *framed;   /* bits by row: is a Python function or has one around it */
 };
 
-/* Names are shown as in tables: steps have one for them all. */
+/* Names are displayed as in tables: all steps have the same name. */
 static uint32_t flame_label_of(const struct placing *p, uint32_t string)
 {
 	struct ops_average row = {.key = OPS_KEY_NAME, .name = string};
@@ -45,14 +46,14 @@ static bool flame_folds(const struct placing *p, uint32_t row)
 	return p->into && p->into[row] != OPS_NONE && ops_event_visible(p->events, p->into[row]);
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool flame_place_row(const struct placing *p, uint32_t row)
 {
 	const struct ops_events *events = p->events;
 	uint32_t around = 0, host = events->parent[row];
 	bool framed = events->kind[row] == OPS_EVENT_PYTHON_FUNCTION;
 
-	/* A forward operator that follows its backward node, as in malformed files, has no chain yet. */
+	/* In malformed files a forward operator can follow its backward node. It has no chain yet. */
 	if (p->forward && p->forward[row] < OPS_ROW_PLAIN && p->chains[p->forward[row]]) {
 		host = p->forward[row];
 		around = p->frames->frames.items[p->chains[host]].caller;
@@ -74,7 +75,7 @@ static bool flame_place_row(const struct placing *p, uint32_t row)
 	return p->chains[row] != OPS_NONE;
 }
 
-/* The chain of each visible row, itself included; NULL when memory is out. */
+/* Returns the chain of each visible row, which includes the row itself. Returns NULL if out of memory. */
 static uint32_t *place_rows(struct ops_frames *frames, const struct ops_flame_choices *choices)
 {
 	struct placing p = {.frames = frames, .events = ops_trace_events(frames->trace)};
@@ -109,12 +110,12 @@ struct summing {
 	struct ops_flame *flame;
 	const struct ops_stacks *stacks;
 	const struct ops_flame_choices *choices;
-	uint32_t *chains; /* by row; NULL before the first event is met */
-	uint32_t *names;  /* room for the frames of an average */
+	uint32_t *chains; /* by row; NULL before the first event */
+	uint32_t *names;  /* storage for the frames of an average */
 	size_t name_room;
 };
 
-/* The chain of an average: the frames it shows, and its name below them. */
+/* Returns the chain of an average: the frames it shows, and its name below them. */
 static uint32_t chain_of_average(struct summing *s, const struct ops_average *row)
 {
 	struct ops_frames *frames = &s->flame->frames;
@@ -147,7 +148,7 @@ static uint32_t chain_of(struct summing *s, const struct ops_average *row)
 	return s->chains ? s->chains[row->first] : OPS_NONE;
 }
 
-/* What runs on a device counts where it was launched: what is on a stream has no stack. */
+/* Device time counts at the launch, since rows on a stream have no stack. */
 static int64_t flame_value_of(const struct summing *s, const struct ops_average *row)
 {
 	if (!(row->first & OPS_MEMORY_REF) && ops_event_on_device(s->flame->frames.trace, row->first))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a flame graph shows, for the writers of it.
+ * The contents of a flame graph, for its writers.
  */
 #ifndef OPS_ANALYZE_FLAME_H
 #define OPS_ANALYZE_FLAME_H
@@ -9,8 +9,10 @@
 
 struct ops_flame {
 	struct ops_frames frames;
-	OPS_ARRAY(int64_t) self_ns; /* by chain. Below zero where events of a file overlap each other: not to be shown */
-	OPS_ARRAY(int64_t) base_ns; /* of a difference, by chain: the other trace's; else empty. Both are those of a step */
+	OPS_ARRAY(int64_t) self_ns; /* by chain. Negative where events of a file overlap each other; such frames are not
+	                             * shown */
+	OPS_ARRAY(int64_t) base_ns; /* by chain, for a difference: the other trace's self time; else empty. Both are per
+	                             * step */
 };
 
 static inline bool ops_flame_is_diff(const struct ops_flame *flame)
@@ -18,7 +20,7 @@ static inline bool ops_flame_is_diff(const struct ops_flame *flame)
 	return flame->base_ns.count > 0;
 }
 
-/* How much the self time changed: -1 to 1. Full colour is a change by a fiftieth of the longer step. */
+/* Returns the change of the self time, from -1 to 1. Full colour is a change by a fiftieth of the longer step. */
 static inline double ops_flame_shade(int64_t base_ns, int64_t self_ns, int64_t whole_ns)
 {
 	double shade = whole_ns > 0 ? 50 * (double)(self_ns - base_ns) / (double)whole_ns : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flame graphs of two traces as one, per step. Only what begins in a step counts, so that a recording of more steps does
- * not differ by what it did before the first. Traces without steps are compared by their totals.
+ * The flame graphs of two traces as one, per step. Only events that begin in a step count, so that work before the
+ * first step makes no difference between recordings with different numbers of steps. Traces without steps are compared
+ * by their totals.
  */
 #include "analyze/flame.h"
 
@@ -17,7 +18,7 @@
 struct side {
 	struct ops_event_list events;
 	struct ops_flame *flame;
-	int64_t steps; /* what its times are divided by */
+	int64_t steps; /* its times are divided by this */
 };
 
 static void keep_in_steps(struct ops_event_list *list, const struct ops_steps *steps)
@@ -55,7 +56,8 @@ static void side_release(struct side *side)
 	ops_event_list_release(&side->events);
 }
 
-/* "<built-in method item of Tensor object at 0x7f31>": the address is another one in each process. False when memory is out. */
+/* Removes the address from "<built-in method item of Tensor object at 0x7f31>", since it differs in each process.
+ * Returns false if out of memory. */
 static bool append_without_addresses(struct ops_buffer *text, struct ops_string name)
 {
 	static const char mark[] = " at 0x";
@@ -84,7 +86,7 @@ static bool flame_diff_grow(struct ops_flame *diff)
 	return true;
 }
 
-/* By name of the flame: that of the difference. NULL when memory is out. */
+/* Maps names of the flame to names of the difference. Returns NULL if out of memory. */
 static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_flame *flame)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
@@ -109,7 +111,7 @@ static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_f
 	return NULL;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool is_base)
 {
 	size_t count = side->flame->frames.frames.count;

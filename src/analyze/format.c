@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers and text widths of tables; see format.h. The arithmetic is done in the order in which Python code would do it,
- * so that the last digit agrees.
+ * Numbers and text widths of tables; see format.h. The order of arithmetic operations is that of Python code, so that
+ * the last digit agrees.
  */
 #include "analyze/format.h"
 
@@ -65,7 +65,7 @@ size_t ops_format_ascii(char *text, size_t size)
 		bool found = (size_t)(end - at) >= unit && !memcmp(at, OPS_MICROSECONDS, unit);
 
 		*to++ = found ? 'u' : *at;
-		at += found ? unit - 2 : 0; /* the "s" is next */
+		at += found ? unit - 2 : 0; /* continue at the "s" */
 	}
 	return (size_t)(to - text);
 }

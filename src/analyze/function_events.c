@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The function events of a trace: its visible rows, and the memory records that stand by themselves, in time order.
+ * The function events of a trace: its visible rows, and the memory records outside of events, in order of time.
  */
 #include <opstrobe/internal/analyze.h>
 #include <opstrobe/internal/clock.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-/* Where the merge stands. Rows and memory records are both in time order, so one walk over the two suffices. */
+/* Position of the merge. Rows and memory records are both in order of time, so one pass over both suffices. */
 struct merge {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
@@ -21,7 +21,7 @@ struct merge {
 	int64_t deadline_ns;
 };
 
-/* Rows between two looks at the clock. */
+/* Rows between two checks of the time limit. */
 #define ROWS_A_LOOK 4096
 
 static bool function_events_is_over(int64_t deadline_ns)
@@ -31,7 +31,7 @@ static bool function_events_is_over(int64_t deadline_ns)
 	return ops_clock_read_ns(CLOCK_MONOTONIC) >= deadline_ns;
 }
 
-/* A record belongs to every event of its own thread whose closed interval contains it, so it has no event if all rows
+/* A record belongs to every event of the same thread whose closed interval contains it. So it has no event if all rows
  * that started by then have ended. */
 static bool stands_alone(const struct merge *merge, const struct ops_memory_record *record)
 {
@@ -44,7 +44,7 @@ static void function_events_read_memory(struct merge *merge, size_t i)
 		merge->refs[merge->count++] = (uint32_t)i | OPS_MEMORY_REF;
 }
 
-/* False when time was up. */
+/* Returns false if the time limit was reached. */
 static bool function_events_read_all(struct merge *merge)
 {
 	const struct ops_events *events = merge->events;
@@ -98,7 +98,7 @@ enum ops_code ops_function_events_until(const struct ops_trace *trace, int64_t d
 		merge.covered_until_ns[track] = INT64_MIN;
 	*ret_complete = function_events_read_all(&merge);
 	ops_free(merge.covered_until_ns);
-	/* Most memory records lie in some event; a list that cannot be made smaller is as good. */
+	/* Most memory records lie in some event. If the list cannot be shrunk, it is kept as it is. */
 	fitted = ops_realloc_array(merge.refs, merge.count + 1, sizeof(*merge.refs));
 	*ret_refs = fitted ? fitted : merge.refs;
 	*ret_count = merge.count;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The category of each value in memory. First from facts about blocks: roles that the program noted, gradients that autograd
- * accumulated, values that did not outlive their operator. Then from the flow of data, node by node:
+ * The category of each value in memory. First from facts about blocks: roles that the program named, gradients that
+ * autograd accumulated, values that did not outlive their operator. Then from the data flow, node by node:
  *
  *     parameters ─┐
- *     data ───────┴▶ node ──▶ ACTIVATION ──▶ node ──▶ …        whatever comes from parameters, in the forward pass
+ *     data ───────┴▶ node ──▶ ACTIVATION ──▶ node ──▶ …        anything derived from parameters, in the forward pass
  *       ▲
- *       └── what such nodes read that does not: INPUT, and so what that was made from
+ *       └── other values that such nodes read: INPUT, and also their sources
  */
 #include "analyze/memory_flow.h"
 
@@ -24,7 +24,7 @@ bool ops_memory_edges_init(struct memory_edges *edges, const struct memory_flow 
 		edges->start[flow->edges.items[i].node + 1]++;
 	for (size_t row = 0; row < rows; row++)
 		edges->start[row + 1] += edges->start[row];
-	/* Filling moves each start to its node's end, which is the next one's start: so from behind, downwards. */
+	/* Filling moves each start to the end of its node, which is the start of the next. So it runs backwards. */
 	for (size_t i = flow->edges.count; i-- > 0;)
 		edges->items[--edges->start[flow->edges.items[i].node + 1]] = flow->edges.items[i];
 	for (size_t row = 0; row < rows; row++)
@@ -55,9 +55,9 @@ static bool is_forward(const struct memory_flow *flow, size_t node)
 	return !(flow->rows.context[node] & (MEMORY_IN_BACKWARD | MEMORY_IN_OPTIMIZER));
 }
 
-/* --- what follows from roles and lives --------------------------------------------------------------------------- */
+/* --- facts from roles and lifetimes ------------------------------------------------------------------------------ */
 
-/* What autograd made while it accumulated a gradient, and left behind, is that gradient. */
+/* Memory that autograd created while it accumulated a gradient, and left behind, is that gradient. */
 static void find_gradients(struct memory_flow *flow)
 {
 	for (size_t i = 0; i < flow->blocks.count; i++) {
@@ -71,7 +71,7 @@ static void find_gradients(struct memory_flow *flow)
 	}
 }
 
-/* Made and freed within one operator, or within one step of an optimizer. */
+/* Created and freed within one operator, or within one step of an optimizer. */
 static bool is_temporary(const struct memory_flow *flow, const struct ops_memory_block *block)
 {
 	uint32_t row = block->row, around;
@@ -82,12 +82,12 @@ static bool is_temporary(const struct memory_flow *flow, const struct ops_memory
 	return around != OPS_NONE && block->end_ns <= flow->events->end_ns[around];
 }
 
-/* --- what follows from the flow ------------------------------------------------------------------------------------ */
+/* --- facts from the data flow -------------------------------------------------------------------------------------- */
 
-/* What a node reads. */
+/* The values that a node reads. */
 struct sources {
-	bool parameters; /* or what comes from them */
-	bool gradients;  /* or what was made from them */
+	bool parameters; /* or values derived from them */
+	bool gradients;  /* or values derived from them */
 };
 
 static struct sources sources_of(const struct memory_flow *flow, const struct memory_edge *edges, size_t count)
@@ -105,12 +105,12 @@ static struct sources sources_of(const struct memory_flow *flow, const struct me
 	return sources;
 }
 
-/* Programs without modules and optimizers have parameters too: what the forward pass computes with, and what a gradient,
- * or something made from it, is then written into. Such updates run without autograd, which the forward pass does not: so
- * what an update wrote into counts as made from gradients for other updates alone. */
+/* Programs without modules and optimizers have parameters too: blocks that the forward pass reads, and into which a
+ * gradient, or something derived from it, is then written. Such updates run without autograd, but the forward pass does
+ * not. So a block that an update wrote to counts as derived from gradients only for other updates. */
 enum trail {
-	TRAIL_GRADIENT = 1, /* made from a gradient */
-	TRAIL_UPDATED = 2,  /* there before, and written to with one */
+	TRAIL_GRADIENT = 1, /* derived from a gradient */
+	TRAIL_UPDATED = 2,  /* existed before, and was updated with a gradient */
 };
 
 static bool node_reads_gradients(const struct memory_flow *flow, const uint8_t *trails, const struct memory_edge *edges,
@@ -126,7 +126,7 @@ static bool node_reads_gradients(const struct memory_flow *flow, const uint8_t *
 	return found;
 }
 
-/* Follows the trails; gives for each block whether the forward pass read it, and whether it was updated. */
+/* Follows the trails, and finds for each block whether the forward pass read it and whether it was updated. */
 static void follow_trails(struct memory_flow *flow, const struct memory_edges *edges, uint8_t *trails, uint8_t *read,
                           uint8_t *updated)
 {
@@ -169,7 +169,7 @@ static bool find_parameters(struct memory_flow *flow, const struct memory_edges 
 	return ok;
 }
 
-/* The category of what a node wrote, if the block has no role. */
+/* Returns the category of a value that a node wrote, if the block has no role. */
 static uint8_t written_category(const struct memory_flow *flow, size_t node, const struct memory_value *value,
                                 struct sources sources)
 {
@@ -208,7 +208,7 @@ static void flow_forward(struct memory_flow *flow, const struct memory_edges *ed
 	}
 }
 
-/* What wanted values were made from is wanted. */
+/* Values from which wanted values are derived are also wanted. */
 static void flow_back(struct memory_flow *flow, const struct memory_edges *edges)
 {
 	for (size_t node = flow->events->count; node-- > 0;) {
@@ -226,7 +226,7 @@ static void flow_back(struct memory_flow *flow, const struct memory_edges *edges
 	}
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- categorization ------------------------------------------------------------------------------------------------- */
 
 static uint8_t memory_categories_category_of(const struct memory_flow *flow, const struct memory_value *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which node, which pass and which region each event belongs to.
+ * The node, pass and region of each event.
  */
 #include "analyze/memory_flow.h"
 
@@ -12,11 +12,11 @@
 
 #define SCOPE_BACKWARD_FUNCTION 1
 
-/* What a name says. */
+/* Properties of a name. */
 enum name_flag {
 	NAME_OPERATOR = 1,   /* has a namespace */
-	NAME_EVALUATE = 2,   /* what the engine runs around a backward function */
-	NAME_STEP = 4,       /* of an optimizer */
+	NAME_EVALUATE = 2,   /* the engine's range around a backward function */
+	NAME_STEP = 4,       /* step of an optimizer */
 	NAME_ACCUMULATE = 8,
 };
 
@@ -71,7 +71,7 @@ bool ops_memory_rows_init(struct memory_rows *rows, const struct ops_trace *trac
 	}
 	for (size_t id = 0; id < name_count; id++)
 		names[id] = flags_of(ops_trace_string(trace, (uint32_t)id));
-	for (size_t row = 0; row < events->count; row++) /* parents stand above their children */
+	for (size_t row = 0; row < events->count; row++) /* parents precede their children */
 		memory_context_place_row(rows, events, names, (uint32_t)row);
 	ops_free(names);
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The peak of memory as text for people, a table for each list, and as JSON.
+ * The peak of memory as text, with a table for each list, and as JSON.
  */
 #include <opstrobe/internal/memory.h>
 
@@ -17,7 +17,7 @@
 #include "base/escape.h"
 #include "base/text.h"
 
-#define STACK_MAX 32 /* frames shown of one allocation in JSON */
+#define STACK_MAX 32 /* limit on the frames of one allocation in JSON */
 
 struct page {
 	const struct ops_memory_timeline *timeline;
@@ -32,7 +32,7 @@ static size_t limited(const struct page *page, size_t count)
 	return page->top && count > page->top ? page->top : count;
 }
 
-/* "train.py:53"; null without a file. In the scratch buffer. */
+/* Formats "train.py:53" in the scratch buffer; null without a file. */
 static struct ops_string place_text(struct ops_string file, uint32_t line, struct ops_buffer *scratch)
 {
 	scratch->size = 0;
@@ -44,7 +44,7 @@ static struct ops_string place_text(struct ops_string file, uint32_t line, struc
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
-/* A line of a list: a sum, or a block. */
+/* A row of a list: a sum, or a block. */
 struct line_row {
 	int64_t bytes;
 	double percent;
@@ -57,7 +57,7 @@ struct line_row {
 	{.name = "bytes", .type = RESULT_BYTES, .title = "Size", LINE_FIELD(bytes)},                                       \
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", LINE_FIELD(percent)}
 
-/* The name follows, with a separate title. */
+/* The name follows, with its own title. */
 static const struct result_column share_columns[] = {
 	SIZE_COLUMNS,
 	{.name = "blocks", .type = RESULT_COUNT, .title = "Blocks", LINE_FIELD(blocks)},
@@ -77,7 +77,7 @@ static double memory_peak_text_percent_of(const struct page *page, int64_t bytes
 	return page->peak->bytes ? result_round(100.0 * (double)bytes / (double)page->peak->bytes, 2) : 0;
 }
 
-/* Of `all` rows those that are in the table. */
+/* Writes a table; `all` is the number of rows before truncation. */
 static void memory_peak_text_write_table(struct page *page, struct result_table *table, size_t all)
 {
 	table->total_rows = result_table_rows(table) < all ? all : 0;
@@ -160,7 +160,7 @@ static void memory_peak_text_append_bytes(struct ops_buffer *out, int64_t bytes)
 	ops_buffer_append_text(out, text);
 }
 
-/* The line so far, which is emptied. */
+/* Writes the current line and empties the buffer. */
 static void memory_peak_text_flush(struct page *page, struct ops_buffer *line)
 {
 	fit_wrap(&page->out, (struct ops_string){ops_buffer_text(line), line->size}, page->columns);
@@ -235,7 +235,7 @@ static void write_share_list(struct ops_json_writer *json, const struct page *pa
 	ops_json_close(json, ']');
 }
 
-/* The names of the Python calls around a row, innermost first. */
+/* Writes the names of the Python calls around a row, innermost first. */
 static void memory_peak_text_write_stack(struct ops_json_writer *json, const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *e = ops_trace_events(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The timeline of a trace: its blocks, and the steps in which memory grows, changes hands and shrinks.
+ * The timeline of a trace: its blocks, and the steps at which memory is allocated, changes category and is freed.
  */
 #include "analyze/frames.h"
 #include "analyze/memory_flow.h"
@@ -73,7 +73,8 @@ static bool sort_steps(struct ops_memory_timeline *timeline)
 	return ok;
 }
 
-/* A step for each value: the first of a block makes it, later ones change it. And one for each end. */
+/* Makes a step for each value: the first value of a block allocates it, later ones change it. Makes another step for
+ * each end. */
 static bool make_steps(struct ops_memory_timeline *timeline, const struct memory_flow *flow)
 {
 	struct ops_memory_step *step;
@@ -98,7 +99,7 @@ static bool make_steps(struct ops_memory_timeline *timeline, const struct memory
 		}
 		if (step->time_ns < block->start_ns)
 			step->time_ns = block->start_ns;
-		if (step->time_ns > block->end_ns) /* an operator that runs longer than what it was given lives */
+		if (step->time_ns > block->end_ns) /* an operator can run longer than the memory that it reads lives */
 			step->time_ns = block->end_ns;
 		step++;
 	}

@@ -9,7 +9,7 @@
 
 #include "analyze/result.h"
 
-/* Of rows that are struct ops_module_row. */
+/* For rows that are struct ops_module_row. */
 #define MODULE_FIGURES \
 	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", \
 	 .about = "Number of calls", RESULT_FIELD(struct ops_module_row, calls)}, \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory by call of a module. Records and units are both in order of time, so that one walk over the two suffices: for each
- * thread it knows the innermost unit that is open, and what the thread has in use. A record belongs to the units of its
- * thread whose closed interval holds its time, as it does to events (analyze/costs.c).
+ * Memory by call of a module. Records and units are both in order of time, so one pass over both suffices. It tracks
+ * for each thread the innermost open unit and the bytes in use. A record belongs to the units of its thread whose
+ * closed interval contains its time, as with events (analyze/costs.c).
  */
 #include "analyze/device.h"
 #include "analyze/module_costs.h"
@@ -11,7 +11,7 @@
 
 enum { CPU, DEVICE, MEMORIES };
 
-/* Of a unit that is open: what its thread had in use at its start, and the most since. */
+/* State of an open unit: the bytes that its thread had in use at its start, and the maximum since. */
 struct level {
 	int64_t start[MEMORIES];
 	int64_t most[MEMORIES];
@@ -20,7 +20,7 @@ struct level {
 struct walk {
 	struct module_costs *costs;
 	struct level *levels;           /* by unit */
-	uint32_t *open;                 /* by track: the innermost open unit, OPS_NONE */
+	uint32_t *open;                 /* by track: the innermost open unit; OPS_NONE: none */
 	int64_t (*in_use)[MEMORIES];    /* by track */
 	size_t track_count;
 };
@@ -41,7 +41,7 @@ static void close_unit(struct walk *walk, uint32_t track)
 	walk->open[track] = unit->outer;
 }
 
-/* Opens the unit, after closing those of its thread that it does not lie in. */
+/* Opens the unit, after closing the units of its thread that do not contain it. */
 static void open_unit(struct walk *walk, uint32_t index)
 {
 	const struct module_unit *unit = &walk->costs->units.items[index];

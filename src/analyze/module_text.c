@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A tree of modules as text: a row for each, its name indented below that of the module that holds it.
+ * A tree of modules as text: one row per module, its name indented below that of the module that contains it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "base/fault.h"
 
 #define INDENT 2
-#define DEPTH_MAX 64 /* modules that are deeper are not indented further */
+#define DEPTH_MAX 64 /* deeper modules are not indented further */
 
-/* --- which rows, in which order ------------------------------------------------------------------------------------- */
+/* --- selection and order of rows ------------------------------------------------------------------------------------ */
 
-/* What rows can be sorted by. */
+/* Keys by which rows can be sorted. */
 static const struct sort_key {
 	const char *name;
-	size_t offset; /* in struct ops_module_row, of 64 bits */
+	size_t offset; /* offset in struct ops_module_row, of a 64-bit member */
 } sort_keys[] = {
 #define FIGURE(field) offsetof(struct ops_module_row, field)
 	{"calls", FIGURE(calls)},
@@ -47,7 +47,7 @@ struct sheet {
 	bool by_class;
 	size_t sort_offset;
 	bool sorted;
-	uint32_t *lines; /* rows in order of the text */
+	uint32_t *lines; /* rows in display order */
 	size_t line_count;
 };
 
@@ -69,7 +69,8 @@ static int module_text_compare_rows(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-/* Walks down the tree and notes the rows that are called or hold such. Roots are the children of row `count`. */
+/* Walks down the tree and collects the rows that are called or contain such rows. Roots are the children of row
+ * `count`. */
 static void module_text_walk(struct sheet *sheet, const uint32_t *first, const uint32_t *next, const uint8_t *called,
                              uint32_t max_depth)
 {
@@ -91,7 +92,7 @@ static void module_text_walk(struct sheet *sheet, const uint32_t *first, const u
 	}
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool module_text_find_lines(struct sheet *sheet, uint32_t max_depth)
 {
 	size_t count = sheet->row_count;
@@ -140,7 +141,8 @@ static struct ops_string short_class(struct ops_string name)
 	return (struct ops_string){name.bytes + skipped, name.size - skipped};
 }
 
-/* What a path adds to that of the row above: "1.attn" below "layers". What has the same path is wrapped by it. */
+/* Returns what a path adds to that of the row above: "1.attn" below "layers". A module with the same path is wrapped by
+ * it. */
 static struct ops_string module_text_label_of(const struct sheet *sheet, const struct ops_module_row *row)
 {
 	const struct ops_module_row *parent = row->parent == OPS_NONE ? NULL : &sheet->rows[row->parent];
@@ -161,7 +163,7 @@ static const struct result_column printed_columns[] = {
 	MODULE_FIGURES,
 };
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool fill_table(const struct sheet *sheet, struct result_table *table)
 {
 	struct ops_buffer label = {0};
@@ -186,7 +188,7 @@ static bool fill_table(const struct sheet *sheet, struct result_table *table)
 	return !table->failed;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool module_text_write_text(const struct sheet *sheet, const struct ops_module_text_options *options,
                                    struct ops_buffer *out)
 {
@@ -206,7 +208,7 @@ static bool module_text_write_text(const struct sheet *sheet, const struct ops_m
 	return done;
 }
 
-/* False if the key is unknown. */
+/* Returns false if the key is unknown. */
 static bool find_sort(struct sheet *sheet, const char *key)
 {
 	for (size_t i = 0; i < sizeof(sort_keys) / sizeof(sort_keys[0]); i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What calls cost (module_costs.h), summed by module and by class; see opstrobe/modules.h.
+ * Costs of calls (module_costs.h), summed by module and by class; see opstrobe/modules.h.
  */
 #include "analyze/module_tree.h"
 
@@ -44,7 +44,7 @@ struct key {
 	uint32_t number;
 };
 
-/* The row of a call's module, added if it is new. OPS_NONE when memory is out. */
+/* Returns the row of a call's module, which is added if it is new. Returns OPS_NONE if out of memory. */
 static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *keys, size_t known,
                             const struct ops_module_call *call)
 {
@@ -72,7 +72,7 @@ static uint32_t row_of_call(struct ops_module_tree *tree, struct ops_intern *key
 	return (uint32_t)known + index;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool module_tree_find_rows(struct ops_module_tree *tree)
 {
 	struct ops_intern keys = {0};
@@ -85,7 +85,8 @@ static bool module_tree_find_rows(struct ops_module_tree *tree)
 
 		call->row = row_of_call(tree, &keys, known, call);
 		ok = call->row != OPS_NONE;
-		if (ok && tree->rows.items[call->row].name.size == 0) /* of joined traces, where the first had no call of it */
+		if (ok && tree->rows.items[call->row].name.size == 0) /* in joined traces, the first may have no call of
+		                                                       * the module */
 			tree->rows.items[call->row].name =
 				ops_trace_string(tree->trace, ops_trace_events(tree->trace)->name[call->event]);
 	}
@@ -93,7 +94,7 @@ static bool module_tree_find_rows(struct ops_module_tree *tree)
 	return ok;
 }
 
-/* Adds the classes of modules that were called; `of_row` gets the class of each. False when memory is out. */
+/* Adds the classes of called modules. `of_row` gets the class of each. Returns false if out of memory. */
 static bool find_classes(struct ops_module_tree *tree, uint32_t *of_row)
 {
 	struct ops_intern names = {0};
@@ -125,7 +126,7 @@ static void add_values(int64_t *to, const int64_t *from)
 		to[metric] = ops_sum(to[metric], from[metric]);
 }
 
-/* Whether the call is made inside another one of the same group. */
+/* Returns true if the call is made inside another one of the same group. */
 static bool is_repeated(const struct ops_module_tree *tree, uint32_t call, const uint32_t *group_of)
 {
 	uint32_t group = group_of[tree->calls.items[call].row];
@@ -142,7 +143,7 @@ static void add_peak(int64_t *peak_bytes, int64_t bytes)
 		*peak_bytes = bytes;
 }
 
-/* Sums what calls cost by themselves and, `totals`, with those inside. */
+/* Sums the costs of calls themselves and, with `totals`, including the calls inside. */
 static void sum_calls(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
                       const uint32_t *group_of, bool totals)
 {
@@ -161,7 +162,7 @@ static void sum_calls(const struct ops_module_tree *tree, const struct module_co
 	}
 }
 
-/* From here on what a call cost is with all inside it. Inner calls come later. */
+/* From here on, the cost of a call includes everything inside it. Inner calls come later. */
 static void add_inner_calls(const struct ops_module_tree *tree, struct module_cost *costs)
 {
 	for (size_t i = tree->calls.count; i-- > 0;)
@@ -169,7 +170,7 @@ static void add_inner_calls(const struct ops_module_tree *tree, struct module_co
 			add_values(costs[tree->calls.items[i].outer].self, costs[i].self);
 }
 
-/* A module that only holds others shows what these have in total. */
+/* A module that only contains others shows their totals. */
 static void fill_holders(struct ops_module_tree *tree)
 {
 	for (size_t i = tree->rows.count; i-- > 0;) {
@@ -204,9 +205,9 @@ static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 	fill_holders(tree);
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- construction --------------------------------------------------------------------------------------------------- */
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
 {
 	uint32_t *itself = NULL, *class_of = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a tree of modules (opstrobe/modules.h), for what shows it.
+ * Internals of a tree of modules (opstrobe/modules.h), for its writers.
  */
 #ifndef OPS_ANALYZE_MODULE_TREE_H
 #define OPS_ANALYZE_MODULE_TREE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments that an operator was called with, for formulas of what the call had to do.
+ * The arguments of an operator call, for formulas of its operations and bytes.
  */
 #ifndef OPS_ANALYZE_OPERATOR_CALL_H
 #define OPS_ANALYZE_OPERATOR_CALL_H
@@ -14,14 +14,14 @@
 #include "analyze/sum.h"
 
 #define OPERATOR_ARGUMENTS_MAX 12
-#define OPERATOR_UNKNOWN 0 /* FLOPs and bytes that do not follow from the arguments */
+#define OPERATOR_UNKNOWN 0 /* the FLOPs or bytes do not follow from the arguments */
 
 struct operator_call {
 	struct ops_input arguments[OPERATOR_ARGUMENTS_MAX];
 	size_t count;
 };
 
-/* What a formula of the table in flops.c computes; `where` are the row's numbers. */
+/* Computes a formula of the table in flops.c; `where` are the numbers in the row. */
 typedef int64_t operator_formula(const struct operator_call *call, const uint8_t *where);
 
 static inline bool operator_is_tensor(const struct operator_call *call, size_t i, bool with_strides)
@@ -42,7 +42,7 @@ static inline int64_t operator_elements(const struct ops_input *tensor, size_t f
 	return product;
 }
 
-/* Sizes of -1 and the like, which only a file can hold, would make nonsense of the products. */
+/* Negative sizes, which only a malformed file can contain, would make the products meaningless. */
 static inline bool operator_has_negative_size(const struct ops_input *argument)
 {
 	if (argument->tag != OPS_INPUT_TENSOR && argument->tag != OPS_INPUT_TENSOR_PLAIN)
@@ -53,7 +53,7 @@ static inline bool operator_has_negative_size(const struct ops_input *argument)
 	return false;
 }
 
-/* The ith truth value of a list of them. */
+/* Returns element `i` of a list of truth values. */
 bool operator_list_truth(const struct operator_call *call, size_t argument, size_t i);
 
 #endif

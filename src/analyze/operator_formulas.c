@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floating-point operations of an operator, and the bytes that it must move, estimated from the arguments it was called with.
+ * Floating-point operations of an operator, and the bytes that it must move, estimated from the arguments it was called
+ * with.
  *
- * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts once, at
- * the outermost operator whose formula gives a value: aten::conv2d has the value and the aten::convolution inside it
- * none, as in torch.profiler; if the arguments are not sufficient (padding given as a string is not recorded) the operator
- * inside has the value. Composite operators have no formula: that of aten::linear is at its aten::addmm, that of the "math" form
- * of attention at its aten::bmm's, aten::lstm's at what its layers run.
+ * A multiplication and an addition count one each, and so does an elementary function (exp, tanh, …). A call counts
+ * once, at the outermost operator whose formula gives a value: aten::conv2d has the value and the aten::convolution
+ * inside it none, as in torch.profiler; if the arguments are not sufficient (padding given as a string is not
+ * recorded), the operator inside has the value. Composite operators have no formula: the FLOPs of aten::linear are at
+ * its aten::addmm, those of the "math" form of attention at its aten::bmm calls, those of aten::lstm at the operators
+ * of its layers.
  *
- * Differs from torch.profiler on purpose: pointwise operators count the elements of the broadcast result, also in
- * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; a list of
- * one stride applies to all dimensions; sparse operands give no value instead of a dense one. Known limit:
- * under vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and
- * normalisation are for rooflines; tables, which are compared with torch's, leave them out.
+ * Intended differences from torch.profiler: pointwise operators count the elements of the broadcast result, also in
+ * place; sub, div, vector products, all convolutions, fused attention and the backward operators have formulas; a list
+ * of one stride applies to all dimensions; sparse operands give no value instead of a dense one. Known limit: under
+ * vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and
+ * normalisation are for rooflines; tables, which are compared with torch's, omit them.
  */
 #include "analyze/operator_call.h"
 
@@ -27,7 +29,7 @@ static bool is_none(const struct operator_call *call, size_t i)
 	return i >= call->count || call->arguments[i].tag == OPS_INPUT_NONE;
 }
 
-/* The ith number of a list of integers; a single number applies to all. False if there is no such list. */
+/* Gets element `i` of a list of integers; a single number applies to all. Returns false if there is no such list. */
 static bool list_number(const struct operator_call *call, size_t argument, size_t i, int64_t *ret_number)
 {
 	const struct ops_input *list;
@@ -41,7 +43,7 @@ static bool list_number(const struct operator_call *call, size_t argument, size_
 	return true;
 }
 
-/* A truth value as a scalar, and the ith of a list of them. */
+/* Returns a truth value given as a scalar. The next function returns element `i` of a list of them. */
 static bool flops_truth(const struct operator_call *call, size_t argument)
 {
 	return argument < call->count && call->arguments[argument].tag == OPS_INPUT_BOOL && call->arguments[argument].n;
@@ -63,7 +65,7 @@ bool operator_list_truth(const struct operator_call *call, size_t argument, size
 
 /* --- formulas ----------------------------------------------------------------------------------------------------- */
 
-/* One operation an element of the broadcast result of arguments 0 and 1; a number broadcasts to anything. */
+/* One operation per element of the broadcast result of arguments 0 and 1; a number broadcasts to anything. */
 static int64_t pointwise(const struct operator_call *call, const uint8_t *where)
 {
 	const struct ops_input *a = &call->arguments[0], *b = &call->arguments[1];
@@ -105,7 +107,8 @@ static int64_t matrix_product(const struct operator_call *call, const uint8_t *w
 	return ops_product(2, ops_product(operator_elements(a, 0, a->n), operator_elements(b, inner + 1, b->n)));
 }
 
-/* The size of a convolution's output along dimension i. False if it cannot be computed from the arguments. */
+/* Gets the size of a convolution's output along dimension i. Returns false if it cannot be computed from the
+ * arguments. */
 static bool output_size(const struct operator_call *call, const uint8_t *where, int64_t size, int64_t kernel, size_t i,
 			int64_t *ret_size)
 {
@@ -123,9 +126,9 @@ static bool output_size(const struct operator_call *call, const uint8_t *where, 
 	return true;
 }
 
-/* 2 · batch · positions · weights, the positions being those of the input for a transposed convolution and those of the
- * output for others: at each of them every weight is used once, whatever the groups. where: arguments of input and weight,
- * stride, padding, dilation (0: none), and whether transposed (0: no). */
+/* 2 · batch · positions · weights. The positions are those of the input for a transposed convolution, else those of the
+ * output. At each position every weight is used once, regardless of groups. where: arguments of input and weight,
+ * stride, padding, dilation (0: none), and the flag for transposed (0: none). */
 static int64_t convolution(const struct operator_call *call, const uint8_t *where)
 {
 	const struct ops_input *input = &call->arguments[where[0]], *weight = &call->arguments[where[1]];
@@ -170,8 +173,8 @@ static int64_t transposed_convolution(const struct operator_call *call, const ui
 	return ops_product(2, ops_product(positions, operator_elements(weight, 0, weight->n)));
 }
 
-/* The gradients of input and of weight cost as much as the convolution each; the last argument says which are wanted.
- * (flop_counter counts the gradient of a grouped convolution's weight as if it were not grouped.) */
+/* The gradients of input and weight each cost as much as the convolution. The last argument selects them. (flop_counter
+ * counts the gradient of a grouped convolution's weight as if it were not grouped.) */
 static int64_t convolution_backward(const struct operator_call *call, const uint8_t *where)
 {
 	int64_t gradients = operator_list_truth(call, 10, 0) + operator_list_truth(call, 10, 1);
@@ -179,8 +182,8 @@ static int64_t convolution_backward(const struct operator_call *call, const uint
 	return ops_product(gradients, convolution(call, where));
 }
 
-/* Every weight once for every row of the input, which are all its dimensions but the last. where: arguments of the input and
- * of up to two weights (0: none), and how many times (0: once). */
+/* Every weight is used once for every row of the input. Rows are all dimensions except the last. where: arguments of
+ * the input and of up to two weights (0: none), and how many times (0: once). */
 static int64_t weight_product(const struct operator_call *call, const uint8_t *where)
 {
 	const struct ops_input *input = &call->arguments[where[0]];
@@ -199,7 +202,7 @@ static int64_t weight_product(const struct operator_call *call, const uint8_t *w
 	return ops_product(2, ops_product(operator_elements(input, 0, input->n - 1u), weights));
 }
 
-/* (input, weights, …): a whole stack of layers, each of whose matrices every step of every sequence is multiplied with once.
+/* (input, weights, …): a complete stack of layers. Each matrix is multiplied once with every step of every sequence.
  * Biases are vectors. */
 static int64_t recurrent(const struct operator_call *call, const uint8_t *where)
 {
@@ -222,7 +225,7 @@ static int64_t recurrent(const struct operator_call *call, const uint8_t *where)
 	return ops_product(2, ops_product(operator_elements(input, 0, input->n - 1u), weights));
 }
 
-/* One operation an element of each tensor in a list. */
+/* One operation per element of each tensor in a list. */
 static int64_t flops_each(const struct operator_call *call, const uint8_t *where)
 {
 	struct ops_input_cursor cursor;
@@ -241,8 +244,8 @@ static int64_t flops_each(const struct operator_call *call, const uint8_t *where
 	return sum;
 }
 
-/* inductor's operators, alone (X, W, …) or with another tensor fused in (X, other, W, …), which has `where[0]` arguments
- * at least. What is fused in is not counted. */
+/* Inductor's operators, alone (X, W, …) or with another tensor fused in (X, other, W, …), which then have at least
+ * `where[0]` arguments. Fused operations are not counted. */
 static int64_t fused_convolution(const struct operator_call *call, const uint8_t *where)
 {
 	static const uint8_t alone[6] = {0, 1, 4, 3, 5}, with_other[6] = {0, 2, 5, 4, 6};
@@ -257,9 +260,9 @@ static int64_t fused_linear(const struct operator_call *call, const uint8_t *whe
 	return weight_product(call, call->count <= where[0] ? with_other : alone);
 }
 
-/* Fused attention: for every pair of a query and a key, matrix products of the lengths of a query and of a value, `times`
- * of each. where: argument of the query (key and value follow), dimension of the heads, dimension of the sequence, times
- * for queries, times for values, an argument that makes the batch ragged when it is given (0: none). */
+/* Fused attention: for every pair of a query and a key, matrix products of the lengths of a query and of a value,
+ * `times` of each. where: argument of the query (key and value follow), dimension of the heads, dimension of the
+ * sequence, times for queries, times for values, an argument that makes the batch ragged if it is given (0: none). */
 static int64_t attention(const struct operator_call *call, const uint8_t *where)
 {
 	const struct ops_input *query = &call->arguments[where[0]], *key = query + 1, *value = query + 2;
@@ -284,10 +287,10 @@ static int64_t each_element(const struct operator_call *call, const uint8_t *whe
 	return ops_product(where[1], operator_elements(&call->arguments[where[0]], 0, call->arguments[where[0]].n));
 }
 
-/* Names are without "aten::". Sources of FLOPs: [P] what torch.profiler gives, [F] what torch.utils.flop_counter gives;
- * others by the definition of the operator in the same way of counting. Of traffic: the operator's schema, whose tensors are
- * read and written once. READS and WRITES have the numbers of arguments; a result is written that has the size of an
- * argument of WRITES, and `result` is the size of another. */
+/* Names are without "aten::". Sources of FLOPs: [P] torch.profiler, [F] torch.utils.flop_counter; otherwise the
+ * definition of the operator, counted in the same way. Source of traffic: the operator's schema, whose tensors are read
+ * and written once. READS and WRITES list argument numbers. A result has the size of an argument in WRITES, or `result`
+ * computes its size. */
 #define BIT(i) (1u << (i))
 #define READS_1(a) BIT(a)
 #define READS_2(a, b) (BIT(a) | BIT(b))
@@ -296,7 +299,7 @@ static int64_t each_element(const struct operator_call *call, const uint8_t *whe
 #define READS_5(a, b, c, d, e) (BIT(a) | BIT(b) | BIT(c) | BIT(d) | BIT(e))
 #define WRITES(a) BIT(a)
 
-/* Operators with one, two and three tensors, and those that write to the first; `times` operations an element. */
+/* Operators with one, two and three tensors, and those that write to the first; `times` operations per element. */
 #define POINTWISE_1(name, times) \
 	{name, each_element, {0, times, 1}, {READS_1(0), 0, traffic_broadcast}, true}, \
 	{name "_", each_element, {0, times, 1}, {READS_1(0), WRITES(0), NULL}, true}
@@ -309,22 +312,22 @@ static int64_t each_element(const struct operator_call *call, const uint8_t *whe
 #define POINTWISE_3(name, times) \
 	{name, each_element, {0, times, 3}, {READS_3(0, 1, 2), 0, traffic_broadcast}, true}, \
 	{name "_", each_element, {0, times, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, true}
-/* Comparisons compute nothing. */
+/* Comparisons count no operations. */
 #define COMPARISON(name) {name, NULL, {0, 0, 2}, {READS_2(0, 1), 0, traffic_truth}, false}
 /* (grad_output, self or result, …). */
 #define GRADIENT(name, times) {name, each_element, {0, times, 2}, {READS_2(0, 1), 0, traffic_broadcast}, true}
-/* (self, dim, …); the last number is the argument of the dimensions. */
+/* (self, dim, …); the last number is the argument with the dimensions. */
 #define REDUCTION(name, times, dimensions) {name, each_element, {0, times, dimensions}, {READS_1(0), 0, traffic_reduced}, true}
 #define FILL(name) {name, NULL, {0}, {0, WRITES(0), NULL}, false}
-/* Reads all of the first argument, and writes what is not counted. */
+/* Reads all of the first argument; writes are not counted. */
 #define READ_ALL(name) {name, NULL, {0}, {READS_1(0), 0, NULL}, false}
-/* (self[], other[], …): lists of tensors, as the operators for one. */
+/* (self[], other[], …): lists of tensors, like the operators on single tensors. */
 #define FOREACH(name, reads, only_work) \
 	{"_foreach_" name, flops_each, {0}, {reads, WRITES(0), NULL}, only_work}, \
 	{"_foreach_" name "_", flops_each, {0}, {reads, WRITES(0), NULL}, only_work}
 
 const struct operator_row operator_rows[] = {
-	/* One operation an element [P for add and mul of equal shapes]. */
+	/* One operation per element [P for add and mul of equal shapes]. */
 	POINTWISE_2("add"), POINTWISE_2("sub"), POINTWISE_2("mul"), POINTWISE_2("div"),
 	POINTWISE_2_OTHER("pow"), POINTWISE_2_OTHER("maximum"), POINTWISE_2_OTHER("minimum"), POINTWISE_2_OTHER("atan2"),
 	POINTWISE_2_OTHER("remainder"), POINTWISE_2_OTHER("fmod"), POINTWISE_2_OTHER("floor_divide"), POINTWISE_2_OTHER("true_divide"),
@@ -347,7 +350,8 @@ const struct operator_row operator_rows[] = {
 	GRADIENT("hardsigmoid_backward", 1), GRADIENT("native_dropout_backward", 2),
 	{"native_dropout", each_element, {0, 2}, {READS_1(0), WRITES(0), traffic_mask}, true},
 
-	/* What moves data: (self, src), lists of tensors, and what is only written. The rows that indices name may be few. */
+	/* Operators that move data: (self, src), lists of tensors, and pure writes. The rows selected by indices may be
+	 * few. */
 	{"copy_", NULL, {0}, {READS_1(1), WRITES(0), NULL}, false},
 	{"cat", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	FILL("fill_"), FILL("zero_"), FILL("normal_"), FILL("uniform_"), FILL("bernoulli_"), FILL("random_"), FILL("exponential_"),
@@ -358,7 +362,7 @@ const struct operator_row operator_rows[] = {
 	{"flip", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	{"roll", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 
-	/* One operation for each element that goes in; means divide, variances subtract, square and add. */
+	/* One operation per input element; means divide; variances subtract, square and add. */
 	REDUCTION("sum", 1, 1), REDUCTION("mean", 1, 1), REDUCTION("prod", 1, 1), REDUCTION("amax", 1, 1), REDUCTION("amin", 1, 1),
 	REDUCTION("max", 1, 1), REDUCTION("min", 1, 1), REDUCTION("argmax", 1, 1), REDUCTION("argmin", 1, 1),
 	REDUCTION("logsumexp", 3, 1), REDUCTION("std", 4, 1), REDUCTION("var", 4, 1), REDUCTION("std_mean", 4, 1),
@@ -369,16 +373,17 @@ const struct operator_row operator_rows[] = {
 	{"sort", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	READ_ALL("topk"),
 
-	/* (self, dim, …): largest, difference, exponential, sum, quotient; backward the product of gradient and result, its sum,
-	 * difference and product, of a logarithm an exponential for the first product. */
+	/* (self, dim, …): maximum, difference, exponential, sum, quotient. Backward: the product of gradient and
+	 * result, its sum, difference and product; for a logarithm, an exponential instead of the first product. */
 	{"_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}, true},
 	{"_log_softmax", each_element, {0, 5}, {READS_1(0), WRITES(0), NULL}, true},
 	{"_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}, true},
 	{"_log_softmax_backward_data", each_element, {0, 4}, {READS_2(0, 1), WRITES(0), NULL}, true},
 
-	/* Mean, difference, square, sum, product with the scale, weight and bias: 7 operations an element, 5 without a mean and
-	 * bias. Backward: the normalised element (2), its gradient (1), the sums of that and of its product with the element (3),
-	 * the result (4), the gradients of weight and bias (3). What is normalised is read once, though its mean needs all of it. */
+	/* Mean, difference, square, sum, product with the scale, weight and bias: 7 operations per element, 5 without
+	 * mean and bias. Backward: the normalised element (2), its gradient (1), the sums of that and of its product
+	 * with the element (3), the result (4), the gradients of weight and bias (3). The input is counted as read
+	 * once, although its mean requires all of it first. */
 	{"native_layer_norm", each_element, {0, 7}, {READS_3(0, 2, 3), WRITES(0), NULL}, true},
 	{"native_group_norm", each_element, {0, 7}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
 	{"native_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
@@ -387,7 +392,7 @@ const struct operator_row operator_rows[] = {
 	{"cudnn_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
 	{"miopen_batch_norm", each_element, {0, 7}, {READS_5(0, 1, 2, 3, 4), WRITES(0), NULL}, true},
 	{"_fused_rms_norm", each_element, {0, 5}, {READS_2(0, 2), WRITES(0), NULL}, true},
-	/* (grad_output, input, …); those of libraries (input, grad_output, …). */
+	/* (grad_output, input, …); library versions (input, grad_output, …). */
 	{"native_layer_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 3, 4, 5), WRITES(1), NULL}, true},
 	{"native_group_norm_backward", each_element, {1, 13}, {READS_5(0, 1, 2, 3, 4), WRITES(1), NULL}, true},
 	{"native_batch_norm_backward", each_element, {1, 13}, {READS_3(0, 1, 2), WRITES(1), NULL}, true},
@@ -396,7 +401,7 @@ const struct operator_row operator_rows[] = {
 	{"cudnn_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
 	{"miopen_batch_norm_backward", each_element, {0, 13}, {READS_3(0, 1, 2), WRITES(0), NULL}, true},
 
-	/* Pooling reads all of its input, and writes less. Backward (grad_output, self, …). */
+	/* Pooling reads all of its input, and writes less. Backward: (grad_output, self, …). */
 	READ_ALL("max_pool2d_with_indices"), READ_ALL("avg_pool2d"), READ_ALL("_adaptive_avg_pool2d"), READ_ALL("mkldnn_max_pool2d"),
 	{"max_pool2d_with_indices_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}, false},
 	{"avg_pool2d_backward", NULL, {0}, {READS_1(0), WRITES(1), NULL}, false},
@@ -407,7 +412,7 @@ const struct operator_row operator_rows[] = {
 	{"bmm", matrix_product, {0, 3, 3}, {READS_2(0, 1), 0, traffic_product}, false},
 	{"_scaled_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}, false},
 	{"_int_mm", matrix_product, {0, 2, 2}, {READS_2(0, 1), 0, NULL}, false},
-	/* (self, mat1, mat2): what is added is not counted [P, F]. */
+	/* (self, mat1, mat2): the addition is not counted [P, F]. */
 	{"addmm", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}, false},
 	{"addmm_", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	{"_addmm_activation", matrix_product, {1, 2, 2}, {READS_3(0, 1, 2), 0, traffic_product}, false},
@@ -437,7 +442,7 @@ const struct operator_row operator_rows[] = {
 	{"cudnn_convolution", convolution, {0, 1, 3, 2, 4}, {READS_2(0, 1), 0, traffic_convolution}, false},
 	/* (self, weight, kernel_size, bias, stride, padding) [F]. */
 	{"_slow_conv2d_forward", convolution, {0, 1, 4, 5, 0}, {READS_2(0, 1), 0, traffic_convolution}, false},
-	/* (input, weight, …) [F for what is inside]. */
+	/* (input, weight, …) [F for the operator inside]. */
 	{"conv_transpose1d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
 	{"conv_transpose2d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
 	{"conv_transpose3d", transposed_convolution, {0}, {READS_2(0, 1), 0, NULL}, false},
@@ -455,10 +460,10 @@ const struct operator_row operator_rows[] = {
 	{"_fused_adamw_", NULL, {0}, {READS_4(0, 1, 2, 3), BIT(0) | BIT(2) | BIT(3), NULL}, false},
 	{"_fused_sgd_", NULL, {0}, {READS_3(0, 1, 2), BIT(0) | BIT(2), NULL}, false},
 
-	/* Recurrent layers in one operator: their matrix products. */
+	/* Recurrent layers in one operator: matrix products only. */
 	{"_cudnn_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}, false},
 	{"miopen_rnn", recurrent, {0}, {READS_2(0, 1), 0, NULL}, false},
-	/* (input, w_ih, w_hh, …); backward the gradients of what is multiplied and of the weights. */
+	/* (input, w_ih, w_hh, …); backward: gradients of the multiplied inputs and of the weights. */
 	{"mkldnn_rnn_layer", weight_product, {0, 1, 2}, {READS_3(0, 1, 2), 0, NULL}, false},
 	{"mkldnn_rnn_layer_backward", weight_product, {0, 1, 2, 2}, {READS_3(0, 1, 2), 0, NULL}, false},
 
@@ -476,11 +481,12 @@ const struct operator_row operator_rows[] = {
 	{"_scaled_dot_product_efficient_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	{"_scaled_dot_product_cudnn_attention", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	{"_scaled_dot_product_fused_attention_overrideable", attention, {0, 1, 2, 1, 1}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
-	/* The same with (batch, length, heads, size), which flop_counter takes for the order above; no value when the
-	 * sequences are packed, whose lengths are then a tensor: argument 3, 4, or 6 backward. */
+	/* The same with (batch, length, heads, size), which flop_counter mistakes for the order above. No value if the
+	 * sequences are packed; their lengths are then a tensor, in argument 3, 4, or 6 backward. */
 	{"_flash_attention_forward", attention, {0, 2, 1, 1, 1, 3}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
 	{"_efficient_attention_forward", attention, {0, 2, 1, 1, 1, 4}, {READS_3(0, 1, 2), WRITES(0), NULL}, false},
-	/* (grad_out, query, key, value, …): the scores once more, and the gradients of scores, values, queries, keys [F]. */
+	/* (grad_out, query, key, value, …): the scores again, and the gradients of scores, values, queries, keys
+	 * [F]. */
 	{"_scaled_dot_product_flash_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
 	{"_scaled_dot_product_flash_attention_for_cpu_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},
 	{"_scaled_dot_product_efficient_attention_backward", attention, {1, 1, 2, 3, 2}, {READS_4(0, 1, 2, 3), BIT(1) | BIT(2) | BIT(3), NULL}, false},

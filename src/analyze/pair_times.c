@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time on a device without its collector: a pair of events around each operator and range, of which torch makes one kernel of
- * its own name. What was measured holds the time of all that ran inside, so that it is not added up: an event's own is its
- * time less that of its children, and one without a pair has that of its children.
+ * Device time without a collector for the device: a pair of events around each operator and range, which torch
+ * represents as one kernel of the same name. The measured time includes everything inside, so it is not added up: an
+ * event's self time is its time minus that of its children, and an event without a pair has the time of its children.
  *
  *     events   ├──────── 90 ────────┤        Linear: 90, itself 30
  *                 ├── 60 ──┤                 addmm: 60
@@ -31,7 +31,7 @@ const char *ops_pair_device(const struct ops_trace *trace, char *device)
 	return device;
 }
 
-/* The device time measured by the events around a row; 0 for none. Asynchronous rows launch nothing. */
+/* Returns the device time measured by the events around a row; 0: none. Asynchronous rows launch nothing. */
 static int64_t measured(const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -45,7 +45,8 @@ static int64_t measured(const struct ops_trace *trace, uint32_t row)
 	return ns > 0 ? ns : 0;
 }
 
-/* An event that is folded into its parent passes its kernel to it, replacing the parent's own. Parents precede children. */
+/* An event that is folded into its parent passes its kernel on, replacing the parent's own. Parents precede
+ * children. */
 static void read_measured(struct ops_event_costs *costs, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -59,7 +60,7 @@ static void read_measured(struct ops_event_costs *costs, const struct ops_trace 
 	}
 }
 
-/* `self_device_time` holds, until its row is reached from below, the sum of the children's times. */
+/* `self_device_time` holds the sum of the children's times until the walk, from the last row up, reaches the row. */
 static void pair_times_take_children_off(struct ops_event_costs *costs, const struct ops_events *events)
 {
 	for (size_t row = events->count; row-- > 0;) {

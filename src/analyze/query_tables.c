@@ -23,13 +23,13 @@ enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, stru
 	return ops_run_trace(run->ranks, run->source, i, ret_trace, run->error);
 }
 
-/* A text that another function made. */
+/* A text written by another function. */
 struct query_text {
 	char *bytes;
 	size_t size;
 };
 
-/* Makes it the answer. */
+/* Sets it as the answer. */
 static enum ops_code use_text(struct analysis_run *run, enum ops_code code, const struct query_text *text)
 {
 	if (!code)
@@ -37,7 +37,7 @@ static enum ops_code use_text(struct analysis_run *run, enum ops_code code, cons
 	return code;
 }
 
-/* The option `limit`; 0: no limit. */
+/* Reads the option `limit`; 0: no limit. */
 static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows)
 {
 	int64_t rows;
@@ -149,7 +149,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	return code;
 }
 
-/* Adds what a function takes from each trace. */
+/* Adds the rows that a function derives from each trace. */
 static enum ops_code query_each_trace(struct analysis_run *run,
                                       bool (*fill)(struct result_table *table, const struct ops_trace *trace, const char *worker,
                                                    size_t rows_max))
@@ -183,7 +183,7 @@ enum ops_code analysis_threads(struct analysis_run *run)
 	return query_each_trace(run, thread_table_fill);
 }
 
-/* The names of enum ops_roofline_by. */
+/* Parses the names of enum ops_roofline_by. */
 static enum ops_code query_roofline_by(const struct analysis_run *run, enum ops_roofline_by *ret_by)
 {
 	static const char *const names[] = {"\"operator\"", "\"shape\"", "\"kernel\"", "\"line\"", "\"module\""};

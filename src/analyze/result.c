@@ -97,7 +97,7 @@ void result_null(struct result_table *table)
 	result_push(table, (struct result_cell){.is_null = true});
 }
 
-/* The cell of a member of the row. */
+/* Returns the cell for a member of the row. */
 static struct result_cell field_cell(const struct result_column *column, const void *row)
 {
 	const void *field = (const char *)row + column->offset;
@@ -274,7 +274,7 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 {
 	size_t width = table->columns.count;
 
-	if (table->failed) { /* a cell may stand under another one's column */
+	if (table->failed) { /* a cell may be in another column's place */
 		json->out->failed = true;
 		return;
 	}

@@ -31,7 +31,7 @@ static bool result_tree_is_text(struct ops_string value)
 	return value.size >= 2 && value.bytes[0] == '"';
 }
 
-/* Numbers, truths and texts, without the quotes. */
+/* Appends a number, truth value or text, without quotes. */
 static void append_value(const struct walker *walker, struct ops_buffer *out, struct ops_string value)
 {
 	char room[NUMBER_ROOM];
@@ -57,7 +57,7 @@ static void result_tree_put_value(struct walker *walker, struct result_table *ta
 
 /* --- tables in a tree ------------------------------------------------------------------------------------------------ */
 
-/* The table that is the value; NULL if it is none. */
+/* Returns the table that a value is; NULL if it is not a table. */
 static const struct result_table *result_tree_table_of(const struct walker *walker, struct ops_string value)
 {
 	const struct result *result = walker->result;
@@ -76,7 +76,7 @@ static bool same_columns(const struct result_table *a, const struct result_table
 	return same;
 }
 
-/* The rows of a rank's table, behind the rank. */
+/* Adds the rows of a rank's table, with the rank as the first cell. */
 static void result_tree_add_rows(struct result_table *to, int64_t rank, const struct result_table *from)
 {
 	size_t width = from->columns.count, rows = result_table_rows(from);
@@ -93,7 +93,7 @@ static void result_tree_add_rows(struct result_table *to, int64_t rank, const st
 	to->total_rows += from->total_rows ? from->total_rows : rows;
 }
 
-/* Whether the tree has tables by rank and nothing else; makes one of them. Their texts remain the result's. */
+/* If the tree consists only of tables by rank, joins them into one table. The result still owns their texts. */
 static bool join_ranks(struct walker *walker, struct ops_string tree)
 {
 	static const struct result_column rank_column = {.name = "rank", .type = RESULT_INTEGER, .title = "Rank"};
@@ -155,7 +155,7 @@ static bool result_tree_is_leaf(struct ops_string value)
 	return !value.size || (value.bytes[0] != '{' && value.bytes[0] != '[');
 }
 
-/* A list of leaves is one leaf: "1, 2, 3". */
+/* A list of leaves is shown as one leaf: "1, 2, 3". */
 static bool add_list(struct walker *walker, struct ops_string value)
 {
 	struct ops_json_walk cursor = ops_json_walk(value.bytes, value.size);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of a run, which a source reads as they are needed.
+ * The traces of a run, which a source loads on demand.
  */
 #ifndef OPS_ANALYZE_RUN_TRACE_H
 #define OPS_ANALYZE_RUN_TRACE_H
 
 #include <opstrobe/query.h>
 
-/* Trace `i` of a run, its own or the source's, with a reference for the caller. NULL for a file that is not a trace. */
+/* Gets trace `i` of a run, from the run or its source, with a reference for the caller. The trace is NULL for a file
+ * that is not a trace. */
 static inline enum ops_code ops_run_trace(const struct ops_rank *ranks, const struct ops_trace_source *source, size_t i,
                                           struct ops_trace **ret_trace, struct ops_error *error)
 {

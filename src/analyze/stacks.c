@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Python stack of every event: the Python functions around it in the tree, or what its file says of it.
+ * The Python stack of every event: the Python functions around it in the tree, or the stack that the file has for it.
  *
- * What runs in a backward node has the stack of the forward operator that the node belongs to, found by
- * the arrow between the two: the operator that made the node. (torch takes the first operator of the same sequence number,
- * which need not be it: that number is also on operators before it that made no node.) A node whose forward operator was
- * not recorded keeps its own stack; one that never had any, such as AccumulateGrad, has none, as with torch.
+ * Events in a backward node have the stack of the forward operator that created the node, found by the arrow between
+ * the two. (torch takes the first operator of the same sequence number, which can be another one, since earlier
+ * operators that created no node have the same number.) A node whose forward operator was not recorded keeps its own
+ * stack; one that never had any, such as AccumulateGrad, has none, as with torch.
  */
 #include <opstrobe/internal/analyze.h>
 
@@ -22,7 +22,7 @@ struct ops_stacks {
 	uint32_t *of_row; /* chain by row */
 };
 
-/* Frames of the backward pass's entry and of torch's own tests that torch leaves out of stacks: file and function. */
+/* Frames that torch omits from stacks, by file and function: the entry of the backward pass, and torch's own tests. */
 static bool left_out(struct ops_string frame)
 {
 	static const char *const words[][2] = {
@@ -41,18 +41,18 @@ static bool left_out(struct ops_string frame)
 	return false;
 }
 
-/* What the walk over the rows keeps. */
+/* State of the walk over the rows. */
 struct walk {
 	struct ops_stacks *stacks;
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const uint32_t *forward; /* ops_forward_rows */
 	uint32_t *callers; /* ops_python_callers */
-	uint32_t *inside;  /* by row of a Python function: its own chain, itself included */
+	uint32_t *inside;  /* by row of a Python function: its chain, including itself */
 	uint8_t *backward; /* bits by row: runs in a backward node */
-	uint8_t *skipped;  /* bits by string: names left out, as far as they are known */
+	uint8_t *skipped;  /* bits by string: omitted names, as far as they are known */
 	uint8_t *known;
-	uint32_t *texts;   /* by string: the chain of a `call_stack`, OPS_NONE before it is met */
+	uint32_t *texts;   /* by string: the chain of a `call_stack`; OPS_NONE: not computed yet */
 };
 
 static bool is_left_out(struct walk *walk, uint32_t name)
@@ -65,7 +65,8 @@ static bool is_left_out(struct walk *walk, uint32_t name)
 	return ops_bit(walk->skipped, name);
 }
 
-/* The chain of Python functions around a row: as its file says, else those that were open when it began. */
+/* Returns the chain of Python functions around a row: the one in its file, else the functions that were open when it
+ * began. */
 static uint32_t chain_around(struct walk *walk, uint32_t row)
 {
 	const struct ops_events *events = walk->events;
@@ -80,7 +81,7 @@ static uint32_t chain_around(struct walk *walk, uint32_t row)
 	return *chain;
 }
 
-/* The stack of a backward node that is called from `around`. */
+/* Returns the stack of a backward node that is called from `around`. */
 static uint32_t stack_of_node(const struct walk *walk, uint32_t row, uint32_t around)
 {
 	if (walk->forward[row] != OPS_NONE)
@@ -88,7 +89,7 @@ static uint32_t stack_of_node(const struct walk *walk, uint32_t row, uint32_t ar
 	return walk->events->sequence_nr[row] >= 0 ? around : 0;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool stacks_add_row(struct walk *walk, uint32_t row)
 {
 	const struct ops_events *events = walk->events;
@@ -189,7 +190,7 @@ bool ops_trace_has_stacks(const struct ops_trace *trace)
 	return events->call_stack || (events->count > 0 && memchr(events->kind, OPS_EVENT_PYTHON_FUNCTION, events->count));
 }
 
-/* --- what stacks are made from ------------------------------------------------------------------------------------ */
+/* --- sources of stacks -------------------------------------------------------------------------------------------- */
 
 typedef OPS_ARRAY(uint32_t) row_list;
 
@@ -198,7 +199,8 @@ static bool push_row(row_list *rows, uint32_t row)
 	return OPS_ARRAY_APPEND(rows, row);
 }
 
-/* Marks the rows, what is around them, the forward operators of the backward nodes among them, what is around those, … */
+/* Marks the rows, the rows around them, the forward operators of backward nodes among these, the rows around those,
+ * … */
 static bool mark_rows(const struct ops_trace *trace, row_list *left, uint8_t *marks)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -209,7 +211,7 @@ static bool mark_rows(const struct ops_trace *trace, row_list *left, uint8_t *ma
 	while (ok && left->count > 0) {
 		uint32_t row = left->items[--left->count];
 
-		if (row >= events->count || ops_bit(marks, row)) /* no row is a large number */
+		if (row >= events->count || ops_bit(marks, row)) /* OPS_NONE is a large number */
 			continue;
 		ops_bit_set(marks, row);
 		ok = push_row(left, events->parent[row]) && push_row(left, callers[row]) && push_row(left, forward[row]);
@@ -227,7 +229,7 @@ enum ops_code ops_stack_rows(const struct ops_trace *trace, const uint32_t *refs
 	bool ok = marks && OPS_ARRAY_RESERVE(&rows, count + 1);
 
 	for (size_t i = 0; ok && i < count; i++)
-		ok = push_row(&rows, refs[i]); /* those of memory are larger than any row */
+		ok = push_row(&rows, refs[i]); /* references to memory records are larger than any row */
 	ok = ok && mark_rows(trace, &rows, marks);
 	for (size_t row = 0; ok && row < events; row++)
 		if (ops_bit(marks, row))
@@ -242,9 +244,9 @@ enum ops_code ops_stack_rows(const struct ops_trace *trace, const uint32_t *refs
 	return OPS_OK;
 }
 
-/* --- the innermost frames ----------------------------------------------------------------------------------------- */
+/* --- innermost frames --------------------------------------------------------------------------------------------- */
 
-/* The names of a chain's innermost frames, at most `most`, innermost first. */
+/* Collects the names of a chain's innermost frames, at most `most`, innermost first. */
 static size_t stacks_collect(const struct ops_stacks *stacks, uint32_t chain, size_t most, uint32_t *ret_names)
 {
 	const struct ops_frame *frames = stacks->frames.frames.items;
@@ -255,7 +257,7 @@ static size_t stacks_collect(const struct ops_stacks *stacks, uint32_t chain, si
 	return count;
 }
 
-/* How many frames the longest chain has; `depths` has room for one number a chain. */
+/* Returns the number of frames of the longest chain; `depths` has one number per chain. */
 static uint32_t longest(const struct ops_stacks *stacks, uint32_t *depths)
 {
 	const struct ops_frame *frames = stacks->frames.frames.items;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of numbers that come from a file stop at the ends of their type instead of running over.
+ * Sums of numbers that come from a file. They saturate at the limits of their type instead of overflowing.
  */
 #ifndef OPS_ANALYZE_SUM_H
 #define OPS_ANALYZE_SUM_H
 
 #include <stdint.h>
 
-/* The nearest number with a sign. */
+/* Returns the nearest signed number. */
 static inline int64_t ops_clamped(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
@@ -27,7 +27,7 @@ static inline int64_t ops_difference(int64_t a, int64_t b)
 	return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN) : difference;
 }
 
-/* Of two numbers that are not negative. */
+/* For two numbers that are not negative. */
 static inline int64_t ops_product(int64_t a, int64_t b)
 {
 	int64_t product;

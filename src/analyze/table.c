@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operator table in torch's layout. One pass over all rows determines the columns, their widths
- * and the sums; a second prints the requested rows. Differs from torch on purpose: a share of nothing is "NaN" also
- * where torch refuses to print; memory rows count as rows without FLOPs.
+ * The operator table in torch's layout. One pass over all rows determines the columns, their widths and the sums; a
+ * second prints the requested rows. Intended differences from torch: a share of a zero total is "NaN" even where torch
+ * raises an error, and memory rows count as rows without FLOPs.
  */
 #include <opstrobe/internal/analyze.h>
 
@@ -29,9 +29,9 @@ static size_t column_width(const struct ops_table *t, enum ops_table_column colu
 	return column == OPS_COLUMN_SHAPES ? t->shapes_width : COLUMN_WIDTH;
 }
 
-/* --- a terminal --------------------------------------------------------------------------------------------------- */
+/* --- terminal ----------------------------------------------------------------------------------------------------- */
 
-/* The column with the highest value is dropped first; the sort column never is. */
+/* The column with the highest rank is omitted first; the sort column never is. */
 static unsigned table_rank_of(const struct ops_table *t, enum ops_table_column column)
 {
 	static const struct {
@@ -78,14 +78,14 @@ static struct fit_column natural_width(const struct ops_table *t, enum ops_table
 	return (struct fit_column){width, width, rank};
 }
 
-/* Before the first line. */
+/* To be called before the first line is written. */
 static void fit(struct ops_table *t, struct ops_buffer *note)
 {
 	size_t room = t->options->columns;
 
 	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++)
 		t->fit[column] = natural_width(t, column);
-	/* Each cell has a gap behind it, the last one too. */
+	/* Each cell is followed by a gap, including the last one. */
 	fit_columns(t->fit, OPS_COLUMN_END, strlen(GAP), room > strlen(GAP) ? room - strlen(GAP) : 1);
 	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
 		if (!ops_table_has_column(t, column) || t->fit[column].width)
@@ -174,7 +174,7 @@ static void append_shapes_cell(struct ops_table *t, uint32_t inputs)
 	table_append_cell(t, text, text.size, t->shapes_width);
 }
 
-/* A frame, of which the end is kept; chain 0 is an empty cell. */
+/* Appends a frame, truncated at its start; chain 0 is an empty cell. */
 static void append_source_cell(struct ops_table *t, uint32_t chain)
 {
 	struct ops_string text = {"", 0}, cut;
@@ -224,7 +224,7 @@ static void append_row(struct ops_table *t, const struct ops_average *row)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-/* A line that is empty but for a frame; without one for chain 0. */
+/* Appends a line with nothing but a frame; for chain 0 without the frame. */
 static void append_source_line(struct ops_table *t, uint32_t chain)
 {
 	for (enum ops_table_column column = 0; column < OPS_COLUMN_END; column++) {
@@ -238,7 +238,7 @@ static void append_source_line(struct ops_table *t, uint32_t chain)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-/* The frames after the first, a line each, and an empty one. */
+/* Appends the frames after the first, one per line, and an empty line. */
 static void table_append_stack(struct ops_table *t, const struct ops_average *row)
 {
 	uint32_t chain = ops_table_stack(t, row);
@@ -251,7 +251,7 @@ static void table_append_stack(struct ops_table *t, const struct ops_average *ro
 	append_source_line(t, 0);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------- */
+/* --- table -------------------------------------------------------------------------------------------------------- */
 
 static void append_separator(struct ops_table *t)
 {
@@ -281,7 +281,7 @@ static void append_titles(struct ops_table *t)
 	ops_buffer_append_text(&t->out, "\n");
 }
 
-/* A line of '=' as long as the separator less its last gap, then the text. */
+/* Appends a line of '=' as long as the separator without its last gap, then the text. */
 static void append_heading(struct ops_table *t, const char *text, size_t size)
 {
 	size_t length = 0;
@@ -308,7 +308,7 @@ static void table_append_head(struct ops_table *t)
 	append_separator(t);
 }
 
-/* Or, where they are not to be written yet, lets the names be seen that will be cut. */
+/* Writes the rows, or with `write` unset only announces the names that will be truncated. */
 static void table_append_rows(struct ops_table *t, const uint32_t *order, bool write)
 {
 	const struct ops_rows *rows = t->rows;
@@ -389,7 +389,7 @@ enum ops_code ops_table_make(const struct ops_trace *trace, const struct ops_row
 	enum ops_code code = OPS_OK;
 
 	t.unit = ops_time_unit_of(options->time_unit);
-	if (rows->count > 0) /* a table of nothing is the empty text */
+	if (rows->count > 0) /* a table without rows is the empty text */
 		code = table_make(&t, write, error);
 	ops_free(t.name_lengths);
 	ops_free(t.shapes_lengths);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns of the operator table: which of them there are, their titles and their numbers.
+ * The columns of the operator table: which are present, their titles and their numbers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool ops_table_has_column(const struct ops_table *t, enum ops_table_column colum
 
 void ops_table_title(struct ops_table *t, enum ops_table_column column)
 {
-	/* With the device, or the unit of FLOPs, between the two. */
+	/* The device, or the unit of FLOPs, is inserted between the two parts. */
 	static const struct {
 		const char *before, *after;
 	} titles[] = {

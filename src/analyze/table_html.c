@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operator table for a page that belongs to somebody else, such as a notebook: a fragment of HTML without script, in the
- * page's own colours, with a bar for each share. Names may hold anything; none of it becomes markup.
+ * The operator table as part of another page, such as a notebook: a fragment of HTML without script, in the page's own
+ * colours, with a bar for each share. Names may contain anything and are escaped.
  */
 #include <opstrobe/internal/analyze.h>
 
@@ -11,8 +11,8 @@
 #include "base/markup.h"
 
 #define BAR_WIDTH 48
-#define TITLE_LETTERS 1000 /* of a name that is cut, shown when the mouse rests on it */
-#define FRAMES_MAX 8       /* of a stack */
+#define TITLE_LETTERS 1000 /* limit on a truncated name's tooltip */
+#define FRAMES_MAX 8       /* limit on the frames of a stack */
 
 static const char style[] =
 	"<style>"
@@ -63,7 +63,7 @@ static void table_html_append_stack(struct ops_table *t, const struct ops_averag
 	ops_buffer_append_text(&t->out, "</td>");
 }
 
-/* The bar of a share, before its figure; none where the total is nothing. */
+/* Appends the bar of a share, before its figure; none if the total is zero. */
 static void append_bar(struct ops_table *t, int64_t part_ns, double total_us)
 {
 	double width = total_us > 0 ? BAR_WIDTH * ops_table_us(part_ns) / total_us : 0;
@@ -110,7 +110,7 @@ static void table_html_append_cell(struct ops_table *t, enum ops_table_column co
 		append_number(t, column, row);
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
 static void table_html_append_head(struct ops_table *t)
 {
@@ -129,7 +129,7 @@ static void table_html_append_head(struct ops_table *t)
 	ops_buffer_append_text(&t->out, "</tr></thead><tbody>\n");
 }
 
-/* How many. */
+/* Returns the number of rows. */
 static size_t table_html_append_rows(struct ops_table *t, const uint32_t *order)
 {
 	const struct ops_rows *rows = t->rows;

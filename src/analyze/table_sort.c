@@ -19,11 +19,11 @@ enum kind {
 	KIND_BYTE,      /* uint8_t */
 	KIND_MEAN,      /* int64_t by count */
 	KIND_TIME_TEXT, /* int64_t in ns, compared as the text it is shown as */
-	KIND_MEAN_TEXT, /* int64_t in ns by count, likewise */
+	KIND_MEAN_TEXT, /* int64_t in ns by count, the same */
 	KIND_KEY,       /* name as shown */
 	KIND_OVERLOAD,  /* string id */
 	KIND_SHAPES,    /* input list id */
-	KIND_STACK,     /* chain of frames, and how many of them */
+	KIND_STACK,     /* chain of frames, and their number */
 	KIND_SAME,      /* one value for all rows: nothing to sort */
 	KIND_UNORDERED, /* Python cannot compare it */
 };
@@ -70,7 +70,8 @@ static const struct attribute {
 #undef AT
 };
 
-/* The attribute of that name, "cuda", "xpu" and "privateuse1" in it standing for "device"; NULL when there is none. */
+/* Returns the attribute of that name; "cuda", "xpu" and "privateuse1" in it mean "device". Returns NULL if there is
+ * none. */
 static const struct attribute *find_attribute(const char *sort_by)
 {
 	static const char *const devices[] = {"cuda", "xpu", "privateuse1"};
@@ -105,7 +106,7 @@ struct item {
 	uint32_t row;
 };
 
-/* Maps integers to unsigned integers of the same order. */
+/* Maps integers to unsigned integers, preserving their order. */
 static uint64_t order_of_integer(int64_t value)
 {
 	return (uint64_t)value ^ (UINT64_C(1) << 63);
@@ -189,11 +190,11 @@ static size_t size_count(const struct ops_input *item)
 	return item->tag == OPS_INPUT_TENSOR || item->tag == OPS_INPUT_TENSOR_PLAIN ? item->n : 0;
 }
 
-/* As Python compares lists of lists; an argument that is not a single tensor is an empty list. */
+/* Like Python's comparison of lists of lists; an argument that is not a single tensor is an empty list. */
 static int compare_shapes(struct ops_string a, struct ops_string b)
 {
 	struct ops_input_cursor a_at = ops_inputs_open(a.bytes, a.size), b_at = ops_inputs_open(b.bytes, b.size);
-	struct ops_input a_item = {0}, b_item = {0}; /* gcc does not see that they are always filled */
+	struct ops_input a_item = {0}, b_item = {0}; /* gcc does not see that they are always set */
 
 	for (;;) {
 		int a_more = ops_inputs_next(&a_at, &a_item), b_more = ops_inputs_next(&b_at, &b_item);
@@ -214,7 +215,8 @@ static int compare_shapes(struct ops_string a, struct ops_string b)
 	}
 }
 
-/* As Python compares lists of texts: a chain's frames, the innermost first, at most as many as the upper half says. */
+/* Like Python's comparison of lists of texts: a chain's frames, innermost first, at most as many as the upper half of
+ * the number says. */
 static int compare_stacks(const struct ops_stacks *stacks, uint64_t a, uint64_t b)
 {
 	size_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What has to be known of all rows before the first is printed: which columns there are, how wide they are, the sums, and
- * the unit of FLOPs.
+ * Facts about all rows that are required before the first is printed: which columns are present, their widths, the
+ * sums, and the unit of FLOPs.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "base/fault.h"
 #include "trace/inputs.h"
 
-#define MARGIN 4 /* how much wider than its longest text a column of texts is */
+#define MARGIN 4 /* width of a column of texts beyond its longest text */
 
 static const char *const flops_units[] = {"FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"};
 #define FLOPS_UNIT_COUNT (sizeof(flops_units) / sizeof(flops_units[0]))
@@ -78,7 +78,7 @@ static void survey_stack(struct ops_table *t, const struct ops_average *row)
 	}
 }
 
-/* Work on a device shows as rows of the device's own, and in the fallback without a device tracer as rows of operators. */
+/* Device work appears as rows of the device, or in the fallback without a device tracer as rows of operators. */
 static bool holds_device_time(const struct ops_average *row)
 {
 	switch (row->device_type) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables there are. Each is declared where it is filled.
+ * The list of tables. Each is declared where it is filled.
  */
 #ifndef OPS_ANALYZE_TABLES_H
 #define OPS_ANALYZE_TABLES_H
 
 #include "analyze/result.h"
 
-/* In the order of the reference. */
+/* In the order of the reference documentation. */
 #define RESULT_TABLES(X) \
 	X(overview) X(kernels) X(modules) X(memory) X(diff) X(lines) X(data_flow) X(threads) X(events) X(temporal_breakdown) X(kernels_by_type) X(kernels_by_name) X(comm_comp_overlap) X(idle_time) \
 	X(idle_intervals) X(launches) X(first_launches) X(queue_summary) X(queue_points) X(full_queue) X(memory_summary) \
@@ -22,7 +22,7 @@
 RESULT_TABLES(DECLARE) RESULT_OBJECTS(DECLARE)
 #undef DECLARE
 
-/* {"tables": […], "objects": […], "relations": […]}: each with its columns. */
+/* Writes {"tables": […], "objects": […], "relations": […]}, each with its columns. */
 void result_tables_json(struct ops_json_writer *json);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define LIST_DTYPE_UNKNOWN 0
 
-/* c10::ScalarType: Half, float and double; the complex ones; BFloat16; types of eight bits. */
+/* c10::ScalarType: Half, float and double; complex types; BFloat16; 8-bit floats. */
 static bool is_floating(uint8_t dtype)
 {
 	return (dtype >= 5 && dtype <= 10) || dtype == 15 || (dtype >= 23 && dtype <= 26);
@@ -35,15 +35,15 @@ int64_t traffic_tensor_bytes(const struct ops_input *tensor)
 
 		if (size == 0)
 			return 0;
-		stride = stride < 0 ? 0 : stride; /* which only a file can hold */
+		stride = stride < 0 ? 0 : stride; /* negative strides occur only in malformed files */
 		distinct = stride ? ops_product(distinct, size) : distinct;
 		span = ops_sum(span, ops_product(size - 1, stride));
 	}
 	return ops_product(distinct < span ? distinct : span, (int64_t)ops_dtype_bytes(tensor->dtype));
 }
 
-/* Of a tensor, or the tensors of a list; 0 for every other argument. False when the type is not known. In files the types
- * in lists are missing, and read as the first one. */
+/* Gets the bytes of a tensor, or of the tensors in a list; 0 for any other argument. Returns false if the type is
+ * unknown. Files omit the types in lists, so they are read as the first one. */
 static bool argument_bytes(const struct operator_call *call, size_t i, int64_t *ret_bytes)
 {
 	const struct ops_input *tensor = tensor_at(call, i);
@@ -66,7 +66,7 @@ static bool argument_bytes(const struct operator_call *call, size_t i, int64_t *
 	return true;
 }
 
-/* The whole number that an argument is; `default_value` if it is none. */
+/* Returns an argument that is an integer, else `default_value`. */
 static int64_t integer_at(const struct operator_call *call, size_t i, int64_t default_value)
 {
 	return i < call->count && call->arguments[i].tag == OPS_INPUT_INT ? ops_input_int(&call->arguments[i], 0) : default_value;
@@ -74,8 +74,8 @@ static int64_t integer_at(const struct operator_call *call, size_t i, int64_t de
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* Elements of the broadcast result, and bytes of the largest type; of tensors without dimensions the type matters only if all
- * are such. */
+/* Returns the number of elements of the broadcast result, and gets the bytes of the largest type. Tensors without
+ * dimensions affect the type only if all tensors are such. */
 static int64_t traffic_broadcast_elements(const struct operator_call *call, size_t count, int64_t *ret_size)
 {
 	int64_t product = 1, size = 0, single = 0;
@@ -156,7 +156,7 @@ int64_t traffic_reduced(const struct operator_call *call, const uint8_t *where, 
 	return ops_product(elements, (int64_t)ops_dtype_bytes(tensor->dtype));
 }
 
-/* Each element of a product takes two operations for each of the `inner` pairs. */
+/* Each element of a product requires two operations for each of the `inner` pairs. */
 static int64_t product_bytes(const struct ops_input *factor, int64_t inner, int64_t flops)
 {
 	if (flops == OPERATOR_UNKNOWN || inner <= 0)
@@ -184,7 +184,7 @@ int64_t traffic_convolution(const struct operator_call *call, const uint8_t *whe
 	bool transposed = where[5] && where[5] < call->count && call->arguments[where[5]].tag == OPS_INPUT_BOOL &&
 	                  call->arguments[where[5]].n;
 
-	if (!weight || weight->n < 2 || transposed) /* whose size more arguments decide */
+	if (!weight || weight->n < 2 || transposed) /* more arguments determine its size */
 		return 0;
 	return product_bytes(weight, operator_elements(weight, 1, weight->n), flops);
 }
@@ -200,7 +200,7 @@ int64_t traffic_gradients(const struct operator_call *call, const uint8_t *where
 	return sum;
 }
 
-/* Bytes of `elements` of an argument's type. */
+/* Returns the bytes of `elements` elements of an argument's type. */
 static int64_t bytes_like(const struct operator_call *call, size_t argument, int64_t elements)
 {
 	const struct ops_input *tensor = tensor_at(call, argument);
@@ -255,7 +255,7 @@ int64_t traffic_embedding_gradient(const struct operator_call *call, const uint8
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Whether a call scales what it adds by zero, (self, mat1, mat2, beta, …): then that is not read. */
+/* Returns true if a call (self, mat1, mat2, beta, …) multiplies the added tensor by zero. It is not read then. */
 static bool adds_nothing(const struct operator_call *call, const struct operator_row *row)
 {
 	const struct ops_input *beta = call->count > 3 ? &call->arguments[3] : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rows of a trace tables and lists show.
+ * Which rows of a trace are shown in tables and lists.
  */
 #ifndef OPS_ANALYZE_VISIBLE_H
 #define OPS_ANALYZE_VISIBLE_H

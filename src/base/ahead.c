@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A source read by a thread that works ahead of the reader, through a ring of blocks:
+ * A source that a separate thread reads ahead of the reader, through a ring of blocks:
  *
  *     file ─▶ [ thread: decompress ] ─▶ │ block │ block │ block │ block │ ─▶ reader
  */
@@ -18,28 +18,28 @@
 
 struct ahead_source {
 	struct ops_source base;
-	struct ops_source *inner; /* the thread's own while it runs */
+	struct ops_source *inner; /* used only by the thread while it runs */
 	pthread_t thread;
 	bool has_thread;
 
-	/* Shared. */
+	/* Shared by both threads. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	char *blocks;               /* BLOCK_COUNT of BLOCK_BYTES */
+	char *blocks;               /* BLOCK_COUNT blocks of BLOCK_BYTES */
 	size_t sizes[BLOCK_COUNT];
 	uint64_t filled;            /* blocks that the thread has finished */
-	uint64_t emptied;           /* blocks that the reader has done with */
-	bool ended;                 /* no block comes after those filled */
-	bool stopped;               /* the reader has had enough */
+	uint64_t emptied;           /* blocks that the reader has consumed */
+	bool ended;                 /* no block follows the filled ones */
+	bool stopped;               /* the reader needs no more blocks */
 	enum ops_code code;         /* why it ended */
 	struct ops_error error;
 
-	size_t at; /* the reader's place in its block */
+	size_t at; /* position of the reader in its block */
 };
 
-/* --- the thread ----------------------------------------------------------------------------------------------------- */
+/* --- thread --------------------------------------------------------------------------------------------------------- */
 
-/* Fills one block, less at the end. */
+/* Fills one block; less at the end of the source. */
 static enum ops_code fill_block(struct ahead_source *source, char *block, size_t *ret_size, bool *ret_end)
 {
 	enum ops_code code = OPS_OK;
@@ -56,7 +56,7 @@ static enum ops_code fill_block(struct ahead_source *source, char *block, size_t
 	return code;
 }
 
-/* Waits for an empty block; NULL when nobody wants one any more. */
+/* Waits for an empty block. Returns NULL if the reader has stopped. */
 static char *empty_block(struct ahead_source *source)
 {
 	char *block;
@@ -90,9 +90,9 @@ static void *ahead_work(void *context)
 	return NULL;
 }
 
-/* --- the reader's side ---------------------------------------------------------------------------------------------- */
+/* --- reader --------------------------------------------------------------------------------------------------------- */
 
-/* Waits until there is a block with something in it; false at the end. */
+/* Waits for a block with data. Returns false at the end. */
 static bool full_block(struct ahead_source *source)
 {
 	bool full;
@@ -126,7 +126,7 @@ static enum ops_code ahead_read(struct ops_source *base, char *out, size_t room,
 			*error = source->error;
 		return source->code;
 	}
-	/* The thread leaves a full block alone. */
+	/* The thread does not change a full block. */
 	block = source->emptied % BLOCK_COUNT;
 	size = source->sizes[block] - source->at;
 	if (size > room)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocation with a switch that makes chosen ones fail; see alloc.h.
+ * Allocation, with a switch that makes selected allocations fail; see alloc.h.
  */
 #include "base/alloc.h"
 
@@ -14,7 +14,7 @@
 /* Set by the first ops_alloc_fail_at, so that a program that never calls it pays one load and shares no counter. */
 static bool counting;
 static uint64_t attempted;
-static uint64_t failing; /* number of the attempt that fails, 0: none */
+static uint64_t failing; /* number of the attempt that fails; 0: none */
 static bool failing_after;
 
 static bool made_to_fail(void)
@@ -44,13 +44,13 @@ uint64_t ops_alloc_count(void)
 	return __atomic_load_n(&attempted, __ATOMIC_RELAXED);
 }
 
-/* A process without limits pays one load. */
+/* A process without limits only pays one load. */
 static bool has_limits(void)
 {
 	return __atomic_load_n(&ops_limits_in_use, __ATOMIC_RELAXED);
 }
 
-/* `freed`: bytes that go as the new ones come. */
+/* `freed`: bytes that are freed at the same time. */
 static bool is_refused(size_t bytes, size_t freed)
 {
 	return made_to_fail() || (has_limits() && !ops_limit_allows(bytes > freed ? bytes - freed : 0));
@@ -107,7 +107,7 @@ void ops_free(void *memory)
 #define PAGE_BYTES 4096u
 #define LARGE_PAGE_BYTES (2u << 20)
 
-/* An aligned run is cut out of one that is longer by the alignment. */
+/* To get an aligned range, maps more pages and unmaps the excess. */
 void *ops_pages_map(size_t bytes)
 {
 	bool align = bytes > PAGE_BYTES && bytes <= LARGE_PAGE_BYTES && (bytes & (bytes - 1)) == 0;
@@ -135,10 +135,10 @@ void *ops_pages_map(size_t bytes)
 void ops_pages_large(void *memory, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-	size_t before = (uintptr_t)memory % PAGE_BYTES; /* neighbours in one mapping are served together */
+	size_t before = (uintptr_t)memory % PAGE_BYTES; /* neighbours in one mapping share large pages */
 
 	if (bytes >= LARGE_PAGE_BYTES)
-		(void)madvise((char *)memory - before, before + bytes, MADV_HUGEPAGE); /* a kernel without them serves small pages */
+		(void)madvise((char *)memory - before, before + bytes, MADV_HUGEPAGE); /* fails if the kernel does not support them */
 #else
 	(void)memory, (void)bytes;
 #endif

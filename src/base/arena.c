@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An arena of chunks; see arena.h. Chunks double in size up to a limit; what does not fit into one gets its own.
+ * An arena of chunks; see arena.h. Chunks double in size up to a limit; a larger allocation gets its own chunk.
  *
  *     arena->chunks ─▶ ┌──────┬─────────┬────┬─────────┬────┬─ ─ ─ ─ ─┐   ┌──────┬ ─ ─
  *                      │ head │ handed  │ rz │ handed  │ rz │  free   │   │ head │
  *                      └──────┴─────────┴────┴─────────┴────┴ ─ ─ ─ ─ ┘   └──────┴ ─ ─
  *                         └───────────────── older ──────── next      end ──▶
  *
- * Under AddressSanitizer everything but the handed-out bytes is poisoned, with a red zone (rz) behind each.
+ * Under AddressSanitizer all bytes except allocated ones are poisoned, and each allocation is followed by a red zone (rz).
  */
 #include "base/arena.h"
 
@@ -40,11 +40,11 @@
 
 struct ops_arena_chunk {
 	struct ops_arena_chunk *older;
-	size_t bytes; /* all of it, head included */
+	size_t bytes; /* of the chunk, including the head */
 };
 _Static_assert(sizeof(struct ops_arena_chunk) % 16 == 0, "what follows the head is aligned");
 
-/* A new chunk with room for `need` bytes, as the current one unless that has more room left. */
+/* Adds a chunk with room for `need` bytes. It becomes the current chunk unless that one has more room left. */
 static struct ops_arena_chunk *arena_add_chunk(struct ops_arena *arena, size_t need)
 {
 	size_t bytes = arena->chunks ? arena->chunks->bytes * 2 : CHUNK_BYTES_MIN;
@@ -77,7 +77,7 @@ static void *arena_allocate(struct ops_arena *arena, size_t bytes, size_t alignm
 
 	if (__builtin_add_overflow(bytes, RED_ZONE_BYTES + (size_t)16, &need) || need > SIZE_MAX / 2)
 		return NULL;
-	/* Rounded up so that `next` stays 8-aligned, the grain of the sanitizer's shadow. */
+	/* Rounded up so that `next` stays aligned to 8, the granularity of the sanitizer's shadow memory. */
 	need = (bytes + RED_ZONE_BYTES + 7) & ~(size_t)7;
 	at = arena->next ? aligned(arena->next, alignment) : NULL;
 	if (at && at <= arena->end && (size_t)(arena->end - at) >= need) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An arena: many allocations, one release. Zero-initialised is empty. Red zones and poison for AddressSanitizer.
+ * An arena: many allocations, one release. A zero-initialised arena is empty. Red zones and poisoning for AddressSanitizer.
  */
 #ifndef OPS_BASE_ARENA_H
 #define OPS_BASE_ARENA_H
@@ -14,9 +14,9 @@ struct ops_arena {
 	char *end;
 };
 
-/* `bytes` bytes aligned to 16, uninitialised; NULL when memory is out. */
+/* Allocates `bytes` bytes, aligned to 16 and uninitialised. Returns NULL if out of memory. */
 void *ops_arena_alloc(struct ops_arena *arena, size_t bytes);
-/* A copy of the bytes with a NUL behind; aligned to 8. */
+/* Returns a copy of the bytes with a NUL after the last one, aligned to 8. */
 char *ops_arena_copy(struct ops_arena *arena, const void *bytes, size_t size);
 void ops_arena_release(struct ops_arena *arena);
 

@@ -26,7 +26,7 @@ bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t
 		grown = need;
 	if (grown < CAPACITY_MIN)
 		grown = CAPACITY_MIN;
-	/* The field is a pointer to some T: read and written as bytes, since its type is not known here. */
+	/* The field is a pointer of unknown type, so it is read and written as bytes. */
 	memcpy(&items, items_field, sizeof(items));
 	items = ops_realloc_array(items, grown, bytes_each);
 	if (!items)

@@ -3,7 +3,7 @@
  * Growable arrays: `struct { T *items; size_t count, capacity; }`, zero-initialised, grown with overflow checks.
  *
  *     OPS_ARRAY(struct ops_link) links = {0};
- *     struct ops_link *link = OPS_ARRAY_PUSH(&links);   // NULL when memory is out
+ *     struct ops_link *link = OPS_ARRAY_PUSH(&links);   // NULL if out of memory
  *     bool done = OPS_ARRAY_APPEND(&links, (struct ops_link){from, to});
  *     OPS_ARRAY_RELEASE(&links);
  */
@@ -21,7 +21,7 @@
 		size_t capacity;                                                                   \
 	}
 
-/* Makes room for `extra` more items; false when memory is out or the size would overflow, and the array is as before. */
+/* Makes room for `extra` more items. Returns false if out of memory or the size would overflow; then the array is unchanged. */
 bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t extra, size_t bytes_each);
 
 #define OPS_ARRAY_RESERVE(array, extra)                                                            \
@@ -29,16 +29,16 @@ bool ops_array_reserve(void *items_field, size_t *capacity, size_t count, size_t
 	 ops_array_reserve(&(array)->items, &(array)->capacity, (array)->count, (extra), sizeof(*(array)->items)))
 #define OPS_ARRAY_PUSH(array)                                                                      \
 	(OPS_ARRAY_RESERVE(array, 1) ? &(array)->items[(array)->count++] : NULL)
-/* Appends a value; false when memory is out. The value may not change the array. */
+/* Appends a value. Returns false if out of memory. The expression of the value must not change the array. */
 #define OPS_ARRAY_APPEND(array, ...)                                                               \
 	(OPS_ARRAY_RESERVE(array, 1) &&                                                            \
 	 ((array)->items[(array)->count] = (__VA_ARGS__), (array)->count++, true))
-/* Item `at` of the array; a new one, zeroed, if that is the count; NULL behind it, and when memory is out. For items that a map or a
- * table of strings numbers in order of their first appearance. */
+/* Returns item `at` of the array; appends a zeroed item if `at` is the count. Returns NULL if `at` is greater, or if out of
+ * memory. For items that a map or an interning table numbers in order of their first appearance. */
 #define OPS_ARRAY_AT(array, at)                                                                    \
 	ops_array_at(&(array)->items, &(array)->count, &(array)->capacity, (at), sizeof(*(array)->items))
 void *ops_array_at(void *items_field, size_t *count, size_t *capacity, size_t at, size_t bytes_each);
-/* With qsort and qsort_r, which want no NULL. */
+/* Sorts with qsort or qsort_r, which do not allow NULL. */
 #define OPS_ARRAY_SORT(array, compare)                                                             \
 	((array)->count ? qsort((array)->items, (array)->count, sizeof(*(array)->items), (compare)) : (void)0)
 #define OPS_ARRAY_SORT_BY(array, compare, context)                                                 \

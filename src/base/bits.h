@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A row of bits in bytes: `count / 8 + 1` of them, zeroed, hold `count`.
+ * A row of bits in bytes: `count` bits take `count / 8 + 1` zeroed bytes.
  */
 #ifndef OPS_BASE_BITS_H
 #define OPS_BASE_BITS_H

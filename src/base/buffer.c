@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing text; see buffer.h.
+ * Growable byte buffers; see buffer.h.
  */
 #include "base/buffer.h"
 

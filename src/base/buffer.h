@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A growable run of bytes for text in the making. Failure is sticky: after an allocation failed every append is ignored
- * and `failed` stays true, so that a caller checks once at the end.
+ * A growable sequence of bytes, for building text. Failure is sticky: after a failed allocation all appends are ignored and
+ * `failed` stays true, so that a caller checks once at the end.
  */
 #ifndef OPS_BASE_BUFFER_H
 #define OPS_BASE_BUFFER_H
@@ -20,9 +20,9 @@ struct ops_buffer {
 };
 
 void ops_buffer_release(struct ops_buffer *buffer);
-/* Room for `extra` more bytes at bytes + size; NULL when memory is out. The caller raises `size`. */
+/* Returns room for `extra` more bytes at bytes + size, or NULL if out of memory. The caller increases `size`. */
 char *ops_buffer_room(struct ops_buffer *buffer, size_t extra);
-/* What is in it, `size` bytes; "" while that is nothing. */
+/* Returns the contents, `size` bytes; "" if empty. */
 static inline const char *ops_buffer_text(const struct ops_buffer *buffer)
 {
 	return buffer->size ? buffer->bytes : "";
@@ -32,9 +32,9 @@ void ops_buffer_append_text(struct ops_buffer *buffer, const char *text);
 void ops_buffer_append_int(struct ops_buffer *buffer, int64_t value);
 __attribute__((format(printf, 2, 3))) void ops_buffer_printf(struct ops_buffer *buffer, const char *format, ...);
 
-/* The end of a function that makes a text: hands what is in the buffer to the caller, with a NUL behind that `*ret_size` does
- * not count, to be freed with ops_free. With a `code` whose error is set already, or when the buffer failed (OPS_NO_MEMORY),
- * the buffer is released and what is returned says why. */
+/* The end of a function that builds a text: transfers the contents to the caller, who frees them with ops_free. A NUL that
+ * `*ret_size` does not count follows them. If `code` is an error, which `error` describes already, or if the buffer failed
+ * (OPS_NO_MEMORY), releases the buffer and returns the error. */
 enum ops_code ops_buffer_give(struct ops_buffer *take_buffer, enum ops_code code, char **ret_text, size_t *ret_size,
                               struct ops_error *error);
 

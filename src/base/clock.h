@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time: ticks are read on the hot path (collector.h), clock pairs tie them to the monotonic and the wall clock at start
- * and stop, and a conversion maps ticks to nanoseconds since the Unix epoch.
+ * Time. Ticks are read on the hot path (collector.h), clock pairs relate them to the monotonic and the wall clock at start and
+ * stop, and a conversion maps ticks to nanoseconds since the Unix epoch.
  */
 #ifndef OPS_BASE_CLOCK_H
 #define OPS_BASE_CLOCK_H
@@ -9,29 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One moment on three clocks. The wall and monotonic readings stand between two tick readings; the tightest of several
- * tries is kept. */
+/* One moment on three clocks. The wall and monotonic clocks are read between two tick readings; the tightest of several tries is
+ * kept. */
 struct ops_clock_pair {
 	uint64_t ticks;
 	int64_t monotonic_ns;
 	int64_t wall_ns;
-	uint64_t width_ticks; /* distance of the two tick readings: the uncertainty of this pair */
+	uint64_t width_ticks; /* distance of the two tick readings, which is the uncertainty of this pair */
 };
 
-/* 1 when the TSC is invariant and the kernel itself trusts it as clock source; decided once. OPSTROBE_CLOCK=monotonic
- * in the environment forces 0. */
+/* Returns true if the TSC is invariant and the kernel trusts it as clock source; decided once. OPSTROBE_CLOCK=monotonic in the
+ * environment forces false. */
 bool ops_clock_tsc(void);
-/* Why not, or "tsc"; static text for `opstrobe doctor`. */
+/* Returns "tsc", or the reason that it is not used; static text for `opstrobe doctor`. */
 const char *ops_clock_reason(void);
 
 struct ops_clock_pair ops_clock_pair_now(void);
-/* That of the moment when the library was loaded, in ticks of the TSC; zeros where there is none. */
+/* Returns the pair of the time when the library was loaded, in ticks of the TSC; zeros without a TSC. */
 struct ops_clock_pair ops_clock_first_pair(void);
-/* In ticks of the TSC whatever ops_clock_tsc says; zeros where there is none. */
+/* Returns the current pair in ticks of the TSC, regardless of ops_clock_tsc; zeros without a TSC. */
 struct ops_clock_pair ops_clock_pair_of_tsc(void);
 
-/* Ticks → ns since the epoch: wall_ns of the start + (ticks - start.ticks) * rate, the rate measured over the longest
- * base line known: from the process's first pair to the stop. */
+/* Converts ticks to ns since the epoch: wall_ns of the start + (ticks - start.ticks) * rate. The rate is measured over the
+ * longest known base line, from the process's first pair to the stop. */
 struct ops_clock_map {
 	uint64_t base_ticks;
 	int64_t base_wall_ns;

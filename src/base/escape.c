@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text of traces in what users read; see escape.h.
+ * Escapes text of traces in output for users; see escape.h.
  */
 #include "base/escape.h"
 
@@ -14,7 +14,8 @@ static uint32_t escape_decode(const char *at, size_t length)
 
 	if (length == 2)
 		return (byte[0] & 0x1fu) << 6 | (byte[1] & 0x3fu);
-	return length == 3 ? (byte[0] & 0xfu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu) : 0x10000; /* none of those acts */
+	return length == 3 ? (byte[0] & 0xfu) << 12 | (byte[1] & 0x3fu) << 6 | (byte[2] & 0x3fu) : 0x10000; /* no character of four bytes
+	                                                                                                     * acts */
 }
 
 static bool escape_acts(uint32_t character)
@@ -58,7 +59,7 @@ static const char *skip_digits(const char *at, const char *end)
 	return at;
 }
 
-/* "-1.5e+3" and "-": what begins like a formula, and is none. */
+/* Returns whether a text begins like a formula but is a number or a sign: "-1.5e+3", "-". */
 static bool is_signed_number(const char *bytes, size_t size)
 {
 	const char *end = bytes + size, *digits = bytes + 1, *at = skip_digits(digits, end);
@@ -117,7 +118,7 @@ void ops_code_append(struct ops_buffer *out, const char *bytes, size_t size)
 
 	append_fence(out, fence);
 	if (fence > 1 || !size)
-		ops_buffer_append(out, " ", 1); /* which is not shown, nor the one behind */
+		ops_buffer_append(out, " ", 1); /* Markdown does not show this space, nor the one at the end */
 	for (const char *at = bytes, *next; at < end; at = next) {
 		next = at + ops_escape_next(at, end, &shows);
 		ops_buffer_append_text(out, *at == '|' ? "\\" : "");
@@ -142,7 +143,7 @@ void ops_markdown_append(struct ops_buffer *out, const char *bytes, size_t size)
 {
 	bool is_plain = true;
 
-	/* What is between may be markup, or a part of a link, only where no word or number is before it. */
+	/* Punctuation may be markup, or part of a link, unless a word or number precedes it. */
 	for (size_t i = 0; i < size && is_plain; i++)
 		is_plain = escape_is_word(bytes[i]) ||
 		           (i && i + 1 < size && memchr(" _-,.", bytes[i], 5) && escape_is_word(bytes[i - 1]) &&

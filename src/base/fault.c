@@ -33,7 +33,7 @@ const char *ops_code_text(enum ops_code code)
 	return (size_t)code < CODE_COUNT ? code_texts[code] : "unknown error";
 }
 
-/* Paths may hold any bytes and a cut may fall inside a character, but the text is for a terminal. */
+/* Paths may contain any bytes, and truncation may split a character, but the text is for a terminal. */
 void ops_make_plain(char *text)
 {
 	const char *end = text + strlen(text);
@@ -82,7 +82,7 @@ enum ops_code ops_fault_errno(struct ops_error *error, int os_errno, const char 
 	used = strlen(error->text);
 	errno = os_errno;
 	snprintf(error->text + used, sizeof(error->text) - used, ": %m");
-	/* "No such file" → "no such file", the style of all other texts. */
+	/* "No such file" → "no such file", the style of all other error texts. */
 	cause = error->text + used;
 	if (strlen(cause) > 3 && cause[2] >= 'A' && cause[2] <= 'Z' && cause[3] >= 'a' && cause[3] <= 'z')
 		cause[2] = (char)(cause[2] - 'A' + 'a');

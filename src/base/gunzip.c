@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gzip data decompressed; see source.h.
+ * A source that decompresses gzip data; see source.h.
  */
 #include "base/source.h"
 
@@ -12,7 +12,7 @@
 
 #define INPUT_BYTES (64u << 10)
 
-/* Window size of inflateInit2: the largest, gzip only. */
+/* Argument of inflateInit2: the largest window, gzip format only. */
 #define GZIP_WINDOW (15 + 16)
 
 struct gzip_source {
@@ -49,7 +49,7 @@ static enum ops_code gunzip_fill_input(struct gzip_source *source, struct ops_er
 	return OPS_OK;
 }
 
-/* At the end of a member: checks for another one. Other trailing bytes are reported and ignored. */
+/* At the end of a member, checks for another one. Other trailing bytes are reported and ignored. */
 static enum ops_code next_member(struct gzip_source *source, struct ops_error *error)
 {
 	z_stream *stream = &source->stream;
@@ -79,7 +79,7 @@ static enum ops_code gunzip_refuse(const struct gzip_source *source, int result,
 	                 source->stream.msg ? source->stream.msg : "damaged gzip data");
 }
 
-/* Loops until there is output, so that bytes before a defect are returned before the defect is reported. */
+/* Loops until there is output, so that the bytes before a defect are returned before the defect is reported. */
 static enum ops_code gzip_read(struct ops_source *base, char *out, size_t room, size_t *ret_size,
                                struct ops_error *error)
 {

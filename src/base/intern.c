@@ -30,7 +30,7 @@ static uint64_t load4(const unsigned char *at)
 	return word;
 }
 
-/* Both halves of the product folded into one word: every bit of either factor reaches the middle. */
+/* Folds both halves of the product into one word, so that every bit of either factor affects the middle. */
 static uint64_t intern_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -53,7 +53,7 @@ uint64_t ops_hash(const void *bytes, size_t size)
 
 	for (; left > 16; left -= 16, at += 16)
 		hash = intern_mix(load8(at) ^ KEY_B, load8(at + 8) ^ hash);
-	/* The rest, at most 16 bytes, as two words that overlap. */
+	/* The remaining bytes, at most 16, as two overlapping words. */
 	if (left >= 8) {
 		first = load8(at);
 		last = load8(at + left - 8);
@@ -68,7 +68,7 @@ uint64_t ops_hash(const void *bytes, size_t size)
 
 /* --- table --------------------------------------------------------------------------------------------------------- */
 
-/* The slot that holds the string, or the empty one where it would go. */
+/* Returns the slot of the string, or the empty slot in which to insert it. */
 static uint32_t *intern_find_slot(const struct ops_intern *table, const void *bytes, size_t size, uint64_t hash)
 {
 	size_t mask = table->slot_count - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of distinct byte strings with dense ids 0, 1, 2, … Strings are owned by the table, followed by a NUL, never
- * move, and live until release. Used for names and, with any bytes, for input lists.
+ * A table of distinct byte strings with dense ids 0, 1, 2, … The table owns the strings until its release; they are followed by a
+ * NUL and never move. Used for names and, with arbitrary bytes, for input lists.
  */
 #ifndef OPS_BASE_INTERN_H
 #define OPS_BASE_INTERN_H
@@ -26,13 +26,14 @@ struct ops_intern {
 	struct ops_intern_entry *entries;
 	size_t count;
 	size_t capacity;
-	uint32_t *slots; /* open addressing, id + 1; a power of two of them */
+	uint32_t *slots; /* open addressing, id + 1; their number is a power of two */
 	size_t slot_count;
 };
 
-/* Zero-initialised is empty. The id of the string, added if new; OPS_INTERN_NONE when memory is out (table unchanged). */
+/* Returns the id of the string, added if new. Returns OPS_INTERN_NONE if out of memory (table unchanged). A zero-initialised
+ * table is empty. */
 uint32_t ops_intern_add(struct ops_intern *table, const void *bytes, size_t size);
-/* The id or OPS_INTERN_NONE. */
+/* Returns the id or OPS_INTERN_NONE. */
 uint32_t ops_intern_find(const struct ops_intern *table, const void *bytes, size_t size);
 static inline struct ops_string ops_intern_text(const struct ops_intern *table, uint32_t id)
 {
@@ -40,7 +41,8 @@ static inline struct ops_string ops_intern_text(const struct ops_intern *table, 
 }
 void ops_intern_release(struct ops_intern *table);
 
-/* The hash in use: fast, not for hostile collisions beyond what open addressing with full compare bears. */
+/* Returns the hash that the table uses. It is fast and not collision-resistant; open addressing with full comparison tolerates
+ * collisions. */
 uint64_t ops_hash(const void *bytes, size_t size);
 
 #endif

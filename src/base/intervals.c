@@ -61,7 +61,7 @@ void ops_intervals_sort(struct ops_intervals *intervals)
 	if (count)
 		qsort(intervals->items, count, sizeof(*intervals->items), intervals_compare);
 	intervals->count = 0;
-	/* The list is read ahead of where it is written, and never grows. */
+	/* The list is read ahead of the write position, and never grows. */
 	for (size_t i = 0; i < count; i++) {
 		struct ops_interval interval = intervals->items[i];
 
@@ -88,7 +88,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Calls `take` with every interval that both have. */
+/* Calls `take` with every interval of the intersection. */
 static bool each_common(const struct ops_intervals *a, const struct ops_intervals *b,
                         bool (*take)(void *context, int64_t start_ns, int64_t end_ns), void *context)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing JSON strings and numbers; see json.h. Nothing here allocates but ops_json_string's buffer.
+ * Writing JSON strings and numbers; see json.h. Only ops_json_string allocates memory, in its buffer.
  */
 #include "base/json.h"
 
@@ -28,7 +28,7 @@
 static unsigned copy_plain(char *out, const char *from)
 {
 	__m128i bytes = _mm_loadu_si128((const __m128i *)from);
-	/* As signed numbers the bytes from 0x80 on are negative: one comparison finds them and the control characters. */
+	/* As signed numbers, bytes from 0x80 on are negative, so one comparison finds them and the control characters. */
 	__m128i special = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
 	                               _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
 	                                            _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
@@ -42,7 +42,7 @@ static unsigned copy_plain(char *out, const char *from)
 
 #define STEP 8
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-/* The top bit of each byte of `word` that is below `n`; above the lowest such byte there may be false ones. */
+/* The top bit of each byte of `word` that is below `n`; above the lowest such byte there may be false positives. */
 #define BELOW(word, n) (((word) - EACH(n)) & ~(word) & EACH(0x80))
 static unsigned copy_plain(char *out, const char *from)
 {
@@ -60,7 +60,7 @@ static unsigned copy_plain(char *out, const char *from)
 
 #endif
 
-/* The same of what is shorter than a step. */
+/* Copies the tail, which is shorter than a step. */
 static unsigned copy_plain_tail(char *out, const char *from, const char *end)
 {
 	unsigned count = 0;
@@ -101,7 +101,7 @@ static char *put_ascii(char *out, uint8_t byte)
 	return out;
 }
 
-/* The surrogate whose three-byte form (what Python's "surrogatepass" makes) starts at `at`, else 0. */
+/* Returns the surrogate whose three-byte encoding (Python's "surrogatepass") starts at `at`, else 0. */
 static unsigned encoded_surrogate(const uint8_t *at, size_t left)
 {
 	if (left < 3 || at[0] != 0xed || at[1] < 0xa0 || at[1] > 0xbf || at[2] < 0x80 || at[2] > 0xbf)
@@ -109,7 +109,8 @@ static unsigned encoded_surrogate(const uint8_t *at, size_t left)
 	return 0xd000u | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
 }
 
-/* Whether it is one that terminals and readers act on: JSON is printed, too. All of these have two or three bytes. */
+/* Returns whether a terminal or reader acts on the character, since JSON is also printed. All such characters have two or three
+ * bytes. */
 static bool json_acts(const char *at, const char *end)
 {
 	bool shows;
@@ -118,7 +119,7 @@ static bool json_acts(const char *at, const char *end)
 	return !shows;
 }
 
-/* One character of any kind; moves `*at` past it. */
+/* Writes one character of any kind and moves `*at` past it. */
 static char *put_character(char *out, const char **at, const char *end)
 {
 	const uint8_t *byte = (const uint8_t *)*at;
@@ -152,8 +153,8 @@ static char *put_character(char *out, const char **at, const char *end)
 	return put_hex(out + 3, *byte, 2);
 }
 
-/* A backslash at the very end, written as \\ just before, becomes \u005c: Perfetto's reader takes the quote behind the
- * former for an escaped one and refuses the file. */
+/* Rewrites a backslash at the very end, just written as \\, as \u005c: Perfetto's reader takes the quote after \\ for an escaped
+ * one and rejects the file. */
 static char *spell_last(char *out, const char *bytes, size_t size)
 {
 	if (size == 0 || bytes[size - 1] != '\\')
@@ -191,7 +192,7 @@ char *ops_json_string_to(char *out, const char *bytes, size_t size)
 
 void ops_json_string(struct ops_buffer *buffer, const char *bytes, size_t size)
 {
-	/* Writes long strings in pieces, so that the requested space stays near the needed space. A piece never ends inside a
+	/* Writes long strings in pieces, so that not much more space is requested than needed. A piece never ends inside a
 	 * character: one that begins before the end of a piece is written completely, which adds at most three bytes. */
 	const size_t piece = 4096;
 	const char *at = bytes;
@@ -237,7 +238,7 @@ static void put_pair(char *out, uint32_t pair)
 	memcpy(out, digit_pairs + pair * 2, 2);
 }
 
-/* Exactly eight digits; the four divisions do not wait for each other. */
+/* Writes exactly eight digits; the four divisions are independent of each other. */
 static void put_eight(char *out, uint32_t value)
 {
 	uint32_t high = value / 10000;
@@ -297,7 +298,7 @@ char *ops_json_us_to(char *out, int64_t ns)
 	return out + 4;
 }
 
-/* A whole number of ten-to-the-minus-`decimals`. */
+/* Writes an integer in units of 10^-decimals. */
 static char *put_decimal(char *out, uint64_t units, unsigned decimals)
 {
 	char digits[24];
@@ -315,9 +316,9 @@ static char *put_decimal(char *out, uint64_t units, unsigned decimals)
 	return out + (count - whole);
 }
 
-/* The fewest significant digits that read back the same: up to 15 never have superfluous zeros, but subnormal
- * numbers hold fewer. The C library's decimal point may be another character: anything that is not part of a number
- * becomes a point. */
+/* Writes the fewest significant digits that read back the same. Up to 15 digits never have superfluous zeros, but subnormal
+ * numbers have fewer. The C library's decimal point may be another character, so anything that is not part of a number becomes a
+ * point. */
 static char *put_double_slow(char *out, double value)
 {
 	char text[64];
@@ -355,8 +356,8 @@ char *ops_json_double_to(char *out, double value)
 		memcpy(out, "-0.0", 4);
 		return out + 4;
 	}
-	/* A quotient of two whole numbers that doubles hold exactly is rounded once, as a reader rounds the same digits: if
-	 * it gives the value, so does the text. The first that does is the shortest. */
+	/* A quotient of two integers that doubles represent exactly is rounded once, like the same digits in a reader: if it
+	 * equals the value, so does the text. The first such number of decimals is the shortest. */
 	for (unsigned decimals = 1; decimals <= 15; decimals++) {
 		double units;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking into small JSON values.
+ * Walks over small JSON values; see json_walk.h.
  */
 #include "base/json_walk.h"
 
@@ -11,7 +11,7 @@
 #include "base/json_scan.h"
 #include "base/text.h"
 
-/* Behind white space and commas. */
+/* Returns the position after white space and commas. */
 static const char *skip_gap(const char *at, const char *end)
 {
 	while ((at = ops_json_space_end(at, end)) < end && *at == ',')
@@ -40,7 +40,7 @@ static const char *json_walk_skip_value(const char *at, const char *end)
 
 struct ops_json_walk ops_json_walk(const char *text, size_t size)
 {
-	struct ops_json_walk cursor = {text, size ? text + size : text}; /* of no text the address may be NULL */
+	struct ops_json_walk cursor = {text, size ? text + size : text}; /* the address of an empty text may be NULL */
 
 	cursor.at = skip_gap(cursor.at, cursor.end);
 	if (cursor.at < cursor.end && (*cursor.at == '{' || *cursor.at == '['))
@@ -99,7 +99,7 @@ bool ops_json_double(const char *text, size_t size, double *ret_value)
 	memcpy(copy, text, size);
 	copy[size] = '\0';
 	*ret_value = strtod(copy, &end);
-	/* A locale may have another point. */
+	/* The decimal point depends on the locale. */
 	if (*end == '.') {
 		*end = localeconv()->decimal_point[0];
 		*ret_value = strtod(copy, &end);
@@ -113,7 +113,7 @@ bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 
 	if (slice.size >= 2 && slice.bytes[0] == '"')
 		slice = (struct ops_string){slice.bytes + 1, slice.size - 2};
-	/* Other texts that strtod() accepts are not JSON, such as 0x10. */
+	/* strtod() also accepts texts that are not JSON, such as 0x10. */
 	for (size_t i = 0; i < slice.size; i++)
 		if (!slice.bytes[i] || !strchr("-+.0123456789eE", slice.bytes[i]))
 			return false;
@@ -123,7 +123,7 @@ bool ops_json_parse_number(struct ops_string slice, double *ret_value)
 	return true;
 }
 
-/* Digits alone, which a double might round: times in nanoseconds have nineteen. */
+/* Parses an integer of digits only, which a double might round: times in nanoseconds have nineteen digits. */
 static bool json_walk_parse_digits(struct ops_string slice, int64_t *ret_value)
 {
 	size_t at = slice.size && slice.bytes[0] == '-';

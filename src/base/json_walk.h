@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking into a small JSON value that is known to be well-formed (an event's arguments, a trace's metadata): member by
- * member, element by element, without a copy. Text that is none ends the walk early; nothing is read behind its end.
+ * Walks over the members or elements of a small JSON value that is known to be well-formed (an event's arguments, a trace's
+ * metadata), without copying. Invalid text ends the walk early; nothing is read beyond its end.
  *
  *     struct ops_json_walk cursor = ops_json_walk(text, size);
  *     while (ops_json_next_member(&cursor, &key, &value))
@@ -21,20 +21,20 @@ struct ops_json_walk {
 	const char *end;
 };
 
-/* Over the members of an object or the elements of an array, with its brackets or without. What is found is part of the
- * text, with no NUL behind: values as they are, of keys what is between the quotes. */
+/* Returns a cursor over the members of an object or the elements of an array, with or without its brackets. Keys and values are
+ * parts of the text and not NUL-terminated: values in raw form, keys without their quotes. */
 struct ops_json_walk ops_json_walk(const char *text, size_t size);
 bool ops_json_next_member(struct ops_json_walk *cursor, struct ops_string *ret_key, struct ops_string *ret_value);
 bool ops_json_next_element(struct ops_json_walk *cursor, struct ops_string *ret_value);
-/* The value of an object's first member of that name; false if it has none. */
+/* Finds the value of an object's first member with that name. Returns false if there is none. */
 bool ops_json_find_member(struct ops_string object, const char *name, struct ops_string *ret_value);
 
-/* A number, with a point whatever the locale has; infinities and NaN, too. */
+/* Parses a number, with a decimal point in any locale; accepts infinities and NaN. */
 bool ops_json_double(const char *text, size_t size, double *ret_value);
 
-/* A number, also one in quotes. */
+/* Parses a number, which may be in quotes. */
 bool ops_json_parse_number(struct ops_string slice, double *ret_value);
-/* A whole number that fits. */
+/* Parses an integer. Returns false if it does not fit. */
 bool ops_json_parse_integer(struct ops_string slice, int64_t *ret_value);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON documents, piece by piece.
+ * Writes JSON documents piece by piece; see json_writer.h.
  */
 #include "base/json_writer.h"
 
@@ -157,9 +157,9 @@ void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int6
 		ops_json_integer(json, value);
 }
 
-/* --- objects that are written --------------------------------------------------------------------------------------- */
+/* --- finished objects ----------------------------------------------------------------------------------------------- */
 
-/* Where the object's last brace is; NULL for text that is not an object. */
+/* Returns the position of the object's closing brace; NULL if the text is not an object. */
 static const char *last_brace(const char *text, size_t size)
 {
 	while (size && (text[size - 1] == '\n' || text[size - 1] == ' '))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON documents, piece by piece: the writer adds the commas. Keys are constants of the program, values any
- * bytes. If memory runs out, the buffer is marked as failed.
+ * Writes JSON documents piece by piece, and adds the commas. Keys are constants of the program; values may be any bytes. If
+ * memory runs out, the buffer is marked as failed.
  *
  *     struct ops_json_writer json = {.out = &buffer};
  *     ops_json_open(&json, '{');
@@ -23,23 +23,23 @@
 
 struct ops_json_writer {
 	struct ops_buffer *out;
-	bool comma; /* the next value has one before it */
+	bool comma; /* the next value is preceded by a comma */
 };
 
-/* '{' or '[', and '}' or ']'. */
+/* The bracket is '{' or '[', and '}' or ']'. */
 void ops_json_open(struct ops_json_writer *json, char bracket);
 void ops_json_close(struct ops_json_writer *json, char bracket);
 void ops_json_key(struct ops_json_writer *json, const char *key);
 void ops_json_key_of(struct ops_json_writer *json, const char *bytes, size_t size);
 void ops_json_text(struct ops_json_writer *json, const char *bytes, size_t size);
 void ops_json_integer(struct ops_json_writer *json, int64_t value);
-/* Shortest text that reads back the same; infinities and NaN are null. */
+/* Writes the shortest text that reads back the same; infinities and NaN become null. */
 void ops_json_number(struct ops_json_writer *json, double value);
-/* Nanoseconds as microseconds, without zeros behind. */
+/* Writes nanoseconds as microseconds, without trailing zeros. */
 void ops_json_us(struct ops_json_writer *json, int64_t ns);
 void ops_json_bool(struct ops_json_writer *json, bool value);
 void ops_json_null(struct ops_json_writer *json);
-/* A key and its value; with a bracket, the caller writes and closes the value. */
+/* Writes a key and its value. With a bracket, the caller writes and closes the value. */
 void ops_json_member_open(struct ops_json_writer *json, const char *key, char bracket);
 void ops_json_member(struct ops_json_writer *json, const char *key, int64_t value);
 void ops_json_member_us(struct ops_json_writer *json, const char *key, int64_t ns);
@@ -48,11 +48,11 @@ void ops_json_member_string(struct ops_json_writer *json, const char *key, struc
 void ops_json_member_number(struct ops_json_writer *json, const char *key, double value);
 void ops_json_member_bool(struct ops_json_writer *json, const char *key, bool value);
 void ops_json_member_null(struct ops_json_writer *json, const char *key);
-void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* negative is null */
-/* Adds members, "\"name\":value" joined by commas, to the object that is the complete text `*text`, which is replaced. A text that
- * is not an object is not changed. */
+void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value); /* a negative value is written as null */
+/* Adds members, given as "\"name\":value" joined by commas, to the object that is the complete text `*text`, which is
+ * reallocated. A text that is not an object is not changed. */
 enum ops_code ops_json_object_add(char **text, size_t *size, const struct ops_buffer *members, struct ops_error *error);
-/* A value that is JSON already. */
+/* Writes a value that is JSON already. */
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <time.h>
 
-/* Reading the clock is a system call: the clock is read once in N calls and for each large allocation. */
+/* Reading the clock is a system call, so it is read once in this many calls, and at each large allocation. */
 #define CALLS_A_READING 1024u
 #define LARGE_BYTES 65536u
 
@@ -79,7 +79,7 @@ void ops_limit_add(size_t bytes)
 		current->bytes += bytes;
 }
 
-/* What the work frees may have been there before it. */
+/* The work may free memory that was allocated before it began. */
 void ops_limit_subtract(size_t bytes)
 {
 	if (current)

@@ -12,7 +12,7 @@
 
 #define FIRST_SLOTS 64u
 
-/* Places for each key that is expected: still less than slots take. */
+/* Maximum number of places for each expected key; that still takes less memory than slots. */
 #define PLACES_MAX 4u
 
 bool ops_map_expect(struct ops_map *map, const struct ops_map_keys *keys)
@@ -39,7 +39,7 @@ static size_t map_place(const struct ops_map *map, uint64_t key)
 	return at;
 }
 
-/* At most half of the slots are taken. */
+/* At most half of the slots are used. */
 static bool map_grow(struct ops_map *map)
 {
 	struct ops_map bigger = *map;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text of traces in HTML and SVG; see markup.h.
+ * Escapes text of traces in HTML and SVG; see markup.h.
  */
 #include "base/markup.h"
 

@@ -6,10 +6,10 @@
 
 #define NO_LIMIT OPS_OCCUPANCY_NO_LIMIT
 
-/* Where architectures differ, by compute capability: from this one on. */
+/* Properties that depend on the architecture, from this compute capability on. */
 static const struct architecture {
 	uint32_t capability; /* 10 * major + minor */
-	uint32_t blocks_max; /* a multiprocessor */
+	uint32_t blocks_max; /* of a multiprocessor */
 	uint32_t shared_unit;
 } architectures[] = {
 	{50, 32, 256}, /* Maxwell, Pascal, Volta */
@@ -22,8 +22,8 @@ static const struct architecture {
 	{103, 32, 128}, /* Blackwell B300 */
 	{110, 24, 128}, /* Thor, Blackwell RTX */
 };
-#define REGISTER_UNIT 256u /* a warp's registers */
-#define WARP_UNIT 4u       /* warps of a block, where registers are concerned: one for each scheduler */
+#define REGISTER_UNIT 256u /* allocation unit of a warp's registers */
+#define WARP_UNIT 4u       /* allocation unit of a block's warps for registers: one warp for each scheduler */
 
 static const struct architecture *architecture_of(const struct ops_multiprocessor *device)
 {
@@ -94,8 +94,8 @@ struct ops_occupancy ops_occupancy_of(const struct ops_multiprocessor *device, c
 	                (result.by_blocks == result.active_blocks ? OPS_OCCUPANCY_BLOCKS : 0u);
 
 	result.blocks_a_multiprocessor = (double)blocks / device->count;
-	result.warps_a_multiprocessor = result.blocks_a_multiprocessor * (double)threads / device->warp_size; /* as Kineto's */
-	/* A launch of fewer blocks than would fit fills no more than it has. */
+	result.warps_a_multiprocessor = result.blocks_a_multiprocessor * (double)threads / device->warp_size; /* as Kineto computes it */
+	/* A launch with fewer blocks than would fit does not occupy more than it has. */
 	result.percent = 100.0 * (result.blocks_a_multiprocessor < result.active_blocks ? result.blocks_a_multiprocessor
 	                                                                                 : result.active_blocks) *
 	                 (double)warps / (double)warps_max;

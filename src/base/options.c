@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options of callers that were compiled with other versions of the headers.
+ * Reads options of callers that were compiled with other versions of the headers.
  */
 #include "base/options.h"
 

@@ -10,9 +10,9 @@
 
 #include <opstrobe/error.h>
 
-/* Copies `from`, of the size that it states, to `to`. What the caller's struct does not have, or all if `from` is NULL, is zero.
+/* Copies `from`, of the size that it states, to `to`. Members that the caller's struct lacks, or all if `from` is NULL, are zero.
  * OPS_INVALID if the size is not set; OPS_UNSUPPORTED if members that this library does not know are not zero. `to` is
- * initialized in any case. */
+ * initialized even on failure. */
 enum ops_code ops_options_read(void *to, size_t to_size, const void *from, struct ops_error *error);
 
 #endif

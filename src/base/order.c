@@ -24,7 +24,7 @@ static void insertion_sort(uint32_t *rows, size_t count, ops_before *before, con
 	}
 }
 
-/* The end of the ascending run that begins at `start`. */
+/* Returns the end of the ascending run that begins at `start`. */
 static size_t run_end(const uint32_t *rows, size_t start, size_t count, ops_before *before, const void *context)
 {
 	size_t end = start + 1;
@@ -34,7 +34,7 @@ static size_t run_end(const uint32_t *rows, size_t start, size_t count, ops_befo
 	return end;
 }
 
-/* Merges two neighbouring runs from `rows` into the same place of `out`. */
+/* Merges two adjacent runs of `rows` into the same position of `out`. */
 static void order_merge(const uint32_t *rows, uint32_t *out, size_t start, size_t middle, size_t end, ops_before *before,
                         const void *context)
 {
@@ -49,7 +49,7 @@ static void order_merge(const uint32_t *rows, uint32_t *out, size_t start, size_
 	memcpy(out + at, rows + right, (end - right) * sizeof(*rows));
 }
 
-/* One pass: neighbouring runs become one. Returns how many pairs were merged. */
+/* Merges pairs of adjacent runs in one pass. Returns the number of merged pairs. */
 static size_t merge_pairs(const uint32_t *rows, uint32_t *out, size_t count, ops_before *before, const void *context)
 {
 	size_t pairs = 0;
@@ -85,7 +85,7 @@ bool ops_sort_rows(uint32_t *rows, size_t count, ops_before *before, const void 
 		to = from;
 		from = sorted;
 	}
-	/* The last pass found one run and copied it: both hold the order. */
+	/* The last pass found one run and copied it, so both arrays contain the order. */
 	ops_free(other);
 	return true;
 }
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void move_items(char *to, const cha
 
 static void move_all(char *to, const char *from, size_t count, size_t bytes_each, const uint32_t *order)
 {
-	/* Of the sizes that columns have, so that the compiler makes moves of the calls. */
+	/* Constant sizes, those of columns, let the compiler replace the calls by moves. */
 	switch (bytes_each) {
 	case 1:
 		move_items(to, from, count, 1, order);

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-#define DEPTH_MAX 100 /* of groups */
+#define DEPTH_MAX 100 /* nested groups */
 
 enum op { SET, SPLIT, JUMP, AT_START, AT_END, AT_WORD_EDGE, NOT_AT_WORD_EDGE, MATCH };
 
@@ -24,8 +24,8 @@ struct byte_set {
 
 struct instruction {
 	enum op op;
-	int32_t to, or_to;   /* relative, of SPLIT and JUMP */
-	struct byte_set set; /* of SET */
+	int32_t to, or_to;   /* SPLIT and JUMP: relative targets */
+	struct byte_set set; /* SET: accepted bytes */
 };
 
 /* Instructions that wait for the next byte. */
@@ -35,14 +35,15 @@ struct threads {
 };
 
 struct ops_pattern {
-	struct instruction program[OPS_PATTERN_STEPS_MAX + 1]; /* MATCH is the last */
+	struct instruction program[OPS_PATTERN_STEPS_MAX + 1]; /* the last one is MATCH */
 	uint32_t count;
-	bool skips;            /* a match begins with a byte of `first` */
+	bool skips;            /* a match can only begin with a byte of `first` */
 	struct byte_set first;
-	/* scratch of a search */
+	/* Scratch memory of a search. */
 	struct threads threads[2];
 	uint32_t stack[2 * OPS_PATTERN_STEPS_MAX + 4];
-	uint64_t added[OPS_PATTERN_STEPS_MAX + 1]; /* the position, counted through all searches, at which it was added last */
+	uint64_t added[OPS_PATTERN_STEPS_MAX + 1]; /* by instruction: the position, counted through all searches, at which it was
+	                                            * last added */
 	uint64_t position;
 };
 
@@ -140,7 +141,7 @@ static bool has_next(const struct parser *parser, const char *text)
 	return (size_t)(parser->end - parser->at) >= size && !memcmp(parser->at, text, size);
 }
 
-/* The set of \d, \w, \s and their opposites; false for other letters. */
+/* Finds the set of \d, \w, \s or their complements. Returns false for other letters. */
 static bool pattern_class_of(char letter, struct byte_set *ret_set)
 {
 	struct byte_set set = {0};
@@ -167,7 +168,7 @@ static bool pattern_class_of(char letter, struct byte_set *ret_set)
 	return true;
 }
 
-/* The byte that an escape means, behind its backslash; -1 after a failure. */
+/* Returns the byte of an escape sequence, after its backslash; -1 on failure. */
 static int escaped_byte(struct parser *parser, char letter)
 {
 	switch (letter) {
@@ -208,7 +209,7 @@ static void parse_escape(struct parser *parser)
 	parser->at += 2;
 }
 
-/* "[:alpha:]", at its '['. */
+/* Parses "[:alpha:]", at its '['. */
 static void parse_named_class(struct parser *parser, struct byte_set *set)
 {
 	static const struct {
@@ -230,7 +231,8 @@ static void parse_named_class(struct parser *parser, struct byte_set *set)
 	pattern_fail(parser, "unknown character class");
 }
 
-/* One byte of a bracket, with its escape; -1 for a class, which is added to the set, and after a failure. */
+/* Parses one byte in a bracket expression, which may be escaped. Returns -1 for a class, which is added to the set, and on
+ * failure. */
 static int bracket_byte(struct parser *parser, struct byte_set *set)
 {
 	struct byte_set class_set;
@@ -340,7 +342,7 @@ static void pattern_parse_atom(struct parser *parser)
 
 #define NO_LIMIT UINT32_MAX
 
-/* Digits as a number; false when there are none. */
+/* Parses digits. Returns false if there are none. */
 static bool pattern_parse_number(struct parser *parser, uint32_t *ret_number)
 {
 	const char *from = parser->at;
@@ -352,7 +354,7 @@ static bool pattern_parse_number(struct parser *parser, uint32_t *ret_number)
 	return parser->at > from;
 }
 
-/* '*', '+', '?' or "{2,5}". False when none follows: a '{' without a number is itself. */
+/* Parses '*', '+', '?' or "{2,5}". Returns false if there is none: a '{' without a number is an ordinary character. */
 static bool parse_repetition(struct parser *parser, uint32_t *ret_least, uint32_t *ret_most)
 {
 	if (parser->code || parser->at == parser->end)
@@ -377,20 +379,20 @@ static bool parse_repetition(struct parser *parser, uint32_t *ret_least, uint32_
 	} else {
 		return false;
 	}
-	parser->at += has_next(parser, "?"); /* as few as possible: that changes what matches, not whether anything does */
+	parser->at += has_next(parser, "?"); /* a lazy repetition; affects what is matched, not whether there is a match */
 	return true;
 }
 
-/* Repeats the instructions from `from` on, which it takes away and writes as often as needed. */
+/* Removes the instructions from `from` on and inserts them as often as they are repeated. */
 static void repeat(struct parser *parser, uint32_t from, uint32_t least, uint32_t most)
 {
 	struct ops_pattern *pattern = parser->pattern;
 	uint32_t size = pattern->count - from, times = most == NO_LIMIT ? least + !least : most;
 	int32_t over = (int32_t)size + 1;
 
-	if (!size) /* of nothing there is nothing, however often */
+	if (!size) /* repetitions of nothing are nothing */
 		return;
-	/* Copies follow the first, which is their source. */
+	/* The copies follow the first one, their source. */
 	for (uint32_t i = 1; i < times && insert(parser, pattern->count, size); i++)
 		memcpy(&pattern->program[from + i * size], &pattern->program[from], size * sizeof(*pattern->program));
 	for (uint32_t i = times; !parser->code && i-- > least;) {
@@ -419,7 +421,7 @@ static void parse_sequence(struct parser *parser)
 	}
 }
 
-/* Each alternative ends with a jump to the end of all, which is known when the next one is parsed. */
+/* Each alternative ends with a jump to the end of all, which is set when the next one has been parsed. */
 static void parse_alternatives(struct parser *parser)
 {
 	struct instruction *program = parser->pattern->program;
@@ -429,7 +431,8 @@ static void parse_alternatives(struct parser *parser)
 	parse_sequence(parser);
 	while (!parser->code && has_next(parser, "|")) {
 		pattern_put(parser, from, SPLIT, 1, (int32_t)(parser->pattern->count - from) + 2);
-		pattern_append(parser, JUMP, has_jump ? (int32_t)jump : -1, 0); /* a list of jumps, until their end is known */
+		pattern_append(parser, JUMP, has_jump ? (int32_t)jump : -1, 0); /* jumps are linked in a list until their target
+		                                                                 * is known */
 		jump = parser->pattern->count - 1;
 		has_jump = true;
 		from = parser->pattern->count;
@@ -470,7 +473,8 @@ static bool pattern_holds(const struct search *search, enum op op, size_t at)
 	}
 }
 
-/* Adds what waits for a byte behind instruction `from`, where the text is at `at`. True when that is a match. */
+/* Adds the instructions reachable from `from` that wait for the next byte, with the text at `at`. Returns true if there is a
+ * match. */
 static bool pattern_add(struct search *search, struct threads *threads, uint32_t from, size_t at)
 {
 	struct ops_pattern *pattern = search->pattern;
@@ -499,15 +503,15 @@ static bool pattern_add(struct search *search, struct threads *threads, uint32_t
 	return false;
 }
 
-/* The next place at which a match can begin. */
+/* Returns the next position at which a match can begin. */
 static size_t skip(struct search *search, size_t at)
 {
 	const size_t from = at;
 
-	search->pattern->position++; /* what did not hold here may hold there */
+	search->pattern->position++; /* conditions that did not hold at the last position may hold here */
 	while (at < search->size && !has_byte(&search->pattern->first, (unsigned char)search->bytes[at]))
 		at++;
-	search->steps += (at - from) / 16; /* as long as that many steps of the other kind */
+	search->steps += (at - from) / 16; /* takes as long as that many instructions */
 	return at;
 }
 
@@ -547,9 +551,9 @@ bool ops_pattern_find(struct ops_pattern *pattern, const char *bytes, size_t siz
 	return found;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- lifetime -------------------------------------------------------------------------------------------------------- */
 
-/* What a match can begin with: the bytes that the program's beginning waits for, whatever else must hold there. */
+/* Finds the bytes with which a match can begin, ignoring conditions without a byte. */
 static void find_first(struct ops_pattern *pattern)
 {
 	uint32_t *stack = pattern->stack, depth = 0;
@@ -565,7 +569,7 @@ static void find_first(struct ops_pattern *pattern)
 			continue;
 		pattern->added[number] = pattern->position;
 		if (instruction->op == MATCH)
-			pattern->skips = false; /* it matches nothing, too */
+			pattern->skips = false; /* the pattern also matches the empty text */
 		else if (instruction->op == SET)
 			join_sets(&pattern->first, &instruction->set);
 		else if (instruction->op == SPLIT || instruction->op == JUMP)

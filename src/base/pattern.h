@@ -16,17 +16,18 @@
 
 #include <opstrobe/error.h>
 
-#define OPS_PATTERN_SIZE_MAX 1000  /* bytes of a pattern */
-#define OPS_PATTERN_STEPS_MAX 1000 /* instructions of its program, with repetitions written out */
+#define OPS_PATTERN_SIZE_MAX 1000  /* bytes in a pattern */
+#define OPS_PATTERN_STEPS_MAX 1000 /* instructions in its program, with repetitions expanded */
 
 struct ops_pattern;
 
-/* OPS_INVALID says what is wrong with the pattern. */
+/* OPS_INVALID, with a description, for an invalid pattern. */
 enum ops_code ops_pattern_new(const char *bytes, size_t size, struct ops_pattern **ret_pattern, struct ops_error *error);
 void ops_pattern_free(struct ops_pattern *pattern); /* NULL is allowed */
 
-/* Whether the pattern matches anywhere in the text, or with `at_start` a beginning of it. Subtracts the work done from
- * `*steps_left`; when that reaches 0 the search ends, without a match. One thread at a time: a pattern holds its scratch. */
+/* Returns whether the pattern matches anywhere in the text or, with `at_start`, at its beginning. Subtracts the work done from
+ * `*steps_left`; if that reaches 0, the search ends without a match. A pattern contains scratch memory, so only one thread at a
+ * time may use it. */
 bool ops_pattern_find(struct ops_pattern *pattern, const char *bytes, size_t size, bool at_start, uint64_t *steps_left);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Protocol buffers. Written, they are fields appended to a buffer; a message inside another is made in a separate buffer
- * first, since its size comes before it. Read, they are fields one after the other:
+ * Protocol buffers. To write a message, append its fields to a buffer; an embedded message is built in a separate buffer first,
+ * since its size precedes it. To read a message, iterate over its fields:
  *
  *     struct ops_pb_message message = {bytes, bytes + size};
  *     struct ops_pb_field field;
@@ -87,11 +87,11 @@ struct ops_pb_message {
 struct ops_pb_field {
 	uint32_t number;
 	uint32_t type;           /* OPS_PB_* */
-	uint64_t value;          /* of numbers; a double's bits */
-	struct ops_string bytes; /* of OPS_PB_BYTES; borrowed. Empty for numbers */
+	uint64_t value;          /* of numbers; the bits of a double */
+	struct ops_string bytes; /* for OPS_PB_BYTES, borrowed; else empty */
 };
 
-/* False at the end, and when the varint does not end within ten bytes or the message. */
+/* Returns false at the end, and if the varint does not end within ten bytes or within the message. */
 static inline bool ops_pb_take_varint(const char **at, const char *end, uint64_t *ret_value)
 {
 	*ret_value = 0;
@@ -116,7 +116,7 @@ static inline bool ops_pb_take_fixed(struct ops_pb_message *message, size_t size
 	return true;
 }
 
-/* The next field; false at the end, or where the message makes no sense. */
+/* Reads the next field. Returns false at the end, or if the message is malformed. */
 static inline bool ops_pb_next(struct ops_pb_message *message, struct ops_pb_field *ret_field)
 {
 	uint64_t key, size;

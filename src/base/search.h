@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binary search, over whatever can be numbered.
+ * Binary search over anything that can be indexed.
  */
 #ifndef OPS_BASE_SEARCH_H
 #define OPS_BASE_SEARCH_H
 
 #include <stddef.h>
 
-/* Moves `low`, a variable of type size_t, up to the first index that is not `before`, an expression in the index `i`; to
- * `high` if there is none. All those that are before come first.
+/* Increases `low`, a variable of type size_t, to the first index for which `before`, an expression in the index `i`, is false, or
+ * to `high` if there is none. Indexes for which it is true must come first.
  *
  *     size_t at = 0;
  *

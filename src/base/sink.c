@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sinks; see sink.h. Bytes gather in a staging area, pass through deflate or not, and go to a new file
- * in the target's directory or to a buffer:
+ * Sinks; see sink.h. Bytes are collected in a staging area, optionally compressed, and written to a new file in the target's
+ * directory or appended to a buffer:
  *
  *     room, write ─▶ staging ─▶ [deflate ─▶ packed] ─▶ write(2) to the new file │ ops_buffer_append
  *
- * Where the file system supports it (O_TMPFILE), the new file has no name until it is complete and on disk, so that no end of
- * the process leaves one behind. Elsewhere it has a temporary name next to the target, which is removed with the sink.
+ * Where the file system supports it (O_TMPFILE), the new file has no name until it is complete and on disk, so that no file
+ * remains however the process ends. Elsewhere it has a temporary name next to the target, which is removed with the sink.
  */
 #include "base/sink.h"
 
@@ -30,14 +30,14 @@
 #define NAMES_MAX 100
 
 struct ops_sink {
-	struct ops_buffer *buffer; /* where the bytes go, or NULL: to fd */
+	struct ops_buffer *buffer; /* destination of the bytes; NULL: fd */
 	int fd;
-	int os_errno;     /* of the first failure, 0 as long as none */
+	int os_errno;     /* of the first failure; 0: none */
 	bool out_of_memory;
 	bool deflating;
-	char *target;     /* path without links; NULL for a buffer */
-	char *temporary;  /* path of the new file; NULL when it has no name yet, or fd is the target itself */
-	bool unnamed;     /* whether the new file has no name yet */
+	char *target;     /* path without symbolic links; NULL for a buffer */
+	char *temporary;  /* path of the new file; NULL if it has no name yet, or if fd is the target itself */
+	bool unnamed;     /* the new file has no name yet */
 	char *packed;
 	z_stream stream;
 	uint64_t total;   /* bytes flushed from the staging area */
@@ -155,7 +155,7 @@ static void sink_release(struct ops_sink *sink)
 
 static bool start_deflate(struct ops_sink *sink, int level)
 {
-	const int gzip_window = 15 + 16; /* the largest window, and a gzip head */
+	const int gzip_window = 15 + 16; /* the largest window, and a gzip header */
 
 	sink->packed = ops_alloc(PACKED_BYTES);
 	if (!sink->packed)
@@ -167,7 +167,7 @@ static bool start_deflate(struct ops_sink *sink, int level)
 	return sink->deflating;
 }
 
-/* `path` with its last component replaced by `name`, or `name` alone where it is absolute. */
+/* Returns `path` with its last component replaced by `name`, or only `name` if that is absolute. */
 static char *sink_join(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
@@ -182,7 +182,7 @@ static char *sink_join(const char *path, const char *name)
 	return joined;
 }
 
-/* Follows the symbolic links that the last component of `path` may be, also to where nothing stands yet. Gives errno. */
+/* Follows symbolic links in the last component of `path`, even to a path that does not exist yet. Returns errno. */
 static int sink_follow_links(const char *path, char **ret_target)
 {
 	char *target = sink_join("", path);
@@ -219,7 +219,8 @@ static int create_at(struct ops_sink *sink, const char *path)
 	return sink->fd < 0 ? errno : 0;
 }
 
-/* Makes the file, or gives it its first name, under a name that nobody else has: tried until one is free. Gives errno. */
+/* Creates the file, or names it for the first time, under a temporary name that is not in use; tries names until one is free.
+ * Returns errno. */
 static int name_temporary(struct ops_sink *sink)
 {
 	static uint32_t count;
@@ -244,7 +245,7 @@ static int name_temporary(struct ops_sink *sink)
 	return os_errno;
 }
 
-/* The new file; without a name if it can be given one later. Gives errno. */
+/* Creates the new file, without a name if it can be named later. Returns errno. */
 static int create_new(struct ops_sink *sink, const struct stat *old)
 {
 	char *folder = sink_join(sink->target, ".");
@@ -281,7 +282,7 @@ static int put_in_place(struct ops_sink *sink)
 	return os_errno ? os_errno : rename(sink->temporary, sink->target) ? errno : 0;
 }
 
-/* Opens what the bytes are written to. A device or a pipe cannot be replaced and is written in place. Gives errno. */
+/* Opens the file to which bytes are written. A device or a pipe cannot be replaced and is written in place. Returns errno. */
 static int sink_open_target(struct ops_sink *sink, const char *path)
 {
 	struct stat old;
@@ -345,8 +346,8 @@ enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error)
 	sink_flush(sink);
 	if (sink->deflating && !ops_sink_failed(sink))
 		emit_packed(sink, Z_FINISH);
-	/* After a crash of the machine the name refers to the old file or to the complete new one. Some file systems report a full
-	 * disk only now. */
+	/* After a system crash the name refers to the old file or to the complete new one. Some file systems report a full disk
+	 * only at this point. */
 	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink) && fsync(sink->fd) != 0)
 		sink->os_errno = errno;
 	if ((sink->temporary || sink->unnamed) && !ops_sink_failed(sink))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Destinations of written bytes: memory, or a file that appears complete or not at all. ops_sink_close() returns the first error.
+ * Destinations of written bytes: memory, or a file that is written completely or not at all. ops_sink_close() returns the first
+ * error.
  */
 #ifndef OPS_BASE_SINK_H
 #define OPS_BASE_SINK_H
@@ -13,27 +14,29 @@
 
 #include "base/buffer.h"
 
-struct ops_sink; /* stages 256 KiB, which fit a second-level cache */
+struct ops_sink; /* buffers 256 KiB, which fit into a second-level cache */
 
 /* Opens a file at `path`. Bytes go to a new file in the same directory with a unique name; close renames it. If `path` is a
  * symbolic link, its target is replaced. The mode is that of the old file, or 0666 minus the umask. gzip if
  * `gzip_level` > 0. */
 enum ops_code ops_sink_open_file(const char *path, int gzip_level, struct ops_sink **ret_sink, struct ops_error *error);
-/* Appends to `buffer`, which outlives the sink. */
+/* Opens a sink that appends to `buffer`, which must outlive the sink. */
 enum ops_code ops_sink_open_buffer(struct ops_buffer *buffer, struct ops_sink **ret_sink, struct ops_error *error);
 
-/* Room for up to OPS_SINK_ROOM bytes, to be written and then counted with ops_sink_advance; never NULL (after an error
- * the bytes go nowhere). */
+/* Returns room for up to OPS_SINK_ROOM bytes, which the caller writes and then counts with ops_sink_advance. Never NULL (after an
+ * error the bytes are discarded). */
 #define OPS_SINK_ROOM 65536u
 char *ops_sink_room(struct ops_sink *sink);
 void ops_sink_advance(struct ops_sink *sink, size_t bytes);
 void ops_sink_write(struct ops_sink *sink, const void *bytes, size_t size);
 uint64_t ops_sink_total(const struct ops_sink *sink); /* uncompressed bytes so far */
-bool ops_sink_failed(const struct ops_sink *sink);    /* whether further writes are useless; close returns the error */
+bool ops_sink_failed(const struct ops_sink *sink);    /* whether an error has occurred, so that further writes are useless; close
+                                                       * returns it */
 
-/* Flushes and renames, without a sync. On any error, also an earlier one, the old file is unchanged and no temporary file remains. */
+/* Flushes and renames, without a sync. On any error, including an earlier one, the old file is unchanged and no temporary file
+ * remains. */
 enum ops_code ops_sink_close(struct ops_sink *sink, struct ops_error *error);
-/* Gives up: as if never opened. NULL is allowed. */
+/* Discards the sink and what was written. NULL is allowed. */
 void ops_sink_abandon(struct ops_sink *sink);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes of memory and of files; see source.h. A file is read and not mapped: another program may cut it short meanwhile.
+ * Sources of bytes in memory and in files; see source.h. A file is read and not mapped, because another program may truncate it
+ * meanwhile.
  */
 #include "base/source.h"
 
@@ -111,7 +112,7 @@ enum ops_code ops_source_open_file(const char *path, struct ops_source **ret_sou
 	return OPS_OK;
 }
 
-/* --- what is compressed --------------------------------------------------------------------------------------------- */
+/* --- detection of compression --------------------------------------------------------------------------------------- */
 
 static uint64_t unpacked_max(void)
 {
@@ -134,7 +135,7 @@ enum ops_code ops_source_unpacked(struct ops_source *source, size_t more, struct
 	                 (double)most / 1e9);
 }
 
-/* A frame with data, or one of the sixteen kinds to skip. */
+/* Returns whether the data begin with a zstd frame, or one of the sixteen kinds of skippable frames. */
 static bool is_zstd(const char *head)
 {
 	return memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0 ||

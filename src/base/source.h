@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where read bytes come from: memory, a file, or either of them decompressed. One small table of functions a kind, so that
- * tests and fuzzers feed bytes without files.
+ * Sources of bytes: memory, a file, or either of them decompressed. Each kind is a small table of functions, so that tests and
+ * fuzzers can provide bytes without files.
  */
 #ifndef OPS_BASE_SOURCE_H
 #define OPS_BASE_SOURCE_H
@@ -15,30 +15,31 @@
 struct ops_source;
 
 struct ops_source_type {
-	/* Puts up to `room` (not 0) bytes at `out`; no byte means the end. */
+	/* Reads up to `room` (not 0) bytes to `out`. A size of 0 means the end. */
 	enum ops_code (*read)(struct ops_source *source, char *out, size_t room, size_t *ret_size,
 	                      struct ops_error *error);
 	void (*close)(struct ops_source *source);
 };
 
-/* What went wrong and was got over. */
+/* Problems that were recovered from. */
 enum ops_source_flag {
-	OPS_SOURCE_TRUNCATED = 1, /* the compressed data end early */
-	OPS_SOURCE_TRAILING = 2,  /* bytes behind the compressed data */
+	OPS_SOURCE_TRUNCATED = 1, /* the compressed data end prematurely */
+	OPS_SOURCE_TRAILING = 2,  /* bytes after the compressed data */
 };
 
-/* The first member of every kind. */
+/* The first member of every kind of source. */
 struct ops_source {
 	const struct ops_source_type *type;
-	uint64_t done;  /* bytes taken from the file or memory so far; may be read while another thread reads */
-	uint64_t total; /* of these, 0 unknown */
+	uint64_t done;  /* bytes read from the file or memory so far; may be read while another thread reads from the source */
+	uint64_t total; /* total number of these; 0: unknown */
 	unsigned flags; /* enum ops_source_flag; valid after read has returned the end */
-	uint64_t unpacked; /* bytes that a decompressing source has given so far */
+	uint64_t unpacked; /* bytes that a decompressing source has returned so far */
 };
 
-/* What a compressed file may become: some bytes make terabytes. OPSTROBE_MAX_UNPACKED_GB in the environment sets another limit. */
+/* Maximum size of decompressed data: a few bytes can expand to terabytes. OPSTROBE_MAX_UNPACKED_GB in the environment sets
+ * another limit. */
 #define OPS_UNPACKED_GB_MAX 256
-/* Counts `more` bytes of a decompressing source. OPS_CORRUPT when they are too many. */
+/* Counts `more` bytes of a decompressing source. OPS_CORRUPT if the limit is exceeded. */
 enum ops_code ops_source_unpacked(struct ops_source *source, size_t more, struct ops_error *error);
 
 /* `bytes` are borrowed until close. */
@@ -53,8 +54,8 @@ enum ops_code ops_source_open_gzip(struct ops_source *owned_inner, const char *h
 enum ops_code ops_source_open_zstd(struct ops_source *owned_inner, const char *head, size_t head_size,
                                    struct ops_source **ret_source, struct ops_error *error);
 
-/* Wraps `*source`, whose first bytes are `head`, in the decompressor that these select; `*ret_compressed` says whether
- * there is one. On failure the source is closed and set to NULL. */
+/* Wraps `*source`, whose first bytes are `head`, in the decompressor that these bytes require. `*ret_compressed` is whether there
+ * is one. On failure the source is closed and set to NULL. */
 enum ops_code ops_source_decompress(struct ops_source **source, const char *head, size_t size, bool *ret_compressed,
                                     struct ops_error *error);
 

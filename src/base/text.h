@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions about texts that may hold any bytes.
+ * Predicates for texts that may contain any bytes.
  */
 #ifndef OPS_BASE_TEXT_H
 #define OPS_BASE_TEXT_H
@@ -50,7 +50,7 @@ static inline struct ops_string ops_string_of(const char *text)
 	return (struct ops_string){text, strlen(text)};
 }
 
-/* The same of texts that end in NUL: a path and the end of its name. */
+/* Like ops_string_ends, for NUL-terminated texts such as a path and a suffix. */
 static inline bool ops_ends_with(const char *text, const char *suffix)
 {
 	return ops_string_ends(ops_string_of(text), suffix);
@@ -64,7 +64,7 @@ static inline bool ops_string_starts_any(struct ops_string string, const char *c
 	return false;
 }
 
-/* For sorting: by bytes, then the shorter first. */
+/* For sorting: by bytes; a prefix precedes the longer text. */
 static inline int ops_string_compare(struct ops_string a, struct ops_string b)
 {
 	size_t size = a.size < b.size ? a.size : b.size;

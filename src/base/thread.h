@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of the library's own.
+ * Threads that the library starts.
  */
 #ifndef OPS_BASE_THREAD_H
 #define OPS_BASE_THREAD_H
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Starts one with all signals blocked: they are the program's. False when there cannot be another. */
+/* Starts a thread with all signals blocked, because they are for the program. Returns false if no thread can be created. */
 static inline bool ops_thread_start(pthread_t *ret_thread, void *(*run)(void *context), void *context)
 {
 	sigset_t all, before;

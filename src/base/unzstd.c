@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * zstd data decompressed; see source.h. Frames follow each other, and may be ones to skip, as the format has it. A frame
- * that wants a window of more than 128 MiB, the library's own limit, is refused.
+ * A source that decompresses zstd data; see source.h. Frames follow each other, and may be skippable ones. Frames that require a
+ * window of more than 128 MiB, the library's limit, are rejected.
  */
 #include "base/source.h"
 
@@ -20,8 +20,8 @@ struct zstd_source {
 	ZSTD_DStream *stream;
 	ZSTD_inBuffer input; /* in `bytes` */
 	char *bytes;
-	uint64_t frames; /* complete ones */
-	bool in_frame;   /* one has begun, of which more is to come */
+	uint64_t frames; /* number of complete frames */
+	bool in_frame;   /* a frame is incomplete */
 	bool inner_ended, ended;
 };
 
@@ -55,7 +55,7 @@ static enum ops_code unzstd_refuse(struct zstd_source *source, size_t result, st
 	                 ZSTD_getErrorName(result));
 }
 
-/* Takes what the decompressor has made of the input so far. */
+/* Decompresses the available input. */
 static enum ops_code unzstd_decompress(struct zstd_source *source, ZSTD_outBuffer *output, struct ops_error *error)
 {
 	size_t from = source->input.pos, had = output->pos;

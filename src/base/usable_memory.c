@@ -11,7 +11,7 @@
 
 #define PATH_BYTES 4096
 
-/* A number of bytes from a file of one line; UINT64_MAX when there is none or it says "max". */
+/* Reads a number of bytes from a file of one line. Returns UINT64_MAX if there is none or it is "max". */
 static uint64_t usable_memory_read_limit(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -30,7 +30,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The least limit of a control group and of those around it; `path` is changed. */
+/* Returns the smallest limit of a control group and its ancestors. Changes `path`. */
 static uint64_t group_limit(const char *root, char *path, const char *file)
 {
 	char whole[PATH_BYTES];
@@ -47,7 +47,7 @@ static uint64_t group_limit(const char *root, char *path, const char *file)
 	}
 }
 
-/* The limit of the process's control group, of the second version or of the first. A container may see its own as the root. */
+/* Returns the limit of the process's control group, version 2 or 1. In a container, its own group may be the root. */
 static uint64_t control_group_limit(void)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -71,7 +71,7 @@ static uint64_t control_group_limit(void)
 	return bytes;
 }
 
-/* What the limit of address space leaves, which blocks and the trace that they become have to share. */
+/* Returns the remaining address space under its limit. Blocks and the trace that is made of them must share it. */
 static uint64_t address_space_left(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");

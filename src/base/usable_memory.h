@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The memory of the machine, or less where the process's control group or the remaining address space limits it. */
+/* Returns the memory of the machine, or less where the process's control group or the remaining address space limits it. */
 uint64_t ops_usable_memory(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 as the table of well-formed sequences in the Unicode standard (chapter 3, table 3-7) has it; see utf8.h.
+ * UTF-8 according to the table of well-formed sequences in the Unicode standard (chapter 3, table 3-7); see utf8.h.
  */
 #include "base/utf8.h"
 
@@ -32,7 +32,8 @@ size_t ops_utf8_length(const char *at, const char *end)
 		length = 4;
 	else
 		return 0;
-	/* The second byte of some leads is narrower: overlong forms, surrogates, past the last code point. */
+	/* After some lead bytes the range of the second byte is smaller: this excludes overlong forms, surrogates and code points
+	 * past the last. */
 	if (byte[0] == 0xe0)
 		low = 0xa0;
 	else if (byte[0] == 0xed)

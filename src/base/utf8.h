@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The length (1 to 4) of the well-formed sequence that starts at `at`, before `end`; 0 when none does: a stray or missing
- * continuation byte, an overlong form, a surrogate, a code point past U+10FFFF. */
+/* Returns the length (1 to 4) of the well-formed sequence that starts at `at`, before `end`. Returns 0 if there is none: a stray
+ * or missing continuation byte, an overlong form, a surrogate, a code point past U+10FFFF. */
 size_t ops_utf8_length(const char *at, const char *end);
 
-/* The size of the character at `at`, before `end`: a well-formed sequence, a surrogate encoded like one, as Python can
- * do, or a single other byte. */
+/* Returns the size of the character at `at`, before `end`: a well-formed sequence, an encoded surrogate (which Python can
+ * produce), or a single other byte. */
 size_t ops_utf8_step(const char *at, const char *end);
 
-/* Whether the bytes are nothing but well-formed sequences. */
+/* Returns whether the bytes consist only of well-formed sequences. */
 bool ops_utf8_valid(const char *bytes, size_t size);
 
 #endif

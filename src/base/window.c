@@ -11,8 +11,7 @@
 
 #define WINDOW_BYTES (512u << 10)
 
-/* Puts a decompressor, which runs in a separate thread, in front of a source of compressed data whose first bytes are
- * in the window. */
+/* Inserts a decompressor, which runs in a separate thread, before a source of compressed data whose first bytes are in the window. */
 static enum ops_code window_decompress(struct ops_window *window, struct ops_source **source, struct ops_error *error)
 {
 	struct ops_source *inner;

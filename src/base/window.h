@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A window that moves along JSON text as it streams by.
+ * A window that moves along a stream of JSON text.
  */
 #ifndef OPS_BASE_WINDOW_H
 #define OPS_BASE_WINDOW_H
@@ -13,25 +13,26 @@
 
 #include "base/source.h"
 
-/* Behind the text in the window there are this many NULs. */
+/* Number of NULs after the text in the window. */
 #define OPS_WINDOW_PADDING 64u
-/* No event and no piece of metadata is longer than this. */
+/* Maximum size of an event or a piece of metadata. */
 #define OPS_WINDOW_VALUE_MAX (64u << 20)
 
 struct ops_window {
 	struct ops_source *source;
 	char *bytes;
-	char *at;        /* what comes before is done with */
+	char *at;        /* current position; everything before it has been processed */
 	char *end;
 	size_t capacity;
-	uint64_t offset; /* of `bytes` in the text */
-	bool last;       /* nothing comes after `end` */
+	uint64_t offset; /* position of `bytes` in the text */
+	bool last;       /* nothing follows `end` */
 };
 
-/* For gzip data, which is recognised by its first bytes and not by a name, `*source` becomes the text decompressed, or NULL on failure. */
+/* Opens a window. If the source has gzip data, recognised by its first bytes, `*source` becomes the decompressed text, or NULL on
+ * failure. */
 enum ops_code ops_window_open(struct ops_window *window, struct ops_source **source, struct ops_error *error);
 void ops_window_release(struct ops_window *window);
-/* Moves the remaining text to the front and appends more, unless this was the last. */
+/* Moves the remaining text to the front and appends more, unless it was the last. */
 enum ops_code ops_window_more(struct ops_window *window, struct ops_error *error);
 
 static inline uint64_t ops_window_offset(const struct ops_window *window, const char *at)

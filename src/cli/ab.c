@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe ab`: two programs that run alternately. Python runs them and compares.
+ * `opstrobe ab`: compares two programs that run alternately. Implemented in Python.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe advise`: what to change in a program, at which line, and what that would gain.
+ * `opstrobe advise`: what to change in a program, at which line, and the predicted gain.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe analyze`: one question put to the traces of a run.
+ * `opstrobe analyze`: one analysis of the traces of a run.
  */
 #include "cli.h"
 
@@ -64,7 +64,7 @@ static int list_analyses(const char *indent)
 	return CLI_EXIT_OK;
 }
 
-/* As it is written on the command line: "--num-kernels". */
+/* Prints an option as it is written on the command line: "--num-kernels". */
 static void print_option(const struct ops_query_option *option)
 {
 	int width = printf("  --");
@@ -74,7 +74,7 @@ static void print_option(const struct ops_query_option *option)
 	printf("%*s  %s\n%32s  (default: %s)\n", width < 32 ? 32 - width : 0, "", option->summary, "", option->default_value);
 }
 
-/* The options of the analysis come first, common options after them. */
+/* The options of the analysis precede the common options. */
 static int print_help(const struct ops_query_info *analysis)
 {
 	if (analysis)
@@ -118,7 +118,7 @@ static int parse_format(struct request *request, const char *value)
 	return chosen < 0 ? CLI_EXIT_USAGE : CLI_EXIT_OK;
 }
 
-/* `name` is without its dashes. */
+/* `name` has no leading dashes. */
 static int parse_option(struct request *request, const char *name, size_t size, const char *value)
 {
 	if (size == 6 && !memcmp(name, "format", size))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe archive`: traces as Parquet. The libraries for that are packages of Python's.
+ * `opstrobe archive`: an archive of traces as Parquet files. Implemented in Python, which has packages for that.
  */
 #include "cli.h"
 

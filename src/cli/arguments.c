@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words of a command line as members of a JSON object.
+ * Converts arguments of the command line to members of a JSON object.
  */
 #include "arguments.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts `members`, text without braces, into the object. */
+/* Adds `members`, text without braces, to the object. */
 static bool arguments_add(struct cli_arguments *arguments, const char *members, size_t size)
 {
 	size_t old = arguments->text ? strlen(arguments->text) - 1 : 0;
@@ -55,13 +55,13 @@ static bool arguments_is_number(const char *value)
 	return !*end;
 }
 
-/* "0,1,5": as people write lists of ranks. */
+/* Returns whether a value is a list of numbers, such as ranks: "0,1,5". */
 static bool is_list(const char *value)
 {
 	return strchr(value, ',') && strspn(value, "-0123456789,") == strlen(value);
 }
 
-/* From the first quote to its partner, and nothing behind: not '"a" in name'. */
+/* Returns whether a value is enclosed in one pair of quotes, unlike '"a" in name'. */
 static bool is_quoted(const char *value)
 {
 	const char *at = value + 1;
@@ -71,7 +71,7 @@ static bool is_quoted(const char *value)
 	return *value == '"' && *at && !at[1];
 }
 
-/* Names of ranges may begin like a list: "[param|forward]". */
+/* Returns whether a value is a JSON list. Names of ranges may begin like one: "[param|forward]". */
 static bool begins_list(const char *value)
 {
 	static const char *const words[] = {"true", "false", "null"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One question to one trace.
+ * Prints the result of one query on one trace; see ask.h.
  */
 #include "ask.h"
 
@@ -30,7 +30,7 @@ int cli_print_query(char **arguments, const char *usage, const char *id, const c
 		return CLI_EXIT_USAGE;
 	if (!cli_one_trace_read(traces, path))
 		return CLI_EXIT_FAILED;
-	/* A directory is reported as the file chosen from it; standard input as "-". */
+	/* For a directory, reports the file chosen from it; for standard input, "-". */
 	if (strcmp(path, "-") != 0)
 		path = traces->files.list.items[0].path;
 	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};

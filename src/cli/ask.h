@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands that answer one query of opstrobe/query.h about one trace.
+ * Commands that print one query of opstrobe/query.h for one trace.
  */
 #ifndef OPS_CLI_ASK_H
 #define OPS_CLI_ASK_H
@@ -9,9 +9,8 @@
 
 #include "traces.h"
 
-/* Parses --format, --help and one trace, reads it and prints the answer of the query `id`; as text with the options
- * `text_args`, a JSON object or NULL. An exit status; the trace is there to be looked at if it was read, and
- * released by the caller in any case. */
+/* Parses --format, --help and one trace, reads it and prints the result of the query `id`. Text uses the options `text_args`, a
+ * JSON object or NULL. Returns an exit status. If the trace was read, the caller may use it, and must release it in any case. */
 int cli_print_query(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands of `opstrobe` share. Results go to stdout, talk to stderr; exit statuses are those of CLI_EXIT_*,
- * unless a command runs a program of the user's, whose status it keeps.
+ * Declarations that the commands of `opstrobe` share. Results go to stdout, messages to stderr. Exit statuses are those of
+ * CLI_EXIT_*, except for commands that run a program of the user, whose status they return.
  */
 #ifndef OPS_CLI_H
 #define OPS_CLI_H
@@ -12,10 +12,10 @@ enum cli_exit {
 	CLI_EXIT_OK = 0,
 	CLI_EXIT_FAILED = 1,
 	CLI_EXIT_USAGE = 2,
-	CLI_EXIT_REGRESSION = 3, /* of `diff --fail-on` */
+	CLI_EXIT_REGRESSION = 3, /* from `diff --fail-on` */
 };
 
-/* Each takes its own arguments: arguments[0] is the command's name, and a NULL ends them. */
+/* Each command receives its own arguments: arguments[0] is its name, and NULL terminates them. */
 int cli_run(char **arguments);
 int cli_doctor(char **arguments);
 int cli_ab(char **arguments);
@@ -37,7 +37,7 @@ int cli_cut(char **arguments);
 int cli_incidents(char **arguments);
 int cli_info(char **arguments);
 int cli_serve(char **arguments);
-/* The same; the address leads to this page of the viewer, as "#/incidents/". */
+/* Like cli_serve, but the address leads to this page of the viewer, such as "#/incidents/". */
 int cli_serve_page(char **arguments, const char *page);
 int cli_dump(char **arguments);
 int cli_recover(char **arguments);
@@ -48,13 +48,13 @@ int cli_table(char **arguments);
 int cli_tui(char **arguments);
 int cli_validate(char **arguments);
 
-/* Prints to stderr. Only a line break at the end of `format` is one, whatever the arguments hold. */
+/* Prints to stderr. Line breaks are escaped, except at the end of `format`. */
 __attribute__((format(printf, 1, 2))) void cli_log(const char *format, ...);
-/* Prints to stdout which trace the text below is of. */
+/* Prints to stdout the name of the trace to which the following text belongs. */
 void cli_put_heading(const char *path, bool is_first);
 
-/* Replaces this process by Python running `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED,
- * after printing an error, if Python is not available. */
+/* Replaces this process by Python, which runs `main` of the module `module` with arguments[1…]. Returns CLI_EXIT_FAILED, after
+ * printing an error, if Python is not available. */
 int cli_hand_over(const char *module, char **arguments);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe cut`: a stretch of a trace, or some of its threads.
+ * `opstrobe cut`: a time range of a trace, or some of its threads.
  */
 #include "cli.h"
 
@@ -48,7 +48,7 @@ static bool cut_fail(const char *what, const char *value, const char *how)
 	return false;
 }
 
-/* As nanoseconds after `base_ns`. */
+/* Parses a time as nanoseconds after `base_ns`. */
 static bool parse_time(const char *text, int64_t base_ns, int64_t *ret_ns)
 {
 	if (!cli_time("cut", "time", text, ret_ns))
@@ -89,7 +89,7 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 	return false;
 }
 
-/* When its first event starts: what times in the overview count from. */
+/* Returns the start of the first event, the origin of times in the overview. */
 static int64_t start_of(const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);

@@ -11,11 +11,11 @@
 
 #include "cli.h"
 
-/* A process runs one command, and what it read is gone by the time it prints: so the list belongs to the process. */
+/* The list belongs to the process, because a process runs one command, and the traces are released before it prints. */
 static struct ops_diagnostic *kept;
 static size_t kept_count;
 
-/* What is wrong, without the file. */
+/* Describes the problem, without the file. */
 static void diagnose_describe(const struct ops_diagnostic *item, char *text, size_t room)
 {
 	if (!strcmp(item->kind, "lost"))

@@ -9,16 +9,16 @@
 
 #include <opstrobe/internal/trace.h>
 
-/* Prints the diagnostics of a trace, and keeps them for the command's JSON. For one thread, once for each file. */
+/* Prints the diagnostics of a trace, and keeps them for the command's JSON. Called on one thread, once for each file. */
 void cli_diagnose(const struct ops_trace *trace, const char *path);
 
-/* Prints one, as cli_diagnose does. For any thread. */
+/* Prints one diagnostic, in the format of cli_diagnose. Any thread. */
 void cli_print_diagnostic(const struct ops_diagnostic *item);
 
-/* Prints those that were kept above a result in Markdown, which may be read where standard error is not. */
+/* Prints the collected diagnostics above a result in Markdown, which may be read without standard error. */
 void cli_print_markdown_diagnostics(void);
 
-/* Adds those that were kept to a JSON object; see ops_diagnostics_add. */
+/* Adds the collected diagnostics to a JSON object; see ops_diagnostics_add. */
 enum ops_code cli_add_diagnostics(char **text, size_t *size, struct ops_error *error);
 
 #endif

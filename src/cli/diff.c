@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe diff`: two traces side by side, for people, programs and pull requests.
+ * `opstrobe diff`: compares two traces, for people, programs and pull requests.
  */
 #include "cli.h"
 
@@ -40,7 +40,7 @@ static const char usage[] =
 	"  opstrobe diff --gate 3% --exit-on-regression main.json.gz branch.json.gz\n"
 	"  opstrobe diff --flame change.svg main.json.gz branch.json.gz\n";
 
-/* "3%" or "3". */
+/* Parses "3%" or "3". */
 static bool parse_gate(const char *text, double *ret_ratio)
 {
 	char *end;
@@ -54,7 +54,7 @@ static bool parse_gate(const char *text, double *ret_ratio)
 	return true;
 }
 
-/* No path: nothing is written. */
+/* If the path is NULL, no file is written. */
 struct flame_file {
 	const char *path;
 	struct ops_flame_options options;
@@ -90,7 +90,7 @@ static int diff_compare(const char *const paths[2], const struct ops_diff_option
 	return exit_on_regression && verdict.regression ? CLI_EXIT_REGRESSION : CLI_EXIT_OK;
 }
 
-/* Counts are compared in SQL, by Python. */
+/* Returns whether counts are compared, which Python does in SQL. */
 static bool gates_counts(char **arguments)
 {
 	for (size_t i = 1; arguments[i]; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe doctor`: whether recording works here, and what to do where it does not. Most of what can be wrong is
- * wrong in the Python installation, so Python looks.
+ * `opstrobe doctor`: checks whether recording works on this machine, and suggests what to do if not. Implemented in Python,
+ * because most problems are in the Python installation.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace files that a command is given: by name, as a directory, as a pattern, or on standard input.
+ * Trace files given to a command: by name, as a directory, as a pattern, or on standard input.
  */
 #include "files.h"
 
@@ -18,7 +18,7 @@ static enum ops_code add_path(struct cli_files *files, const char *path, struct 
 	return ops_trace_files_add(&files->list, strcmp(path, "-") ? path : "/dev/stdin", error);
 }
 
-/* A pattern that the shell was kept from replacing. A file of just that name comes before. */
+/* Adds the matches of a quoted pattern. A file with exactly that name has precedence. */
 static enum ops_code add_matches(struct cli_files *files, const char *pattern, struct ops_error *error)
 {
 	glob_t matches;
@@ -46,7 +46,7 @@ static enum ops_code add_any(struct cli_files *files, const char *path, bool any
 	                : ops_trace_files_add_folder(&files->list, path, error);
 }
 
-/* The first folder in this one that has traces, its name in `name`; a run of many has one each. */
+/* Finds the first subdirectory with traces, for runs with many, which have one each; `name` receives its name. */
 static bool find_below(const char *path, char *name, size_t size)
 {
 	struct dirent **entries = NULL;

@@ -15,16 +15,16 @@ struct cli_files {
 	bool is_folder;
 };
 
-/* Those of one path: a file, the traces in a directory (`any_json`: all JSON where no name says that it is a trace), all
- * that a pattern matches, or "-" for standard input. Of several paths one after the other; then `is_folder` says that
- * there may be several. False, after saying why, when there is none. Released in any case. */
+/* Finds the files of paths. A path is a file, a directory with traces (with `any_json`, all its JSON files if no name is that of
+ * a trace), a pattern, or "-" for standard input. `is_folder` is whether there may be several files. Returns false, after
+ * printing an error, if there are none. The caller must release `files` even then. */
 bool cli_files_find_all(struct cli_files *files, char *const *paths, size_t count, bool any_json);
 void cli_files_release(struct cli_files *files);
 
 bool cli_is_directory(const char *path);
-/* Whether the name of a file ends so. */
+/* Returns whether a file name ends with the suffix. */
 bool cli_has_suffix(const char *path, const char *suffix);
 
-#define CLI_TRACE_SUFFIX ".pt.trace.json.gz" /* of traces whose names we choose */
+#define CLI_TRACE_SUFFIX ".pt.trace.json.gz" /* for names of traces that the commands choose */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe incidents`: what was kept of programs that became slow, hung or ended badly.
+ * `opstrobe incidents`: records of programs that became slow, hung or ended abnormally.
  */
 #include "cli.h"
 
@@ -60,7 +60,7 @@ static int list_incidents(const char *directory, char **names, size_t count, enu
 
 	for (size_t i = 0; !code && i < count; i++) {
 		if (ops_incident_read(directory, names[i], &text, &size, &error)) {
-			cli_log("opstrobe incidents: %s\n", error.text); /* the others are worth a list */
+			cli_log("opstrobe incidents: %s\n", error.text); /* the other incidents are still listed */
 			continue;
 		}
 		ids[known] = (struct ops_string){names[i], strlen(names[i])};
@@ -81,7 +81,7 @@ static int list_incidents(const char *directory, char **names, size_t count, enu
 	return code ? incidents_fail(&error) : CLI_EXIT_OK;
 }
 
-/* The incident whose name begins so; NULL after saying that there is none, or several. */
+/* Finds the incident whose name begins with `id`. Returns NULL, after printing an error, if there are none or several. */
 static const char *incidents_choose(char **names, size_t count, const char *id)
 {
 	const char *found = NULL;
@@ -127,7 +127,7 @@ static int show_incident(const char *directory, const char *name, enum ops_forma
 	return CLI_EXIT_OK;
 }
 
-/* The page of an incident, or, where the name is "", of all. */
+/* Opens the page of an incident or, if the name is "", of all incidents. */
 static int open_incident(const char *directory, const char *name)
 {
 	char page[NAME_MAX + sizeof("#/incidents/")];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe info`: what a trace file is.
+ * `opstrobe info`: describes a trace file.
  */
 #include "ask.h"
 

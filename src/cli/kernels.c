@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe kernels`: what ran on devices, longest first.
+ * `opstrobe kernels`: kernels by time, longest first.
  */
 #include "table_command.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe memory`: who holds memory when most is held.
+ * `opstrobe memory`: what holds memory at the peak.
  */
 #include "table_command.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe modules`: where the time went, by torch.nn.Module.
+ * `opstrobe modules`: time by torch.nn.Module.
  */
 #include "table_command.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe merge`: the traces of a run's ranks as one, side by side on one clock.
+ * `opstrobe merge`: merges the traces of a run's ranks side by side, with aligned clocks.
  */
 #include "cli.h"
 

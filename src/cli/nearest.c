@@ -18,7 +18,7 @@ static size_t min3(size_t a, size_t b, size_t c)
 	return least < c ? least : c;
 }
 
-/* Levenshtein's distance: how many letters must be inserted, removed or replaced to turn one name into the other. */
+/* The Levenshtein distance: number of letters to insert, remove or replace to turn one name into the other. */
 static size_t edit_distance(const char *from, const char *to)
 {
 	size_t row[NAME_SIZE_MAX + 1];
@@ -40,7 +40,7 @@ static size_t edit_distance(const char *from, const char *to)
 	return row[width];
 }
 
-/* The length of the longest piece of text that two names share. */
+/* Returns the length of the longest common substring of two names. */
 static size_t shared_size(const char *a, const char *b)
 {
 	size_t row[NAME_SIZE_MAX + 2] = {0};
@@ -54,7 +54,7 @@ static size_t shared_size(const char *a, const char *b)
 	return longest;
 }
 
-/* The name that is fewer than `limit` edits away; NULL if none is. */
+/* Returns the name that is fewer than `limit` edits away; NULL if there is none. */
 static const char *find_by_edits(const char *name, const char *const *names, size_t limit)
 {
 	const char *nearest = NULL;
@@ -71,7 +71,8 @@ static const char *find_by_edits(const char *name, const char *const *names, siz
 	return nearest;
 }
 
-/* The name with the longest shared piece that is half of either; NULL if none has one of four letters. */
+/* Returns the name with the longest common substring, which must be at least half of either name. Returns NULL if there is none
+ * of at least four letters. */
 static const char *find_by_piece(const char *name, const char *const *names)
 {
 	const char *nearest = NULL;
@@ -88,7 +89,8 @@ static const char *find_by_piece(const char *name, const char *const *names)
 	return nearest;
 }
 
-/* A typing error, a part of the name or a longer form of it, or several errors in a long name; NULL if none resembles it. */
+/* Returns the name for a typing error, a part of the name or a longer form of it, or several errors in a long name. Returns NULL
+ * if none is similar. */
 static const char *find_nearest(const char *name, const char *const *names)
 {
 	const char *nearest;

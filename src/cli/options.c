@@ -14,7 +14,7 @@
 
 #include "nearest.h"
 
-/* The option of that name, which may have "=value" behind. */
+/* Finds the option with that name, which may be followed by "=value". */
 static const struct cli_option *options_find(const struct cli_option *options, const char *argument, size_t *ret_size)
 {
 	*ret_size = strcspn(argument, "=");
@@ -45,7 +45,7 @@ static int options_fail_unknown(const char *command, const char *argument, size_
 	return cli_suggest(name, names, list);
 }
 
-/* Takes the option at arguments[*at], and its value. */
+/* Parses the option at arguments[*at] and its value. */
 static int options_parse(char **arguments, size_t *at, const struct cli_option *options)
 {
 	const char *argument = arguments[*at];
@@ -69,7 +69,7 @@ static int options_parse(char **arguments, size_t *at, const struct cli_option *
 	return CLI_EXIT_OK;
 }
 
-/* A word of the command line at arguments[*at]: an option, or a path, which is kept behind the others. */
+/* Parses the argument at arguments[*at]: an option, or a path, which is kept after the earlier ones. */
 static int options_parse_word(char **arguments, size_t *at, const struct cli_option *options, size_t most, size_t *count,
                               bool *only_paths)
 {

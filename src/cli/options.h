@@ -11,7 +11,7 @@
 
 #include "cli.h"
 
-/* Either a value or a switch. A list ends with a NULL name. */
+/* An option with a value, or a switch. A list ends with a NULL name. */
 struct cli_option {
 	const char *name; /* "--format" */
 	const char **value;
@@ -22,22 +22,22 @@ struct cli_option {
  * CLI_EXIT_OK, or CLI_EXIT_USAGE after printing an error. `*ret_help`: --help was given and printed; the caller is done. */
 int cli_parse_paths(char **arguments, const struct cli_option *options, const char *usage, size_t least, size_t most,
                     size_t *ret_count, bool *ret_help);
-/* The same for exactly `path_count` paths. */
+/* Like cli_parse_paths, for exactly `path_count` paths. */
 int cli_parse(char **arguments, const struct cli_option *options, const char *usage, const char **paths, size_t path_count,
               bool *ret_help);
 
-/* The same for a trace and an output, which is either the second path or the value of --output: then `options` has stored it in
- * `*ret_output`, NULL before. */
+/* Like cli_parse, for a trace and an output. The output is the second path or the value of --output, which `options` must store
+ * in `*ret_output`; it is NULL before. */
 int cli_parse_output(char **arguments, const struct cli_option *options, const char *usage, const char **ret_trace,
                      const char **ret_output, bool *ret_help);
 
-/* Which of `names` (ended by NULL) that is; -1, after saying what there is, for none of them. */
+/* Returns the index of a value in `names` (terminated by NULL). Returns -1, after printing the choices, if it is not one of them. */
 int cli_choice(const char *command, const char *option, const char *value, const char *const *names);
-/* The forms of output, ended by NULL, at the places that enum ops_format gives them. */
+/* The output formats, terminated by NULL and indexed by enum ops_format. */
 extern const char *const cli_formats[];
-/* A whole number that is not negative; false after saying so. */
+/* Parses a nonnegative integer. Returns false after printing an error. */
 bool cli_number(const char *command, const char *option, const char *value, size_t *ret_number);
-/* "20ms", as nanoseconds; false after saying what is wrong. */
+/* Parses a time such as "20ms", in nanoseconds. Returns false after printing an error. */
 bool cli_time(const char *command, const char *option, const char *value, int64_t *ret_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pager; see pager.h. It starts when the result is complete, so that standard output is the terminal until then: its width
- * and colours are known, Ctrl-C ends the command, and progress has the screen for itself.
+ * The pager; see pager.h. It is started when the result is complete, so that standard output is the terminal until then: its
+ * width and colours are known, Ctrl-C ends the command, and progress can use the screen.
  */
 #include "pager.h"
 
@@ -13,15 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXIT_NOT_FOUND 127 /* of a shell */
+#define EXIT_NOT_FOUND 127 /* exit status of a shell */
 
 static struct {
-	FILE *terminal; /* NULL: nothing is kept */
+	FILE *terminal; /* NULL: the output is not captured */
 	char *text;
 	size_t size;
 } kept;
 
-/* The shell command, or NULL if there is to be none. */
+/* Returns the shell command, or NULL for no pager. */
 static const char *pager(void)
 {
 	const char *terminal = getenv("TERM"), *name = getenv("PAGER");
@@ -53,13 +53,13 @@ static bool pager_fits(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || lines < size.ws_row;
 }
 
-/* False if the pager does not exist. Who leaves it early has seen enough, and Ctrl-C is the pager's. */
+/* Returns false if the pager does not exist. A user may leave it before the end, and Ctrl-C is handled by the pager. */
 static bool pager_show(const char *command)
 {
 	FILE *pipe;
 	int status;
 
-	setenv("LESS", "FRX", 0); /* quits if all fits, shows colours, and leaves the text on the screen */
+	setenv("LESS", "FRX", 0); /* quit if everything fits, show colours, and leave the text on the screen */
 	setenv("LV", "-c", 0);
 	pipe = popen(command, "w"); /* NOLINT(bugprone-command-processor): $PAGER is a command line by convention */
 	if (!pipe)

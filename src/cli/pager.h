@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results that are longer than the terminal, shown by a pager, as git does.
+ * Shows results that are longer than the terminal in a pager, as git does.
  */
 #ifndef OPS_CLI_PAGER_H
 #define OPS_CLI_PAGER_H
 
 #include <stdbool.h>
 
-/* Keeps what is printed from now on, if standard output is a terminal and there is a pager. */
+/* Captures the output from now on, if standard output is a terminal and there is a pager. */
 void cli_pager_begin(void);
-/* Prints what was kept: by the pager $PAGER, else less, if the terminal does not hold it. */
+/* Prints the captured output, with $PAGER or less if it does not fit on the terminal. */
 void cli_pager_end(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe prove`: what fixes of findings save in a program. Python runs the program and switches them on and off.
+ * `opstrobe prove`: measures what fixes of findings save in a program. Python runs the program and switches the fixes on and off.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Handing a command over to Python: which Python, and how it is started.
+ * Finds and starts Python, for commands that are implemented in it.
  */
 #include "cli.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* `python -c` (and `-m`) put the current directory on the path: a file `queue.py` that lies there would break the
- * imports of Opstrobe itself, though not those of the program to run. So it is taken off before anything is imported. */
+/* `python -c` (and `-m`) add the current directory to the path: a file `queue.py` in it would break the imports of Opstrobe,
+ * though not those of the program to run. So it is removed before anything is imported. */
 static const char start_up[] =
 	"import sys\n"
 	"if sys.path[:1] == ['']: del sys.path[0]\n"
@@ -25,7 +25,7 @@ static const char start_up[] =
 	"from %s import main\n"
 	"main()\n";
 
-/* The directory of this executable, with links resolved; false if it is unknown. */
+/* Returns the directory of this executable, with links resolved. Returns false if it is unknown. */
 static bool own_directory(char *directory, size_t room)
 {
 	ssize_t size = readlink("/proc/self/exe", directory, room - 1);
@@ -41,8 +41,8 @@ static bool own_directory(char *directory, size_t room)
 	return true;
 }
 
-/* Executes Python: the requested one, else the one next to this executable, the one it was built for, or any. Returns if
- * there is none, with the name of the last one tried in command[0], a static string or one of the environment. */
+/* Executes Python: the requested one, else the one next to this executable, the one it was built for, or any other. Returns only
+ * if there is none, with the name of the last one tried in command[0], which is static or from the environment. */
 static void start_python(char **command)
 {
 	char directory[PATH_MAX];

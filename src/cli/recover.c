@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe recover`: recording files that killed processes left behind, as traces.
+ * `opstrobe recover`: makes traces of recording files that killed processes left behind.
  */
 #include "cli.h"
 
@@ -42,7 +42,7 @@ static const char usage[] =
 	"  opstrobe recover /dev/shm/spill -o trace.json.gz\n"
 	"  opstrobe recover --remove /dev/shm/spill\n";
 
-/* --- which files ---------------------------------------------------------------------------------------------------- */
+/* --- recording files ------------------------------------------------------------------------------------------------ */
 
 struct recordings {
 	char **paths; /* owned */
@@ -69,7 +69,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* False, after saying why, when there is none. */
+/* Returns false, after printing an error, if there are none. */
 static bool recordings_find(struct recordings *recordings, const char *path)
 {
 	DIR *folder = cli_is_directory(path) ? opendir(path) : NULL;
@@ -102,7 +102,7 @@ static void recordings_release(struct recordings *recordings)
 
 /* --- recovering ----------------------------------------------------------------------------------------------------- */
 
-/* Where the trace of a recording goes; NULL when memory is out. */
+/* Returns the path of the trace of a recording; NULL if out of memory. */
 static char *recover_output_of(const char *path, const char *output)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe roof`: how fast this machine computes and moves memory. It is measured by the user's torch, so Python does it.
+ * `opstrobe roof`: measures how fast this machine computes and moves memory. Implemented in Python, because it uses the user's
+ * torch.
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe run`: a Python program under the profiler. The program needs its own Python, so all is done there.
+ * `opstrobe run`: runs a Python program under the profiler. Implemented in Python, because the program needs its own Python.
  */
 #include "cli.h"
 

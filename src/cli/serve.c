@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe serve`: the viewer, in the browser.
+ * `opstrobe serve`: serves the viewer for a browser.
  */
 #include "cli.h"
 
@@ -52,8 +52,8 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe serve --open worker0.pt.trace.json.gz\n";
 
-/* A page that leads to the address, for this user alone to read: on a command line everybody sees the token. False, after saying
- * why, when it cannot be written. */
+/* Writes a page that redirects to the address and that only this user can read, because the token would be visible to all users
+ * on a command line. Returns false, after printing an error, if it cannot be written. */
 static bool serve_write_page(const char *url, char path[PATH_MAX])
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -74,7 +74,7 @@ static bool serve_write_page(const char *url, char path[PATH_MAX])
 	return !fclose(page);
 }
 
-/* Without its talk. Whether there is a browser is not known. */
+/* Opens the browser without showing its messages. It may not exist. */
 static void open_browser(const char *page)
 {
 	char *words[] = {"xdg-open", (char *)page, NULL};
@@ -97,7 +97,7 @@ static void open_browser(const char *page)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
-/* When the input ends, so does the program that gave it. */
+/* When the input ends, the program that provides it has ended. */
 static void *follow_input(void *unused)
 {
 	char bytes[256];
@@ -111,8 +111,8 @@ static void *follow_input(void *unused)
 	return NULL;
 }
 
-/* Serves until one of the signals that end programs, which are blocked, or the end of the input. A second signal is not waited
- * for. */
+/* Serves until one of the signals that end programs, which are blocked, or until the end of the input. Does not wait for a second
+ * signal. */
 static void wait_for_end(const sigset_t *ends, bool with_input)
 {
 	pthread_t thread;
@@ -122,7 +122,7 @@ static void wait_for_end(const sigset_t *ends, bool with_input)
 		sigwait(ends, &signal_number);
 }
 
-/* `page` is the page that the address leads to, as "#/incidents/"; "": the viewer chooses. */
+/* `page` is the page to which the address leads, such as "#/incidents/"; "": the viewer chooses. */
 static int serve(const struct ops_server_options *options, const char *page, bool open, bool with_input)
 {
 	struct ops_server *server;
@@ -153,7 +153,7 @@ static int serve(const struct ops_server_options *options, const char *page, boo
 	return CLI_EXIT_OK;
 }
 
-/* A number of at least 1; `*ret_number` stays without the option. False after saying what is wrong. */
+/* Parses a number of at least 1; `*ret_number` is unchanged if the option is absent. Returns false after printing an error. */
 static bool serve_read_limit(const char *option, const char *value, size_t *ret_number)
 {
 	if (!value)

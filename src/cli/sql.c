@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe sql`: questions in SQL about traces. The engine is a package of Python's, so Python asks it.
+ * `opstrobe sql`: SQL queries on traces. Implemented in Python, because the engine is a Python package.
  */
 #include "cli.h"
 

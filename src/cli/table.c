@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe table`: the table that torch's key_averages().table() prints, of a file.
+ * `opstrobe table`: the table of torch's key_averages().table(), for a trace file.
  */
 #include "cli.h"
 
@@ -33,7 +33,7 @@ static const char usage[] =
 	"  opstrobe table --sort-by cpu_time_total --limit 20 trace.json.gz\n";
 
 struct request {
-	const char *sort_by; /* "" none */
+	const char *sort_by; /* "": none */
 	size_t row_limit;
 	bool by_shape;
 	bool with_flops;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What commands that print one table have in common.
+ * Common code of commands that print one table.
  */
 #ifndef OPS_CLI_TABLE_H
 #define OPS_CLI_TABLE_H
@@ -15,11 +15,11 @@
 	"  --limit N                        maximum number of rows for each trace (0: all)\n"
 
 struct cli_table {
-	const char *command; /* and the id of the query */
+	const char *command; /* also the id of the query */
 	const char *usage;
-	const char *limit; /* the default of --limit */
-	const char *flag;  /* a switch of the command, "--by-operator", or NULL */
-	const char *flag_option; /* the option of the query that it sets: "by_operator" */
+	const char *limit; /* default of --limit */
+	const char *flag;  /* a switch of the command, such as "--by-operator", or NULL */
+	const char *flag_option; /* the option of the query that it sets, such as "by_operator" */
 	bool has_at;       /* `--at TIME` selects a moment */
 	bool page_each;    /* text has a page for each trace */
 };

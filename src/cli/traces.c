@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All traces of a command at once, and what commands share that write.
+ * Reads all traces of a command at once, and shared code of commands that write files.
  */
 #include "traces.h"
 
@@ -152,7 +152,7 @@ bool cli_print_data(enum ops_format format, enum ops_code code, char *text, size
 	return cli_print(code, text, size, error);
 }
 
-/* OPS_UNSUPPORTED: rows have no such column to sort by. */
+/* OPS_UNSUPPORTED: rows have no column of that name to sort by. */
 int cli_status(enum ops_code code)
 {
 	if (code == OPS_INVALID || code == OPS_UNSUPPORTED)
@@ -176,7 +176,7 @@ unsigned cli_columns(void)
 	return columns < 60 ? 60 : columns < 160 ? columns : 160;
 }
 
-/* The size of the character or colour escape sequence at `at`, which is `*ret_columns` columns wide. */
+/* Returns the size of the character or colour escape sequence at `at`, which is `*ret_columns` columns wide. */
 static size_t piece(const char *at, const char *end, size_t *ret_columns)
 {
 	const char *next = at + 1;
@@ -187,8 +187,8 @@ static size_t piece(const char *at, const char *end, size_t *ret_columns)
 	return (size_t)(next - at);
 }
 
-/* Where the line that starts at `line` is to end that it takes `columns` at most: behind its last word that fits, or, of a
- * word that is too long, at the end. */
+/* Returns where to break the line that starts at `line` so that it takes at most `columns`: after the last word that fits or, if
+ * a word is too long, within it. */
 static const char *fold_at(const char *line, const char *end, size_t columns)
 {
 	const char *blank = NULL;
@@ -203,7 +203,7 @@ static const char *fold_at(const char *line, const char *end, size_t columns)
 	return column > columns && blank ? blank : end;
 }
 
-/* What goes on below stands under the text of its line, as of "1. " and of "   at ". */
+/* Returns the indentation of continuation lines, which align with the text after "1. " or "   at ". */
 static size_t indent_of(const char *line, const char *end)
 {
 	const char *at = line;
@@ -250,7 +250,7 @@ static void on_interrupt(int number)
 
 void cli_interrupt_begin(void)
 {
-	/* The second Ctrl-C ends the process at once. Who is not to be interrupted stays so. */
+	/* A second Ctrl-C ends the process at once. An ignored interrupt stays ignored. */
 	struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND}, old;
 
 	if (!sigaction(SIGINT, NULL, &old) && old.sa_handler == SIG_DFL)

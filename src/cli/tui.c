@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe tui`: the views of a trace on a terminal. Python draws them (python/opstrobe/tui).
+ * `opstrobe tui`: the views of a trace on a terminal. Implemented in Python (python/opstrobe/tui).
  */
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe views`: what traces look like at a glance, as text or as JSON.
+ * `opstrobe views`: an overview of traces, as text or as JSON.
  */
 #include "cli.h"
 
@@ -16,7 +16,7 @@
 #include "stream.h"
 #include "traces.h"
 
-#define ROWS_SHOWN "20" /* of each kind, in a page */
+#define ROWS_SHOWN "20" /* of each table in a page */
 
 static const char usage[] =
 	"usage: opstrobe views [options] TRACE|DIRECTORY...\n"
@@ -35,7 +35,7 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe views worker0.pt.trace.json.gz\n";
 
-/* What the terminal can; where there is none, what reads UTF-8. */
+/* Returns the capabilities of the terminal; without a terminal, UTF-8. */
 static unsigned views_terminal_flags(void)
 {
 	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (cli_ascii() ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
@@ -91,7 +91,7 @@ static bool views_print_text(struct cli_stream *stream)
 	return done;
 }
 
-/* The traces as they are read for the views, and the advisor that looks at each; NULL: none. */
+/* The traces as they are read for the views, and the advisor to which each is added; NULL: none. */
 struct views_source {
 	struct cli_stream *stream;
 	struct ops_rank *workers;
@@ -106,7 +106,7 @@ static enum ops_code views_get_trace(void *context, size_t i, struct ops_trace *
 	if (!code && *ret_trace && source->adviser) {
 		source->workers[i].trace = *ret_trace;
 		code = cli_adviser_add(source->adviser, &source->workers[i], error);
-		source->workers[i].trace = NULL; /* the next is taken when it is its turn */
+		source->workers[i].trace = NULL; /* the next trace is read when it is needed */
 	}
 	return code;
 }

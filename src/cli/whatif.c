@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe whatif`: how long steps would take if something took another time, or did not run.
+ * `opstrobe whatif`: the duration of steps if something took another time, or did not run.
  */
 #include "cli.h"
 
@@ -49,7 +49,7 @@ static const char usage[] =
 /* Values of an option that may be given several times. */
 struct whatif_list {
 	const char *option;
-	const char *name; /* of the query's option */
+	const char *name; /* name of the query's option */
 	const char **values;
 	size_t count;
 };
@@ -87,7 +87,8 @@ static bool whatif_put_list(struct cli_arguments *args, const struct whatif_list
 	return done;
 }
 
-/* Takes the options that may be given several times out of the arguments. CLI_EXIT_OK, or CLI_EXIT_USAGE after saying why. */
+/* Removes the options that may be given several times from the arguments, and collects their values. Returns CLI_EXIT_OK, or
+ * CLI_EXIT_USAGE after printing an error. */
 static int whatif_take_lists(char **arguments, struct whatif_list *lists)
 {
 	size_t kept = 1;
@@ -151,7 +152,7 @@ static int whatif_parse(char **arguments, struct whatif_list *lists)
 	                                     {"--workers", &workers, NULL},
 	                                     {"--remove-syncs", NULL, &syncs},
 	                                     {"--no-launch-overhead", NULL, &launches},
-	                                     /* Taken before; here for the spelling of others. */
+	                                     /* Parsed before; listed here for suggestions. */
 	                                     {"--scale", &lists[SCALE].option, NULL},
 	                                     {"--drop", &lists[DROP].option, NULL},
 	                                     {"--overlap", &lists[OVERLAP].option, NULL},

@@ -13,7 +13,8 @@
 
 #define SCOPE_BACKWARD 1 /* at::RecordScope::BACKWARD_FUNCTION */
 
-/* Files do not say which operators are backward nodes; but each is in an operator that has its name behind the engine's prefix. */
+/* Files do not say which operators are backward nodes, but the engine runs each within an operator of the same name
+ * with the engine's prefix. */
 static bool is_node_by_name(const struct ops_trace *trace, const struct ops_events *events, size_t row)
 {
 	uint32_t parent = events->parent[row];
@@ -54,11 +55,12 @@ const uint32_t *ops_forward_rows(const struct ops_trace *trace)
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
-/* The events of a trace are divided among calls of modules and backward nodes, each with what no other inside it has. */
+/* Divides the events of a trace among module calls and backward nodes. Each gets the events that no inner one
+ * contains. */
 struct dividing {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
-	uint32_t *part;   /* by row: the innermost call or node that it is or is in, OPS_NONE */
+	uint32_t *part;   /* by row: the innermost call or node that the row is or lies in; OPS_NONE: none */
 	uint32_t *module; /* the result */
 };
 
@@ -91,8 +93,8 @@ static void divide(struct dividing *d)
 	}
 }
 
-/* Of several links the first counts. They come by their forward operator, so that of one that itself runs in a backward node it
- * is known for whom. */
+/* The first of several links counts. Links are ordered by their forward operator, so the module of a forward operator
+ * that itself runs in a backward node is already known. */
 static void follow_links(struct dividing *d)
 {
 	size_t count;
@@ -110,7 +112,7 @@ static void follow_links(struct dividing *d)
 static bool follow_accumulations(struct dividing *d)
 {
 	size_t tracks;
-	uint32_t *before; /* by track: the module of the node before */
+	uint32_t *before; /* by track: the module of the previous node */
 
 	ops_trace_tracks(d->trace, &tracks);
 	before = ops_alloc_none(tracks + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls in which the thread only waits, by name; see blocking.h. Functions of C have names such as "<built-in method
- * acquire of _thread.lock object at 0x7f>", those of the standard library "threading.py(355): wait", with or without the class
- * before it.
+ * acquire of _thread.lock object at 0x7f>", those of the standard library have names such as "threading.py(355): wait",
+ * with or without a class before the method.
  */
 #include "derive/blocking.h"
 
@@ -15,7 +15,7 @@
 
 struct blocking {
 	enum ops_blocking kind;
-	const char *file; /* end of the path; NULL: a function of C, whose name has this prefix */
+	const char *file; /* end of the path; NULL: a C function whose name has this prefix */
 	const char *name;
 };
 
@@ -64,7 +64,7 @@ static const struct blocking calls[] = {
 	{OPS_BLOCKING_TIME, NULL, "<built-in function sleep>"},
 };
 
-/* Whether a path is the file of the standard library: as Kineto shortens it, or below ".../python3.12/". */
+/* Returns true if a path is this file of the standard library: as Kineto shortens it, or below ".../python3.12/". */
 static bool blocking_is_file(struct ops_string path, const char *file)
 {
 	size_t size = strlen(file);
@@ -85,7 +85,7 @@ static bool blocking_is_file(struct ops_string path, const char *file)
 	return ops_string_starts(path, "python3");
 }
 
-/* "Condition.wait" and "wait". */
+/* True for "Condition.wait" and "wait". */
 static bool is_method(struct ops_string name, const char *method)
 {
 	const char *dot = name.size ? memrchr(name.bytes, '.', name.size) : NULL;

@@ -13,13 +13,14 @@ enum ops_blocking {
 	OPS_BLOCKING_LOCK,
 	OPS_BLOCKING_QUEUE,
 	OPS_BLOCKING_THREAD,
-	OPS_BLOCKING_PROCESS, /* or a file */
+	OPS_BLOCKING_PROCESS, /* a child process, or a file */
 	OPS_BLOCKING_TIME,
 };
 
-/* By the name of a call. */
+/* Classifies a call by its name. */
 enum ops_blocking ops_blocking_of(struct ops_string name);
-/* For each string of the trace enum ops_blocking of a call with that name. Freed with ops_free; NULL when memory is out. */
+/* For each string of the trace: enum ops_blocking of a call with that name. Freed with ops_free. Returns NULL if out of
+ * memory. */
 uint8_t *ops_blocking_names(const struct ops_trace *trace);
 
 #endif

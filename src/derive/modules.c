@@ -20,7 +20,7 @@ enum ops_module_source ops_module_source(const struct ops_trace *trace)
 	uint32_t strings = ops_trace_string_count(trace);
 	size_t recorded;
 
-	/* Both name each module by its path, but a recording also knows the parameters. */
+	/* Both sources identify modules by path, but only a recording knows the parameters. */
 	ops_trace_modules(trace, &recorded);
 	if (recorded)
 		return python;
@@ -48,7 +48,7 @@ static struct ops_string from(struct ops_string text, size_t start)
 	return (struct ops_string){text.bytes + start, text.size - start};
 }
 
-/* Where the path begins in a name of Lightning, behind "Class: ". */
+/* Returns the position of the path in a name written by Lightning, after "Class: ". */
 static size_t path_start(struct ops_string name)
 {
 	size_t start = strlen(OPS_LIGHTNING_PREFIX);

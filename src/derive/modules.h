@@ -15,14 +15,15 @@ enum ops_module_source {
 	OPS_MODULES_LIGHTNING, /* ranges that Lightning's profiler puts around modules */
 };
 
-/* One walk over the strings of the trace. */
+/* Walks over the strings of the trace once. */
 enum ops_module_source ops_module_source(const struct ops_trace *trace);
 bool ops_is_module_call(const struct ops_trace *trace, enum ops_module_source source, size_t row);
-/* The parts of a call's name: "Linear_0" and "Linear" of "nn.Module: Linear_0", "net.0" and "Linear" of
- * "[pl][module]torch.nn.modules.linear.Linear: net.0". */
+/* The parts of a call's name. Path and class are "Linear_0" and "Linear" of "nn.Module: Linear_0", "net.0" and "Linear"
+ * of "[pl][module]torch.nn.modules.linear.Linear: net.0". */
 struct ops_string ops_module_path(struct ops_string name);
 struct ops_string ops_module_class(struct ops_string name);
-/* What a call's module is called: its path in the program, "blocks.0.attn", if a recording knows it, else that of the name. */
+/* Returns the name of a call's module: its path in the program ("blocks.0.attn") if a recording knows it, else the path
+ * in the call's name. */
 struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row);
 
 #endif

@@ -37,20 +37,20 @@ struct ops_phases {
 	OPS_ARRAY(struct ops_phase_range) ranges;
 };
 
-/* Finds the phases of the threads that have steps, or of all threads in a trace without steps. False when memory is out;
- * released in any case. */
+/* Finds the phases of the threads that have steps, or of all threads in a trace without steps. Returns false if out of
+ * memory. The caller must release the phases in any case. */
 bool ops_phases_find(struct ops_phases *phases, const struct ops_trace *trace, const struct ops_steps *steps);
 void ops_phases_release(struct ops_phases *phases);
 
 enum ops_phase ops_phase_at(const struct ops_phases *phases, int64_t time_ns);
-/* Adds up the time of each phase within a range: the sum of all is the length of the range. */
+/* Adds up the time of each phase within a range. The sum over all phases is the length of the range. */
 void ops_phases_within(const struct ops_phases *phases, struct ops_interval range, int64_t ret_ns[OPS_PHASE_COUNT]);
-/* Adds up the time within a range that lies in each phase and in one of the merged intervals. */
+/* Adds up, for each phase, the time within a range that also lies in one of the merged intervals. */
 void ops_phases_common(const struct ops_phases *phases, const struct ops_intervals *merged, struct ops_interval range,
                        int64_t ret_ns[OPS_PHASE_COUNT]);
 
-/* "data_loading", "forward", … Static. */
+/* Returns "data_loading", "forward", …, a static string. */
 const char *ops_phase_name(enum ops_phase phase);
-const char *ops_phase_title(enum ops_phase phase); /* "data loading": in texts */
+const char *ops_phase_title(enum ops_phase phase); /* the same for texts: "data loading" */
 
 #endif

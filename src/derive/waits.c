@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How steps were scheduled; see waits.h.
+ * How the operating system scheduled each step; see waits.h.
  */
 #include "derive/waits.h"
 
@@ -8,7 +8,7 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-/* Rows that are not a list of five numbers are left out; negative times are 0. */
+/* Skips rows that are not a list of five numbers. Negative times count as 0. */
 static bool waits_add_row(struct ops_step_waits *waits, struct ops_string row)
 {
 	struct ops_json_walk walk = ops_json_walk(row.bytes, row.size);

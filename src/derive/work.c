@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classes of device work by name; see work.h. The order of the tests matters: a copy is a copy whoever makes it, and names of
- * communication libraries come before what their names might also contain.
+ * Classes of device work by name; see work.h. The order of the tests matters: a copy is a copy whatever issues it, and
+ * names of communication libraries come before words that those names could also contain.
  */
 #include "derive/work.h"
 
@@ -22,7 +22,8 @@ static bool communicates(struct ops_string name)
 	static const char *const libraries[] = {"nccl", "hccl", "rccl", "oneccl", "nvshmem", "mscclpp", "deep_ep::", NULL};
 	static const char *const kernels[] = {
 		"ncclKernel", "ncclDevKernel", "rcclGenericKernel", "nvshmemi_", "nvshmem_",
-		/* vLLM, SGLang, aiter and TensorRT-LLM; torch's symmetric memory; kernels of Triton by the same names. */
+		/* Custom all-reduce kernels of vLLM, SGLang, aiter and TensorRT-LLM; torch's symmetric memory; Triton
+		 * kernels of the same names. */
 		"cross_device_reduce", "allreduce_fusion_kernel", "allreduce_prototype_", "quickreduce::", "deep_ep::",
 		"multimem_all_reduce", "multimem_one_shot_", "multimem_all_gather", "multimem_reduce_scatter",
 		"one_shot_all_reduce", "two_shot_all_reduce", "one_shot_allreduce", "two_shot_allreduce",
@@ -80,7 +81,7 @@ static bool is_operation(struct ops_string name)
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (name.size == strlen(operations[i]) && memcmp(name.bytes, operations[i], name.size) == 0)
 			return true;
-	/* Point to point: "send 0->1", "recv 1<-0". */
+	/* Point-to-point operations: "send 0->1", "recv 1<-0". */
 	return ops_string_starts(name, "send ") || ops_string_starts(name, "recv ");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What work on a device is for.
+ * Classes of device work.
  */
 #ifndef OPS_DERIVE_WORK_H
 #define OPS_DERIVE_WORK_H
@@ -14,22 +14,23 @@ enum ops_work {
 	OPS_WORK_COMMUNICATION,
 	OPS_WORK_COPY,
 	OPS_WORK_SET,
-	OPS_WORK_SYNC,  /* a device waits: no work */
-	OPS_WORK_OTHER, /* not the device's own: calls and jobs that some devices show on their rows */
+	OPS_WORK_SYNC,  /* a wait of the device: not work */
+	OPS_WORK_OTHER, /* not work of the device: calls and jobs that some devices show on their rows */
 };
 
-/* By the name alone, as the names of kernels and copies are. */
+/* Classifies by name alone, which suffices for kernels and copies. */
 enum ops_work ops_work_of_name(struct ops_string name);
-/* With the kind of the event (enum ops_event_kind), which says what copies, fills and waits are. */
+/* Classifies by the kind of the event (enum ops_event_kind), which identifies copies, fills and waits, and by its
+ * name. */
 enum ops_work ops_work_of(uint8_t kind, struct ops_string name);
 
 enum ops_collective {
 	OPS_COLLECTIVE_NONE,
-	OPS_COLLECTIVE_DEVICE, /* "nccl:all_reduce": kernels carry it out */
-	OPS_COLLECTIVE_HOST,   /* "gloo:all_reduce": the host does */
+	OPS_COLLECTIVE_DEVICE, /* "nccl:all_reduce": kernels on the device perform it */
+	OPS_COLLECTIVE_HOST,   /* "gloo:all_reduce": the host performs it */
 };
 
-/* What a row of the host with this name is: the label that a backend of torch.distributed puts around an operation. */
+/* Classifies a row of the host by its name: the label that a torch.distributed backend puts around an operation. */
 enum ops_collective ops_collective_of(struct ops_string name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asking CUDA's driver for its devices; see cuda_devices.h.
+ * Queries CUDA's driver for its devices; see cuda_devices.h.
  */
 #include "gpu/cuda_devices.h"
 
@@ -36,15 +36,15 @@ static struct {
 	__typeof__(&cuCtxPopCurrent_v2) pop_context;
 	__typeof__(&cuCtxSynchronize) synchronize;
 	__typeof__(&cuGetErrorName) error_name;
-	__typeof__(&cuGraphGetEdges_v2) edges; /* from CUDA 12.3 on */
-	cuda_edges *plain_edges;               /* before */
+	__typeof__(&cuGraphGetEdges_v2) edges; /* since CUDA 12.3 */
+	cuda_edges *plain_edges;               /* before CUDA 12.3 */
 	__typeof__(&cuGraphGetNodes) nodes;
 	__typeof__(&cuGraphNodeGetType) node_type;
 	__typeof__(&cuGraphHostNodeGetParams) host_parameters;
 
-	const char *missing; /* why it cannot be used, NULL when it can */
-	pid_t pid;           /* that initialised it: in a process that is forked from that one CUDA does not work */
-	uint32_t devices;    /* that it knew then */
+	const char *missing; /* why the driver cannot be used; NULL if it can */
+	pid_t pid;           /* process that initialised it: CUDA does not work in processes forked from it */
+	uint32_t devices;    /* number of devices at that time */
 } driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -123,14 +123,14 @@ uint32_t ops_cuda_runtime_version(void)
 			handle ? (__typeof__(get_version))(uintptr_t)dlsym(handle, "cudaRuntimeGetVersion") : NULL;
 
 		if (get_version && get_version(&version) == cudaSuccess && version > 0)
-			return (uint32_t)version; /* the handle is kept: it costs nothing, and unloads nothing */
+			return (uint32_t)version; /* the handle is kept, since it costs nothing; the library stays loaded */
 	}
 	return 0;
 }
 
 /* --- waiting -------------------------------------------------------------------------------------------------------- */
 
-/* Whether the process works on a device: where it does not, asking for its context would make one, of hundreds of MB. */
+/* Returns whether the process uses a device. If it does not, querying its context would create one, of hundreds of MB. */
 static bool is_in_use(CUdevice device)
 {
 	unsigned flags;
@@ -180,7 +180,7 @@ enum ops_code ops_cuda_synchronize(struct ops_error *error)
 	return code;
 }
 
-/* --- what they are -------------------------------------------------------------------------------------------------- */
+/* --- properties ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t cuda_devices_attribute(CUdevice device, CUdevice_attribute which)
 {
@@ -237,7 +237,7 @@ void ops_cuda_device(uint32_t ordinal, struct ops_multiprocessor *ret_device, st
 
 /* --- graphs --------------------------------------------------------------------------------------------------------- */
 
-/* The newer function also reports edges of overlapping programmatic launches; the older one fails for graphs with such. */
+/* The newer function also reports edges of overlapping programmatic launches; the older one fails for graphs with such edges. */
 static CUresult get_edges(CUgraph graph, struct ops_cuda_edges *edges, CUgraphEdgeData *data)
 {
 	CUgraphNode *from = (CUgraphNode *)edges->from, *to = (CUgraphNode *)edges->to;
@@ -276,7 +276,7 @@ void ops_cuda_edges_release(struct ops_cuda_edges *edges)
 	*edges = (struct ops_cuda_edges){0};
 }
 
-/* What a node calls on the host; 0 for one that runs on a device. */
+/* Returns the function that a node calls on the host; 0 for a node on a device. */
 static uint64_t host_function(CUgraphNode node)
 {
 	CUDA_HOST_NODE_PARAMS parameters = {0};

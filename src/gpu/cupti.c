@@ -4,8 +4,8 @@
  *
  *     CUPTI's threads ── full buffers ─▶ stack ── semaphore ─▶ drain thread ─▶ decoder ─▶ activities
  *
- * What CUPTI stamps on the host is read from the recorder's own clock where the library lets us (from CUDA 11.6 on, with the
- * functions registered at each start): then calls lie within their operators to the tick.
+ * CUPTI's time stamps on the host are taken from the recorder's own clock if the library allows it (since CUDA 11.6, with the
+ * functions registered at each start): then calls lie exactly within their operators.
  */
 #include "gpu/cupti.h"
 
@@ -36,25 +36,25 @@ struct cupti_session {
 	struct ops_activities *activities;
 	struct ops_cupti_decoder decoder;
 	CUpti_SubscriberHandle subscriber;
-	struct ops_cupti_sampler *sampler; /* NULL unless counters are sampled */
+	struct ops_cupti_sampler *sampler; /* NULL if no counters are sampled */
 	pthread_t drain;
 	atomic_bool stopping;
-	pid_t pid; /* a process that is forked has no drain thread, and no CUDA */
-	uint64_t unread; /* buffers in which CUPTI did not find its way */
+	pid_t pid; /* process of the session: a forked one has no drain thread, and no CUDA */
+	uint64_t unread; /* buffers that CUPTI could not parse */
 };
 
-/* CUPTI calls back without a context of ours, and may do so after the stop: these live as long as the process. */
+/* CUPTI's callbacks receive no context, and may come after the stop, so these live as long as the process. */
 static struct ops_cupti_buffers buffers;
 static sem_t filled;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for `running` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `running` */
 static struct cupti_session *running;
 
-/* The recorder's clock as nanoseconds from an arbitrary origin, at a slightly wrong rate: the ends of the session
- * give the correction. */
+/* The recorder's clock as nanoseconds from an arbitrary origin, at a slightly wrong rate; corrected by readings at the ends of
+ * the session. */
 static uint64_t first_ticks;
 static double ns_per_tick = 1;
 
-/* --- called by CUPTI ------------------------------------------------------------------------------------------------ */
+/* --- callbacks of CUPTI --------------------------------------------------------------------------------------------- */
 
 static uint64_t CUPTIAPI read_session_time(void)
 {
@@ -77,7 +77,7 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *by
 	sem_post(&filled);
 }
 
-/* --- the drain thread ----------------------------------------------------------------------------------------------- */
+/* --- drain thread --------------------------------------------------------------------------------------------------- */
 
 static void decode_buffer(struct cupti_session *session, const struct ops_cupti_buffer *buffer)
 {
@@ -117,7 +117,7 @@ static void *cupti_drain(void *argument)
 	return NULL;
 }
 
-/* --- what is collected ---------------------------------------------------------------------------------------------- */
+/* --- collected kinds ------------------------------------------------------------------------------------------------ */
 
 static const struct {
 	CUpti_ActivityKind cupti;
@@ -141,9 +141,9 @@ static const struct {
 	{CUPTI_ACTIVITY_KIND_MEMORY_POOL, OPS_ACTIVITY_MEMORY_POOL},
 };
 #define COLLECTED (sizeof(collected) / sizeof(collected[0]))
-#define VERSION_HOST_NODES 130300u /* from here on CUPTI records nodes of graphs that run on the host */
+#define VERSION_HOST_NODES 130300u /* since this version CUPTI records graph nodes that run on the host */
 
-/* Whether a kind is wanted that the library knows. */
+/* Returns whether a kind is requested and supported by the library. */
 static bool cupti_is_wanted(const struct cupti_session *session, size_t i)
 {
 	return session->decoder.kinds & OPS_ACTIVITY_BIT(collected[i].kind) &&
@@ -168,7 +168,7 @@ static enum ops_code enable(struct cupti_session *session, struct ops_error *err
 		if (collected[i].kind == OPS_ACTIVITY_RUNTIME || collected[i].kind == OPS_ACTIVITY_DRIVER)
 			ops_cupti_calls_quieten(session->library, collected[i].cupti);
 		if (result == CUPTI_SUCCESS || collected[i].kind == OPS_ACTIVITY_HOST_NODE)
-			continue; /* without its nodes on the host a graph is still worth recording */
+			continue; /* a graph is worth recording even without its host nodes */
 		disable(session);
 		return ops_cupti_fault(session->library, error, result, "CUPTI does not collect activity");
 	}
@@ -182,7 +182,7 @@ static bool put_version(struct ops_activities *activities, const char *of, uint3
 	return !version || ops_activities_metadata(activities, of, digits, (size_t)snprintf(digits, sizeof(digits), "%u", version));
 }
 
-/* The versions under torch's names; unknown ones are omitted. */
+/* Records the versions under torch's names; unknown ones are omitted. */
 static enum ops_code describe_versions(struct cupti_session *session, struct ops_error *error)
 {
 	return put_version(session->activities, "cupti_version", session->library->version) &&
@@ -231,7 +231,7 @@ static int64_t cupti_now_ns(const struct ops_cupti *library)
 	return (int64_t)now;
 }
 
-/* Uses no session: CUPTI may call it while one stops. */
+/* Uses no session, because CUPTI may call it while one stops. */
 static void CUPTIAPI read_callback(void *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
@@ -242,7 +242,7 @@ static void CUPTIAPI read_callback(void *library, CUpti_CallbackDomain domain, C
 	}
 }
 
-/* Subscribes to the ends of contexts and to graphs, and detects whether another profiler has subscribed. */
+/* Subscribes to the ends of contexts and to graphs. Detects whether another profiler has subscribed. */
 static enum ops_code subscribe(struct cupti_session *session, struct ops_error *error)
 {
 	const struct ops_cupti *library = session->library;
@@ -254,7 +254,7 @@ static enum ops_code subscribe(struct cupti_session *session, struct ops_error *
 	result = library->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 	if (result == CUPTI_SUCCESS && library->cuptiActivityRegisterTimestampCallback)
 		result = library->cuptiActivityRegisterTimestampCallback(read_session_time);
-	/* Where it cannot, events have no rows. */
+	/* If this fails, events have no rows. */
 	if (session->decoder.kinds & (OPS_ACTIVITY_BIT(OPS_ACTIVITY_SYNC) | OPS_ACTIVITY_BIT(OPS_ACTIVITY_EVENT_NODE)) &&
 	    library->cuptiActivityEnableCudaEventDeviceTimestamps)
 		library->cuptiActivityEnableCudaEventDeviceTimestamps(1);
@@ -283,7 +283,7 @@ static void stop_drain(struct cupti_session *session)
 	pthread_join(session->drain, NULL);
 }
 
-/* Only metrics that are wrong are a failure. Whatever else keeps them from being sampled is noted. */
+/* Only invalid metrics are a failure. Other reasons that prevent sampling are recorded. */
 static enum ops_code open_sampler(struct cupti_session *session, struct ops_cuda_sampling *sampling, struct ops_error *error)
 {
 	enum ops_code code;
@@ -372,7 +372,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	pthread_mutex_lock(&lock);
 	session = running;
 	pthread_mutex_unlock(&lock);
-	/* A forced flush delivers running work without its end, and never again. */
+	/* A forced flush would deliver running work without its end, and never again. */
 	code = ops_cuda_synchronize(error);
 	if (session->sampler) {
 		enum ops_code paused = ops_cupti_sampler_run(session->sampler, false, cupti_now_ns, code ? NULL : error);
@@ -387,7 +387,7 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	ops_cupti_decode_end(&session->decoder);
 	if (session->library->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
 		activities->lost += dropped;
-	activities->lost += session->unread; /* of how many records nobody knows */
+	activities->lost += session->unread; /* the number of records in them is unknown */
 	if (!code && session->unread)
 		code = ops_fault(error, OPS_CORRUPT, "CUPTI could not read %llu of its buffers",
 		                 (unsigned long long)session->unread);
@@ -400,13 +400,13 @@ static enum ops_code stop(void *unused, struct ops_activities *activities, struc
 	}
 	ops_cupti_buffers_release(&buffers);
 	pthread_mutex_lock(&lock);
-	running = NULL; /* not before: another session would meet what this one still has of CUPTI */
+	running = NULL; /* only now: another session would interfere with what this one still uses of CUPTI */
 	pthread_mutex_unlock(&lock);
 	cupti_free_session(session);
 	return code;
 }
 
-/* --- the collector -------------------------------------------------------------------------------------------------- */
+/* --- collector ------------------------------------------------------------------------------------------------------ */
 
 static enum ops_code toggle(void *unused, bool on, struct ops_error *error)
 {

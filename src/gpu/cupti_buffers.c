@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* Takes a buffer that nobody has. */
+/* Claims an unused buffer. */
 static bool cupti_buffers_claim(struct ops_cupti_buffer *buffer)
 {
 	return !atomic_load_explicit(&buffer->taken, memory_order_relaxed) &&
@@ -79,7 +79,7 @@ void ops_cupti_buffers_release(struct ops_cupti_buffers *buffers)
 {
 	for (size_t i = 0; i < OPS_CUPTI_BUFFERS; i++) {
 		if (!cupti_buffers_claim(&buffers->items[i]))
-			continue; /* CUPTI holds it still, and may write to it */
+			continue; /* CUPTI still has it, and may write to it */
 		ops_free(atomic_exchange_explicit(&buffers->items[i].bytes, NULL, memory_order_relaxed));
 		ops_cupti_buffers_give(&buffers->items[i]);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which calls of CUDA are worth a row; see cupti_calls.h.
+ * Selects the CUDA calls that get a row; see cupti_calls.h.
  */
 #include "gpu/cupti_calls.h"
 
-/* Torch queries the device many times per operator, and launchers of compiled code query pointers. */
+/* Torch queries the device many times for each operator, and launchers of compiled code query pointers. */
 static const struct ops_cupti_callback quiet[] = {
 	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020},
 	{CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaSetDevice_v3020},

@@ -23,8 +23,8 @@ void ops_cupti_contexts_enable(const struct ops_cupti *library, CUpti_Subscriber
 	ops_cupti_enable_callbacks(library, subscriber, ending, ENDING);
 }
 
-/* As the call begins, while the context is whole, and as it ends, for what ran until then. Not forced, for that would take
- * unfinished work away from contexts that go on. */
+/* Flushes when the call begins, while the context is intact, and when it ends, for what ran until then. The flush is not forced,
+ * because that would lose unfinished work of other contexts. */
 void ops_cupti_contexts_on_call(const struct ops_cupti *library, CUpti_CallbackDomain domain, CUpti_CallbackId callback)
 {
 	if (ops_cupti_is_among(ending, ENDING, domain, callback))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA contexts that end during a recording. CUPTI loses the records of a context with it, so they are fetched before.
+ * CUDA contexts that end during a recording. CUPTI loses the records of a context when it ends, so they are fetched before.
  *
- * The callbacks are those of the calls that end contexts, not CONTEXT_DESTROY_STARTING: since 13.4 the header allows
+ * The callbacks used are those of calls that end contexts, not CONTEXT_DESTROY_STARTING: since 13.4 the header allows
  * cuptiActivityFlushAll only in callbacks of calls, and lists those of resources among the ones in which it is not allowed.
  */
 #ifndef OPS_GPU_CUPTI_CONTEXTS_H

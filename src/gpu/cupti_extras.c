@@ -35,7 +35,7 @@ static struct ops_cupti_marker *close_marker(struct ops_cupti_decoder *decoder, 
 	struct ops_cupti_marker *marker = number < decoder->markers.count ? &decoder->markers.items[number] : NULL;
 
 	if (!marker || !marker->is_open)
-		return NULL; /* it began before the session */
+		return NULL; /* the range began before the session */
 	marker->is_open = false;
 	decoder->open_markers--;
 	return marker;
@@ -77,7 +77,7 @@ void ops_cupti_decode_marker(struct ops_cupti_decoder *decoder, const void *byte
 		activity->details = domain_details(decoder, record->domain);
 }
 
-/* Tracks are those of streams: what a device, context or thread is named has no place. */
+/* Tracks are those of streams; names of devices, contexts and threads are not stored. */
 void ops_cupti_decode_name(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityName *record = bytes;
@@ -101,7 +101,7 @@ static void cupti_extras_add_counter(struct ops_cupti_decoder *decoder, struct o
 		ops_activities_add(decoder->activities, activity);
 }
 
-/* One record is up to two counters, which are added here. */
+/* A record contains up to two counters, which are added here. */
 void ops_cupti_decode_environment(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
                                   struct ops_activity *activity)
 {
@@ -130,7 +130,7 @@ void ops_cupti_decode_environment(struct ops_cupti_decoder *decoder, const void 
 	}
 }
 
-/* The size of a pool of this process; CUPTI does not report that of pools shared by others. */
+/* Adds the size of a pool of this process; CUPTI does not report the size of pools shared by other processes. */
 void ops_cupti_decode_pool(struct ops_cupti_decoder *decoder, const void *bytes, size_t size, struct ops_activity *activity)
 {
 	const CUpti_ActivityMemoryPool2 *record = bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA graphs as they are made; see cupti_graphs.h.
+ * CUDA graphs during capture and instantiation; see cupti_graphs.h.
  */
 #include "gpu/cupti_graphs.h"
 
@@ -15,9 +15,10 @@
 #include "gpu/cuda_devices.h"
 #include "gpu/cupti_decoder.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* making graphs is rare, and slow by itself */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* graphs are created rarely, and slowly */
 static OPS_ARRAY(struct ops_activity) made;
-static OPS_ARRAY(struct ops_host_function) functions; /* that nodes call; named at the stop, where no callback waits */
+static OPS_ARRAY(struct ops_host_function) functions; /* functions called by nodes; their names are looked up at the stop, when no
+                                                       * callback waits */
 static uint64_t lost;
 
 /* A runtime call makes a driver call. If both are reported, edges are added twice, which is harmless. */
@@ -35,7 +36,7 @@ static const struct ops_cupti_callback instantiating[] = {
 };
 #define INSTANTIATING (sizeof(instantiating) / sizeof(instantiating[0]))
 
-/* The parameters of all of them begin alike. */
+/* The parameters of all these calls have a common prefix. */
 typedef cuGraphInstantiateWithFlags_params parameters;
 #define SAME_PLACE(type, field) _Static_assert(offsetof(type, field) == offsetof(parameters, hGraph), "parameters of calls")
 SAME_PLACE(cuGraphInstantiate_params, hGraph);
@@ -63,7 +64,7 @@ void ops_cupti_graphs_enable(const struct ops_cupti *library, CUpti_SubscriberHa
 		ops_cupti_enable_callbacks(library, subscriber, instantiating, INSTANTIATING);
 }
 
-/* A node that is a copy of another, or waits for it; `other` is 0 for one that does neither. The lock is held. */
+/* Adds a node that is a copy of `other` or waits for it; 0: neither. The lock is held. */
 static void cupti_graphs_add(enum ops_activity_kind kind, uint64_t node, uint64_t other, int64_t now_ns)
 {
 	struct ops_activity *added = OPS_ARRAY_PUSH(&made);
@@ -142,17 +143,17 @@ void ops_cupti_graphs_on_call(const struct ops_cupti *library, CUpti_CallbackDom
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	lost++; /* of how many edges nobody knows */
+	lost++; /* the number of edges is unknown */
 	pthread_mutex_unlock(&lock);
 }
 
-/* The name of the function at an address, if its library exports it: text, 0 none. */
+/* Returns the text id of the name of the function at an address, if its library exports it; 0: none. */
 static uint32_t function_name(struct ops_cupti_decoder *decoder, uint64_t address)
 {
 	Dl_info found;
 
 	if (!dladdr((const void *)(uintptr_t)address, &found) || (uint64_t)(uintptr_t)found.dli_saddr != address)
-		return 0; /* one without a name lies behind another */
+		return 0; /* the address is in a function without a name */
 	return ops_cupti_kernel_name(decoder, found.dli_sname);
 }
 

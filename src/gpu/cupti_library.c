@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding and loading libcupti; see cupti_library.h.
+ * Finds and loads libcupti; see cupti_library.h.
  */
 #include "gpu/cupti_library.h"
 
@@ -16,13 +16,13 @@
 #include "base/fault.h"
 #include "gpu/cuda_devices.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* until it is loaded */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held until the library is loaded */
 static bool is_loaded;
 static struct ops_cupti library;
 static struct ops_error failure;
 static char path[PATH_MAX];
 
-/* --- where it may be ----------------------------------------------------------------------------------------------- */
+/* --- location ------------------------------------------------------------------------------------------------------ */
 
 /* torch loads the library by an absolute path, so the loader does not find it by name. */
 static int find_loaded(struct dl_phdr_info *info, size_t size, void *ret_found)
@@ -55,7 +55,7 @@ static void *open_under(const char *root, const char *below)
 	return open_at(name);
 }
 
-/* In the package of PyPI, next to this one. */
+/* Opens the library of the PyPI package, which is installed next to this one. */
 static void *open_package(void)
 {
 	static const char *const below[] = {"../nvidia/cu13/lib/libcupti.so.13", "../nvidia/cuda_cupti/lib/libcupti.so.12",
@@ -85,7 +85,7 @@ static void *open_library(void)
 	dl_iterate_phdr(find_loaded, &loaded);
 	if (loaded)
 		return open_at(path);
-	handle = open_package(); /* torch's own, before it is imported, and not the system's */
+	handle = open_package(); /* prefers torch's library, even before torch is imported, to that of the system */
 	for (size_t i = 0; !handle && i < sizeof(names) / sizeof(names[0]); i++)
 		handle = open_at(names[i]);
 	if (!handle)
@@ -93,9 +93,9 @@ static void *open_library(void)
 	return handle ? handle : open_under("/usr/local/cuda", "extras/CUPTI/lib64/libcupti.so");
 }
 
-/* --- what is in it -------------------------------------------------------------------------------------------------- */
+/* --- contents ------------------------------------------------------------------------------------------------------- */
 
-/* The name of a function that it lacks, NULL when it has them all. */
+/* Returns the name of a missing function; NULL if there is none. */
 static const char *cupti_library_find_functions(void *handle)
 {
 #define FIND(name) library.name = (__typeof__(&name))(uintptr_t)dlsym(handle, #name);
@@ -170,7 +170,7 @@ bool ops_cupti_is_among(const struct ops_cupti_callback *callbacks, size_t count
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 
-/* The CUDA version of a CUPTI in the driver's form: 13050 is 13.5. Before 13 only the major version is known. */
+/* Returns the CUDA version of a CUPTI in the driver's form: 13050 is 13.5. Before 13 only the major version is known. */
 static uint32_t cuda_of(uint32_t version)
 {
 	if (version >= 130000)

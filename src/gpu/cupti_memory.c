@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that CUDA calls allocate and free: an event for each, and the live bytes. Records come in
- * any order, so both are made at the end, in order of time.
+ * Memory that CUDA calls allocate and free: an event for each, and counters of live bytes. Records arrive in any order, so both
+ * are derived at the end, in order of time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ SAME_PLACE(timestamp);
 SAME_PLACE(isAsync);
 SAME_PLACE(memoryPoolConfig.address);
 
-/* CUPTI_INVALID_CONTEXT_ID is this up to CUPTI 13.0, and 0 from 13.3 on at the latest. */
+/* Value of CUPTI_INVALID_CONTEXT_ID up to CUPTI 13.0; since 13.3 at the latest it is 0. */
 #define NO_CONTEXT UINT32_MAX
 
 /* --- records -------------------------------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ void ops_cupti_decode_memory(struct ops_cupti_decoder *decoder, const void *byte
 		.device = (uint16_t)record->deviceId,
 		.is_release = record->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE,
 	};
-	if (record->name) /* which may be gone at the end */
+	if (record->name) /* the name may be freed before the end */
 		memory->variable = ops_activities_text(decoder->activities, record->name, strlen(record->name));
 }
 
@@ -87,9 +87,9 @@ static void cupti_memory_add_row(struct ops_cupti_decoder *decoder, const struct
 	ops_activities_add(decoder->activities, &row);
 }
 
-/* --- what is held --------------------------------------------------------------------------------------------------- */
+/* --- live bytes ----------------------------------------------------------------------------------------------------- */
 
-/* The live bytes of a kind of memory of a device. */
+/* The live bytes of a kind of memory on a device. */
 struct holding {
 	uint64_t bytes;
 	uint32_t kind;
@@ -103,12 +103,12 @@ struct block {
 
 struct held {
 	struct ops_intern kinds; /* device and kind: uint32_t[2] */
-	OPS_ARRAY(struct holding) holdings; /* by number in kinds */
+	OPS_ARRAY(struct holding) holdings; /* by id in kinds */
 	struct ops_intern addresses; /* uint64_t */
-	OPS_ARRAY(struct block) blocks; /* by number in addresses */
+	OPS_ARRAY(struct block) blocks; /* by id in addresses */
 };
 
-/* The block at an address, empty if nothing was allocated there; NULL when memory is out. */
+/* Returns the block at an address, empty if nothing was allocated there; NULL if out of memory. */
 static struct block *find_block(struct held *held, uint64_t address)
 {
 	uint32_t number = ops_intern_add(&held->addresses, &address, sizeof(address));
@@ -121,7 +121,7 @@ static struct block *find_block(struct held *held, uint64_t address)
 	return block;
 }
 
-/* Its number; OPS_INTERN_NONE when memory is out. */
+/* Returns the number of the holding that a record changes; OPS_INTERN_NONE if out of memory. */
 static uint32_t find_holding(struct held *held, const struct ops_cupti_memory *memory)
 {
 	const uint32_t key[2] = {memory->device, memory->kind};
@@ -148,7 +148,7 @@ static void add_held(struct ops_cupti_decoder *decoder, const struct holding *ho
 	ops_activities_add(decoder->activities, &counter);
 }
 
-/* Counts a free with the properties of the allocation. A block that is allocated twice was freed without a record. */
+/* Gives a free the properties of its allocation. If a block is allocated twice, there was a free without a record. */
 static void read_block(struct ops_cupti_decoder *decoder, struct held *held, struct ops_cupti_memory *memory)
 {
 	uint32_t holding = memory->is_release ? OPS_INTERN_NONE : find_holding(held, memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Metrics to sample, and what CUPTI makes of them; see cupti_pm_metrics.h.
+ * Metrics to sample, and their configuration in CUPTI; see cupti_pm_metrics.h.
  */
 #include "gpu/cupti_pm_metrics.h"
 
@@ -44,7 +44,7 @@ static enum ops_code fault_of_metrics(struct ops_cupti_metrics *metrics, const s
 	                 names->bytes);
 }
 
-/* --- the host's side ------------------------------------------------------------------------------------------------ */
+/* --- host side ------------------------------------------------------------------------------------------------------ */
 
 static bool has_functions(const struct ops_cupti *library)
 {
@@ -76,7 +76,7 @@ bool ops_cupti_image_make(struct ops_cupti_image *image, size_t size)
 	return image->bytes != NULL;
 }
 
-/* Which chip it is, and what can be counted on it. */
+/* Queries which chip the device has, and what can be counted on it. */
 static enum ops_code query_device(struct ops_cupti_metrics *metrics, struct ops_error *error)
 {
 	const struct ops_cupti *library = metrics->library;
@@ -108,7 +108,7 @@ static void close_host(struct ops_cupti_metrics *metrics)
 	metrics->host = NULL;
 }
 
-/* A fresh object on the host that knows some of the metrics: one that has refused any is of no more use. */
+/* Opens a new host object with some of the metrics. An object that has refused a metric cannot be used any more. */
 static CUptiResult open_host(struct ops_cupti_metrics *metrics, const char **names, size_t count)
 {
 	PARAMS_UP_TO(CUpti_Profiler_Host_Initialize_Params, pHostObject, initialize, .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING,
@@ -127,7 +127,7 @@ static CUptiResult open_host(struct ops_cupti_metrics *metrics, const char **nam
 	return result;
 }
 
-/* CUPTI does not say which metric it refuses, so they are tried one by one. */
+/* CUPTI does not report which metric it refuses, so each one is tried. */
 static enum ops_code name_unknown(struct ops_cupti_metrics *metrics, CUptiResult refusal, struct ops_error *error)
 {
 	struct ops_buffer names = {0};
@@ -171,7 +171,7 @@ static enum ops_code check_passes(struct ops_cupti_metrics *metrics, struct ops_
 	return code;
 }
 
-/* The plan by which the hardware counts. */
+/* Creates the configuration with which the hardware counts. */
 static enum ops_code make_config(struct ops_cupti_metrics *metrics, struct ops_error *error)
 {
 	PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size, .pHostObject = metrics->host);
@@ -220,7 +220,7 @@ static uint32_t cupti_pm_metrics_label_of(struct ops_activities *activities, con
 	return ops_activities_text(activities, metric, strlen(metric));
 }
 
-/* One that would be called as one before it keeps its own name. */
+/* A metric whose name would be equal to an earlier one keeps its own name. */
 void ops_cupti_metrics_label(struct ops_cupti_metrics *metrics, struct ops_activities *activities, uint32_t *names)
 {
 	for (size_t i = 0; i < metrics->count; i++) {
@@ -231,7 +231,7 @@ void ops_cupti_metrics_label(struct ops_cupti_metrics *metrics, struct ops_activ
 	}
 }
 
-/* --- their life ----------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 enum ops_code ops_cupti_metrics_open(struct ops_cupti_metrics *metrics, const struct ops_cupti *library,
                                      const struct ops_cuda_sampling *wanted, struct ops_error *error)

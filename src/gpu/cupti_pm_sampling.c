@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sampling counters of the hardware; see cupti_pm_sampling.h.
+ * Samples hardware counters; see cupti_pm_sampling.h.
  */
 #include "gpu/cupti_pm_sampling.h"
 
@@ -16,46 +16,47 @@
 #include "base/thread.h"
 #include "gpu/cupti_pm_metrics.h"
 
-#define INTERVAL_NS 1000000u          /* unless another is wanted */
-#define HARDWARE_BYTES (64u << 20)    /* up to 16 KiB a sample */
-#define SAMPLES_MAX 1024u             /* that the image holds; up to 18 KiB each */
-#define PASSES_AHEAD 4u               /* that decoding may be late before the image is too small */
+#define INTERVAL_NS 1000000u          /* default interval */
+#define HARDWARE_BYTES (64u << 20)    /* a sample takes up to 16 KiB */
+#define SAMPLES_MAX 1024u             /* in the image; up to 18 KiB each */
+#define PASSES_AHEAD 4u               /* by how many passes decoding may be late before the image is too small */
 #define PERIOD_MIN_NS 1000000u
 #define PERIOD_MAX_NS 100000000u
-#define PASSES_MAX 64                 /* in a row, to empty the hardware's buffer */
-#define CLOCK_SLACK_NS 10000000       /* by which converted times may lie outside the session */
-#define VERSION_APPEND_MODE 26u       /* from 12.8 on the buffer may keep the latest; 12.6 refuses longer structures than its own */
+#define PASSES_MAX 64                 /* consecutive passes to empty the hardware's buffer */
+#define CLOCK_SLACK_NS 10000000       /* tolerance for converted times outside of the session */
+#define VERSION_APPEND_MODE 26u       /* since this version, 12.8, the buffer can keep the latest samples; 12.6 rejects structures
+                                       * longer than its own */
 
 struct ops_cupti_sampler {
 	const struct ops_cupti *library;
 	int64_t (*clock_ns)(const struct ops_cupti *library);
 	struct ops_cupti_metrics metrics;
 	uint64_t interval_ns;
-	bool by_cycles; /* what triggers a sample: the system's clock, where time cannot */
+	bool by_cycles; /* samples are triggered by the system clock's cycles, because intervals of time are not supported */
 	CUpti_PmSampling_Object *target;
-	struct ops_cupti_image counters; /* that a pass is decoded into */
-	double *values;                  /* of one sample */
+	struct ops_cupti_image counters; /* destination of a decoded pass */
+	double *values;                  /* values of one sample */
 
-	pthread_mutex_t lock; /* for all below, and around calls with `target` */
+	pthread_mutex_t lock; /* protects the following members and calls with `target` */
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool has_thread;
 	bool stopping;
 	bool running;
-	bool overflown; /* the latest pass */
+	bool overflown; /* in the latest pass */
 	int64_t begun_ns;
-	int64_t last_ns; /* the start of the latest sample */
+	int64_t last_ns; /* start of the latest sample */
 	OPS_ARRAY(int64_t) times;
-	OPS_ARRAY(double) sampled; /* one of each metric for each time */
+	OPS_ARRAY(double) sampled; /* a value of each metric for each time */
 	uint64_t lost;
-	const char *why_lost;   /* the first reason, NULL as long as nothing is */
+	const char *why_lost;   /* the first reason; NULL: nothing was lost */
 	struct ops_error fault; /* with a code: why sampling ended early */
 };
 
-/* --- the device's side ---------------------------------------------------------------------------------------------- */
+/* --- device side ---------------------------------------------------------------------------------------------------- */
 
-/* Turing and GA100 count cycles of the system's clock, which varies: taken for a GHz, as in CUPTI's samples. Turing cannot keep
- * the latest samples either. */
+/* Turing and GA100 count cycles of the system clock, whose rate varies; 1 GHz is assumed, as in CUPTI's samples. Turing cannot
+ * keep the latest samples either. */
 static CUptiResult configure(struct ops_cupti_sampler *sampler, const struct ops_multiprocessor *device)
 {
 	bool is_turing = device->compute_major < 8;
@@ -103,7 +104,7 @@ static enum ops_code cupti_pm_sampling_open_target(struct ops_cupti_sampler *sam
 	return result == CUPTI_SUCCESS ? OPS_OK : ops_cupti_metrics_refuse(&sampler->metrics, result, error);
 }
 
-/* --- decoding; the lock is held ------------------------------------------------------------------------------------- */
+/* --- decoding; the lock must be held -------------------------------------------------------------------------------- */
 
 static void lose(struct ops_cupti_sampler *sampler, const char *why)
 {
@@ -114,7 +115,7 @@ static void lose(struct ops_cupti_sampler *sampler, const char *why)
 
 static void cupti_pm_sampling_give_up(struct ops_cupti_sampler *sampler, CUptiResult result)
 {
-	sampler->lost++; /* of how many more nobody knows */
+	sampler->lost++; /* the number of further samples is unknown */
 	ops_cupti_fault(sampler->library, &sampler->fault, result, "CUPTI samples counters no more");
 }
 
@@ -172,8 +173,8 @@ static CUptiResult read_samples(struct ops_cupti_sampler *sampler, size_t *ret_c
 	return result == CUPTI_SUCCESS ? clear_counters(sampler) : result;
 }
 
-/* Whether there is more: what came behind a full image; or, once nothing comes any more, what CUPTI stopped before for reasons of its
- * own. */
+/* Decodes a pass. Returns whether more samples are available: they did not fit into the image or, after the end of sampling,
+ * CUPTI stopped before them without a reason. */
 static bool cupti_pm_sampling_decode(struct ops_cupti_sampler *sampler)
 {
 	PARAMS(CUpti_PmSampling_DecodeData_Params, decode, .pPmSamplingObject = sampler->target,
@@ -248,7 +249,7 @@ static void stop_thread(struct ops_cupti_sampler *sampler)
 	sampler->has_thread = false;
 }
 
-/* --- its life ------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static struct ops_cupti_sampler *new_sampler(const struct ops_cupti *library, const struct ops_cuda_sampling *wanted)
 {
@@ -326,7 +327,7 @@ enum ops_code ops_cupti_sampler_run(struct ops_cupti_sampler *sampler, bool on,
 	return result == CUPTI_SUCCESS ? OPS_OK : ops_cupti_metrics_refuse(&sampler->metrics, result, error);
 }
 
-/* What is sampled, for the trace's metadata. */
+/* Describes what is sampled, for the trace's metadata. */
 static bool cupti_pm_sampling_describe(struct ops_cupti_sampler *sampler, struct ops_activities *activities,
                                        const uint32_t *names)
 {
@@ -367,7 +368,7 @@ static bool add_samples(struct ops_cupti_sampler *sampler, struct ops_activities
 		                               .start_ns = time_ns, .end_ns = time_ns, .value = sampler->sampled.items[i],
 		                               .name = names[i % sampler->metrics.count]};
 
-		if (isfinite(counter.value)) /* a ratio of nothing has no value */
+		if (isfinite(counter.value)) /* a ratio with denominator 0 has no value */
 			ops_activities_add(activities, &counter);
 	}
 	ops_free(names);

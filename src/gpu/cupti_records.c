@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decoding CUPTI's records; see cupti_records.h.
+ * Decodes CUPTI's records; see cupti_records.h.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "gpu/cupti_calls.h"
 #include "gpu/cupti_decoder.h"
 
-#define CALLS_MAX 4096 /* callback ids are less */
+#define CALLS_MAX 4096 /* upper bound of callback ids */
 
 /* abi::__cxa_demangle */
 typedef char *demangle(const char *mangled, char *buffer, size_t *size, int *status);
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 void ops_cupti_decoder_init(struct ops_cupti_decoder *decoder, const struct ops_cupti *library,
                             struct ops_activities *activities, uint32_t kinds)
@@ -44,7 +44,7 @@ void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder)
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
-/* The demangler of libstdc++, which is in every process with torch; without one names stay as they are. */
+/* Finds the demangler of libstdc++, which every process with torch has. Without it, names remain mangled. */
 static demangle *find_demangler(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
@@ -74,7 +74,7 @@ uint32_t ops_cupti_kernel_name(struct ops_cupti_decoder *decoder, const char *ma
 
 	if (!mangled)
 		return 0;
-	/* Code that is unloaded may leave its place to other code: the text decides. */
+	/* Unloaded code may be replaced by other code at the same address, so the name itself is compared. */
 	if (decoder->recent[place].mangled == mangled && strcmp(decoder->names.entries[number].bytes, mangled) == 0)
 		return decoder->name_texts.items[number];
 	number = ops_intern_add(&decoder->names, mangled, strlen(mangled));
@@ -92,7 +92,7 @@ uint32_t ops_cupti_text(struct ops_cupti_decoder *decoder)
 	return decoder->text.failed ? 0 : ops_activities_text(decoder->activities, decoder->text.bytes, decoder->text.size);
 }
 
-/* The name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
+/* Returns the name of a call, without the version that CUPTI appends: "cudaLaunchKernel_v7000". */
 static uint32_t call_name(struct ops_cupti_decoder *decoder, CUpti_CallbackDomain domain, uint32_t callback)
 {
 	const char *name = NULL;
@@ -122,7 +122,7 @@ static struct ops_cupti_call make_call(struct ops_cupti_decoder *decoder, bool r
 	return call;
 }
 
-/* What all calls of a function say, found out once. */
+/* Returns the data shared by all calls of a function, computed once. */
 static struct ops_cupti_call call_of(struct ops_cupti_decoder *decoder, bool runtime, uint32_t callback)
 {
 	struct ops_cupti_call **calls = runtime ? &decoder->runtime_calls : &decoder->driver_calls;
@@ -162,7 +162,7 @@ uint32_t ops_cupti_keep(struct ops_cupti_decoder *decoder, const void *key, size
 	return text;
 }
 
-/* --- calls and what else there is ----------------------------------------------------------------------------------- */
+/* --- calls and other records ---------------------------------------------------------------------------------------- */
 
 static void cupti_records_read_call(struct ops_cupti_decoder *decoder, const void *bytes, size_t size,
                                     struct ops_activity *activity)
@@ -224,10 +224,10 @@ static void read_overhead(struct ops_cupti_decoder *decoder, const void *bytes, 
 	activity->name = ops_activities_text(decoder->activities, name, strlen(name));
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- dispatch ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
-	size_t size; /* at least */
+	size_t size; /* minimum size of the record */
 	ops_cupti_decode_function *take;
 } takers[CUPTI_ACTIVITY_KIND_COUNT] = {
 	[CUPTI_ACTIVITY_KIND_KERNEL] = {sizeof(cupti_kernel), ops_cupti_decode_kernel},
@@ -265,5 +265,5 @@ void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *r
 	if (activity.start_ns && activity.end_ns)
 		ops_activities_add(decoder->activities, &activity);
 	else
-		decoder->activities->lost++; /* a time of 0 is unknown to CUPTI */
+		decoder->activities->lost++; /* CUPTI reports unknown times as 0 */
 }

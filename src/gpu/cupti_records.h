@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI's activity records become activities of the intake. Records of CUPTI 11.8 to 13 begin alike; nothing behind what
- * they have in common is read.
+ * Converts CUPTI's activity records to activities of the intake. The records of CUPTI 11.8 to 13 have a common prefix; nothing
+ * after it is read.
  */
 #ifndef OPS_GPU_CUPTI_RECORDS_H
 #define OPS_GPU_CUPTI_RECORDS_H
@@ -13,17 +13,17 @@
 #include "base/occupancy.h"
 #include "record/activities.h"
 
-#define OPS_CUPTI_RECENT_NAMES 256u    /* powers of two */
+#define OPS_CUPTI_RECENT_NAMES 256u    /* a power of two, like the next */
 #define OPS_CUPTI_RECENT_LAUNCHES 512u
 
-/* The data that all calls of a function share; name 0: not read yet. */
+/* The data shared by all calls of a function; name 0: not read yet. */
 struct ops_cupti_call {
 	uint32_t name;
 	uint32_t details;
 	bool is_shown;
 };
 
-/* What kernels have in common that differ in time and name alone. No padding: it is compared as bytes. */
+/* What kernel launches that differ only in time and name have in common. Has no padding, because it is compared as bytes. */
 struct ops_cupti_launch {
 	struct ops_kernel_shape shape;
 	uint32_t device;
@@ -45,7 +45,7 @@ struct ops_cupti_marker {
 	bool is_open;
 };
 
-/* An event of CUDA was recorded on a stream. */
+/* A CUDA event that was recorded on a stream. */
 struct ops_cupti_event {
 	uint32_t context;
 	uint32_t event;
@@ -53,7 +53,7 @@ struct ops_cupti_event {
 	uint32_t stream;
 };
 
-/* A synchronisation, whose device and event are known at the end. */
+/* A synchronisation, whose device and event are known only at the end. */
 struct ops_cupti_sync {
 	struct ops_activity activity;
 	uint32_t type; /* CUpti_ActivitySynchronizationType */
@@ -66,27 +66,27 @@ struct ops_cupti_memory {
 	int64_t time_ns;
 	uint64_t address;
 	uint64_t bytes;
-	uint64_t pool; /* its address, 0 none */
+	uint64_t pool; /* address of the pool; 0: none */
 	uint32_t correlation;
 	uint32_t context;
-	int32_t stream;    /* -1 none */
+	int32_t stream;    /* -1: none */
 	uint32_t kind;     /* CUpti_ActivityMemoryKind */
-	uint32_t variable; /* that it is of: text, 0 none */
+	uint32_t variable; /* text: variable that the memory belongs to; 0: none */
 	uint16_t device;
 	bool is_release;
 };
 
-/* A decoder lives as long as a session. What is made of a text or of the shape of a launch is made once. */
+/* A decoder lives as long as a session. A text, and the details of a launch shape, are built once. */
 struct ops_cupti_decoder {
 	const struct ops_cupti *library;
 	struct ops_activities *activities;
-	uint32_t kinds; /* wanted */
-	OPS_ARRAY(struct ops_multiprocessor) devices; /* by ordinal; what is not known is all zero */
-	struct ops_intern names;       /* as CUPTI has them */
-	OPS_ARRAY(uint32_t) name_texts; /* of the activities, by number in names */
-	struct ops_intern shapes;      /* of launches, copies and other keys of texts, as bytes */
-	OPS_ARRAY(uint32_t) details;   /* likewise, by number in shapes */
-	struct ops_intern contexts;    /* that were seen at work: uint32_t */
+	uint32_t kinds; /* requested kinds */
+	OPS_ARRAY(struct ops_multiprocessor) devices; /* by ordinal; all zero if unknown */
+	struct ops_intern names;       /* as in CUPTI's records */
+	OPS_ARRAY(uint32_t) name_texts; /* text id for activities, by number in names */
+	struct ops_intern shapes;      /* launches, copies and other keys of texts, as bytes */
+	OPS_ARRAY(uint32_t) details;   /* text id for activities, by number in shapes */
+	struct ops_intern contexts;    /* contexts that had work: uint32_t */
 	OPS_ARRAY(uint16_t) context_devices; /* by number in contexts */
 	OPS_ARRAY(struct ops_cupti_event) events;
 	OPS_ARRAY(struct ops_cupti_sync) syncs;
@@ -94,16 +94,16 @@ struct ops_cupti_decoder {
 	struct ops_intern marker_ids;
 	OPS_ARRAY(struct ops_cupti_marker) markers; /* by number in marker_ids */
 	size_t open_markers;
-	struct ops_cupti_call *runtime_calls; /* by callback id; NULL until the first */
+	struct ops_cupti_call *runtime_calls; /* by callback id; NULL before the first call */
 	struct ops_cupti_call *driver_calls;
 	struct {
 		const char *mangled;
-		uint32_t number; /* in names */
-	} recent[OPS_CUPTI_RECENT_NAMES]; /* by address: most kernels ran before, from where they did */
+		uint32_t number; /* number in names */
+	} recent[OPS_CUPTI_RECENT_NAMES]; /* by address: most kernels ran before, with the name at the same address */
 	struct {
 		struct ops_cupti_launch launch;
-		uint32_t details; /* text, 0 none */
-	} recent_launches[OPS_CUPTI_RECENT_LAUNCHES]; /* likewise, by what differs most among them */
+		uint32_t details; /* text; 0: none */
+	} recent_launches[OPS_CUPTI_RECENT_LAUNCHES]; /* by the members of launches that differ most */
 	struct ops_buffer text;        /* scratch */
 };
 
@@ -111,10 +111,10 @@ void ops_cupti_decoder_init(struct ops_cupti_decoder *decoder, const struct ops_
                             struct ops_activities *activities, uint32_t kinds);
 void ops_cupti_decoder_release(struct ops_cupti_decoder *decoder);
 
-/* Adds what a record says, if it is wanted; `size` is how many bytes of it can be read. What is too short, has no time or cannot
- * be kept counts as lost. */
+/* Adds the activity of a record if its kind is requested; `size` is the number of readable bytes. A record that is too short, has
+ * no time or cannot be stored counts as lost. */
 void ops_cupti_decode(struct ops_cupti_decoder *decoder, const CUpti_Activity *record, size_t size);
-/* Adds what can only be derived from all records. Called once, after the last. */
+/* Adds what can only be derived from all records. Called once, after the last one. */
 void ops_cupti_decode_end(struct ops_cupti_decoder *decoder);
 
 #endif

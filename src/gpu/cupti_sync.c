@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUPTI records of waiting: its records name contexts and events, rows say devices and streams. Which is which is known
- * when all records were seen.
+ * Waits and synchronisations. CUPTI's records refer to contexts and events, rows to devices and streams; the relation is known
+ * when all records have been seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "gpu/cupti_decoder.h"
 
 #define VERSION_EVENT_TIMES 26u /* since this version (12.8) the device reports when an event was recorded */
-#define VERSION_EVENT_NODES 130500u /* since this version CUPTI reports the node of a graph that recorded it */
+#define VERSION_EVENT_NODES 130500u /* since this version CUPTI reports the graph node that recorded the event */
 
 _Static_assert(offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId), "records of CUPTI");
 
-/* A nanosecond, as Kineto has it. */
+/* The event lasts one nanosecond, as in Kineto. */
 static void place_event(const CUpti_ActivityCudaEvent2 *record, struct ops_activity *activity)
 {
 	activity->start_ns = (int64_t)record->deviceTimestamp;
@@ -38,7 +38,7 @@ static void show_event(struct ops_cupti_decoder *decoder, const CUpti_ActivityCu
 	activity->details = ops_cupti_text(decoder);
 }
 
-/* Whether it is wanted as a node of a graph. */
+/* Returns whether the event is to be a row as a graph node. */
 static bool is_of_node(const struct ops_cupti_decoder *decoder, const CUpti_ActivityCudaEvent3 *record, size_t size)
 {
 	return decoder->kinds & OPS_ACTIVITY_BIT(OPS_ACTIVITY_EVENT_NODE) && decoder->library->version >= VERSION_EVENT_NODES &&
@@ -86,7 +86,7 @@ void ops_cupti_decode_sync(struct ops_cupti_decoder *decoder, const void *bytes,
 		.activity = {.kind = OPS_ACTIVITY_SYNC,
 	                     .start_ns = (int64_t)record->start,
 	                     .end_ns = (int64_t)record->end,
-	                     .stream = (int32_t)record->streamId /* -1 as CUPTI_SYNCHRONIZATION_INVALID_VALUE */,
+	                     .stream = (int32_t)record->streamId /* -1 is CUPTI_SYNCHRONIZATION_INVALID_VALUE */,
 	                     .correlation = record->correlationId},
 		.type = record->type,
 		.context = record->contextId,
@@ -107,7 +107,7 @@ static int cupti_sync_compare_events(const void *a, const void *b)
 	return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
 }
 
-/* The last time an event was recorded before it was waited for; NULL when that is not known. */
+/* Returns the last recording of an event before it was waited for; NULL if unknown. */
 static const struct ops_cupti_event *cupti_sync_find_event(const struct ops_cupti_decoder *decoder,
                                                            const struct ops_cupti_sync *sync)
 {
@@ -161,6 +161,6 @@ void ops_cupti_decode_end(struct ops_cupti_decoder *decoder)
 	for (size_t i = 0; i < decoder->syncs.count; i++)
 		cupti_sync_add_sync(decoder, &decoder->syncs.items[i]);
 	ops_cupti_memory_end(decoder);
-	decoder->activities->lost += decoder->open_markers; /* ranges that outlasted the session */
+	decoder->activities->lost += decoder->open_markers; /* ranges that were still open at the stop */
 	decoder->syncs.count = decoder->events.count = decoder->open_markers = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUPTI records of work on devices: kernels, copies, sets.
+ * Device work: kernels, copies, sets.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "gpu/cupti_decoder.h"
 
-/* What holds for the records of every library that is loaded (OPS_CUPTI_VERSION_MIN). */
+/* Asserts that the records of all supported libraries (OPS_CUPTI_VERSION_MIN) agree. */
 #define SAME_PLACE(old, new, field) _Static_assert(offsetof(old, field) == offsetof(new, field), "records of CUPTI")
 SAME_PLACE(cupti_kernel, CUpti_ActivityKernel13, name);
 SAME_PLACE(cupti_kernel, CUpti_ActivityKernel13, graphId);
@@ -17,7 +17,7 @@ SAME_PLACE(CUpti_ActivityKernel11, CUpti_ActivityKernel13, priority);
 SAME_PLACE(cupti_copy, CUpti_ActivityMemcpy7, channelType);
 SAME_PLACE(cupti_set, CUpti_ActivityMemset5, channelType);
 
-#define VERSION_PRIORITY 130100u /* from here on kernels have a priority */
+#define VERSION_PRIORITY 130100u /* since this version kernels have a priority */
 
 static void cupti_work_put_number(struct ops_buffer *text, const char *key, double value)
 {
@@ -33,7 +33,7 @@ static void put_graph(struct ops_buffer *text, uint32_t graph, uint64_t node)
 		ops_buffer_printf(text, ",\"graph id\":%u,\"graph node id\":%llu", graph, (unsigned long long)node);
 }
 
-/* Details of a node belong to no other. */
+/* Details of a node are not shared with other nodes. */
 static uint32_t of_node(struct ops_cupti_decoder *decoder, uint32_t details, uint64_t node)
 {
 	if (details && node)
@@ -47,13 +47,13 @@ static void put_channel(struct ops_buffer *text, uint32_t channel, uint32_t type
 		ops_buffer_printf(text, ",\"channel\":%u,\"channel_type\":%u", channel, type);
 }
 
-/* What the records of work on a device call alike, though they lie at different places. */
+/* Copies the members that all records of device work have, at different offsets. */
 #define PLACE(activity, record)                                                                    \
 	((activity)->start_ns = (int64_t)(record)->start, (activity)->end_ns = (int64_t)(record)->end,  \
 	 (activity)->device = (uint16_t)(record)->deviceId, (activity)->stream = (int32_t)(record)->streamId,   \
 	 (activity)->correlation = (record)->correlationId)
 
-/* Only contexts give the device of waits. */
+/* The device of a wait is only known from its context. */
 static void cupti_work_note_context(struct ops_cupti_decoder *decoder, uint32_t context, uint32_t device)
 {
 	uint32_t number = ops_intern_add(&decoder->contexts, &context, sizeof(context));
@@ -194,7 +194,7 @@ static const char *copy_name(uint32_t kind)
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "<unknown>";
 }
 
-/* What copies and sets have in common that differ in time and size alone. No padding. */
+/* The members in which copies and sets of the same shape agree. Has no padding. */
 struct copy_shape {
 	uint32_t kind; /* CUpti_ActivityKind */
 	uint32_t device;
@@ -297,17 +297,17 @@ void ops_cupti_decode_set(struct ops_cupti_decoder *decoder, const void *bytes, 
 	activity->details = cupti_work_copy_details(decoder, &set);
 }
 
-/* --- nodes of graphs that are not device work ----------------------------------------------------------------------- */
+/* --- graph nodes that are not device work --------------------------------------------------------------------------- */
 
-/* What the runs of a node have in common. No padding. */
+/* The members in which all runs of a node agree. Has no padding. */
 struct node_shape {
 	uint32_t kind; /* CUpti_ActivityKind */
 	uint32_t device;
 	uint32_t context;
 	uint32_t stream;
 	uint32_t graph;
-	uint32_t event;   /* of one that records */
-	uint32_t process; /* of one that runs on the host, as the next */
+	uint32_t event;   /* of a node that records an event */
+	uint32_t process; /* this and the next: of a node that runs on the host */
 	uint32_t thread;
 	uint64_t graph_node;
 };

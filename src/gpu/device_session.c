@@ -18,7 +18,7 @@ struct ops_device_session {
 	struct ops_activities *activities;
 };
 
-/* The collector's clock between two readings of ours; of several tries the tightest. */
+/* Reads the collector's clock between two readings of ours. Of several attempts, returns the tightest. */
 static struct ops_activity_clock read_clocks(const struct ops_device_collector *collector)
 {
 	struct ops_activity_clock best = {.width_ticks = UINT64_MAX};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The intake: what every collector of a device's activity implements, and how a session runs one. CUPTI is a collector, a
- * replayed file is one, tests write their own; docs/devices.md shows how.
+ * The intake: the interface of collectors of device activity, and how a session runs one. CUPTI is a collector, a replayed file
+ * is another, and tests define their own; docs/devices.md shows how.
  *
  *     collector ── ops_activities_add ─▶ activities ── ops_device_stop ─▶ recording ─▶ read/recording_devices.c
  *
- * A collector knows nothing of operators: the reader finds the operator of a call by the thread and the moment it was made,
- * so that profiled threads pay for nothing but the collector's own records. What it has to get right is `correlation`,
- * thread ids, and a clock.
+ * A collector knows nothing about operators: the reader finds the operator of a call by thread and time, so that profiled threads
+ * only pay for the collector's own records. A collector must provide `correlation`, thread ids and a clock.
  */
 #ifndef OPS_GPU_INTAKE_H
 #define OPS_GPU_INTAKE_H
@@ -21,17 +20,17 @@
 
 struct ops_device_collector {
 	const char *name; /* "cupti" */
-	void *self;       /* handed to the functions */
+	void *self;       /* passed to the functions */
 
-	/* Begins collecting the kinds of the set. Until `stop` has returned it may add to `activities`, from any thread but
-	 * from one at a time. On failure nothing is collected, and `stop` is not called. */
+	/* Starts collecting the kinds of the set. Until `stop` has returned, the collector may add to `activities` from any
+	 * thread, one at a time. On failure nothing is collected, and `stop` is not called. */
 	enum ops_code (*start)(void *self, uint32_t kinds, struct ops_activities *activities, struct ops_error *error);
-	/* Ends it. Adds everything that happened so far before it returns, and counts dropped records in
-	 * activities->lost. On an error, the records added so far stay. */
+	/* Stops collecting. Adds everything that happened so far before it returns, and counts dropped records in
+	 * activities->lost. On an error, the records added so far are kept. */
 	enum ops_code (*stop)(void *self, struct ops_activities *activities, struct ops_error *error);
-	/* The clock of its times, in ns, read now; called while it collects. */
+	/* Returns the current time of the clock of the records, in ns; called while collecting. */
 	int64_t (*clock_ns)(void *self);
-	/* Collects nothing for a while (false), and again (true). Between start and stop; NULL when it cannot. */
+	/* Pauses (false) or resumes (true) collecting. Called between start and stop; NULL if not supported. */
 	enum ops_code (*toggle)(void *self, bool on, struct ops_error *error);
 };
 

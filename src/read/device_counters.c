@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The counters of the devices of a recording: a separate process for each device, as in torch's files.
+ * The counters of the devices of a recording, as a separate process for each device, as in torch's files.
  */
 #include "base/alloc.h"
 #include "read/recording_devices.h"
 
-/* Where torch's viewers expect them: behind all else. */
+/* Where torch's viewers expect them: after everything else. */
 #define COUNTERS_SORT_INDEX 100
 
 static uint32_t device_counters_counter_track(struct recording_devices *devices, uint16_t device)
@@ -37,7 +37,7 @@ static uint32_t device_counters_counter_track(struct recording_devices *devices,
 
 bool recording_devices_add_counters(struct recording_devices *devices)
 {
-	ops_intern_release(&devices->counter_keys); /* of an attempt that failed */
+	ops_intern_release(&devices->counter_keys); /* from a failed attempt */
 	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	for (size_t i = 0; i < devices->activities->count; i++) {
 		const struct ops_activity *activity = ops_activity_at(devices->activities, i);

@@ -18,7 +18,7 @@ void device_graphs_release(struct device_graphs *graphs)
 
 /* --- nodes and edges ------------------------------------------------------------------------------------------------ */
 
-/* The number of a node, added if new; OPS_NONE when memory is out. */
+/* Returns the number of a node, added if new; OPS_NONE if out of memory. */
 static uint32_t device_graphs_number_of(struct device_graphs *graphs, uint64_t id)
 {
 	uint32_t number = ops_intern_add(&graphs->ids, &id, sizeof(id));
@@ -66,7 +66,7 @@ bool device_graphs_add_edge(struct device_graphs *graphs, uint64_t from, uint64_
 	return edge != NULL;
 }
 
-/* --- what each waits for -------------------------------------------------------------------------------------------- */
+/* --- dependencies --------------------------------------------------------------------------------------------------- */
 
 static bool device_graphs_add_wait(struct device_graphs *graphs, uint32_t node, uint32_t waited_for)
 {
@@ -87,7 +87,7 @@ static bool device_graphs_add_wait(struct device_graphs *graphs, uint32_t node, 
 	return true;
 }
 
-/* An edge: who comes after a node that has no rows waits for all that it waits for. */
+/* Processes an edge: a node after one without rows waits for everything that one waits for. */
 static bool pass_on(struct device_graphs *graphs, uint32_t from, uint32_t to)
 {
 	bool ok = true;
@@ -99,17 +99,17 @@ static bool pass_on(struct device_graphs *graphs, uint32_t from, uint32_t to)
 	return ok;
 }
 
-/* The edges in order of where they begin. */
+/* The edges sorted by their start. */
 struct edge_order {
-	uint32_t *first;  /* by node and one more: its first in `to` */
+	uint32_t *first;  /* by node, and one more: index of its first edge in `to` */
 	uint32_t *to;
-	uint32_t *before; /* by node: edges to it that were not passed yet */
-	uint32_t *ready;  /* nodes without such */
+	uint32_t *before; /* by node: number of edges to it that were not processed yet */
+	uint32_t *ready;  /* nodes without such edges */
 };
 
 static void order_edges(const struct device_graphs *graphs, struct edge_order *order)
 {
-	/* Counted one behind the place, so that filling moves each beginning to where it belongs. */
+	/* Counted one position later, so that filling moves each start to its final position. */
 	for (size_t i = 0; i < graphs->edges.count; i++)
 		order->first[graphs->edges.items[i].from + 2]++;
 	for (size_t i = 2; i < graphs->nodes.count + 2; i++)
@@ -122,7 +122,7 @@ static void order_edges(const struct device_graphs *graphs, struct edge_order *o
 	}
 }
 
-/* Each edge once, those to a node before those from it. */
+/* Processes each edge once, those to a node before those from it. */
 static bool follow_edges(struct device_graphs *graphs, struct edge_order *order)
 {
 	size_t ready = 0;
@@ -176,7 +176,7 @@ bool device_graphs_finish(struct device_graphs *graphs, const struct ops_activit
 		if (number != OPS_INTERN_NONE)
 			graphs->nodes.items[number].function = (uint32_t)i;
 	}
-	ops_free(graphs->of_text); /* of an attempt that failed, whose other results are found again */
+	ops_free(graphs->of_text); /* from a failed attempt, whose other results are found again */
 	graphs->launched.count = 0;
 	graphs->of_text = ops_realloc_array(NULL, activities->texts.count, sizeof(*graphs->of_text));
 	for (size_t i = 0; graphs->of_text && i < activities->texts.count; i++)
@@ -214,7 +214,7 @@ bool device_graphs_ran(struct device_graphs *graphs, uint32_t node, uint64_t lau
 	return true;
 }
 
-/* Whether it waits for anything that ran in its launch. */
+/* Adds the links for the dependencies of a work item. Returns whether it waits for anything that ran in its launch. */
 static bool draw_waits(const struct device_graphs *graphs, const struct graph_work *work, struct ops_builder *builder)
 {
 	const struct graph_node *node = &graphs->nodes.items[work->node];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ran on the devices of a recording, tied to the calls that started it; see recording_devices.h. Calls and work are put
- * in order of their correlations, which they nearly are, and walked together.
+ * Connects the device work of a recording to the calls that started it; see recording_devices.h. Calls and work are sorted by
+ * correlation, in which they nearly are already, and walked together.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 /* --- streams and annotations --------------------------------------------------------------------------------------- */
 
-/* What the program called it: string id, "" when it did not. */
+/* Returns the name that the program gave a stream: a string id, "" if none. */
 static uint32_t stream_name(struct recording_devices *devices, const struct ops_activity *activity)
 {
 	const struct ops_activities *activities = devices->activities;
@@ -46,7 +46,7 @@ static uint32_t stream_track(struct recording_devices *devices, const struct ops
 	                                                                        .name = stream_name(devices, activity)});
 }
 
-/* Lets the annotations around a call cover what it started. */
+/* Extends the annotations around a call over the work that it started. */
 static bool cover(struct recording_devices *devices, uint32_t annotation, const struct ops_new_event *event)
 {
 	for (; annotation != OPS_NONE; annotation = devices->annotations.items[annotation].outer) {
@@ -68,7 +68,7 @@ static bool cover(struct recording_devices *devices, uint32_t annotation, const 
 	return true;
 }
 
-/* Rows of the annotations over streams, each a nanosecond wider on either side than the work it covers. */
+/* Adds rows of the annotations over streams, each a nanosecond longer at both ends than the work that it covers. */
 static void add_spans(struct recording_devices *devices)
 {
 	for (size_t i = 0; i < devices->spans.count; i++) {
@@ -90,7 +90,7 @@ static void add_spans(struct recording_devices *devices)
 
 /* --- work ----------------------------------------------------------------------------------------------------------- */
 
-/* The details of a copy and, behind them, what it moved and how fast. */
+/* Appends to the details of a copy what it moved and how fast. */
 static uint32_t device_work_copy_details(struct recording_devices *devices, const struct ops_activity *activity)
 {
 	struct ops_buffer *text = &devices->text;
@@ -110,7 +110,7 @@ static uint32_t device_work_copy_details(struct recording_devices *devices, cons
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* What a node of a CUDA graph calls on the host, NULL when that is not known. */
+/* Returns the function that a graph node calls on the host; NULL if unknown. */
 static const struct ops_host_function *device_work_function_of(const struct recording_devices *devices, uint32_t node)
 {
 	uint32_t function = node == OPS_NONE ? OPS_NONE : device_graphs_function(&devices->graphs, node);
@@ -127,8 +127,8 @@ static void put_function(struct ops_buffer *text, const struct ops_host_function
 	ops_buffer_printf(text, ",\"host fn addr\":\"0x%llx\"", (unsigned long long)function->address);
 }
 
-/* The details of a node of a CUDA graph and, behind them, what is known of it: what it calls on the host, and the operator it was
- * captured from. */
+/* Appends to the details of a graph node what is known about it: the function that it calls on the host, and the operator from
+ * which it was captured. */
 static uint32_t device_work_node_details(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
 {
 	const struct ops_intern_entry *texts = devices->activities->texts.entries;
@@ -150,7 +150,7 @@ static uint32_t device_work_node_details(struct recording_devices *devices, cons
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* A node that runs on the host is called after its function. */
+/* A node that runs on the host has the name of its function. */
 static uint32_t host_node_name(struct recording_devices *devices, const struct ops_activity *activity, uint32_t node)
 {
 	const struct ops_intern_entry *texts = devices->activities->texts.entries;
@@ -166,7 +166,7 @@ static uint32_t host_node_name(struct recording_devices *devices, const struct o
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* The details of a kernel and, behind them, what the collective that started it is. */
+/* Appends to the details of a kernel the description of the collective that started it. */
 static uint32_t collective_details(struct recording_devices *devices, uint32_t details, uint32_t collective)
 {
 	struct ops_buffer *text = &devices->text;
@@ -183,7 +183,7 @@ static uint32_t collective_details(struct recording_devices *devices, uint32_t d
 	return text->failed ? OPS_NONE : ops_builder_string(devices->builder, text->bytes, text->size);
 }
 
-/* The category of activities whose kind has none, else NULL. */
+/* Returns the category of activities whose kind has none, else NULL. */
 static const char *device_work_category_of(const struct ops_activity *activity)
 {
 	if (activity->kind == OPS_ACTIVITY_HOST_NODE)
@@ -195,7 +195,7 @@ static const char *device_work_category_of(const struct ops_activity *activity)
 	return activity->is_event ? "cuda_event" : NULL;
 }
 
-/* Adds what ran on a stream; `call` started it, NULL when that is not known. */
+/* Adds work on a stream; `call` started it, NULL if unknown. */
 static bool read_work(struct recording_devices *devices, const struct ops_activity *activity, const struct recording_call *call)
 {
 	static const uint8_t kinds[] = {
@@ -263,7 +263,7 @@ static bool met_before(const void *context, uint32_t a, uint32_t b)
 	return met[a].correlation < met[b].correlation;
 }
 
-/* The activities that are not calls, in order of correlation. NULL when memory is out. */
+/* Returns the activities that are not calls, sorted by correlation. Returns NULL if out of memory. */
 static uint32_t *order_work(const struct ops_activities *activities, size_t *ret_count)
 {
 	uint32_t *work = ops_realloc_array(NULL, activities->count + 1, sizeof(*work));
@@ -280,7 +280,7 @@ static uint32_t *order_work(const struct ops_activities *activities, size_t *ret
 	return work;
 }
 
-/* Where several calls have one correlation (a runtime call makes one of the driver), the first to begin counts. */
+/* If several calls have the same correlation (a runtime call makes a driver call), the first one is used. */
 static bool device_work_join(struct recording_devices *devices, const uint32_t *work, size_t count)
 {
 	const struct recording_call *met = devices->met.items;
@@ -330,7 +330,7 @@ static void add_process(struct recording_devices *devices, int64_t pid, const ch
 					      });
 }
 
-/* The host and the devices as processes, which is what viewers know. */
+/* Adds the host and the devices as processes, as viewers expect. */
 static bool add_processes(struct recording_devices *devices)
 {
 	const struct ops_activities *activities = devices->activities;
@@ -349,7 +349,8 @@ static bool add_processes(struct recording_devices *devices)
 	return true;
 }
 
-/* What the collector says of the devices, for the top level of the trace: the recording is gone when there is a trace. */
+/* Saves what the collector states about the devices, for the top level of the trace: the recording is freed before the trace
+ * exists. */
 static bool list_metadata(struct recording_devices *devices)
 {
 	const struct ops_activities *activities = devices->activities;
@@ -377,7 +378,7 @@ static bool list_metadata(struct recording_devices *devices)
 	return !json->failed;
 }
 
-/* What an attempt that failed has left: its rows and tracks are gone with the rewound builder. */
+/* Clears what a failed attempt has left. Its rows and tracks are gone with the rewound builder. */
 static void clear_work(struct recording_devices *devices)
 {
 	ops_intern_release(&devices->streams);

@@ -9,7 +9,7 @@
 
 enum place { AT_START, ANYWHERE };
 
-/* Whether the first record is four numbers: time, action, bytes, category. */
+/* Returns whether the first record is four numbers: time, action, bytes, category. */
 static bool is_memory_timeline(const char *head, size_t size)
 {
 	const char *end = memchr(head, ']', size);
@@ -30,7 +30,7 @@ static const struct kind {
 	size_t mark_size;
 	enum place place;
 	struct ops_foreign_file file;
-	bool (*is_kind)(const char *head, size_t size); /* NULL: the mark is enough */
+	bool (*is_kind)(const char *head, size_t size); /* NULL: the mark is sufficient */
 } kinds[] = {
 #define MARK(text) text, sizeof(text) - 1
 	{MARK("PK\x03\x04"), AT_START, {"a zip archive; unpack it first", OPS_FOREIGN_ALWAYS}, NULL},

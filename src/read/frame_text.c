@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-/* Names in angle brackets are of code that has no file, such as "<frozen importlib._bootstrap>". */
+/* Names in angle brackets belong to code without a file, such as "<frozen importlib._bootstrap>". */
 static bool is_python_file(struct ops_string file)
 {
 	return ops_string_ends(file, ".py") || (ops_string_starts(file, "<") && ops_string_ends(file, ">"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of an event: those that have a column go there, the rest is kept as text. Texts repeat from event to event,
- * so what a text turned into is looked up by its bytes, and only new ones are looked into.
+ * The arguments of an event: those with a column are stored there, the others are kept as text. Texts repeat from event to event,
+ * so results are looked up by their bytes, and only new texts are parsed.
  */
 #include "read/kineto.h"
 
@@ -9,11 +9,11 @@
 
 #include "base/alloc.h"
 
-/* Tables of texts are started over when they hold this much: a file where every event has its own would fill memory. */
+/* Tables of texts are cleared when they reach this size: they would fill memory for a file in which every event has its own. */
 #define TEXTS_MAX 65536u
 
 enum arg {
-	ARG_EXTRA, /* one that has no column */
+	ARG_EXTRA, /* an argument without a column */
 	ARG_DIMS,
 	ARG_TYPES,
 	ARG_STRIDES,
@@ -50,7 +50,7 @@ static const struct {
 	const char *name;
 	uint8_t size;
 	uint8_t arg;
-	bool own; /* means something in Opstrobe's own files alone */
+	bool own; /* has a meaning only in Opstrobe's files */
 } arg_names[] = {
 #define NAME(text) text, sizeof(text) - 1
 	{NAME("Input Dims"), ARG_DIMS, false},
@@ -98,7 +98,7 @@ void kineto_chain_args(struct kineto_arg_chains *chains)
 	}
 }
 
-/* Only names of that length are looked at. */
+/* Only compares names of the same length. */
 static enum arg arg_of(const struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	const struct kineto_arg_chains *chains = &reader->arg_chains;
@@ -123,7 +123,7 @@ const struct ops_json_member *kineto_find_arg(const struct kineto_reader *reader
 
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
-/* A whole number from `low` to `high`. */
+/* Parses an integer from `low` to `high`. */
 static bool kineto_args_parse_number(const struct ops_json_member *member, int64_t low, int64_t high, int64_t *ret_value)
 {
 	int64_t value;
@@ -157,7 +157,7 @@ static bool kineto_args_parse_text(struct kineto_reader *reader, const struct op
 	return true;
 }
 
-/* The bytes of a name with invalid UTF-8, each written as the character of that number. */
+/* Decodes the bytes of a name with invalid UTF-8, each written as the character of that number. */
 static bool parse_raw_name(struct kineto_reader *reader, const struct ops_json_member *member, uint32_t *ret_name)
 {
 	struct ops_buffer *text = &reader->scratch;
@@ -176,7 +176,7 @@ static bool parse_raw_name(struct kineto_reader *reader, const struct ops_json_m
 	return member->type == '"';
 }
 
-/* "file:line", of which a recording's file follows from its rows. */
+/* Parses "file:line". In a recording's file it follows from the rows. */
 static bool parse_call_from(const struct kineto_reader *reader, const struct ops_json_member *member,
                             struct ops_new_event *event)
 {
@@ -217,7 +217,7 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 			return false;
 		event->scope = (uint8_t)value;
 		return true;
-	case ARG_CALL_LINE: /* of Perfetto's format */
+	case ARG_CALL_LINE: /* in Perfetto's format */
 		if (!kineto_args_parse_number(member, 1, UINT32_MAX, &value))
 			return false;
 		event->call_line = (uint32_t)value;
@@ -241,7 +241,7 @@ static bool parse_own_column(struct kineto_reader *reader, enum arg arg, const s
 	}
 }
 
-/* Puts the argument into its column; false when it does not fit there, and is kept as text. */
+/* Stores the argument in its column. Returns false if it does not fit; then it is kept as text. */
 static bool set_column(struct kineto_reader *reader, enum arg arg, const struct ops_json_member *member,
                        struct ops_new_event *event, struct kineto_own_args *own)
 {
@@ -273,7 +273,7 @@ static bool set_column(struct kineto_reader *reader, enum arg arg, const struct 
 		return kineto_args_parse_number(member, 0, 0, &value);
 	case ARG_CALL_FROM:
 		return parse_call_from(reader, member, event);
-	case ARG_ROW: /* where the writer had the event: every writer numbers its own */
+	case ARG_ROW: /* the position in the writer's order, which is different in each writer */
 		return kineto_integer(member, &value);
 	default:
 		return parse_own_column(reader, arg, member, event, own);
@@ -282,7 +282,7 @@ static bool set_column(struct kineto_reader *reader, enum arg arg, const struct 
 
 /* --- inputs --------------------------------------------------------------------------------------------------------- */
 
-/* ,"key":"value" by hand: it is done for most arguments of a file. */
+/* Appends ,"key":"value" directly, because this is done for most arguments of a file. */
 static void append_member(struct ops_buffer *out, const struct ops_json_member *member)
 {
 	bool quoted = member->type == '"';
@@ -306,7 +306,7 @@ static void append_member(struct ops_buffer *out, const struct ops_json_member *
 	out->size = (size_t)(at - out->bytes);
 }
 
-/* Finds or makes the input list; what it does not hold is kept in `text`. False when memory is out. */
+/* Finds or builds the input list; what it cannot represent is kept in `text`. Returns false if out of memory. */
 static bool parse_inputs(struct kineto_reader *reader, const struct ops_json_member *const arrays[INPUT_COUNT],
                          struct ops_new_event *event)
 {
@@ -340,9 +340,9 @@ static bool parse_inputs(struct kineto_reader *reader, const struct ops_json_mem
 	return true;
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------------------- */
+/* --- other arguments ------------------------------------------------------------------------------------------------ */
 
-/* The string of the members in `text` as they should be written. False when memory is out or they make no sense. */
+/* Returns the string id of the members in `text` in valid form. Returns false if out of memory or if they are invalid. */
 static bool kineto_args_keep_text(struct kineto_reader *reader, uint32_t *ret_string)
 {
 	uint32_t text = ops_intern_find(&reader->extra_texts, reader->text.bytes, reader->text.size);

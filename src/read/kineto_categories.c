@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Categories: what files of every age call the kinds of events and arrows.
+ * Categories: the names of kinds of events and flows in files of all versions.
  */
 #include "read/kineto.h"
 #include "trace/kinds.h"
@@ -51,7 +51,8 @@ static const struct {
 	{"async_cpu_to_gpu", OPS_LINK_LAUNCH},
 };
 
-/* The category of MTIA's jobs, copies and firmware is not one of kernels, and no name of their threads says "stream". */
+/* The categories of MTIA's jobs, copies and firmware are not those of kernels, and the names of their threads do not contain
+ * "stream". */
 static bool is_on_device(uint8_t kind, const char *text, size_t size)
 {
 	return ops_kind_is_work(kind) || kind == OPS_EVENT_GPU_USER_ANNOTATION || kind == OPS_EVENT_SYNC ||
@@ -81,7 +82,7 @@ static void kineto_categories_classify(struct kineto_reader *reader, const char 
 		category->link_id = OPS_NONE;
 }
 
-/* Files have a handful of categories: that of the event before is the likeliest. */
+/* A file has few categories, and that of the previous event is the most likely. */
 struct kineto_category kineto_category_of(struct kineto_reader *reader, const struct ops_json_member *cat)
 {
 	const char *text = cat && cat->type == '"' ? cat->value : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One event of a file becomes a row, or what kineto_records.c makes of it; rows that begin and end apart are joined.
+ * Converts one event of a file to a row, or passes it to kineto_records.c. Separate begin and end events are joined.
  */
 #include "read/kineto.h"
 
@@ -13,7 +13,7 @@ static bool kineto_event_is_instant(uint8_t kind)
 	return kind == OPS_EVENT_CPU_INSTANT || kind == OPS_EVENT_MARK;
 }
 
-/* The phase says what an event is, the category keeps what it was called. */
+/* The phase determines the kind; the category column keeps the original category. */
 static void change_kind(struct kineto_reader *reader, struct ops_new_event *event, uint8_t kind)
 {
 	const char *category = ops_event_kind_category(event->kind);
@@ -31,7 +31,7 @@ void kineto_extend_span(struct kineto_reader *reader, int64_t start_ns, int64_t 
 		reader->last_ns = end_ns;
 }
 
-/* Name, track and start. False, and a note, when it cannot be a row. */
+/* Reads name, track and start. Returns false, with a note, if the event cannot be a row. */
 bool kineto_read_place(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event)
 {
 	int64_t track;
@@ -55,7 +55,7 @@ bool kineto_read_place(struct kineto_reader *reader, const struct kineto_event *
 	return event->track != OPS_NONE;
 }
 
-/* What the writer appended to the name: ".overload". */
+/* Removes the ".overload" that the writer appended to the name. */
 static void cut_overload(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event)
 {
 	const struct ops_json_member *overload = kineto_find_arg(reader, "Overload Name");
@@ -70,7 +70,7 @@ static void cut_overload(struct kineto_reader *reader, const struct kineto_event
 		event->name = kineto_string(reader, &name);
 }
 
-/* Fills in the rest. False when the reader cannot go on. */
+/* Sets the other members. Returns false if reading cannot continue. */
 static bool kineto_event_describe(struct kineto_reader *reader, const struct kineto_event *e, struct ops_new_event *event,
                                   struct kineto_own_args *own)
 {
@@ -123,13 +123,13 @@ static int64_t parse_duration(struct kineto_reader *reader, const struct ops_jso
 
 /* --- phases --------------------------------------------------------------------------------------------------------- */
 
-/* What frames a recording in an own file is said at its head already. */
+/* The frame of a recording in Opstrobe's files is known from their head already. */
 static bool is_frame(const struct kineto_reader *reader, const struct kineto_event *e)
 {
 	return reader->recorded && (!e->cat || KINETO_IS(e->cat->value, e->cat->value_size, "Trace"));
 }
 
-/* The first span of a session is the trace's. */
+/* The first span of a session becomes that of the trace. */
 static void set_session(struct kineto_reader *reader, const struct ops_new_event *event)
 {
 	if (event->kind != OPS_EVENT_TRACE || reader->has_session)
@@ -210,7 +210,7 @@ static bool kineto_event_begin(struct kineto_reader *reader, const struct kineto
 	return true;
 }
 
-/* Ends one that began: not before it did. */
+/* Ends an event that has begun, not before its begin. */
 static void kineto_event_end(struct kineto_reader *reader, const struct kineto_event *e, const struct kineto_open *open)
 {
 	int64_t end_ns;
@@ -263,7 +263,7 @@ static bool parse_end(struct kineto_reader *reader, const struct kineto_event *e
 	return true;
 }
 
-/* An asynchronous pair is known by category, id and (as old tools had it) name. */
+/* An asynchronous pair is identified by category, id and (for old tools) name. */
 static uint32_t kineto_event_pair_of(struct kineto_reader *reader, const struct kineto_event *e)
 {
 	const struct ops_json_member *parts[] = {e->cat, e->id, e->pid};
@@ -385,9 +385,9 @@ bool kineto_read_event(struct kineto_reader *reader)
 	return parse_phase(reader, &e) && !reader->out_of_memory && !ops_builder_failed(reader->builder);
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------- */
+/* --- end ------------------------------------------------------------------------------------------------------------ */
 
-/* Ends the events that did not end, with the session. */
+/* Ends the events without an end together with the session. */
 static void end_open(struct kineto_reader *reader, const struct kineto_open *open)
 {
 	if (open->row == OPS_NONE)

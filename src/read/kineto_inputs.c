@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The four arrays of an operator's inputs, as an input list (opstrobe/inputs.h). Files before 2023 have fewer arrays
- * or other words in them: then the list has what it can hold (shapes, as a rule), and the arrays are kept as text.
+ * The four arrays of an operator's inputs, as an input list (opstrobe/inputs.h). Files from before 2023 have fewer arrays or
+ * other texts in them: then the list has what it can represent (usually shapes), and the arrays are kept as text.
  */
 #include "read/kineto.h"
 
@@ -11,11 +11,11 @@
 
 enum { DIMS, TYPES, STRIDES, CONCRETE, ARRAYS };
 
-/* A type that torch has and this version does not know. */
+/* A type of torch that this version does not know. */
 #define DTYPE_UNKNOWN UINT8_MAX
 #define ITEMS_MAX UINT16_MAX
 
-/* A walk along an array. */
+/* Returns a cursor over an array. */
 static struct ops_json_cursor open_array(const struct ops_json_member *array)
 {
 	if (!array || array->type != '[')
@@ -32,7 +32,7 @@ static void kineto_inputs_put_head(struct ops_buffer *out, uint8_t tag, uint8_t 
 
 /* --- tensors -------------------------------------------------------------------------------------------------------- */
 
-/* Appends the array's integers; gives how many, or -1 when something else is in it. */
+/* Appends the array's integers. Returns their number, or -1 if it contains anything else. */
 static int kineto_inputs_put_ints(struct ops_buffer *out, const struct ops_json_member *array)
 {
 	struct ops_json_cursor cursor = open_array(array);
@@ -50,7 +50,7 @@ static int kineto_inputs_put_ints(struct ops_buffer *out, const struct ops_json_
 	return count;
 }
 
-/* A tensor of these sizes and, if there are as many, strides. */
+/* Appends a tensor with these sizes and, if there are as many, strides. */
 static bool kineto_inputs_put_tensor(struct ops_buffer *out, uint8_t dtype, const struct ops_json_member *sizes,
                                      const struct ops_json_member *strides)
 {
@@ -98,7 +98,7 @@ static bool put_tensor_list(struct ops_buffer *out, const struct ops_json_member
 
 /* --- scalars -------------------------------------------------------------------------------------------------------- */
 
-/* "1.5-2.j": where the second part begins, or NULL. */
+/* Returns the start of the imaginary part of "1.5-2.j", or NULL. */
 static const char *imaginary_part(const char *text, size_t size)
 {
 	for (size_t i = size - 1; i > 0; i--)
@@ -120,7 +120,7 @@ static bool put_complex(struct ops_buffer *out, const char *text, size_t size)
 	return true;
 }
 
-/* A scalar as torch writes it: "1", "True", "0.5", "1.", "1.+2.j". */
+/* Parses a scalar as torch writes it: "1", "True", "0.5", "1.", "1.+2.j". */
 static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
 {
 	struct ops_json_member number = {.value = text, .value_size = (uint32_t)size, .type = OPS_JSON_NUMBER};
@@ -145,7 +145,7 @@ static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
 	return true;
 }
 
-/* "[1, 1]". Whole numbers alone make an INT_LIST. */
+/* Parses "[1, 1]". If all elements are integers, the result is an INT_LIST. */
 static bool put_scalar_list(struct ops_buffer *out, const char *text, size_t size)
 {
 	size_t start = out->size;
@@ -179,7 +179,7 @@ static bool put_scalar_list(struct ops_buffer *out, const char *text, size_t siz
 	return true;
 }
 
-/* --- the list ------------------------------------------------------------------------------------------------------- */
+/* --- list ----------------------------------------------------------------------------------------------------------- */
 
 static bool find_dtype(const struct ops_json_member *type, uint8_t *ret_dtype)
 {
@@ -194,7 +194,7 @@ static bool find_dtype(const struct ops_json_member *type, uint8_t *ret_dtype)
 	return false;
 }
 
-/* One input; where its words say nothing the list can hold, one without type or value. */
+/* Appends one input; without type or value if its texts cannot be represented. */
 static void kineto_inputs_put_item(struct ops_buffer *out, const struct ops_json_member items[ARRAYS])
 {
 	const struct ops_json_member *type = &items[TYPES], *dims = &items[DIMS], *value = &items[CONCRETE];
@@ -233,7 +233,7 @@ static bool append_inputs(struct ops_buffer *out, const struct ops_json_member *
 	for (;; count++) {
 		struct ops_json_member items[ARRAYS] = {0};
 
-		/* As many as there are shapes; where there are none, types. */
+		/* As many inputs as shapes or, without shapes, types. */
 		for (int i = 0; i < ARRAYS; i++)
 			if (!ops_json_take_element(&cursors[i], &items[i]))
 				items[i] = (struct ops_json_member){0};
@@ -248,7 +248,7 @@ static bool append_inputs(struct ops_buffer *out, const struct ops_json_member *
 	return !out->failed;
 }
 
-/* Whether writing the array gives the same text, but for white space between values. */
+/* Returns whether the array would be written with the same text, except for white space between values. */
 static bool same_text(struct kineto_reader *reader, const struct ops_json_member *array, struct ops_string list,
                       void (*write)(struct ops_buffer *out, struct ops_string inputs))
 {

@@ -14,7 +14,7 @@ static struct ops_json_cursor kineto_modules_elements_of(const struct ops_json_m
 	return (struct ops_json_cursor){array->value + 1, array->value + array->value_size, NULL};
 }
 
-/* A number below `limit`, or null. */
+/* Parses a number below `limit`, or null. */
 static bool kineto_modules_parse_id(const struct ops_json_member *value, int64_t limit, uint32_t *ret_id)
 {
 	int64_t number;

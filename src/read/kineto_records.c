@@ -42,7 +42,7 @@ bool kineto_read_memory(struct kineto_reader *reader, const struct kineto_event 
 	record.total_allocated = (uint64_t)kineto_number_arg(reader, "Total Allocated", 0);
 	record.total_reserved = (uint64_t)kineto_number_arg(reader, "Total Reserved", 0);
 	record.device_type = (uint8_t)kineto_number_arg(reader, "Device Type", 0);
-	/* There is one CPU; some files number it. */
+	/* There is one CPU, although some files number it. */
 	record.device_index = record.device_type ? (int16_t)kineto_number_arg(reader, "Device Id", -1) : -1;
 	ops_builder_memory(reader->builder, &record);
 	if (stack && stack->type == '"') {
@@ -52,7 +52,7 @@ bool kineto_read_memory(struct kineto_reader *reader, const struct kineto_event 
 	return true;
 }
 
-/* --- counters and arrows -------------------------------------------------------------------------------------------- */
+/* --- counters and flows --------------------------------------------------------------------------------------------- */
 
 bool kineto_read_counter(struct kineto_reader *reader, const struct kineto_event *e)
 {
@@ -98,7 +98,7 @@ bool kineto_read_flow(struct kineto_reader *reader, const struct kineto_event *e
 	                            .row = OPS_NONE};
 	int64_t row;
 
-	/* Those of a recording's operators follow from its sequence numbers. */
+	/* The flows between a recording's operators follow from their sequence numbers. */
 	if (reader->recorded && category.link_kind != OPS_LINK_LAUNCH)
 		return true;
 	if (!kineto_read_place(reader, e, &place))

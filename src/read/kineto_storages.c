@@ -14,13 +14,13 @@ static struct ops_json_cursor kineto_storages_elements_of(const struct ops_json_
 	return (struct ops_json_cursor){array->value + 1, array->value + array->value_size, NULL};
 }
 
-/* A whole number from 0 to `high`. */
+/* Parses an integer from 0 to `high`. */
 static bool kineto_storages_parse_number(const struct ops_json_member *value, int64_t high, int64_t *ret_number)
 {
 	return kineto_integer(value, ret_number) && *ret_number >= 0 && *ret_number <= high;
 }
 
-/* [address, bytes], or with device type and index + 1 behind. */
+/* Parses [address, bytes], optionally followed by device type and index + 1. */
 static bool parse_whole(const struct ops_json_member *array, struct ops_storage *ret_storage)
 {
 	struct ops_json_cursor cursor = kineto_storages_elements_of(array);
@@ -43,7 +43,7 @@ static bool parse_whole(const struct ops_json_member *array, struct ops_storage 
 	return true;
 }
 
-/* A place in the table, or a whole storage. */
+/* Parses an index in the table, or a complete storage. */
 static bool kineto_storages_parse_place(const struct kineto_reader *reader, const struct ops_json_member *value,
                                         struct ops_storage *ret_storage)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads, streams and processes of a file. A track is known by its process and thread as the file names them: numbers,
- * numbers in quotes, "stream 7", or any text.
+ * Threads, streams and processes of a file. A track is identified by its process and thread in the file: numbers, numbers in
+ * quotes, "stream 7", or any text.
  */
 #include "read/kineto.h"
 
@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 
-/* --- places --------------------------------------------------------------------------------------------------------- */
+/* --- processes and threads ------------------------------------------------------------------------------------------ */
 
-/* A process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set by "stream 7". */
+/* Parses a process or thread: its number, or the id of its text and `text_flag`. `*ret_stream` is set for "stream 7". */
 static int64_t kineto_tracks_parse_name(struct kineto_reader *reader, const struct ops_json_member *value, unsigned text_flag,
                                         struct kineto_place *place, bool *ret_stream)
 {
@@ -38,14 +38,14 @@ static int64_t kineto_tracks_parse_name(struct kineto_reader *reader, const stru
 	return kineto_string(reader, value);
 }
 
-/* The track of a place, new if need be. */
+/* Returns the track of a process and thread, added if new. */
 static uint32_t place_track(struct kineto_reader *reader, const struct kineto_place *place)
 {
 	uint32_t lane = OPS_INTERN_NONE;
 	struct kineto_track *track;
 	uint32_t *index;
 
-	/* Room first: a place that is known has a track. */
+	/* Reserves room first, because a known place must have a track. */
 	if (OPS_ARRAY_RESERVE(&reader->tracks, 1) && OPS_ARRAY_RESERVE(&reader->lane_tracks, 1))
 		lane = ops_intern_add(&reader->lanes, place, sizeof(*place));
 	if (lane < reader->lane_tracks.count) {
@@ -85,14 +85,14 @@ uint32_t kineto_track(struct kineto_reader *reader, const struct ops_json_member
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-/* "thread 12 (worker)" is named "worker"; "thread 12" and "stream 7 " have no name. */
+/* Finds the name in "thread 12 (worker)"; "thread 12" and "stream 7 " have none. */
 static void kineto_tracks_name_track(struct kineto_reader *reader, struct ops_track *track, const struct ops_json_member *value)
 {
 	struct ops_json_member name = *value;
 	size_t size = name.value_size;
 	size_t at = 7;
 
-	if (reader->own) /* which says so at its head */
+	if (reader->own) /* which are named in its head */
 		return;
 	if (ops_begins_with(name.value, size, "thread ") || ops_begins_with(name.value, size, "stream ")) {
 		if (name.value[0] == 's')
@@ -169,7 +169,7 @@ void kineto_read_meta(struct kineto_reader *reader, const struct ops_json_member
 	}
 }
 
-/* --- tracks of own files -------------------------------------------------------------------------------------------- */
+/* --- tracks of Opstrobe's files ------------------------------------------------------------------------------------- */
 
 static bool parse_own_track(struct kineto_reader *reader, const struct ops_json_member *row)
 {
@@ -199,7 +199,7 @@ static bool parse_own_track(struct kineto_reader *reader, const struct ops_json_
 	if (!(place.flags & OPS_TRACK_TID_TEXT) && !kineto_integer(&tid, &track->track.tid))
 		return false;
 	track->track.name = kineto_string(reader, &name);
-	/* Of several that are shown as one the first is found by its place, the others name themselves. */
+	/* If several tracks are shown as one, the first is found by process and thread; rows of the others contain their index. */
 	lane = ops_intern_add(&reader->lanes, &place, sizeof(place));
 	if (lane == reader->lane_tracks.count) {
 		uint32_t *index = OPS_ARRAY_PUSH(&reader->lane_tracks);
@@ -253,15 +253,15 @@ void kineto_read_functions(struct kineto_reader *reader, const struct ops_json_m
 		;
 }
 
-/* --- the end -------------------------------------------------------------------------------------------------------- */
+/* --- end ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether this is the thread a process starts with: torch's number 1, as a rule. */
+/* Returns whether this is the initial thread of a process, usually torch's number 1. */
 static bool is_main(const struct kineto_track *track)
 {
 	return track->has_events && track->track.pid == track->track.tid && !track->track.flags;
 }
 
-/* Numbers that a file gave stay if they are no one else's; main threads come first, then those with events. */
+/* Numbers in a file are kept if they are unique; then main threads are numbered first, followed by those with events. */
 static void kineto_tracks_number_tracks(struct kineto_reader *reader)
 {
 	struct ops_intern taken = {0};

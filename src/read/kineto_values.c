@@ -24,7 +24,7 @@ bool kineto_integer(const struct ops_json_member *value, int64_t *ret_value)
 	return true;
 }
 
-/* Most times have at most three decimals: the rest takes the long way. */
+/* Most times have at most three decimals; others take the slow path. */
 bool kineto_time(const struct ops_json_member *value, int64_t *ret_ns)
 {
 	static const uint16_t scales[] = {1000, 100, 10, 1};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Perfetto's own format, as Opstrobe, torch (from 2.15 on), rocprof and programs with Perfetto's SDK write it: packets, each a
- * protocol buffer of some writer's sequence.
+ * Perfetto's native format, as written by Opstrobe, torch (since 2.15), rocprof and programs with Perfetto's SDK: packets, each a
+ * protocol buffer that belongs to the sequence of a writer.
  *
- *     TrackDescriptor      a process, thread or counter, or something below one; known by its uuid
- *     TrackEvent           the begin or end of a slice of a track, an instant, the value of a counter; arrows by ids
- *     GpuRenderStageEvent  what a device did
- *     InternedData         names that later packets of the sequence know by numbers
+ *     TrackDescriptor      a process, thread or counter, or a child of one; identified by its uuid
+ *     TrackEvent           the begin or end of a slice of a track, an instant, the value of a counter; flows by ids
+ *     GpuRenderStageEvent  device work
+ *     InternedData         names that later packets of the sequence refer to by numbers
  *
  * Packets become Chrome JSON (transcode.h). A slice is written when it ends.
  */
@@ -25,33 +25,33 @@
 #include "read/transcode.h"
 #include "trace/pftrace_fields.h"
 
-#define DEPTH_MAX 64 /* of annotations inside annotations */
+#define DEPTH_MAX 64 /* nested annotations */
 #define NO_TRACK UINT32_MAX
 
-/* A slice that has begun: where its text is, members of a JSON object without braces. */
+/* An open slice: the position of its text, members of a JSON object without braces. */
 struct slice {
 	int64_t start_ns;
 	size_t from;
-	size_t head_size; /* category and name, before the arguments */
+	size_t head_size; /* size of category and name, before the arguments */
 	bool is_metadata;
 };
 
 struct track {
 	uint64_t uuid;
-	uint64_t parent; /* 0 none */
+	uint64_t parent; /* 0: none */
 	int64_t pid;
 	int64_t tid;
-	uint32_t name; /* in `texts`, as all names; OPS_INTERN_NONE unknown */
+	uint32_t name; /* in `texts`, like all names; OPS_INTERN_NONE: unknown */
 	bool is_described;
 	bool is_process;
 	bool is_thread;
 	bool is_counter;
-	bool is_named; /* its name is written */
+	bool is_named; /* its name has been written */
 	OPS_ARRAY(struct slice) open;
-	struct ops_buffer text; /* of open slices */
+	struct ops_buffer text; /* text of open slices */
 };
 
-/* What packets of a sequence have unless they say otherwise. */
+/* The defaults of the packets of a sequence. */
 struct sequence {
 	uint32_t id;
 	uint32_t clock;
@@ -59,15 +59,15 @@ struct sequence {
 };
 
 struct clock {
-	uint32_t sequence; /* 0: of all */
+	uint32_t sequence; /* 0: of all sequences */
 	uint32_t id;
 	bool is_incremental;
-	uint64_t multiplier; /* ns a tick */
+	uint64_t multiplier; /* ns per tick */
 	int64_t last_ns;
 	int64_t offset_ns; /* to realtime */
 };
 
-/* Where an arrow begins. */
+/* The start of a flow. */
 struct flow_start {
 	int64_t time_ns;
 	uint32_t track;
@@ -80,7 +80,7 @@ struct interned_key {
 };
 
 struct pftrace {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_reading *in;
 	struct ops_intern texts;
 	struct ops_intern interned; /* struct interned_key */
@@ -89,20 +89,20 @@ struct pftrace {
 	OPS_ARRAY(struct track) tracks;
 	OPS_ARRAY(struct sequence) sequences;
 	OPS_ARRAY(struct clock) clocks;
-	struct ops_map flow_starts; /* id → … */
-	OPS_ARRAY(struct flow_start) flows; /* … this */
+	struct ops_map flow_starts; /* flow id → index in `flows` */
+	OPS_ARRAY(struct flow_start) flows; /* starts of flows */
 	struct ops_buffer metadata; /* members of the document */
 	struct ops_buffer scratch;
 	uint64_t arrows;
 	int64_t last_ns;
 	uint64_t pairs;
-	bool is_own; /* Opstrobe's own file */
+	bool is_own; /* the file was written by Opstrobe */
 	bool has_rows;
 	bool has_ended;
 	bool out_of_memory;
 };
 
-/* The packet in hand. */
+/* The current packet. */
 struct packet {
 	struct sequence *sequence;
 	int64_t time_ns;
@@ -112,7 +112,7 @@ struct packet {
 	struct ops_pb_field event, descriptor, interned, snapshot, defaults, stage;
 };
 
-/* A TrackEvent, or what an annotation is made of. */
+/* A TrackEvent, or the data of an annotation. */
 struct track_event {
 	uint64_t type;
 	uint64_t track;
@@ -176,7 +176,7 @@ static void read_interned(struct pftrace *p, const struct packet *packet)
 			if (field.number == ENTRY_ID)
 				id = field.value;
 			else if (field.number == ENTRY_NAME || (entry.number == INTERNED_KERNELS && field.number == 3))
-				name = field.bytes; /* of a kernel the demangled one, which comes behind */
+				name = field.bytes; /* for a kernel, the demangled name comes later */
 		}
 		pftrace_intern(p, packet, entry.number, id, name);
 		p->is_own |= entry.number == INTERNED_ANNOTATION_NAMES && ops_string_is(name, PFTRACE_MARK);
@@ -195,7 +195,7 @@ static struct clock *pftrace_find_clock(struct pftrace *p, const struct sequence
 	return NULL;
 }
 
-/* Clocks that were read at the same moment: each gets its distance from realtime. */
+/* Reads clocks at the same moment, and computes the offset of each from realtime. */
 static void read_clock_snapshot(struct pftrace *p, const struct packet *packet)
 {
 	struct clock met[16];
@@ -236,7 +236,7 @@ static void read_clock_snapshot(struct pftrace *p, const struct packet *packet)
 		if (!known)
 			known = OPS_ARRAY_PUSH(&p->clocks);
 		else if (!met[i].is_incremental)
-			continue; /* the first snapshot counts, so that times stay in order */
+			continue; /* only the first snapshot is used, so that times stay in order */
 		p->out_of_memory |= !known;
 		if (!known)
 			return;
@@ -257,7 +257,7 @@ static int64_t pftrace_time_of(struct pftrace *p, const struct packet *packet)
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */
 
-/* The place of a track in the list, which it is added to; NO_TRACK when memory is out. */
+/* Returns the index of a track, added if new; NO_TRACK if out of memory. */
 static uint32_t pftrace_track_of(struct pftrace *p, uint64_t uuid)
 {
 	uint32_t *place = ops_map_slot(&p->by_uuid, uuid, NO_TRACK);
@@ -327,7 +327,7 @@ static void read_descriptor(struct pftrace *p, const struct packet *packet)
 	}
 	place = pftrace_track_of(p, described.uuid);
 	if (place == NO_TRACK || p->tracks.items[place].is_described)
-		return; /* described again: as it was */
+		return; /* a repeated description is ignored */
 	track = &p->tracks.items[place];
 	described.open.items = track->open.items;
 	described.open.count = track->open.count;
@@ -343,7 +343,7 @@ static const struct track *parent_of_track(const struct pftrace *p, const struct
 	return place == OPS_NONE ? NULL : &p->tracks.items[place];
 }
 
-/* The track, or the nearest one above it, that is a thread; NULL for none. */
+/* Returns the track, or its nearest ancestor, that is a thread; NULL if there is none. */
 static const struct track *pftrace_thread_of(const struct pftrace *p, const struct track *track)
 {
 	for (int depth = 0; track && depth < DEPTH_MAX; depth++) {
@@ -354,7 +354,8 @@ static const struct track *pftrace_thread_of(const struct pftrace *p, const stru
 	return NULL;
 }
 
-/* The number behind a word, as of "stream 7" and "GPU 0 (NVIDIA H100)"; false if the name does not begin so. */
+/* Parses the number after a word, as in "stream 7" and "GPU 0 (NVIDIA H100)". Returns false if the name does not begin with the
+ * word. */
 static bool number_behind(struct ops_string name, const char *word, int64_t *ret_number)
 {
 	size_t at = strlen(word);
@@ -367,7 +368,7 @@ static bool number_behind(struct ops_string name, const char *word, int64_t *ret
 	return true;
 }
 
-/* A process, device or thread by its number where it has one, else by its name. */
+/* Writes a process, device or thread: its number if it has one, else its name. */
 static void put_number_or_name(struct ops_buffer *out, const char *key, struct ops_string name, const char *word)
 {
 	int64_t number;
@@ -378,7 +379,7 @@ static void put_number_or_name(struct ops_buffer *out, const char *key, struct o
 		ops_put_text_member(out, key, name);
 }
 
-/* Where what happens on a track is. */
+/* Writes the process and thread of a track. */
 static void put_place(const struct pftrace *p, const struct track *track, struct ops_buffer *out)
 {
 	const struct track *thread = pftrace_thread_of(p, track), *above = parent_of_track(p, track);
@@ -410,7 +411,7 @@ static void pftrace_begin_row(struct pftrace *p, struct ops_buffer *out, const c
 	ops_buffer_printf(out, "{\"ph\":\"%s\"", phase);
 }
 
-/* The names of a track's process and thread, once. */
+/* Writes the names of a track's process and thread, once. */
 static void put_names(struct pftrace *p, struct track *track, struct ops_buffer *out)
 {
 	const struct track *above = parent_of_track(p, track);
@@ -452,7 +453,7 @@ static struct ops_string annotation_name(struct pftrace *p, const struct packet 
 	return (struct ops_string){"", 0};
 }
 
-/* The entries of a dict or array, which are annotations. */
+/* Writes the entries of a dict or array, which are annotations. */
 static void put_entries(struct pftrace *p, const struct packet *packet, struct ops_pb_message annotation, uint32_t number,
                         struct ops_buffer *out, int depth)
 {
@@ -535,7 +536,7 @@ static void put_value(struct pftrace *p, const struct packet *packet, struct ops
 	ops_buffer_append_text(out, "null");
 }
 
-/* The arguments of an event as members, without braces. */
+/* Writes the arguments of an event as members, without braces. */
 static void put_arguments(struct pftrace *p, const struct packet *packet, struct ops_buffer *out)
 {
 	struct ops_pb_message event = ops_pb_inside(&packet->event);
@@ -617,7 +618,7 @@ static void pftrace_put_args(struct pftrace *p, const struct packet *packet, str
 	ops_buffer_append_text(out, "}");
 }
 
-/* The span of a recording, whose arguments are the metadata of Opstrobe's files: the only one of its track. */
+/* The span of a recording, the only event of its track, has the metadata of Opstrobe's files as arguments. */
 static bool is_recording(const struct pftrace *p, const struct track *track, const struct track_event *event)
 {
 	return p->is_own && !track->parent && !track->is_thread && ops_string_is(event->category, "Trace");
@@ -646,7 +647,7 @@ static void begin_slice(struct pftrace *p, const struct packet *packet, struct t
 	}
 }
 
-/* What is on a track below a thread's does not nest with what the thread does. Opstrobe says itself what is asynchronous. */
+/* Events on a child track of a thread do not nest with those of the thread. In Opstrobe's files, asynchronous events are marked. */
 static bool pftrace_stands_apart(const struct pftrace *p, const struct track *track)
 {
 	return !p->is_own && !track->is_thread && pftrace_thread_of(p, track);
@@ -712,7 +713,7 @@ static void put_counter(struct pftrace *p, const struct packet *packet, const st
 	struct ops_string name = text_of(p, track->name);
 	char value[40];
 
-	/* Opstrobe writes this counter in addition to the allocator's reports, which contain it. */
+	/* Opstrobe writes this counter in addition to the allocator's reports, which contain its values. */
 	if (ops_string_is(name, "Total Allocated") && !track->parent)
 		return;
 	pftrace_begin_row(p, out, "C");
@@ -725,7 +726,7 @@ static void put_counter(struct pftrace *p, const struct packet *packet, const st
 	ops_buffer_append_text(out, "}}");
 }
 
-/* --- arrows --------------------------------------------------------------------------------------------------------- */
+/* --- flows ---------------------------------------------------------------------------------------------------------- */
 
 static void put_point(struct pftrace *p, const char *phase, const char *category, const struct track *track, int64_t time_ns,
                       struct ops_buffer *out)
@@ -737,7 +738,8 @@ static void put_point(struct pftrace *p, const char *phase, const char *category
 	ops_buffer_append_text(out, "}");
 }
 
-/* Perfetto's arrows have no category: that to a device's work is of its launch, another to an operator of its forward one. */
+/* Perfetto's flows have no category: a flow to device work is that of its launch, any other flow to an operator that of its
+ * forward operator. */
 static const char *arrow_category(struct ops_string category)
 {
 	if (ops_string_is(category, "kernel") || ops_string_starts(category, "gpu_"))
@@ -766,7 +768,7 @@ static void put_arrow(struct pftrace *p, uint64_t id, uint32_t track, const stru
 	*place = (uint32_t)p->flows.count - 1;
 }
 
-/* Ids are numbers of 8 bytes each, in one field or many. */
+/* Ids are 8-byte numbers, in one field or several. */
 static void put_arrows(struct pftrace *p, uint32_t track, const struct packet *packet, const struct track_event *event,
                        struct ops_buffer *out)
 {
@@ -807,7 +809,7 @@ static void transcode_event(struct pftrace *p, const struct packet *packet, stru
 		put_arrows(p, place, packet, &event, out);
 }
 
-/* --- devices' work -------------------------------------------------------------------------------------------------- */
+/* --- device work ---------------------------------------------------------------------------------------------------- */
 
 static const char *stage_category(struct ops_string stage)
 {
@@ -818,7 +820,7 @@ static const char *stage_category(struct ops_string stage)
 	return ops_string_is(stage, "Annotation") ? "gpu_user_annotation" : "kernel";
 }
 
-/* "[…, y, z]" of a launch's grid or block. */
+/* Writes "[…, y, z]", the grid or block of a launch. */
 static void put_dimensions(struct ops_buffer *out, const char *key, const struct ops_pb_field *given)
 {
 	struct ops_pb_message inside = ops_pb_inside(given);
@@ -839,7 +841,7 @@ static bool is_whole_number(struct ops_string text)
 	return text.size && text.size < 19 && (text.bytes[0] != '0' || text.size == 1);
 }
 
-/* What else is known of a stage. torch spells out the names of these ids. */
+/* Writes further arguments of a stage. torch spells out the names of these ids. */
 static void put_extra(struct ops_buffer *out, const struct ops_pb_field *extra, int64_t *device, int64_t *stream)
 {
 	struct ops_pb_message inside = ops_pb_inside(extra);
@@ -967,7 +969,7 @@ static void read_defaults(struct packet *packet)
 	}
 }
 
-/* False when the packet makes no sense. */
+/* Returns false if the packet is malformed. */
 static bool read_packet(struct pftrace *p, struct ops_pb_message message, struct packet *packet)
 {
 	struct ops_pb_field field;
@@ -1040,7 +1042,7 @@ static void transcode_packet(struct pftrace *p, struct packet *packet, struct op
 		transcode_stage(p, packet, out);
 }
 
-/* Makes sure that a whole packet is in the window; `*ret_message` is empty at the end of the file, which a cut packet is too. */
+/* Ensures that a complete packet is in the window. `*ret_message` is empty at the end of the file, or at a truncated packet. */
 static enum ops_code next_packet(struct pftrace *p, struct ops_pb_message *ret_message)
 {
 	struct ops_window *window = &p->in->window;
@@ -1071,7 +1073,7 @@ static enum ops_code next_packet(struct pftrace *p, struct ops_pb_message *ret_m
 	}
 }
 
-/* What has not ended does so with the file. */
+/* Ends open events together with the file. */
 static void put_end(struct pftrace *p, struct ops_buffer *out)
 {
 	for (size_t i = 0; i < p->tracks.count; i++) {

@@ -57,7 +57,7 @@ bool ops_called_functions_describe(const struct ops_called_functions *called, ui
 
 /* --- nesting -------------------------------------------------------------------------------------------------------- */
 
-/* The call that is open at a time, NULL for none. */
+/* Returns the innermost call that is open at a time; NULL if none is. */
 static const struct ops_open_call *recording_calls_innermost(struct ops_open_calls *calls, int64_t time_ns)
 {
 	while (calls->open.count && calls->open.items[calls->open.count - 1].end_ns <= time_ns)

@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 
-/* Maximum number of separate tracks. Servers have a coroutine for each request, and nobody looks at thousands of tracks. */
+/* Maximum number of separate tracks. Servers have a coroutine for each request, and thousands of tracks are of no use. */
 #define OWN_TRACKS_MAX 100
 
 struct coroutine_key {
@@ -39,10 +39,10 @@ void recording_coroutines_release(struct recording_coroutines *coroutines)
 	ops_intern_release(&coroutines->keys);
 }
 
-/* --- which coroutine ------------------------------------------------------------------------------------------------ */
+/* --- coroutines ----------------------------------------------------------------------------------------------------- */
 
-/* Memory is used again: what has the identity of a coroutine and another name is another one. Without the GIL the name is not
- * known. OPS_NONE when memory is out. */
+/* Memory is reused: equal identities with another name are another coroutine. Without the GIL the name is unknown. Returns
+ * OPS_NONE if out of memory. */
 static uint32_t find_coroutine(struct recording_coroutines *coroutines, struct coroutine_key key, uint32_t name)
 {
 	size_t known = coroutines->latest.count;
@@ -65,7 +65,7 @@ static uint32_t find_coroutine(struct recording_coroutines *coroutines, struct c
 	return coroutines->latest.items[id] = (uint32_t)coroutines->items.count - 1;
 }
 
-/* Whether what began in `range` still runs, and called what runs now: the contexts of that are `contexts`. */
+/* Returns whether the function that began `range` still runs and called the current one, whose contexts are `contexts`. */
 static bool recording_coroutines_is_running(const struct recording_open *range, uint64_t greenlet, struct ops_payload contexts)
 {
 	uint64_t context;
@@ -80,7 +80,7 @@ static bool recording_coroutines_is_running(const struct recording_open *range, 
 	return false;
 }
 
-/* There is room. */
+/* Room must have been reserved. */
 static void move(struct recording_coroutines *coroutines, const struct recording_turn *turn, struct recording_open *range)
 {
 	range->is_moved = true;
@@ -126,7 +126,7 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 	return true;
 }
 
-/* --- what is open --------------------------------------------------------------------------------------------------- */
+/* --- open ranges ---------------------------------------------------------------------------------------------------- */
 
 static bool recording_coroutines_is_step(const struct recording_coroutines *coroutines, const struct ops_new_event *event)
 {
@@ -135,7 +135,7 @@ static bool recording_coroutines_is_step(const struct recording_coroutines *coro
 	return event->kind == OPS_EVENT_USER_ANNOTATION && ops_begins_with(name.bytes, name.size, "ProfilerStep#");
 }
 
-/* Drops what has ended. What began later than something that ends later may stay: it is looked at again. */
+/* Removes ranges that have ended. A range that began after one that ends later may stay, and is checked again. */
 static void recording_coroutines_close_until(struct recording_turn *turn, int64_t time_ns)
 {
 	while (turn->open.count && (turn->open.items[turn->open.count - 1].end_ns <= time_ns ||
@@ -143,13 +143,13 @@ static void recording_coroutines_close_until(struct recording_turn *turn, int64_
 		turn->open.count--;
 }
 
-/* A step may be recorded when it is over, after what it contains. */
+/* A step may be recorded after its end, and after the events inside it. */
 static bool begins_within(const struct recording_open *range, const struct recording_open *outer)
 {
 	return range->start_ns > outer->start_ns || (range->start_ns == outer->start_ns && range->end_ns <= outer->end_ns);
 }
 
-/* Moves `range`, or what it cuts if that is not to cut a step. */
+/* Moves `range` or, so that a step is not cut, the range that it overlaps. */
 static void resolve_cuts(struct recording_coroutines *coroutines, const struct recording_turn *turn, struct recording_open *range)
 {
 	for (size_t i = turn->open.count; i-- > 0;) {
@@ -159,7 +159,7 @@ static void resolve_cuts(struct recording_coroutines *coroutines, const struct r
 			continue;
 		if (begins_within(range, other)) {
 			if (other->end_ns >= range->end_ns)
-				break; /* and so does what is around that */
+				break; /* outer ranges do as well */
 		} else if (other->end_ns <= range->end_ns) {
 			continue;
 		}
@@ -249,7 +249,7 @@ static struct recording_coroutine_track *recording_coroutines_add_track(struct r
 	return added->track == OPS_NONE || track.name == OPS_NONE ? NULL : added;
 }
 
-/* The coroutine on whose tracks the range is shown. */
+/* Returns the coroutine on whose tracks the range is shown. */
 static uint32_t recording_coroutines_find_shown(struct recording_coroutines *coroutines, const struct recording_moved *range)
 {
 	struct coroutine_key key = {.tid = range->tid, .kind = COROUTINE_NONE};
@@ -262,7 +262,7 @@ static uint32_t recording_coroutines_find_shown(struct recording_coroutines *cor
 	return find_coroutine(coroutines, key, 0);
 }
 
-/* Whether the range nests among those that are on the track; they are taken in order of their start. */
+/* Returns whether the range nests among those on the track; ranges come in order of their start. */
 static bool has_room(struct recording_coroutine_track *track, const struct recording_moved *range)
 {
 	size_t count = track->open_ends_ns.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of the host that have to do with devices, and the operators and annotations around them; see recording_devices.h.
+ * Host calls related to devices, and the operators and annotations around them; see recording_devices.h.
  */
 #include "read/recording_devices.h"
 
@@ -11,9 +11,9 @@
 #include "base/order.h"
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* from the start of the session */
-#define RATE_MAX 2 /* of two clocks of one machine: beyond, one of them is wrong */
+#define RATE_MAX 2 /* of two clocks of a machine: beyond this, one of them is wrong */
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static bool translate_texts(struct recording_devices *devices)
 {
@@ -26,13 +26,13 @@ static bool translate_texts(struct recording_devices *devices)
 	return devices->strings && !ops_builder_failed(devices->builder);
 }
 
-/* By how much the two readings of a clock's offset may be wrong together. */
+/* Returns the possible error of the difference of two readings of a clock's offset. */
 static double offset_error_ns(const struct ops_activities *activities, const struct ops_clock_map *clock)
 {
 	return (double)(activities->start.width_ticks + activities->stop.width_ticks) * clock->ns_per_tick / 2;
 }
 
-/* Both clocks count nanoseconds: they run equally fast unless they have moved apart by more than the readings can be wrong. */
+/* Both clocks count nanoseconds: their rates are equal unless they have drifted apart by more than the error of the readings. */
 static void tie_clocks(struct recording_devices *devices, const struct ops_clock_map *clock)
 {
 	const struct ops_activity_clock *start = &devices->activities->start;
@@ -96,7 +96,7 @@ void recording_devices_release(struct recording_devices *devices)
 	ops_buffer_release(&devices->text);
 }
 
-/* --- threads and what is open on them ------------------------------------------------------------------------------ */
+/* --- threads and their open ranges --------------------------------------------------------------------------------- */
 
 bool recording_devices_thread(struct recording_devices *devices, int64_t tid, uint32_t track,
                               struct recording_ranges *ranges)
@@ -108,14 +108,14 @@ bool recording_devices_thread(struct recording_devices *devices, int64_t tid, ui
 		return true;
 	number = ops_intern_add(&devices->tids, &tid, sizeof(tid));
 	if (number < devices->threads.count)
-		return true; /* the number of a thread that ended came back: which of the two made a call is not known */
+		return true; /* the number of an ended thread was reused: which of the two made a call is unknown */
 	thread = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->threads);
 	if (thread)
 		*thread = (struct recording_thread){track, ranges};
 	return thread != NULL;
 }
 
-/* The thread that made a call; one that recorded nothing gets its track now. NULL when memory is out. */
+/* Returns the thread that made a call. A thread that recorded nothing gets its track now. Returns NULL if out of memory. */
 static const struct recording_thread *thread_of(struct recording_devices *devices, int64_t tid)
 {
 	uint32_t number = devices->last_thread;
@@ -126,7 +126,7 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 		const struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = getpid(), .tid = tid};
 		uint32_t added;
 
-		/* The track comes last of what can fail: the next attempt would add another. */
+		/* The track is added after everything else that can fail, because the next attempt would add another. */
 		number = ops_intern_add(&devices->tids, &tid, sizeof(tid));
 		if (number == OPS_INTERN_NONE || !OPS_ARRAY_RESERVE(&devices->threads, 1) ||
 		    (added = ops_builder_track(devices->builder, &track)) == OPS_NONE)
@@ -138,7 +138,7 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 	return &devices->threads.items[number];
 }
 
-/* The innermost range that is open at a time, NULL for none. */
+/* Returns the innermost range that is open at a time; NULL if none is. */
 static const struct recording_range *recording_devices_innermost(struct recording_ranges *ranges, int64_t time_ns)
 {
 	while (ranges->open.count && ranges->open.items[ranges->open.count - 1].end_ns <= time_ns)
@@ -186,7 +186,7 @@ uint32_t recording_devices_open(struct recording_devices *devices, struct record
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-/* A time of the collector's clock since the epoch. One that is out of this world is kept within what can be counted with. */
+/* Converts a time of the collector's clock to ns since the epoch; implausible times are clamped. */
 static int64_t to_wall_ns(const struct recording_devices *devices, int64_t device_ns)
 {
 	int64_t since_start_ns, wall_ns;
@@ -228,11 +228,11 @@ static bool recording_devices_read_call(struct recording_devices *devices, const
 	if (call.row == OPS_NONE)
 		return false;
 	if (activity->correlation)
-		devices->met.items[devices->met.count++] = call; /* reserved for all calls by order_calls */
+		devices->met.items[devices->met.count++] = call; /* order_calls reserved room for all calls */
 	return true;
 }
 
-/* Reads a node of a CUDA graph, which represents the operator that captured it, or that of its original. */
+/* Reads a graph node, which represents the operator that captured it or its original. */
 static bool recording_devices_read_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);

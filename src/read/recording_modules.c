@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a recording become those of the trace; see recording_modules.h.
+ * Converts the modules of a recording to those of the trace; see recording_modules.h.
  */
 #include "read/recording_modules.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a recording, and what the slots of their calls say.
+ * The modules of a recording, and the modules of its slots.
  */
 #ifndef OPS_READ_RECORDING_MODULES_H
 #define OPS_READ_RECORDING_MODULES_H
@@ -23,12 +23,12 @@ struct ops_called_modules {
 	size_t count;
 };
 
-/* Adds the modules to the builder. False when memory is out; to be released in any case. */
+/* Adds the modules to the builder. Returns false if out of memory; the object must be released even then. */
 bool ops_called_modules_init(struct ops_called_modules *called, const struct ops_recording *recording,
                              struct ops_builder *builder);
 void ops_called_modules_release(struct ops_called_modules *called);
 
-/* Fills in name and module of the call whose slot has this id. False when there is none. */
+/* Sets name and module of the call whose slot has this id. Returns false if there is none. */
 bool ops_called_modules_describe(const struct ops_called_modules *called, int64_t id, struct ops_new_event *event);
 
 #endif

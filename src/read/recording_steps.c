@@ -24,7 +24,7 @@ static bool add_border(struct recording_borders *borders, uint64_t ticks)
 	struct recording_border *last = borders->list.count ? &borders->list.items[borders->list.count - 1] : NULL;
 
 	if (last && ticks <= last->ticks)
-		return true; /* where the step before ends */
+		return true; /* where the previous step ends */
 	return OPS_ARRAY_APPEND(&borders->list, (struct recording_border){.ticks = ticks});
 }
 
@@ -35,8 +35,8 @@ static bool is_call(const struct ops_slot *slot)
 	       !(slot->flags & (OPS_SLOT_ASYNC | OPS_SLOT_DROPPED | OPS_SLOT_HELD | OPS_SLOT_ADDED));
 }
 
-/* Notes a call that is cut by one border alone. What is around the last border may be all that the program does, so there it has to
- * be the function that is around the border before. */
+/* Records a call that contains one border only. The call around the last border may be everything that the program does, so there
+ * it must be the function that is around the previous border. */
 static void note_call(struct recording_borders *borders, const struct ops_slot *slot)
 {
 	const size_t count = borders->list.count;
@@ -98,6 +98,6 @@ uint64_t recording_steps_move(const struct recording_borders *borders, uint64_t 
 	border = borders->list.items + at;
 	if (at == borders->list.count || border->ticks != ticks || !border->call_end_ticks)
 		return ticks;
-	/* The first one is a batch's or the end of making an optimizer, whatever the others are. */
+	/* The first border is a batch's, or the end of creating an optimizer, whatever the others are. */
 	return (at ? borders->begins : begins_near(border)) ? border->call_start_ticks : border->call_end_ticks;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where steps begin and end that a recorder noticed when they were over. An optimizer may step, and a batch be fetched, deep in the
- * calls of a library:
+ * Begin and end of steps that a recorder detected at their end. An optimizer may step, and a batch be fetched, deep in the calls
+ * of a library:
  *
- *     step 0 ──────────────────┐┌─────────────── step 1 ────────────┐┌── as noticed
+ *     step 0 ──────────────────┐┌─────────────── step 1 ────────────┐┌── as detected
  *     advance ─────────────────┼─────┐ advance ─────────────────────┼─────┐
  *      fetch  forward  optimizer.step│  fetch  forward  optimizer.step
  *
- * Such a step would cut the calls around its ends, so it moves to where the outermost of these begins or ends, and calls and steps nest.
+ * Such a step would overlap the calls around its ends in part, so its ends are moved to where the outermost of these calls begins
+ * or ends, and calls and steps nest.
  */
 #ifndef OPS_READ_RECORDING_STEPS_H
 #define OPS_READ_RECORDING_STEPS_H
@@ -26,16 +27,18 @@ struct recording_border {
 	uint8_t call_kind;
 };
 
-/* Those of a thread. Zero-initialized; released with OPS_ARRAY_RELEASE(&borders->list). */
+/* The borders of a thread. Zero-initialized; released with OPS_ARRAY_RELEASE(&borders->list). */
 struct recording_borders {
 	OPS_ARRAY(struct recording_border) list; /* in order of time */
-	uint64_t first_end_ticks; /* of the outermost call around the first step, which ends in the second one; 0: there is none */
-	bool begins; /* they move to where calls begin, because most are near that, as a fetch of a batch is to the call that makes it */
+	uint64_t first_end_ticks; /* end of the outermost call around the first step, which ends in the second one; 0: there is
+	                           * none */
+	bool begins; /* borders move to the begin of calls, because most are near it, as a fetch of a batch is to the call that
+	              * makes it */
 };
 
-/* Finds the borders of a thread's steps, before any of its blocks goes back. False when memory is out. */
+/* Finds the borders of a thread's steps, before any of its blocks is released. Returns false if out of memory. */
 bool recording_steps_find(struct recording_borders *borders, const struct ops_share *share);
-/* Where a border is to be; `ticks` itself for other moments. */
+/* Returns where a border is moved; `ticks` itself for other moments. */
 uint64_t recording_steps_move(const struct recording_borders *borders, uint64_t ticks);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading recording files (docs/reference/recording-format.md) from any source: a file is read unit by unit, each into memory
- * first and only then looked at, for the process that writes it may still run.
+ * Reads recording files (docs/reference/recording-format.md) from any source. A file is read unit by unit, each copied to memory
+ * before it is parsed, because the process that writes it may still run.
  */
 #ifndef OPS_READ_RECOVERY_H
 #define OPS_READ_RECOVERY_H
@@ -12,14 +12,14 @@
 #include <opstrobe/read.h>
 
 struct ops_recovery_source {
-	int fd;            /* of a file; -1: memory */
-	const char *bytes; /* of memory */
+	int fd;            /* descriptor of a file; -1: memory */
+	const char *bytes; /* for memory */
 	uint64_t size;
-	bool is_running;  /* somebody may write to it: what is recorded from now on is left out */
-	uint64_t last_ns; /* this last part of the recording alone; 0: all of it */
+	bool is_running;  /* a process may write to it: later records are left out */
+	uint64_t last_ns; /* only the last part of this length; 0: everything */
 };
 
-/* As ops_trace_recover; `name` is what errors call it. */
+/* Like ops_trace_recover; `name` is used in errors. */
 enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, struct ops_trace **ret_trace,
                                      struct ops_recovery *ret_recovery, struct ops_error *error);
 

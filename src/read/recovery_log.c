@@ -14,7 +14,7 @@
 #include "read/slot_values.h"
 #include "record/spill_format.h"
 
-/* Upper bound on ids of modules. A damaged file could name any, and there is a place for each. */
+/* Upper bound on ids of modules. A damaged file could contain any, and each takes a place. */
 #define MODULE_IDS_MAX (1u << 22)
 
 enum outcome { READ, IGNORED, NO_MEMORY };
@@ -86,7 +86,7 @@ static enum outcome read_thread(struct ops_recovery_log *log, struct ops_payload
 	return share->named || set_thread_name(share, name) ? READ : NO_MEMORY;
 }
 
-/* A thread of that id may have ended before, and another one have it now: the name is the latest one's. */
+/* An earlier thread may have had the same id: the name belongs to the latest one. */
 static enum outcome read_thread_name(struct ops_recovery_log *log, struct ops_payload payload)
 {
 	struct ops_string name;
@@ -231,7 +231,7 @@ bool ops_recovery_log_read(struct ops_recovery_log *log, struct ops_string text)
 struct module_table {
 	OPS_ARRAY(struct ops_recorded_module) modules;
 	OPS_ARRAY(struct ops_text) aliases;
-	struct ops_map by_id; /* -> place in `modules` */
+	struct ops_map by_id; /* id → index in `modules` */
 };
 
 static bool read_payload_text(struct ops_payload *payload, struct ops_text *ret_text)
@@ -244,7 +244,7 @@ static bool read_payload_text(struct ops_payload *payload, struct ops_text *ret_
 	return true;
 }
 
-/* What is fixed of a module in a table. */
+/* The fixed-size part of a module in a table. */
 struct module_row {
 	uint32_t id, parent, number, unused;
 	uint64_t address, parameters, parameter_bytes, own_parameters, own_parameter_bytes;
@@ -298,7 +298,7 @@ static enum outcome recovery_read_modules(struct module_table *table, struct ops
 		return IGNORED;
 	while (outcome == READ && table->modules.count < count)
 		outcome = recovery_read_module(table, &payload);
-	for (size_t i = 0; i < table->modules.count; i++) { /* they have moved while there came more */
+	for (size_t i = 0; i < table->modules.count; i++) { /* they moved when the array grew */
 		if (table->modules.items[i].alias_count)
 			table->modules.items[i].aliases = table->aliases.items + alias;
 		alias += table->modules.items[i].alias_count;
@@ -306,7 +306,7 @@ static enum outcome recovery_read_modules(struct module_table *table, struct ops
 	return outcome;
 }
 
-/* A module that was called has a number, and one that came after the table has at least a name. */
+/* A called module must have a number, and one that was added after the table at least a name. */
 static enum outcome add_called(struct module_table *table, const struct ops_recovery_module *called)
 {
 	uint32_t at = ops_map_find(&table->by_id, called->id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Named values of a slot, see slot_values.h. Their names may be any text, so all goes through the JSON writer.
+ * Named values of a slot; see slot_values.h. Their names may be any text, so everything is written with the JSON writer.
  */
 #include "read/slot_values.h"
 
@@ -84,7 +84,7 @@ static bool put_uint(struct ops_payload *payload, struct ops_buffer *out)
 	return true;
 }
 
-/* JSON has no word for what is not finite: null. */
+/* JSON has no representation of infinities and NaN: null. */
 static bool slot_values_put_double(struct ops_payload *payload, struct ops_buffer *out)
 {
 	char text[32];
@@ -101,7 +101,7 @@ static int64_t pair_time(struct ops_pair_times pairs, int64_t pair)
 	return pair >= 0 && (uint64_t)pair < pairs.count ? pairs.ns[pair] : OPS_COUNT_UNKNOWN;
 }
 
-/* A count, or the time between a pair of events. Puts nothing for one that is not known. */
+/* Writes a count, or the time between a pair of events. Writes nothing if it is unknown. */
 static bool put_late(struct ops_payload *payload, bool closed, const struct ops_pair_times *pairs, struct ops_buffer *out,
 		     size_t before)
 {

@@ -19,10 +19,10 @@ struct ops_payload {
 	size_t size;
 };
 
-/* Takes `size` bytes off the payload; false when it is cut short. */
+/* Reads `size` bytes of the payload. Returns false if it is truncated. */
 bool ops_payload_read(struct ops_payload *payload, void *out, size_t size);
 
-/* Takes a text (length, bytes, padding) off the payload; false when it is cut short. */
+/* Reads a text (length, bytes, padding) of the payload. Returns false if it is truncated. */
 bool ops_payload_text(struct ops_payload *payload, struct ops_string *ret_text);
 
 /* Times by pair of events, see ops_recording_set_pair_times. */
@@ -31,8 +31,8 @@ struct ops_pair_times {
 	size_t count;
 };
 
-/* Takes the named values off the payload and appends them to `out` as members of a JSON object, without the braces; those
- * of counters and of pairs only if `closed`, as the slot is. False when they are cut short or make no sense. */
+/* Reads the named values of the payload and appends them to `out` as members of a JSON object, without the braces. Those of
+ * counters and pairs are included only if `closed`, if the slot is closed. Returns false if they are truncated or malformed. */
 bool ops_payload_values(struct ops_payload *payload, bool closed, struct ops_pair_times pairs, struct ops_buffer *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is used of SQLite, whose library is loaded when a database is first opened: who has none has no need of it.
+ * The functions of SQLite in use. Its library is loaded when a database is first opened, so that it is not required otherwise.
  */
 #ifndef OPS_READ_SQLITE_LIBRARY_H
 #define OPS_READ_SQLITE_LIBRARY_H
@@ -13,7 +13,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* SQLite's functions by their names without sqlite3_, and its constants. */
+/* SQLite's functions, without the prefix sqlite3_, and its constants. */
 struct ops_sqlite {
 	int (*open_v2)(const char *path, struct sqlite3 **ret_database, int flags, const char *vfs);
 	int (*close_v2)(struct sqlite3 *database);
@@ -28,7 +28,7 @@ struct ops_sqlite {
 };
 enum { OPS_SQLITE_ROW = 100, OPS_SQLITE_DONE = 101, OPS_SQLITE_NULL = 5, OPS_SQLITE_OPEN_READONLY = 1 };
 
-/* OPS_UNSUPPORTED when libsqlite3 is not installed. */
+/* OPS_UNSUPPORTED if libsqlite3 is not installed. */
 enum ops_code ops_sqlite_load(const struct ops_sqlite **ret_sqlite, struct ops_error *error);
 
 #endif

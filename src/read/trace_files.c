@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace files by their names; see opstrobe/files.h.
+ * Finds trace files by their names; see opstrobe/files.h.
  */
 #include <opstrobe/files.h>
 
@@ -26,15 +26,16 @@ static bool trace_files_ends_with(const char *name, size_t size, const char *end
 
 /* What a folder is searched for. */
 enum search {
-	TORCH_NAMES, /* what is named as torch names traces */
-	TRACES,      /* what begins as a trace does */
+	TORCH_NAMES, /* files with torch's names of traces */
+	TRACES,      /* files that begin like a trace */
 	ANY_JSON,
 };
 
-/* Files of other formats. The longest comes first. */
+/* File name extensions of other formats. The longest comes first. */
 static const char *const endings[] = {".xplane.pb", ".pftrace", ".pickle", ".sqlite", ".pb", ".folded", ".perf"};
 
-/* The number of bytes of the name before ".pt.trace.json", ".json" or one of those, which may have ".gz" or ".zst" behind; 0 for no trace. */
+/* Returns the size of the name before ".pt.trace.json", ".json" or one of these, which may be followed by ".gz" or ".zst"; 0 if
+ * it is not the name of a trace. */
 static size_t stem_size(const char *name, enum search search)
 {
 	size_t size = strlen(name);
@@ -64,7 +65,7 @@ static char *trace_files_copy(const char *text, size_t size)
 	return copied;
 }
 
-/* "worker0.1623143089861" is the worker "worker0" at some time. */
+/* Splits "worker0.1623143089861" into the worker "worker0" and a time. */
 static void trace_files_split(struct ops_trace_file *file, const char *name, size_t size)
 {
 	size_t dot = size;
@@ -80,7 +81,7 @@ static void trace_files_split(struct ops_trace_file *file, const char *name, siz
 	file->worker = trace_files_copy(name, size);
 }
 
-/* Owns the path from here on, which is NULL if memory is out. */
+/* Takes ownership of the path, which is NULL if out of memory. */
 static bool trace_files_push(struct ops_trace_files *files, char *owned_path, size_t stem)
 {
 	struct ops_trace_file *file = OPS_ARRAY_PUSH(files);
@@ -97,7 +98,7 @@ static bool trace_files_push(struct ops_trace_files *files, char *owned_path, si
 	return file->worker && file->stamp;
 }
 
-/* Spans of a worker are numbered in order of time; `first` is the first file that counts. */
+/* Numbers the spans of a worker in order of time; `first` is the first file to consider. */
 static void number_span(struct ops_trace_files *files, size_t i, size_t first)
 {
 	struct ops_trace_file *file = &files->items[i];
@@ -117,7 +118,7 @@ enum ops_code ops_trace_files_add(struct ops_trace_files *files, const char *pat
 	return OPS_OK;
 }
 
-/* Stamps are numbers: the shorter is the smaller. */
+/* Stamps are numbers: the shorter one is smaller. */
 static int compare_stamps(const char *a, const char *b)
 {
 	size_t left = strlen(a), right = strlen(b);
@@ -133,7 +134,7 @@ static int trace_files_compare_files(const void *a, const void *b)
 	return order ? order : compare_stamps(left->stamp, right->stamp);
 }
 
-/* A pipe in a folder would wait for somebody to write to it. */
+/* Opening a pipe in a folder would wait for a writer. */
 static bool trace_files_is_file(const char *path)
 {
 	struct stat about;
@@ -179,7 +180,7 @@ static enum ops_code search_folder(struct ops_trace_files *files, const char *fo
 	return OPS_OK;
 }
 
-/* Searches by the names that torch uses, and if there are none with `fallback`. */
+/* Searches by torch's names and, if there are none, with `fallback`. */
 static enum ops_code add_folder(struct ops_trace_files *files, const char *folder, enum search fallback,
                                 struct ops_error *error)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a file may be a trace, by how it begins.
+ * Recognises files that may be traces by their beginning.
  */
 #ifndef OPS_READ_TRACE_HEAD_H
 #define OPS_READ_TRACE_HEAD_H
 
 #include <stdbool.h>
 
-/* A regular file, plain or compressed, whose first kilobytes have what a trace begins with: its events, or what torch
- * writes before them. What cannot be read is none. */
+/* Returns whether a regular file, plain or compressed, begins like a trace: with its events, or what torch writes before them, in
+ * the first kilobytes. Returns false if it cannot be read. */
 bool ops_begins_like_trace(const char *path);
 
 #endif

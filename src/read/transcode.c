@@ -14,7 +14,7 @@ struct made_source {
 	struct ops_reading *reading;
 	struct ops_transcoder *transcoder;
 	struct ops_buffer text;
-	size_t given; /* of the text */
+	size_t given; /* number of bytes of the text that were returned */
 };
 
 static enum ops_code made_source_read(struct ops_source *source, char *out, size_t room, size_t *ret_size, struct ops_error *error)
@@ -40,7 +40,7 @@ static enum ops_code made_source_read(struct ops_source *source, char *out, size
 	return code;
 }
 
-/* It is not on the heap. */
+/* The source is not on the heap. */
 static void made_source_close(struct ops_source *source)
 {
 	(void)source;

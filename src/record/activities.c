@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What devices did during a session; see activities.h.
+ * The activities of devices during a session; see activities.h.
  */
 #include "record/activities.h"
 
@@ -67,7 +67,7 @@ void ops_activities_add(struct ops_activities *activities, const struct ops_acti
 	activities->count++;
 }
 
-/* The id of a text that is JSON; 0 when it is none, or memory is out. */
+/* Returns the id of a text that is JSON; 0 if it is not JSON, or if out of memory. */
 static uint32_t json_text(struct ops_activities *activities, const char *json, size_t size)
 {
 	return ops_json_validate(json, size, NULL) == OPS_OK ? ops_activities_text(activities, json, size) : 0;

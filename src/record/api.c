@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "record/recorder.h"
 
-/* Longer texts are interned: a block should hold many records. */
+/* Longer texts are interned, because a block should have room for many records. */
 #define INLINE_BYTES 2048u
 
 #define USER_SCOPE 7
 
-/* What a text takes in a payload: its length, its bytes, padding. */
+/* Returns the size of a text in a payload: its length, its bytes, padding. */
 static inline size_t inline_bytes(size_t size)
 {
 	return 4 + ((size + 3) & ~(size_t)3);
@@ -33,7 +33,7 @@ static inline char *api_write_text(char *to, struct ops_string text)
 	return to + inline_bytes(length);
 }
 
-/* Reserves a slot and gives it its texts; NULL when that is not to be. */
+/* Reserves a slot and stores its texts. Returns NULL if the record is dropped. */
 static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epoch, struct ops_string name,
                                          const struct ops_string *args)
 {
@@ -62,8 +62,8 @@ static inline struct ops_slot *open_slot(struct ops_thread *thread, uint64_t epo
 	return slot;
 }
 
-/* Records one slot, of kind OPS_SLOT_RANGE an open one unless it has an end. `start_ticks` 0 is now; the clock is read as late as
- * can be. */
+/* Records one slot; for OPS_SLOT_RANGE an open one, unless it has an end. `start_ticks` 0 means now; the clock is read as late as
+ * possible. */
 static inline struct ops_slot *api_record(uint8_t kind, struct ops_string name, const struct ops_string *args,
                                           int64_t sequence_nr, uint64_t start_ticks, uint64_t end_ticks)
 {

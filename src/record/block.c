@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks as a whole (block.h). Everything here may run while the block's thread adds slots and while any thread closes
- * some: it reads published slots only, and of an open slot never what its closing writes.
+ * Operations on complete blocks (block.h). They may run while the block's thread adds slots and any thread closes slots: they
+ * only read published slots, and never the members of an open slot that are written when it is closed.
  */
 #include "record/block.h"
 
@@ -21,7 +21,7 @@ void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread)
 	block->lost = 0;
 	memset(block->reserved, 0, sizeof(block->reserved));
 	block->next = NULL;
-	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED); /* a stop may look; the session's lock orders the rest */
+	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED); /* a stop may read it; the session's lock orders the rest */
 }
 
 bool ops_block_open(const struct ops_block *block)
@@ -35,7 +35,7 @@ bool ops_block_open(const struct ops_block *block)
 	return false;
 }
 
-/* Where the payload of the first `count` slots begins. */
+/* Returns the start of the payload of the first `count` slots. */
 static uint32_t payload_start(const struct ops_block *block, uint32_t count)
 {
 	uint32_t start = block->bytes;
@@ -49,7 +49,7 @@ static uint32_t payload_start(const struct ops_block *block, uint32_t count)
 	return start;
 }
 
-/* Field by field, for the end of an open slot may be written at this moment. */
+/* Copies each member separately, because the end of an open slot may be written at this moment. */
 static void copy_slot(struct ops_slot *to, const struct ops_slot *from, uint32_t shift)
 {
 	uint64_t end_ticks;
@@ -79,7 +79,7 @@ struct ops_block *ops_block_pack(const struct ops_block *block)
 	uint32_t count = ops_block_count(block);
 	uint32_t slots_end = (uint32_t)(sizeof(*block) + count * sizeof(struct ops_slot));
 	uint32_t start = payload_start(block, count);
-	uint32_t shift = (start - slots_end) & ~7u; /* keeps every alignment */
+	uint32_t shift = (start - slots_end) & ~7u; /* preserves every alignment */
 	struct ops_block *copy = ops_alloc(block->bytes - shift);
 
 	if (!copy)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the core does to a block as a whole (opstrobe/internal/collector.h has its layout).
+ * Operations of the core on complete blocks (opstrobe/internal/collector.h has their layout).
  */
 #ifndef OPS_RECORD_BLOCK_H
 #define OPS_RECORD_BLOCK_H
@@ -10,20 +10,20 @@
 
 #include <opstrobe/internal/collector.h>
 
-/* Makes `block` an empty block of a thread and session. */
+/* Initialises an empty block for a thread and session. */
 void ops_block_init(struct ops_block *block, uint64_t epoch, uint32_t thread);
 
-/* The published slots. Pairs with the release store in ops_publish. */
+/* Returns the number of published slots. Pairs with the release store in ops_publish. */
 static inline uint32_t ops_block_count(const struct ops_block *block)
 {
 	return __atomic_load_n(&block->count, __ATOMIC_ACQUIRE);
 }
 
-/* Whether a published slot is still open, so that somebody may write to the block. */
+/* Returns whether a published slot is still open, so that a thread may write to the block. */
 bool ops_block_open(const struct ops_block *block);
 
-/* A copy of the published slots and their payload, of no more bytes than they need. The owner may go on writing
- * meanwhile. NULL when memory is out. ops_pool_give frees it. */
+/* Returns a copy of the published slots and their payload, without unused space. The owner may continue writing meanwhile.
+ * Returns NULL if out of memory. ops_pool_give frees the copy. */
 struct ops_block *ops_block_pack(const struct ops_block *block);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Performance counters of threads, see counters.h. Those of a thread are one group, so that one system call reads all:
+ * Performance counters of threads, see counters.h. The counters of a thread are one group, so that one system call reads all of
+ * them:
  *
  *     read(leader) ─▶ { number of values, value of the leader, of the second, … }
  */
@@ -19,7 +20,7 @@
 #define HARDWARE(name, config) {name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config}
 #define SOFTWARE(name, config) {name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config}
 
-/* torch's names first, then those of the command perf. */
+/* torch's names first, then those of the perf command. */
 static const struct event {
 	const char *name;
 	uint32_t type;
@@ -48,18 +49,17 @@ static const struct event {
 };
 #define EVENT_COUNT (sizeof(events) / sizeof(events[0]))
 
-/* The set that is open. Written by open and close, which the caller does not call at once; the generation is read by all
- * threads. */
+/* The open set. Written by open and close, which are not called concurrently; all threads read the generation. */
 static struct ops_counters counters;
 static const struct event *chosen[OPS_COUNTERS_MAX];
-static uint64_t generation; /* of the set, 0 while none is open; release store, acquire load */
+static uint64_t generation; /* number of the open set, 0: none; release store, acquire load */
 static uint64_t last_generation;
-static int refuse_with; /* tests only */
+static int refuse_with; /* for tests only */
 
-/* A thread's group. */
+/* The group of the calling thread. */
 static __thread struct {
-	uint64_t generation; /* of the set it was opened for, 0 none */
-	uint32_t count;      /* of descriptors; 0 when the thread could have none */
+	uint64_t generation; /* number of the set for which it was opened; 0: none */
+	uint32_t count;      /* number of descriptors; 0 if none could be opened */
 	int descriptors[OPS_COUNTERS_MAX];
 } mine;
 static pthread_key_t exit_key;
@@ -84,7 +84,7 @@ static void counters_make_key(void)
 	has_key = pthread_key_create(&exit_key, counters_thread_exit) == 0;
 }
 
-/* A descriptor, or -1 with errno set. Only user mode, which takes no privilege. */
+/* Returns a descriptor, or -1 with errno set. Counts in user mode only, which requires no privilege. */
 static int open_event(const struct event *event, int leader)
 {
 	struct perf_event_attr attributes = {
@@ -103,7 +103,7 @@ static int open_event(const struct event *event, int leader)
 	return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Opens the calling thread's group for the set in `chosen`: all of it or nothing. */
+/* Opens the calling thread's group for the set in `chosen`, completely or not at all. */
 static void open_mine(uint64_t wanted)
 {
 	close_mine();
@@ -165,7 +165,7 @@ static enum ops_code unknown_event(const char *name, struct ops_error *error)
 	return ops_fault(error, OPS_INVALID, "unknown performance event '%s'; known are %.*s", name, (int)size, known);
 }
 
-/* Adds the event to the set if the kernel can count it together with those added before. */
+/* Adds the event to the set if the kernel can count it together with the events added before. */
 static bool try_event(const struct event *event)
 {
 	int descriptor = open_event(event, mine.count ? mine.descriptors[0] : -1);
@@ -198,7 +198,7 @@ enum ops_code ops_counters_open(const char *const *names, size_t count, const st
 			*ret_errno = errno;
 		refused |= 1u << i;
 	}
-	close_mine(); /* each thread opens its own when it reads */
+	close_mine(); /* each thread opens its own group when it reads */
 	__atomic_store_n(&generation, ++last_generation, __ATOMIC_RELEASE);
 	*ret_refused = refused;
 	*ret_counters = &counters;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fork() during a recording. The parent is not affected. The child has only the forking thread:
- * the session, its records and the other threads are dropped, and the child can start another session. Ranges that are
- * open at the fork may be closed in the child, so their blocks stay, in limbo; those in the parent's recording file as copies.
+ * fork() during a recording. The parent is not affected. The child has only the forking thread: the session, its records and the
+ * other threads are dropped, and the child can start another session. Ranges that are open at the fork may be closed in the
+ * child, so their blocks are kept in limbo; blocks in the parent's recording file are replaced by copies.
  */
 #include "record/recorder.h"
 
@@ -13,7 +13,7 @@
 #include "record/pool.h"
 #include "record/spill.h"
 
-/* No other thread is changing anything of ours at the moment of the fork. */
+/* Ensures that no other thread is changing the recorder's data at the moment of the fork. */
 static void fork_before(void)
 {
 	pthread_mutex_lock(&ops_recorder.lock);
@@ -32,7 +32,7 @@ static void unlock_all(void)
 	pthread_mutex_unlock(&ops_recorder.lock);
 }
 
-/* All its blocks to limbo: whether slots in them are open is looked up later, the child may be about to exec. */
+/* Moves all blocks to limbo. Whether they have open slots is checked later, because the child may be about to exec. */
 static void drop_share(struct ops_share *share)
 {
 	if (!share)

@@ -2,16 +2,16 @@
  *
  * Reads a session while it records (opstrobe/internal/live.h).
  *
- * Each thread has a cursor: `done` is the last block that was read to its end, `slot` counts the slots read of the block
- * after it, which is the next of the share, or the one that the thread is filling. Slots are in order of their start,
- * so a stack of open slots gives the nesting:
+ * Each thread has a cursor: `done` is the last block that was read to its end, and `slot` is the number of slots read in the
+ * block after it, which is the next in the share or the one that the thread is filling. Slots are in order of their start, so a
+ * stack of open slots represents the nesting:
  *
  *     share ▶ block ▶ block (done) ▶ │ block being filled: slot 0, 1, … slot │ not read yet
  *
- * A session that keeps only its last part reuses blocks (ring.h). It announces this first: what is needed of the block is noted
- * then, and the next one is found by its position in the session.
+ * A session that keeps only its last part reuses blocks (ring.h). It announces this first; then what is needed of the block is
+ * saved, and the next one is found by its position in the session.
  *
- * A block that is being filled is only read under the recorder's lock: the thread may end, and its block be replaced by a
+ * A block that is being filled is only read under the recorder's lock, because the thread may end and its block be replaced by a
  * copy of the same slots. So the stack refers to such a slot by its number only.
  */
 #include <opstrobe/internal/live.h>
@@ -28,27 +28,27 @@
 #include "record/block.h"
 #include "record/recorder.h"
 
-#define BLOCKS_A_TIME 4u /* read before the lock is released: tens of microseconds */
-#define ROWS_MAX 4096u   /* limits the memory of programs that generate names */
+#define BLOCKS_A_TIME 4u /* blocks read before the lock is released: takes tens of microseconds */
+#define ROWS_MAX 4096u   /* limits memory for programs that generate names */
 #define OTHER_ROW 0u
 
 struct live_open {
-	const struct ops_block *block; /* NULL: the one that is being filled */
+	const struct ops_block *block; /* NULL: the block that is being filled */
 	uint32_t slot;
 	uint32_t row;
-	uint64_t inside_ticks; /* of what has ended in it */
+	uint64_t inside_ticks; /* time of everything that ended inside it */
 	uint64_t start_ticks;
-	uint64_t end_ticks; /* known where the block is gone; else 0 */
+	uint64_t end_ticks; /* set if the block is gone; else 0 */
 };
 
 struct live_thread {
-	const struct ops_block *done; /* NULL: none, or it is gone */
-	uint32_t next_sequence;       /* of blocks behind `done` */
-	uint32_t filling_sequence;    /* of the block whose slots were counted last, while it was filled */
+	const struct ops_block *done; /* NULL: none, or the block is gone */
+	uint32_t next_sequence;       /* of blocks after `done` */
+	uint32_t filling_sequence;    /* of the block whose slots were last counted while it was filled */
 	uint32_t slot;
-	OPS_ARRAY(uint32_t) rows; /* of the thread's ids of names, + 1; 0 unknown */
+	OPS_ARRAY(uint32_t) rows; /* by the thread's id of a name: row + 1; 0: unknown */
 	OPS_ARRAY(struct live_open) open;
-	uint64_t last_ticks; /* start of the last that was opened */
+	uint64_t last_ticks; /* start of the last opened slot */
 };
 
 struct live_sum {
@@ -61,21 +61,21 @@ struct ops_live {
 	struct ops_live *next; /* in `lives` */
 	uint64_t session;
 	struct ops_clock_pair start;
-	struct ops_intern names; /* of rows */
+	struct ops_intern names; /* names of rows */
 	OPS_ARRAY(struct live_sum) sums;
 	OPS_ARRAY(struct ops_live_row) shown;
-	struct ops_intern numbers; /* of threads, as bytes; ids are indices of `threads` */
+	struct ops_intern numbers; /* numbers of threads, as bytes; ids are indexes of `threads` */
 	OPS_ARRAY(struct live_thread) threads;
-	uint32_t step_row; /* the row whose ends are steps; OPS_INTERN_NONE none yet */
+	uint32_t step_row; /* the row whose ends are steps; OPS_INTERN_NONE: none yet */
 	uint64_t last_step_ticks;
-	uint64_t step_ticks[OPS_LIVE_STEPS]; /* a ring */
+	uint64_t step_ticks[OPS_LIVE_STEPS]; /* ring of the last ends */
 	uint64_t step_distances;
-	struct ops_live_state state; /* all but what follows from ticks */
-	uint64_t lost_before;        /* in sessions that are over */
+	struct ops_live_state state; /* except for members derived from ticks */
+	uint64_t lost_before;        /* lost in earlier sessions */
 	uint64_t lost_now;
 };
 
-/* All that there are; with recorder.lock. */
+/* All objects; protected by recorder.lock. */
 static struct ops_live *lives;
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
@@ -97,7 +97,7 @@ static uint32_t live_find_row(struct ops_live *live, const char *bytes, size_t s
 			return OTHER_ROW;
 		*sum = (struct live_sum){0};
 	}
-	if (is_step && live->step_row != row) { /* a program that says what its steps are knows better than an optimizer */
+	if (is_step && live->step_row != row) { /* a program that marks its steps is more reliable than an optimizer */
 		live->step_row = row;
 		live->state.steps = live->step_distances = live->last_step_ticks = 0;
 	} else if (live->step_row == OPS_INTERN_NONE && ops_begins_with(bytes, size, "Optimizer.step#")) {
@@ -106,7 +106,7 @@ static uint32_t live_find_row(struct ops_live *live, const char *bytes, size_t s
 	return row;
 }
 
-/* The name precedes the slot's payload. */
+/* The name precedes the rest of the slot's payload. */
 static uint32_t inline_row(struct ops_live *live, const struct ops_block *block, const struct ops_slot *slot)
 {
 	const char *payload = (const char *)block + slot->payload;
@@ -147,7 +147,7 @@ static void count_step(struct ops_live *live, uint64_t end_ticks)
 	live->last_step_ticks = end_ticks;
 }
 
-/* Sums up the innermost of the stack, which has ended. */
+/* Adds the innermost slot of the stack, which has ended, to the sums. */
 static void live_finish(struct ops_live *live, struct live_thread *thread, uint64_t end_ticks)
 {
 	const struct live_open *open = &thread->open.items[--thread->open.count];
@@ -163,7 +163,7 @@ static void live_finish(struct ops_live *live, struct live_thread *thread, uint6
 		thread->open.items[thread->open.count - 1].inside_ticks += ticks;
 }
 
-/* Sums up what has ended before `ticks`. `filling` is the block that the thread is filling, if it is. */
+/* Adds everything that ended before `ticks` to the sums. `filling` is the block that the thread is filling, or NULL. */
 static void finish_before(struct ops_live *live, struct live_thread *thread, const struct ops_block *filling, uint64_t ticks)
 {
 	while (thread->open.count) {
@@ -195,7 +195,7 @@ static void live_read_memory(struct ops_live *live, const struct ops_memory_slot
 		memory[i].peak_bytes = slot->total_allocated;
 }
 
-/* A range that is recorded when it is over: what it holds was summed up without it, so it has no self time. */
+/* Adds a range that was recorded after its end. Events inside it are already in the sums, so it has no self time. */
 static void add_past(struct ops_live *live, const struct ops_slot *slot, uint32_t row)
 {
 	uint64_t end_ticks = ops_slot_end(slot);
@@ -238,7 +238,7 @@ static void read_slots(struct ops_live *live, struct live_thread *thread, const 
 
 /* --- threads --------------------------------------------------------------------------------------------------------- */
 
-/* NULL when memory is out. */
+/* Returns NULL if out of memory. */
 static struct live_thread *find_thread(struct ops_live *live, uint32_t number)
 {
 	uint32_t index = ops_intern_add(&live->numbers, &number, sizeof(number));
@@ -255,14 +255,14 @@ static struct live_thread *find_thread(struct ops_live *live, uint32_t number)
 	return &live->threads.items[index];
 }
 
-/* The block that was being filled has become one of the share. */
+/* The block that was being filled is now part of the share. */
 static void live_finalize(struct live_thread *thread, const struct ops_block *block)
 {
 	for (size_t i = thread->open.count; i && !thread->open.items[i - 1].block; i--)
 		thread->open.items[i - 1].block = block;
 }
 
-/* The first block of a share that is not read to its end; NULL: it is the one being filled. */
+/* Returns the first block of a share that has not been read to its end; NULL if it is the one being filled. */
 static const struct ops_block *live_next_block(const struct live_thread *thread, const struct ops_share *share)
 {
 	const struct ops_block *block = share->blocks;
@@ -274,7 +274,8 @@ static const struct ops_block *live_next_block(const struct live_thread *thread,
 	return block;
 }
 
-/* Reads on in a share, whose thread is filling a block, or has ended: NULL. True: there is more. */
+/* Continues reading a share. `block` is the one that its thread is filling; NULL if the thread has ended. Returns true if there
+ * is more. */
 static bool read_share(struct ops_live *live, const struct ops_share *share, const struct ops_block *filling)
 {
 	struct live_thread *thread = find_thread(live, share->number);
@@ -299,7 +300,7 @@ static bool read_share(struct ops_live *live, const struct ops_share *share, con
 	return block != NULL;
 }
 
-/* Reads some of what there is; the recorder's lock is held. True: there is more. */
+/* Reads a limited amount; the recorder's lock must be held. Returns true if there is more. */
 static bool read_some(struct ops_live *live)
 {
 	bool more = false;
@@ -320,7 +321,7 @@ static bool read_some(struct ops_live *live)
 	return more;
 }
 
-/* The thread of a block, in a look at the session in progress; NULL if it was not seen there. */
+/* Returns the thread of a block while reading the session in progress; NULL if the thread was not seen in it. */
 static struct live_thread *thread_of_block(struct ops_live *live, const struct ops_block *block)
 {
 	uint32_t index = live->session == block->epoch
@@ -330,7 +331,7 @@ static struct live_thread *thread_of_block(struct ops_live *live, const struct o
 	return index == OPS_INTERN_NONE ? NULL : &live->threads.items[index];
 }
 
-/* The block is not found in its share any more. What was not read of it is not. */
+/* The block has been removed from its share. Slots that were not read are skipped. */
 static void leave_block(struct live_thread *thread, const struct ops_block *block)
 {
 	if (thread->done == block)
@@ -398,7 +399,7 @@ void ops_live_sample(struct ops_live *live)
 	}
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- lifetime -------------------------------------------------------------------------------------------------------- */
 
 static int by_self(const void *a, const void *b)
 {

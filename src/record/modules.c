@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modules of a recording: the recorder of their calls adds their descriptions at the end.
+ * The modules of a recording: the recorder of module calls adds their descriptions at the end.
  */
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
@@ -13,7 +13,7 @@ static bool modules_copy_text(struct ops_arena *arena, struct ops_text *text)
 	return (text->bytes = ops_arena_copy(arena, text->bytes, text->size)) != NULL;
 }
 
-/* Lets the module own what it points to. False when memory is out. */
+/* Copies the texts that the module refers to. Returns false if out of memory. */
 static bool copy_texts(struct ops_arena *arena, struct ops_recorded_module *module)
 {
 	struct ops_text *aliases = ops_arena_alloc(arena, (module->alias_count + 1) * sizeof(*aliases));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The block pool (pool.h). A chunk is in one of three lists, by how many of its blocks are free: all, some, none. Those of the
- * file in use that have a free block are in a separate list, those of earlier files with the ones that have none.
+ * The block pool (pool.h). A chunk is in one of three lists, according to how many of its blocks are free: all, some or none.
+ * Chunks of the current file with a free block are in a separate list; chunks of earlier files are in the list of those without.
  */
 #include "record/pool.h"
 
@@ -40,16 +40,16 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Free blocks that may stay in memory while no session runs. */
+/* Maximum number of free blocks that keep their memory while no session runs. */
 #define WARM_BLOCKS 64u
 
 _Static_assert(CHUNK_BYTES == (size_t)CHUNK_BLOCKS * OPS_BLOCK_BYTES, "a bit for each block");
 
 struct ops_pool_file {
-	int fd; /* -1 in a child of fork */
+	int fd; /* -1 in a forked child */
 	int error;
 	bool stays;
-	bool is_full; /* and stays: it is not tried again */
+	bool is_full; /* permanent: growing is not tried again */
 	bool trimmed;
 	uint32_t references;
 	uint64_t bytes;
@@ -58,23 +58,23 @@ struct ops_pool_file {
 struct chunk {
 	struct chunk *previous;
 	struct chunk *next;
-	struct chunk **list; /* where it stands now */
+	struct chunk **list; /* the list that contains the chunk */
 	char *base;
-	struct ops_pool_file *file; /* that it is a mapping of; NULL: memory */
+	struct ops_pool_file *file; /* file of which the chunk is a mapping; NULL: memory */
 	uint64_t offset;            /* in the file */
-	uint32_t free;  /* one bit a block */
-	uint32_t clean; /* free blocks that hold no memory: never touched, or returned to the system */
+	uint32_t free;  /* one bit for each block */
+	uint32_t clean; /* free blocks without memory: never touched, or returned to the system */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct chunk *empty;   /* all blocks free */
-	struct chunk *partial; /* some */
-	struct chunk *full;    /* none; listed for leak checkers, which do not look into blocks */
-	struct chunk *filed;   /* of the file, some or all */
-	struct ops_pool_file *file; /* where blocks come from; NULL: memory */
+	struct chunk *partial; /* some blocks free */
+	struct chunk *full;    /* no block free; listed for leak checkers, which do not search blocks */
+	struct chunk *filed;   /* chunks of the current file with free blocks */
+	struct ops_pool_file *file; /* source of blocks; NULL: memory */
 	size_t empty_count;
-	size_t empty_keep; /* as many empty chunks stay mapped */
+	size_t empty_keep; /* number of empty chunks to keep mapped */
 	size_t chunk_count;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .empty_keep = 1};
 
@@ -93,7 +93,7 @@ static void unlist(struct chunk *chunk)
 	chunk->list = NULL;
 }
 
-/* Puts the chunk in the list that its free blocks say. */
+/* Moves the chunk to the list for its number of free blocks. */
 static void enlist(struct chunk *chunk)
 {
 	struct chunk **list = chunk->free == ALL_FREE ? &pool.empty : chunk->free ? &pool.partial : &pool.full;
@@ -132,13 +132,13 @@ static struct chunk *map_chunk(void)
 	return chunk;
 }
 
-/* Allocates the next part of the file. An errno, 0 when it is done. */
+/* Allocates the next part of the file. Returns errno; 0 on success. */
 static int grow_file(struct ops_pool_file *file)
 {
 	struct rlimit limit;
 	int error;
 
-	/* To pass it is a signal that kills. */
+	/* Exceeding this limit would kill the process with a signal. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && file->bytes + CHUNK_BYTES > limit.rlim_cur)
 		return EFBIG;
 	do
@@ -147,7 +147,7 @@ static int grow_file(struct ops_pool_file *file)
 	return error;
 }
 
-/* Maps the next part of the file in use. NULL when that cannot be: then the file is not in use any more. */
+/* Maps the next part of the current file. Returns NULL if that fails; then the file is no longer used. */
 static struct chunk *map_file_chunk(void)
 {
 	struct ops_pool_file *file = pool.file;
@@ -158,11 +158,12 @@ static struct chunk *map_file_chunk(void)
 		return NULL;
 
 	file->error = base ? grow_file(file) : ENOMEM;
-	/* Replaces pages that are aligned. */
+	/* Replaces aligned pages. */
 	if (!file->error &&
 	    mmap(base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, (off_t)file->bytes) == MAP_FAILED)
 		file->error = errno;
-	/* A file system that promised space and has none says so here, and not by a signal; before Linux 5.14 nobody asks. */
+	/* If a file system promised space that it does not have, this reports it instead of a signal. Not possible before Linux
+	 * 5.14. */
 	if (!file->error && madvise(base, CHUNK_BYTES, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
 		file->error = errno == EFAULT ? ENOSPC : errno;
 	if (file->error) {
@@ -220,7 +221,7 @@ struct ops_block *ops_pool_alloc(void)
 		uint32_t index = (uint32_t)__builtin_ctz(chunk->free);
 
 		chunk->free &= ~(1u << index);
-		/* The first touch of a chunk may bring all of it into memory, as one huge page. */
+		/* The first access to a chunk may allocate all of it, as one huge page. */
 		chunk->clean = chunk->clean == ALL_FREE ? 0 : chunk->clean & ~(1u << index);
 		enlist(chunk);
 		block = (struct ops_block *)(void *)(chunk->base + (size_t)index * OPS_BLOCK_BYTES);
@@ -243,7 +244,7 @@ void ops_pool_give(struct ops_block *block)
 	}
 	pthread_mutex_lock(&pool.lock);
 	if (chunk->file && chunk->file == pool.file)
-		block->magic = block->count = 0; /* what it held is not part of the recording */
+		block->magic = block->count = 0; /* the old contents are not part of the recording */
 	POISON(block, OPS_BLOCK_BYTES);
 	chunk->free |= 1u << (((size_t)((char *)block - chunk->base)) / OPS_BLOCK_BYTES);
 	enlist(chunk);
@@ -252,7 +253,7 @@ void ops_pool_give(struct ops_block *block)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-/* First touch of every page, so that the threads that record find them there. */
+/* Touches every page, so that recording threads cause no page faults. */
 static void pool_touch(struct chunk *chunk)
 {
 	UNPOISON(chunk->base, CHUNK_BYTES);
@@ -284,7 +285,7 @@ bool ops_pool_prefault(uint64_t bytes)
 	return done;
 }
 
-/* Gives the memory of the chunk's free blocks back to the system, run by run. */
+/* Returns the memory of the chunk's free blocks to the system, range by range. */
 static void cool(struct chunk *chunk)
 {
 	uint32_t warm = chunk->free & ~chunk->clean;
@@ -360,7 +361,7 @@ void ops_pool_use_file(struct ops_pool_file *file)
 
 	pthread_mutex_lock(&pool.lock);
 	pool.file = file;
-	while ((chunk = pool.filed)) { /* of the file before, if it is not this one */
+	while ((chunk = pool.filed)) { /* chunks of the previous file, unless it is the same */
 		if (chunk->free == ALL_FREE)
 			unmap_chunk(chunk);
 		else
@@ -405,11 +406,11 @@ static bool is_mapped(const struct ops_pool_file *file, uint64_t offset)
 	return false;
 }
 
-/* The pages read as zeros from here on. */
+/* The pages then read as zeros. */
 static void punch(const struct ops_pool_file *file, uint64_t offset, uint64_t bytes)
 {
 	if (fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) != 0)
-		return; /* a file system that cannot: the space is free when the last block is */
+		return; /* not supported by the file system: the space is freed with the last block */
 }
 
 static void trim_file(struct ops_pool_file *file)
@@ -444,8 +445,8 @@ static void leave_files(struct chunk *chunk)
 	for (; chunk; chunk = chunk->next) {
 		if (!chunk->file || chunk->file->fd < 0)
 			continue;
-		/* Where the system refuses a copy, what is in the blocks is not worth a write to the parent's file. Without memory
-		 * for empty blocks either, the child has the parent's. */
+		/* If the system refuses a copy, the contents of the blocks are abandoned, so that nothing is written to the
+		 * parent's file. If there is not even memory for empty blocks, the child keeps the parent's. */
 		if (mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, chunk->file->fd,
 		         (off_t)chunk->offset) == MAP_FAILED &&
 		    mmap(chunk->base, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)

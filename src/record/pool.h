@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where blocks come from: chunks of 2 MiB, each cut into 32 blocks.
+ * The source of blocks: chunks of 2 MiB, each divided into 32 blocks.
  *
  *     chunk ┌───────┬───────┬───────┬ ─ ─ ─ ┬───────┐ 2 MiB, aligned, one huge page where the kernel gives one
  *           │ block │ block │ block │       │ block │
  *           └───────┴───────┴───────┴ ─ ─ ─ ┴───────┘
  *              0       1       2               31      ← bits of `free`
  *
- * Huge pages, because first touch is what a record costs most otherwise: 16 faults a block come to 21 ns an event, a
- * huge page to 3 ns (measured in a virtual machine, 72 bytes an event). They are also why memory goes back to the
- * system by whole chunks: threads fill a chunk at about the same time, and the reader, which goes by time, is done with
- * it at about the same time.
+ * Huge pages are used because page faults would otherwise be the main overhead of a record: 16 faults for each block are 21 ns
+ * per event, a huge page 3 ns (measured in a virtual machine, 72 bytes per event). They are also the reason that memory is
+ * returned to the system in complete chunks: threads fill the blocks of a chunk at about the same time, and the reader, which
+ * proceeds by time, releases them at about the same time.
  *
  * While a session keeps a recording file (spill.h), blocks come from chunks that are shared mappings of it. Their space is
- * allocated before they are mapped: a page of a sparse file that finds the disk full would kill the program.
+ * allocated before they are mapped, because accessing a page of a sparse file on a full disk would kill the program.
  *
- * Any thread; one lock, slow path only.
+ * Any thread may call these functions; one lock, used only on the slow path.
  */
 #ifndef OPS_RECORD_POOL_H
 #define OPS_RECORD_POOL_H
@@ -25,48 +25,48 @@
 
 #include <opstrobe/internal/collector.h>
 
-/* A block, uninitialised but for what the pool keeps in its header; NULL when memory is out. */
+/* Returns a block, uninitialised except for the pool's members of the header. Returns NULL if out of memory. */
 struct ops_block *ops_pool_alloc(void);
 
-/* Back to the pool. A packed block (ops_block_pack) is freed. */
+/* Returns a block to the pool. Frees a packed block (ops_block_pack). */
 void ops_pool_give(struct ops_block *block);
 
-/* Maps and touches chunks until `bytes` of them lie free, and keeps that much until ops_pool_trim. */
+/* Maps and touches chunks until `bytes` of them are free, and keeps that amount until ops_pool_trim. */
 bool ops_pool_prefault(uint64_t bytes);
 
-/* Called at the end of a session: returns free memory to the system, except one chunk and as much in chunks that are in use. */
+/* Called at the end of a session: returns free memory to the system, except one chunk, and as much in partly used chunks. */
 void ops_pool_trim(void);
 
-/* A file that blocks come from. Counted: by its maker and by each of its chunks. */
+/* A file that provides blocks. Reference-counted: by its creator and by each of its chunks. */
 struct ops_pool_file;
 
-/* Owns the descriptor from here on; NULL, and it is closed, when memory is out. A file that `stays` is not left for memory when it
- * cannot grow any more: then ops_pool_alloc fails until a block comes back. */
+/* Takes ownership of the descriptor. Returns NULL, and closes it, if out of memory. If the file cannot grow any more, blocks then
+ * come from memory; or, if the file `stays`, ops_pool_alloc fails until a block is returned. */
 struct ops_pool_file *ops_pool_file_new(int fd_taken, bool stays);
 void ops_pool_file_unref(struct ops_pool_file *file);
-/* Gives up the lock on the file (flock), which its maker took. */
+/* Releases the lock on the file (flock) that its creator acquired. */
 void ops_pool_file_unlock(const struct ops_pool_file *file);
-/* From here on blocks come from the file, from its start on; NULL: from memory. A file that cannot grow any more is left for memory,
- * unless it stays. */
+/* Makes the file, from its beginning, the source of blocks; NULL: memory. If it cannot grow any more, memory is used instead,
+ * unless the file stays. */
 void ops_pool_use_file(struct ops_pool_file *file);
-/* Another descriptor of the file; -1: none, and errno says why. */
+/* Returns another descriptor of the file, or -1 with errno set. */
 int ops_pool_file_dup(const struct ops_pool_file *file);
-/* Why the file could not grow: an errno; 0: it could. */
+/* Returns the errno with which the file failed to grow; 0: it did not fail. */
 int ops_pool_file_error(const struct ops_pool_file *file);
-/* Whether the block lies in a file, and whether it lies where blocks come from now. */
+/* Return whether the block is in a file, and whether it is in the current source of blocks. */
 bool ops_pool_is_in_file(const struct ops_block *block);
 bool ops_pool_is_current(const struct ops_block *block);
-/* Gives the space of files that are removed back to the system, but for the blocks in use: as long as a thread has one, the system
- * keeps the rest, too. */
+/* Returns the space of removed files to the system, except for blocks in use: as long as a thread has one, the system would keep
+ * the rest, too. */
 void ops_pool_trim_files(void);
-/* In a child of fork, with the pool locked: its blocks become copies that the parent does not see. */
+/* Called in a forked child with the pool locked: replaces the file's blocks by copies that the parent does not see. */
 void ops_pool_leave_files(void);
 
-/* Around fork: no other thread is inside the pool when the child is made. */
+/* Called around fork, so that no other thread is inside the pool when the child is created. */
 void ops_pool_lock(void);
 void ops_pool_unlock(void);
 
-/* Tests: bytes mapped at this moment. */
+/* For tests: number of bytes mapped now. */
 uint64_t ops_pool_mapped_bytes(void);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The result of a session: for each thread its names and its blocks in the order they were filled. The reader
+ * The result of a session: for each thread its names, and its blocks in the order in which they were filled. The reader
  * (read/recording.c) decodes it block by block.
  *
- * Most blocks are those that the threads wrote, moved and not copied. Nothing is added to them,
- * but a slot that was open at the stop may still be closed by its thread while they are read: read the end through
- * ops_slot_end, once, and `end_thread` only if it is not 0. The stop decides: a slot whose end is 0 or later than
- * `stop.ticks` is unfinished and ends at the stop. A slot may also start a little after the stop (its thread had not
- * seen it yet). If another thread closed it, it may end a few ticks before its start, because the TSC is read out of order
- * and processors do not agree to the tick: clamp both.
+ * Most blocks are those that the threads wrote, moved and not copied. Nothing is added to them, but a slot that was open at the
+ * stop may still be closed by its thread while it is read: read the end once, with ops_slot_end, and `end_thread` only if it is
+ * not 0. The stop decides: a slot whose end is 0 or later than `stop.ticks` is unfinished and ends at the stop. A slot may also
+ * start a little after the stop (its thread had not seen it yet). If another thread closed it, it may end a few ticks before its
+ * start, because the TSC is read out of order and the TSCs of processors differ by a few ticks: clamp both.
  */
 #ifndef OPS_RECORD_RECORDING_H
 #define OPS_RECORD_RECORDING_H
@@ -26,8 +25,8 @@
 #include "base/clock.h"
 #include "base/intern.h"
 
-/* An interned (name, overload): ids in the thread's `texts`. `second` is OPS_INTERN_NONE when there is none; for a range
- * it is the argument text. */
+/* An interned (name, overload): ids in the thread's `texts`. `second` is the overload or, for a range, the argument text;
+ * OPS_INTERN_NONE if there is none. */
 struct ops_name {
 	uint32_t first;
 	uint32_t second;
@@ -38,20 +37,20 @@ struct ops_share {
 	struct ops_share *next;
 	int64_t tid;
 	uint32_t number;       /* struct ops_thread.number, unique in the process's life */
-	uint32_t torch_number; /* torch's logical thread number, 0 none */
-	char *name;            /* any bytes, a NUL behind; NULL when unknown */
+	uint32_t torch_number; /* torch's logical thread number, 0: none */
+	char *name;            /* any bytes, followed by a NUL; NULL if unknown */
 	size_t name_size;
-	bool named;                 /* `name` was given, and is not the system's */
+	bool named;                 /* `name` was set by the program, and is not the system's */
 	struct ops_intern texts;    /* distinct names, overloads and argument texts */
-	struct ops_intern names;    /* struct ops_name, as bytes; ops_slot.name is the id here + 1 */
-	struct ops_block *blocks;   /* linked by `next`, in the order they were filled */
-	struct ops_block *last;     /* of blocks; NULL when there are none */
-	struct ops_block *held;     /* of a ring: blocks before those, in which a slot was open (ring.h) */
-	bool ended;                 /* of a session in progress: its thread has ended */
-	size_t slot_count;          /* in all blocks, those taken included */
+	struct ops_intern names;    /* struct ops_name, as bytes; ops_slot.name is the id + 1 */
+	struct ops_block *blocks;   /* linked by `next`, in the order in which they were filled */
+	struct ops_block *last;     /* the last of `blocks`; NULL: none */
+	struct ops_block *held;     /* for a ring: blocks before `blocks`, kept because a slot was open (ring.h) */
+	bool ended;                 /* in a session in progress: the thread has ended */
+	size_t slot_count;          /* number of slots in all blocks, including consumed ones */
 };
 
-/* See ops_recording_add_function: ids in the recording's `texts`, OPS_INTERN_NONE for none. */
+/* See ops_recording_add_function: ids in the recording's `texts`; OPS_INTERN_NONE: none. */
 struct ops_function_names {
 	uint32_t row_name;
 	uint32_t name;
@@ -62,7 +61,7 @@ struct ops_function_names {
 struct ops_activities;
 struct ops_spill;
 
-/* What is known of the process that made a recording which was read from its file. */
+/* Facts about the recorded process, for a recording that was read from its file. */
 struct ops_recovered {
 	struct ops_clock_map clock;
 	int64_t pid;
@@ -74,31 +73,32 @@ struct ops_recording {
 	struct ops_clock_pair start;
 	struct ops_clock_pair stop;
 	uint64_t epoch;
-	uint64_t lost;            /* records that could not be kept */
-	uint64_t window_ticks;    /* the trace begins here: what ended before is left out. 0: at `start` */
-	uint64_t dropped;         /* records from before the window, which the session was not to keep */
-	struct ops_block *baseline; /* linked by `next`: memory slots from before the window, in no order; owned */
+	uint64_t lost;            /* number of records that could not be stored */
+	uint64_t window_ticks;    /* the trace begins here: everything that ended earlier is left out. 0: at `start` */
+	uint64_t dropped;         /* number of older records that were discarded as intended */
+	struct ops_block *baseline; /* linked by `next`: memory slots from before the window, in any order; owned */
 	bool args_are_inputs;     /* see ops_record_options */
 	size_t slot_count;        /* in all shares */
 	size_t share_count;
 	struct ops_share *shares; /* linked by `next`, in no particular order */
-	struct ops_recorded_module *modules; /* they and what they point to lie in module_arena */
+	struct ops_recorded_module *modules; /* their contents are in module_arena */
 	size_t module_count;
 	struct ops_arena module_arena;
 	struct ops_intern texts;
 	OPS_ARRAY(struct ops_function_names) functions;
 	int64_t *pair_times_ns; /* see ops_recording_set_pair_times; owned */
 	size_t pair_count;
-	struct ops_spill *spill; /* the recording file (spill.h), owned; NULL none */
-	struct ops_recovered *recovered; /* of a recording that was read from a file: what a live one asks the process; else NULL. Owned */
-	struct ops_activities *activities; /* of devices (activities.h), owned; NULL when no collector ran */
-	/* What the reader made before memory ran out, from where it continues (read/recording.c); NULL before the first block is
-	 * dropped. */
+	struct ops_spill *spill; /* the recording file (spill.h), owned; NULL: none */
+	struct ops_recovered *recovered; /* for a recording read from a file: facts that otherwise come from the process; else
+	                                  * NULL. Owned */
+	struct ops_activities *activities; /* of devices (activities.h), owned; NULL if no collector ran */
+	/* The part of the trace that the reader built before it ran out of memory, from which it continues (read/recording.c);
+	 * NULL before the first block is dropped. */
 	void *reading;
 	void (*free_reading)(void *reading);
 };
 
-/* The end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */
+/* Returns the end of a slot in ticks, 0 while open. Pairs with ops_slot_close. Not for memory slots. */
 static inline uint64_t ops_slot_end(const struct ops_slot *slot)
 {
 	return __atomic_load_n(&slot->end_ticks, __ATOMIC_ACQUIRE);
@@ -109,26 +109,26 @@ static inline bool ops_slot_is_memory(const struct ops_slot *slot)
 	return slot->kind == OPS_SLOT_MEMORY || slot->kind == OPS_SLOT_OOM;
 }
 
-/* The two texts of a slot's interned name; `id` is ops_slot.name and not 0. */
+/* Returns the two texts of a slot's interned name; `id` is ops_slot.name and not 0. */
 static inline struct ops_name ops_share_name(const struct ops_share *share, uint32_t id)
 {
 	return *(const struct ops_name *)share->names.entries[id - 1].bytes;
 }
 
-/* What is allocated at an address of a device has this number for a key. */
+/* Returns a key for an address on a device. */
 static inline uint64_t ops_memory_place(const struct ops_memory_slot *slot)
 {
 	return slot->address ^ ((uint64_t)slot->device_type << 58 | (uint64_t)((uint32_t)slot->device_index & 63) << 52);
 }
 
-/* Whether there is memory for `bytes` and for small things, where a failure later would lose what was recorded. What blocks
- * become in a trace takes less than twice their size. */
+/* Returns whether there is memory for `bytes` and for small allocations. Checked where a later failure would lose recorded data.
+ * The trace of blocks takes less than twice their size. */
 bool ops_recording_has_memory(uint64_t bytes);
 
-/* Puts the blocks that a ring held before the others. */
+/* Prepends the blocks that a ring held. */
 void ops_share_join_held(struct ops_share *share);
 
-/* Gives the share's first block back to the pool (or, while a slot in it is open, puts it aside until it is closed). */
+/* Returns the share's first block to the pool or, while it has an open slot, keeps it aside until it is closed. */
 void ops_share_drop_block(struct ops_share *share);
 
 #endif

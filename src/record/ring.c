@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions that keep their last part alone (ring.h).
+ * Sessions that keep only their last part; see ring.h.
  */
 #include "record/ring.h"
 
@@ -20,30 +20,30 @@
 
 #define UNIT_SLOTS ((OPS_BLOCK_BYTES - (uint32_t)sizeof(struct ops_block)) / (uint32_t)sizeof(struct ops_memory_slot))
 #define PREFETCH_SLOTS 16u
-#define PURGE_LEAST 8192u /* addresses, before those are forgotten where nothing lives */
+#define PURGE_LEAST 8192u /* number of addresses before those without an allocation are removed */
 
 struct ring_entry {
 	struct ops_block *block;
 	struct ops_share *share;
-	uint64_t ticks; /* when it was pushed */
-	uint64_t time_ns; /* the same, of CLOCK_MONOTONIC */
+	uint64_t ticks; /* when the block was added */
+	uint64_t time_ns; /* the same, on CLOCK_MONOTONIC */
 };
 
 struct ops_ring {
 	uint64_t keep_ns;
-	struct ring_entry *entries; /* a circle of `capacity`, a power of two */
+	struct ring_entry *entries; /* circular buffer of `capacity`, a power of two */
 	size_t capacity;
 	size_t first;
 	size_t count;
-	uint64_t window_ticks; /* when the last block that was used again had been filled; 0: none was */
-	uint64_t dropped;      /* slots of blocks that were used again */
-	struct ops_map places; /* of the baseline: address and device -> number of the record */
+	uint64_t window_ticks; /* when the last reused block was filled; 0: none was reused */
+	uint64_t dropped;      /* number of slots in reused blocks */
+	struct ops_map places; /* of the baseline: address and device → number of the record */
 	OPS_ARRAY(struct ops_block *) units;
 	uint32_t record_count;
-	uint32_t purge_at; /* this many records */
+	uint32_t purge_at; /* number of records for the next removal */
 };
 
-/* --- the queue ------------------------------------------------------------------------------------------------------- */
+/* --- queue ----------------------------------------------------------------------------------------------------------- */
 
 struct ops_ring *ops_ring_new(uint64_t keep_ns)
 {
@@ -72,7 +72,7 @@ static bool ring_grow(struct ops_ring *ring)
 	return true;
 }
 
-/* Coarse: each block needs it. */
+/* Coarse, because each block needs it. */
 static uint64_t ring_now_ns(void)
 {
 	return (uint64_t)ops_clock_read_ns(CLOCK_MONOTONIC_COARSE);
@@ -91,7 +91,7 @@ bool ops_ring_push(struct ops_ring *ring, struct ops_share *share, struct ops_bl
 	return ring_push_entry(ring, (struct ring_entry){block, share, ops_ticks(ops_clock_tsc()), ring_now_ns()});
 }
 
-/* Takes a block out of the list that it is on. */
+/* Removes a block from its list. */
 static void unlink_block(struct ops_share *share, struct ops_block *block)
 {
 	struct ops_block **link = &share->held, *before = NULL;
@@ -108,7 +108,7 @@ static void unlink_block(struct ops_share *share, struct ops_block *block)
 	block->next = NULL;
 }
 
-/* Keeps a block that somebody will write to, before the blocks of the share that are in order. */
+/* Keeps a block to which a thread will write, in the list before the ordered blocks of the share. */
 static void hold_block(struct ops_share *share, struct ops_block *block)
 {
 	struct ops_block **link = &share->held;
@@ -124,7 +124,7 @@ static void hold_block(struct ops_share *share, struct ops_block *block)
 	ops_live_move_block(block);
 }
 
-/* A share whose thread has ended goes with its last block. */
+/* Frees a share whose thread has ended together with its last block. */
 static void ring_drop_share(struct ops_share *share)
 {
 	struct ops_recording *recording = ops_recorder.recording;
@@ -133,13 +133,13 @@ static void ring_drop_share(struct ops_share *share)
 	while (*link && *link != share)
 		link = &(*link)->next;
 	if (!*link)
-		return; /* its thread lives */
+		return; /* its thread is running */
 	*link = share->next;
 	recording->share_count--;
 	ops_share_free(share);
 }
 
-/* --- the baseline ---------------------------------------------------------------------------------------------------- */
+/* --- baseline -------------------------------------------------------------------------------------------------------- */
 
 static struct ops_memory_slot *record_at(const struct ops_ring *ring, uint32_t number)
 {
@@ -162,7 +162,7 @@ static void write_record(struct ops_memory_slot *to, const struct ops_memory_slo
 	__atomic_store_n(&to->kind, OPS_SLOT_MEMORY, __ATOMIC_RELEASE);
 }
 
-/* A place for one more record; NULL when memory is out. */
+/* Returns room for one more record; NULL if out of memory. */
 static struct ops_memory_slot *ring_add_record(struct ops_ring *ring)
 {
 	struct ops_block *unit, **added;
@@ -191,7 +191,7 @@ static void note_record(struct ops_ring *ring, const struct ops_memory_slot *slo
 	struct ops_memory_slot *record;
 
 	if (!number)
-		return; /* memory is out: sums are wrong by it */
+		return; /* out of memory: sums lack this record */
 	if (*number == UINT32_MAX) {
 		record = ring_add_record(ring);
 		if (!record)
@@ -205,7 +205,7 @@ static void note_record(struct ops_ring *ring, const struct ops_memory_slot *slo
 	write_record(record, slot, thread);
 }
 
-/* When the oldest slot was written that is in a block: nothing older comes to the baseline. */
+/* Returns the time of the oldest slot in a block: the baseline will get nothing older. */
 static uint64_t find_oldest(const struct ops_ring *ring)
 {
 	uint64_t oldest = UINT64_MAX;
@@ -225,7 +225,7 @@ static uint64_t find_oldest(const struct ops_ring *ring)
 	return oldest;
 }
 
-/* Forgets addresses where nothing lives, so that the baseline is as large as what lives. */
+/* Removes addresses without an allocation, so that the size of the baseline is proportional to the number of allocations. */
 static void purge_records(struct ops_ring *ring)
 {
 	uint64_t oldest = find_oldest(ring);
@@ -263,9 +263,9 @@ static void note_memory(struct ops_ring *ring, const struct ops_block *block)
 		purge_records(ring);
 }
 
-/* --- using blocks again ---------------------------------------------------------------------------------------------- */
+/* --- reuse of blocks ------------------------------------------------------------------------------------------------- */
 
-/* The block's slots are gone from here on. */
+/* Removes the block's slots from the session. */
 static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 {
 	struct ops_block *block = entry->block;
@@ -280,7 +280,7 @@ static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 	ring->window_ticks = entry->ticks;
 	ring->dropped += block->count;
 	ops_spill_window(ops_recorder.recording->spill, ring->window_ticks, ring->dropped);
-	/* A reader of the file that copies it at this moment sees another block when it looks again. */
+	/* A reader of the file that copies the block at this moment notices the change when it checks again. */
 	__atomic_store_n(&block->magic, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&block->count, 0, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -288,13 +288,13 @@ static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 		ring_drop_share(share);
 }
 
-/* Whether the block has slots that have not ended, or that ended within the window. */
+/* Returns whether the block has slots that have not ended, or that ended within the window. */
 static bool is_needed(const struct ops_block *block, uint64_t window_ticks)
 {
 	for (uint32_t i = 0; i < block->count; i++) {
 		uint64_t end_ticks = ops_slot_is_memory(&block->slots[i]) ? 1 : ops_slot_end(&block->slots[i]);
 
-		/* The block was written long ago, and is in no cache. */
+		/* The block was written long ago, so it is in no cache. */
 		__builtin_prefetch(&block->slots[i + PREFETCH_SLOTS < block->count ? i + PREFETCH_SLOTS : i]);
 
 		if (!end_ticks || end_ticks > window_ticks)
@@ -321,12 +321,12 @@ struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room)
 		hold_block(entry.share, entry.block);
 		entry.ticks = ops_ticks(ops_clock_tsc());
 		entry.time_ns = now_ns;
-		ring_push_entry(ring, entry); /* there is room: one was taken out */
+		ring_push_entry(ring, entry); /* there is room, because one was removed */
 	}
 	return NULL;
 }
 
-/* --- the end --------------------------------------------------------------------------------------------------------- */
+/* --- end ------------------------------------------------------------------------------------------------------------- */
 
 void ops_ring_finish(struct ops_ring *ring, struct ops_recording *recording)
 {

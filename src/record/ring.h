@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session that keeps its last part alone: blocks that threads have filled are in a queue, and the oldest one is used again when
- * it is older than the session keeps, or when another one does not fit.
+ * A session that keeps only its last part: filled blocks are in a queue, and the oldest one is reused when it is older than the
+ * session requires, or when there is no room for another one.
  *
  *     queue   oldest ─▶ block ─▶ block ─▶ … ─▶ block ◀─ pushed when a thread has filled it
  *                         │
- *                         ├─ all slots are closed: its memory records go to the baseline, and it is used again
- *                         └─ a slot is open, somebody will write to it: back to the end of the queue
+ *                         ├─ all slots are closed: its memory records are added to the baseline, and it is reused
+ *                         └─ a slot is open, so a thread will write to it: back to the end of the queue
  *
- * What a block goes by is when it was filled: whatever started after the last block that was used again had been filled is there, of
- * all threads. That moment is where the window begins that a reader shows.
+ * The age of a block is determined by when it was filled: everything that started after the last reused block was filled is
+ * available, for all threads. At that moment begins the window that a reader shows.
  *
- * The baseline is the last memory record of each address from the blocks that were used again, in units that lie where blocks do, so
- * that a recording file has them. With it a reader knows what lived when the window began.
+ * The baseline is the last memory record of each address in reused blocks. It is stored in units like blocks, so that a recording
+ * file contains it. From it a reader knows which allocations existed at the start of the window.
  *
- * All of it with recorder.lock held.
+ * All functions require recorder.lock.
  */
 #ifndef OPS_RECORD_RING_H
 #define OPS_RECORD_RING_H
@@ -28,15 +28,16 @@
 
 struct ops_ring;
 
-/* NULL when memory is out. `keep_ns` 0: blocks are used again only when another one does not fit. */
+/* Returns NULL if out of memory. If `keep_ns` is 0, blocks are reused only if there is no room for another one. */
 struct ops_ring *ops_ring_new(uint64_t keep_ns);
-/* The thread of the share has filled the block, which is the share's last one. False when memory is out: it is kept to the end. */
+/* Called when the thread of the share has filled the block, which is the last one of the share. Returns false if out of memory:
+ * then the block is kept until the end. */
 bool ops_ring_push(struct ops_ring *ring, struct ops_share *share, struct ops_block *block);
-/* Takes the oldest block out if it is too old or, `for_room`, whatever its age. NULL: there is none. */
+/* Removes and returns the oldest block if it is too old or, with `for_room`, whatever its age; NULL if there is none. */
 struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room);
-/* The recording gets the baseline and where its window begins. */
+/* Stores the baseline and the start of the window in the recording. */
 void ops_ring_finish(struct ops_ring *ring, struct ops_recording *recording);
-/* Frees it, but for blocks that shares have. NULL is allowed. */
+/* Frees the ring, except for blocks that belong to shares. NULL is allowed. */
 void ops_ring_free(struct ops_ring *ring);
 
 #endif

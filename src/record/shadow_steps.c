@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What recording costs: see shadow_steps.h.
+ * Measures the overhead of recording; see shadow_steps.h.
  */
 #include <opstrobe/internal/shadow_steps.h>
 
@@ -9,9 +9,9 @@
 
 #define PPM 1e6
 #define DEVIATIONS_95 1.96
-#define USUAL_QUARTILES 4 /* distances between the quartiles, some five standard deviations */
-#define DECIDE_PAIRS 16u /* fewer do not reduce the detail */
-#define KNOWN_SHARE 4    /* the overhead is known well once half of its interval is so much smaller than the budget */
+#define USUAL_QUARTILES 4 /* in distances between the quartiles, about five standard deviations */
+#define DECIDE_PAIRS 16u /* number of comparisons required to reduce the detail */
+#define KNOWN_SHARE 4    /* the overhead is known well when half of its interval is this many times smaller than the budget */
 #define KNOWN_PPM 2500   /* or, without a budget, than this */
 #define RESTORE_PAIRS 128u
 #define RESTORE_DOUBLINGS 9u
@@ -21,7 +21,7 @@ const char *ops_detail_name(enum ops_detail detail)
 	return detail == OPS_DETAIL_ALL ? "operators" : detail == OPS_DETAIL_MODULES ? "modules" : "none";
 }
 
-/* From half to one and a half of the average distance. */
+/* Chooses a distance from half to one and a half of the average. */
 static void shadow_draw(struct ops_shadow_steps *steps)
 {
 	steps->random ^= steps->random << 13;
@@ -59,7 +59,7 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 		shadow_draw(steps);
 		return steps->detail;
 	}
-	duration_ns += between_ns; /* without the recorder, no end is marked */
+	duration_ns += between_ns; /* without the recorder, the end is not marked */
 	if (steps->is_after)
 		shadow_add(steps, duration_ns);
 	steps->is_after = false;
@@ -90,8 +90,8 @@ static int32_t shadow_ppm(double share)
 	return (int32_t)lround(fmax(-PPM, fmin(1000 * PPM, share * PPM)));
 }
 
-/* Leaves out comparisons in which one step is of another kind, such as an evaluation: more of them are next to a shadow step than are one, so
- * that they move the median. Of sorted ratios. */
+/* Leaves out comparisons with a step of another kind, such as an evaluation. More such steps are next to a shadow step than are
+ * shadow steps themselves, so they would move the median. The ratios are sorted. */
 static float *shadow_keep_usual(float *ratios, uint32_t *count)
 {
 	uint32_t first = 0, last = *count - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shares and recordings (recording.h): what a session leaves behind, taken apart by the reader.
+ * Shares and recordings (recording.h): the result of a session, which the reader consumes.
  */
 #include "record/recording.h"
 
@@ -64,7 +64,7 @@ void ops_share_drop_block(struct ops_share *share)
 		ops_recorder_retire(block);
 		pthread_mutex_unlock(&ops_recorder.lock);
 	} else {
-		ops_pool_give(block); /* nobody holds a slot of a packed copy */
+		ops_pool_give(block); /* a packed copy has no slots in use */
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which steps are slow: see slow_steps.h.
+ * Detects slow steps; see slow_steps.h.
  */
 #include <opstrobe/internal/slow_steps.h>
 
@@ -14,20 +14,20 @@
 #define MEDIAN_RATIO_EARLY 5.0 /* while few steps are known */
 #define EARLY 64u
 #define DEVIATIONS 10.0
-#define TAIL_SHARE 10u /* one of this number of steps is of the tail, */
-#define TAIL_MIN 8u    /* but at least these */
+#define TAIL_SHARE 10u /* one in this many steps belongs to the tail, */
+#define TAIL_MIN 8u    /* but at least this number of steps */
 #define FAR_TAIL_SHARE 25u
 #define TAIL_CHANCE 1e-8
-/* A step as long as that is worth a report, whatever the tail says. */
+/* A step of this length is worth a report, whatever the tail. */
 #define LIMIT_MOST_NS 10e9
 #define LIMIT_MOST_RATIO 300
 #define UPDATE_EVERY 64u /* steps between two computations of the limit, once the window is long */
-/* Lengths, and distances in steps, that count as the same. */
+/* Factors within which lengths, and distances in steps, count as equal. */
 #define SAME_LENGTH 2.0
 #define SAME_DISTANCE 0.002
 
-/* What one step in 1 / TAIL_CHANCE passes, by the longest `tail` of the sorted lengths of `count` steps. The fewer these are, the
- * less their slope is known, so that standard deviations of it are added. */
+/* Estimates the length that one step in 1 / TAIL_CHANCE exceeds, from the longest `tail` of the sorted lengths of `count` steps.
+ * With few of these their slope is uncertain, so standard deviations of it are added. */
 static double slow_steps_tail_ns(const double *sorted, uint32_t count, uint32_t tail, double deviations)
 {
 	double from_ns = sorted[count - tail - 1], slope = 0;
@@ -57,7 +57,7 @@ static void slow_steps_update(struct ops_slow_steps *steps)
 	steps->limit_ns = fmax(steps->median_ns * (steps->used < EARLY ? MEDIAN_RATIO_EARLY : MEDIAN_RATIO),
 	                       fmax(steps->median_ns + DEVIATIONS * deviation_ns, steps->median_ns + (double)excess_ns));
 	tail_ns = slow_steps_tail_ns(sorted, steps->used, steps->used / TAIL_SHARE > TAIL_MIN ? steps->used / TAIL_SHARE : TAIL_MIN, 1);
-	if (steps->used / FAR_TAIL_SHARE > TAIL_MIN) /* a share of the steps may be of another kind, all of them long */
+	if (steps->used / FAR_TAIL_SHARE > TAIL_MIN) /* a share of the steps may be of another, longer kind */
 		tail_ns = fmin(tail_ns, slow_steps_tail_ns(sorted, steps->used, steps->used / FAR_TAIL_SHARE, 2));
 	steps->limit_ns = fmax(steps->limit_ns, fmin(tail_ns, fmax(LIMIT_MOST_NS, LIMIT_MOST_RATIO * steps->median_ns)));
 }
@@ -72,14 +72,14 @@ static void slow_steps_keep(struct ops_slow_steps *steps, double duration_ns)
 		slow_steps_update(steps);
 }
 
-/* --- long steps that come back --------------------------------------------------------------------------------------- */
+/* --- recurring long steps -------------------------------------------------------------------------------------------- */
 
 static bool is_same_distance(double a, double b)
 {
 	return fabs(a - b) <= fmax(1, SAME_DISTANCE * fmax(a, b));
 }
 
-/* Whether two earlier long steps were of this length, and the three are as far from each other. Among all pairs, since an
+/* Returns whether two earlier long steps have the same length, and the three are at equal distances. Tries all pairs, since an
  * evaluation and a checkpoint may alternate. */
 static bool slow_steps_comes_back(const struct ops_slow_steps *steps, const struct ops_long_step *step)
 {
@@ -99,9 +99,9 @@ static bool slow_steps_comes_back(const struct ops_slow_steps *steps, const stru
 	return false;
 }
 
-/* --- a new normal ---------------------------------------------------------------------------------------------------- */
+/* --- new normal ------------------------------------------------------------------------------------------------------ */
 
-/* After a slow step: most of the steps that followed were long, too, so those before say nothing any more. */
+/* Adds a step after a slow one. If most of these steps are long, too, the steps before are no longer relevant. */
 static void slow_steps_add_settling(struct ops_slow_steps *steps, double duration_ns)
 {
 	steps->settled[--steps->settling] = duration_ns;
@@ -137,7 +137,7 @@ bool ops_slow_steps_add(struct ops_slow_steps *steps, uint64_t duration_ns)
 		slow_steps_keep(steps, ns);
 		return false;
 	}
-	slow_steps_update(steps); /* it may be some steps old */
+	slow_steps_update(steps); /* the limit may be some steps old */
 	if (ns <= steps->limit_ns) {
 		slow_steps_keep(steps, ns);
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing recording files (spill.h).
+ * Writes recording files; see spill.h.
  */
 #include "record/spill.h"
 
@@ -26,22 +26,22 @@
 
 struct ops_spill {
 	char *path;
-	struct ops_pool_file *file; /* NULL: it could not be made */
-	int error;                  /* errno: why it could not be made, or nothing more can be written to it; 0 */
+	struct ops_pool_file *file; /* NULL: it could not be created */
+	int error;                  /* errno: why it could not be created, or why nothing more can be written to it; 0: none */
 	uint64_t session;
 	struct ops_block *header;
-	struct ops_block *log; /* the parts, linked by `next`; the last one is being filled */
+	struct ops_block *log; /* its parts, linked by `next`; the last one is being filled */
 	uint64_t start_ticks;
 	uint64_t clock_ticks; /* of the last pair in the log */
 	bool keep;
-	bool made; /* there is a file to be removed */
+	bool made; /* there is a file to remove */
 };
 
 uint64_t ops_spill_session;
 
 static struct {
 	pthread_mutex_t lock;
-	struct ops_spill *spill; /* whose log may be written to */
+	struct ops_spill *spill; /* whose log may be written */
 } active = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct ops_spill_header *spill_header(const struct ops_spill *spill)
@@ -51,7 +51,7 @@ static struct ops_spill_header *spill_header(const struct ops_spill *spill)
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
 
-/* From here on nothing more goes to the file. */
+/* Stops writing to the file. */
 static void spill_fail(struct ops_spill *spill, int error)
 {
 	spill->error = error;
@@ -61,7 +61,7 @@ static void spill_fail(struct ops_spill *spill, int error)
 	ops_pool_use_file(NULL);
 }
 
-/* A unit of the file; NULL, and the spill has failed, when it cannot grow. */
+/* Returns a unit of the file. Returns NULL, and the spill fails, if the file cannot grow. */
 static struct ops_block *next_unit(struct ops_spill *spill)
 {
 	struct ops_block *unit = ops_pool_alloc();
@@ -74,7 +74,7 @@ static struct ops_block *next_unit(struct ops_spill *spill)
 	return NULL;
 }
 
-/* Makes an empty part of the log the one to be filled. */
+/* Starts a new part of the log. */
 static bool add_part(struct ops_spill *spill)
 {
 	struct ops_block *part = next_unit(spill);
@@ -91,7 +91,7 @@ static bool add_part(struct ops_spill *spill)
 
 /* --- the log -------------------------------------------------------------------------------------------------------- */
 
-/* Appends bytes to the stream; not to be read before they are published. */
+/* Appends bytes to the stream; readers ignore them until they are published. */
 static bool append_bytes(struct ops_spill *spill, const char *bytes, size_t size)
 {
 	while (size) {
@@ -111,7 +111,7 @@ static bool append_bytes(struct ops_spill *spill, const char *bytes, size_t size
 	return true;
 }
 
-/* Begins a record of the session's log in `out`; false if the session has none. Then end_record is called. */
+/* Begins a record of the session's log in `out`; end_record completes it. Returns false if the session has no log. */
 static bool begin_record(uint64_t session, uint32_t kind, struct ops_buffer *out)
 {
 	const struct ops_spill_record head = {.kind = kind};
@@ -280,12 +280,12 @@ void ops_session_note_metadata(const char *key, size_t key_bytes, const char *js
 void ops_session_note_overhead(const struct ops_overhead *overhead)
 {
 	pthread_mutex_lock(&active.lock);
-	if (active.spill && active.spill->header) /* a reader meanwhile sees some of the old figures */
+	if (active.spill && active.spill->header) /* a concurrent reader may see some of the old values */
 		spill_header(active.spill)->overhead = *overhead;
 	pthread_mutex_unlock(&active.lock);
 }
 
-/* Whether the time since the start has doubled since clocks were last noted. */
+/* Returns whether the time since the start has doubled since the clocks were last recorded. */
 static bool clocks_are_due(struct ops_spill *spill)
 {
 	uint64_t ticks = ops_ticks(ops_clock_tsc());
@@ -328,7 +328,7 @@ void ops_spill_window(struct ops_spill *spill, uint64_t window_ticks, uint64_t d
 	__atomic_store_n(&header->window_ticks, window_ticks, __ATOMIC_RELEASE);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 void ops_spill_boot_id(char out[40])
 {
@@ -367,7 +367,7 @@ static void write_header(struct ops_spill *spill, const struct ops_spill_options
 	__atomic_store_n(&spill->header->magic, OPS_SPILL_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Makes the file, with its header. The lock on it ends with the process, and so says whether it still writes. */
+/* Creates the file with its header. The lock on it ends with the process, and so shows whether the process still writes. */
 static int spill_open(struct ops_spill *spill, const struct ops_spill_options *options)
 {
 	int fd = options->path ? open(options->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)
@@ -388,10 +388,10 @@ static int spill_open(struct ops_spill *spill, const struct ops_spill_options *o
 	return add_part(spill) ? 0 : spill->error;
 }
 
-/* The path from the root, wherever the program goes; NULL when memory is out. */
+/* Returns the absolute path, so that it remains valid if the program changes its directory. Returns NULL if out of memory. */
 static char *absolute_path(const char *path)
 {
-	char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0); /* without one, the path is as good as it gets */
+	char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0); /* if that fails, the relative path is used */
 	size_t size = strlen(path) + (directory ? strlen(directory) : 0) + 2;
 	char *both = ops_alloc(size);
 
@@ -424,7 +424,7 @@ struct ops_spill *ops_spill_new(const struct ops_spill_options *options)
 	return spill;
 }
 
-/* Lets nobody write to its log any more. */
+/* Disables writing to its log. */
 static void detach(const struct ops_spill *spill)
 {
 	pthread_mutex_lock(&active.lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of the viewer by name; see assets.h.
+ * Finds files of the viewer by name; see assets.h.
  */
 #include "serve/assets.h"
 

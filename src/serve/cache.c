@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replies by key; see cache.h. There are few entries, for each took long to make.
+ * Replies by key; see cache.h. There are few entries, because each took long to compute.
  */
 #include "serve/cache.h"
 
@@ -14,14 +14,14 @@
 #define BYTES_MAX (UINT64_C(128) << 20)
 
 struct entry {
-	struct entry *next; /* used longer ago */
-	struct reply *reply; /* NULL: being made */
+	struct entry *next; /* used less recently */
+	struct reply *reply; /* NULL: being computed */
 	struct job *waiters;
 	char key[];
 };
 
 struct cache {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the following members */
 	struct entry *entries;
 	struct workers *workers;
 };
@@ -52,7 +52,7 @@ void cache_free(struct cache *cache)
 	ops_free(cache);
 }
 
-/* Takes the entry of a key out of the list, or gives NULL. */
+/* Removes the entry of a key from the list and returns it, or NULL. */
 static struct entry *cache_remove(struct cache *cache, const char *key)
 {
 	for (struct entry **at = &cache->entries; *at; at = &(*at)->next) {
@@ -105,7 +105,7 @@ enum cache_found cache_find(struct cache *cache, const char *key, struct job *wa
 	return found;
 }
 
-/* What is beyond the limits and not being made goes. */
+/* Drops entries beyond the limits, except those being computed. */
 static void cache_trim(struct cache *cache)
 {
 	uint64_t bytes = 0;

@@ -13,10 +13,10 @@
 #include "base/fault.h"
 #include "trace/derived.h"
 
-/* What the trace itself takes of memory, about: its columns and strings. */
+/* Approximate memory of a trace for each event: columns and strings. */
 #define EVENT_BYTES 110
 
-/* --- room ----------------------------------------------------------------------------------------------------------- */
+/* --- making room ---------------------------------------------------------------------------------------------------- */
 
 static void catalog_give_up(struct catalog *catalog, struct served *served)
 {
@@ -31,7 +31,7 @@ static void catalog_give_up(struct catalog *catalog, struct served *served)
 	served->state = SERVED_LISTED;
 }
 
-/* Those that were last used longest ago go first; those in use stay. */
+/* Drops the least recently used traces first, except those in use. */
 static void catalog_make_room(struct catalog *catalog)
 {
 	while (catalog->memory_used > catalog->memory_limit) {
@@ -49,7 +49,7 @@ static void catalog_make_room(struct catalog *catalog)
 	}
 }
 
-/* Files that are gone leave the list when nobody uses them. */
+/* Drops entries whose files are gone and that are not in use. */
 void catalog_drop_unused(struct catalog *catalog)
 {
 	size_t kept = 0;
@@ -62,7 +62,7 @@ void catalog_drop_unused(struct catalog *catalog)
 			continue;
 		}
 		catalog->memory_used -= served->memory_bytes;
-		catalog->jobs_changed = true; /* it may be the first of one */
+		catalog->jobs_changed = true; /* it may be the first trace of a job */
 		served_free(served);
 	}
 	catalog->traces.count = kept;
@@ -91,7 +91,7 @@ static void run_waiters(struct served *served)
 	}
 }
 
-/* Finds the diagnostics of a trace, the first time it is read. The lock is held. */
+/* Finds the diagnostics of a trace when it is read for the first time. The lock must be held. */
 static void diagnose(struct served *served, const struct ops_trace *trace)
 {
 	void (*report)(const struct ops_diagnostic *diagnostic) = served->catalog->on_diagnostic;
@@ -193,7 +193,7 @@ void catalog_read_only(struct catalog *catalog)
 	pthread_mutex_unlock(&catalog->lock);
 }
 
-/* --- using ---------------------------------------------------------------------------------------------------------- */
+/* --- use ------------------------------------------------------------------------------------------------------------ */
 
 static struct served *catalog_find(const served_list *list, const char *id)
 {
@@ -217,7 +217,7 @@ struct served *catalog_acquire(struct catalog *catalog, const char *id)
 	return served;
 }
 
-/* Answers may have made more of the trace, which is kept with it. */
+/* Replies may have derived objects from the trace, which are kept with it. */
 static void count_derived(struct catalog *catalog, struct served *served)
 {
 	uint64_t bytes = served->trace ? ops_trace_derived_bytes(served->trace) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of the traces that were read are of one job; see analyze/ranks/trace_job.h.
+ * Groups the traces that were read by job; see analyze/ranks/trace_job.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int compare_starts(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-/* The traces that were read and are of a rank, in order of their start. Others are alone. */
+/* Collects the traces that were read and have a rank, in order of their start. All others are alone. */
 static size_t collect_ranks(struct catalog *catalog, struct served **ranks)
 {
 	size_t count = 0;
@@ -49,7 +49,7 @@ static bool are_of_one_job(const struct served *a, const struct served *b)
 	       trace_job_is_shared(&a->job_facts, &b->job_facts, served_in_one_folder(a, b));
 }
 
-/* Puts a trace to the first job before it whose traces all go with it. `first[i]` is the first trace of the job of trace i. */
+/* Adds a trace to the first earlier job whose traces all match it. `first[i]` is the first trace of the job of trace i. */
 static void find_job(struct served **ranks, size_t *first, bool *fits, size_t i)
 {
 	first[i] = i;
@@ -81,7 +81,7 @@ void catalog_find_jobs(struct catalog *catalog)
 			find_job(ranks, first, fits, i);
 	} else {
 		for (size_t i = 0; i < catalog->traces.count; i++)
-			catalog->traces.items[i]->job_key = NULL; /* what it named may be gone */
+			catalog->traces.items[i]->job_key = NULL; /* the trace to which it points may be gone */
 	}
 	catalog->jobs_changed = !ranks || !first || !fits;
 	ops_free(ranks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of what is served: made of what is found on disk, again and again; see catalog.h.
+ * The list of served traces, updated from what is found on disk; see catalog.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "serve/catalog.h"
 #include "trace/diagnostics.h"
 
-/* --- looking again -------------------------------------------------------------------------------------------------- */
+/* --- update --------------------------------------------------------------------------------------------------------- */
 
 static void release_paths(path_list *paths)
 {
@@ -33,7 +33,7 @@ static int compare_ids(const void *left, const void *right)
 	return strcmp((*(struct served *const *)left)->id, (*(struct served *const *)right)->id);
 }
 
-/* The same pointers, by id. */
+/* Returns the same pointers sorted by id. */
 static struct served **sort_by_id(const served_list *list)
 {
 	struct served **sorted = ops_realloc_array(NULL, list->count + 1, sizeof(struct served *));
@@ -45,15 +45,15 @@ static struct served **sort_by_id(const served_list *list)
 	return sorted;
 }
 
-/* A file that was found by two ways is listed once. */
+/* A file that was found in two ways is listed once. */
 static void unlist_twins(struct served **sorted, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		sorted[i]->is_listed = strcmp(sorted[i - 1]->id, sorted[i]->id) != 0;
 }
 
-/* Known entries replace those that were found again; known entries that were not found are appended. `found` has
- * capacity for them, and is released by the caller. */
+/* Known entries replace entries that were found again; other known entries are appended. `found` has capacity for them, and is
+ * released by the caller. */
 static void catalog_list_take_over(struct catalog *catalog, served_list *found, struct served **known)
 {
 	size_t known_count = catalog->traces.count, kept = 0;
@@ -135,7 +135,7 @@ bool catalog_rescan(struct catalog *catalog)
 	return scan(catalog, &error) != OPS_NO_MEMORY;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static bool copy_paths(struct catalog *catalog, const char *const *paths, size_t count)
 {
@@ -209,7 +209,7 @@ void catalog_free(struct catalog *catalog)
 
 /* --- summaries ------------------------------------------------------------------------------------------------------ */
 
-/* The share is not known of a pipe. */
+/* The total size of a pipe is unknown. */
 static void write_progress(const struct ops_read_progress *progress, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');

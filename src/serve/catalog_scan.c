@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which trace files there are below some paths. A directory with traces is a run, however deep it lies.
+ * Finds the trace files below some paths. A directory with traces is a run, however deep it is.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ void served_free(struct served *served)
 	ops_free(served);
 }
 
-/* Follows from the file: links to it hold when the server is started again, and not when it is another file. */
+/* The id depends on the file: links to it remain valid when the server is restarted, but not when the file is replaced. */
 static void make_id(struct served *served, const char *real_path)
 {
 	char key[PATH_MAX + 64];
@@ -69,7 +69,7 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 	struct stat about;
 
 	if (stat(file->path, &about) || !realpath(file->path, real))
-		return OPS_OK; /* it is gone again */
+		return OPS_OK; /* the file is gone again */
 	slot = OPS_ARRAY_PUSH(scan->found);
 	served = slot ? ops_alloc_zeroed(1, sizeof(*served)) : NULL;
 	if (!slot)
@@ -82,7 +82,7 @@ static enum ops_code add_file(struct scan *scan, const struct ops_trace_file *fi
 	served->run = catalog_scan_copy(run);
 	served->worker = catalog_scan_copy(file->worker);
 	served->span = file->span;
-	if (S_ISREG(about.st_mode)) { /* others, such as pipes, change by being read */
+	if (S_ISREG(about.st_mode)) { /* others, such as pipes, are changed by reading */
 		served->bytes = (uint64_t)about.st_size;
 		served->changed_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
 	}
@@ -108,7 +108,7 @@ static int catalog_scan_compare_names(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Names of the directories in one, sorted; what is hidden or a link does not count. */
+/* Lists the names of the subdirectories, sorted, without hidden ones and links. */
 static bool list_folders(const char *path, path_list *names)
 {
 	DIR *stream = opendir(path);
@@ -169,7 +169,7 @@ static enum ops_code scan_folder(struct scan *scan, const char *path, const char
 	if (!code)
 		code = add_files(scan, &files, run);
 	if (code == OPS_IO && depth)
-		code = OPS_OK; /* not ours to read */
+		code = OPS_OK; /* no permission to read it */
 	if (!code && depth < DEPTH_MAX && !list_folders(path, &names))
 		code = ops_fault_memory(scan->error);
 	for (size_t i = 0; !code && i < names.count; i++)
@@ -183,7 +183,7 @@ static enum ops_code scan_folder(struct scan *scan, const char *path, const char
 
 /* --- paths ---------------------------------------------------------------------------------------------------------- */
 
-/* The last part of a path, as long as there is one. */
+/* Returns the last component of a path, or the path if it has no other component. */
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the list of traces shows of each, made in the background by one thread of low priority, a trace after the other. A trace that
- * nobody has opened is read for it and released: the memory that the catalog keeps is for traces that are looked at.
+ * Computes the summaries in the list of traces, on one thread of low priority, one trace after another. A trace that nobody has
+ * opened is read for it and released, because the catalog's memory is for traces that are viewed.
  */
 #include <string.h>
 #include <sys/resource.h>
@@ -20,12 +20,12 @@
 struct summarizer {
 	struct catalog *catalog;
 	pthread_t thread;
-	bool ending; /* under the lock of the catalog */
+	bool ending; /* protected by the lock of the catalog */
 };
 
 /* --- one trace ------------------------------------------------------------------------------------------------------ */
 
-/* Keeps the summary unless there is one. */
+/* Keeps the summary if there is none yet. */
 static void keep(struct served *served, const struct ops_trace *trace, const struct trace_job *facts, char *owned_text, size_t size)
 {
 	struct catalog *catalog = served->catalog;
@@ -43,7 +43,7 @@ static void keep(struct served *served, const struct ops_trace *trace, const str
 	ops_free(owned_text);
 }
 
-/* A summary that cannot be made says so, or the page would wait for it. */
+/* A failure is kept as a summary with the error; otherwise the page would wait for it. */
 static void keep_failure(struct served *served, const struct ops_trace *trace, const struct ops_error *error)
 {
 	struct ops_buffer out = {0};
@@ -95,7 +95,7 @@ enum ops_code catalog_summary(struct served *served, char **ret_text, size_t *re
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-/* In the background, with the limits of a reply. */
+/* Applies the limits of a reply. */
 static void summarize_limited(struct served *served, const struct ops_trace *trace)
 {
 	struct ops_limit limit = served->catalog->summary_limit;
@@ -109,7 +109,7 @@ static void summarize_limited(struct served *served, const struct ops_trace *tra
 		keep_failure(served, trace, &error);
 }
 
-/* --- the thread ----------------------------------------------------------------------------------------------------- */
+/* --- thread --------------------------------------------------------------------------------------------------------- */
 
 static int on_progress(void *context, const struct ops_read_progress *progress)
 {
@@ -119,7 +119,7 @@ static int on_progress(void *context, const struct ops_read_progress *progress)
 	return atomic_load(&catalog->stopping);
 }
 
-/* Reads the trace for the summary alone. */
+/* Reads the trace only for the summary. */
 static void read_and_summarize(struct served *served)
 {
 	struct catalog *catalog = served->catalog;
@@ -138,7 +138,7 @@ static void read_and_summarize(struct served *served)
 	ops_trace_unref(trace);
 }
 
-/* One that is not being read: that is waited for. The lock is held. */
+/* Finds a trace that needs a summary and is not being read. The lock must be held. */
 static struct served *next_wanted(struct catalog *catalog)
 {
 	for (size_t i = 0; i < catalog->traces.count; i++) {
@@ -182,7 +182,7 @@ static void *make_summaries(void *context)
 	return NULL;
 }
 
-/* The lock is held. */
+/* The lock must be held. */
 static bool start_summaries(struct catalog *catalog)
 {
 	struct summarizer *summarizer;

@@ -15,7 +15,7 @@
 #include "serve/catalog.h"
 
 #define UNTOLD_MS 10000
-#define SETTLE_MS 100 /* changes come in crowds */
+#define SETTLE_MS 100 /* changes often come in groups */
 
 struct watch {
 	struct catalog *catalog;
@@ -25,7 +25,7 @@ struct watch {
 	int stop;    /* eventfd */
 };
 
-/* Waits for a change and discards the notifications; false if the watch is to end. */
+/* Waits for a change and discards the notifications. Returns false if the watch is to end. */
 static bool wait_for_change(struct watch *watch)
 {
 	struct pollfd fds[] = {{.fd = watch->stop, .events = POLLIN}, {.fd = watch->changes, .events = POLLIN}};
@@ -56,7 +56,7 @@ struct watch *watch_new(struct catalog *catalog)
 	if (!watch)
 		return NULL;
 	watch->catalog = catalog;
-	watch->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* without it all is untold */
+	watch->changes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* if it fails, no changes are reported */
 	watch->stop = eventfd(0, EFD_CLOEXEC);
 	if (watch->stop >= 0)
 		return watch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program for the build: writes files as a table in C, compressed, for assets.c. Files are named without their folders, in
- * the order of their names.
+ * A program for the build: writes files, compressed, as a table in C for assets.c. Files are named without their folders and
+ * sorted by name.
  *
  *     embed VERSION FILE... >viewer_files.c
  */
@@ -67,7 +67,7 @@ static int embed_compare_files(const void *left, const void *right)
 	return strcmp(((const struct file *)left)->name, ((const struct file *)right)->name);
 }
 
-/* FNV-1a: nobody has to be kept from making two builds with one id. */
+/* FNV-1a; collisions made on purpose are not a concern. */
 static uint64_t add_hash(uint64_t hash, const void *bytes, size_t size)
 {
 	const unsigned char *at = bytes;

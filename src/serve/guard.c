@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may ask; see guard.h.
+ * Access control; see guard.h.
  */
 #include "serve/guard.h"
 
@@ -57,7 +57,7 @@ bool guard_authorization_is(const struct guard *guard, const char *header)
 	return header && !strncasecmp(header, "Bearer ", 7) && guard_token_is(guard, header + 7, strlen(header + 7));
 }
 
-/* How much of "name:port" or "[address]:port" is the name; 0 when it is neither. */
+/* Returns the size of the name in "name:port" or "[address]:port"; 0 if the text is neither. */
 static size_t name_size(const char *host)
 {
 	size_t size = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
@@ -68,7 +68,7 @@ static size_t name_size(const char *host)
 	return size;
 }
 
-/* The port is not looked at: a tunnel may have another. */
+/* The port is ignored, because a tunnel may use another one. */
 bool guard_host_is(const struct guard *guard, const char *host)
 {
 	size_t size = host ? name_size(host) : 0;
@@ -96,7 +96,7 @@ bool guard_origin_is(const char *origin, const char *host)
 		return true;
 	if (!strncmp(origin, "http://", 7))
 		origin += 7;
-	else if (!strncmp(origin, "https://", 8)) /* a proxy's */
+	else if (!strncmp(origin, "https://", 8)) /* of a proxy */
 		origin += 8;
 	else
 		return false;

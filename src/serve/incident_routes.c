@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes of the incidents in the directories that are served: their list, and the report of each, as `opstrobe incidents` prints them.
+ * Routes for incidents in the served directories: their list, and the report of each, as printed by `opstrobe incidents`.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void incident_list_release(struct incident_list *list)
 	OPS_ARRAY_RELEASE(&list->reports);
 }
 
-/* A path that is not a directory, or has no incidents, adds none; nor does an incident whose report cannot be read. */
+/* A path that is not a directory or has no incidents adds none; neither does an incident whose report cannot be read. */
 static bool incident_list_add(struct incident_list *list, const char *directory)
 {
 	struct ops_error ignored;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking the target of a request apart; see query.h.
+ * Parses the target of a request; see query.h.
  */
 #include "serve/query.h"
 
@@ -18,7 +18,7 @@ static int hexadecimal(char letter)
 	return letter >= 'A' && letter <= 'F' ? letter - 'A' + 10 : -1;
 }
 
-/* Decodes in place and puts a NUL behind, for which the separator makes room. False for a bad escape or a NUL. */
+/* Decodes in place and appends a NUL, for which the separator makes room. Returns false for an invalid escape or a NUL. */
 static bool query_decode(char *text, size_t size, bool plus_is_space, struct ops_string *ret_text)
 {
 	char *out = text;
@@ -51,7 +51,7 @@ static bool parse_segment(struct query *query, char *text, size_t size)
 	return segment->size && strcmp(segment->bytes, ".") != 0 && strcmp(segment->bytes, "..") != 0;
 }
 
-/* A parameter is there once. */
+/* A parameter may occur once. */
 static bool parse_parameter(struct query *query, char *text, size_t size)
 {
 	char *sign = memchr(text, '=', size);

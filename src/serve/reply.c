@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bodies of answers; see reply.h.
+ * Replies; see reply.h.
  */
 #include "serve/reply.h"
 
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/json_writer.h"
 
-/* Smaller replies fit one packet anyway. Binary replies hardly shrink and have to be quick. */
+/* Smaller replies fit into one packet anyway. Binary replies hardly shrink, and must be fast. */
 #define PACK_MIN 1400
 #define PACK_BYTES_MIN 65536
 #define PACK_MAX (UINT32_C(1) << 31)
@@ -69,7 +69,7 @@ struct reply *reply_ref(struct reply *reply)
 
 void reply_unref(struct reply *reply)
 {
-	/* Release: this owner's last reads; acquire: all the others' before the memory goes. */
+	/* Release orders this owner's last reads, acquire those of all other owners, before the memory is freed. */
 	if (!reply || atomic_fetch_sub_explicit(&reply->references, 1, memory_order_acq_rel) != 1)
 		return;
 	ops_free(atomic_load(&reply->packed));
@@ -77,7 +77,7 @@ void reply_unref(struct reply *reply)
 	ops_free(reply);
 }
 
-/* NULL when memory is out, or nothing is gained. */
+/* Returns NULL if out of memory, or if compression does not help. */
 static struct packed_body *reply_compress(const char *bytes, size_t size)
 {
 	z_stream stream = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes of the program's source: what its lines cost, and its text. Only Python files that frames of
- * the trace name are read, for a trace may come from anybody.
+ * Routes for the program's source: the cost of its lines, and its text. Only Python files named by frames of the trace are read,
+ * because a trace may come from anywhere.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static enum ops_code answer_lines(struct request *request, char **ret_text, size
 	return ops_lines(request_trace(request, 0), OPS_FORMAT_JSON, 0, 0, ret_text, ret_size, error);
 }
 
-/* --- which file ------------------------------------------------------------------------------------------------------ */
+/* --- finding the file ------------------------------------------------------------------------------------------------ */
 
 static bool source_routes_is_python(const char *path, size_t size)
 {
@@ -41,7 +41,7 @@ static bool source_routes_is_python(const char *path, size_t size)
 	return false;
 }
 
-/* Whether a frame of a stack, each with a ';' behind it, is in that file. */
+/* Returns whether the stack, frames that are each followed by ';', has a frame in that file. */
 static bool stack_names(struct ops_string stack, const struct ops_string *file)
 {
 	const char *end = stack.bytes + stack.size;
@@ -56,7 +56,7 @@ static bool stack_names(struct ops_string stack, const struct ops_string *file)
 	return false;
 }
 
-/* Whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
+/* Returns whether a Python call of the trace, or a frame of an event's stack, is in that file. Other strings of a trace may look
  * like a frame, but name no source. */
 static enum ops_code source_routes_find_name(const struct ops_trace *trace, const struct ops_string *file, bool *ret_named,
                                              struct ops_error *error)
@@ -89,8 +89,8 @@ static enum ops_code source_routes_find_name(const struct ops_trace *trace, cons
 	return OPS_OK;
 }
 
-/* Finds the file: names may be relative to a directory that the trace does not record. The trace's directory is tried, and that
- * in which the server was started. `real` has space for PATH_MAX; the target of links must be a Python file, too. */
+/* Finds the file. Names may be relative to a directory that the trace does not record, so the trace's directory and that in which
+ * the server was started are tried. `real` has space for PATH_MAX; the target of links must be a Python file, too. */
 static bool find_file(const struct served *served, const char *file, char *real)
 {
 	const char *slash = strrchr(served->path, '/');
@@ -106,7 +106,7 @@ static bool find_file(const struct served *served, const char *file, char *real)
 	return found && source_routes_is_python(real, strlen(real));
 }
 
-/* --- its text -------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------------------------------ */
 
 static enum ops_code source_routes_read_source(struct request *request, const char *path, struct ops_buffer *text,
                                                int64_t *ret_changed_ns, struct ops_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameter `steps`: what a route answers of some steps, it answers of the trace that `opstrobe cut --steps` leaves.
+ * The parameter `steps`: the route is applied to the trace that `opstrobe cut --steps` would produce.
  */
 #include <opstrobe/merge.h>
 
@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "serve/api.h"
 
-/* "3" or "3:5", as `opstrobe cut --steps` takes them. */
+/* Parses "3" or "3:5", as `opstrobe cut --steps` does. */
 static bool parse_steps_parameter(const char *text, uint64_t *ret_first, uint64_t *ret_last)
 {
 	if (!query_parse_number(&text, INT64_MAX, ret_first))

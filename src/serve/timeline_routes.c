@@ -58,7 +58,7 @@ static enum ops_code read_tiles(struct request *request, const char *name, struc
 	return *at ? ops_fault(error, OPS_INVALID, "'%s' is not a list of tiles", name) : OPS_OK;
 }
 
-/* "true" or "false"; false if it is not there. */
+/* Reads "true" or "false"; false if the parameter is absent. */
 static enum ops_code read_switch(const struct request *request, const char *name, bool *ret_on, struct ops_error *error)
 {
 	const struct ops_string *text = query_find(&request->query, name);
@@ -109,7 +109,7 @@ static enum ops_code answer_event(struct request *request, char **ret_text, size
 	return ops_timeline_event(served->timeline, (uint32_t)row, ret_text, ret_size, error);
 }
 
-/* Of the name, or of what a row is. */
+/* Selects calls by name, or by the name and kind of a row. */
 static enum ops_code answer_calls(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_string *name = query_find(&request->query, "name");
@@ -222,7 +222,7 @@ static enum ops_code answer_search(struct request *request, char **ret_text, siz
 	return timeline_routes_answer_window(request, search_window, ret_text, ret_size, error);
 }
 
-/* --- arrows --------------------------------------------------------------------------------------------------------- */
+/* --- flows ---------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code read_kinds(const struct request *request, uint32_t *ret_kinds, struct ops_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes of the list of traces, and of what the commands `info`, `analyze`, `advise` and `diff` print.
+ * Routes for the list of traces, and for the output of the commands `info`, `analyze`, `advise` and `diff`.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static enum ops_code answer_server(struct request *request, char **ret_text, siz
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
 }
 
-/* `summaries` is "all", the id of a trace for those in its directory, or "known". */
+/* `summaries` is "all", the id of a trace (for those in its directory), or "known". */
 static enum ops_code answer_traces(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_string *summaries = query_find(&request->query, "summaries");
@@ -50,7 +50,7 @@ static enum ops_code answer_traces(struct request *request, char **ret_text, siz
 
 /* --- the traces of a request ---------------------------------------------------------------------------------------- */
 
-/* NULL when memory is out. */
+/* Returns NULL if out of memory. */
 static struct ops_rank *ranks_of(const struct request *request)
 {
 	struct ops_rank *ranks = ops_realloc_array(NULL, request->trace_count, sizeof(*ranks));
@@ -68,12 +68,12 @@ static enum ops_code answer_summary(struct request *request, char **ret_text, si
 
 /* --- analyses ------------------------------------------------------------------------------------------------------- */
 
-/* An option that names a directory to write to is the command's alone. */
+/* Only the command may have an option that names an output directory. */
 #define OUTPUT_OPTION "output_dir"
 
 static bool is_offered(const struct ops_query_info *analysis)
 {
-	return strcmp(analysis->id, "trace_with_counters") != 0; /* which does nothing but write */
+	return strcmp(analysis->id, "trace_with_counters") != 0; /* it only writes files */
 }
 
 static void write_options(const struct ops_query_info *analysis, struct ops_json_writer *json)

@@ -36,7 +36,7 @@ static bool find_part(struct ops_string views, const char *name, size_t size, st
 	return false;
 }
 
-/* The first finding is about as much work as all views, so it is made when a request has `top_finding`. */
+/* Computing the first finding takes about as much work as all views, so it is only done if a request has `top_finding`. */
 static enum ops_code write_top_finding(struct request *request, struct ops_json_writer *json, struct ops_error *error)
 {
 	struct ops_rank rank = {.rank = -1, .path = request->traces[0]->path, .name = request->traces[0]->worker};

@@ -23,9 +23,9 @@ struct queue {
 };
 
 struct workers {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the following members */
 	struct queue quick, slow;
-	unsigned busy; /* threads that run a job, which may submit another */
+	unsigned busy; /* threads that run a job, which may submit another job */
 	bool stopping;
 	unsigned threads;
 	pthread_t thread[QUICK_THREADS + SLOW_THREADS_MAX];
@@ -43,7 +43,7 @@ static struct job *workers_pop(struct queue *queue)
 	return job;
 }
 
-/* Stopping waits for the jobs of both queues, for one may submit to the other. */
+/* Stopping waits for the jobs of both queues, because a job of one may submit to the other. */
 static bool workers_is_over(const struct workers *workers)
 {
 	return workers->stopping && !workers->busy && !workers->quick.first && !workers->slow.first;
@@ -64,7 +64,7 @@ static void *workers_work(void *context)
 		}
 		workers->busy++;
 		pthread_mutex_unlock(&workers->lock);
-		job->run(job); /* which may free it */
+		job->run(job); /* may free the job */
 		pthread_mutex_lock(&workers->lock);
 		workers->busy--;
 	}
@@ -80,7 +80,7 @@ static bool workers_start(struct workers *workers, struct queue *queue, long thr
 		if (ops_thread_start(&workers->thread[workers->threads], workers_work, queue))
 			workers->threads++;
 		else
-			threads = i; /* with one of them it goes on */
+			threads = i; /* one thread is sufficient */
 	return threads > 0;
 }
 

@@ -15,11 +15,11 @@ struct job {
 
 struct workers;
 
-/* NULL when memory or threads are out. They take no signals. */
+/* Returns NULL if memory or threads are exhausted. The threads block all signals. */
 struct workers *workers_new(void);
 /* Never fails: a job waits until a thread is free. */
 void workers_submit(struct workers *workers, struct job *job, bool quick);
-/* Waits until all jobs are done, those that they submit included, and ends the threads. NULL is allowed. */
+/* Waits until all jobs are done, including those that they submit, and ends the threads. NULL is allowed. */
 void workers_free(struct workers *workers);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far apart the clocks of a run's ranks are. A collective operation ends for all ranks when the last of them has taken
- * part, so the ends of the same one are the same moment. The same one is the nth of its name; that ranks took part in
- * different groups, or that one trace begins later, spoils some pairs, and the median bears that.
+ * Computes the clock offsets of a run's ranks. A collective operation ends for all ranks when the last of them has taken part, so
+ * its ends on all ranks are the same moment. Operations are matched by name and number. Some pairs are wrong if ranks take part
+ * in different groups or one trace begins later; the median tolerates them.
  */
 #include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
@@ -23,7 +23,7 @@ struct end {
 
 typedef OPS_ARRAY(struct end) end_list;
 
-/* Point to point operations end at different times on either side. */
+/* Point-to-point operations end at different times on either side. */
 static bool align_is_collective(uint8_t kind, struct ops_string name, bool device)
 {
 	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
@@ -48,7 +48,7 @@ static int align_compare_ends(const void *a, const void *b)
 	return order ? order : (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
-/* By name, then time. False when memory is out. */
+/* Collects the ends, sorted by name and time. Returns false if out of memory. */
 static bool align_collect(const struct ops_trace *trace, end_list *ends)
 {
 	const struct ops_events *e = ops_trace_events(trace);
@@ -78,7 +78,7 @@ static size_t run_of(const end_list *ends, size_t from)
 	return to - from;
 }
 
-/* Of each name that both have equally often, all operations. */
+/* Compares all operations of each name that both ranks have equally often. */
 static bool compare_clocks(const end_list *first, const end_list *other, struct ops_clock_shift *ret_shift)
 {
 	OPS_ARRAY(int64_t) apart = {0};

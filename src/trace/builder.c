@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making a trace; see builder.h.
+ * Builds a trace; see builder.h.
  */
 #include "trace/builder.h"
 
@@ -19,12 +19,12 @@
 struct ops_builder {
 	struct ops_trace *trace;
 	OPS_ARRAY(struct ops_new_flow) flows;
-	struct ops_intern functions; /* struct ops_function, as bytes: finds those of the trace */
+	struct ops_intern functions; /* struct ops_function as bytes, to find functions of the trace */
 	bool links_given;
 	bool failed;
 };
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static bool add_fixed_strings(struct ops_trace *trace)
 {
@@ -108,7 +108,7 @@ void ops_builder_rewind(struct ops_builder *builder, const struct ops_builder_ma
 
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
-/* Makes an array larger or smaller; `column_field` is the address of the pointer to it. */
+/* Enlarges or shrinks an array; `column_field` is the address of the pointer to it. */
 static bool resize(void *column_field, size_t capacity, size_t bytes_each)
 {
 	void **column = column_field;
@@ -139,7 +139,7 @@ static bool reserve_rows(struct ops_columns *c, size_t capacity)
 	return true;
 }
 
-/* Makes an optional column when its first value comes; the rows so far get what a row without one has. */
+/* Creates an optional column for its first value; earlier rows get the value for "none". */
 #define USE_COLUMN(type, name, none)                                                               \
 	static bool use_##name(struct ops_columns *c)                                              \
 	{                                                                                          \
@@ -164,7 +164,7 @@ static bool set_optional(struct ops_columns *c, const struct ops_new_event *even
 	return true;
 }
 
-/* The end track of rows that end where they started. */
+/* Sets the end track of rows that end where they started. */
 static void fill_end_tracks(struct ops_columns *c)
 {
 	for (size_t row = 0; c->end_track && row < c->count; row++)
@@ -172,7 +172,7 @@ static void fill_end_tracks(struct ops_columns *c)
 			c->end_track[row] = c->track[row];
 }
 
-/* --- filling -------------------------------------------------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------------------------------------------------- */
 
 void ops_builder_expect(struct ops_builder *builder, size_t events, size_t memory_records)
 {
@@ -206,7 +206,7 @@ uint32_t ops_builder_inputs(struct ops_builder *builder, const char *bytes, size
 	size_t known = inputs->count;
 	uint32_t id;
 
-	/* Most lists are known: only a new one needs to be checked, and that before it is in the table. */
+	/* Most lists are known, so only a new one is checked, before it is added to the table. */
 	id = ops_intern_find(inputs, bytes, size);
 	if (id != OPS_INTERN_NONE)
 		return id;
@@ -406,7 +406,7 @@ void ops_builder_memory(struct ops_builder *builder, const struct ops_memory_rec
 		builder->failed = true;
 }
 
-/* Makes the list of stacks as long as that many records need. */
+/* Extends the list of stacks to that many records. */
 static bool extend_memory_stacks(struct ops_trace *trace, size_t count)
 {
 	while (trace->memory_stacks.count < count) {
@@ -452,7 +452,7 @@ void ops_builder_counter(struct ops_builder *builder, const struct ops_counter_r
 		builder->failed = true;
 }
 
-/* The text as a string of the trace. */
+/* Returns the text as a string that the trace owns. */
 static const char *info_text(struct ops_builder *builder, const char *text)
 {
 	uint32_t id = text ? ops_builder_string(builder, text, strlen(text)) : 0;
@@ -499,7 +499,7 @@ static bool counter_before(const void *context, uint32_t a, uint32_t b)
 	return records[a].time_ns < records[b].time_ns;
 }
 
-/* All columns or, when memory is out, none. */
+/* Reorders all columns or, if out of memory, none. */
 static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 {
 	uint64_t *scratch = ops_realloc_array(NULL, c->count, sizeof(*scratch));
@@ -517,7 +517,7 @@ static bool reorder_columns(struct ops_columns *c, const uint32_t *order)
 	return true;
 }
 
-/* Where the rows are that were added as 0, 1, … Given only when they moved and arrows name them. */
+/* Computes the rows of the events that were added as 0, 1, … Only if they moved and flows refer to them. */
 static bool builder_find_places(const uint32_t *order, size_t count, uint32_t **ret_places)
 {
 	uint32_t *places = ops_realloc_array(NULL, count, sizeof(*places));
@@ -528,7 +528,7 @@ static bool builder_find_places(const uint32_t *order, size_t count, uint32_t **
 	return places != NULL;
 }
 
-/* Sorts the rows; arrows and their ends name them by their new places. Nothing has moved when memory is out. */
+/* Sorts the rows and updates the flows that refer to them. If out of memory, nothing has moved. */
 static bool sort_events(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;
@@ -551,7 +551,7 @@ static bool sort_events(struct ops_builder *builder)
 	return ok;
 }
 
-/* Makes the tree and the arrows. */
+/* Builds the tree and the flows. */
 static bool connect_events(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;
@@ -593,7 +593,7 @@ static bool sort_records(struct ops_trace *trace)
 	return ok;
 }
 
-/* Gives back what was reserved and not used. That cannot go wrong: at worst it stays. */
+/* Frees reserved but unused memory. If that fails, the memory stays in use. */
 static void builder_trim(struct ops_trace *trace)
 {
 	struct ops_columns *c = &trace->columns;
@@ -613,7 +613,7 @@ static void builder_trim(struct ops_trace *trace)
 		(void)resize(&trace->links.items, trace->links.count, sizeof(*trace->links.items));
 }
 
-/* Each step leaves what it was given when memory is out, so that all may be done again; of the last the arrows are taken back. */
+/* If out of memory, each step leaves its input unchanged, so that all steps can be repeated; the last one removes its flows. */
 static bool complete(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;
@@ -628,7 +628,7 @@ static bool complete(struct ops_builder *builder)
 	return false;
 }
 
-/* Returns the trace of a completed builder, and frees the builder. */
+/* Detaches the trace of a completed builder, and frees the builder. */
 static struct ops_trace *detach_trace(struct ops_builder *builder)
 {
 	struct ops_trace *trace = builder->trace;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops_trace_check: tests everything that opstrobe/trace.h promises about a trace, row by row. What is derived from the rows
- * (parents, folding, self times) is built again and compared, so that a row missing from the tree is found as well as a
- * wrong one.
+ * ops_trace_check: checks all invariants of opstrobe/trace.h, row by row. Everything derived from the rows (parents, folding,
+ * self times) is computed again and compared, so that a row missing from the tree is found as well as a wrong one.
  */
 #include <inttypes.h>
 
@@ -163,7 +162,7 @@ static enum ops_code check_link(const struct ops_trace *trace, size_t i, struct 
 	return OPS_OK;
 }
 
-/* A call may start several pieces of work, and by two clocks one may seem to begin before its call. */
+/* A call may start several pieces of work, and because of different clocks one may seem to begin before its call. */
 static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struct ops_error *error)
 {
 	const struct ops_link *link = &trace->links.items[i];
@@ -171,7 +170,7 @@ static enum ops_code check_launch(const struct ops_trace *trace, size_t i, struc
 	return ops_is_launch(trace, link->from, link->to) ? OPS_OK : bad_link(error, i, "is not from a call to work of a device");
 }
 
-/* What holds for the arrows that a recording has. */
+/* Checks what holds for the links of a recording. */
 static enum ops_code check_recorded_link(const struct ops_trace *trace, size_t i, struct ops_error *error)
 {
 	const struct ops_events *e = &trace->events;
@@ -201,7 +200,7 @@ static enum ops_code check_recorded_link(const struct ops_trace *trace, size_t i
 
 static enum ops_code check_links(const struct ops_trace *trace, struct ops_error *error)
 {
-	uint8_t *ended = ops_alloc_zeroed(trace->events.count / 8 + 1, 1); /* a bit a row: a link ends there */
+	uint8_t *ended = ops_alloc_zeroed(trace->events.count / 8 + 1, 1); /* a bit for each row: a link ends there */
 	enum ops_code code = ended ? OPS_OK : ops_fault_memory(error);
 	bool recorded = !trace->events.index;
 

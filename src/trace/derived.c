@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Derived objects; see derived.h. An object is published by a release store and read by an acquire load, so that those who
- * find it need no lock.
+ * Derived objects; see derived.h. An object is published by a release store and read by an acquire load, so that finding it needs
+ * no lock.
  */
 #include "trace/derived.h"
 
@@ -11,7 +11,7 @@ void ops_trace_init_derived(struct ops_trace *trace)
 {
 	pthread_mutexattr_t attributes;
 
-	/* Recursive: an object may be made of others. */
+	/* Recursive, because an object may be derived from others. */
 	pthread_mutexattr_init(&attributes);
 	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&trace->derived_lock, &attributes);
@@ -45,7 +45,7 @@ const void *ops_trace_derived(const struct ops_trace *trace, enum ops_derived wh
 
 const void *ops_trace_derive(const struct ops_trace *trace, enum ops_derived which, ops_derive *derive)
 {
-	/* The contents of the trace do not change: only what is kept with it. */
+	/* The contents of the trace do not change, only the objects attached to it. */
 	struct ops_trace *holder = (struct ops_trace *)trace;
 	struct ops_derived_object made = {0};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arrows of a file. It draws them as points: a place in time on a track, with an id that the points of an arrow have in
- * common. Each point is on an event; which one is often known, else it is the innermost that encloses the point, and among
- * those that start right there the one that the arrow can be about.
+ * The flows of a file. A file has them as points: a time on a track, with an id that the points of a flow share. Each point is on
+ * an event. If the event is not known, it is the innermost one that encloses the point or, among those that start at the point,
+ * the one that suits the flow.
  *
  *     launch  ├─ cudaLaunchKernel ─┤
  *             s (ac2g 7)
@@ -16,12 +16,12 @@
 #include "trace/builder.h"
 #include "trace/table.h"
 
-/* How far out to look among events that start together. */
+/* Maximum number of enclosing events to try among those that start together. */
 #define LOOK_OUT_MAX 64
 
-/* --- on which event ------------------------------------------------------------------------------------------------- */
+/* --- events of the points ------------------------------------------------------------------------------------------- */
 
-/* Whether the arrow can be about the row. */
+/* Returns whether the flow can refer to the row. */
 static bool suits(const struct ops_columns *c, uint32_t row, const struct ops_new_flow *flow)
 {
 	if (flow->kind == OPS_LINK_FORWARD_BACKWARD)
@@ -29,7 +29,7 @@ static bool suits(const struct ops_columns *c, uint32_t row, const struct ops_ne
 	return c->correlation && c->correlation[row] >= 0 && (uint64_t)c->correlation[row] == flow->id;
 }
 
-/* The row the point is on, given the innermost one open at its time. */
+/* Returns the row of the point, given the innermost row that is open at its time. */
 static uint32_t flows_row_at(const struct ops_columns *c, uint32_t innermost, const struct ops_new_flow *flow)
 {
 	uint32_t row = innermost;
@@ -54,7 +54,8 @@ static bool in_tree(const struct ops_columns *c, size_t row)
 	return !(c->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC)) && c->kind[row] != OPS_EVENT_CPU_INSTANT;
 }
 
-/* Walks points and rows in order of time. `open` has the innermost row of each track; what ended is passed for good. */
+/* Walks points and rows in order of time. `open` has the innermost row of each track; events that have ended are not visited
+ * again. */
 static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows, size_t count, const uint32_t *order,
                         uint32_t *open)
 {
@@ -74,7 +75,7 @@ static void place_flows(const struct ops_columns *c, struct ops_new_flow *flows,
 	}
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool flows_find_rows(const struct ops_trace *trace, struct ops_new_flow *flows, size_t count)
 {
 	uint32_t *open, *order;
@@ -97,7 +98,7 @@ static bool flows_find_rows(const struct ops_trace *trace, struct ops_new_flow *
 	return true;
 }
 
-/* --- which belong together ------------------------------------------------------------------------------------------ */
+/* --- joining points ------------------------------------------------------------------------------------------------- */
 
 static int compare_arrows(const struct ops_new_flow *a, const struct ops_new_flow *b)
 {
@@ -108,7 +109,7 @@ static int compare_arrows(const struct ops_new_flow *a, const struct ops_new_flo
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* By arrow, then by time, starts first. */
+/* Sorts by flow, then by time, starts first. */
 static bool flow_before(const void *context, uint32_t a, uint32_t b)
 {
 	const struct ops_new_flow *left = (const struct ops_new_flow *)context + a;
@@ -130,7 +131,7 @@ struct arrows {
 	struct ops_trace *trace;
 	const struct ops_new_flow *flows;
 	const uint32_t *order;
-	uint8_t *launched; /* of the file of a recording, a bit a row: its launch is known. Else NULL */
+	uint8_t *launched; /* for the file of a recording, a bit for each row: its launch is known. Else NULL */
 };
 
 static const struct ops_new_flow *point(const struct arrows *arrows, size_t i)
@@ -138,7 +139,8 @@ static const struct ops_new_flow *point(const struct arrows *arrows, size_t i)
 	return &arrows->flows[arrows->order ? arrows->order[i] : i];
 }
 
-/* Whether a recording may have the arrow: it has one launch for each work at most. Its other arrows are not from its file. */
+/* Returns whether a recording can have the flow: it has at most one launch for each work item. Other flows of the recording are
+ * not from its file. */
 static bool is_of_recording(struct arrows *arrows, const struct ops_new_flow *from, const struct ops_new_flow *to)
 {
 	uint8_t *bits = &arrows->launched[to->row / 8];
@@ -168,8 +170,8 @@ static bool flows_add_link(struct arrows *arrows, const struct ops_new_flow *fro
 	return link;
 }
 
-/* Draws the arrows of the points first … last - 1 of one id: to each finish from the start before it; where device clocks
- * are off and a finish comes first, from the first start. */
+/* Adds the links between the points first … last - 1 of one id: to each finish from the preceding start or, if device clocks are
+ * off and a finish comes first, from the first start. */
 static bool flows_join(struct arrows *arrows, size_t first, size_t last)
 {
 	const struct ops_new_flow *start = NULL;

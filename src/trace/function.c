@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of Python rows. A recording has them in a table; other files have them in their rows' names alone,
- * "path(line): name".
+ * The functions of Python rows. A recording has them in a table; other files only have them in the names of rows, "path(line):
+ * name".
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #include "trace/table.h"
 
-/* The digits that end at `end`, as a number; `*ret_start` is where they begin. False when there are none, or too many. */
+/* Parses the digits that end at `end`; `*ret_start` is where they begin. Returns false if there are none, or too many. */
 static bool digits_before(const char *start, const char *end, const char **ret_start, uint32_t *ret_number)
 {
 	uint32_t number = 0, scale = 1;
@@ -24,7 +24,7 @@ static bool digits_before(const char *start, const char *end, const char **ret_s
 	return at < end;
 }
 
-/* The last "(line): " is what divides the name: a path may hold anything. */
+/* The last "(line): " separates path and name, because a path may contain anything. */
 bool ops_function_parse(struct ops_string text, struct ops_function_text *ret_function)
 {
 	const char *start = text.bytes, *end = text.bytes + text.size;
@@ -113,7 +113,8 @@ struct ops_string ops_event_line(const struct ops_trace *trace, uint32_t row, ui
 			*ret_line = line ? line : function.line;
 			return function.file;
 		}
-		/* The line that opened a range is not the line of what runs inside it: the function continues on other lines. */
+		/* The line that opened a range is not the line of a call inside it, because the function continues after opening
+		 * it. */
 		if (e->call_line && e->call_line[row] && (row == first || e->kind[row] != OPS_EVENT_USER_ANNOTATION))
 			line = e->call_line[row];
 		if (e->call_stack && stack == OPS_NONE)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Input lists as text; see inputs.h. The forms were taken from what torch 2.13 prints for every kind of argument.
+ * Input lists as text; see inputs.h. The formats were taken from what torch 2.13 prints for every kind of argument.
  */
 #include "trace/inputs.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Names of c10::ScalarType by number, as the C++ type prints. */
+/* Names of c10::ScalarType by number, as C++ prints them. */
 static const char *const dtype_names[] = {
 	"unsigned char",
 	"signed char",
@@ -104,8 +104,8 @@ const char *ops_input_type_name(const struct ops_input *item)
 
 /* --- scalars -------------------------------------------------------------------------------------------------------- */
 
-/* A whole number that fits an int64 is written out with a point behind (the sign of a zero is lost), everything else
- * with 17 significant digits. */
+/* An integral value that fits an int64 is written with all digits and a decimal point (without the sign of a zero), others with
+ * 17 significant digits. */
 static void double_text(struct ops_buffer *out, double value)
 {
 	if (value >= -0x1p63 && value < 0x1p63 && value == trunc(value))
@@ -142,7 +142,7 @@ static void scalar_text(struct ops_buffer *out, const struct ops_input *item)
 	}
 }
 
-/* The int64s first, first + 1, … of an item as a list. */
+/* The int64s of an item from `first` on, as a list. */
 static void ints_text(struct ops_buffer *out, const struct ops_input *item, size_t first, size_t count,
                       const char *comma)
 {
@@ -189,7 +189,7 @@ static void tensor_text(struct ops_buffer *out, const struct ops_input *item, en
 		ops_buffer_append_text(out, "[]");
 }
 
-/* One entry an item; a TensorList as the list of those of its tensors. */
+/* One entry for each item; a TensorList is the list of the entries of its tensors. */
 static void axis_text(struct ops_buffer *out, struct ops_string inputs, enum axis axis, const char *comma)
 {
 	struct ops_input_cursor outer = ops_inputs_open(inputs.bytes, inputs.size);
@@ -239,7 +239,7 @@ static void type_text(struct ops_buffer *out, const struct ops_input *item)
 	ops_buffer_append_text(out, ops_input_type_name(item));
 }
 
-/* An array of strings, one an item. Neither type names nor values hold what JSON would escape. */
+/* An array with a string for each item. Neither type names nor values contain characters that JSON escapes. */
 static void strings_json(struct ops_buffer *out, struct ops_string inputs,
                          void (*text)(struct ops_buffer *out, const struct ops_input *item))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An input list (opstrobe/inputs.h) as text: Python's str() of the shapes, and the four JSON arrays of a Chrome trace's
- * args. All append to a buffer, whose failure is sticky. A malformed list is cut at its first bad item.
+ * An input list (opstrobe/inputs.h) as text: Python's str() of the shapes, and the four JSON arrays of a Chrome trace's args. All
+ * functions append to a buffer, whose failure is sticky. A malformed list is truncated at its first invalid item.
  */
 #ifndef OPS_TRACE_INPUTS_H
 #define OPS_TRACE_INPUTS_H
@@ -15,28 +15,28 @@
 
 #include "base/buffer.h"
 
-/* Whether the bytes are one well-formed list and nothing more. */
+/* Returns whether the bytes are exactly one well-formed list. */
 bool ops_inputs_valid(const char *bytes, size_t size);
 
-/* The shapes as tables show and group them: "[[2, 3], [], [4]]", a TensorList with the sizes of its tensors, however
- * many ("[[[2, 3], [4]], []]"), where torch shows "[]". */
+/* The shapes as tables show and group them: "[[2, 3], [], [4]]". A TensorList has the sizes of all its tensors ("[[[2, 3], [4]],
+ * []]"), where torch shows "[]". */
 void ops_inputs_shapes_text(struct ops_buffer *out, struct ops_string inputs);
 
-/* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs", each a JSON array without
- * white space. Torch writes [] for a list of more than 30 tensors; here it is whole, so that nothing is lost. */
+/* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs", each a JSON array without white space. For a
+ * list of more than 30 tensors, torch writes []; here it is complete, so that nothing is lost. */
 void ops_inputs_json_dims(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_strides(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_types(struct ops_buffer *out, struct ops_string inputs);
 void ops_inputs_json_concrete(struct ops_buffer *out, struct ops_string inputs);
 
-/* The four as members of an args object, in torch's order: `"Concrete Inputs":[…],"Input type":[…],"Input Strides":[…],
- * "Input Dims":[…]`, with no comma around. */
+/* The four as members of an args object, in torch's order: `"Concrete Inputs":[…],"Input type":[…],"Input Strides":[…], "Input
+ * Dims":[…]`, without a comma before or after. */
 void ops_inputs_json_args(struct ops_buffer *out, struct ops_string inputs);
 
-/* The type of one item as torch writes it: "float", "Scalar", "ScalarList", "TensorList", "". Static. */
+/* Returns the type of one item as torch writes it: "float", "Scalar", "ScalarList", "TensorList", "". Static. */
 const char *ops_input_type_name(const struct ops_input *item);
 
-/* A scalar or a list of scalars as torch writes it ("1", "True", "0.5", "1.", "1.+2.j", "[1, 1]"); nothing for any other. */
+/* A scalar or a list of scalars as torch writes it ("1", "True", "0.5", "1.", "1.+2.j", "[1, 1]"); nothing for other items. */
 void ops_input_value_text(struct ops_buffer *out, const struct ops_input *item);
 
 #endif

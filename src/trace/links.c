@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows from forward operators to the backward nodes that autograd made for them. Both carry the same
- * sequence number; the backward node also names the forward operator's thread. In end order, a forward operator is
- * kept under (its thread, sequence number), the later-starting one where several are; a backward node takes it.
+ * Links from forward operators to the backward nodes that autograd created for them. Both have the same sequence number; the
+ * backward node also has the forward operator's thread. In order of ends, a forward operator is stored under its thread and
+ * sequence number (the one that starts last, if there are several), and a backward node takes it.
  *
- * Rows with one key never meet those of another, and few rows share one. So rows are chained by key in a hash table,
- * and only the handful of one chain is put in end order.
+ * Rows with different keys do not affect each other, and few rows share a key. So rows are chained by key in a hash table, and
+ * only the few rows of one chain are sorted by their ends.
  */
 #include "base/alloc.h"
 
@@ -15,17 +15,17 @@
 
 #define SLOTS_MIN 1024u
 
-/* In `next`: the row is not the first of its chain. Rows are 31-bit numbers (trace/builder.c). */
+/* Flag in `next`: the row is not the first of its chain. Rows are 31-bit numbers (trace/builder.c). */
 #define NOT_FIRST 0x80000000u
 #define LAST 0x7fffffffu
 
 struct links {
 	const struct ops_trace *trace;
 	uint32_t *next;    /* by row: the next row of its chain, or LAST; ascending */
-	uint32_t *slots;   /* open addressing: first row of a chain + 1, 0 for none */
+	uint32_t *slots;   /* open addressing: first row of a chain + 1; 0: none */
 	size_t slot_count; /* a power of two */
 	size_t chain_count;
-	OPS_ARRAY(uint32_t) rows; /* scratch: those of one chain */
+	OPS_ARRAY(uint32_t) rows; /* scratch: the rows of one chain */
 };
 
 static bool links_has_key(const struct ops_columns *c, size_t row)
@@ -33,7 +33,7 @@ static bool links_has_key(const struct ops_columns *c, size_t row)
 	return c->sequence_nr[row] >= 0 && c->kind[row] == OPS_EVENT_CPU_OP;
 }
 
-/* The logical thread of the forward operator that a row is or belongs to. */
+/* Returns the logical thread of the forward operator that a row is or belongs to. */
 static uint32_t key_thread(const struct ops_trace *trace, uint32_t row)
 {
 	uint32_t forward_thread = trace->columns.forward_thread[row];
@@ -41,7 +41,7 @@ static uint32_t key_thread(const struct ops_trace *trace, uint32_t row)
 	return forward_thread ? forward_thread : trace->tracks.items[trace->columns.track[row]].number;
 }
 
-/* Where a key belongs: sixteen neighbours in sequence share a cache line. */
+/* Returns the preferred slot of a key: sixteen consecutive sequence numbers share a cache line. */
 static size_t home_slot(uint32_t thread, int64_t sequence_nr)
 {
 	uint64_t line = ((uint64_t)sequence_nr >> 4 ^ (uint64_t)thread << 40) * 0x9e3779b97f4a7c15u;
@@ -49,7 +49,7 @@ static size_t home_slot(uint32_t thread, int64_t sequence_nr)
 	return (size_t)((line ^ line >> 32) << 4 | (sequence_nr & 15));
 }
 
-/* The slot of the row's key: its chain's, or a free one. */
+/* Returns the slot of the chain with the row's key, or an empty slot. */
 static uint32_t *links_find_slot(const struct links *links, uint32_t row)
 {
 	const int64_t *sequence_nr = links->trace->columns.sequence_nr;
@@ -82,7 +82,7 @@ static bool links_grow_slots(struct links *links)
 	return links->slots != NULL;
 }
 
-/* Chains the rows up, from the last to the first, so that each chain ascends. */
+/* Chains the rows from the last to the first, so that each chain is in ascending order. */
 static bool chain_rows(struct links *links)
 {
 	const struct ops_columns *c = &links->trace->columns;
@@ -114,7 +114,7 @@ static bool ends_before(const void *context, uint32_t a, uint32_t b)
 	return c->end_ns[a] < c->end_ns[b];
 }
 
-/* Takes the rows of a chain in end order; none when no backward node is among them. */
+/* Collects the rows of a chain in order of ends; no rows if none is a backward node. */
 static bool collect_chain(struct links *links, uint32_t first)
 {
 	const struct ops_columns *c = &links->trace->columns;
@@ -134,7 +134,7 @@ static bool collect_chain(struct links *links, uint32_t first)
 	return ops_sort_rows(links->rows.items, links->rows.count, ends_before, c);
 }
 
-/* Draws the arrows of one chain. None points backwards in time. */
+/* Adds the links of one chain. None points backwards in time. */
 static bool link_chain(struct links *links, struct ops_trace *trace, uint32_t first)
 {
 	uint32_t forward = OPS_NONE;
@@ -183,7 +183,7 @@ static bool leaves_earlier_row(const void *context, uint32_t a, uint32_t b)
 	return links[a].from < links[b].from || (links[a].from == links[b].from && links[a].to < links[b].to);
 }
 
-/* They come nearly in order. */
+/* They are nearly sorted. */
 bool ops_links_sort(struct ops_trace *trace)
 {
 	uint32_t *order;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merges traces, or some events of one: every part is copied into a builder, which sorts and links again.
+ * Merges traces, or some events of one trace: every part is copied into a builder, which sorts and links the events again.
  */
 #include <opstrobe/internal/pack.h>
 #include <opstrobe/merge.h>
@@ -18,7 +18,7 @@
 
 #define PLACE "distributedInfo"
 
-/* --- what all parts say --------------------------------------------------------------------------------------------- */
+/* --- common facts of all parts -------------------------------------------------------------------------------------- */
 
 static void merge_add_facts(struct merge *merge, const struct ops_trace_part *part, size_t index)
 {
@@ -43,9 +43,9 @@ static void merge_add_facts(struct merge *merge, const struct ops_trace_part *pa
 	merge->info.lost += info->lost;
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------ */
+/* --- building ------------------------------------------------------------------------------------------------------- */
 
-/* When all facts are known; false when memory is out. */
+/* Called when all facts are known. Returns false if out of memory. */
 static bool merge_begin(struct merge *merge)
 {
 	merge->builder = ops_builder_new();
@@ -63,7 +63,7 @@ static bool merge_copy_text(struct merge *merge, struct ops_string text, struct 
 	return ret_copy->bytes != NULL;
 }
 
-/* Whether an object has this member with this value. */
+/* Returns whether an object has this member with this value. */
 static bool has_member(struct ops_string object, struct ops_string key, struct ops_string value)
 {
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
@@ -75,7 +75,8 @@ static bool has_member(struct ops_string object, struct ops_string key, struct o
 	return false;
 }
 
-/* Of ranks that are one trace now: what all of them say of their place among the others (the backend, not the rank). */
+/* For merged ranks: keeps the members on which all ranks agree about their position in the run (such as the backend, but not the
+ * rank). */
 static bool keep_place(struct merge *merge, const struct ops_trace *trace, size_t index)
 {
 	struct ops_string own = {"", 0};
@@ -122,7 +123,8 @@ static bool merge_keep_metadata(struct merge *merge, const struct ops_trace_part
 	return true;
 }
 
-/* What makes figures of the part wrong makes those of the whole wrong. What was repaired without loss is as it should be now. */
+/* Problems that make figures of a part wrong make those of the merged trace wrong. Problems that were repaired without loss are
+ * not kept. */
 static void keep_notes(struct merge *merge, const struct ops_trace *trace)
 {
 	size_t count;
@@ -170,7 +172,7 @@ static void merge_release(struct merge *merge)
 	OPS_ARRAY_RELEASE(&merge->metadata);
 }
 
-/* --- parts that are there ------------------------------------------------------------------------------------------- */
+/* --- parts in memory ------------------------------------------------------------------------------------------------ */
 
 static bool overlaps_earlier(const struct ops_trace_part *parts, size_t part)
 {
@@ -220,19 +222,19 @@ enum ops_code ops_trace_merge(const struct ops_trace_part *parts, size_t count, 
 	return code;
 }
 
-/* --- ranks that come one after the other ---------------------------------------------------------------------------- */
+/* --- ranks from a source -------------------------------------------------------------------------------------------- */
 
 struct ranks {
 	const struct ops_trace_source *source;
 	const char *const *names;
 	bool align;
 	struct ops_clock_shift *shifts;
-	struct ops_trace *first; /* whose clock is everyone's */
+	struct ops_trace *first; /* whose clock is the reference */
 	struct merge merge;
 	struct ops_error *error;
 };
 
-/* The first time: how far its clock is off, and what it says to the whole. */
+/* First pass: measures the clock of a rank, and collects its facts. */
 static enum ops_code merge_measure(struct ranks *ranks, struct ops_trace *trace, size_t i)
 {
 	const struct ops_trace *pair[] = {ranks->first, trace};
@@ -246,7 +248,7 @@ static enum ops_code merge_measure(struct ranks *ranks, struct ops_trace *trace,
 	return code;
 }
 
-/* The second time. */
+/* Second pass: copies a rank. */
 static enum ops_code merge_copy(struct ranks *ranks, struct ops_trace *trace, size_t i)
 {
 	const struct ops_trace_part part = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copying a part of a merged trace into the builder; see merge_part.h.
+ * Copies a part of a merged trace into the builder; see merge_part.h.
  */
 #include "trace/merge_part.h"
 
@@ -13,30 +13,30 @@
 #include "base/intern.h"
 #include "trace/merge_places.h"
 
-/* One part's numbers in the new trace. */
+/* Maps the numbers of one part to those in the new trace. */
 struct copier {
 	const struct ops_trace_part *part;
 	const struct ops_trace *trace;
 	const struct ops_events *events;
-	uint32_t *strings; /* each OPS_NONE until needed */
+	uint32_t *strings; /* by id in the part; OPS_NONE until needed */
 	uint32_t *inputs;
 	uint32_t *functions;
 	uint32_t *tracks;
-	uint32_t *rows; /* places of the rows in the new trace; only to copy arrows */
+	uint32_t *rows; /* by row in the part: its number in the new trace; only for copying links */
 	size_t track_count;
 	const struct ops_track *old_tracks;
 	const struct ops_memory_record *memory;
 	size_t memory_count;
-	uint32_t first_python_id; /* what is added to the part's */
-	uint32_t *modules; /* the place of each in the new trace */
+	uint32_t first_python_id; /* added to the ids of the part */
+	uint32_t *modules; /* by module in the part: its index in the new trace */
 	int64_t stop_ns; /* of the new trace */
 	bool own_tracks;
 	const char *rank_name; /* NULL: not one of several ranks */
 	int64_t shift_ns;
-	int64_t first_correlation; /* what is added to the part's */
+	int64_t first_correlation; /* added to the correlations of the part */
 	struct renamed_process *processes; /* of a rank */
-	struct ops_intern process_keys; /* struct process_key, in the order of `processes` */
-	struct ops_intern numbers; /* of threads, in the order of `number_tracks` */
+	struct ops_intern process_keys; /* struct process_key, in order of `processes` */
+	struct ops_intern numbers; /* numbers of threads, in order of `number_tracks` */
 	uint32_t *number_tracks;
 };
 
@@ -45,7 +45,7 @@ struct process_key {
 	uint64_t flags;
 };
 
-/* A process of a rank: it has a number in the new trace that no other part has. */
+/* A process of a rank, with a number in the new trace that no other part has. */
 struct renamed_process {
 	uint32_t flags;
 	bool named;
@@ -53,7 +53,8 @@ struct renamed_process {
 	int64_t pid;
 };
 
-/* Correlations of a rank begin with a multiple of this: larger than torch's, and exact as a double for all ranks. */
+/* The correlations of a rank begin at a multiple of this. It is larger than torch's correlations, and all ranks' values are exact
+ * as doubles. */
 #define CORRELATIONS_PER_RANK (INT64_C(1) << 32)
 
 int64_t merge_shifted(int64_t ns, int64_t shift_ns)
@@ -83,7 +84,7 @@ static uint32_t copy_string(struct merge *merge, struct copier *copier, uint32_t
 
 /* --- tracks --------------------------------------------------------------------------------------------------------- */
 
-/* "rank 3: Spans" */
+/* Adds "rank 3: Spans". */
 static uint32_t rank_string(struct merge *merge, const struct copier *copier, struct ops_string text)
 {
 	struct ops_buffer name = {0};
@@ -100,8 +101,8 @@ static uint32_t rank_string(struct merge *merge, const struct copier *copier, st
 	return id;
 }
 
-/* What a process of a rank is in the new trace: found among those met before, or the next number that is free. NULL when
- * memory is out. */
+/* Finds or adds the process in the new trace of a process of a rank; a new one gets the next free number. Returns NULL if out of
+ * memory. */
 static struct renamed_process *rename_process(struct merge *merge, struct copier *copier, uint32_t flags, int64_t pid)
 {
 	struct process_key key = {pid, flags & OPS_TRACK_PID_TEXT};
@@ -122,8 +123,8 @@ static struct renamed_process *rename_process(struct merge *merge, struct copier
 	return process;
 }
 
-/* The track of the new trace for a part's track, added if it is not there. Sessions that overlap in time (there is one at
- * a time in a process, so it is the same one twice) share no tracks: their events would nest in one another. */
+/* Returns the track of the new trace for a part's track, added if new. Sessions that overlap in time share no tracks, because
+ * their events would nest in one another. (A process has one session at a time, so these are the same session twice.) */
 static uint32_t copy_track(struct merge *merge, struct copier *copier, const struct ops_track *old)
 {
 	struct renamed_process *process = copier->rank_name ? rename_process(merge, copier, old->flags, old->pid) : NULL;
@@ -182,10 +183,10 @@ static uint32_t copy_function(struct merge *merge, struct copier *copier, uint32
 	return copier->functions[id];
 }
 
-/* Each part counts its calls from 1 on: those of later parts are moved behind. */
+/* Each part numbers its calls from 1 on; the numbers of later parts are increased. */
 static uint32_t copy_python_id(struct merge *merge, const struct copier *copier, uint32_t id)
 {
-	if (id >= OPS_NONE - copier->first_python_id) /* OPS_NONE too */
+	if (id >= OPS_NONE - copier->first_python_id) /* includes OPS_NONE */
 		return OPS_NONE;
 	id += copier->first_python_id;
 	if (id > merge->python_id)
@@ -211,7 +212,7 @@ static void copy_python_columns(struct merge *merge, struct copier *copier, uint
 		event->module = copier->modules[e->module[row]];
 }
 
-/* What calls and work on devices have in common; those of different ranks stay apart. */
+/* Correlations connect calls with their device work; different ranks get different ones. */
 static int64_t copy_correlation(const struct copier *copier, int64_t correlation)
 {
 	bool moves = correlation >= 0 && correlation < CORRELATIONS_PER_RANK;
@@ -271,13 +272,13 @@ static void merge_part_copy_event(struct merge *merge, struct copier *copier, ui
 		event.index = e->index[row];
 	if (copier->rows)
 		copier->rows[row] = (uint32_t)merge->event_count;
-	if (event.end_ns != copier->stop_ns) /* unfinished means: ends with the session, which is a longer one now */
+	if (event.end_ns != copier->stop_ns) /* an unfinished event ends with the session, which is now longer */
 		event.flags &= (uint16_t)~OPS_EVENT_UNFINISHED;
 	ops_builder_event(merge->builder, &event);
 	merge->event_count++;
 }
 
-/* The arrows between events that were copied. */
+/* Copies the links between copied events. */
 static void copy_links(struct merge *merge, struct copier *copier)
 {
 	size_t count;
@@ -335,16 +336,16 @@ static bool copy_processes(struct merge *merge, struct copier *copier)
 	return true;
 }
 
-/* The identity of a module: a module of several parts is one, whatever number it had in each. */
+/* The identity of a module: a module of several parts is one module, whatever its number in each. */
 struct module_key {
 	uint64_t address;
-	uint32_t class_name; /* in the new trace, as the others */
+	uint32_t class_name; /* this and the other ids are those of the new trace */
 	uint32_t path;
 	uint32_t parent;
 	uint32_t unused;
 };
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool copy_modules(struct merge *merge, struct copier *copier)
 {
 	size_t count, alias_count;
@@ -417,7 +418,7 @@ static void copy_counters(struct merge *merge, struct copier *copier)
 	}
 }
 
-/* Copies the part; for each of its refs gives the place in order of adding. */
+/* Copies the part; sets the number, in order of adding, of each of its refs. */
 static void copy_part(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
 {
 	size_t first_event = merge->event_count, first_memory = merge->memory_count;
@@ -446,7 +447,7 @@ static void copy_part(struct merge *merge, struct copier *copier, const struct o
 	}
 }
 
-/* What is taken of a part. */
+/* Copies all of a part. */
 static bool copy_all(struct merge *merge, struct copier *copier, const struct ops_trace_part *part, uint32_t *places)
 {
 	if (!copy_modules(merge, copier))
@@ -456,7 +457,7 @@ static bool copy_all(struct merge *merge, struct copier *copier, const struct op
 	return copy_processes(merge, copier);
 }
 
-/* Of two threads with one number the first has it. */
+/* If two threads have the same number, the first one keeps it. */
 static bool know_number(struct copier *copier, size_t i)
 {
 	const struct ops_track *track = &copier->old_tracks[i];

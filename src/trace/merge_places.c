@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 
-/* The builder sorts stably by start and end, so the place of each row is found by sorting the places in the same way. */
+/* The builder sorts stably by start and end, so sorting the numbers in the same way gives the position of each row. */
 struct merged_rows {
 	const int64_t *start_ns;
 	const int64_t *end_ns;
@@ -21,7 +21,7 @@ static bool row_before(const void *context, uint32_t a, uint32_t b)
 	       (rows->start_ns[a] == rows->start_ns[b] && rows->end_ns[a] > rows->end_ns[b]);
 }
 
-/* For each place in order of adding the number after sorting; NULL when memory is out. */
+/* Returns the position after sorting for each number in order of adding; NULL if out of memory. */
 static uint32_t *places_after(const struct merged_rows *rows, size_t count)
 {
 	uint32_t *order = ops_realloc_array(NULL, count + 1, sizeof(*order));
@@ -40,7 +40,7 @@ static uint32_t *places_after(const struct merged_rows *rows, size_t count)
 	return after;
 }
 
-/* Start and end of everything in order of adding: the events, or (memory) the records. */
+/* Collects start and end of all events or, with `memory`, all records, in order of adding. */
 static uint32_t *merge_places_find_places(const struct ops_trace_part *parts, size_t part_count, size_t count, bool memory)
 {
 	int64_t *times = ops_realloc_array(NULL, count + 1, 2 * sizeof(*times));

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-#define NEAR 1000 /* a number that is taken becomes the next that is free; beyond this, one above all */
+#define NEAR 1000 /* a number in use is replaced by the next free one; after this many attempts, by one above all others */
 
 struct track_key {
 	int64_t pid, tid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tracks of a merged trace, and the numbers that threads and processes have in it. All in about constant time, whatever
- * the number of threads.
+ * Tracks of a merged trace, and the numbers of threads and processes in it. All functions take about constant time, whatever the
+ * number of threads.
  */
 #ifndef OPS_TRACE_MERGE_TRACKS_H
 #define OPS_TRACE_MERGE_TRACKS_H
@@ -15,22 +15,22 @@
 #include "base/array.h"
 #include "base/intern.h"
 
-/* Zero-initialised is empty. */
+/* Zero-initialised, it is empty. */
 struct merge_tracks {
 	OPS_ARRAY(struct ops_track) list;
 	struct ops_intern known; /* the identities of tracks */
-	OPS_ARRAY(uint32_t) of_known; /* by id of `known`: the first such track */
+	OPS_ARRAY(uint32_t) of_known; /* by id of `known`: the first track of that identity */
 	struct ops_intern numbers; /* of threads */
 	struct ops_intern pids;
 	uint32_t number_max;
 	int64_t pid_max;
 };
 
-/* The first track like this one; OPS_NONE. */
+/* Returns the first track with the same identity, or OPS_NONE. */
 uint32_t merge_tracks_find(const struct merge_tracks *tracks, const struct ops_track *track);
-/* Adds it; a thread whose number is taken gets another. OPS_NONE when memory is out. */
+/* Adds a track; a thread whose number is in use gets another. Returns OPS_NONE if out of memory. */
 uint32_t merge_tracks_add(struct merge_tracks *tracks, struct ops_track *track);
-/* A process number that nobody has, and that is then taken: this one or another. False when memory is out. */
+/* Reserves a process number: the given one or, if it is in use, another. Returns false if out of memory. */
 bool merge_tracks_reserve_pid(struct merge_tracks *tracks, int64_t *pid);
 void merge_tracks_release(struct merge_tracks *tracks);
 

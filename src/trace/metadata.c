@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Metadata of a trace: JSON values by key, the only part of a trace that can be changed.
+ * Metadata of a trace: JSON values by key. It is the only part of a trace that can be changed.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "trace/table.h"
 
-/* A copy with a NUL behind; NULL when memory is out. */
+/* Returns a NUL-terminated copy; NULL if out of memory. */
 static char *metadata_copy_text(const char *bytes, size_t size)
 {
 	char *copy = ops_alloc(size + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serializes a trace to bytes and back. Nothing that is derived from the rows is written: unpacking builds the trace again
- * and checks it, so that any input results in a valid trace or an error.
+ * Serializes a trace to bytes and back. Data derived from the rows are not written: unpacking builds the trace again and checks
+ * it, so that any input results in a valid trace or an error.
  *
  *     head │ texts: strings, input lists, metadata keys and values │ tracks │ memory │ its stacks │ roles │ counters │ processes │ notes │ links │ functions │ modules │
  *     columns
@@ -58,12 +58,12 @@ struct pack_head {
 	uint64_t metadata_count;
 	uint64_t track_count;
 	uint64_t memory_count;
-	uint64_t memory_stack_count; /* that of memory, or 0 */
+	uint64_t memory_stack_count; /* number of memory records, or 0 */
 	uint64_t role_count;
 	uint64_t counter_count;
 	uint64_t process_count;
 	uint64_t note_count;
-	uint64_t link_count; /* of a trace that was read: its arrows are those of its file */
+	uint64_t link_count; /* 0 unless the trace was read from a file, whose links it keeps */
 	uint64_t function_count;
 	uint64_t module_count;
 	uint64_t alias_count;
@@ -186,7 +186,7 @@ enum ops_code ops_trace_pack(const struct ops_trace *trace, char **ret_bytes, si
 
 /* --- unpacking ------------------------------------------------------------------------------------------------------ */
 
-/* `failure` is the first thing that was wrong, and nothing is read after it. */
+/* `failure` is the first error; nothing is read after it. */
 struct unpacker {
 	const char *start;
 	const char *next;
@@ -194,13 +194,13 @@ struct unpacker {
 	const char *failure;
 	struct pack_head head;
 	struct ops_builder *builder;
-	uint32_t *strings; /* ids in the builder */
+	uint32_t *strings; /* by id: the id in the builder */
 	uint32_t *inputs;
 	uint32_t *functions;
 	struct ops_trace_info info;
 };
 
-/* Where `count` items of `bytes_each` bytes are; NULL, and a failure, when there are less. */
+/* Returns the next `count` items of `bytes_each` bytes. Returns NULL, and sets the failure, if there are fewer. */
 static const char *pack_read(struct unpacker *in, uint64_t count, size_t bytes_each)
 {
 	const char *taken = in->next;
@@ -236,7 +236,7 @@ static void pack_refuse(struct unpacker *in, const char *failure)
 		in->failure = failure;
 }
 
-/* An id of the bytes as one of the builder; `none` allows OPS_NONE. */
+/* Returns the builder's id for an id of the bytes; `none` allows OPS_NONE. */
 static uint32_t moved_id(struct unpacker *in, uint32_t id, const uint32_t *ids, uint64_t count, bool none)
 {
 	if (none && id == OPS_NONE)
@@ -262,14 +262,14 @@ static bool read_head(struct unpacker *in)
 	memcpy(&in->head, at, sizeof(in->head));
 	if (in->head.magic != PACK_MAGIC)
 		pack_refuse(in, "not a packed trace");
-	/* Each of these takes at least the four bytes of its size. */
+	/* Each text takes at least the four bytes of its size. */
 	if (in->head.string_count > (size_t)(in->end - in->next) / 4 ||
 	    in->head.inputs_count > (size_t)(in->end - in->next) / 4)
 		pack_refuse(in, "cut short");
 	return !in->failure;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool read_texts(struct unpacker *in)
 {
 	struct ops_string text;
@@ -347,7 +347,7 @@ static void read_records(struct unpacker *in)
 	}
 }
 
-/* What only a trace has that was read from a file. */
+/* Reads what only a trace that was read from a file has. */
 static void read_file_records(struct unpacker *in)
 {
 	const struct pack_head *head = &in->head;
@@ -384,7 +384,7 @@ static void read_file_records(struct unpacker *in)
 		ops_builder_links_given(in->builder);
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool read_functions(struct unpacker *in)
 {
 	const char *at = pack_read(in, in->head.function_count, sizeof(struct ops_function));
@@ -426,7 +426,7 @@ static void read_modules(struct unpacker *in)
 	}
 }
 
-/* Where the columns begin; NULL for those that are not there. */
+/* The columns in the bytes; NULL for missing ones. */
 struct packed_columns {
 #define COLUMN_FIELD(type, name) const char *name;
 	PACKED_COLUMNS(COLUMN_FIELD)
@@ -501,7 +501,7 @@ static enum ops_code set_metadata(struct ops_trace *trace, const char *pairs, co
 	return code;
 }
 
-/* Host and process name; strings of the trace, a NUL behind. */
+/* Reads the host or process name, a NUL-terminated string of the trace. */
 static const char *pack_read_name(struct unpacker *in, struct ops_buffer *copy)
 {
 	struct ops_string text = pack_read_text(in);

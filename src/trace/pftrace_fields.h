@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers of the fields of Perfetto's messages, for their reader and their writer, from Perfetto's published protos/perfetto/trace.
+ * Field numbers of Perfetto's messages, for the reader and the writer, from Perfetto's published protos/perfetto/trace.
  */
 #ifndef OPS_TRACE_PFTRACE_FIELDS_H
 #define OPS_TRACE_PFTRACE_FIELDS_H
 
-/* The name of an annotation that marks files of Opstrobe, whose events have arguments that mean something to it alone. */
+/* Name of an annotation that marks files of Opstrobe, in which some arguments have a meaning for Opstrobe only. */
 #define PFTRACE_MARK "opstrobe"
 
 enum { TRACE_PACKET = 1 };
@@ -27,7 +27,7 @@ enum {
 enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3, CLOCK_MULTIPLIER = 4 };
 /* Clocks */
 enum { REALTIME = 1, BOOTTIME = 6, FIRST_SEQUENCE_CLOCK = 64, LAST_SEQUENCE_CLOCK = 127 };
-/* TrackDescriptor and what it describes */
+/* TrackDescriptor and its descriptors */
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_COUNTER = 8 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABELS = 8 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
@@ -63,7 +63,7 @@ enum {
 	ANNOTATION_ARRAY = 12,
 	ANNOTATION_TEXT_ID = 17,
 };
-/* InternedData, and what its entries have in common */
+/* InternedData, and the common fields of its entries */
 enum {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_NAMES = 2,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace without some kinds of events: the rest is merged as one part, which derives the tree and links again.
+ * Leaves out some kinds of events: the others are merged as one part, which derives the tree and links again.
  */
 #include <opstrobe/merge.h>
 

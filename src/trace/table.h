@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a trace, for src/trace alone and for tests that damage one on purpose. Everyone else reads it through
- * opstrobe/trace.h and makes it through trace/builder.h.
+ * The internal representation of a trace, for src/trace and for tests that damage one on purpose. All other code reads it through
+ * opstrobe/trace.h and builds it with trace/builder.h.
  */
 #ifndef OPS_TRACE_TABLE_H
 #define OPS_TRACE_TABLE_H
@@ -18,7 +18,7 @@
 #include "trace/derived.h"
 #include "trace/kinds.h"
 
-/* One list of columns: type, name. The first ones every trace has, 56 bytes an event; the others only where some event
+/* The list of columns: type, name. Every trace has these, 56 bytes an event. The optional ones below exist only if some event
  * needs them. */
 #define OPS_COLUMNS(X)                                                                             \
 	X(int64_t, start_ns)                                                                       \
@@ -33,7 +33,7 @@
 	X(uint16_t, flags)                                                                         \
 	X(uint8_t, kind)                                                                           \
 	X(uint8_t, scope)
-/* Of these also what a row without one has; for end_track the builder puts the row's own track in its place. */
+/* For these, also the value for "none". For end_track, the builder uses the row's own track instead. */
 #define OPS_OPTIONAL_COLUMNS(X)                                                                    \
 	X(uint32_t, overload, 0)                                                                   \
 	X(uint32_t, end_track, OPS_NONE)                                                           \
@@ -52,7 +52,7 @@
 	X(uint32_t, extra, OPS_NONE)                                                               \
 	X(uint32_t, index, OPS_NONE)
 
-/* The columns while they are written; each is its own allocation of `capacity` items. */
+/* The columns while they are filled; each is a separate allocation of `capacity` items. */
 struct ops_columns {
 	size_t count;
 	size_t capacity;
@@ -62,7 +62,7 @@ struct ops_columns {
 #undef OPS_COLUMN_FIELD
 };
 
-/* Key and value of one metadata entry, each an allocation with a NUL behind. */
+/* Key and value of one metadata entry; each is a NUL-terminated allocation. */
 struct ops_metadata_entry {
 	char *key;
 	char *json;
@@ -72,10 +72,10 @@ struct ops_metadata_entry {
 
 struct ops_trace {
 	uint32_t references;
-	pthread_mutex_t derived_lock; /* recursive: one object may be made of another */
-	struct ops_derived_object derived[OPS_DERIVED_COUNT]; /* changed under that lock */
+	pthread_mutex_t derived_lock; /* recursive, because an object may be derived from another */
+	struct ops_derived_object derived[OPS_DERIVED_COUNT]; /* protected by that lock */
 	struct ops_columns columns; /* owned */
-	struct ops_events events;   /* the same, to be read; set by ops_trace_seal */
+	struct ops_events events;   /* read-only view of the columns; set by ops_trace_seal */
 	struct ops_intern strings;
 	struct ops_intern inputs;
 	OPS_ARRAY(struct ops_track) tracks;
@@ -93,14 +93,14 @@ struct ops_trace {
 	struct ops_trace_info info; /* its texts are strings of the trace */
 };
 
-/* Counts notes of a kind. False when memory is out. */
+/* Adds to the count of a kind of notes. Returns false if out of memory. */
 bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t count, uint64_t byte);
 
-/* Lets `events` point at the columns. */
+/* Sets `events` to point at the columns. */
 void ops_trace_seal(struct ops_trace *trace);
 
-/* Bookkeeping operators that tables and events() leave out. They are the strings 1, 2, … of every trace
- * made by a builder, behind "" (string 0), so that a name is tested by its number. */
+/* Bookkeeping operators that tables and events() omit. In every trace made by a builder they are the strings 1, 2, … (string 0 is
+ * ""), so that a name is recognised by its id. */
 #define OPS_HIDDEN_NAMES(X)                                                                        \
 	X("profiler::_record_function_enter")                                                      \
 	X("profiler::_record_function_enter_new")                                                  \
@@ -112,30 +112,30 @@ void ops_trace_seal(struct ops_trace *trace);
 
 /* --- tree.c ------------------------------------------------------------------------------------------------------- */
 
-/* What the tree adds to the rows: computed columns, each with room for every row. In `flags` it sets or clears
- * OPS_EVENT_HIDDEN and OPS_EVENT_FOLDED and leaves the others. */
+/* What the tree adds to the rows: computed columns, each with room for all rows. In `flags` it sets or clears OPS_EVENT_HIDDEN
+ * and OPS_EVENT_FOLDED and leaves the other flags. */
 struct ops_tree {
 	uint32_t *parent;
 	int64_t *self_ns;
 	uint16_t *flags;
 };
 
-/* Fills the tree of the trace's sorted rows. False when memory is out. Linear. */
+/* Fills the tree of the trace's sorted rows. Returns false if out of memory. Linear. */
 bool ops_tree_build(const struct ops_trace *trace, const struct ops_tree *tree);
 
 /* --- links.c ------------------------------------------------------------------------------------------------------ */
 
-/* Fills trace->links with the arrows from forward operators to their backward nodes, ascending by `from`.
- * False when memory is out. Linear in practice. */
+/* Fills trace->links with the links from forward operators to their backward nodes, ascending by `from`. Returns false if out of
+ * memory. Linear in practice. */
 bool ops_links_build(struct ops_trace *trace);
-/* Puts the arrows in order. False when memory is out. */
+/* Sorts the links. Returns false if out of memory. */
 bool ops_links_sort(struct ops_trace *trace);
 
 /* --- flows.c ------------------------------------------------------------------------------------------------------ */
 
 struct ops_new_flow;
 
-/* Whether two rows are work on devices that one call launched. */
+/* Returns whether two rows are device work launched by the same call. */
 static inline bool ops_is_one_launch(const struct ops_trace *trace, uint32_t a, uint32_t b)
 {
 	const struct ops_columns *c = &trace->columns;
@@ -145,7 +145,8 @@ static inline bool ops_is_one_launch(const struct ops_trace *trace, uint32_t a, 
 	       c->correlation[a] == c->correlation[b];
 }
 
-/* Whether an arrow may lead from a call to work that it started: nodes of a graph on the host, and those that record events, too. */
+/* Returns whether a flow may lead from a call to work that it started. Such work includes graph nodes on the host and those that
+ * record events. */
 static inline bool ops_is_launch(const struct ops_trace *trace, uint32_t call, uint32_t work)
 {
 	const struct ops_columns *c = &trace->columns;
@@ -155,8 +156,8 @@ static inline bool ops_is_launch(const struct ops_trace *trace, uint32_t call, u
 	        (c->kind[work] == OPS_EVENT_OTHER && trace->tracks.items[c->track[work]].kind == OPS_TRACK_STREAM));
 }
 
-/* Adds the arrows whose ends these are to trace->links, and a note for those without another end or event. The rows are
- * sorted and have their tree; `flows` are moved about. False when memory is out. */
+/* Adds the links between these flow ends to trace->links, and a note for ends without another end or event. The rows must be
+ * sorted and have their tree. Reorders `flows`. Returns false if out of memory. */
 bool ops_flows_join(struct ops_trace *trace, struct ops_new_flow *flows, size_t count);
 
 #endif

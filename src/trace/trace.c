@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A finished trace: its life, and what it gives to read.
+ * A finished trace: its lifetime and its accessors.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/trace.h>
@@ -20,7 +20,7 @@ void ops_trace_seal(struct ops_trace *trace)
 #undef POINT_AT
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static void trace_free(struct ops_trace *trace)
 {
@@ -58,12 +58,12 @@ struct ops_trace *ops_trace_ref(struct ops_trace *trace)
 
 void ops_trace_unref(struct ops_trace *trace)
 {
-	/* Release: this owner's last reads; acquire: all the others' before the memory goes. */
+	/* Release orders this owner's last reads, acquire those of all other owners, before the memory is freed. */
 	if (trace && __atomic_sub_fetch(&trace->references, 1, __ATOMIC_ACQ_REL) == 0)
 		trace_free(trace);
 }
 
-/* Notes are few: one a kind, in order of kinds. */
+/* Notes are few: one for each kind, in order of kinds. */
 bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t count, uint64_t byte)
 {
 	size_t at = 0;
@@ -81,7 +81,7 @@ bool ops_trace_note(struct ops_trace *trace, enum ops_note_kind kind, uint64_t c
 	return true;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- access --------------------------------------------------------------------------------------------------------- */
 
 const struct ops_events *ops_trace_events(const struct ops_trace *trace)
 {
@@ -240,7 +240,7 @@ bool ops_event_storage(const struct ops_trace *trace, uint32_t row, size_t i, st
 	return true;
 }
 
-/* The end of a JSON value, which is known to be well-formed: at a comma, a colon or the end of the text. */
+/* Returns the end of a JSON value that is known to be well-formed: a comma, a colon or the end of the text. */
 static const char *value_end(const char *at, const char *end)
 {
 	size_t depth = 0;

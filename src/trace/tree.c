@@ -6,18 +6,18 @@
 #include "base/alloc.h"
 #include "trace/table.h"
 
-#define OUTSIDE (-1) /* in `self_ns` for a while: the row takes no part in the tree */
+#define OUTSIDE (-1) /* temporary value in `self_ns`: the row is not in the tree */
 
-/* Only an operator's own names are bookkeeping: what a user calls the same stays. Sessions and their marks are none of the
- * program's events. */
+/* Only names of operators are bookkeeping; a user's event with the same name is kept. Sessions and their marks are not events of
+ * the program. */
 static bool is_hidden(const struct ops_columns *c, size_t row)
 {
 	return c->kind[row] == OPS_EVENT_TRACE || c->kind[row] == OPS_EVENT_MARK ||
 	       (c->name[row] - 1 < OPS_HIDDEN_NAME_COUNT && c->kind[row] == OPS_EVENT_CPU_OP);
 }
 
-/* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` holds the innermost open row of each
- * track. A row that only partly overlaps the ones below it closes them, for later rows too. Returns whether one did. */
+/* Finds parents and hidden rows, and for now counts children in `self_ns`. `top` is the innermost open row of each track. A row
+ * that partly overlaps the rows below it closes them, for later rows too. Returns whether there was such a row. */
 static bool find_parents(const struct ops_columns *c, const struct ops_tree *tree, uint32_t *top)
 {
 	bool overlap = false;
@@ -50,9 +50,9 @@ static bool find_parents(const struct ops_columns *c, const struct ops_tree *tre
 	return overlap;
 }
 
-/* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes
- * neither the names nor the numbers of children that decide about other rows, so one pass finds all. Recursion of a
- * user's ranges and functions is kept. */
+/* An operator that is the only child of an operator of the same name (a redispatch) is folded into it. Folding changes neither
+ * the names nor the numbers of children on which other rows depend, so one pass finds all. Recursion of a user's ranges and
+ * functions is not folded. */
 static void mark_folded(const struct ops_columns *c, const struct ops_tree *tree)
 {
 	for (size_t row = 0; row < c->count; row++) {
@@ -64,7 +64,7 @@ static void mark_folded(const struct ops_columns *c, const struct ops_tree *tree
 	}
 }
 
-/* Not negative: times of a file may be further apart than numbers go. */
+/* Saturated at INT64_MAX: times of a file may be further apart than that. */
 static int64_t time_between(int64_t start_ns, int64_t end_ns)
 {
 	uint64_t time_ns = (uint64_t)end_ns - (uint64_t)start_ns;
@@ -72,8 +72,8 @@ static int64_t time_between(int64_t start_ns, int64_t end_ns)
 	return time_ns > INT64_MAX ? INT64_MAX : (int64_t)time_ns;
 }
 
-/* The part of a child's time that no earlier child of its parent covers. Coroutines that take turns on a thread leave ranges that
- * overlap in part. `covered` has, for each row, the end of its children so far; NULL if no events overlap. */
+/* Returns the part of a child's time that no earlier child of its parent covers. Coroutines that take turns on a thread leave
+ * ranges that overlap in part. `covered` has, for each row, the end of its children so far; NULL if no events overlap. */
 static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t parent, int64_t *covered)
 {
 	int64_t start_ns = c->start_ns[row];
@@ -87,8 +87,8 @@ static int64_t share_of_parent(const struct ops_columns *c, size_t row, uint32_t
 	return time_between(start_ns, c->end_ns[row]);
 }
 
-/* Hands the children of folded rows to the row that stays, and subtracts every child's time from its parent's. Parents come
- * before their children, so theirs is settled already. */
+/* Gives the children of folded rows to the remaining row, and subtracts every child's time from its parent's. Parents come before
+ * their children, so theirs are final already. */
 static void tree_finalize(const struct ops_columns *c, const struct ops_tree *tree, int64_t *covered)
 {
 	for (size_t row = 0; row < c->count; row++) {

@@ -73,7 +73,7 @@ static uint64_t incident_bytes(const char *directory, const char *name)
 	return bytes;
 }
 
-/* The newest one always stays. */
+/* The newest incident is always kept. */
 static void incidents_prune(const char *directory, uint64_t max_bytes)
 {
 	char **names;
@@ -103,7 +103,7 @@ static enum ops_code make_directories(const char *directory, struct ops_error *e
 		return ops_fault_errno(error, ENAMETOOLONG, "cannot make '%s'", directory);
 	for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
-		mkdir(path, 0700); /* the last one says what is wrong */
+		mkdir(path, 0700); /* the last call reports the error */
 		*slash = '/';
 	}
 	if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -143,7 +143,8 @@ static enum ops_code incident_fill(const char *folder, const char *facts, size_t
 	return ops_write_chrome_json(trace, path, &options, error);
 }
 
-/* The number behind a name: of those in the same second, the last one has the highest. 1 has no number behind it. */
+/* Returns the number after a name: of incidents in the same second, the last one has the highest. The first one has no number in
+ * its name. */
 static int first_number(const char *directory, const char *name)
 {
 	struct ops_error error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watch files of processes that are gone: each becomes an incident, with the recording that the process left.
+ * Watch files of processes that have ended: each becomes an incident, with the recording that the process left.
  */
 #include <opstrobe/internal/incidents.h>
 
@@ -21,9 +21,9 @@
 #include "record/spill.h"
 #include "watch/watch_facts.h"
 
-#define CLAIMED ".taken" /* behind the name of a file that somebody makes an incident of */
+#define CLAIMED ".taken" /* suffix of a file of which some process makes an incident */
 
-/* False if it is not a watch file of this version. Texts end, and counts fit, afterwards. */
+/* Returns false if it is not a watch file of this version. Afterwards texts are terminated and counts are in range. */
 static bool page_read(const char *path, struct ops_watch_page *page)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -57,7 +57,7 @@ static int64_t modified_ns(const char *path)
 	return stat(path, &seen) == 0 ? (int64_t)seen.st_mtim.tv_sec * 1000000000 + seen.st_mtim.tv_nsec : 0;
 }
 
-/* The end of the process, as far as it is known. */
+/* Returns the end of the process, as far as it is known. */
 static int64_t end_of(const char *path, const struct ops_watch_page *page, const struct ops_watch_sample *last,
                       const struct ops_trace *trace)
 {
@@ -68,7 +68,7 @@ static int64_t end_of(const char *path, const struct ops_watch_page *page, const
 	return time_ns ? time_ns : modified_ns(path);
 }
 
-/* An incident of the page; false if it could not be written. */
+/* Writes the incident of a watch file. Returns false if it could not be written. */
 static bool page_report(const char *path, const struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
 {
 	const struct ops_watch_sample *last = &page->samples[page->latest];
@@ -81,7 +81,7 @@ static bool page_report(const char *path, const struct ops_watch_page *page, con
 	enum ops_code code;
 
 	if (page->recording[0])
-		ops_trace_recover(page->recording, &trace, NULL, &error); /* without it the incident has no trace */
+		ops_trace_recover(page->recording, &trace, NULL, &error); /* if that fails, the incident has no trace */
 	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
 	facts.time_ns = end_of(path, page, last, trace);
 	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;
@@ -93,7 +93,7 @@ static bool page_report(const char *path, const struct ops_watch_page *page, con
 	return code == OPS_OK;
 }
 
-/* What a file says is not enough to remove another one. */
+/* The contents of a file are not sufficient for removing another one. */
 static bool is_recording_in(const char *box, const char *path)
 {
 	size_t size = strlen(box);
@@ -104,7 +104,7 @@ static bool is_recording_in(const char *box, const char *path)
 	       strlen(path + size + 1) > strlen(OPS_RECORDING_SUFFIX) && ops_ends_with(path, OPS_RECORDING_SUFFIX);
 }
 
-/* Whether it was one of a process that is gone. Who renames the file has it. */
+/* Returns whether it is the watch file of an ended process. The process that renames the file gets it. */
 static bool adopt(const char *box, const char *name, struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
 {
 	char path[PATH_MAX], taken[PATH_MAX];
@@ -115,7 +115,7 @@ static bool adopt(const char *box, const char *name, struct ops_watch_page *page
 	if (!page_read(path, page) || page_is_alive(page) || rename(path, taken) != 0)
 		return false;
 	if (!page_report(taken, page, directory, max_bytes)) {
-		rename(taken, path); /* the disk may be full: later, then */
+		rename(taken, path); /* the disk may be full, so it is tried again later */
 		return true;
 	}
 	if (is_recording_in(box, page->recording))

@@ -22,7 +22,7 @@ struct ops_watch_page *watch_page_new(const char *path)
 
 	if (path && fd < 0)
 		return NULL;
-	failure = path ? posix_fallocate(fd, 0, sizeof(*page)) : 0; /* a full disk would be a SIGBUS later */
+	failure = path ? posix_fallocate(fd, 0, sizeof(*page)) : 0; /* otherwise a full disk would cause a SIGBUS later */
 	if (failure)
 		errno = failure;
 	else
@@ -46,12 +46,12 @@ void watch_page_free(struct ops_watch_page *page)
 
 /* --- signals --------------------------------------------------------------------------------------------------------- */
 
-/* SIGTERM and SIGHUP, too, which end a program that does not handle them: afterwards it is known that it was asked to end. */
+/* Includes SIGTERM and SIGHUP, which end a program that does not handle them, so that a requested end is known afterwards. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGQUIT, SIGSYS, SIGTERM, SIGHUP};
 #define FATAL_COUNT (sizeof(fatal) / sizeof(fatal[0]))
 
 static struct {
-	struct ops_watch_page *page; /* NULL: nobody watches */
+	struct ops_watch_page *page; /* NULL: not watching */
 	void (*read_own_stack)(struct ops_stack *ret_stack);
 	void (*request)(void);
 	struct sigaction previous[FATAL_COUNT], previous_request;
@@ -72,7 +72,7 @@ static void signal_mark(int number, const siginfo_t *info)
 		signals.read_own_stack(&page->end_stack);
 }
 
-/* Whoever had the signal before gets it now: a fault happens again when the instruction is repeated, others are sent again. */
+/* Passes the signal to its earlier handler: a fault occurs again when the instruction is repeated, other signals are sent again. */
 static void signal_handle(int number, siginfo_t *info, void *context)
 {
 	size_t i = 0;
@@ -83,7 +83,7 @@ static void signal_handle(int number, siginfo_t *info, void *context)
 		i++;
 	sigaction(number, &signals.previous[i], NULL);
 	if (info->si_code <= 0 || number == SIGABRT)
-		raise(number); /* blocked until this returns */
+		raise(number); /* blocked until this function returns */
 }
 
 static void signal_request(int number, siginfo_t *info, void *context)
@@ -122,7 +122,7 @@ void watch_signals_start(struct ops_watch_page *page, void (*read_own_stack)(str
 		bool asks_to_end = fatal[i] == SIGTERM || fatal[i] == SIGHUP || fatal[i] == SIGQUIT;
 
 		sigemptyset(&action.sa_mask);
-		/* One to end the program that it ignores, or handles, is not fatal. */
+		/* A signal that the program ignores or handles, and that would only end it, is not fatal. */
 		if (sigaction(fatal[i], NULL, &present) ||
 		    (asks_to_end && ((present.sa_flags & SA_SIGINFO) || present.sa_handler != SIG_DFL)))
 			continue;
@@ -137,7 +137,7 @@ void watch_signals_stop(void)
 	for (size_t i = 0; i < FATAL_COUNT; i++) {
 		struct sigaction present;
 
-		/* Another one may be in front of ours by now, and then ours stays and passes on. */
+		/* If another handler has been installed over ours, ours stays and passes signals on. */
 		if (signals.installed[i] && !sigaction(fatal[i], NULL, &present) && (present.sa_flags & SA_SIGINFO) &&
 		    present.sa_sigaction == signal_handle)
 			sigaction(fatal[i], &signals.previous[i], NULL);

@@ -9,11 +9,11 @@
 
 #include <opstrobe/internal/watch.h>
 
-/* Maps the file, or, without a path, memory. NULL with errno. */
+/* Maps the file or, without a path, memory. Returns NULL with errno set on failure. */
 struct ops_watch_page *watch_page_new(const char *path);
 void watch_page_free(struct ops_watch_page *page);
 
-/* From here on a fatal signal marks the page, and SIGUSR2 calls `request`; then each is handled as before. Nobody else hears of a
+/* From now on a fatal signal marks the page, and SIGUSR2 calls `request`; then each signal is handled as before, except for a
  * SIGUSR2 that would have ended the program. */
 void watch_signals_start(struct ops_watch_page *page, void (*read_own_stack)(struct ops_stack *ret_stack), void (*request)(void));
 void watch_signals_stop(void);

@@ -31,7 +31,7 @@ void watch_samples_add(struct watch_samples *samples, const struct ops_stack *st
 	while (at < samples->kinds && !is_same_stack(&samples->stacks[at], stack))
 		at++;
 	if (at == WATCH_SAMPLES_MAX)
-		return; /* only the total knows of it */
+		return; /* counted only in the total */
 	if (at == samples->kinds) {
 		samples->stacks[samples->kinds++] = *stack;
 		samples->counts[at] = 0;

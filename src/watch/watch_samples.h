@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a thread was while a step took too long: samples of its stack, equal ones counted.
+ * Where a thread was during a step that took too long: samples of its stack, with counts of equal ones.
  */
 #ifndef OPS_WATCH_SAMPLES_H
 #define OPS_WATCH_SAMPLES_H
@@ -16,7 +16,7 @@
 struct watch_samples {
 	uint32_t total;
 	uint32_t kinds;
-	uint32_t collecting; /* of all, during a garbage collection */
+	uint32_t collecting; /* number of samples during a garbage collection */
 	uint32_t counts[WATCH_SAMPLES_MAX];
 	struct ops_stack stacks[WATCH_SAMPLES_MAX];
 };

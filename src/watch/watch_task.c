@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel says of a thread and of the memory of this process: see watch_task.h.
+ * What the kernel reports about a thread and about the memory of this process; see watch_task.h.
  */
 #include "watch/watch_task.h"
 
@@ -22,7 +22,7 @@ static bool watch_read_text(const char *path, char *to, size_t room)
 	return size > 0;
 }
 
-/* The numbers behind the name in a stat file: those of index 1 … `count`, after the state. */
+/* Reads numbers after the name in a stat file: those of index 1 … `count`, after the state. */
 static bool watch_read_stat(const char *path, int64_t *ret_values, int count)
 {
 	char text[1024], *at;
@@ -30,7 +30,7 @@ static bool watch_read_stat(const char *path, int64_t *ret_values, int count)
 	if (!watch_read_text(path, text, sizeof(text)) || !(at = strrchr(text, ')')) || strlen(at) < 4)
 		return false;
 	if (at[2] == 'Z' || at[2] == 'X')
-		return false; /* it has ended, and nobody has asked how */
+		return false; /* it has ended and has not been waited for */
 	at += 3;
 	for (int i = 0; i < count; i++)
 		ret_values[i] = strtoll(at, &at, 10);
@@ -64,7 +64,7 @@ uint64_t watch_process_start(int64_t pid)
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-/* The folder of the process's control group; of version 2 alone. */
+/* Finds the folder of the process's control group; version 2 only. */
 static bool control_group(char *to, size_t room)
 {
 	char text[1024], *end;
@@ -101,7 +101,7 @@ void watch_memory_read(struct watch_memory *ret_memory)
 		return;
 	snprintf(path, sizeof(path), "%s/memory.max", folder);
 	if (watch_read_text(path, text, sizeof(text)))
-		ret_memory->limit_bytes = strtoll(text, NULL, 10); /* 0 of "max" */
+		ret_memory->limit_bytes = strtoll(text, NULL, 10); /* 0 for "max" */
 	snprintf(path, sizeof(path), "%s/memory.events", folder);
 	if (!watch_read_text(path, text, sizeof(text)))
 		return;

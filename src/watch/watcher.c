@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watching a program for incidents: see opstrobe/internal/watch.h.
+ * Watches a program for incidents; see opstrobe/internal/watch.h.
  *
- * The watching thread sleeps until the step under way would be too long, and a second at most:
+ * The watching thread sleeps until the current step would be too long, at most a second:
  *
  *     step ends in time        ─▶ nothing; the next limit
  *     step is beyond its limit ─▶ samples of its thread's stack until it ends; then, if it was slow, an incident
- *     nothing ends for long    ─▶ an incident: hang
- *     each second              ─▶ all stacks and memory to the watch file; what recording costs, to the recording file
+ *     no progress for long     ─▶ an incident: hang
+ *     each second              ─▶ writes all stacks and memory to the watch file, and the overhead to the recording file
  *
  * The lock is held for moments only, so that the program's threads, which hold the GIL, never wait for it.
  */
@@ -42,13 +42,13 @@
 #include "watch/watch_facts.h"
 #include "watch/watch_page.h"
 
-#define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; later it grows */
-#define SAMPLES_DENSE 500u          /* until this number was read */
+#define SAMPLE_NS INT64_C(20000000) /* between two samples of a step that takes too long; increases later */
+#define SAMPLES_DENSE 500u          /* number of samples after which the interval increases */
 #define HANG_NS (120 * OPS_SECOND_NS)
 #define PER_HOUR 3.0
 #define FULL_SHARE 0.95 /* of the memory limit */
-#define FREE_SHARE 0.85 /* from here on it may be reached again */
-#define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* from then on a shadow step is recorded */
+#define FREE_SHARE 0.85 /* below this share, the limit can be reached again */
+#define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 struct watcher {
 	struct ops_watch_options options;
@@ -57,18 +57,18 @@ struct watcher {
 	pthread_t thread;
 	struct ops_watch_page *page;
 
-	sem_t changed; /* something is to be done now: may be posted in the handler of a signal */
+	sem_t changed; /* posted when something is to be done, perhaps in a signal handler */
 	volatile sig_atomic_t requested;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following members */
 	bool stop;
 	char recording[sizeof(((struct ops_watch_page *)0)->recording)];
 	struct ops_slow_steps steps;
 	uint64_t step_count;
-	int64_t step;      /* under way, -1 none */
-	int64_t begin_ns;  /* of it; monotonic, 0: no step is under way */
+	int64_t step;      /* current step; -1: none */
+	int64_t begin_ns;  /* begin of the current step; monotonic, 0: no step */
 	int64_t step_tid;
-	bool has_slow;     /* a step that has ended was slow, and is yet to be reported: */
+	bool has_slow;     /* a step that has ended was slow and has not been reported: */
 	struct watch_step slow;
 	bool collecting;
 	int64_t collect_begin_ns, collected_ns;
@@ -76,30 +76,30 @@ struct watcher {
 	int64_t tokens_ns;
 	uint64_t suppressed[OPS_TRIGGER_COUNT];
 	struct ops_shadow_steps shadow;
-	enum ops_detail detail; /* that is recorded */
-	int64_t detail_ns;      /* since when the step under way can be compared; 0: it cannot */
+	enum ops_detail detail; /* detail that is recorded now */
+	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
 
 	pthread_mutex_t writing; /* one incident at a time */
 
-	/* The watching thread's. */
+	/* Used only by the watching thread. */
 	struct watch_samples samples;
-	uint64_t sampled_step; /* step_count of the step that is sampled; 0 none */
+	uint64_t sampled_step; /* step_count of the step that is sampled; 0: none */
 	struct watch_task over_start;
 	int64_t over_begin_ns, over_collected_ns, next_sample_ns;
 	int64_t next_look_ns;
 	uint64_t progress;
 	int64_t progress_ns;
-	bool hangs; /* is reported */
-	bool full;  /* likewise */
+	bool hangs; /* reported already */
+	bool full;  /* reported already */
 	int64_t limit_hits;
 	struct ops_stack stack; /* too large for a stack */
 	struct ops_shadow_steps measured; /* likewise: a copy */
 	uint64_t noted_pairs;
 };
 
-static struct watcher *watcher; /* one a process; set by ops_watch_start */
+static struct watcher *watcher; /* one per process; set by ops_watch_start */
 
-/* NULL in a child of fork, which nobody watches. */
+/* Returns NULL in a forked child, which is not watched. */
 static struct watcher *current(void)
 {
 	struct watcher *of = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
@@ -114,7 +114,7 @@ bool ops_watch_is_on(void)
 
 /* --- incidents -------------------------------------------------------------------------------------------------------- */
 
-/* Whether there may be another one now; if not, it is counted. */
+/* Returns whether another incident may be reported now; if not, counts it. */
 static bool watcher_may_report(struct watcher *of, enum ops_trigger trigger)
 {
 	double per_hour = of->options.per_hour > 0 ? of->options.per_hour : PER_HOUR;
@@ -135,7 +135,7 @@ static bool watcher_may_report(struct watcher *of, enum ops_trigger trigger)
 	return may;
 }
 
-/* A report on memory that ran out takes memory: if a limit was set on the address space, up to what it may be raised to. */
+/* A report on exhausted memory needs memory, so a limit of the address space is raised to its hard limit. */
 static void lift_address_limit(struct rlimit *ret_before)
 {
 	struct rlimit most;
@@ -146,7 +146,7 @@ static void lift_address_limit(struct rlimit *ret_before)
 	setrlimit(RLIMIT_AS, &most);
 }
 
-/* Fills in what is the same for all, and the threads as they are now, and writes it. */
+/* Sets the common facts and the current threads, and writes the incident. */
 static enum ops_code watcher_report(struct watcher *of, struct watch_facts *facts, char *ret_directory, struct ops_error *error)
 {
 	struct ops_watch_sample *threads = facts->threads ? NULL : ops_alloc_zeroed(1, sizeof(*threads));
@@ -179,11 +179,12 @@ static enum ops_code watcher_report(struct watcher *of, struct watch_facts *fact
 	if (facts->trigger == OPS_TRIGGER_OOM)
 		lift_address_limit(&limit);
 	if (recording[0])
-		ops_trace_recover_last(recording, of->options.window_ns, &trace, NULL, error); /* the report matters more */
+		ops_trace_recover_last(recording, of->options.window_ns, &trace, NULL, error); /* if that fails, the report is
+		                                                                                * still written */
 	code = text.failed ? ops_fault_memory(error)
 	                   : ops_incident_write(of->incidents, text.bytes, text.size, trace, facts->time_ns, of->pid,
 	                                        of->options.max_bytes, ret_directory, error);
-	if (code == OPS_NO_MEMORY && trace && !text.failed) { /* that may be what the incident is about */
+	if (code == OPS_NO_MEMORY && trace && !text.failed) { /* lack of memory may be the cause of the incident */
 		ops_trace_unref(trace);
 		trace = NULL;
 		code = ops_incident_write(of->incidents, text.bytes, text.size, NULL, facts->time_ns, of->pid, of->options.max_bytes,
@@ -198,7 +199,7 @@ static enum ops_code watcher_report(struct watcher *of, struct watch_facts *fact
 	return code;
 }
 
-/* The step under way. */
+/* Returns the current step. */
 static struct watch_step watcher_step_now(struct watcher *of, int64_t *ret_tid)
 {
 	struct watch_step step = {.number = -1, .goes_on = true};
@@ -262,7 +263,7 @@ static void watcher_sample(struct watcher *of, int64_t now_ns)
 	of->next_sample_ns = now_ns + every_ns;
 }
 
-/* What the step's thread did since it was too late. */
+/* Collects what the step's thread did after the limit. */
 static void sampling_finish(struct watcher *of, struct watch_facts *facts, struct watch_task *over, int64_t now_ns)
 {
 	struct watch_task end;
@@ -290,14 +291,14 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 
 	sampling_finish(of, &facts, &over, ops_clock_read_ns(CLOCK_MONOTONIC));
 	if (facts.samples && facts.samples->total)
-		facts.threads = &of->page->samples[of->page->latest]; /* where they were, for the step is over */
+		facts.threads = &of->page->samples[of->page->latest]; /* where the threads were, because the step has ended */
 	if (watcher_may_report(of, OPS_TRIGGER_SLOW_STEP))
 		watcher_report(of, &facts, NULL, &error);
 }
 
-/* --- what recording costs ----------------------------------------------------------------------------------------------- */
+/* --- overhead of recording ---------------------------------------------------------------------------------------------- */
 
-/* With the lock held. */
+/* The lock must be held. */
 static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
 {
 	if (detail == of->detail)
@@ -306,14 +307,14 @@ static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
 	of->options.set_detail(detail);
 }
 
-/* With the lock held. The shadow step under way takes so long that it is of interest: it is recorded from here on. */
+/* The lock must be held. Ends a shadow step that takes so long that it is recorded from here on. */
 static void watcher_end_shadow(struct watcher *of)
 {
 	if (of->options.set_detail)
 		watcher_set_detail(of, ops_shadow_steps_spoil(&of->shadow));
 }
 
-/* With the lock held, between two steps. */
+/* Called with the lock held, between two steps. */
 static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
 {
 	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0;
@@ -345,7 +346,7 @@ static void watcher_measure(struct watcher *of)
 	ops_session_note_overhead(&overhead);
 }
 
-/* --- looks -------------------------------------------------------------------------------------------------------------- */
+/* --- checks ------------------------------------------------------------------------------------------------------------- */
 
 static void watcher_check_hang(struct watcher *of, uint64_t step_count, int64_t now_ns)
 {
@@ -356,7 +357,7 @@ static void watcher_check_hang(struct watcher *of, uint64_t step_count, int64_t 
 	struct watch_step step;
 	struct ops_error error;
 
-	if (progress != of->progress || !progress) { /* before the first operator the program is getting ready */
+	if (progress != of->progress || !progress) { /* before the first operator, the program is starting */
 		of->progress = progress;
 		of->progress_ns = now_ns;
 		of->hangs = false;
@@ -419,10 +420,10 @@ static void watcher_wait(struct watcher *of, int64_t wait_ns)
 	int64_t until_ns = ops_clock_read_ns(CLOCK_REALTIME) + (wait_ns > 0 ? wait_ns : 0);
 	struct timespec until = ops_clock_timespec(until_ns);
 
-	sem_timedwait(&of->changed, &until); /* too early does not matter */
+	sem_timedwait(&of->changed, &until); /* returning early is harmless */
 }
 
-/* Until when nothing happens, if no step ends. */
+/* Returns the time until which nothing happens if no step ends. */
 static int64_t watcher_next(const struct watcher *of, int64_t now_ns)
 {
 	int64_t next_ns = of->next_look_ns;
@@ -493,7 +494,7 @@ static void *watcher_run(void *context)
 	return NULL;
 }
 
-/* --- the program's side ------------------------------------------------------------------------------------------------- */
+/* --- calls of the program ----------------------------------------------------------------------------------------------- */
 
 bool ops_watch_step(int64_t number, int64_t end_ns)
 {
@@ -608,7 +609,7 @@ void ops_watch_exit(int status)
 	__atomic_store_n(&of->page->exits, 1, __ATOMIC_RELEASE);
 }
 
-/* In the handler of a signal. */
+/* Called in a signal handler. */
 static void watcher_request(void)
 {
 	struct watcher *of = current();
@@ -619,7 +620,7 @@ static void watcher_request(void)
 	sem_post(&of->changed);
 }
 
-/* --- its life ------------------------------------------------------------------------------------------------------------ */
+/* --- lifetime ------------------------------------------------------------------------------------------------------------ */
 
 static void watcher_fill_page(struct watcher *of)
 {

@@ -16,7 +16,7 @@ enum column {
 
 static const struct {
 	const char *name;
-	const char *format; /* of the column, or of its indexes */
+	const char *format; /* of the column or, for a dictionary, of its indexes */
 	bool nullable, dictionary;
 } columns[COLUMN_COUNT] = {
 	[COLUMN_NAME] = {"name", "I", false, true},
@@ -84,7 +84,7 @@ enum ops_code ops_arrow_schema(struct ArrowSchema *ret_schema, struct ops_error 
 
 /* --- strings -------------------------------------------------------------------------------------------------------- */
 
-/* Indexes of strings by id, OPS_NONE for null. */
+/* Indexes of strings by string id; OPS_NONE becomes null. */
 static bool fill_strings(struct ArrowArray *array, struct ops_trace *trace, struct arrow_texts *texts, const uint32_t *ids)
 {
 	size_t count = ops_trace_events(trace)->count, strings = ops_trace_string_count(trace);
@@ -109,7 +109,7 @@ static bool fill_strings(struct ArrowArray *array, struct ops_trace *trace, stru
 	return done;
 }
 
-/* The categories that the file gives, and those of the kinds elsewhere. */
+/* Uses the category that the file gives an event, else that of its kind. */
 static bool fill_categories(struct ArrowArray *array, struct ops_trace *trace, struct arrow_texts *texts)
 {
 	const struct ops_events *e = ops_trace_events(trace);
@@ -150,7 +150,7 @@ static bool fill_dictionary(enum column column, struct ArrowArray *array, struct
 
 /* --- numbers -------------------------------------------------------------------------------------------------------- */
 
-/* Columns that the trace does not have in this form. */
+/* Fills columns that the trace does not have in this form. */
 static bool fill_numbers(enum column column, struct arrow_kept *kept, const struct ops_trace *trace)
 {
 	const struct ops_events *e = ops_trace_events(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of Arrow's C data interface that every table is made of: arrays that keep their trace, and dictionaries.
+ * Common parts of all tables in Arrow's C data interface: arrays that keep their trace alive, and dictionaries.
  */
 #include "write/arrow_array.h"
 

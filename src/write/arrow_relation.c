@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A relation in Arrow's C data interface: its cells are read row by row, and put into a buffer a column.
+ * A relation in Arrow's C data interface: its cells are read row by row and appended to one buffer for each column.
  */
 #include <limits.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void append_counted(struct ops_buffer *out, const char *text)
 	ops_buffer_append_text(out, text);
 }
 
-/* Arrow's encoding: the number of pairs, then the texts, each behind its length. */
+/* In Arrow's encoding: the number of pairs, then the texts, each preceded by its length. */
 static bool describe_metadata(const struct result_column *column, struct ArrowSchema *schema)
 {
 	struct ops_buffer out = {0};
@@ -104,19 +104,19 @@ static bool describe_table(const struct selection *selection, struct ArrowSchema
 
 /* --- columns -------------------------------------------------------------------------------------------------------- */
 
-#define RECENT 256 /* texts whose number is remembered, by their address */
+#define RECENT 256 /* number of texts remembered by their address, with their dictionary numbers */
 
-/* A column while its cells are read. */
+/* A column that is being filled. */
 struct filled {
 	const struct result_column *column;
 	enum layout layout;
 	struct ArrowArray *array;
 	struct arrow_kept *kept;
 	void *values;
-	uint8_t *valid;           /* of a nullable column */
-	struct arrow_texts texts; /* of a dictionary */
+	uint8_t *valid;           /* for a nullable column */
+	struct arrow_texts texts; /* for a dictionary */
 	uint32_t *recent;
-	struct ops_buffer bytes; /* of a text */
+	struct ops_buffer bytes; /* for a text */
 };
 
 static bool filled_init(struct filled *filled, const struct result_column *column, struct ArrowArray *array, size_t count)
@@ -145,7 +145,7 @@ static void filled_release(struct filled *filled)
 	ops_buffer_release(&filled->bytes);
 }
 
-/* Most texts of a trace recur, at the same address. False when memory is out. */
+/* Most texts of a trace recur at the same address. Returns false if out of memory. */
 static bool fill_text_number(struct filled *filled, size_t row, struct ops_string text)
 {
 	const struct ops_intern *unique = &filled->texts.unique;

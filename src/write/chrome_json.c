@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chrome trace JSON in the conventions of Kineto, torch's own profiler library: what Perfetto, chrome://tracing and the
- * trace analysis tools around torch expect. One row a line:
+ * Chrome trace JSON in the conventions of Kineto, torch's own profiler library, as expected by Perfetto, chrome://tracing and
+ * trace analysis tools for torch. Each row is a line:
  *
  *     {"schemaVersion":1, "deviceProperties":[], metadata …, "displayTimeUnit":"ms", "baseTimeNanoseconds":…, "traceEvents":[
- *     process and thread names · events · memory reports · counters · arrows · the span and its marks
+ *     process and thread names · events · memory reports · counters · flows · the span and its marks
  *     ],"traceName":"…"}
  *
- * Of a trace that was read from a file, rows say again what its file's rows said. The member "opstrobe" has what Kineto's
- * conventions have no place for, so that a recording read back is the recording (read/kineto.h).
+ * The rows of a trace that was read from a file repeat the contents of the file's rows. The member "opstrobe" has data without a
+ * place in Kineto's conventions, so that a recording is read back unchanged (read/kineto.h).
  *
- * The rows in the middle are chrome_rows.c's; here is what stands once in a file.
+ * chrome_rows.c writes the rows of events to flows; this file writes what occurs once in a file.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/write.h>
@@ -38,31 +38,31 @@
 #include "write/chrome_rows.h"
 #include "write/overlap.h"
 
-/* Time stamps count from a grid of about three months, so that a double holds them to the nanosecond. Kineto's grid: files
- * of many processes, and files of both profilers, share it. */
+/* Time stamps are relative to a grid of about three months, so that a double represents them to the nanosecond. The grid is
+ * Kineto's, so that files of several processes, and of both profilers, share it. */
 #define BASE_GRID_NS (INT64_C(7889238) * 1000000000)
-/* Where a reader's double arithmetic errs: from 2^42 µs on a double is off by up to 0.49 ns, and times a thousand it is
- * rounded to half nanoseconds below 2^52 ns. Between the two one in four times comes out a nanosecond late, and children
- * stick out of their parents. */
+/* From here on a reader's double arithmetic is inexact: from 2^42 µs on a double is off by up to 0.49 ns, and multiplied by a
+ * thousand it is rounded to half nanoseconds below 2^52 ns. Between the two, one in four times is a nanosecond late, and children
+ * exceed their parents. */
 #define FUZZY_FROM_NS ((INT64_C(1) << 42) * 1000)
 #define FUZZY_TO_NS (INT64_C(1) << 52)
 
-/* Of real traces level 4 makes a tenth more bytes than zlib's own default, 6, in half of the time. */
+/* For real traces, level 4 results in a tenth more bytes than zlib's default, 6, in half of the time. */
 #define LEVEL_DEFAULT 4
 #define SPANS_SORT_INDEX 0x20000000
 
 struct writer {
 	struct ops_chrome_rows rows;
 	const struct ops_trace_info *info;
-	struct ops_buffer text;    /* what is being made goes here first */
-	struct ops_string *tracks; /* of rows, and owned */
-	struct ops_arena arena;    /* their texts */
+	struct ops_buffer text;    /* scratch: text before it is written */
+	struct ops_string *tracks; /* those in `rows`, owned */
+	struct ops_arena arena;    /* the texts of `tracks` */
 	uint32_t *lanes;           /* track → its thread, by process and number */
 	struct ops_intern threads; /* the threads: {pid, tid, flags} */
-	size_t row_count;          /* of processes that were read */
-	uint8_t *overlaps;         /* of rows, and owned */
-	uint8_t *ill_formed;       /* of rows, and owned */
-	uint32_t *callers;         /* likewise */
+	size_t row_count;          /* rows for processes of the file */
+	uint8_t *overlaps;         /* those in `rows`, owned */
+	uint8_t *ill_formed;       /* those in `rows`, owned */
+	uint32_t *callers;         /* those in `rows`, owned */
 };
 
 /* --- pieces of text ------------------------------------------------------------------------------------------------ */
@@ -85,7 +85,7 @@ static void chrome_json_add_time(struct writer *writer, int64_t time_ns)
 	ops_buffer_append(&writer->text, digits, (size_t)(ops_json_us_to(digits, time_ns) - digits));
 }
 
-/* Metadata keys that are the file's own: a second one would make it say two things. */
+/* Metadata keys that a file has anyway; a second one would be ambiguous. */
 static bool is_reserved(struct ops_string key)
 {
 	static const char *const reserved[] = {
@@ -104,7 +104,7 @@ static int64_t shown_tid(const struct writer *writer, const struct ops_track *tr
 	return !writer->rows.was_read && track->tid < 0 && track->tid > INT64_MIN ? -track->tid : track->tid;
 }
 
-/* A process or thread: a number, or a text in quotes. */
+/* Appends the id of a process or thread: a number, or a text in quotes. */
 static void chrome_json_add_id(struct writer *writer, int64_t id, bool is_text)
 {
 	struct ops_string text;
@@ -117,7 +117,7 @@ static void chrome_json_add_id(struct writer *writer, int64_t id, bool is_text)
 	}
 }
 
-/* [name, path, first line] of each. */
+/* Appends [name, path, first line] for each function. */
 static void add_functions(struct writer *writer)
 {
 	size_t count;
@@ -136,8 +136,8 @@ static void add_functions(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "]");
 }
 
-/* [kind, how often, at which byte of the file that was read first] of each note that changes figures: this file is well-formed,
- * and its figures are as wrong as those of what it was made from. */
+/* Appends [kind, count, byte in the file that was first read] for each note that changes figures. This file is well-formed, but
+ * its figures are as wrong as those of the original. */
 static void add_notes(struct writer *writer)
 {
 	size_t count;
@@ -157,9 +157,9 @@ static void add_notes(struct writer *writer)
 		ops_buffer_append_text(&writer->text, "]");
 }
 
-/* What a file says of its trace beyond Kineto's conventions: whether it is a recording, and its ids are its rows'. Times
- * are in ns from the base. A track is [kind, process, thread, thread as rows have it, torch's number, name], of kind 2 for one of a
- * coroutine; rows of several that look the same say which in "track". Rows name their function by its place. */
+/* Appends what Kineto's conventions have no place for: whether the trace is a recording, whose ids are its rows'. Times are in ns
+ * from the base. A track is [kind, process, thread, thread as in rows, torch's number, name]; a coroutine's has kind 2. If
+ * several tracks look the same in rows, the rows have their index in "track". Rows refer to their function by its index. */
 static void add_own_member(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
@@ -194,7 +194,7 @@ static void add_own_member(struct writer *writer)
 	ops_buffer_append_text(&writer->text, "}");
 }
 
-/* The members before the events, and the opening of these. */
+/* Writes the members before the events, and opens the array of events. */
 static void chrome_json_write_head(struct writer *writer)
 {
 	static const char devices[] = "deviceProperties";
@@ -230,7 +230,7 @@ static void chrome_json_write_head(struct writer *writer)
 	chrome_json_write_text(writer);
 }
 
-/* A row {"ph":"M"}; `value` is JSON. */
+/* Appends a row {"ph":"M"}; `value` is JSON. */
 static void add_meta_row(struct writer *writer, const char *name, int64_t pid, int64_t tid, const char *key)
 {
 	ops_buffer_printf(&writer->text, "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", name);
@@ -238,7 +238,7 @@ static void add_meta_row(struct writer *writer, const char *name, int64_t pid, i
 	ops_buffer_printf(&writer->text, ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"args\":{\"%s\":", pid, tid, key);
 }
 
-/* Opens a row of a process that was read. */
+/* Opens a row for a process of the file. */
 static void add_process_row(struct writer *writer, const struct ops_process *process, const char *name, const char *key)
 {
 	ops_buffer_printf(&writer->text, "%s{\"ph\":\"M\",\"name\":\"%s\",\"ts\":", writer->row_count++ ? ",\n" : "", name);
@@ -292,7 +292,7 @@ static void write_process_rows(struct writer *writer)
 	chrome_json_write_text(writer);
 }
 
-/* "thread 123 (worker)", or "stream 7 " as Kineto has it. A coroutine's track has the name alone. */
+/* Appends "thread 123 (worker)", or "stream 7 " as Kineto writes it. A coroutine's track only has its name. */
 static bool add_track_name(struct writer *writer, const struct ops_track *track)
 {
 	struct ops_string name = ops_trace_string(writer->rows.trace, track->name);
@@ -318,7 +318,7 @@ static bool add_track_name(struct writer *writer, const struct ops_track *track)
 	return made;
 }
 
-/* Opens a row of a thread. What its events have in common is framed by a quote and the key of the time. */
+/* Opens a row for a thread. The common part of its events begins with the quote after the name and ends with the key of the time. */
 static void add_thread_row(struct writer *writer, size_t i, const char *name, const char *key)
 {
 	struct ops_string place = writer->tracks[i];
@@ -329,8 +329,8 @@ static void add_thread_row(struct writer *writer, size_t i, const char *name, co
 	ops_buffer_printf(&writer->text, ",\"args\":{\"%s\":", key);
 }
 
-/* Two rows for every thread: the number of one that ended may come back as another's, and is then named once, by the
- * first. False when memory is out. */
+/* Writes two rows for every thread. If the number of an ended thread is used again, only the first thread is named. Returns false
+ * if out of memory. */
 static bool write_thread_rows(struct writer *writer)
 {
 	size_t count;
@@ -356,7 +356,7 @@ static bool write_thread_rows(struct writer *writer)
 	return true;
 }
 
-/* The span of the recording and the marks at its ends, and where records were lost, a mark that says so. */
+/* Writes the span of the recording and the marks at its ends and, if records were lost, a mark with their number. */
 static void write_marks(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
@@ -384,7 +384,7 @@ static void write_marks(struct writer *writer)
 	chrome_json_write_text(writer);
 }
 
-/* --- the document -------------------------------------------------------------------------------------------------- */
+/* --- document ------------------------------------------------------------------------------------------------------ */
 
 static void make_name(struct ops_buffer *out, const struct ops_trace *trace, uint32_t id)
 {
@@ -393,7 +393,7 @@ static void make_name(struct ops_buffer *out, const struct ops_trace *trace, uin
 	ops_json_string(out, name.bytes, name.size);
 	if (out->failed)
 		return;
-	/* The quotes belong to the text around it. */
+	/* The quotes are part of the surrounding text. */
 	out->size -= 2;
 	memmove(out->bytes, out->bytes + 1, out->size);
 }
@@ -404,7 +404,7 @@ static void chrome_json_make_inputs(struct ops_buffer *out, const struct ops_tra
 	ops_buffer_append_text(out, ",");
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool prepare_track(struct writer *writer, size_t i, const struct ops_track *track)
 {
 	int64_t thread[3] = {track->pid, shown_tid(writer, track), track->flags};
@@ -434,8 +434,7 @@ static bool prepare_track(struct writer *writer, size_t i, const struct ops_trac
 	return true;
 }
 
-/* The point of the grid before the start; for a recording in the 29 hours of each quarter that are fuzzy, half a grid
- * later. */
+/* Returns the grid point before the start. For a recording in the 29 hours of each quarter with inexact times, half a grid later. */
 static int64_t choose_base(const struct ops_trace_info *info)
 {
 	int64_t base_ns = info->start_ns > 0 ? info->start_ns / BASE_GRID_NS * BASE_GRID_NS : 0;
@@ -444,7 +443,7 @@ static int64_t choose_base(const struct ops_trace_info *info)
 	return fuzzy && info->start_ns - base_ns >= BASE_GRID_NS / 2 ? base_ns + BASE_GRID_NS / 2 : base_ns;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool find_ill_formed(struct writer *writer)
 {
 	size_t count = ops_trace_string_count(writer->rows.trace);
@@ -463,7 +462,7 @@ static bool find_ill_formed(struct writer *writer)
 	return true;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool chrome_json_prepare(struct writer *writer)
 {
 	const struct ops_trace *trace = writer->rows.trace;
@@ -509,7 +508,7 @@ static void chrome_json_release(struct writer *writer)
 	ops_buffer_release(&writer->text);
 }
 
-/* False when memory ran out. */
+/* Returns false if out of memory. */
 static bool chrome_json_write_document(struct writer *writer, const char *path)
 {
 	chrome_json_write_head(writer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See chrome_modules.h. Other tools pass over the member; the rows of the calls are in Kineto's form.
+ * See chrome_modules.h. Other tools ignore the member; the rows of module calls are in Kineto's form.
  */
 #include "write/chrome_modules.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of a Chrome trace, see chrome_rows.h. A row is put together from finished pieces: constant text, the escaped name,
- * the thread, the projection of the inputs, and numbers in between. The pieces come from fragments.h; nothing is formatted
- * in the loop.
+ * Rows of a Chrome trace, see chrome_rows.h. A row is assembled from prepared pieces: constant text, the escaped name, the
+ * thread, the rendered inputs, and numbers in between. The pieces come from fragments.h; nothing is formatted in the loop.
  */
 #include "write/chrome_rows.h"
 
@@ -18,10 +17,9 @@
 #define ROWS_BETWEEN_CHECKS 4096u
 #define SCOPE_USER 7 /* at::RecordScope */
 
-/* --- putting a row together ---------------------------------------------------------------------------------------- */
+/* --- assembling rows ----------------------------------------------------------------------------------------------- */
 
-/* A row fits the sink's room: constant text and numbers take less than 1 KiB, and of its few fragments the long ones go
- * around the room. */
+/* A row fits the sink's room: constant text and numbers take less than 1 KiB, and long fragments are written separately. */
 static char *begin_row(struct ops_chrome_rows *rows)
 {
 	return rows->row = ops_sink_room(rows->sink);
@@ -32,7 +30,7 @@ static void end_row(struct ops_chrome_rows *rows, const char *at)
 	ops_sink_advance(rows->sink, (size_t)(at - rows->row));
 }
 
-/* A text of any length, without padding: around the room. */
+/* Writes a text of any length, without padding, separately from the sink's room. */
 static char *put_long(struct ops_chrome_rows *rows, char *at, struct ops_string text)
 {
 	end_row(rows, at);
@@ -52,14 +50,14 @@ static char *chrome_rows_put_name(struct ops_chrome_rows *rows, char *at, uint32
 	return put_fragment(rows, at, ops_fragments_get(&rows->names, string));
 }
 
-/* Closes the name's quotes; then process, thread and time. */
+/* Writes the closing quote of the name, then process, thread and time. */
 static char *chrome_rows_put_place(struct ops_chrome_rows *rows, char *at, uint32_t track, int64_t time_ns)
 {
 	at = ops_fragment_put(at, rows->tracks[track]);
 	return ops_json_us_to(at, time_ns - rows->base_ns);
 }
 
-/* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
+/* Returns whether to continue: false if memory or the disk is full, or if the caller cancelled. */
 static bool chrome_rows_go_on(struct ops_chrome_rows *rows, size_t row)
 {
 	const struct ops_chrome_json_options *options = rows->options;
@@ -75,7 +73,7 @@ static bool chrome_rows_go_on(struct ops_chrome_rows *rows, size_t row)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
-#define HEAD_PHASE 9 /* where a head says "X" */
+#define HEAD_PHASE 9 /* position of the "X" in a head */
 static const struct ops_string span_heads[] = {
 #define HEAD(category) ",\n{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\""
 #define SPAN_HEAD(name, category) {HEAD(category), sizeof(HEAD(category)) - 1},
@@ -91,7 +89,7 @@ static bool has_overload(const struct ops_chrome_rows *rows, size_t row)
 	return overload && ops_trace_string(rows->trace, overload[row]).size;
 }
 
-/* Phase and category, up to the name. */
+/* Writes phase and category, up to the name. */
 static char *chrome_rows_put_category(struct ops_chrome_rows *rows, char *at, size_t row, char phase)
 {
 	const struct ops_events *events = rows->events;
@@ -116,7 +114,7 @@ static char *chrome_rows_put_category(struct ops_chrome_rows *rows, char *at, si
 	return at;
 }
 
-/* Phase, category, name, place and time. As in Kineto's files an overload is appended to the name. */
+/* Writes phase, category, name, thread and time. As in Kineto's files, the overload is appended to the name. */
 static char *chrome_rows_put_head(struct ops_chrome_rows *rows, char *at, size_t row, char phase, int64_t time_ns)
 {
 	const struct ops_events *events = rows->events;
@@ -135,8 +133,9 @@ static bool chrome_rows_is_instant(const struct ops_chrome_rows *rows, size_t ro
 	return rows->events->kind[row] == OPS_EVENT_CPU_INSTANT || rows->events->kind[row] == OPS_EVENT_MARK;
 }
 
-/* Whether a span is written as a pair: in a recording, where it would not nest, in what was read, where it was one. Steps and
- * other ranges that are not asynchronous are always one row, for readers look for them among the complete events only. */
+/* Returns whether a span is written as a pair: in a recording, if it would not nest; in a trace of a file, if it was a pair
+ * there. Steps and other ranges that are not asynchronous are always one row, because readers look for them only among complete
+ * events. */
 static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 {
 	bool async = rows->events->flags[row] & OPS_EVENT_ASYNC;
@@ -148,7 +147,7 @@ static bool is_pair(const struct ops_chrome_rows *rows, size_t row)
 	return ops_bit(rows->overlaps, row) && (async || rows->events->kind[row] != OPS_EVENT_USER_ANNOTATION);
 }
 
-/* Whether the arguments kept as text begin with the id that torch gave, which it does when an observer asks. */
+/* Returns whether the arguments stored as text begin with the id that torch assigns if an observer requests it. */
 static bool has_record_id(const struct ops_chrome_rows *rows, size_t row)
 {
 	static const char key[] = "\"Record function id\":";
@@ -161,7 +160,7 @@ static bool has_record_id(const struct ops_chrome_rows *rows, size_t row)
 	return text.size >= sizeof(key) - 1 && memcmp(text.bytes, key, sizeof(key) - 1) == 0;
 }
 
-/* Members of args that spans have and instants have not. */
+/* Writes the args that only spans have, and not instants. */
 static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -190,7 +189,7 @@ static char *put_span_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return at;
 }
 
-/* A name with invalid UTF-8 is written as json.h spells it; this is its bytes, each as the character of that number. */
+/* A name with invalid UTF-8 is escaped as in json.h; this writes its bytes, each as the character of that number. */
 static char *put_raw_name(struct ops_chrome_rows *rows, char *at, uint32_t string)
 {
 	struct ops_string name = ops_trace_string(rows->trace, string);
@@ -224,7 +223,7 @@ static char *put_number_arg(char *at, const char *key, uint64_t value)
 	return at;
 }
 
-/* Where the event was called: file, as the caller's name has it, and line. What a file said of it is said again as text. */
+/* Writes where the event was called: the file, as in the caller's name, and the line. What a file states is repeated as text. */
 static char *put_call_from(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	uint32_t line = rows->events->call_line[row];
@@ -239,7 +238,7 @@ static char *put_call_from(struct ops_chrome_rows *rows, char *at, size_t row)
 	if (caller != OPS_NONE) {
 		struct ops_string name = ops_fragments_get(&rows->names, rows->events->name[caller]);
 
-		/* What escaping changes in a path, it changes in the name that begins with it. */
+		/* Escaping changes a path in the same way as the name that begins with it. */
 		if (ops_function_parse(name, &function))
 			at = put_fragment(rows, at, (struct ops_string){name.bytes, function.file.size});
 	}
@@ -248,7 +247,7 @@ static char *put_call_from(struct ops_chrome_rows *rows, char *at, size_t row)
 	return OPS_PUT(at, "\",");
 }
 
-/* What is known of Python calls. */
+/* Writes the args of Python calls. */
 static char *chrome_rows_put_python_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -266,7 +265,7 @@ static char *chrome_rows_put_python_args(struct ops_chrome_rows *rows, char *at,
 	return events->call_line ? put_call_from(rows, at, row) : at;
 }
 
-/* Frames with ';' behind, innermost first. There may be thousands: each begins a new room. */
+/* Writes frames, each followed by ';', innermost first. There may be thousands, so each one requests new room. */
 static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t caller)
 {
 	if (caller == OPS_NONE)
@@ -281,7 +280,7 @@ static char *put_call_stack(struct ops_chrome_rows *rows, char *at, uint32_t cal
 	return OPS_PUT(at, "\",");
 }
 
-/* Frames that are kept as a string. */
+/* Writes frames that are stored as a string. */
 static char *put_call_stack_text(struct ops_chrome_rows *rows, char *at, uint32_t stack)
 {
 	at = OPS_PUT(at, "\"Call stack\":\"");
@@ -289,7 +288,7 @@ static char *put_call_stack_text(struct ops_chrome_rows *rows, char *at, uint32_
 	return OPS_PUT(at, "\",");
 }
 
-/* What the event's file said of it, and what was recorded as text. */
+/* Writes the further args of the event's file, and what was recorded as text. */
 static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -307,8 +306,8 @@ static char *put_file_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return at;
 }
 
-/* What Kineto's conventions have no word for: that a range is asynchronous, or (in a pair) is not; where it ended; a scope
- * that does not follow from the kind. */
+/* Writes what Kineto's conventions cannot express: that a range is asynchronous or (in a pair) is not, where it ended, and a
+ * scope that does not follow from the kind. */
 static char *put_own_args(struct ops_chrome_rows *rows, char *at, size_t row)
 {
 	const struct ops_events *events = rows->events;
@@ -323,7 +322,7 @@ static char *put_own_args(struct ops_chrome_rows *rows, char *at, size_t row)
 	return at;
 }
 
-/* Whether the arguments that are kept as text have the inputs: then these do not say all. */
+/* Returns whether the arguments stored as text include the inputs. Then the input list is incomplete. */
 static bool has_inputs_text(const struct ops_chrome_rows *rows, size_t row)
 {
 	static const char *const keys[] = {"\"Input Dims\":", "\"Input dims\":", "\"Input type\":", "\"Input Strides\":",
@@ -419,15 +418,15 @@ void ops_chrome_write_events(struct ops_chrome_rows *rows)
 		chrome_rows_write_event(rows, row);
 }
 
-/* --- memory, counters, arrows -------------------------------------------------------------------------------------- */
+/* --- memory, counters, flows --------------------------------------------------------------------------------------- */
 
-/* Where the writing of memory records has come to among the events, which both are in order of time. */
+/* The open events at the current memory record. Records and events are both in order of time. */
 struct open_events {
-	uint32_t *innermost; /* by track, the innermost event that is open; OPS_NONE none */
-	size_t next;         /* the next row to open */
+	uint32_t *innermost; /* by track: the innermost open event; OPS_NONE: none */
+	size_t next;         /* next row to open */
 };
 
-/* The innermost Python function that is open on a record's track. */
+/* Returns the innermost open Python function on a record's track. */
 static uint32_t caller_of_record(const struct ops_chrome_rows *rows, struct open_events *open,
                                  const struct ops_memory_record *record)
 {
@@ -500,7 +499,7 @@ void ops_chrome_write_memory(struct ops_chrome_rows *rows)
 	ops_free(open.innermost);
 }
 
-/* JSON has no word for these; as strings viewers and float() take them. */
+/* JSON has no representation for these; viewers and float() accept strings. */
 static char *chrome_rows_put_value(char *at, double value)
 {
 	if (isnan(value))
@@ -528,7 +527,7 @@ void ops_chrome_write_counters(struct ops_chrome_rows *rows)
 	}
 }
 
-/* A dependency begins where its work ends, still inside it; all others at the start of their slice, which binds them to it. */
+/* A dependency starts at the end of its work, still inside it; others start at the start of their slice, which binds them to it. */
 static int64_t arrow_time(const struct ops_chrome_rows *rows, const struct ops_link *link, uint32_t row)
 {
 	int64_t start_ns = rows->events->start_ns[row], end_ns = rows->events->end_ns[row];
@@ -536,8 +535,8 @@ static int64_t arrow_time(const struct ops_chrome_rows *rows, const struct ops_l
 	return link->kind == OPS_LINK_DEPENDENCY && row == link->from && end_ns > start_ns ? end_ns - 1 : start_ns;
 }
 
-/* Category and name are the same. Links that were read, and those to device work, name their event, because it may not
- * be the one at their time and thread. */
+/* Category and name are the same at both ends. Links of a file, and those to device work, name their event, because it may not be
+ * the only one at their time and thread. */
 static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct ops_link *link, uint64_t id, uint32_t row)
 {
 	static const char *const names[] = {"fwdbwd", "ac2g", "", "ac2g"};
@@ -563,7 +562,7 @@ static char *put_arrow_end(struct ops_chrome_rows *rows, char *at, const struct 
 	return at;
 }
 
-/* Such as those from forward operators to their backward nodes. */
+/* For example, from forward operators to their backward nodes. */
 void ops_chrome_write_links(struct ops_chrome_rows *rows)
 {
 	size_t count;

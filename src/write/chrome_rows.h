@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of a Chrome trace that there may be millions of: events, memory reports, counters, arrows. chrome_json.c puts
- * the document around them.
+ * The rows of a Chrome trace of which there may be millions: events, memory reports, counters, flows. chrome_json.c writes the
+ * document around them.
  */
 #ifndef OPS_WRITE_CHROME_ROWS_H
 #define OPS_WRITE_CHROME_ROWS_H
@@ -18,21 +18,21 @@
 #include "write/chrome_storages.h"
 #include "write/fragments.h"
 
-/* What the rows are made from. All is borrowed but the buffers. */
+/* The data for rows. Everything is borrowed, except for the buffers. */
 struct ops_chrome_rows {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_chrome_json_options *options; /* may be NULL */
 	struct ops_sink *sink;
-	char *row; /* the row in the making begins here, in the sink's room */
+	char *row; /* start of the current row in the sink's room */
 	int64_t base_ns;
 	struct ops_fragments names;      /* string id → JSON text without the quotes */
-	struct ops_fragments inputs;     /* input list id → members of args, with a comma behind */
-	const struct ops_string *tracks; /* track → `","pid":1,"tid":2,"ts":`, with padding behind */
+	struct ops_fragments inputs;     /* input list id → members of args, followed by a comma */
+	const struct ops_string *tracks; /* track → `","pid":1,"tid":2,"ts":`, followed by padding */
 	const uint8_t *overlaps;         /* bits: rows that are written as a pair, see overlap.h */
 	struct ops_chrome_storages storages;
 	const uint8_t *ill_formed;       /* bits: strings with invalid UTF-8; NULL if there are none */
-	const uint32_t *callers;         /* ops_python_callers, when call stacks are to be written, else NULL */
+	const uint32_t *callers;         /* ops_python_callers if call stacks are written, else NULL */
 	bool was_read;      /* the trace comes from a file, which has its own spans and marks */
 	bool out_of_memory; /* see ops_chrome_rows_failed */
 	bool cancelled;
@@ -40,14 +40,14 @@ struct ops_chrome_rows {
 
 #define OPS_PUT(at, literal) ((char *)memcpy(at, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
 
-/* Whether memory has run out. */
+/* Returns whether memory has run out. */
 static inline bool ops_chrome_rows_failed(const struct ops_chrome_rows *rows)
 {
 	return rows->out_of_memory || rows->names.scratch.failed || rows->inputs.scratch.failed ||
 	       rows->storages.text.failed;
 }
 
-/* Every row begins with a comma and a new line. Once memory is out, the disk is full or the caller has cancelled, they
+/* Every row begins with a comma and a new line. If out of memory, the disk is full or the caller has cancelled, these functions
  * stop early. */
 void ops_chrome_write_events(struct ops_chrome_rows *rows);
 void ops_chrome_write_memory(struct ops_chrome_rows *rows);

@@ -2,10 +2,10 @@
  *
  * See chrome_storages.h.
  *
- *     "storages":[[address,bytes],[address,bytes,device type,device index + 1],…]   the device where it is not the CPU
+ *     "storages":[[address,bytes],[address,bytes,device type,device index + 1],…]   with the device unless it is the CPU
  *     "roles":[[time,storage,role,"name",track],…]
- *     "lost_roles":3    those that were dropped
- *     a row's "Storages":[1,-2]    places counted from 1, negative where the operator writes; [address,…] beyond the table
+ *     "lost_roles":3    number of dropped roles
+ *     a row's "Storages":[1,-2]    indexes from 1, negative if the operator writes; [address,…] if not in the table
  */
 #include "write/chrome_storages.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 
-/* Of the table and of the text of all roles: a reader takes the member "opstrobe" as one value, which has a limit. */
+/* Limit of the table and of the text of all roles: a reader parses the member "opstrobe" as one value, whose size is limited. */
 #define TABLE_MAX (1u << 19)
 #define ROLES_TEXT_MAX (32u << 20)
 
@@ -56,7 +56,7 @@ void ops_chrome_storages_release(struct ops_chrome_storages *storages)
 	ops_buffer_release(&storages->text);
 }
 
-/* Addresses as signed numbers, which are all that JSON readers take for whole. */
+/* Writes addresses as signed numbers, because JSON readers do not accept larger integers. */
 static void chrome_storages_add_whole(struct ops_buffer *out, const struct ops_storage *storage)
 {
 	ops_buffer_append_text(out, "[");
@@ -68,7 +68,7 @@ static void chrome_storages_add_whole(struct ops_buffer *out, const struct ops_s
 	ops_buffer_append_text(out, "]");
 }
 
-/* By its place in the table; as a whole when it has none there. */
+/* Writes the index in the table, or the complete storage if it is not in the table. */
 static void add_place(struct ops_buffer *out, const struct ops_chrome_storages *storages, struct ops_storage storage)
 {
 	struct ops_storage key = chrome_storages_key_of(storage);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Brendan Gregg's collapsed stacks, what flamegraph.pl and many viewers read: a line a stack, its frames from the outermost
- * on, and its time in nanoseconds. The format's numbers are whole ones, of which microseconds would drop too much.
+ * Brendan Gregg's collapsed stacks, the format of flamegraph.pl and many viewers: a line for each stack, with its frames from the
+ * outermost on and its time. The format requires integers, so times are in nanoseconds to keep their precision.
  *
  *     train.py(3):_main;train.py(9):_step;aten::mm 25130
  *
- * Of a difference, a line has two times, that of the base and that of the other trace, as difffolded.pl writes it.
+ * For a difference, a line has two times, that of the base and that of the other trace, like the output of difffolded.pl.
  *
- * What would break a line up is spelled as torch does it: '_' for a space, a semicolon, a control character. Bytes that are
- * no UTF-8 become \xff.
+ * Characters that would split a line (space, semicolon, control characters) are replaced by '_', as torch does. Bytes that are
+ * not UTF-8 become \xff.
  *
- * A line has all frames of its stack, so those of a deep recursion would take the square of its depth: 20,000 frames 7 GB.
- * Beyond OPS_COLLAPSED_DEPTH, what stands between is replaced:
+ * A line has all frames of its stack, so the lines of a deep recursion take space proportional to the square of its depth: 7 GB
+ * for 20,000 frames. Beyond OPS_COLLAPSED_DEPTH, the frames in the middle are replaced:
  *
  *     main;walk;walk;…;walk;[truncated];aten::mm 25130
  *
- * A recursion's calls become one line that way. Frames of different names do not: 300,000 modules, each within another, are
- * 300,000 lines of 2,000 frames, 10 GB. The depth is therefore halved until the lines have OPS_COLLAPSED_FRAMES together at
- * most, but not below OPS_COLLAPSED_LEAST, more than stacks without recursion have as a rule.
+ * This makes the calls of a recursion one line, but not frames with different names: 300,000 nested modules are 300,000 lines of
+ * 2,000 frames, 10 GB. Therefore the depth is halved until the lines have at most OPS_COLLAPSED_FRAMES frames together, but not
+ * below OPS_COLLAPSED_LEAST, which is more than stacks without recursion usually have.
  */
 #include "write/stack_files.h"
 
@@ -50,17 +50,17 @@ static void spell(struct ops_buffer *out, struct ops_string name)
 		ops_buffer_append(out, "_", 1);
 }
 
-/* The flame's chains with spelled names, and their sums: names that are spelled the same are the same. */
+/* The flame's chains with escaped names, and their sums. Names that are equal after escaping are the same. */
 struct spelled {
 	struct ops_frames frames;
 	int64_t *self_ns;     /* by chain */
-	int64_t *base_ns;     /* likewise; all 0 unless the flame is a difference */
-	uint32_t *names;      /* by name of the flame: the spelled one, OPS_NONE before it is met */
+	int64_t *base_ns;     /* by chain; all 0 unless the flame is a difference */
+	uint32_t *names;      /* by name of the flame: the escaped name, OPS_NONE until needed */
 	uint32_t *chains;     /* by chain of the flame */
-	uint32_t *depths;     /* by chain of the flame: its frames */
+	uint32_t *depths;     /* by chain of the flame: number of frames */
 	uint32_t truncated;   /* the name that represents dropped frames */
-	uint32_t limit;       /* of depths */
-	size_t cut;           /* chains of the flame with self time that are deeper */
+	uint32_t limit;       /* maximum depth */
+	size_t cut;           /* deeper chains of the flame with self time */
 	struct ops_buffer text; /* scratch */
 };
 
@@ -75,13 +75,13 @@ static void spelled_release(struct spelled *s)
 	ops_free(s->depths);
 }
 
-/* Whether a chain has self time. */
+/* Returns whether a chain has self time. */
 static bool collapsed_is_line(const struct spelled *s, size_t chain)
 {
 	return s->self_ns[chain] > 0 || s->base_ns[chain] > 0;
 }
 
-/* OPS_NONE when memory is out. */
+/* Returns OPS_NONE if out of memory. */
 static uint32_t spelled_name(struct spelled *s, const struct ops_flame *flame, uint32_t name)
 {
 	if (s->names[name] == OPS_NONE) {
@@ -92,7 +92,7 @@ static uint32_t spelled_name(struct spelled *s, const struct ops_flame *flame, u
 	return s->names[name];
 }
 
-/* The caller of a chain of the flame; one frame replaces all that are too deep. */
+/* Returns the caller of a chain of the flame; one frame replaces all those that are too deep. */
 static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame, uint32_t chain)
 {
 	uint32_t caller = flame->frames.frames.items[chain].caller;
@@ -101,17 +101,17 @@ static uint32_t spelled_caller(struct spelled *s, const struct ops_flame *flame,
 	s->depths[chain] = s->depths[caller] + 1;
 	if (s->depths[chain] <= s->limit + 1)
 		return below;
-	below = s->frames.frames.items[below].caller; /* of the outermost frames, or the one that represents the others */
+	below = s->frames.frames.items[below].caller; /* one of the outermost frames, or the frame that replaces the others */
 	return s->depths[caller] > s->limit + 1 ? below : ops_frames_add(&s->frames, below, s->truncated);
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
 	bool ok;
 
-	s->self_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->self_ns)); /* a chain of the flame adds two at most */
+	s->self_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->self_ns)); /* a chain of the flame adds at most two */
 	s->base_ns = ops_alloc_zeroed(2 * count + 1, sizeof(*s->base_ns));
 	s->names = ops_realloc_array(NULL, names + 1, sizeof(*s->names));
 	s->chains = ops_alloc_zeroed(count, sizeof(*s->chains));
@@ -137,7 +137,7 @@ static bool spelled_init(struct spelled *s, const struct ops_flame *flame)
 	return ok;
 }
 
-/* How many frames the lines have together. `depths` has room for a number a chain. */
+/* Returns the total number of frames in the lines. `depths` is scratch memory for a number for each chain. */
 static uint64_t frames_of_lines(const struct spelled *s, uint32_t *depths)
 {
 	const struct ops_frame *frames = s->frames.frames.items;
@@ -151,7 +151,7 @@ static uint64_t frames_of_lines(const struct spelled *s, uint32_t *depths)
 	return sum;
 }
 
-/* Takes the greatest depth with which the lines are few enough. False when memory is out. */
+/* Chooses the greatest depth with which the lines are short enough. Returns false if out of memory. */
 static bool spelled_fit(struct spelled *s, const struct ops_flame *flame)
 {
 	for (uint32_t limit = OPS_COLLAPSED_DEPTH;; limit /= 2) {
@@ -173,7 +173,7 @@ static bool spelled_fit(struct spelled *s, const struct ops_flame *flame)
 	}
 }
 
-/* The names of a chain's frames, outermost first. False when memory is out. */
+/* The names of a chain's frames, outermost first. Returns false if out of memory. */
 typedef OPS_ARRAY(uint32_t) name_list;
 static bool list_names(const struct ops_frames *frames, uint32_t chain, name_list *names)
 {

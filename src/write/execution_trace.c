@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Execution traces (opstrobe/internal/execution_trace.h). Nodes lie one behind the other in chunks, each a struct ops_node followed
- * by its texts and values; a chunk is never moved, so that adding costs one copy under the lock.
+ * Execution traces (opstrobe/internal/execution_trace.h). Nodes are stored one after another in chunks, each as a struct ops_node
+ * followed by its texts and values. Chunks never move, so that adding a node takes one copy under the lock.
  */
 #include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/execution_trace.h>
@@ -21,7 +21,7 @@
 
 #define SCHEMA "1.1.1-chakra.0.0.4"
 #define CHUNK_BYTES ((size_t)1 << 18)
-#define DEPTH_MAX 64 /* of lists in lists */
+#define DEPTH_MAX 64 /* nested lists */
 #define GZIP_LEVEL 4
 
 struct chunk {
@@ -32,7 +32,7 @@ struct chunk {
 };
 
 struct ops_execution_trace {
-	pthread_mutex_t lock; /* for all below it */
+	pthread_mutex_t lock; /* protects all following members */
 	struct chunk *first;
 	struct chunk *last;
 	uint64_t nodes;
@@ -79,7 +79,7 @@ static size_t padded(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* The texts of a node, in the order in which they follow it. */
+/* The texts of a node, in the order in which they are stored. */
 #define TEXT_COUNT 7
 static void texts_of(struct ops_node *node, struct ops_node_text *ret_texts[TEXT_COUNT])
 {
@@ -92,7 +92,7 @@ static void texts_of(struct ops_node *node, struct ops_node_text *ret_texts[TEXT
 	ret_texts[6] = &node->tensor_range;
 }
 
-/* Room in the last chunk or a new one; NULL when memory is out. */
+/* Returns room in the last chunk or a new one; NULL if out of memory. */
 static char *reserve_room(struct ops_execution_trace *trace, size_t bytes)
 {
 	struct chunk *chunk = trace->last;
@@ -153,7 +153,7 @@ void ops_execution_trace_counts(struct ops_execution_trace *trace, uint64_t *ret
 
 /* --- values --------------------------------------------------------------------------------------------------------- */
 
-/* The four lists that a node shows of its values. */
+/* The four lists that a node has for its values. */
 enum view { VALUES, SHAPES, TYPES, STRIDES, VIEW_COUNT };
 
 struct cursor {
@@ -174,7 +174,7 @@ static const char *execution_trace_read(struct cursor *cursor, size_t size)
 
 static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth);
 
-/* n items between brackets; types are texts, the brackets of which the caller has. */
+/* Writes n items between brackets. Types are texts, whose brackets the caller writes. */
 static bool put_items(struct ops_buffer *out, struct cursor *cursor, uint32_t n, enum view view, int depth)
 {
 	ops_buffer_append_text(out, "[");
@@ -230,7 +230,7 @@ static bool execution_trace_put_tensor(struct ops_buffer *out, struct cursor *cu
 	return true;
 }
 
-/* JSON has no word for what is not finite; a text says it, as torch has it. */
+/* JSON has no representation of infinities and NaN; they are texts, as in torch's files. */
 static void execution_trace_put_double(struct ops_buffer *out, double value)
 {
 	char text[40];
@@ -251,7 +251,7 @@ static void execution_trace_put_double(struct ops_buffer *out, double value)
 static void put_bracketed(struct ops_buffer *out, const char *text, size_t size)
 {
 	ops_buffer_append_text(out, "\"<");
-	ops_buffer_append(out, text, size); /* the name of a kind of value: no escapes */
+	ops_buffer_append(out, text, size); /* the name of a type needs no escapes */
 	ops_buffer_append_text(out, ">\"");
 }
 
@@ -309,7 +309,7 @@ static bool put_plain(struct ops_buffer *out, struct cursor *cursor, const struc
 	return true;
 }
 
-/* One item as a view shows it; for types the bare text, for the quotes are around the whole. */
+/* Writes one item in a view. A type is written without quotes, because the quotes enclose all types. */
 static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *cursor, enum view view, int depth)
 {
 	const char *bytes = execution_trace_read(cursor, sizeof(struct ops_node_head));
@@ -329,7 +329,7 @@ static bool execution_trace_put_item(struct ops_buffer *out, struct cursor *curs
 	return put_items(out, cursor, head.n, view, depth + 1);
 }
 
-/* All items of a run in one view; what comes behind something malformed is left out. */
+/* Writes all items of a sequence in one view; everything after a malformed item is left out. */
 static void put_view(struct ops_buffer *out, struct ops_node_text values, enum view view)
 {
 	struct cursor cursor = {values.bytes, values.bytes + values.size};
@@ -407,7 +407,7 @@ static void put_node(struct ops_buffer *out, const struct ops_node *node)
 	ops_buffer_append_text(out, "\n      }");
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------- */
+/* --- file ----------------------------------------------------------------------------------------------------------- */
 
 static void execution_trace_write_head(const struct ops_execution_trace *trace, struct ops_buffer *out)
 {
@@ -426,7 +426,7 @@ static void execution_trace_flush(struct ops_buffer *out, struct ops_sink *sink)
 	out->size = 0;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool write_nodes(const struct ops_execution_trace *trace, struct ops_buffer *out, struct ops_sink *sink)
 {
 	bool first = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A flame graph as a picture: no script, the whole name and time of a frame shows when the mouse rests on it. Frames stand
- * on what called them; those that would be narrower than half a pixel are left out.
+ * A flame graph as a picture without scripts; the complete name and time of a frame are shown when the mouse is over it. Frames
+ * are above their callers. Frames narrower than half a pixel are left out.
  */
 #include "write/stack_files.h"
 
@@ -19,12 +19,12 @@
 #define MARGIN 10.0
 #define ROW 17
 #define HEAD 30
-#define LETTER 6.6 /* width of one, at the size of the labels */
+#define LETTER 6.6 /* width of a character at the font size of the labels */
 #define NARROWEST 0.5
 
 struct box {
 	int64_t total_ns;
-	int64_t base_ns; /* of a difference: the same of the other trace */
+	int64_t base_ns; /* for a difference: total_ns of the other trace */
 	int64_t left_ns;
 	int64_t next_ns; /* where the next callee begins */
 	uint32_t depth;
@@ -32,7 +32,7 @@ struct box {
 
 struct picture {
 	const struct ops_flame *flame;
-	struct box *boxes; /* by chain; that of chain 0 is the whole */
+	struct box *boxes; /* by chain; chain 0 is the complete graph */
 	uint32_t depth;    /* of the highest box shown */
 	struct ops_buffer text;
 };
@@ -80,7 +80,7 @@ static void flame_svg_lay_out(struct picture *picture)
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* Functions of Python are warm, those of C and modules in between, operators and ranges cool. */
+/* Returns the colour class: warm for Python functions, intermediate for C functions and modules, cool for operators and ranges. */
 static char flame_svg_class_of(struct ops_string name, bool is_python)
 {
 	static const struct {
@@ -96,7 +96,7 @@ static char flame_svg_class_of(struct ops_string name, bool is_python)
 	return 'o';
 }
 
-/* Both times, and the colour: red for more self time, blue for less. */
+/* Writes both times and the colour: red for more self time, blue for less. */
 static void flame_svg_put_change(struct picture *picture, size_t chain)
 {
 	const struct box *box = &picture->boxes[chain], *whole = &picture->boxes[0];

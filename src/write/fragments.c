@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts by id, made once; see fragments.h.
+ * Texts by id, rendered once; see fragments.h.
  */
 #include "write/fragments.h"
 
 #include "base/alloc.h"
 
-/* Names and input lists that come up often come up early, and there are hundreds of them: the bounds are for traces where
- * every event has its own. */
+/* Frequent names and input lists occur early, and there are hundreds of them. These limits are for traces in which every event
+ * has its own. */
 #define KEPT_COUNT_MAX 65536u
 #define KEPT_BYTES_MAX (16u << 20)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A memory timeline as JSON, in torch's two forms: the bytes of each category after each microsecond in which
- * something changed, or each step by itself.
+ * A memory timeline as JSON, in torch's two forms: the bytes of each category after each microsecond with a change, or every
+ * single step.
  */
 #include "write/memory_html.h"
 
@@ -59,7 +59,7 @@ static void write_raw(struct ops_sink *sink, const struct ops_memory_timeline *t
 
 /* --- times and sizes -------------------------------------------------------------------------------------------------- */
 
-/* The next step from `i` on that is of the device; step_count when there is none. */
+/* Returns the next step of the device from `i` on; step_count if there is none. */
 static size_t next_step(const struct ops_memory_timeline *timeline, struct ops_memory_device device, size_t i)
 {
 	while (i < timeline->step_count && !ops_memory_on_device(&timeline->blocks[timeline->steps[i].block], device))
@@ -122,7 +122,7 @@ static void write_sizes(struct ops_sink *sink, const struct ops_memory_timeline 
 	ops_sink_write(sink, "]]", 2);
 }
 
-/* --- the file --------------------------------------------------------------------------------------------------------- */
+/* --- file ------------------------------------------------------------------------------------------------------------- */
 
 enum ops_code ops_write_memory_timeline(const struct ops_memory_timeline *timeline, const char *path,
                                         enum ops_memory_format format, struct ops_memory_device device,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Spans that do not nest; see overlap.h. One sweep over the rows, which come in order of their start, with a stack of what
- * is open for each lane.
+ * Spans that do not nest; see overlap.h. One sweep over the rows, which are sorted by start, with a stack of open rows for each
+ * lane.
  */
 #include "write/overlap.h"
 
@@ -11,15 +11,15 @@
 #include "base/array.h"
 #include "base/bits.h"
 
-/* Rows that are open, the outer ones first: each ends no later than the one before. */
+/* Open rows, outermost first: none ends after the one before it. */
 struct lane {
 	uint32_t *items;
 	size_t count;
 	size_t capacity;
 };
 
-/* Which of two spans that cut each other keeps its place: the one that ranks higher, or the earlier one. A frame gives way to
- * the ranges that open and close in it, such as a step that ends in the method that calls the profiler's step(). */
+/* Decides which of two partly overlapping spans keeps its place: the one with the higher rank or, if equal, the earlier one. A
+ * frame ranks below ranges that open or close in it, such as a step that ends in the method that calls the profiler's step(). */
 static int overlap_rank(const struct ops_events *events, uint32_t row)
 {
 	if (events->flags[row] & OPS_EVENT_ASYNC)
@@ -27,7 +27,7 @@ static int overlap_rank(const struct ops_events *events, uint32_t row)
 	return events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? 1 : 2;
 }
 
-/* Adds the row to its lane, or marks it or what it cuts. False when memory is out. */
+/* Adds the row to its lane. If it partly overlaps another row, marks one of the two. Returns false if out of memory. */
 static bool overlap_place(const struct ops_events *events, struct lane *lane, uint32_t row, uint8_t *marks)
 {
 	uint32_t *top;

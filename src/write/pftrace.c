@@ -2,12 +2,12 @@
  *
  * Perfetto's native format: a sequence of packets, each a protocol buffer, from one writer:
  *
- *     clock · tracks (process, threads, streams) · begin and end of each event, in the order of their lane · memory ·
+ *     clock · tracks (process, threads, streams) · begin and end of each event, in order of its lane · memory ·
  *     counters · the span of the recording with the metadata
  *
- * An event is two packets on the track of its thread, and Perfetto nests them in order: so the end of an event is
- * written when the next of its lane begins after it. An event that does not nest gets a track below its thread's.
- * Names are interned: sent once, with the first packet that has them.
+ * An event is two packets on the track of its thread, and Perfetto nests them in order. So the end of an event is written when
+ * the next event of its lane begins after it. An event that does not nest gets a track below its thread's. Names are interned:
+ * they are written once, with the first packet that uses them.
  */
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/write.h>
@@ -28,12 +28,12 @@
 #include "write/overlap.h"
 #include "write/pftrace.h"
 
-/* Tracks are known by numbers: one for the recording, then ranges of them. */
+/* Tracks are identified by numbers: one for the recording, then ranges of numbers. */
 #define UUID_RECORDING 1u
 #define UUID_PROCESS (UINT64_C(1) << 32)
 #define UUID_LANE (UINT64_C(2) << 32)
 #define UUID_COUNTER (UINT64_C(3) << 32)
-#define UUID_ROW (UINT64_C(4) << 32) /* of what does not nest */
+#define UUID_ROW (UINT64_C(4) << 32) /* for rows that do not nest */
 
 #define ROWS_BETWEEN_CHECKS 4096u
 #define LEVEL_DEFAULT 4
@@ -47,21 +47,21 @@ struct writer {
 	struct ops_sink *sink;
 	struct ops_pf_args args;
 	struct ops_buffer packet;
-	struct ops_buffer event;   /* the TrackEvent or TrackDescriptor in it */
-	struct ops_buffer inner;   /* a message in that */
+	struct ops_buffer event;   /* the TrackEvent or TrackDescriptor of the packet */
+	struct ops_buffer inner;   /* a message in `event` */
 	struct ops_buffer entry;
 	struct ops_intern processes; /* {pid, flags, kind} */
 	struct ops_intern threads;   /* {pid, tid, flags, kind}: the lanes */
 	struct ops_intern counters;  /* {lane, name, series} */
 	uint32_t *lanes;    /* by track */
 	uint32_t *open;     /* by lane: the innermost row that has not ended, or OPS_NONE */
-	uint32_t *below;    /* by row: the one around it on its lane */
+	uint32_t *below;    /* by row: the enclosing row on its lane */
 	uint8_t *overlaps;  /* bits */
-	uint8_t *interned;  /* bits: strings that were sent */
+	uint8_t *interned;  /* bits: strings that were written */
 	uint32_t *by_target; /* links in order of `to` */
 	const struct ops_link *links;
 	size_t link_count;
-	size_t from_at; /* how far the links are written */
+	size_t from_at; /* number of links written so far */
 	size_t to_at;
 	bool cancelled;
 };
@@ -104,7 +104,7 @@ static void end_event(struct writer *writer, int64_t time_ns)
 	end_packet(writer);
 }
 
-/* Interned data go into `inner` and with the packet. */
+/* Interned data are collected in `inner` and written with the packet. */
 static void add_entry(struct writer *writer, uint32_t table, uint64_t id, struct ops_string text)
 {
 	ops_pb_uint(&writer->entry, ENTRY_ID, id);
@@ -141,7 +141,7 @@ static bool pftrace_is_number(int64_t id)
 	return id >= 0 && id <= INT32_MAX;
 }
 
-/* Whether the track belongs to a process that Perfetto can know as such; else it is known by its names. */
+/* Returns whether the track belongs to a process that Perfetto can represent; else it is identified by its names. */
 static bool is_in_process(const struct ops_track *track)
 {
 	return track->kind == OPS_TRACK_THREAD && !(track->flags & (OPS_TRACK_PID_TEXT | OPS_TRACK_TID_TEXT)) &&
@@ -165,7 +165,7 @@ static void put_label(struct writer *writer, const char *word, int64_t id, bool 
 	}
 }
 
-/* What a file, or `opstrobe merge`, calls the process or device of a track; empty when it is not known. */
+/* Returns the name that a file or `opstrobe merge` gives the process or device of a track; empty if unknown. */
 static struct ops_string process_name(const struct writer *writer, const struct ops_track *track)
 {
 	uint32_t flags = track->flags & OPS_TRACK_PID_TEXT;
@@ -237,7 +237,7 @@ static void write_lane(struct writer *writer, const struct ops_track *track, uin
 	end_track(writer);
 }
 
-/* Threads whose number came back as another's share a lane. False when memory is out. */
+/* Threads whose number was used again share a lane. Returns false if out of memory. */
 static bool pftrace_write_tracks(struct writer *writer, const struct ops_track *tracks, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -270,7 +270,7 @@ static void pftrace_put_category(struct writer *writer, uint32_t row)
 		ops_pb_uint(&writer->event, EVENT_CATEGORY_ID, (uint64_t)events->kind[row] + 1);
 }
 
-/* As in Kineto's files an overload is appended to the name. */
+/* As in Kineto's files, the overload is appended to the name. */
 static void put_row_name(struct writer *writer, uint32_t row)
 {
 	const struct ops_events *events = writer->events;
@@ -293,7 +293,7 @@ static void put_row_name(struct writer *writer, uint32_t row)
 	ops_buffer_release(&both);
 }
 
-/* The arrows that begin or end at the row. Rows come in order, and so do both lists. */
+/* Writes the flows that begin or end at the row. Rows and both lists are in the same order. */
 static void put_flows(struct writer *writer, uint32_t row)
 {
 	for (; writer->from_at < writer->link_count && writer->links[writer->from_at].from == row; writer->from_at++)
@@ -308,7 +308,7 @@ static void write_end(struct writer *writer, uint64_t track, int64_t time_ns)
 	end_event(writer, time_ns);
 }
 
-/* Ends what is over on the lane by `time_ns`. */
+/* Writes the ends of all events on the lane that end by `time_ns`. */
 static void end_until(struct writer *writer, uint32_t lane, int64_t time_ns)
 {
 	while (writer->open[lane] != OPS_NONE && writer->events->end_ns[writer->open[lane]] <= time_ns) {
@@ -352,7 +352,7 @@ static void pftrace_write_row(struct writer *writer, uint32_t row)
 	}
 }
 
-/* Whether to go on: not when memory or the disk is full, nor when the caller has had enough. */
+/* Returns whether to continue: false if memory or the disk is full, or if the caller cancelled. */
 static bool pftrace_go_on(struct writer *writer, size_t row)
 {
 	if (row % ROWS_BETWEEN_CHECKS)
@@ -374,7 +374,7 @@ static void pftrace_write_rows(struct writer *writer)
 
 /* --- memory and counters -------------------------------------------------------------------------------------------- */
 
-/* The track of a counter, described when it is new; 0 when memory is out. */
+/* Returns the track of a counter, which is described if it is new; 0 if out of memory. */
 static uint64_t pftrace_counter_track(struct writer *writer, int64_t where, struct ops_string name, struct ops_string series,
                                       bool bytes)
 {
@@ -403,7 +403,7 @@ static uint64_t pftrace_counter_track(struct writer *writer, int64_t where, stru
 	return id == OPS_INTERN_NONE ? 0 : UUID_COUNTER + id;
 }
 
-/* A report is an instant on its thread, and a value of its device's curve. */
+/* A report becomes an instant on its thread, and a value of its device's counter. */
 static void write_report(struct writer *writer, const struct ops_memory_record *record, size_t index)
 {
 	static const char allocated[] = "Total Allocated", reserved[] = "Total Reserved";
@@ -455,9 +455,9 @@ static void write_records(struct writer *writer)
 		write_counter(writer, &counters[i]);
 }
 
-/* --- once a file ---------------------------------------------------------------------------------------------------- */
+/* --- document ------------------------------------------------------------------------------------------------------- */
 
-/* Times are both realtime and, to have them as they are, Perfetto's own boottime. */
+/* Times are both realtime and Perfetto's own boottime, so that they are shown unchanged. */
 static void write_clock(struct writer *writer)
 {
 	static const uint64_t clocks[] = {REALTIME, BOOTTIME};
@@ -469,7 +469,7 @@ static void write_clock(struct writer *writer)
 	}
 	ops_pb_message(&writer->packet, PACKET_CLOCK_SNAPSHOT, &writer->event);
 	end_packet(writer);
-	/* The first packet with interned data: all categories, and by the name of an annotation who wrote the file. */
+	/* The first packet with interned data has all categories, and the name of an annotation that identifies the writer. */
 	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++) {
 		const char *category = ops_event_kind_category((enum ops_event_kind)kind);
 		add_entry(writer, INTERNED_CATEGORIES, (uint64_t)kind + 1, (struct ops_string){category, strlen(category)});
@@ -480,7 +480,7 @@ static void write_clock(struct writer *writer)
 	end_packet(writer);
 }
 
-/* The span of the recording, which has the metadata for arguments. */
+/* The span of the recording, with the metadata as arguments. */
 static void pftrace_write_recording(struct writer *writer)
 {
 	const struct ops_trace_info *info = writer->info;
@@ -510,7 +510,7 @@ static int compare_targets(const void *a, const void *b, void *context)
 	return left < right ? -1 : left > right;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool pftrace_prepare(struct writer *writer, size_t track_count)
 {
 	size_t rows = writer->events->count;
@@ -531,7 +531,7 @@ static bool pftrace_prepare(struct writer *writer, size_t track_count)
 	return true;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool pftrace_write_document(struct writer *writer)
 {
 	size_t track_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two halves of the Perfetto writer share: pftrace.c, the packets, and pftrace_args.c, the arguments of events.
+ * Declarations shared by the two parts of the Perfetto writer: pftrace.c, packets, and pftrace_args.c, arguments of events.
  */
 #ifndef OPS_WRITE_PFTRACE_H
 #define OPS_WRITE_PFTRACE_H
@@ -18,20 +18,20 @@ struct ops_pf_args {
 	bool was_read;
 };
 
-/* False when memory is out; released or not, ops_pf_args_release is allowed. */
+/* Returns false if out of memory; ops_pf_args_release is allowed even then, and repeatedly. */
 bool ops_pf_args_init(struct ops_pf_args *args, const struct ops_trace *trace);
 void ops_pf_args_release(struct ops_pf_args *args);
 
 /* Appends the annotations of a row to a TrackEvent. */
 void ops_pf_put_args(struct ops_pf_args *args, struct ops_buffer *event, uint32_t row);
-/* Appends one annotation. JSON is one value. */
+/* Appends one annotation. `json` is one value. */
 void ops_pf_put_int(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, int64_t value);
 void ops_pf_put_bool(struct ops_buffer *event, struct ops_buffer *scratch, const char *name, bool value);
-/* Of a column of string ids; it may be NULL, and OPS_NONE gives nothing. */
+/* Appends a string of a column of string ids. Does nothing if the column is NULL or the id OPS_NONE. */
 void ops_pf_put_string_column(struct ops_pf_args *args, struct ops_buffer *event, const char *name, const uint32_t *column,
                               size_t row);
 void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struct ops_string name, struct ops_string json);
-/* Appends bytes as a field of text, with U+FFFD for invalid UTF-8. */
+/* Appends bytes as a text field, with U+FFFD for invalid UTF-8. */
 void ops_pf_put_text(struct ops_buffer *out, uint32_t field, struct ops_string text);
 
 #endif

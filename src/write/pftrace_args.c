@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of an event as debug annotations of Perfetto, under the names that they have in Chrome traces. Values stored
- * as JSON (inputs, and further arguments of a file) stay JSON inside an annotation, unless they are a number or a truth value.
+ * The arguments of an event as debug annotations of Perfetto, under the names that they have in Chrome traces. Values stored as
+ * JSON (inputs, and further arguments of a file) are written as JSON, unless they are numbers or Booleans.
  */
 #include "write/pftrace.h"
 
@@ -83,7 +83,7 @@ void ops_pf_put_json(struct ops_buffer *event, struct ops_buffer *scratch, struc
 	ops_pb_message(event, EVENT_ANNOTATION, scratch);
 }
 
-/* The end of the JSON string that begins at `at`: behind its quote. */
+/* Returns the end of the JSON string that begins at `at`: the position after its quote. */
 static const char *pftrace_args_skip_string(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
@@ -91,7 +91,7 @@ static const char *pftrace_args_skip_string(const char *at, const char *end)
 	return at < end ? at + 1 : end;
 }
 
-/* The end of the JSON value at `at`: the comma that parts it from the next member, or `end`. */
+/* Returns the end of the JSON value at `at`: the comma before the next member, or `end`. */
 static const char *pftrace_args_skip_value(const char *at, const char *end)
 {
 	int depth = 0;
@@ -108,7 +108,7 @@ static const char *pftrace_args_skip_value(const char *at, const char *end)
 	return at;
 }
 
-/* Annotations for the members of a JSON object without its braces; the text is valid. */
+/* Appends annotations for the members of a JSON object without its braces; the text must be valid. */
 static void put_members(struct ops_buffer *event, struct ops_buffer *scratch, const char *at, size_t size)
 {
 	const char *end = at + size;
@@ -116,7 +116,7 @@ static void put_members(struct ops_buffer *event, struct ops_buffer *scratch, co
 	while (at < end) {
 		const char *name = at, *value, *after;
 
-		if (*at != '"') { /* a comma, or space */
+		if (*at != '"') { /* a comma or space */
 			at++;
 			continue;
 		}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Profiles of pprof (profile.proto of github.com/google/pprof), which Go's tool, Pyroscope and others read: a sample for each stack, its
- * frames from the innermost on, with its time in nanoseconds. A difference has the time of the other trace less that of the base.
+ * Profiles of pprof (profile.proto of github.com/google/pprof), which Go's pprof tool, Pyroscope and others read: a sample for
+ * each stack, with its frames from the innermost on and its time in nanoseconds. For a difference, the time is that of the other
+ * trace minus that of the base.
  *
- * As in collapsed stacks a sample has all frames of its stack, so stacks are cut to the same depth: the outermost frames of one that
- * is deeper become "[truncated]".
+ * As in collapsed stacks, a sample has all frames of its stack, so stacks are limited to the same depth: the outermost frames of
+ * deeper ones become "[truncated]".
  */
 #include "write/stack_files.h"
 
@@ -36,12 +37,12 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 struct pprof {
 	const struct ops_flame *flame;
 	struct ops_sink *sink;
-	struct ops_buffer message; /* a field of the profile, then what is in it */
+	struct ops_buffer message; /* a field of the profile, then its contents */
 	struct ops_buffer inner;
 	struct ops_buffer out;
-	uint32_t *depths; /* by chain: its frames */
-	uint32_t limit;   /* of them in a sample */
-	uint64_t strings; /* written so far */
+	uint32_t *depths; /* by chain: number of frames */
+	uint32_t limit;   /* maximum number of frames in a sample */
+	uint64_t strings; /* number of strings written */
 };
 
 static void pprof_write(struct pprof *p)
@@ -50,7 +51,7 @@ static void pprof_write(struct pprof *p)
 	p->out.size = 0;
 }
 
-/* Writes a string; gives its number in the profile. */
+/* Writes a string. Returns its number in the profile. */
 static uint64_t pprof_put_string(struct pprof *p, struct ops_string text)
 {
 	ops_pf_put_text(&p->out, PROFILE_STRING, text);
@@ -64,7 +65,7 @@ static void put_value_type(struct pprof *p, uint32_t field, uint64_t type, uint6
 	ops_pb_message(&p->out, field, &p->message);
 }
 
-/* A function and its location, both of which have the number of the name, from 1. */
+/* Writes a function and its location, both numbered like the name, from 1. */
 static void pprof_put_function(struct pprof *p, uint64_t id, struct ops_string name)
 {
 	struct ops_function_text function = {.name = name};
@@ -96,7 +97,7 @@ static int64_t pprof_value(const struct pprof *p, size_t chain)
 	return ops_difference(p->flame->self_ns.items[chain], base);
 }
 
-/* A depth with which the samples have no more frames together than collapsed stacks may have. */
+/* Chooses a depth with which the samples together have at most as many frames as collapsed stacks may have. */
 static void find_limit(struct pprof *p)
 {
 	const struct ops_frame *frames = p->flame->frames.frames.items;

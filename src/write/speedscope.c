@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file format of speedscope (speedscope.app, "evented" profile): a walk through all stacks that opens each frame where
- * its first stack begins and closes it behind its last, so that the file is as long as there are frames, however deep.
+ * The file format of speedscope (speedscope.app, "evented" profile): a walk through all stacks that opens each frame at its first
+ * stack and closes it after its last, so that the size of the file depends on the number of frames and not on their depth.
  *
  *     main 200 ns ─▶ step 90 ns      O main 0, O step 200, C step 290, C main 290
  */
@@ -22,9 +22,9 @@ struct writer {
 	const struct ops_flame *flame;
 	struct ops_sink *sink;
 	struct ops_buffer text;
-	uint32_t *places; /* by name: its index in the list of frames; OPS_NONE until it is used */
-	uint32_t *inner; /* by chain: the first that it calls, 0 none; without those in which no time was spent */
-	uint32_t *next;  /* by chain: the next of the same caller, 0 none */
+	uint32_t *places; /* by name: its index in the list of frames; OPS_NONE until used */
+	uint32_t *inner; /* by chain: the first chain that it calls, 0: none; without chains that took no time */
+	uint32_t *next;  /* by chain: the next one with the same caller, 0: none */
 	int64_t now_ns;
 };
 
@@ -50,7 +50,7 @@ static void put_frame(struct writer *writer, uint32_t name)
 	ops_buffer_append_text(&writer->text, "}");
 }
 
-/* Every name that some chain has, once. */
+/* Writes every name that a chain has, once. */
 static void put_frames(struct writer *writer)
 {
 	const struct ops_frames *frames = &writer->flame->frames;
@@ -75,12 +75,12 @@ static int64_t speedscope_self_of(const struct writer *writer, size_t chain)
 	return self_ns > 0 ? self_ns : 0;
 }
 
-/* Links the chains that are to be written, in their order. */
+/* Links the chains to write, in order. */
 static void speedscope_link_chains(struct writer *writer)
 {
 	const struct ops_frames *frames = &writer->flame->frames;
 
-	for (size_t i = frames->frames.count; i-- > 1;) { /* what a chain calls has higher numbers */
+	for (size_t i = frames->frames.count; i-- > 1;) { /* callees have higher numbers than their callers */
 		uint32_t caller = frames->frames.items[i].caller;
 
 		if (!speedscope_self_of(writer, i) && !writer->inner[i])
@@ -100,7 +100,7 @@ static void speedscope_put_event(struct writer *writer, uint32_t chain, const ch
 	speedscope_write_text(writer);
 }
 
-/* Closes a chain and those around it that end with it; the one to open next, 0 none. */
+/* Closes a chain and the chains around it that end with it. Returns the one to open next, 0: none. */
 static uint32_t close_chain(struct writer *writer, uint32_t chain)
 {
 	for (; chain; chain = writer->flame->frames.frames.items[chain].caller) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The formats of flame graphs' data. Each puts all of it into a sink, and says in `*cut`, which is zeroed, which stacks it had
- * to cut short; false when memory is out.
+ * Formats of flame graphs. Each function writes the complete graph to a sink and sets `*cut`, which is zeroed, if it shortened
+ * stacks. Returns false if out of memory.
  */
 #ifndef OPS_WRITE_STACK_FILES_H
 #define OPS_WRITE_STACK_FILES_H

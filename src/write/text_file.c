@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A text as a file.
+ * Writes a text to a file.
  */
 #include <opstrobe/internal/write.h>
 

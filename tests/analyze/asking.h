@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Analyses of small files written down in a test: their answers as JSON, with memory and without.
+ * Analyses of small files written in a test: their results as JSON, with and without memory.
  */
 #ifndef OPS_TEST_ASKING_H
 #define OPS_TEST_ASKING_H
@@ -38,7 +38,7 @@ static inline const struct ops_trace *asking_trace(const char *rows)
 	return trace;
 }
 
-/* A file with this text, to be unlinked; its name is freed by the caller. */
+/* Creates a file with this text, to be unlinked; the caller frees its name. */
 static inline char *asking_file(const char *text)
 {
 	char *path = strdup("/tmp/opstrobe-test-XXXXXX");
@@ -50,7 +50,7 @@ static inline char *asking_file(const char *text)
 	return path;
 }
 
-/* The answer without the line's end. */
+/* Returns the answer without the line end. */
 static inline enum ops_code asking_once(const struct question *question, char **ret_text, struct ops_error *error)
 {
 	struct ops_analyze_options options = {.args = question->args};
@@ -110,7 +110,7 @@ static inline void asking_done(struct question *question)
 		ops_trace_unref((struct ops_trace *)question->ranks[i].trace);
 }
 
-/* Rows in Kineto's words, `extra` behind their arguments. */
+/* Rows in Kineto's format, with `extra` after their arguments. */
 #define ROW(category, name, tid, ts, dur, args)                                                    \
 	"{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur  \
 	",\"args\":{" args "}}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FLOPs on demand, for flops_against_torch.py: reads events of one thread (how many; of each start, end, name, inputs),
- * writes the FLOPs of each in the same order, until the input ends.
+ * A filter for flops_against_torch.py: reads events of one thread (their number; for each start, end, name, inputs) and writes
+ * the FLOPs of each in the same order, until the input ends.
  */
 #include <opstrobe/internal/analyze.h>
 

@@ -17,7 +17,7 @@ static inline uint32_t scene_string(struct ops_builder *b, const char *text)
 	return ops_builder_string(b, text, strlen(text));
 }
 
-/* A builder with the tracks 0 and 1. */
+/* Returns a builder with the tracks 0 and 1. */
 static inline struct ops_builder *scene_open(void)
 {
 	struct ops_builder *b = ops_builder_new();

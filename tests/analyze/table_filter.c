@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables on demand, for table_against_torch.py: reads options and rows, writes the table's text, until the input ends.
- * What is read is said by read_options and read_row.
+ * A filter for table_against_torch.py: reads options and rows and writes the table's text, until the input ends. read_options and
+ * read_row define the input.
  */
 #include <opstrobe/internal/analyze.h>
 

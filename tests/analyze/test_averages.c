@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/averages: what makes a group, what is summed, what a group takes from its first event.
+ * analyze/averages: keys of groups, sums, and what a group takes from its first event.
  */
 #include <setjmp.h>
 #include <stdarg.h>

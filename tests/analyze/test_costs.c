@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/costs: whose memory is whose.
+ * analyze/costs: attribution of memory to events.
  */
 #include <setjmp.h>
 #include <stdarg.h>

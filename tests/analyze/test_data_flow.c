@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/flow: who makes each value, who uses it, and how much of it is read.
+ * analyze/flow: what produces each value, what uses it, and how much of it is read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static struct ops_trace *scores(void)
 	return scene_close(b);
 }
 
-/* The first value that the only call of that name makes. */
+/* Returns the first value that the only call of that name makes. */
 static uint32_t made_by(const struct data_flow *flow, const char *name)
 {
 	const struct data_node *node = &flow->nodes[scene_row(flow->memory.trace, name)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/device_times: whose time on a device is whose, and what the rows of averages have of it.
+ * analyze/device_times: attribution of device time to events, and device time in the rows of averages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void nothing_on_a_device(void **state)
 	ops_trace_unref(trace);
 }
 
-/* A range around an operator around another; each launches, the range too. */
+/* Makes a range around an operator around another one, each of which launches work. */
 static struct ops_trace *nested_launches(void)
 {
 	struct ops_builder *b = open_with_stream();

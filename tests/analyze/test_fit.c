@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/fit: which columns a terminal has room for, and what is left of texts.
+ * analyze/fit: the columns for which a terminal has room, and truncated texts.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/flops: what counts once, what is unknown, and arguments that no program makes. That the formulas are right is
- * shown by flops_against_torch.py.
+ * analyze/flops: what counts once, what is unknown, and arguments that no program has. flops_against_torch.py checks the
+ * formulas.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/format: numbers at the edges of their units, and widths of any bytes.
+ * analyze/format: numbers at the limits of their units, and widths of arbitrary bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

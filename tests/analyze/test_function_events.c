@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/function_events: which rows and memory records are listed, and in what order.
+ * analyze/function_events: which rows and memory records are listed, and their order.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call launched which work, and which operator made the call: of graphs, of calls that share a correlation, and where
- * arrows alone tell.
+ * Which call launched which work, and which operator made the call: for graphs, for calls that share a correlation, and where
+ * only flows show it.
  */
 #include "graph/graph_scene.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/module_*: what modules cost, and the table.
+ * analyze/module_*: the cost of modules, and the table.
  */
 #include <setjmp.h>
 #include <stdarg.h>

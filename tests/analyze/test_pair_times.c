@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/pair_times: time on a device that events around operators measured.
+ * analyze/pair_times: device time measured by events around operators.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "../base/failing.h"
 #include "scene.h"
 
-/* An operator with what its events measured, as the text stands in a trace. */
+/* Returns an operator with the measurement of its events, in the form of the text in a trace. */
 static struct ops_new_event timed_event(struct ops_builder *b, const char *name, int64_t start_ns, int64_t end_ns, const char *ns)
 {
 	struct ops_new_event event = scene_event(b, 0, name, start_ns, end_ns);
@@ -195,7 +195,7 @@ static void the_table_has_the_columns_of_the_device(void **state)
 	ops_trace_unref(trace);
 }
 
-/* Whatever a file says there. */
+/* Any text in a file. */
 static void only_a_name_of_a_device_counts(void **state)
 {
 	static const char *const others[] = {"\"\"", "7", "null", "{}", "[1, 2]"};

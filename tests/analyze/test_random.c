@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze on random traces, beside the plainest way of working the same out: which records are listed, whose memory is
- * whose, what each name sums up to.
+ * analyze on random traces, compared with the simplest way of computing the same: which records are listed, whose memory is
+ * whose, and the sum of each name.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/roofline: the work of operators by figures that were calculated by hand, and rows against roofs.
+ * analyze/roofline: the work of operators compared with figures calculated by hand, and rows compared with roofs.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/stacks, and averages by stack: which functions are around an event, and whose stack backward events have.
+ * analyze/stacks, and averages by stack: the functions around an event, and the stacks of backward events.
  */
 #include <setjmp.h>
 #include <stdarg.h>

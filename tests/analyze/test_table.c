@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/table: the text as a whole, memory rows, errors, failing allocations. That every option and column is as torch
- * makes it is shown by table_against_torch.py.
+ * analyze/table: the complete text, memory rows, errors, failing allocations. table_against_torch.py compares every option and
+ * column with torch.
  */
 #include <setjmp.h>
 #include <stdarg.h>

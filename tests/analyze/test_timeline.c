@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/timeline: tiles of random traces against a count of all events, row by row, and what fails for want of memory.
+ * analyze/timeline: tiles of random traces compared with a count of all events, row by row, and failures for lack of memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which traces are of one job.
+ * Grouping of traces by job.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #include "analyze/ranks/trace_job.h"
 
-/* A trace from `start_ms` to `end_ms`, with more members of the file. */
+/* Returns the job facts of a trace from `start_ms` to `end_ms`, with further members of the file. */
 static struct trace_job job_of(const char *members, int start_ms, int end_ms, const char *path)
 {
 	struct trace_job job;

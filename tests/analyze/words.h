@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the programs here that are driven by a script read their input: words between white space. A text is 'x' and its
- * bytes in hexadecimal, so that it may hold anything; "-" is no text.
+ * The input format of the programs here that a script drives: words separated by white space. A text is 'x' and its bytes in
+ * hexadecimal, so that it may contain anything; "-" means no text.
  */
 #ifndef OPS_TEST_WORDS_H
 #define OPS_TEST_WORDS_H
@@ -29,7 +29,7 @@ static inline int64_t read_int(void)
 	return value;
 }
 
-/* NULL for no text; with a NUL behind, to be freed. */
+/* Reads a text, NUL-terminated and to be freed; NULL for no text. */
 static inline char *read_text(size_t *ret_size)
 {
 	char *word = NULL;

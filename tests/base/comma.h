@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program may have set a locale whose decimal point is a comma.
+ * A locale whose decimal point is a comma, as a program may have set.
  */
 #ifndef OPS_TESTS_BASE_COMMA_H
 #define OPS_TESTS_BASE_COMMA_H

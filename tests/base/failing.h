@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making every allocation of a piece of work fail, one after the other.
+ * Makes every allocation of a piece of work fail, one after another.
  */
 #ifndef OPS_TESTS_FAILING_H
 #define OPS_TESTS_FAILING_H

@@ -126,7 +126,7 @@ static void odd_sizes_of_pages(void **state)
 	ops_pages_unmap(NULL, 4096);
 }
 
-/* Whether the system says of an address's mapping that large pages are wanted there. */
+/* Returns whether the system says of an address's mapping that large pages are wanted there. */
 static bool wants_large_pages(const char *at)
 {
 	FILE *maps = fopen("/proc/self/smaps", "re");

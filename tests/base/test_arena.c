@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/arena: alignment, contents that stay, failures, poison under AddressSanitizer.
+ * base/arena: alignment, unchanged contents, failures, poisoning under AddressSanitizer.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/clock: the conversion against the system's own clocks. No wall-time limits: what is compared are clocks read
- * between two readings of each other.
+ * base/clock: the conversion compared with the system's clocks. No limits on wall-clock time: each clock is read between two
+ * readings of the other.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/escape: what names of a trace become in plain text, CSV and Markdown.
+ * base/escape: names of a trace in plain text, CSV and Markdown.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/fault: chains of causes, cuts, odd bytes.
+ * base/fault: chains of causes, truncation, unusual bytes.
  */
 #include <errno.h>
 #include <setjmp.h>

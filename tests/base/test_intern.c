@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/intern: dense ids, strings that stay, any bytes, failure; the hash.
+ * base/intern: dense ids, stable strings, arbitrary bytes, failures; the hash.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/views/ops_intervals, against sets of single nanoseconds.
+ * base/intervals, compared with sets of single nanoseconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>

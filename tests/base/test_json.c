@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/json, mostly the writing half: whatever goes in comes out as valid JSON and can be had back; numbers read back the same.
+ * base/json, mostly writing: any input becomes valid JSON and can be recovered; numbers read back the same.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static unsigned read_hex(const char *at)
 	return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* Whether the bytes from `from` on are spelled out at `at`, as \\ud800 or \\xff: gives how many, 0 for none. */
+/* Matches the bytes from `from` on spelled out at `at`, as \\ud800 or \\xff. Returns how many, 0: none. */
 static size_t match_spelled(const char *at, const unsigned char *from, size_t left)
 {
 	unsigned unit;
@@ -55,7 +55,7 @@ static size_t match_spelled(const char *at, const unsigned char *from, size_t le
 	               : 0;
 }
 
-/* Whether the bytes are that character, one that a terminal would act on. */
+/* Returns whether the bytes are the given character, on which a terminal would act. */
 static bool acts_as(const unsigned char *bytes, size_t length, unsigned character)
 {
 	bool shows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tokens of JSON text: the same wherever the text ends, and nothing is read behind it.
+ * Tokens of JSON text: the same wherever the text ends, and nothing is read beyond its end.
  */
 #include "base/json_scan.h"
 

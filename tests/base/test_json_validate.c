@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/json, the validator: what it takes, what it refuses and at which byte.
+ * base/json, the validator: what it accepts, what it rejects, and the byte of the error.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/limit: memory and CPU time of one thread's work.
+ * base/limit: limits on memory and CPU time of one thread's work.
  */
 #include <setjmp.h>
 #include <stdarg.h>

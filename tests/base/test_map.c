@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/views/ops_map: what was put in is found, the first value stays, and failures change nothing.
+ * base/map: added keys are found, the first value is kept, and failures change nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>

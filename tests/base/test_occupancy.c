@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Occupancy against figures worked out by hand from the tables of the programming guide, and against what is always so.
- * tests/python/test_occupancy.py compares it with that of tens of thousands of kernels in real traces.
+ * Occupancy compared with figures calculated by hand from the tables of the programming guide, and checks of invariants.
+ * tests/python/test_occupancy.py compares it with the values of tens of thousands of kernels in real traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The natural merge sort against a plain insertion sort.
+ * The natural merge sort compared with a simple insertion sort.
  */
 #include <setjmp.h>
 #include <stdarg.h>

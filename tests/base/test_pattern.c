@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/pattern against regexec() of the C library on random patterns, and with patterns that are too large or take too long for
- * engines without bounds.
+ * base/pattern compared with regexec() of the C library on random patterns, and patterns that are too large or slow for engines
+ * without limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>

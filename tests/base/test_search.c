@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Binary search: the first index that is not before, over all places that it can have.
+ * Binary search: finds the first index that is not before, at every possible position.
  */
 #include "base/search.h"
 

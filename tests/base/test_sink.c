@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/sink: whole files or the old ones, links, modes, gzip, full disks, failing memory. Each test works in a fresh
- * folder and looks at what lies there afterwards.
+ * base/sink: complete new files or unchanged old ones, links, modes, gzip, full disks, failing allocations. Each test works in a
+ * new folder and then checks its contents.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static size_t count_files(const char *folder)
 	return count - 2;
 }
 
-/* Whether this file system has files without a name. */
+/* Returns whether this file system has files without a name. */
 static bool has_unnamed_files(void)
 {
 	int fd = open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);

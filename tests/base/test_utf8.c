@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * base/utf8 against a decoder written the other way round: every code point encoded, and every two-byte start.
+ * base/utf8 compared with a decoder that works in the opposite direction: every encoded code point, and every two-byte start.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -135,7 +135,7 @@ def test_planes_of_a_gpu(opstrobe, tmp_path, base_ns):
 
 
 def test_operations_inside_others_on_a_tpu(opstrobe, tmp_path):
-    """A loop is no work beside that of its body."""
+    """A loop does not count as work in addition to its body."""
     tpu = Plane("/device:TPU:0")
     tpu.events["%fusion.1 = f32[8] fusion(x)"] = (1, "fusion.1")
     tpu.line(

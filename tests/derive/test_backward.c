@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call of a module a backward node works for.
+ * The module call to which a backward node belongs.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is derived from a trace: made once, shared by threads, and made again where what it is made of changed.
+ * Derived objects of a trace: computed once, shared by threads, and computed again after a change of their input.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What names say: calls, steps, classes of work and collectives.
+ * Classification by names: calls, steps, classes of work and collectives.
  */
 #include <setjmp.h>
 #include <stdarg.h>

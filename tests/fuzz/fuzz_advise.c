@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a trace file, and then all advice about it, of one worker and of two. fuzzing.h tells how to run it.
+ * Any bytes as a trace file, and then all advice for it, with one worker and with two. fuzzing.h describes how to run it.
  */
 #include <opstrobe/internal/advice.h>
 

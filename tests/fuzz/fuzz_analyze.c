@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a trace file, and then every analysis and every view of it: alone, as two ranks, and compared with itself. An
- * answer, or an error that says why. fuzzing.h tells how to run it.
+ * Any bytes as a trace file, and then every analysis and view of it: alone, as two ranks, and compared with itself. The result is
+ * an answer, or an error with a reason. fuzzing.h describes how to run it.
  */
 #include <string.h>
 

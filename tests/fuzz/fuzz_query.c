@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the target of a request, and as a request to the API: what is decoded keeps its promises, and every reply is
- * JSON. fuzzing.h tells how to make it fuzz, with src/serve/ besides; the corpus is query/.
+ * Any bytes as the target of a request, and as a request to the API: decoded targets are valid, and every reply is JSON.
+ * fuzzing.h describes how to run it, with src/serve/ in addition; the corpus is query/.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a trace file: an error or a trace that keeps its promises, has stacks, and written and read again is the same
- * size. fuzzing.h tells how to run it.
+ * Any bytes as a trace file: the result is an error, or a valid trace, which has stacks, and has the same size after writing and
+ * reading it. fuzzing.h describes how to run it.
  */
 #include <opstrobe/internal/analyze.h>
 #include <opstrobe/internal/pack.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a file of CUPTI's records (tests/gpu/replay/records.h): no file, or a trace that keeps its promises and has views.
- * fuzzing.h tells how to run it; it takes tests/gpu/replay/{records,replayer}.c and CUPTI's headers besides.
+ * Any bytes as a file of CUPTI's records (tests/gpu/replay/records.h): the result is an error, or a valid trace that has views.
+ * fuzzing.h describes how to run it; it needs tests/gpu/replay/{records,replayer}.c and CUPTI's headers in addition.
  */
 #include <opstrobe/internal/views.h>
 

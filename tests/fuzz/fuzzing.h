@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fuzz targets share. With clang's -fsanitize=fuzzer each is a fuzzer, which tools/fuzz.sh builds and runs; alone, as
- * the tests run it, it takes the files it is given.
+ * Shared code of the fuzz targets. With clang's -fsanitize=fuzzer each is a fuzzer, which tools/fuzz.sh builds and runs; without
+ * it, as in the tests, a target reads the files on its command line.
  */
 #ifndef OPS_TEST_FUZZING_H
 #define OPS_TEST_FUZZING_H
@@ -20,7 +20,7 @@ static inline void expect(int holds, const char *what)
 	}
 }
 
-/* NULL for what is no trace. */
+/* Returns NULL if the bytes are not a trace. */
 static inline struct ops_trace *read_bytes(const uint8_t *bytes, size_t size)
 {
 	struct ops_trace *trace = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording beside a collector, and asking the trace: what the tests of collectors have in common.
+ * Shared code of the tests of collectors: recording with a collector, and inspecting the trace.
  */
 #ifndef OPS_TESTS_GPU_ASKING_H
 #define OPS_TESTS_GPU_ASKING_H
@@ -50,7 +50,7 @@ static inline struct ops_trace *checked_trace(struct ops_recording *recording)
 	return trace;
 }
 
-/* An operator as the torch bridge records it. */
+/* Opens an operator as the torch bridge records it. */
 static inline struct ops_slot *open_operator(const char *name)
 {
 	const struct ops_collector *collector = ops_collector_get();
@@ -69,7 +69,7 @@ static inline void close_operator(struct ops_slot *slot)
 	ops_range_end((struct ops_range){slot});
 }
 
-/* The one row of that kind and name. */
+/* Returns the only row of that kind and name. */
 static inline uint32_t find_row(const struct ops_trace *trace, enum ops_event_kind kind, const char *name)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -98,7 +98,7 @@ static inline size_t count_kind(const struct ops_trace *trace, enum ops_event_ki
 	return count;
 }
 
-/* The row of the call that an arrow says started the work; OPS_NONE without one. */
+/* Returns the row of the call that started the work according to a link; OPS_NONE if there is none. */
 static inline uint32_t launch_of(const struct ops_trace *trace, uint32_t work)
 {
 	size_t count;

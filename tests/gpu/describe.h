@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as text, to be compared with a file: its rows, counters, views of devices and the table of averages.
+ * A trace as text for comparison with a file: its rows, counters, views of devices and the table of averages.
  */
 #ifndef OPS_TESTS_GPU_DESCRIBE_H
 #define OPS_TESTS_GPU_DESCRIBE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collector for CUDA over a library that has CUPTI's entry points and no GPU (fake_cupti/): loading, buffers, the drain
+ * The collector for CUDA with a library that has CUPTI's entry points and no GPU (fake_cupti/): loading, buffers, the drain
  * thread, decoding and errors are those of a real run.
  */
 #include <setjmp.h>
@@ -305,7 +305,7 @@ static void emit_host_node(uint64_t node, uint32_t start)
 	emit(&ran, sizeof(ran));
 }
 
-/* The row of what ran as a node. */
+/* Returns the row of the work of a node. */
 static uint32_t row_of_node(const struct ops_trace *trace, const char *node)
 {
 	struct ops_string found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way of a device's activity from a collector to the trace: real threads record ranges and operators and launch work
- * on a toy device; what the trace says of it is compared with what they did.
+ * From a collector of device activity to the trace: real threads record ranges and operators and launch work on a toy device; the
+ * trace is compared with what they did.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,8 @@ static void only_what_is_asked_for_is_there(void **state)
 	ops_trace_unref(trace);
 }
 
-/* A thread that records nothing but makes a call; in a lock with the others, for a collector adds from one at a time. */
+/* A thread that records nothing but makes a call; with a lock shared with the others, because a collector adds from one thread at
+ * a time. */
 static void *launch_alone(void *argument)
 {
 	toy_launch(argument, OPS_ACTIVITY_KERNEL, "of another thread", 100, 100);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters of the hardware, sampled beside what the collector for CUDA records, over a library that has CUPTI's entry points and no
- * GPU (fake_cupti/). With one that lacks those of sampling, as CUPTI before 12.6, only that is tested.
+ * Hardware counters sampled along with the collector for CUDA, with a library that has CUPTI's entry points and no GPU
+ * (fake_cupti/). With a library without the entry points for sampling, like CUPTI before 12.6, only that is tested.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void run_kernel(uint64_t start_ns)
 	emit(&kernel, sizeof(kernel));
 }
 
-/* The counters of a name, in order of time. */
+/* Returns the counters of a name, in order of time. */
 static size_t counters_of(const struct ops_trace *trace, const char *name, struct ops_counter_record *ret_first, size_t room)
 {
 	size_t count, found = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The library that keeps CUPTI's records as a file (record/record_cupti.c), between the collector and the stand-in for CUPTI:
- * what it kept is replayed, and says what the session itself said. RECORD_CUPTI_FILE names a file that stays.
+ * The library that writes CUPTI's records to a file (record/record_cupti.c), between the collector and the stand-in for CUPTI:
+ * the replayed file results in the same trace as the session. RECORD_CUPTI_FILE names a file to keep.
  */
 #include <setjmp.h>
 #include <stdarg.h>

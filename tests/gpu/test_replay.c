@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of records replayed (replay/records.h): what becomes of each is compared with a file beside it, and what becomes of
- * records that no GPU would send is looked at. With OPSTROBE_REWRITE in the environment the files are written anew.
+ * Replays files of records (replay/records.h): each result is compared with a file next to it; records that no GPU would send are
+ * tested separately. With OPSTROBE_REWRITE in the environment the files are written again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -235,7 +235,7 @@ static void a_part_keeps_correlations(void **state)
 /* Changes a record in place and its size; false leaves it out. */
 typedef bool change_record(uint8_t *record, size_t *size);
 
-/* A file with every record changed, in the other order if wanted, and so many said to be dropped. */
+/* Replays a file with every record changed, in reverse order if requested, and with a number of dropped records. */
 static struct ops_trace *replay_changed(const char *name, change_record *change, bool backwards, uint64_t dropped)
 {
 	struct loaded file = load_named(name), changed = {0};

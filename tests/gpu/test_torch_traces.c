@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces that torch wrote on GPUs, replayed: their rows are turned into CUPTI's records (replay/trace_records.h), and what the
- * collector makes of these has to be what torch said: every row of device and host calls, their arguments, the operator behind
- * each, and every analysis of them. Prints for each trace how many agree. The traces are not part of the repository: they lie
- * beside it, or where OPSTROBE_TRACES says; without them nothing is tested.
+ * Replays traces that torch wrote on GPUs: their rows are converted to CUPTI's records (replay/trace_records.h), and the
+ * collector's result must equal torch's: every row of device work and host calls, their arguments, the operator of each, and
+ * every analysis of them. Prints for each trace how many agree. The traces are not part of the repository: they are in a folder
+ * next to it, or in OPSTROBE_TRACES; without them nothing is tested.
  *
  *     test_torch_traces FOLDER
  */

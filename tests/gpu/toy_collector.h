@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A collector for a device that is none: what it "ran" is told to it by the test, on the monotonic clock. It is also the
- * example of docs/devices.md: this is all that a collector takes.
+ * A collector for a device that does not exist: the test provides what "ran", on the monotonic clock. It is also the example in
+ * docs/devices.md, and shows all that a collector requires.
  */
 #ifndef OPS_TESTS_TOY_COLLECTOR_H
 #define OPS_TESTS_TOY_COLLECTOR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Says of a function what torch's NCCL backend says of a collective, with the same macro, and calls what a test gives it where
- * that backend launches its kernel.
+ * Reports about a function what torch's NCCL backend reports about a collective, with the same macro, and calls a test's function
+ * where that backend launches its kernel.
  */
 #include <ATen/ops/ones.h>
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A device that has registered itself for torch's profiler and has a clock, which every event advances by one tick. It can be told
- * to fail, and to run an operator of its own whenever it records one.
+ * A device registered for torch's profiler, with a clock that every event advances by one tick. It can be made to fail, and to
+ * run another operator whenever it records an event.
  */
 #include <ATen/ops/ones.h>
 #include <torch/csrc/profiler/stubs/base.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preloaded: a thread that asks for it stops where torch copies its global callbacks, which it does under their lock.
+ * Preloaded: a thread that requests it stops where torch copies its global callbacks, which it does with their lock held.
  */
 #include <ATen/record_function.h>
 

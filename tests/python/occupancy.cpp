@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVIDIA's own occupancy calculator, which is a header of CUDA, for test_occupancy.py to compare with.
+ * NVIDIA's occupancy calculator, a header of CUDA, for comparison in test_occupancy.py.
  */
 #include <algorithm>
 #include <climits>

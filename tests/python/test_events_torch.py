@@ -195,7 +195,7 @@ DESCRIPTION = """key node_id is_async is_remote use_device stack scope device_ty
 def test_averages(both, grouping):
     theirs, ours = (profile.key_averages(**grouping) for profile in both)
     if grouping.get("group_by_input_shape"):
-        # Torch shows a list of tensors as [] and so throws together what we tell apart: fold ours again.
+        # Torch shows a list of tensors as [] and so merges what we distinguish: fold ours again.
         def shapes(average):
             return [shape if not shape or isinstance(shape[0], int) else [] for shape in average.input_shapes]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recordings made by hand, where every tick is known: one tick is a nanosecond, the session runs from tick 1000 (wall
- * clock 5000) to tick 2000. For tests that set OPSTROBE_CLOCK to "monotonic" and include cmocka.h.
+ * Recordings built by hand, in which every tick is known: one tick is a nanosecond, the session runs from tick 1000 (wall clock
+ * 5000) to tick 2000. For tests that set OPSTROBE_CLOCK to "monotonic" and include cmocka.h.
  */
 #ifndef OPS_TESTS_BY_HAND_H
 #define OPS_TESTS_BY_HAND_H
@@ -64,7 +64,7 @@ static inline uint32_t add_name(struct ops_share *share, const char *first, cons
 	return ops_intern_add(&share->names, &name, sizeof(name)) + 1;
 }
 
-/* A closed operator in the share's last block. */
+/* Adds a closed operator to the share's last block. */
 static inline struct ops_slot *add_slot(struct ops_recording *recording, struct ops_share *share, const char *name,
                                  uint64_t start, uint64_t end)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether two traces say the same, column by column. Ids of strings may differ; what they stand for may not.
+ * Compares two traces column by column. Ids of strings may differ, the strings may not.
  */
 #ifndef OPS_TEST_COMPARE_H
 #define OPS_TEST_COMPARE_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files cut short and with bits flipped: an error that says what it is, or a trace that keeps its promises and can be
- * looked at; with no more than twice the memory that the whole file takes, and no endless work. Of a compressed file both
- * the file and its text are damaged.
+ * Truncated files and files with flipped bits: the result is an error with a reason, or a valid trace that can be inspected, with
+ * at most twice the memory that the complete file takes, and in limited time. Of a compressed file both the file and its text are
+ * damaged.
  *
  *     damage FILE…
  *
- * The environment makes a run longer than that of the test: DAMAGE_CUTS and DAMAGE_FLIPS are how many inputs are made of
- * each file; DAMAGE_BITS at most are flipped in one; DAMAGE_SECONDS of processor time are spent on a file; of files larger
- * than DAMAGE_LOOK bytes only every sixteenth input is looked at once it is read. What is damaged follows from DAMAGE_SEED
- * alone. An input that breaks something is left in the file damaged-input.
+ * The environment makes a run longer than that of the test: DAMAGE_CUTS and DAMAGE_FLIPS are the numbers of inputs made from each
+ * file; at most DAMAGE_BITS bits are flipped in one; DAMAGE_SECONDS of CPU time are spent on a file; for files larger than
+ * DAMAGE_LOOK bytes, only every sixteenth trace is inspected. The damage only depends on DAMAGE_SEED. An input that fails is
+ * saved in the file damaged-input.
  */
 #include <fcntl.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asking a trace of a strange file for much of what can be asked. `expect` is the test's own.
+ * Inspects a trace of an arbitrary file in many ways. `expect` is defined by the test.
  */
 #ifndef OPS_TEST_LOOK_AT_H
 #define OPS_TEST_LOOK_AT_H

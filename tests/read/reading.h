@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts that are traces, and what reading them notes.
+ * Texts that are traces, and the notes from reading them.
  */
 #ifndef OPS_TEST_READING_H
 #define OPS_TEST_READING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests of recordings that go on share: a folder for the recording file, records, and what a snapshot has of them.
+ * Shared code of tests of recordings in progress: a folder for the recording file, records, and the contents of a snapshot.
  */
 #ifndef OPS_TESTS_READ_RUNNING_H
 #define OPS_TESTS_READ_RUNNING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small file that has one of everything, in Kineto's words.
+ * A small file with one of everything, in Kineto's format.
  */
 #ifndef OPS_TEST_SAMPLE_H
 #define OPS_TEST_SAMPLE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes of CUDA graphs wait for, against its definition and with edges as no driver would tell them.
+ * Dependencies of nodes of CUDA graphs, compared with the definition, including edges that no driver would report.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static bool waits(const struct device_graphs *graphs, uint64_t node, uint64_t ot
 	return false;
 }
 
-/* The definition: there is a way from the one to the other past nothing that runs. */
+/* The definition: there is a path from one node to the other past nodes that do not run. */
 static bool leads(const bool edge[NODES][NODES], const bool *runs, int from, int to)
 {
 	for (int next = from + 1; next <= to; next++)

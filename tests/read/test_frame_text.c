@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames of stacks as text, and which of them is a line of the program.
+ * Stack frames as text, and which of them is a line of the program.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that runs out, compressed data of all sorts, and files with bits flipped: an answer in every case.
+ * Lack of memory, all kinds of compressed data, and files with flipped bits: there is a result in every case.
  */
 #include <setjmp.h>
 #include <stdarg.h>

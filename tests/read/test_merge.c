@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the slots of recordings become events, with recordings of which every tick is known (by_hand.h).
+ * How slots of recordings become events, with recordings in which every tick is known (by_hand.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of modules that are recorded, and the modules of files: what was written is read back, and nonsense is harmless.
+ * Recorded calls of modules, and modules in files: what was written is read back, and invalid data are harmless.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recordings made by threads that really record, through the public headers.
+ * Recordings made by real threads, through the public headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void *record(void *argument)
 	return NULL;
 }
 
-/* The depth of a row in the tree. */
+/* Returns the depth of a row in the tree. */
 static uint8_t depth_of(const struct ops_events *e, size_t row)
 {
 	uint8_t depth = 0;

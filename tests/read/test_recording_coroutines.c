@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranges of coroutines that take turns on a thread, and ranges that are closed in another order than they were opened.
+ * Ranges of coroutines that take turns on a thread, and ranges that are closed in the wrong order.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static struct ops_session *start(void)
 	return ops_session_start(NULL, &session, NULL) ? NULL : session;
 }
 
-/* The trace of what the session recorded; NULL when memory is out. */
+/* Stops the session and returns its trace; NULL if out of memory. */
 static struct ops_trace *stop(struct ops_session *session)
 {
 	struct ops_recording *recording = NULL;

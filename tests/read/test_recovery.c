@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording files: what processes leave behind that are killed, fork, run out of disk or stop, and files that are damaged.
+ * Recording files of processes that are killed, fork, fill the disk or stop, and damaged files.
  *
- * RECOVERY_KILLS in the environment sets how many processes are killed (`make soak`: 10,000).
+ * RECOVERY_KILLS in the environment sets the number of processes to kill (`make soak`: 10,000).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@
 static char folder[64];
 static char path[128];
 
-/* A folder in shared memory: what is tested is not the disk. */
+/* Makes a folder in shared memory, because the disk is not tested. */
 static int make_folder(void **state)
 {
 	(void)state;
@@ -605,7 +605,7 @@ static void write_file(const char *bytes, size_t size)
 	fclose(file);
 }
 
-/* A trace that keeps its promises, or an error that says why not. */
+/* Returns a valid trace, or NULL after an error with a reason. */
 static struct ops_trace *try_to_recover(struct ops_recovery *recovery)
 {
 	struct ops_trace *trace = NULL;

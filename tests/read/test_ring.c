@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions that keep their last part alone: the recording is complete from where the window begins, and memory does not grow.
+ * Sessions that keep only their last part: the recording is complete from the start of the window, and memory does not grow.
  *
- * RING_EVENTS in the environment sets how many ranges are recorded where memory is watched (`make soak`: 10^8).
+ * RING_EVENTS in the environment sets the number of ranges recorded while memory is checked (`make soak`: 10^8).
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was written is read back as it was: recordings, traces made by hand, traces that were read from another's file.
+ * What was written is read back unchanged: recordings, synthetic traces, and traces that were read from other programs' files.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Snapshots: the last part of a recording that goes on, while threads record.
+ * Snapshots: the last part of a recording in progress, while threads record.
  */
 #include <pthread.h>
 

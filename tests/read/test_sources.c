@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a trace may come from: files that are none, pipes, files that change while they are read, compressed data of
- * several members, and texts of other encodings.
+ * Sources of traces: files that are not traces, pipes, files that change while they are read, compressed data of several members,
+ * and texts in other encodings.
  */
 #include <pthread.h>
 #include <setjmp.h>

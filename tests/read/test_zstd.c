@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces compressed with zstd: as a whole, in frames, cut short, damaged, and with memory that runs out.
+ * Traces compressed with zstd: complete, in frames, truncated, damaged, and with lack of memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

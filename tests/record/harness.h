@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of the recorder share: sessions in one line, and a look into recordings.
+ * Shared code of the tests of the recorder: sessions in one line, and inspection of recordings.
  */
 #ifndef TESTS_RECORD_HARNESS_H
 #define TESTS_RECORD_HARNESS_H
@@ -45,7 +45,7 @@ struct found {
 void each_slot(const struct ops_recording *recording, void (*visit)(const struct found *found, void *context),
                void *context);
 size_t count_named(const struct ops_recording *recording, struct text name);
-/* The only slot of that name; fails the test when there is none or are several. */
+/* Returns the only slot of that name; fails the test if there are none or several. */
 struct found find(const struct ops_recording *recording, struct text name);
 /* The share of a thread, NULL when it is not in the recording. */
 const struct ops_share *find_share(const struct ops_recording *recording, int64_t tid);

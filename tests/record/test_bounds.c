@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What happens when there is no room: ceilings, and memory that is out at every single allocation. Every record is in
- * the recording or counted as lost.
+ * Lack of room: limits, and out of memory at every single allocation. Every record is in the recording or counted as lost.
  */
 #include "harness.h"
 

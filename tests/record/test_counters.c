@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record/counters: what is counted is what happened, by thread; what the kernel refuses is left out and told.
+ * record/counters: counts are right for each thread; counters that the kernel refuses are left out and reported.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fork() in mid-recording, and processes that end in mid-recording.
+ * fork() during a recording, and processes that end during a recording.
  */
 #include "harness.h"
 
@@ -55,7 +55,7 @@ static void *record_one(void *unused)
 	return unused;
 }
 
-/* What a child does; 0 when all is as it should be. */
+/* The code of a child. Returns 0 if everything is as expected. */
 static int child_of_session(struct ops_session *inherited, struct ops_range open)
 {
 	struct ops_session *session = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at a session while it records: what has ended is counted once, whenever one looks and whatever threads do.
+ * Observing a session while it records: events that have ended are counted once, at any time and whatever the threads do.
  */
 #include "harness.h"
 

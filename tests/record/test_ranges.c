@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ranges, instants, counters and a collector's own slots leave in a recording.
+ * Ranges, instants, counters and a collector's own slots in a recording.
  */
 #include "harness.h"
 

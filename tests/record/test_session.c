@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of sessions: start, pause, resume, stop, in every order; what outlives them.
+ * Sessions: start, pause, resume, stop, in every order; what outlives them.
  */
 #include "harness.h"
 

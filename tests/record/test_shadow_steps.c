@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record/shadow_steps: the overhead of simulated programs is found within its interval, whatever their period; detail goes when it is
- * beyond the budget, comes back, and does not swing.
+ * record/shadow_steps: the overhead of simulated programs is within the computed interval, whatever their period; detail is
+ * reduced if it exceeds the budget, is restored, and does not oscillate.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * record/slow_steps: a million healthy steps, however they vary, have no slow one; those that are slow are found; what comes
- * back, and what stays, is found a few times at most.
+ * record/slow_steps: a million normal steps, however they vary, have no slow one; slow ones are found; recurring ones, and a new
+ * normal length, are reported a few times at most.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ static double heavy_power_tail(uint32_t step)
 	return 50 * MS * pow(uniform(), -1.0 / 2.5);
 }
 
-/* A slow wave, and noise. */
+/* Returns lengths with a slow wave and noise. */
 static double drifting(uint32_t step)
 {
 	return 100 * MS * (1.5 + sin(step / 3000.0)) * exp(0.1 * normal());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Eight threads record without a pause while another starts, pauses and stops sessions, and threads end and are born.
- * Each thread counts upwards, so that a record missing from the middle of a session shows.
+ * Eight threads record without a pause while another starts, pauses and stops sessions, and threads start and end. Each thread
+ * counts upwards, so that a record missing from the middle of a session is detected.
  */
 #include "harness.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads that come and go while a session runs, and threads that see a stop late.
+ * Threads that start and end while a session runs, and threads that see a stop late.
  */
 #include "harness.h"
 

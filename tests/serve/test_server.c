@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API and its server with many asking at once, some of whom never end what they say, and without memory. Made for
- * the sanitizers; what replies hold is tested over HTTP from Python.
+ * The API and its server with many concurrent clients, some of which never finish a request, and with lack of memory. Intended
+ * for the sanitizers; the contents of replies are tested over HTTP from Python.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which files of the program the server shows: Python files that a frame of the trace names, and no others, whatever else
- * in the trace looks like a frame.
+ * Which files of the program the server shows: Python files named by a frame of the trace, and no others, whatever else in the
+ * trace looks like a frame.
  */
 #include <setjmp.h>
 #include <stdarg.h>

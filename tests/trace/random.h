@@ -11,7 +11,7 @@ struct random {
 	uint64_t state;
 };
 
-/* A number in 0 … below - 1. */
+/* Returns a number in 0 … below - 1. */
 static inline uint32_t random_below(struct random *random, uint32_t below)
 {
 	random->state = random->state * 6364136223846793005u + 1442695040888963407u;

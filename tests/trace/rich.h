@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small trace that has one of everything.
+ * A small trace with one of everything.
  */
 #ifndef OPS_TEST_RICH_H
 #define OPS_TEST_RICH_H

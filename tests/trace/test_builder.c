@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes into a builder comes out of the trace, sorted; and no failed allocation leaves anything behind.
+ * The trace contains what was added to the builder, sorted; and a failed allocation leaves nothing behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ops_trace_check finds every kind of damage and says where it is.
+ * ops_trace_check finds every kind of damage and its position.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Diagnostics of a trace, and the member that JSON gets of them.
+ * Diagnostics of a trace, and their member in JSON.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void test_what_is_repaired_is_no_diagnostic(void **state)
 	ops_trace_unref(trace);
 }
 
-/* The trace as it comes back from a file. */
+/* Writes the trace to a file and reads it back. */
 static struct ops_trace *write_and_read(const struct ops_trace *trace)
 {
 	char path[] = "/tmp/opstrobe-diagnostics-XXXXXX";

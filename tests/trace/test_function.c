@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Python calls in a trace: their functions, callers and lines, and how they fare in packing and merging.
+ * Python calls in a trace: their functions, callers and lines, after packing and merging as well.
  */
 #include <setjmp.h>
 #include <stdarg.h>

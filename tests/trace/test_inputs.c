@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Input lists as text. What is expected is what torch 2.13 printed for these arguments (record_shapes, export_chrome_trace
- * and events()), except that a TensorList has its shapes and JSON has no white space.
+ * Input lists as text. Expected texts are what torch 2.13 printed for these arguments (record_shapes, export_chrome_trace and
+ * events()), except that a TensorList has its shapes and JSON has no white space.
  */
 #include <setjmp.h>
 #include <stdarg.h>

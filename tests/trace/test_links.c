@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows from forward operators to backward nodes against a plain reading of their definition, on random operators and by hand.
+ * Links from forward operators to backward nodes, compared with a direct implementation of their definition, on random operators
+ * and built by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces put together, and picked apart: every event is found again where the refs say.
+ * Merging traces, and parts of traces: every event is found where the refs point.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "random.h"
 #include "rich.h"
 
-/* A trace of `count` events (names "0", "1", … in order of adding) and as many memory records on two threads, at random
+/* Returns a trace of `count` events (names "0", "1", … in order of adding) and as many memory records on two threads, at random
  * times within [start, start + 1000]. */
 static struct ops_trace *random_trace(struct random *random, int64_t start, uint32_t count, uint32_t first_number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules in a trace: what the check says of bad ones, and how they fare in packing and merging.
+ * Modules in a trace: checks of invalid ones, packing and merging.
  */
 #include <setjmp.h>
 #include <stdarg.h>

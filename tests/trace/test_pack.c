@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A packed trace comes back whole; bytes that are cut or damaged give an error or a trace that keeps its promises.
+ * A packed trace is restored completely; truncated or damaged bytes result in an error or a valid trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>

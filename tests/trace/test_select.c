@@ -17,7 +17,7 @@
 
 #define WITHOUT(kind) (1u << OPS_EVENT_##kind)
 
-/* An operator in a range in an operator, and memory in each. */
+/* Makes an operator in a range in an operator, with memory in each. */
 static struct ops_trace *nested(void)
 {
 	struct ops_builder *b = scene_open();

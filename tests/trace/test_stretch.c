@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * trace/stretch, and ranks side by side: what a part of a trace has, and whose process is whose.
+ * trace/stretch, and ranks side by side: the contents of a part of a trace, and the processes of ranks.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order, tree, folding and self times against a slow oracle that follows the definitions to the letter, on random events: few
- * moments, so that ties, partial overlaps and empty events abound.
+ * Order, tree, folding and self times, compared with a slow oracle that follows the definitions literally, on random events: with
+ * few distinct times, so that ties, partial overlaps and empty events are frequent.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,7 @@ static void fold(struct oracle *o)
 	}
 }
 
-/* Whether a child of event `i` runs in the nanosecond from `at`. */
+/* Returns whether a child of event `i` runs in the nanosecond from `at`. */
 static bool in_child(const struct oracle *o, uint32_t i, int64_t at)
 {
 	for (size_t j = 0; j < o->count; j++)

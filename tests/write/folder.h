@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder of one's own for each test, and looking at what lies in it.
+ * A separate folder for each test, and inspection of its contents.
  */
 #ifndef OPS_TEST_FOLDER_H
 #define OPS_TEST_FOLDER_H

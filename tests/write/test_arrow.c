@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/arrow: the columns of a trace, taken apart, and every allocation failing. pyarrow looks at them in tests/python.
+ * write/arrow: the columns of a trace, decoded, and every allocation failing. tests/python reads them with pyarrow.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/chrome_json: every kind of row to the letter, hostile names, many names, time bases, gzip. What other programs
- * make of the files is tested in tests/python/test_chrome_json.py.
+ * write/chrome_json: the exact text of every kind of row, hostile names, many names, time bases, gzip.
+ * tests/python/test_chrome_json.py tests the files with other programs.
  */
 #include <math.h>
 #include <setjmp.h>

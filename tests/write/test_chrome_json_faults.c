@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/chrome_json when things go wrong: the old file is whole, nothing is left beside it, and the error says why.
+ * write/chrome_json with errors: the old file is unchanged, no other file remains, and the error states the reason.
  */
 #include <errno.h>
 #include <setjmp.h>

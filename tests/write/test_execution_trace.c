@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/execution_trace: any node comes out as valid JSON; malformed values are cut; memory that runs out is told.
+ * write/execution_trace: any node becomes valid JSON; malformed values are truncated; lack of memory is reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>

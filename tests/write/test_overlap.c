@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/overlap: what is marked, and that the rest nests, on traces made by chance.
+ * write/overlap: what is marked, and that the other spans nest, on random traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>

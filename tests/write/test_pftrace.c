@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write/pftrace: the packets of a file are whole, and when things go wrong the old file stays. What they say is checked
- * with Perfetto's own reader, from Python.
+ * write/pftrace: the packets of a file are complete, and on errors the old file is kept. Their contents are checked with
+ * Perfetto's own reader, from Python.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/flame and the files made of it: collapsed stacks, speedscope, the picture.
+ * analyze/flame and the files written from it: collapsed stacks, speedscope, the picture.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -265,7 +265,7 @@ static size_t count_of(const char *text, const char *word)
 	return count;
 }
 
-/* A recursion, with an operator far below and another near its end. */
+/* Returns a recursion, with an operator far below and another near its end. */
 static struct ops_trace *deep_trace(int depth)
 {
 	struct ops_builder *b = scene_open();

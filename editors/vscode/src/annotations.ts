@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and memory behind the lines of open source files, and how hot they are in the gutter.
+//
+// Time and memory at the ends of lines in open source files, and a heat mark in the gutter.
 import { stat } from "node:fs/promises";
 import * as vscode from "vscode";
 import { type Annotation, annotate, factsOf, fileOf, HEATS } from "./costs";
@@ -57,7 +58,7 @@ function annotationsOf(shown: Shown, document: vscode.TextDocument): Annotation[
 function decoration(document: vscode.TextDocument, annotation: Annotation, shown: Shown, changed: boolean): vscode.DecorationOptions {
 	const { cost, line, text } = annotation;
 	const hover = new vscode.MarkdownString();
-	// Only this command may run, and names out of the trace are text.
+	// Only this command may run; names from the trace are text.
 	hover.isTrusted = { enabledCommands: ["opstrobe.showLine"] };
 	hover.appendText(cost.function ?? `line ${line}`).appendMarkdown("\n\n| | |\n|:--|--:|\n");
 	for (const [title, value] of factsOf(cost, shown.lines.duration_us)) hover.appendMarkdown(`| ${title} | ${value} |\n`);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the extension adds to the editor. Everything of a trace is asked of the `opstrobe` command (command.ts, server.ts).
+//
+// The extension's contributions to the editor. All data of a trace comes from the `opstrobe` command (command.ts,
+// server.ts).
 import * as vscode from "vscode";
 import { Annotations } from "./annotations";
 import { fileOf } from "./costs";
@@ -15,7 +17,7 @@ export function activate(context: vscode.ExtensionContext): void {
 	const editors = new TraceEditors(session);
 	const tree = new FindingTree(session);
 
-	/** Errors of a command are told, not thrown: they are the user's to read. */
+	/** Errors of a command are shown to the user, not thrown. */
 	const command = (name: string, run: (...words: never[]) => Promise<void> | void): vscode.Disposable =>
 		vscode.commands.registerCommand(`opstrobe.${name}`, async (...words: never[]) => {
 			try {
@@ -54,7 +56,7 @@ async function onFile(uri: vscode.Uri | undefined, run: (uri: vscode.Uri) => Pro
 	if (file) await run(file);
 }
 
-/** The line of the cursor in the viewer: with its neighbours, in the view of the source. */
+/** Shows the line of the cursor in the viewer's source view. */
 async function showCursorLine(session: Session, editors: TraceEditors): Promise<void> {
 	const editor = vscode.window.activeTextEditor;
 	const file = session.shown && editor ? fileOf(session.shown.lines, editor.document.uri.fsPath) : undefined;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `opstrobe advise --format json` finds, as the panels show it.
+//
+// The findings of `opstrobe advise --format json`, in the form shown by the panels.
 
 import type { Finding, Where } from "../../../web/src/data/replies";
 
-/** "saves about 12 % of a step", or nothing where no gain is told. */
+/** Returns "saves about 12 % of a step", or an empty text if there is no predicted gain. */
 export function gainOf({ predicted_gain_percent: percent, predicted_gain_bound: bound }: Finding): string {
 	return percent === null || percent <= 0 ? "" : `saves ${bound} ${percent.toFixed(percent < 10 ? 1 : 0)} % of a step`;
 }
 
-/** "train.py:12 in step", as much of it as is known. */
+/** Returns "train.py:12 in step", as far as known. */
 export function placeName(place: Where): string {
 	const file = place.file?.replace(/^.*[/\\]/, "");
 	const at = file === undefined ? undefined : place.line === null ? file : `${file}:${place.line}`;
@@ -16,13 +17,13 @@ export function placeName(place: Where): string {
 	return [at, what ?? undefined].filter((part) => part !== undefined).join("  ") || "somewhere";
 }
 
-/** The text of a problem: what, how much, what to do. */
+/** Returns the text of a problem: what, how much, what to do. */
 export function problemOf(finding: Finding): string {
 	const gain = gainOf(finding);
 	return `${finding.title}${gain ? ` (${gain})` : ""}\n${finding.advice}`;
 }
 
-/** Links come out of rules, but only what leads to the web is one. */
+/** Links come from the rules. Only web links are accepted. */
 export function webLink(finding: Finding): string | undefined {
 	return finding.links.find((link) => /^https?:\/\//.test(link));
 }

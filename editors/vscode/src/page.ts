@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a trace's editor: the viewer in a frame, and what goes to and fro between it and the extension.
+//
+// The page of a trace's editor: the viewer in a frame, and the messages between it and the extension.
 
-/** What the page tells the extension: a line that was clicked in the viewer. */
+/** Message from the page to the extension: a line was clicked in the viewer. */
 export interface OpenSource {
 	file: string;
 	line: number | null;
 }
 
-/** What the extension tells the page: where in the viewer to go, "#/timeline/…". */
+/** Message from the extension to the page: the place to show in the viewer, "#/timeline/…". */
 export interface Show {
 	show: string;
 }
 
-/** Where in the viewer to go: to an event, or to a line in the view of the source. */
+/** A place to show in the viewer: an event, or a line in the source view. */
 export type Place = { row: number } | OpenSource;
 
-/** Who may show the viewer: the editor's own pages, on the desktop and in the browser. Without the token in the address,
- * which only this extension knows, the viewer has nothing to show. */
+/** Returns the origins that may show the viewer: the editor's own pages, on the desktop and in the browser. Without the
+ * token in the address, which only this extension knows, the viewer shows nothing. */
 export function frameOrigins(inBrowser: boolean): string {
 	if (!inBrowser) return "vscode-webview: vscode-file:";
 	return "'self' https://*.vscode-cdn.net https://vscode.dev https://*.vscode.dev https://*.github.dev http://localhost:* http://127.0.0.1:*";
 }
 
-/** @param url the viewer as the editor's window can reach it */
+/** @param url the address of the viewer from the editor's window */
 export function viewerPage(url: string, nonce: string): string {
 	return `<!doctype html>
 <html lang="en">
@@ -51,7 +52,7 @@ window.addEventListener("message", ({ source, data }) => {
 `;
 }
 
-/** @param text what is told instead of the viewer */
+/** @param text shown instead of the viewer */
 export function messagePage(text: string): string {
 	return `<!doctype html>
 <html lang="en">
@@ -64,7 +65,7 @@ export function messagePage(text: string): string {
 `;
 }
 
-/** A place as the viewer's address has it. */
+/** Returns the viewer's address of a place. */
 export function viewerHash(trace: string, place: Place): string {
 	const query = new URLSearchParams();
 	if ("row" in place) query.set("event", String(place.row));

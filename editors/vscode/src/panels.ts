@@ -12,7 +12,7 @@ interface Place {
 }
 type Node = Finding | Place;
 
-/** The tree: findings, below each its places. */
+/** The tree: findings, each with its places as children. */
 export class FindingTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
 	private readonly changes = new vscode.EventEmitter<undefined>();
 	readonly onDidChangeTreeData = this.changes.event;
@@ -54,12 +54,12 @@ function findingItem(finding: Finding): vscode.TreeItem {
 	return item;
 }
 
-/** The row that a node of the tree stands for. */
+/** Returns the row of a node of the tree. */
 export function rowOf(node: Node): number | null {
 	return "place" in node ? node.place.row : (node.where[0]?.row ?? null);
 }
 
-/** Keeps the problems those of the session's trace. */
+/** Keeps the list of problems in sync with the session's trace. */
 export function followProblems(session: Session): vscode.Disposable {
 	const problems = vscode.languages.createDiagnosticCollection("opstrobe");
 	const watch = session.onDidChange(async () => {
@@ -77,7 +77,7 @@ async function problemsOf(shown: Shown): Promise<[vscode.Uri, vscode.Diagnostic[
 	for (const finding of shown.advice.findings) {
 		const first = finding.where.find((place) => place.file !== null);
 		const file = first?.file ? await localFile(first.file, shown.trace) : undefined;
-		if (!file) continue; // the tree has it
+		if (!file) continue; // it is only shown in the tree
 		const entry = problems.get(file.toString()) ?? [file, []];
 		entry[1].push(problem(finding, (first?.line ?? 1) - 1));
 		problems.set(file.toString(), entry);

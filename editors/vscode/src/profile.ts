@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Profile This File": `opstrobe run` as a task, so that the program has a terminal; then its trace is opened.
+//
+// "Profile This File": runs `opstrobe run` as a task, so that the program has a terminal, and then opens its trace.
 import { mkdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
@@ -7,7 +8,7 @@ import { mustBeThere } from "./command";
 import { commandFor, wordsOf } from "./settings";
 import { VIEW_TYPE } from "./viewer";
 
-/** Where traces of programs go, in the folder that they run in. */
+/** The directory for traces, in the working directory of the program. */
 const FOLDER = ".opstrobe";
 
 export async function profileFile(uri: vscode.Uri): Promise<void> {
@@ -26,7 +27,7 @@ export async function profileFile(uri: vscode.Uri): Promise<void> {
 	await vscode.commands.executeCommand("vscode.openWith", vscode.Uri.file(trace), VIEW_TYPE, vscode.ViewColumn.Beside);
 }
 
-/** "train-20261121-210900.pt.trace.json.gz": traces stay, to be compared. */
+/** Returns a name such as "train-20261121-210900.pt.trace.json.gz". Traces are kept, to compare them. */
 export function traceName(program: string, time: Date): string {
 	const digits = time.toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
 	return `${basename(program, ".py")}-${digits}.pt.trace.json.gz`;

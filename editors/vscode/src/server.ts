@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `opstrobe serve` for one trace, as long as its editor is open.
+//
+// An `opstrobe serve` process for one trace, which runs as long as its editor is open.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { TraceList } from "../../../web/src/data/api";
 import { type Command, spawnError } from "./command";
 
 export class Server {
 	readonly origin: string;
-	/** Where the viewer's page is below that, with the token: pages in a frame have no cookies. "t/…/" */
+	/** The path of the viewer's page, "t/…/", which contains the token, because pages in a frame have no cookies. */
 	readonly path: string;
 	private readonly process: ChildProcess;
 
@@ -17,10 +18,10 @@ export class Server {
 		this.path = `t/${url.searchParams.get("token") ?? ""}/`;
 	}
 
-	/** @param frames origins, with spaces between, that may show the viewer in a frame */
+	/** @param frames origins, separated by spaces, that may show the viewer in a frame */
 	static start(command: Command, trace: string, frames: string): Promise<Server> {
 		const child = spawn(command.path, ["serve", "--with-input", "--embed", frames, "--", trace], {
-			stdio: ["pipe", "pipe", "pipe"], // its input ends with this process, however that ends
+			stdio: ["pipe", "pipe", "pipe"], // its standard input closes when this process ends, however it ends
 			env: { ...process.env, ...command.environment },
 		});
 		return new Promise((done, failed) => {
@@ -37,7 +38,7 @@ export class Server {
 		});
 	}
 
-	/** The id by which the viewer's addresses name the trace. */
+	/** Returns the id of the trace in the viewer's addresses. */
 	async traceId(): Promise<string> {
 		const reply = await fetch(`${this.origin}/${this.path}api/v1/traces`);
 		const { traces } = (await reply.json()) as TraceList;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace that the window shows lines and findings of: the one that was opened last.
+//
+// The trace whose lines and findings the window shows: the one that was opened last.
 import * as vscode from "vscode";
 import type { AdviceReply, LinesReply } from "../../../web/src/data/replies";
 import { printed } from "./command";
@@ -14,11 +15,11 @@ export interface Shown {
 export class Session implements vscode.Disposable {
 	private readonly changes = new vscode.EventEmitter<undefined>();
 	private loading: vscode.Uri | undefined;
-	/** Fires when there is another trace, or none. */
+	/** Fires when the trace changes or is closed. */
 	readonly onDidChange = this.changes.event;
 	shown: Shown | undefined;
 
-	/** Rejects when the trace cannot be read; what was shown stays. A later call makes this one's result void. */
+	/** Rejects if the trace cannot be read; the window then keeps its contents. A later call supersedes this one. */
 	async show(trace: vscode.Uri): Promise<void> {
 		this.loading = trace;
 		const command = commandFor(trace);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's settings, and what is said when they do not lead to a command.
+//
+// The user's settings, and the message shown if they do not lead to a command.
 import { homedir } from "node:os";
 import * as vscode from "vscode";
 import { type Command, CommandMissing } from "./command";
 
-/** The command for files in the folder of `place`. */
+/** Returns the command for files in the folder of `place`. */
 export function commandFor(place: vscode.Uri): Command {
 	const settings = vscode.workspace.getConfiguration("opstrobe", place);
 	const python = expand(settings.get("python", ""), place);
@@ -20,7 +21,7 @@ function expand(path: string, place: vscode.Uri): string {
 	return path.replace(/^~(?=\/)/, homedir()).replace("${workspaceFolder}", folder?.uri.fsPath ?? "");
 }
 
-/** "pip install", or a path: where the command is missing there is a way on. */
+/** If the command is missing, offers "pip install" or setting a path. */
 export async function report(error: unknown): Promise<void> {
 	const text = error instanceof Error ? error.message : String(error);
 	if (!(error instanceof CommandMissing)) {

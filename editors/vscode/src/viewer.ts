@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The editor of traces: the viewer of an `opstrobe serve` that lives as long as the editor is open.
+//
+// The editor of traces: the viewer of an `opstrobe serve` process that runs as long as the editor is open.
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { frameOrigins, messagePage, type OpenSource, type Place, type Show, viewerHash, viewerPage } from "./page";
@@ -13,7 +14,7 @@ export const VIEW_TYPE = "opstrobe.trace";
 class TraceDocument implements vscode.CustomDocument {
 	constructor(readonly uri: vscode.Uri) {}
 	dispose(): void {
-		// The server goes with the panel.
+		// The server ends with the panel.
 	}
 }
 
@@ -24,7 +25,7 @@ interface Open {
 
 export class TraceEditors implements vscode.CustomReadonlyEditorProvider<TraceDocument> {
 	private readonly open = new Map<string, Open>();
-	private readonly wanted = new Map<string, Place>(); // to show when the viewer is there
+	private readonly wanted = new Map<string, Place>(); // places to show once the viewer is ready
 
 	constructor(private readonly session: Session) {}
 
@@ -45,7 +46,7 @@ export class TraceEditors implements vscode.CustomReadonlyEditorProvider<TraceDo
 		await this.session.show(uri).catch(report);
 	}
 
-	/** Shows a place in the viewer of a trace, which is opened where it is not. */
+	/** Shows a place in the viewer of a trace, and opens the trace if it is not open. */
 	async show(trace: vscode.Uri, place: Place): Promise<void> {
 		const open = this.open.get(trace.toString());
 		if (!open) {
@@ -62,7 +63,7 @@ export class TraceEditors implements vscode.CustomReadonlyEditorProvider<TraceDo
 		const server = Server.start(commandFor(uri), uri.fsPath, frameOrigins(vscode.env.uiKind === vscode.UIKind.Web));
 		panel.onDidDispose(() => {
 			this.open.delete(key);
-			server.then((each) => each.stop()).catch(() => undefined); // told below
+			server.then((each) => each.stop()).catch(() => undefined); // reported below
 		});
 		panel.webview.onDidReceiveMessage((message: OpenSource) => openSource(message.file, message.line, uri).catch(report));
 		panel.onDidChangeViewState(() => {
@@ -70,7 +71,7 @@ export class TraceEditors implements vscode.CustomReadonlyEditorProvider<TraceDo
 		});
 		const { origin, path } = await server;
 		const traceId = await (await server).traceId();
-		const outside = await vscode.env.asExternalUri(vscode.Uri.parse(`${origin}/`)); // some forget the path
+		const outside = await vscode.env.asExternalUri(vscode.Uri.parse(`${origin}/`)); // some implementations drop the path
 		const url = new URL(path, outside.toString(true).replace(/\/?$/, "/"));
 		const place = this.wanted.get(key);
 		this.wanted.delete(key);

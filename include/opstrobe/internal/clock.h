@@ -10,7 +10,7 @@
 
 #define OPS_SECOND_NS INT64_C(1000000000)
 
-/* Nanoseconds of a clock of clock_gettime(2). May be called in the handler of a signal. */
+/* Returns the time of a clock of clock_gettime(2) in nanoseconds. Async-signal-safe. */
 static inline int64_t ops_clock_read_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -19,7 +19,7 @@ static inline int64_t ops_clock_read_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * OPS_SECOND_NS + now.tv_nsec;
 }
 
-/* A moment of a clock as the functions of POSIX take it. */
+/* Converts nanoseconds to the struct timespec of POSIX functions. */
 static inline struct timespec ops_clock_timespec(int64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / OPS_SECOND_NS), .tv_nsec = ns % OPS_SECOND_NS};

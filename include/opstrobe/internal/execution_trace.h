@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/execution_trace.h: execution traces in the Chakra schema: every operator as a node of a graph, with the values it
- * was called with and what it returned. A collector in the profiled process adds nodes, in a compact form; the JSON is
- * made when the trace is written.
+ * opstrobe/internal/execution_trace.h: execution traces in the Chakra schema: every operator as a node of a graph, with its
+ * inputs and results. A collector in the profiled process adds nodes in a compact form; the JSON is rendered when the trace is
+ * written.
  *
  *     struct ops_execution_trace *et = ops_execution_trace_new();
  *     ops_execution_trace_add(et, &node);                 // from any thread
  *     code = ops_execution_trace_write(et, "trace.json", &error);
  *     ops_execution_trace_free(et);
  *
- * Values come as a run of items, each a head {tag, dtype, n} and its data, which is padded to 8 bytes:
+ * Values are a sequence of items, each a head {tag, dtype, n} and its data, padded to 8 bytes:
  *
  *     tag     n              data                                        "types"
  *     NONE    0              –                                           "None"
@@ -18,12 +18,12 @@
  *     BOOL    0 or 1         –                                           "Bool"
  *     STRING  bytes          the bytes                                   "String"
  *     DEVICE  bytes          the bytes ("cpu", "cuda:0")                 "Device"
- *     OTHER   bytes          what it is ("Generator"), shown in brackets  the same
+ *     OTHER   bytes          its type ("Generator"), shown in brackets    the same
  *     TENSOR  dimensions     struct ops_node_tensor, int64 sizes[n], int64 strides[n]   "Tensor(float)"
  *     LIST    items          n items                                     "GenericList[Int,Int]"
  *     TUPLE   items          n items                                     "Tuple[Int,Int]"
  *
- * The layout is part of OPS_TORCH_BRIDGE_ABI, for the torch bridge is built at another time than the library.
+ * The layout is part of OPS_TORCH_BRIDGE_ABI, because the torch bridge is built at another time than the library.
  */
 #ifndef OPSTROBE_EXECUTION_TRACE_H
 #define OPSTROBE_EXECUTION_TRACE_H
@@ -59,7 +59,7 @@ struct ops_node_head {
 	uint32_t n;
 };
 
-/* A tensor, its sizes and strides apart. Ids are those of objects in this trace. */
+/* A tensor without its sizes and strides. Ids identify objects in this trace. */
 struct ops_node_tensor {
 	uint64_t id;
 	uint64_t storage_id; /* 0: none */
@@ -74,39 +74,39 @@ struct ops_node_text {
 	size_t size;
 };
 
-/* One node. Its texts and values are borrowed for the call. */
+/* One node. Texts and values are borrowed during the call. */
 struct ops_node {
 	uint64_t id;
-	uint64_t parent;    /* the node it runs in: "ctrl_deps" */
-	uint64_t record_id; /* of torch's RecordFunction, as "Record function id" in the profile; 0 none */
-	uint64_t forward_parent; /* what its forward thread was doing; 0 unless it is a backward node */
-	int64_t sequence_nr;     /* -1 none */
+	uint64_t parent;    /* the enclosing node: "ctrl_deps" */
+	uint64_t record_id; /* id of torch's RecordFunction, "Record function id" in the profile; 0: none */
+	uint64_t forward_parent; /* for a backward node, the node in which its forward thread was; else 0 */
+	int64_t sequence_nr;     /* -1: none */
 	uint64_t thread;         /* torch's logical thread number */
-	uint64_t forward_thread; /* 0 none */
+	uint64_t forward_thread; /* 0: none */
 	uint64_t scope;          /* at::RecordScope */
 	struct ops_node_text name;
-	struct ops_node_text schema; /* empty unless it is an operator */
+	struct ops_node_text schema; /* empty if it is not an operator */
 	struct ops_node_text kernel_backend;
 	struct ops_node_text kernel_file;
-	struct ops_node_text tensor_range; /* JSON: least and greatest element of input tensors of integers; may be "" */
+	struct ops_node_text tensor_range; /* JSON: smallest and largest element of integer input tensors; may be "" */
 	struct ops_node_text inputs; /* values */
 	struct ops_node_text outputs;
 };
 
 struct ops_execution_trace;
 
-/* Notes the time. NULL when memory is out. */
+/* Records the current time. Returns NULL if out of memory. */
 struct ops_execution_trace *ops_execution_trace_new(void);
 /* NULL is allowed. */
 void ops_execution_trace_free(struct ops_execution_trace *trace);
 
-/* Adds a copy of a node, in order of coming. Without memory for it, it counts as lost. Any thread. */
+/* Appends a copy of a node. If out of memory, the node counts as lost. Any thread. */
 void ops_execution_trace_add(struct ops_execution_trace *trace, const struct ops_node *node);
-/* Nodes added and not lost, and those lost. */
+/* Returns the number of nodes in the trace and the number of lost nodes. */
 void ops_execution_trace_counts(struct ops_execution_trace *trace, uint64_t *ret_nodes, uint64_t *ret_lost);
 
-/* Writes the file, whole or not at all; compressed if the path ends in ".gz". As often as wanted. OPS_IO with errno on any
- * failure of the file system. */
+/* Writes the complete file, or nothing on failure; compressed if the path ends in ".gz". May be called repeatedly. OPS_IO with
+ * errno on any file system error. */
 enum ops_code ops_execution_trace_write(struct ops_execution_trace *trace, const char *path, struct ops_error *error);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/format.h: figures as text for people, in the unit that fits. Tables, views and the terminal interface share them.
+ * opstrobe/internal/format.h: formats figures for people, in a suitable unit. Tables, views and the terminal interface share
+ * them.
  */
 #ifndef OPSTROBE_FORMAT_H
 #define OPSTROBE_FORMAT_H
@@ -12,21 +13,21 @@
 extern "C" {
 #endif
 
-/* Any text made here fits, its NUL included. */
+/* Buffer size for any text formatted here, including its NUL. */
 #define OPS_FORMAT_ROOM 48
 
-/* Microseconds in text for people; in formats for programs they are "us". */
+/* The unit in text for people; formats for programs have "us". */
 #define OPS_MICROSECONDS "µs"
 
-/* "1.234 ms", in the unit from "ns" to "s" that fits; "0". It may take more bytes than columns: see ops_field_width. */
+/* "1.234 ms", in a suitable unit from "ns" to "s", or "0". The text may have more bytes than columns: see ops_field_width. */
 void ops_format_duration(char *out, double ns);
-/* "11.69 M": a count with the prefix that fits, from K to P. */
+/* "11.69 M": a count with a suitable prefix, from K to P. */
 void ops_format_count(char *out, double count);
 /* "1.50 MiB". */
 void ops_format_bytes(char *out, int64_t bytes);
-/* The width of printf's "%*s" for which a text takes that many columns; negative columns align it to the left. */
+/* Returns the width for printf's "%*s" that makes a text take that many columns. Negative `columns` align the text to the left. */
 int ops_field_width(const char *text, int columns);
-/* Replaces "µs" by "us" in place, for a terminal that shows nothing but ASCII; the new size. */
+/* Replaces "µs" by "us" in place, for terminals limited to ASCII. Returns the new size. */
 size_t ops_format_ascii(char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/incidents.h: what was kept when a program became slow, hung or ended badly.
+ * opstrobe/internal/incidents.h: records of moments at which a program became slow, hung or ended abnormally.
  *
- * An incident is a directory, named by its moment, with the report (report.json) and, where something was recorded, the last
- * part of the recording (trace.json.gz):
+ * An incident is a directory, named after its time, with the report (report.json) and, if there was a recording, its last part
+ * (trace.json.gz):
  *
  *     ~/.local/state/opstrobe/incidents/20261123-104512-4711/report.json
  *                                                           /trace.json.gz
  *
- * It appears complete: it is written under another name first.
+ * The directory is written under another name first, so that it is always complete.
  */
 #ifndef OPSTROBE_INCIDENTS_H
 #define OPSTROBE_INCIDENTS_H
@@ -31,54 +31,55 @@ extern "C" {
 
 /* --- reports -------------------------------------------------------------------------------------------------------- */
 
-/* The report on what the facts of an incident and the trace (NULL: none) say, as one JSON object. The facts are members of
- * it; docs/manual/incidents.md describes it. OPS_CORRUPT if the facts are not a JSON object. The caller frees the text with
- * ops_free. */
+/* Returns the report on the facts of an incident and its trace (NULL: none), as a JSON object that has the facts as members; see
+ * docs/manual/incidents.md. OPS_CORRUPT if the facts are not a JSON object. The caller frees the text with ops_free. */
 enum ops_code ops_incident_report(const char *facts, size_t facts_size, const struct ops_trace *trace, char **ret_text,
                                   size_t *ret_size, struct ops_error *error);
 
-/* A report as a page of text or Markdown. */
+/* Renders a report as a page of text or Markdown. */
 enum ops_code ops_incident_page(const char *report, size_t report_size, enum ops_format format, char **ret_text, size_t *ret_size,
                                 struct ops_error *error);
 
-/* The table of the incidents whose reports are given, in this order. `ids` are the names of their directories. */
+/* Returns a table of incidents from their reports, in the given order. `ids` are the names of their directories. */
 enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_string *reports, size_t count, enum ops_format format,
                                  unsigned columns, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* --- what recording cost -------------------------------------------------------------------------------------------- */
+/* --- overhead of recording ------------------------------------------------------------------------------------------ */
 
 #define OPS_OVERHEAD_ROOM 160
-/* Of the metadata "black_box" of a trace, or of that member of a report: "0.4 % of a step (0.2 to 0.6 %, 31 shadow steps)". False if it was
- * not measured. */
+/* Describes the overhead in the metadata "black_box" of a trace, or in that member of a report: "0.4 % of a step (0.2 to 0.6 %,
+ * 31 shadow steps)". Returns false if it was not measured. */
 bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);
-/* What is left out because of the budget, and why. False if nothing is. */
+/* Describes the detail that is switched off to stay within the budget, and why. Returns false if everything is recorded. */
 bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);
 
 /* --- directories ---------------------------------------------------------------------------------------------------- */
 
-/* The directory of incidents: OPSTROBE_INCIDENTS, or opstrobe/incidents in the user's directory of state (XDG). False if there is no
- * home. */
+/* Returns the directory of incidents: OPSTROBE_INCIDENTS, or opstrobe/incidents in the user's state directory (XDG). Returns
+ * false if there is no home directory. */
 bool ops_incidents_default_directory(char ret_path[], size_t room);
 
-/* The directory of the black boxes of running processes: OPSTROBE_BLACK_BOX_DIR, or one of this user in shared memory. */
+/* Returns the directory for the black boxes of running processes: OPSTROBE_BLACK_BOX_DIR, or a directory of this user in shared
+ * memory. */
 bool ops_black_box_directory(char ret_path[], size_t room);
 
-/* Writes an incident and returns its directory in `ret_path` (PATH_MAX bytes). Then removes the oldest ones until all take at
- * most `max_bytes` (0: OPS_INCIDENTS_MAX_BYTES) and are at most OPS_INCIDENTS_MAX. */
+/* Writes an incident and returns its directory in `ret_path` (PATH_MAX bytes). Then removes the oldest incidents until they take
+ * at most `max_bytes` (0: OPS_INCIDENTS_MAX_BYTES) and number at most OPS_INCIDENTS_MAX. */
 #define OPS_INCIDENTS_MAX 200
 #define OPS_INCIDENTS_MAX_BYTES (UINT64_C(2) << 30)
 enum ops_code ops_incident_write(const char *directory, const char *facts, size_t facts_size, const struct ops_trace *trace,
                                  int64_t time_ns, int64_t pid, uint64_t max_bytes, char *ret_path, struct ops_error *error);
 
-/* The names of the incidents in the directory, newest first; freed with ops_incidents_free. None if the directory does not exist. */
+/* Returns the names of the incidents in the directory, newest first; freed with ops_incidents_free. The list is empty if the
+ * directory does not exist. */
 enum ops_code ops_incidents_list(const char *directory, char ***ret_names, size_t *ret_count, struct ops_error *error);
 void ops_incidents_free(char **names, size_t count);
 
-/* The report of an incident. OPS_IO if it cannot be read. */
+/* Returns the report of an incident. OPS_IO if it cannot be read. */
 enum ops_code ops_incident_read(const char *directory, const char *name, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* Makes incidents of the watch files (and recording files) in `box` whose processes are gone, and removes these files. Returns how
- * many there were, also if some could not be read. */
+/* Makes incidents from the watch files (and recording files) in `box` whose processes have ended, and removes these files.
+ * Returns their number, even if some could not be read. */
 size_t ops_incidents_adopt(const char *box, const char *directory, uint64_t max_bytes);
 
 #ifdef __cplusplus

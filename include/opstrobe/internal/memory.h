@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/memory.h: what holds memory, over time. The allocator's reports of a trace become blocks, each the life of one
- * storage; the operators that read and write them, and what the program said of them, give each block a category:
+ * opstrobe/internal/memory.h: what holds memory over time. The allocator's reports of a trace become blocks, each the lifetime of
+ * one storage. The operators that read and write them, and the roles that the program reported, determine the category of each
+ * block:
  *
  *     struct ops_memory_timeline *timeline = NULL;
  *     ops_memory_timeline_new(trace, &timeline, &error);
  *     ops_write_memory_timeline(timeline, "memory.html", OPS_MEMORY_HTML, NULL, &error);
  *     ops_memory_timeline_free(timeline);
  *
- * A timeline does not change; it may be read by several threads. It keeps a reference to its trace.
+ * A timeline does not change, so several threads may read it. It keeps a reference to its trace.
  */
 #ifndef OPSTROBE_INTERNAL_MEMORY_H
 #define OPSTROBE_INTERNAL_MEMORY_H
@@ -55,67 +56,68 @@ enum ops_memory_category {
 const char *ops_memory_category_name(enum ops_memory_category category); /* "PARAMETER"; static */
 
 enum ops_memory_action {
-	OPS_MEMORY_PREEXISTING = 1, /* was there when the recording began; time -1 */
+	OPS_MEMORY_PREEXISTING = 1, /* existed when the recording began; time -1 */
 	OPS_MEMORY_CREATE = 2,
 	OPS_MEMORY_INCREMENT_VERSION = 3, /* changed in place */
 	OPS_MEMORY_DESTROY = 4,
 };
 
-/* The life of a storage. */
+/* The lifetime of a storage. */
 struct ops_memory_block {
 	int64_t start_ns; /* INT64_MIN: before the recording */
-	int64_t end_ns;   /* INT64_MAX: not within the recording */
+	int64_t end_ns;   /* INT64_MAX: after the recording */
 	uint64_t address;
 	int64_t bytes;        /* >= 0 */
-	uint32_t row;         /* the innermost event that allocated it, OPS_NONE unknown */
-	uint32_t stack;       /* string id: the stack that the file has of the allocation, as ops_events.call_stack; OPS_NONE */
-	uint32_t name;        /* string id of what the program calls it, "" when it does not */
+	uint32_t row;         /* innermost event that allocated it; OPS_NONE: unknown */
+	uint32_t stack;       /* string id: the call stack that the file gives the allocation, as ops_events.call_stack; OPS_NONE:
+	                       * none */
+	uint32_t name;        /* string id of its name in the program; "" if it has none */
 	uint32_t shape;       /* for ops_memory_shape */
-	uint8_t category;     /* enum ops_memory_category; the last, where it changes */
+	uint8_t category;     /* enum ops_memory_category; the last one if it changes */
 	uint8_t device_type;  /* c10::DeviceType */
 	int16_t device_index; /* -1 for the CPU */
 };
 
-/* A moment at which memory changes. */
+/* A change of memory. */
 struct ops_memory_step {
 	int64_t time_ns; /* -1 for PREEXISTING */
 	uint32_t block;
-	uint32_t version; /* of the block before an INCREMENT_VERSION, else the one that there is */
+	uint32_t version; /* version of the block before an INCREMENT_VERSION, else the current one */
 	uint8_t action;
 	uint8_t category;
-	uint8_t next_category; /* that of the version behind an INCREMENT_VERSION, else as `category` */
+	uint8_t next_category; /* category after an INCREMENT_VERSION, else the same as `category` */
 };
 
-/* What the trace does not have, so that categories are missing. */
+/* Data that the trace lacks, so that some categories are missing. */
 enum ops_memory_gap {
-	OPS_MEMORY_NO_RECORDS = 1, /* no memory: there is nothing to show */
-	OPS_MEMORY_NO_STORAGES = 2, /* no shapes: INPUT and ACTIVATION are UNKNOWN, and only gradients that an optimizer saw
-	                             * or that lived at the end are known */
-	OPS_MEMORY_NO_ROLES = 4,    /* nobody said what parameters and optimizer states are */
+	OPS_MEMORY_NO_RECORDS = 1, /* no memory records: there is nothing to show */
+	OPS_MEMORY_NO_STORAGES = 2, /* no shapes: INPUT and ACTIVATION become UNKNOWN, and only gradients that an optimizer saw or
+	                             * that existed at the end are known */
+	OPS_MEMORY_NO_ROLES = 4,    /* the program did not report parameters and optimizer states */
 };
-const char *ops_memory_gap_text(enum ops_memory_gap gap); /* one line; static */
+const char *ops_memory_gap_text(enum ops_memory_gap gap); /* one line of text; static */
 
 struct ops_memory_timeline {
 	struct ops_trace *trace;
-	struct ops_memory_block *blocks; /* in order of first sight */
+	struct ops_memory_block *blocks; /* in order of first appearance */
 	struct ops_memory_step *steps;   /* by time, then action */
 	size_t block_count;
 	size_t step_count;
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
-	const uint32_t *forward; /* by row, for ops_memory_module: what a backward node belongs to; NULL without modules */
-	uint8_t module_source;   /* for ops_memory_module: how calls of modules are known; 0 not at all */
+	const uint32_t *forward; /* by row: the forward row of a backward node, for ops_memory_module; NULL without modules */
+	uint8_t module_source;   /* for ops_memory_module: how calls of modules are known; 0: they are not */
 };
 
-/* Works out the timeline of a trace. Linear in the trace but for the sorting of the steps. */
+/* Derives the timeline of a trace. Linear in the size of the trace, except for sorting the steps. */
 enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory_timeline **ret_timeline,
                                       struct ops_error *error);
-/* What is held of each category after a step, from what was held before it. */
+/* Updates the bytes of each category by a step. */
 void ops_memory_apply(const struct ops_memory_timeline *timeline, const struct ops_memory_step *step,
                       int64_t held[OPS_MEMORY_CATEGORY_COUNT]);
 void ops_memory_timeline_free(struct ops_memory_timeline *timeline); /* NULL is allowed */
 
-/* Which blocks: those of one device. */
+/* Selects the blocks of one device. */
 struct ops_memory_device {
 	uint8_t type;  /* c10::DeviceType */
 	int16_t index; /* -1 for the CPU */
@@ -125,93 +127,96 @@ static inline bool ops_memory_on_device(const struct ops_memory_block *block, st
 	return block->device_type == device.type && block->device_index == device.index;
 }
 
-/* "cpu", "cuda:0" */
+/* Size of a buffer for the name of a device: "cpu", "cuda:0". */
 #define OPS_MEMORY_DEVICE_ROOM 32
 void ops_memory_device_name(struct ops_memory_device device, char ret_name[OPS_MEMORY_DEVICE_ROOM]);
 
-/* The device of blocks that comes after another by type and index (NULL: the first of all); false when there are no more. */
+/* Returns the device of blocks that comes after another by type and index (NULL: the first device). Returns false if there are no
+ * more. */
 bool ops_memory_next_device(const struct ops_memory_timeline *timeline, const struct ops_memory_device *after,
                             struct ops_memory_device *ret_device);
 
 /* --- the peak ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of one key at the peak. */
+/* Bytes of one group at the peak. */
 struct ops_memory_share {
 	int64_t bytes;
-	struct ops_string name; /* of a line, its file; "" for what has none. Borrowed from the trace */
-	uint32_t line;          /* 0 but for lines */
-	uint32_t blocks;        /* how many */
+	struct ops_string name; /* for a line, its file; "" if it has none. Borrowed from the trace */
+	uint32_t line;          /* line number; 0 in the other lists */
+	uint32_t blocks;        /* number of blocks */
 };
 
-/* A moment, and what holds memory then. Lists are by bytes, most first. */
+/* A moment and the memory held then. Lists are sorted by bytes, largest first. */
 struct ops_memory_peak {
 	struct ops_memory_device device;
-	int64_t time_ns;      /* -1: before anything was recorded */
+	int64_t time_ns;      /* -1: before the recording */
 	int64_t bytes;
-	int64_t before_bytes; /* of these allocated before the recording */
-	bool chosen;          /* the range was one moment, not one to find the peak of */
-	uint32_t row;         /* innermost event of the allocation that made the peak, OPS_NONE */
+	int64_t before_bytes; /* bytes of these that were allocated before the recording */
+	bool chosen;          /* the caller selected this moment; it is not the peak of a range */
+	uint32_t row;         /* innermost event of the allocation that made the peak, or OPS_NONE */
 	int64_t by_category[OPS_MEMORY_CATEGORY_COUNT];
-	uint32_t *blocks;     /* those that live then, into the timeline's */
+	uint32_t *blocks;     /* blocks that existed then, as indexes into those of the timeline */
 	size_t block_count;
-	struct ops_memory_share *operators; /* outermost operators that allocated */
+	struct ops_memory_share *operators; /* outermost operators that allocated the blocks */
 	size_t operator_count;
-	struct ops_memory_share *modules;   /* innermost modules; empty without their calls */
+	struct ops_memory_share *modules;   /* innermost modules; empty without recorded module calls */
 	size_t module_count;
-	struct ops_memory_share *lines;     /* innermost lines outside of torch; empty without Python calls */
+	struct ops_memory_share *lines;     /* innermost lines outside of torch; empty without recorded Python calls */
 	size_t line_count;
-	struct ops_memory_share *shapes;    /* of tensors; empty without their storages */
+	struct ops_memory_share *shapes;    /* shapes of tensors; empty without recorded storages */
 	size_t shape_count;
 };
-/* When most is held. */
+/* Computes the peak. */
 enum ops_code ops_memory_peak_of(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                  struct ops_memory_peak *ret_peak, struct ops_error *error);
-/* The same of a range of time, in ns of the trace's clock, which may be a single moment: what is held then. */
+/* Computes the peak of a range of time, in ns of the trace's clock. If the range is a single moment, returns the memory held then. */
 enum ops_code ops_memory_peak_within(const struct ops_memory_timeline *timeline, struct ops_memory_device device,
                                      int64_t from_ns, int64_t to_ns, struct ops_memory_peak *ret_peak,
                                      struct ops_error *error);
-/* Visits each device of a trace, by type and index, at its peak or at the moment `*at_ns` after ops_trace_origin (NULL: the peak). A
- * corrupt file could list any number of devices, and each costs a pass over all blocks: at most 256 are visited. A visitor that
- * returns false is out of memory. */
+/* Visits each device of a trace, by type and index, at its peak or, if `at_ns` is not NULL, at the moment `*at_ns` after
+ * ops_trace_origin. Visits at most 256 devices, because a corrupt file could list any number and each costs a pass over all
+ * blocks. A visitor returns false if out of memory. */
 typedef bool ops_memory_visitor(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak);
 enum ops_code ops_memory_each_peak(const struct ops_trace *trace, const int64_t *at_ns, ops_memory_visitor *visit, void *context,
                                    struct ops_error *error);
-/* Who allocated a block: the outermost operator, module or line around it, as in the lists of the peak. */
+/* Return the outermost operator, module or line that allocated a block, as in the lists of the peak. */
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block);
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line);
-/* "[8, 64] float": the first tensor that an operator saw to fill the block; "" unknown. Borrowed from the timeline. */
+/* Returns the first tensor that an operator saw to fill the block: "[8, 64] float"; "": unknown. Borrowed from the timeline. */
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block);
 void ops_memory_peak_release(struct ops_memory_peak *peak); /* zeroed or released ones are allowed */
 
-/* Each device of a trace at its peak, or at the moment `*at_ns` after ops_trace_origin, as text; else as ops_memory_peak_text. */
+/* Renders each device of a trace at its peak, or at the moment `*at_ns` after ops_trace_origin. Text and errors as in
+ * ops_memory_peak_text. */
 enum ops_code ops_memory_text(struct ops_trace *trace, size_t top, size_t columns, const int64_t *at_ns, char **ret_text,
                               size_t *ret_size, struct ops_error *error);
-/* The peak as text for people that fits `columns` characters (0: any number), or as one JSON object; `top` limits each list, 0
- * none. Caller frees with ops_free. */
+/* Renders the peak as text for people that fits `columns` characters (0: unlimited), or as one JSON object. `top` limits each
+ * list; 0: no lists. The caller frees the text with ops_free. */
 enum ops_code ops_memory_peak_text(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
                                    size_t top, size_t columns, char **ret_text, size_t *ret_size, struct ops_error *error);
 enum ops_code ops_memory_peak_json(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak,
                                    size_t top, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* --- for those who draw it: JSON as in docs/openapi.yaml, freed with ops_free ------------------------------------- */
+/* --- data for charts: JSON as in docs/openapi.yaml, freed with ops_free ------------------------------------------- */
 
-/* Which part of a device's memory; times in ns since `origin_ns`. */
+/* A device and a range of time; times in ns since `origin_ns`. */
 struct ops_memory_window {
 	struct ops_memory_device device;
 	int64_t origin_ns;
 	int64_t from_ns;
 	int64_t to_ns;
-	size_t limit; /* at most this many points, or blocks; at least 1 */
+	size_t limit; /* maximum number of points or blocks; at least 1 */
 };
 
-/* Categories, gaps, and each device (not only the window's) with its peak in the window; `limit` is of each list, 0 none. */
+/* Returns categories, gaps, and all devices (not only that of the window) with their peaks in the window. `limit` applies to each
+ * list; 0: no lists. */
 enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                               char **ret_text, size_t *ret_size, struct ops_error *error);
-/* What is held of each category over time: of each of `limit` equal parts of the window the moment at which most is. */
+/* Returns the bytes of each category over time: for each of `limit` equal parts of the window, those at its peak. */
 enum ops_code ops_memory_curve_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                                     char **ret_text, size_t *ret_size, struct ops_error *error);
-/* The blocks that live in the window, largest first. */
+/* Returns the blocks that exist in the window, largest first. */
 enum ops_code ops_memory_blocks_json(const struct ops_memory_timeline *timeline, const struct ops_memory_window *window,
                                      char **ret_text, size_t *ret_size, struct ops_error *error);
 

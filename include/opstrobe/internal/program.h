@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/program.h: which source files are the program's.
+ * opstrobe/internal/program.h: distinguishes the program's source files from those of libraries.
  */
 #ifndef OPSTROBE_INTERNAL_PROGRAM_H
 #define OPSTROBE_INTERNAL_PROGRAM_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Code of Python or of a package, not of the program. */
+/* Returns whether a file belongs to Python or to an installed package. */
 bool ops_file_is_library(struct ops_string file);
 
 #ifdef __cplusplus

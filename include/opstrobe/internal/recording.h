@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/recording.h: what the Python extension adds to a session of opstrobe/record.h: what the program holds a
- * storage for, and, before a trace is built, what modules, Python functions and pairs of device events the slots of a recording
- * refer to.
+ * opstrobe/internal/recording.h: what the Python extension adds to a session of opstrobe/record.h: the roles of storages and,
+ * before a trace is built, the modules, Python functions and pairs of device events that the slots of a recording refer to.
  */
 #ifndef OPSTROBE_RECORDING_H
 #define OPSTROBE_RECORDING_H
@@ -22,14 +21,14 @@ extern "C" {
 struct ops_session;
 struct ops_recording;
 
-/* Says that the window is over now and not first at the stop: what is recorded until then, such as roles of storages,
- * belongs to its last moment. Idempotent, any thread. */
+/* Ends the recorded window now instead of at the stop: what is recorded until then, such as roles of storages, belongs to its
+ * last moment. Idempotent, any thread. */
 void ops_session_end_window(struct ops_session *session);
 
-/* Records a range of this thread that is over, from one reading of ops_ticks() to another, both since the session's start. */
+/* Records a range of this thread that has ended, between two readings of ops_ticks(), both after the session's start. */
 void ops_range_add(const char *name, size_t name_bytes, uint64_t start_ticks, uint64_t end_ticks);
 
-/* Says what the program holds a storage for, at this moment, and what it is called ("encoder.weight"). */
+/* Records the current role of a storage, and its name ("encoder.weight"). */
 void ops_storage_role(const char *name, size_t name_bytes, const struct ops_storage *storage);
 
 struct ops_text {
@@ -37,16 +36,16 @@ struct ops_text {
 	size_t size;
 };
 
-/* A module whose calls are slots of kind OPS_SLOT_MODULE; the fields as in struct ops_module (opstrobe/trace.h). */
+/* A module whose calls are slots of kind OPS_SLOT_MODULE; other members as in struct ops_module (opstrobe/trace.h). */
 struct ops_recorded_module {
-	int64_t id; /* the slots' number for it; -1: it was not called */
+	int64_t id; /* its number in slots; -1: it was not called */
 	struct ops_text name;
 	struct ops_text class_name;
 	struct ops_text path;
-	const struct ops_text *aliases; /* further paths */
+	const struct ops_text *aliases; /* additional paths */
 	size_t alias_count;
-	uint32_t parent;    /* index of the module that holds it, which is lower; UINT32_MAX none */
-	uint32_t number;    /* of the modules of its class; UINT32_MAX if it was not called */
+	uint32_t parent;    /* index of the module that contains it, always lower; UINT32_MAX: none */
+	uint32_t number;    /* number among the modules of its class; UINT32_MAX if it was not called */
 	uint64_t address;
 	uint64_t parameter_count;
 	uint64_t parameter_bytes;
@@ -54,13 +53,13 @@ struct ops_recorded_module {
 	uint64_t own_parameter_bytes;
 };
 
-/* Says what the recording's module slots mean; copies all. At most once for a recording. OPS_NO_MEMORY, and then the calls of
- * modules count as lost. */
+/* Sets the modules that the recording's module slots refer to; copies everything. At most once for a recording. OPS_NO_MEMORY:
+ * the calls of modules count as lost. */
 enum ops_code ops_recording_set_modules(struct ops_recording *recording, const struct ops_recorded_module *modules,
                                         size_t count, struct ops_error *error);
 
-/* A function whose calls were recorded: how its rows are called, its qualified name and the path of its source (NULL for
- * none), and its first line, 0 for none. Borrowed. */
+/* A function whose calls were recorded: the name of its rows, its qualified name and the path of its source (NULL: none), and its
+ * first line (0: none). Borrowed. */
 struct ops_recorded_function {
 	const char *row_name;
 	size_t row_name_bytes;
@@ -71,28 +70,29 @@ struct ops_recorded_function {
 	uint32_t line;
 };
 
-/* Adds to a recording the next function that slots of kind OPS_SLOT_PYTHON name: 1, 2, … False when memory is out. */
+/* Adds to a recording the next function, numbered 1, 2, …, that slots of kind OPS_SLOT_PYTHON refer to. Returns false if out of
+ * memory. */
 bool ops_recording_add_function(struct ops_recording *recording, const struct ops_recorded_function *function);
 
-/* The following are for sessions with a recording file, which get at once what others get at the stop. In others they do
- * nothing. Whether there is such a session: */
+/* The following functions are for sessions with a recording file, which receive at once what others receive at the stop. In other
+ * sessions they do nothing. ops_session_wants_notes returns whether the session has a recording file. */
 bool ops_session_wants_notes(void);
-/* The function that slots of kind OPS_SLOT_PYTHON will name: 1, 2, … in order. */
+/* Adds a function that later slots of kind OPS_SLOT_PYTHON refer to, numbered 1, 2, … in order. */
 void ops_session_note_function(uint32_t number, const struct ops_recorded_function *function);
-/* The module that slots of kind OPS_SLOT_MODULE will name, and its number among those of its class. */
+/* Adds a module that later slots of kind OPS_SLOT_MODULE refer to, and its number among those of its class. */
 void ops_session_note_module(uint32_t id, uint32_t number, struct ops_text name, struct ops_text class_name);
-/* All modules known so far, and the ids that slots name them by. */
+/* Sets all modules known so far, and the ids by which slots refer to them. */
 void ops_session_note_modules(const struct ops_recorded_module *modules, const uint32_t *ids, size_t count);
-/* Metadata of the trace to come. */
+/* Sets metadata of the future trace. */
 void ops_session_note_metadata(const char *key, size_t key_bytes, const char *json, size_t json_bytes);
-/* What recording costs at present. */
+/* Sets the current overhead of recording. */
 void ops_session_note_overhead(const struct ops_overhead *overhead);
 
-/* Removes the file of a recording that was made with keep_spill, and is freed. */
+/* Removes the file of a recording that was made with keep_spill and has been freed. */
 bool ops_recording_file_remove(const char *path);
 
-/* Says how long it was, in ns, between the events of each pair that named values speak of (OPS_VALUE_PAIR); OPS_COUNT_UNKNOWN where
- * it is not known. Copied; at most once for a recording. OPS_NO_MEMORY, and then none of them is known. */
+/* Sets the time, in ns, between the events of each pair that named values refer to (OPS_VALUE_PAIR), or OPS_COUNT_UNKNOWN.
+ * Copied; at most once for a recording. OPS_NO_MEMORY: none of the times is known. */
 enum ops_code ops_recording_set_pair_times(struct ops_recording *recording, const int64_t *times_ns, size_t count,
                                            struct ops_error *error);
 

@@ -24,54 +24,53 @@
 extern "C" {
 #endif
 
-/* The views of one trace. OPS_NO_MEMORY is all that can go wrong. */
+/* Returns the views of one trace. Fails only with OPS_NO_MEMORY. */
 enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* What the workers of a run say together (each with the same span): devices, computation and communication, who waits for
- * whom, operations. `null` when they do not communicate, or not all of them. */
+/* Returns the views of the workers of a run together (each with the same span): devices, computation and communication, waiting,
+ * operations. Returns `null` if not all of them communicate. */
 enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, char **ret_text, size_t *ret_size,
                                    struct ops_error *error);
 
-/* All of a run: of one trace its views, of several a list of them as "traces"; each with its worker and span, and behind
- * them what they say together as "distributed" (a list where there are several spans). A worker without a trace comes from the source
- * when it is its turn, and is released before the next; `source` may be NULL if there is none. */
+/* Returns all views of a run: for one trace its views, for several a list of them as "traces", each with its worker and span,
+ * followed by their common views as "distributed" (a list if there are several spans). A worker without a trace is read from the
+ * source when it is needed, and released before the next; `source` may be NULL if every worker has a trace. */
 enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, char **ret_text,
                            size_t *ret_size, struct ops_error *error);
 
-/* How text is to look: several of these, and the width. */
+/* The look of text: a set of these flags, and the width. */
 enum ops_views_look {
-	OPS_VIEWS_COLOURS = 1, /* by escape sequences */
-	OPS_VIEWS_ASCII = 2,   /* charts of ASCII alone; names stay as they are */
-	OPS_VIEWS_MARKDOWN = 4, /* for a pull request: tables, with charts of block characters. Of what the trace says nothing is
-	                         * markup */
+	OPS_VIEWS_COLOURS = 1, /* with escape sequences */
+	OPS_VIEWS_ASCII = 2,   /* charts use only ASCII; names are unchanged */
+	OPS_VIEWS_MARKDOWN = 4, /* for a pull request: tables, with charts of block characters. Text from the trace is escaped */
 };
 
 /* The width in columns, from 60 to 160; the default is 80. */
 #define OPS_VIEWS_COLUMNS(columns) ((unsigned)(columns) << 8)
 
-/* The most important of it to be read on a terminal, or in Markdown. What a file's notes say may take more than a line. */
+/* Renders the most important views for a terminal, or as Markdown. Diagnostics of a file may take more than a line. */
 enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
                              struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 
-/* Zero means default. */
+/* Zero values select the defaults. */
 struct ops_diff_options {
 	enum ops_format format;
-	double gate_ratio; /* what a step may take longer without being a regression; 0.03 is 3 % */
-	unsigned columns;  /* of the text's tables, 60 at least; 80 */
+	double gate_ratio; /* by how much a step may become longer without being a regression; 0.03 is 3 % */
+	unsigned columns;  /* width of the text's tables, at least 60; default 80 */
 };
 
-/* Whether steps take longer than before, and than their noise explains. */
+/* Whether steps became longer, and by more than their noise explains. */
 struct ops_diff_verdict {
-	double change_ratio; /* of the median step; 0 when there is none */
-	double noise_ratio;  /* two standard errors of that difference, from step to step; 0 when undecided */
-	bool regression;     /* the change is beyond the gate and the noise */
-	bool undecided;      /* a side has fewer than two steps, so that the noise is unknown */
+	double change_ratio; /* change of the median step; 0 if there is none */
+	double noise_ratio;  /* two standard errors of that change, from step to step; 0 if undecided */
+	bool regression;     /* the change exceeds the gate and the noise */
+	bool undecided;      /* one of the traces has fewer than two steps, so that the noise is unknown */
 };
 
-/* What differs between two traces: the steps of each side by side, cut into loaders, modules, optimizer steps and what is
- * between, and each operator of both. `options` and `ret_verdict` may be NULL. */
+/* Compares two traces: their steps side by side, split into loaders, modules, optimizer steps and the time between them, and each
+ * operator of both. `options` and `ret_verdict` may be NULL. */
 enum ops_code ops_diff(const struct ops_trace *base, const struct ops_trace *experiment,
                        const struct ops_diff_options *options, char **ret_text, size_t *ret_size,
                        struct ops_diff_verdict *ret_verdict, struct ops_error *error);

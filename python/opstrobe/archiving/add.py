@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces become parts of an archive."""
+"""Adding traces to an archive."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
 from opstrobe.query.tables import plain_type, schema_of, tables
 
-# Few enough that a query for some steps reads little of a file.
+# Small enough that a query for a few steps reads little of a file.
 _GROUP_ROWS = 1 << 15
-# Columns whose neighbours are near each other, in the order of the rows.
+# Columns whose values are close to those of the previous row.
 _NEAR = {"id", "start_ns", "time_ns", "external_id", "from_id", "to_id"}
 _ORDER = ("pid", "tid", "device", "stream", "start_ns", "time_ns")
-# What every table has in addition to its columns: whose row it is.
+# Columns that every table has in addition: the trace that a row belongs to.
 WHOSE = ("path", "rank", "trace", "run", "commit")
 
 TRACES_SCHEMA = pyarrow.schema(
@@ -39,7 +39,7 @@ TRACES_SCHEMA = pyarrow.schema(
 
 @functools.cache
 def schema_version() -> str:
-    """Of the tables and their columns: equal for files that have equal columns."""
+    """A hash of the tables and their columns: equal for files with equal columns."""
     text = ";".join(f"{table['id']}:{schema_of(str(table['id']))}" for table in tables())
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
@@ -54,7 +54,8 @@ def add(
     commit: str | None = None,
     rank: int | None = None,
 ) -> tuple[str, bool]:
-    """Adds a trace file, unless its id is `known`: the id, and whether it was added. The id follows from the bytes of the file."""
+    """Adds a trace file, unless its id is in `known`. Returns the id, and whether the file was added. The id is derived
+    from the bytes of the file."""
     name = _digest(path)
     if name in known:
         return name, False
@@ -80,7 +81,7 @@ def _digest(path: str) -> str:
 
 
 def _about(trace: _core.Trace) -> dict[str, str | None]:
-    """What the recording says of its run and its commit."""
+    """The run and commit in the recording's metadata."""
     metadata = trace.metadata()
 
     def value(key: str) -> object:
@@ -95,7 +96,7 @@ def _about(trace: _core.Trace) -> dict[str, str | None]:
 
 
 def _time_of(trace: _core.Trace, path: str) -> float:
-    """Seconds since the epoch; old traces have the time since the machine started."""
+    """Seconds since the epoch. Old traces have the time since the machine started."""
     start = trace.start_ns / 1e9
     return start if start > 1e9 else os.path.getmtime(path)
 
@@ -141,7 +142,7 @@ def write_traces(folder: str, rows: pyarrow.Table) -> None:
 
 
 class writer:
-    """A file of a table, with the columns of `WHOSE` in addition to those of its schema."""
+    """A file of a table, with the columns in `WHOSE` in addition to those of its schema."""
 
     def __init__(self, folder: str, table: str, schema: pyarrow.Schema) -> None:
         fields = [field if field.name not in WHOSE else None for field in schema]

@@ -18,14 +18,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Parts of less are joined until they have as much.
+# Smaller parts are joined until they reach this size.
 _PART_BYTES = 128 << 20
-# Rows that are held at once.
+# Rows that are held in memory at once.
 _ROWS = 1 << 17
 
 
 def compact(location: Location) -> tuple[int, int]:
-    """Joins small parts of a job and a date: the numbers of parts before and after."""
+    """Joins small parts of the same job and date. Returns the number of parts before and after."""
     with location.lock():
         location.clean()
         before = len(location.parts())
@@ -76,7 +76,7 @@ def _fill(location: Location, group: list[Part], folder: str) -> None:
 
 
 def _batches(location: Location, members: list[Part], table: str, schema: pyarrow.Schema) -> Iterator[pyarrow.Table]:
-    """Rows of all members, as many at once as a group of rows should have."""
+    """Yields the rows of all members, in batches of the size of a row group."""
     empty = schema.empty_table()
     held: list[pyarrow.Table] = []
     for part in members:
@@ -91,7 +91,7 @@ def _batches(location: Location, members: list[Part], table: str, schema: pyarro
 
 
 def parse_age(text: str) -> datetime.timedelta:
-    """ "90d", "12w" or "2y"."""
+    """Parses "90d", "12w" or "2y"."""
     found = re.fullmatch(r"(\d+)([dwy])", text)
     if not found:
         raise ValueError(f"invalid age '{text}': use days, weeks or years, such as 90d, 12w, 2y")
@@ -99,7 +99,7 @@ def parse_age(text: str) -> datetime.timedelta:
 
 
 def remove(location: Location, *, older_than: datetime.timedelta, job: str | None = None) -> int:
-    """Removes parts from before that: their number."""
+    """Removes parts older than that. Returns their number."""
     first = (datetime.datetime.now(datetime.timezone.utc) - older_than).date().isoformat()
     with location.lock():
         location.clean()

@@ -16,12 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Files that a query reads may be compacted or removed while it begins.
+# Files may be compacted or removed when a query starts to read them.
 _TRIES = 3
 
 
 class ArchiveDatabase:
-    """The tables of `opstrobe.query.database`, and `traces`: each with the columns job, date, run, commit, trace, path and rank."""
+    """The tables of `opstrobe.query.database`, and `traces`, each with the additional columns job, date, run, commit,
+    trace, path and rank."""
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -43,7 +44,7 @@ class ArchiveDatabase:
         return self._seen
 
     def refresh(self) -> None:
-        """Sees what was added and removed."""
+        """Updates the list of parts."""
         parts = self._location.parts()
         if parts == self._seen:
             return
@@ -52,7 +53,7 @@ class ArchiveDatabase:
         self._seen, self._views = parts, set()
 
     def _define(self, query: str) -> None:
-        """Makes views of the tables that a query may name: each reads the ends of all its files."""
+        """Creates views of the tables that a query may name. Each reads the footers of all its files."""
         names = {str(table["id"]) for table in tables()} | {TRACES}
         for table in names.intersection(re.findall(r"\w+", query.lower())) - self._views:
             files = [self._location.url(f"{part.path}/{table}.parquet") for part in self.parts if table in part.sizes]
@@ -66,7 +67,7 @@ class ArchiveDatabase:
         self._connection.close()
 
     def run(self, text: str) -> Iterator[pyarrow.Table]:
-        """Runs the statements of a text one by one, and yields the rows of each that has rows."""
+        """Runs the statements of a text one by one. Yields the rows of each statement that has rows."""
         for statement in self._connection.extract_statements(text):
             rows = self._run(statement.query)
             if rows is not None:
@@ -98,7 +99,7 @@ def _reading(files: list[str]) -> str:
 
 
 def columns_of(table: str) -> pyarrow.Schema:
-    """The columns of a table of an archive; texts without Arrow's encoding of them."""
+    """The columns of a table of an archive; texts without Arrow's dictionary encoding."""
     schema = TRACES_SCHEMA if table == TRACES else schema_of(table)
     fields = [(field.name, plain_type(field.type)) for field in schema if field.name not in WHOSE]
     fields += [(field.name, field.type) for field in TRACES_SCHEMA if field.name in WHOSE]

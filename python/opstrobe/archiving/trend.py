@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a metric of an archive changes by commit, date or run, where it jumps, and which operators and kernels explain that."""
+"""How a metric of an archive changes by commit, date or run: where it jumps, and which operators and kernels explain
+the jump."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ _STEPS = "(select trace, count(*) as steps from steps group by trace)"
 
 
 def _per_step(query: str) -> str:
-    """A sum by trace, for each of its steps."""
+    """A query for a sum by trace, divided by its number of steps."""
     return f"select trace, value / steps as value from ({query}) join {_STEPS} using (trace)"
 
 
-# By name: what it is, and a query for its value by trace.
+# By name: a description, and a query for the value by trace.
 METRICS = {
     "step_ms": ("median time of a step", "select trace, median(dur_ns) / 1e6 as value from steps group by trace"),
     "data_loading_ms": (
@@ -51,12 +52,14 @@ METRICS = {
 BY = ("commit", "date", "run")
 _KEYS = {"commit": "traces.commit", "date": "traces.date::varchar", "run": "traces.run"}
 
-# What a new level costs, as a multiple of the logarithm of the number of points: noise alone makes one in a series of a hundred.
+# The penalty of a new level, as a multiple of the logarithm of the number of points. Noise alone causes one new level
+# in a hundred series.
 _PENALTY = 5.0
-# A jump is reported if it is this many times the noise of the values around it, and if there are as many values on each side.
+# A jump is reported if it exceeds this multiple of the noise of the values around it, and there are at least this many
+# values on each side.
 _NOISES = 2.0
 _SIDE = 3
-# Traces next to a jump, on each side, whose operators are compared.
+# Number of traces on each side of a jump whose operators are compared.
 _COMPARED = 20
 _CAUSES = 5
 
@@ -85,7 +88,7 @@ class Cause:
 
 
 def series(database: ArchiveDatabase, metric: str, by: str, job: str | None = None) -> list[Point]:
-    """The median over the traces of each commit, date or run, in the order in which these began."""
+    """The median over the traces of each commit, date or run, in the order of their start."""
     if metric not in METRICS:
         raise ValueError(f"invalid metric '{metric}' (choose from {', '.join(METRICS)})")
     if by not in BY:
@@ -99,7 +102,7 @@ def series(database: ArchiveDatabase, metric: str, by: str, job: str | None = No
 
 
 def jumps(values: Sequence[float]) -> list[Jump]:
-    """Where the level of a series changes."""
+    """Finds where the level of a series changes."""
     cuts = _divide(_without_outliers(values))
     found = []
     for i, at in enumerate(cuts):
@@ -114,15 +117,16 @@ def jumps(values: Sequence[float]) -> list[Jump]:
 
 
 def _scatter(values: Sequence[float]) -> float:
-    """Standard deviation from one point to the next, which a few jumps and outliers do not change; larger where few
-    points estimate it, and not zero."""
+    """The standard deviation between consecutive points. A few jumps and outliers do not change it. It is larger if few
+    points estimate it, and never zero."""
     differences = [abs(after - before) for before, after in zip(values, values[1:])]
     least = 1e-9 * max(1e-9, *map(abs, values))
     return max((1 + 3 / len(values)) * 1.4826 * statistics.median(differences) / math.sqrt(2), least)
 
 
 def _without_outliers(values: Sequence[float]) -> list[float]:
-    """Values no further than three standard deviations from the median of their neighbours: one slow run is not a new level."""
+    """Limits values to three standard deviations from the median of their neighbours, since one slow run is not a new
+    level."""
     if len(values) < 2:
         return list(values)
     most = 3 * _scatter(values)
@@ -131,8 +135,8 @@ def _without_outliers(values: Sequence[float]) -> list[float]:
 
 
 def _divide(values: Sequence[float]) -> list[int]:
-    """Indexes at which a new level begins: the division of the least squared distances from the means of its parts, where each
-    part costs as much as a part that noise alone makes would gain."""
+    """Indexes at which a new level begins: the division with the least squared distances from the means of its parts.
+    Each part is penalised by what a part that noise alone causes would gain."""
     count = len(values)
     if count < 2 * _SIDE:
         return []
@@ -157,19 +161,21 @@ def _divide(values: Sequence[float]) -> list[int]:
 
 
 def _noise(*parts: Sequence[float]) -> float:
-    """Standard deviation around the medians, estimated so that a few outliers do not count."""
+    """The standard deviation around the medians, estimated so that a few outliers do not count."""
     rests = [abs(value - statistics.median(part)) for part in parts for value in part]
     return 1.4826 * statistics.median(rests)
 
 
 def causes(database: ArchiveDatabase, points: Sequence[Point], jump: Jump) -> list[Cause]:
-    """The operators and kernels whose time for each step changed most between the points before a jump and those after it."""
+    """The operators and kernels whose time per step changed most between the points before a jump and those after
+    it."""
     before = [trace for point in points[: jump.at] for trace in point.traces][-_COMPARED:]
     after = [trace for point in points[jump.at :] for trace in point.traces][:_COMPARED]
     names = {True: before, False: after}
     either = ", ".join(f"'{trace}'" for trace in [*before, *after])
     first = ", ".join(f"'{trace}'" for trace in before)
-    # Names without a time in a trace count as none there, so sums are divided by the steps of all traces of a side.
+    # A name that does not occur in a trace counts as no time there, so sums are divided by the steps of all traces of a
+    # side.
     steps = database.rows(
         f"select trace in ({first}) as is_before, count(*) as steps from steps where trace in ({either}) group by 1"
     )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The black box: what a process did last, kept when something goes wrong."""
+"""The black box: keeps what a process did last if something goes wrong."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes an incident of this process, as far as Python sees it: errors, steps, garbage collections and os._exit.
+"""The triggers of incidents that Python can observe: errors, steps, garbage collections and os._exit.
 
-The watching thread and all else is in C (opstrobe/internal/watch.h)."""
+The watching thread and everything else is in C (opstrobe/internal/watch.h)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _hooks_are_set = False
 
 
 def checked(names: Iterable[str]) -> tuple[str, ...]:
-    """The names. ValueError if one does not exist."""
+    """Returns the names as a tuple. Raises ValueError if one does not exist."""
     names = tuple(names)
     for name in names:
         if name not in TRIGGERS:
@@ -57,11 +57,12 @@ def start(
     max_bytes: int = 0,
     budget: float = -1,
 ) -> None:
-    """Watches this process until `stop` or its end. Zeros mean the default.
+    """Watches this process until `stop` or its end. Zero means the default.
 
-    With a `budget`, a share of a step, shadow steps measure what recording costs, and detail is left out beyond it (0: never).
-    `page` is the path of the watch file, from which an incident can be made if the process is killed; `recording` is the recording file.
-    ValueError for an unknown trigger; OSError if the directory of incidents is unknown or the watch file cannot be made.
+    With a `budget`, a share of a step, shadow steps measure what recording costs, and detail is left out beyond it (0:
+    never). `page` is the path of the watch file, from which an incident can be made if the process is killed;
+    `recording` is the recording file. ValueError for an unknown trigger; OSError if the directory of incidents is
+    unknown or the watch file cannot be made.
     """
     directory = incidents or _core.incidents_directory()
     if directory is None:
@@ -89,7 +90,7 @@ def start(
 
 
 def stop() -> None:
-    """Watches no more."""
+    """Stops watching."""
     with contextlib.suppress(ValueError):
         gc.callbacks.remove(_core.watch_collection)
     _core.watch_stop()
@@ -104,7 +105,7 @@ def _number(variable: str, otherwise: int) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocator has raised the error: Python's, torch's for the CPU or that of a device."""
+    """Returns whether the error comes from an allocator: Python's, torch's for the CPU or a device's."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
@@ -113,18 +114,18 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def report_error(error: BaseException, traceback: TracebackType | None = None) -> None:
-    """Makes an incident of an error that nobody handles, once. One about memory gets the first lines of the report as a note."""
+    """Makes an incident of an unhandled error, once. A memory error gets the first lines of the report as a note."""
     if not _core.watch_is_on() or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
         return
     if getattr(error, _REPORTED, False):
         return
-    with contextlib.suppress(Exception):  # one that takes no attributes is reported twice
+    with contextlib.suppress(Exception):  # an error that does not accept attributes is reported twice
         setattr(error, _REPORTED, True)
     out_of_memory = is_out_of_memory(error)
     try:
         text = json.dumps(_facts_of(error, traceback or error.__traceback__))
         directory = _core.watch_trigger("oom" if out_of_memory else "exception", f'"exception": {text}')
-    except Exception:  # the program's error matters more, and memory may be out
+    except Exception:  # the program's error matters more, and memory may be exhausted
         return
     if directory is not None and out_of_memory:
         with contextlib.suppress(Exception):
@@ -163,7 +164,7 @@ def _add_note(error: BaseException, directory: str) -> None:
 
 
 def _set_hooks() -> None:
-    """Once a process. They pass on to those that were there, also when nothing is watched any more."""
+    """Sets the hooks, once per process. They call the previous hooks, even when nothing is watched any more."""
     global _hooks_are_set
     if _hooks_are_set:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe ab`: runs two programs alternately, and says whether the second one is slower."""
+"""`opstrobe ab`: runs two programs alternately, and decides whether the second one is slower."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class _Failed(Exception):
 
 
 def _run(command: str, trace: str) -> tuple[str, float]:
-    """What is measured, and for how long it takes, in seconds: a median step if the command has recorded one, else the command."""
+    """Returns what is measured and its duration in seconds: a median step if the command recorded one, else the
+    command."""
     words = [command] if os.path.isfile(command) and os.access(command, os.X_OK) else ["sh", "-c", command]
     if words[0] == command:
         words[0] = os.path.abspath(command)

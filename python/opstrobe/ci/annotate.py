@@ -21,7 +21,7 @@ def _text_of(change: Change) -> str:
 
 
 def _causes(changes: Sequence[Change]) -> list[Change]:
-    """What to annotate: of kinds that count more, the names that do, or else the kind."""
+    """What to annotate: for kinds with higher counts, the names with higher counts, or else the kind."""
     worse = {change.kind for change in changes if change.is_regression}
     named = [
         change for change in changes if change.kind in worse and change.name is not None and change.head > change.base

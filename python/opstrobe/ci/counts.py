@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two traces count for each step: operators, launches, bytes, synchronisations, graph breaks, recompiles. Counts do not depend on the
-load of the machine, so one more is a difference."""
+"""Counts per step in two traces: operators, launches, bytes, synchronisations, graph breaks, recompiles. Counts do not
+depend on the load of the machine, so a difference of one is significant."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class Change:
 
 
 class _Counts:
-    """The counts of a trace by kind and name, and of all names, each a list by step."""
+    """The counts of a trace by kind and name, and over all names, each as a list by step."""
 
     def __init__(self, path: str) -> None:
         self.by_name: dict[tuple[str, str | None], list[int]] = {}
         with contextlib.closing(Database([path])) as database:
             (steps,) = database.run("select distinct step from steps")
             numbers = steps["step"].to_pylist()
-            # Without steps all of the trace is one.
+            # Without steps the complete trace counts as one.
             which = "step" if numbers else "0"
             self.steps = max(1, len(numbers))
             for kind, (_, query) in KINDS.items():
@@ -95,8 +95,8 @@ class _Counts:
 
 
 def compare(base_path: str, head_path: str) -> list[Change]:
-    """The counts that differ, sums of kinds first. A step of `head` is the median one, and differs if no step of `base` has as many
-    or more, or as few or fewer."""
+    """The counts that differ, sums of kinds first. The median step of `head` is compared; it differs if no step of
+    `base` has as many or more, or as few or fewer."""
     base, head = _Counts(base_path), _Counts(head_path)
     changes = []
     for kind, name in sorted({*base.by_name, *head.by_name}, key=lambda key: (key[1] is not None, key)):

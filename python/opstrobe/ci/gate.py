@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe diff --gate counts`: whether a trace counts more than another."""
+"""`opstrobe diff --gate counts`: checks whether a trace has higher counts than another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from opstrobe._command_parser import command_parser
 
-REGRESSION = 3  # the exit status, as that of `opstrobe diff --exit-on-regression`
+REGRESSION = 3  # exit status, the same as for `opstrobe diff --exit-on-regression`
 
 _DESCRIPTION = """\
 Compares what two traces count for each step: calls of operators, launches, bytes copied and allocated,
@@ -19,7 +19,7 @@ the machine. The exit status is 3 if a sum of HEAD is larger than in every step 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("diff --gate counts", _DESCRIPTION)
     parser.add_argument("--gate", choices=("counts",), help=argparse.SUPPRESS)
-    parser.add_argument("--exit-on-regression", action="store_true", help=argparse.SUPPRESS)  # it always does
+    parser.add_argument("--exit-on-regression", action="store_true", help=argparse.SUPPRESS)  # always in effect
     parser.add_argument("--format", choices=("text", "json", "github", "gitlab"), default="text", metavar="FORMAT",
                         help="text (the default), json, github (workflow commands that annotate lines) or gitlab (a code quality report)")  # fmt: skip
     parser.add_argument("base", metavar="BASE")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether one of two programs is slower, from times of pairs of runs.
+"""Decides from the times of pairs of runs whether one of two programs is slower.
 
-Which one of a pair runs first is drawn by chance, so if both are the same program, each difference is as likely as its negative,
-however loaded the machine is. Wilcoxon's signed-rank test is exact then: its share of false alarms is what is chosen here.
+The order within a pair is random. So if both are the same program, each difference is as likely as its negative,
+however loaded the machine is. Wilcoxon's signed-rank test is exact then: its rate of false alarms is the one chosen
+here.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The share of false alarms.
+# The rate of false alarms.
 _SIGNIFICANCE = 1 / 2000
-# The fewest pairs for which it can be reached.
+# The smallest number of pairs that can reach this rate.
 PAIRS_MIN = 11
 
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """How much longer head takes, relative to base: the estimate, and bounds of which each is wrong once in 2,000 cases."""
+    """How much longer head takes, relative to base: the estimate, and bounds, each of which is wrong once in 2,000
+    cases."""
 
     estimate: float
     lower: float
@@ -33,8 +35,8 @@ class Interval:
 
 @functools.cache
 def _rank_sum_limit(count: int) -> int:
-    """The number of the smallest averages of pairs below which a bound lies."""
-    ways = [1]  # by sum of ranks: in how many ways signs give it
+    """Returns how many of the smallest averages of pairs lie below a bound."""
+    ways = [1]  # by sum of ranks: the number of combinations of signs that give it
     for rank in range(1, count + 1):
         longer = ways + [0] * rank
         for i, number in enumerate(ways):
@@ -49,7 +51,7 @@ def _rank_sum_limit(count: int) -> int:
 
 
 def compare(base: Sequence[float], head: Sequence[float]) -> Interval:
-    """Of times of pairs of runs, positive: element i of both is a pair."""
+    """Compares positive times of pairs of runs: element i of both lists is a pair."""
     if len(base) < PAIRS_MIN:
         raise ValueError(f"{len(base)} pairs of runs are too few: {PAIRS_MIN} are needed")
     ratios = [math.log(after / before) for before, after in zip(base, head)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""emit_itt and emit_nvtx: a range of VTune or Nsight around every operator, made by torch's own recorder of them."""
+"""emit_itt and emit_nvtx: a range of VTune or Nsight around every operator, emitted by torch's own recorder."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class _Emit:
-    """Enabled while the block runs, for the calling thread and those that inherit its state. For one use."""
+    """Enabled while the block runs, for the calling thread and threads that inherit its state. Can be used once."""
 
-    _state = ""  # of torch's recorder
+    _state = ""  # state of torch's recorder
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
@@ -47,7 +47,7 @@ class _Emit:
         return False
 
     def _synchronize(self) -> None:
-        """Waits for what is queued, so that it is outside of the ranges."""
+        """Waits for queued work, so that it is outside of the ranges."""
 
 
 class emit_itt(_Emit):

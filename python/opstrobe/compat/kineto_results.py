@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording as torch's C++ shows it: `prof.profiler.kineto_results`, for programs that read it.
+"""A recording as torch's C++ represents it: `prof.profiler.kineto_results`, for programs that read it.
 
-The events are types of the extension, made when they are read.
+The events are types of the extension, created on access.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class _ProfilerResult:
         self._tree: _core.EventTree | None = None
 
     def events(self) -> list[_core._KinetoEvent]:
-        """All events and reports of allocators, in order of time."""
+        """All events and allocator reports, in order of time."""
         return self.trace.kineto_events(self._use_device, self._with_flops)
 
     def experimental_event_tree(self) -> list[_core._ProfilerEvent]:
-        """The events that nothing encloses; the others are their children."""
+        """The outermost events; the others are their children."""
         if self._tree is None:
             self._tree = _core.EventTree(self.trace, self._use_device)
         return self._tree.roots()
@@ -37,5 +37,5 @@ class _ProfilerResult:
         return self.trace.start_ns
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the trace, as often as wanted."""
+        """Writes the trace. Can be called repeatedly."""
         self._recording.export(path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of NVIDIA's nvprof: a SQLite database with the ranges that emit_nvtx pushed, and the kernels started in them."""
+"""Files of NVIDIA's nvprof: a SQLite database with the ranges that emit_nvtx pushed, and the kernels launched in
+them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def _rows(database: sqlite3.Connection) -> Iterator[dict[str, Any]]:
 
 
 def parse_nvprof_trace(path: str | os.PathLike[str]) -> _core.EventList:
-    """The ranges and kernels of the file. sqlite3.OperationalError when it is missing or is none of nvprof's."""
+    """The ranges and kernels of the file. Raises sqlite3.OperationalError if it is missing or not a file of nvprof."""
     database = sqlite3.connect(f"file:{os.fspath(path)}?mode=ro", uri=True)
     try:
         database.row_factory = sqlite3.Row

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from types import ModuleType, TracebackType
     from typing import Any
 
-# Where torch has the names, and which. A name that this torch does not have is left alone, and so is what torch's own
-# classes use inside: a program may have taken them out of their modules before. For other reasons three stay torch's:
-# record_function, which torch.compile knows by identity and the recorder sees anyway; and ProfilerActivity, RecordScope
-# and _ExperimentalConfig, which torch's C++ takes and Opstrobe does too.
+# Where torch has the names, and which. Names that the installed torch does not have are skipped. Names that torch's own
+# classes use internally are not replaced, since a program may have imported them already. Three more stay torch's:
+# record_function, which torch.compile recognises by identity and our recorder observes anyway; and ProfilerActivity,
+# RecordScope and _ExperimentalConfig, which torch's C++ requires and Opstrobe accepts.
 _NAMES = {
     "torch.profiler": (
         "profile",
@@ -45,13 +45,14 @@ _NAMES = {
         "parse_nvprof_trace",
     ),
 }
-# Types of results, which torch's own classes make as well: only type checks are to see ours.
+# Types of results, which torch's own classes also create. Only type checks are to recognise ours.
 _TYPES = {
     "torch.autograd.profiler": ("EventList", "FunctionEvent"),
     "torch.autograd.profiler_util": ("EventList", "FunctionEvent", "FunctionEventAvg"),
 }
 
-# Enumerations of torch's C++, which know no members but their own: these are to equal ours as ours equal them.
+# Enumerations of torch's C++, which only compare with their own members. They are made equal to ours, as ours equal
+# them.
 _ENUMERATIONS = {
     "torch._C._profiler": ("ProfilerActivity", "RecordScope"),
     "torch._C._autograd": ("DeviceType",),
@@ -79,7 +80,7 @@ def _ours(module: str, name: str) -> Any:
 
 
 def _both(theirs: Any, ours: type) -> type:
-    """Torch's class, except that ours pass for it too."""
+    """Returns torch's class, for which instances of ours also pass type checks."""
 
     class Both(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -95,7 +96,7 @@ def _both(theirs: Any, ours: type) -> type:
 
 
 def _equality(theirs: Callable[[Any, Any], bool]) -> tuple[Callable[..., bool], Callable[..., bool]]:
-    """`==` and `!=` of an enumeration of torch's, which compare by `theirs`, for members of ours too."""
+    """`==` and `!=` for one of torch's enumerations, which compare by `theirs`, and also accept members of ours."""
     from opstrobe._enums import Member
 
     def equal(self: Any, other: object) -> bool:
@@ -108,7 +109,7 @@ def _equality(theirs: Callable[[Any, Any], bool]) -> tuple[Callable[..., bool], 
 
 
 class _Unpatched:
-    """torch.autograd.profiler as it was, for torch's own torch.profiler.profile."""
+    """The original torch.autograd.profiler, for torch's own torch.profiler.profile."""
 
     def __init__(self, module: ModuleType) -> None:
         self.__dict__.update({name: theirs for where, name, theirs, _ in _replaced if where is module})
@@ -149,7 +150,7 @@ def _replace() -> None:
 
 
 def _restore() -> None:
-    """Restores torch's names, except those that somebody else has replaced since."""
+    """Restores torch's names, except those that other code has replaced since."""
     while _replaced:
         where, name, theirs, ours = _replaced.pop()
         if vars(where).get(name) is ours:
@@ -157,10 +158,10 @@ def _restore() -> None:
 
 
 class Patch:
-    """What `patch_torch` returns: the patch lasts until `undo`, or until the end of a `with` over it."""
+    """Returned by `patch_torch`: the patch lasts until `undo`, or until the end of a `with` block."""
 
     def undo(self) -> None:
-        """Gives torch its own names back, when this is the last patch there is. A second call does nothing."""
+        """Restores torch's names if no other patch remains. A second call does nothing."""
         with _lock:
             if self in _active:
                 _active.remove(self)
@@ -180,9 +181,11 @@ class Patch:
 
 
 def patch_torch() -> Patch:
-    """Replaces torch.profiler and torch.autograd.profiler by Opstrobe, for all code that looks names up in these modules.
+    """Replaces torch.profiler and torch.autograd.profiler by Opstrobe, for all code that looks names up in these
+    modules.
 
-    What `from torch.profiler import profile` took out of them before keeps torch's, which goes on to work. Imports torch.
+    Names imported earlier, as by `from torch.profiler import profile`, remain torch's and continue to work. Imports
+    torch.
     """
     patch = Patch()
     with _lock:
@@ -197,11 +200,11 @@ def patch_torch() -> Patch:
 
 
 def patch_at_import() -> None:
-    """Patches torch as soon as the program has imported it: what OPSTROBE_PATCH=1 does."""
+    """Patches torch as soon as the program has imported it: implements OPSTROBE_PATCH=1."""
     global _asked
     from opstrobe.compat.torch_import import call_when_imported
 
-    if _asked:  # a Python may read the line that calls this from several directories
+    if _asked:  # Python may read the line that calls this from several directories
         return
     _asked = True
     if "torch" in sys.modules:
@@ -211,7 +214,8 @@ def patch_at_import() -> None:
 
 
 def _patch_for_good() -> None:
-    """Patches torch if Opstrobe can record this torch. Otherwise the program, which does not import Opstrobe, works without it."""
+    """Patches torch if Opstrobe supports this version. Otherwise the program, which does not import Opstrobe, runs
+    without it."""
     from opstrobe.recording import bridge
 
     problem = bridge.problem()
@@ -222,6 +226,7 @@ def _patch_for_good() -> None:
 
 
 def _print_warning(message: str) -> None:
-    """Not by `warnings`, which the program may have made errors of. It may also have closed standard error."""
+    """Does not use `warnings`, which the program may have turned into errors. It may also have closed standard
+    error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(f"opstrobe: {message}", file=sys.stderr)

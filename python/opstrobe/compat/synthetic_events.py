@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic events, which a program makes itself, are torch's own objects; torch's own list answers for lists that hold some.
+"""Synthetic events, which a program creates itself, are torch's own objects. Lists that contain some are handled by
+torch's own list.
 
 Our events are views of a recording. A synthetic event can be changed and attached to a tree, and is rare.
 """
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_event(*args: Any, **kwargs: Any) -> Any:
-    """torch.autograd.profiler_util.FunctionEvent(…), with its arguments."""
+    """Creates torch.autograd.profiler_util.FunctionEvent(…) with its arguments."""
     try:
         from torch.autograd import profiler_util
     except ImportError as missing:
@@ -27,7 +28,7 @@ def make_event(*args: Any, **kwargs: Any) -> Any:
 
 
 def is_event(thing: object) -> bool:
-    """Whether it is an event or an average of torch's."""
+    """Returns whether the object is an event or an average of torch's."""
     torch = sys.modules.get("torch.autograd.profiler_util")
     if torch is None or isinstance(thing, (_core.FunctionEvent, _core.FunctionEventAvg)):
         return False
@@ -35,7 +36,7 @@ def is_event(thing: object) -> bool:
 
 
 def as_ours(event: Any) -> _core.FunctionEvent:
-    """An event of ours with the same name. An average reads nothing else from it, except its sums."""
+    """Returns an event of ours with the same name. An average reads nothing else from it, except its sums."""
     name = event.key if isinstance(event.key, str) else event.name
     kind = "user_annotation" if getattr(event, "is_user_annotation", False) else "cpu_op"  # torch 2.4 has none
     row: dict[str, Any] = {"ph": "X", "cat": kind, "name": name, "pid": 1, "tid": 1, "ts": 0, "dur": 0, "args": {}}
@@ -45,7 +46,7 @@ def as_ours(event: Any) -> _core.FunctionEvent:
 
 
 def ask(events: _core.EventList, name: str, *args: Any, **kwargs: Any) -> Any:
-    """What torch's list of these events says; our list takes over what became of it."""
+    """Returns the answer of torch's list of these events. Our list adopts the changes."""
     from torch.autograd import profiler_util
 
     items = list(events)
@@ -60,7 +61,7 @@ def ask(events: _core.EventList, name: str, *args: Any, **kwargs: Any) -> Any:
         profile_memory=events.profile_memory,
         with_flops=events.with_flops,
     )
-    theirs._tree_built = True  # else averages computed before the tree is built count its events alone
+    theirs._tree_built = True  # otherwise averages computed before the tree is built count only its events
     answer = getattr(theirs, name)
     if callable(answer):
         answer = answer(*args, **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls a function when the program has imported torch."""
+"""Calls a function once the program has imported torch."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class _TorchImport(MetaPathFinder):
 
 
 def call_when_imported(then: Callable[[], None]) -> None:
-    """Calls `then` once, at the end of the program's import of torch, which has not begun yet."""
+    """Calls `then` once, at the end of the program's import of torch, which must not have begun yet."""
     sys.meta_path.insert(0, _TorchImport(then))

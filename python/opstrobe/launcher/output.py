@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where `opstrobe run` writes the trace. Nothing is overwritten unless the user says so."""
+"""The output file of `opstrobe run`. Nothing is overwritten unless the user requests it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _DEFAULT_ENDING = ".pt.trace.json.gz"
 
 
 def rank_of_job() -> int | None:
-    """The rank of a process that torchrun started as one of several: all of them get the same options."""
+    """The rank of a process that torchrun started as one of several. All of them get the same options."""
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdecimal() and os.environ.get("WORLD_SIZE", "1") != "1" else None
 
 
 class Output:
-    """`option` is the value of -o: a file, a directory, or None for the current directory. In a directory the trace is named after
-    the program, with a number if there is one of that name.
+    """`option` is the value of -o: a file, a directory, or None for the current directory. In a directory the trace is
+    named after the program, with a number if that name exists.
 
     OSError if the trace cannot be written there.
     """
@@ -41,12 +41,12 @@ class Output:
         suffix = "" if self.rank is None else f".rank{self.rank}"
         self._stem = os.path.join(directory, name.removesuffix(self._ending) + suffix)
         self.path = self._stem + self._ending
-        self._start = os.path.join(os.getcwd(), "")  # where the user is, wherever the program goes
+        self._start = os.path.join(os.getcwd(), "")  # the user's directory, even if the program changes its own
         if self._is_named and not force and os.path.isfile(self.path):
             raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
 
     def reserve(self) -> str:
-        """The path to write to: "train.2.pt.trace.json.gz" if there is a "train.pt.trace.json.gz"."""
+        """Reserves the path to write to: "train.2.pt.trace.json.gz" if "train.pt.trace.json.gz" exists."""
         if self._is_named:
             return self.path
         for number in itertools.count(1):
@@ -57,7 +57,7 @@ class Output:
         raise AssertionError
 
     def drop(self, path: str) -> None:
-        """Takes back what `reserve` has made, if nothing was written."""
+        """Removes the file made by `reserve` if nothing was written to it."""
         with contextlib.suppress(OSError):
             if not self._is_named and os.path.getsize(path) == 0:
                 os.unlink(path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python program run in this process as Python itself would run it: a script, a module, or code.
+"""A Python program (a script, a module, or code), run in this process as Python itself would run it.
 
-It gets a separate `__main__`, its own `sys.argv` and `sys.path[0]`. If it ends by an exception, the traceback shows none of
-our frames.
+It gets a separate `__main__`, its own `sys.argv` and `sys.path[0]`. If it ends with an exception, the traceback
+contains none of our frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class UsageError(Exception):
 
 
 class Program:
-    """`words` are what one would write after `python`: script.py or -m module or -c code, then arguments."""
+    """`words` are the arguments of `python`: script.py or -m module or -c code, then those of the program."""
 
     def __init__(self, words: Sequence[str]) -> None:
         if not words:
@@ -44,7 +44,7 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What its traces are named after: "train" of train.py."""
+        """The name for its traces: "train" for train.py."""
         if self._execute is _execute_code:
             return "python"
         if self._execute is _execute_module:
@@ -53,7 +53,7 @@ class Program:
         return stem if ending in (".py", ".pyc", ".zip", ".pyz") else stem + ending
 
     def run(self) -> None:
-        """Returns, or raises, when the main thread of the program is through. To be called once, last of all."""
+        """Returns, or raises, when the main thread of the program has ended. To be called once, as the last action."""
         sys.argv[:] = self._argv
         try:
             self._execute(self._target)
@@ -71,8 +71,9 @@ def _frames_of_program(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _show_without_frames_of_ours(traceback: TracebackType | None) -> None:
-    """The exception goes on through our frames to the interpreter, which picks the exit status and calls this hook."""
-    hook = sys.excepthook  # the program's, if it set one
+    """The exception propagates through our frames to the interpreter, which sets the exit status and calls this
+    hook."""
+    hook = sys.excepthook  # the program's hook, if it has set one
 
     def show(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
         hook(kind, error.with_traceback(traceback), traceback)
@@ -82,7 +83,7 @@ def _show_without_frames_of_ours(traceback: TracebackType | None) -> None:
 
 def _execute_script(given_path: str) -> None:
     path = os.path.join(os.getcwd(), given_path)
-    if pkgutil.get_importer(path) is not None:  # a directory or an archive with a __main__.py in it
+    if pkgutil.get_importer(path) is not None:  # a directory or an archive that contains a __main__.py
         sys.path.insert(0, path)
         _fresh_main()
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
@@ -117,7 +118,7 @@ def _execute_code(text: str) -> None:
     exec(compile(text, "<string>", "exec", dont_inherit=True), main.__dict__)
 
 
-# The frames behind which the program's own begin.
+# The program's own frames follow these.
 _OUTERMOST = {function.__code__ for function in (_execute_script, _execute_module, _execute_code)}
 
 
@@ -127,7 +128,7 @@ def _put_on_path(directory: str) -> None:
 
 
 def _fresh_main() -> ModuleType:
-    """What a program finds as `__main__` before its first line."""
+    """The `__main__` module that a program finds before its first line."""
     main = ModuleType("__main__")
     if sys.version_info < (3, 14):
         main.__annotations__ = {}

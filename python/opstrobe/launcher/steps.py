@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds where the steps of a program end, without its help.
+"""Finds where the steps of an unmodified program end.
 
-A program with a profiler schedule marks its steps itself. Otherwise a step ends with each step() of the optimizer that steps first, and in
-a program that has not made an optimizer, with the fetch of the next batch. Readers derive steps by the same rules from traces
-that mark none (docs/reference/definitions.md).
+A program with a profiler schedule marks its steps itself. Otherwise a step ends with each step() of the optimizer that
+steps first, and in a program that has not made an optimizer, with the fetch of the next batch. Readers derive steps by
+the same rules from traces that mark none (docs/reference/definitions.md).
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from typing import Any
 
 from opstrobe import _core
 
-# Who says where steps end: whoever knows better is believed from then on.
+# Sources of step ends, in order of priority: a better source replaces the others.
 _NOBODY, _BATCHES, _OPTIMIZER, _PROGRAM, _STOPPED = range(5)
 
 
 class StepWatch:
-    """Calls `ended` at the end of each step, with the ticks of its start and end. To be made after the import of torch.
+    """Calls `ended` at the end of each step, with the ticks of its start and end. To be created after the import of
+    torch.
 
-    `say` prints a message to the user.
+    `say` prints a message for the user.
     """
 
     def __init__(self, ended: Callable[[int, int], None], say: Callable[[str], None]) -> None:
         self._ended = ended
         self._say = say
         self._source = _NOBODY
-        self._begin: int | None = None  # of the step that is under way
+        self._begin: int | None = None  # start of the current step
         self._begins_with_batch = False
         self._has_optimizer = False
-        self._optimizer: weakref.ref[Any] = weakref.ref(set())  # that steps first; to none yet
+        self._optimizer: weakref.ref[Any] = weakref.ref(set())  # the optimizer that steps first; none yet
         self._stepping = False
         self._watch_optimizers()
         self._watch_scaler()
@@ -40,7 +41,7 @@ class StepWatch:
         self._watch_profiler()
 
     def stop(self) -> None:
-        """Calls no more, until `restart`."""
+        """Reports no more steps until `restart`."""
         self._source = _STOPPED
 
     def restart(self, ended: Callable[[int, int], None]) -> None:
@@ -58,8 +59,8 @@ class StepWatch:
             self._ended(begin, now)
 
     def _watch_optimizers(self) -> None:
-        """Optimizers have hooks for their step(), but they are called within the range `Optimizer.step#…` that torch records
-        around it. So the method that puts this range around a class's step() gets a second layer."""
+        """Optimizers have hooks for their step(), but they are called within the range `Optimizer.step#…` that torch
+        records around it. So the method that adds this range around a class's step() is wrapped once more."""
         from torch.compiler import is_compiling
         from torch.optim import Optimizer
 
@@ -83,12 +84,12 @@ class StepWatch:
 
         @functools.wraps(add_param_group)
         def made(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            # This is the end of making an optimizer. Torch imports its compiler in it.
+            # The construction of an optimizer ends here. Torch imports its compiler during it.
             add_param_group(optimizer, *args, **kwargs)
             if self._source == _NOBODY and not self._begins_with_batch:
                 self._begin = _core.ticks()
 
-        # Classes that were used before have the range already.
+        # Classes that were used before already have the range.
         classes = [Optimizer]
         for of in classes:
             classes += of.__subclasses__()
@@ -98,7 +99,8 @@ class StepWatch:
         Optimizer.add_param_group = made  # type: ignore[assignment, method-assign]
 
     def _step_of(self, optimizer: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Calls what steps the optimizer: a step() may call that of its base class, and a scaler calls the optimizer's."""
+        """Calls the function that steps the optimizer. A step() may call that of its base class, and a scaler calls the
+        optimizer's."""
         if self._optimizer() is None:
             self._optimizer = weakref.ref(optimizer)
         if self._stepping or self._optimizer() is not optimizer:
@@ -112,7 +114,8 @@ class StepWatch:
         return result
 
     def _watch_scaler(self) -> None:
-        """A scaler that finds infinite gradients skips the optimizer's step(), and that is a step of the program all the same."""
+        """A scaler that finds infinite gradients skips the optimizer's step(), but this is still a step of the
+        program."""
         from torch.amp.grad_scaler import GradScaler
 
         inner = GradScaler.step
@@ -124,7 +127,8 @@ class StepWatch:
         GradScaler.step = step  # type: ignore[assignment, method-assign]
 
     def _watch_batches(self) -> None:
-        """Until an optimizer steps: the first step begins with the first batch of the loader that is iterated last before."""
+        """Used until an optimizer steps. The first step begins with the first batch of the loader that is iterated last
+        before it."""
         from torch.utils.data.dataloader import _BaseDataLoaderIter as Batches
 
         inner = Batches.__next__
@@ -143,14 +147,14 @@ class StepWatch:
                 return inner(batches)
             except StopIteration:
                 if not self._has_optimizer:
-                    self._begin = None  # what follows the last batch belongs to no step
+                    self._begin = None  # time after the last batch belongs to no step
                 raise
 
         Batches.__next__ = fetch  # type: ignore[assignment, method-assign]
 
     def _watch_profiler(self) -> None:
-        """A schedule makes torch's profiler mark the steps, which Opstrobe records. Torch has one profiler at a time, so the
-        program's records nothing else."""
+        """A schedule makes torch's profiler mark the steps, which Opstrobe records. Torch runs only one profiler at a
+        time, so the program's own profiler records nothing."""
         from torch.profiler import ProfilerAction, profile
 
         inner = profile.start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`%load_ext opstrobe`: profiles of a line or a cell of IPython. The only file that needs IPython to be imported."""
+"""`%load_ext opstrobe`: profiles of a line or a cell in IPython. The only file that requires IPython for its import."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _make_parser() -> _Parser:
 
 
 def _parse(parser: _Parser, line: str) -> tuple[argparse.Namespace, str]:
-    """The options, and the rest of the line unchanged."""
+    """Parses the options. Returns them and the unchanged rest of the line."""
     words = list(re.finditer(r"\S+", line))
     options = parser.parse_args([word.group() for word in words])
     rest = len(options.statement)
@@ -54,7 +54,7 @@ def _parse(parser: _Parser, line: str) -> tuple[argparse.Namespace, str]:
 
 
 class _Result:
-    """What is shown of a profile: a table, and optionally advice."""
+    """The displayed result of a profile: a table, and optionally advice."""
 
     def __init__(self, recorded: profile, rows: int, advice: Advice | None) -> None:
         self._html = profile_html(recorded, rows) + ("" if advice is None else advice._repr_html_())
@@ -95,7 +95,8 @@ class OpstrobeMagic:
         return value
 
     def _compile(self, code: str) -> tuple[Any, Any]:
-        """The code but for a last expression, and that, whose value the cell has."""
+        """Compiles the code without its last expression, and separately that expression, whose value is the result of
+        the cell."""
         shell = self._shell
         source = shell.transform_cell(code)
         tree = shell.transform_ast(shell.compile.ast_parse(source))

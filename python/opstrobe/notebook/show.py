@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from opstrobe._server import Path
 
-# Pages of this machine may show the viewer, those of VS Code too. Who has no token sees nothing in it.
+# Pages from this machine may embed the viewer, including those of VS Code. Without the token it shows nothing.
 _FRAME_ORIGINS = (
     "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 )
-_LISTED_WITHIN_S = 30.0  # a server that watches lists new files at once
+_LISTED_WITHIN_S = 30.0  # a server that watches directories lists new files at once
 
 
 class _Exhibition:
-    """What this process shows, until it ends: traces of profiles, in a separate folder, and files."""
+    """Everything that this process shows until it ends: traces of profiles, in a separate directory, and files."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -48,7 +48,8 @@ class _Exhibition:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def file_of(self, profile: Results) -> str:
-        """Where the trace of a profile lies. It is written once for each recording: not compressed, which takes longer."""
+        """Returns the file with the trace of a profile. It is written once per recording, uncompressed, since
+        compression takes longer."""
         trace = profile._trace_for("show it")
         shown: tuple[_Exhibition, object, str] | None = getattr(profile, "_shown", None)
         if shown is not None and shown[0] is self and shown[1] is trace:
@@ -63,14 +64,14 @@ class _Exhibition:
         return path
 
     def server_of(self, path: str) -> Server:
-        """One for all profiles, one for each other path."""
+        """Returns the server for a path: one for all profiles, and one for each other path."""
         served = self._folder if os.path.dirname(path) == self._folder else os.path.realpath(path)
         if served not in self._servers:
             self._servers[served] = Server(served, frame_origin=_FRAME_ORIGINS)
         return self._servers[served]
 
     def report_of(self, path: str) -> str:
-        """The trace as a page, with the viewer inside."""
+        """Returns the trace as a page that contains the viewer."""
         from opstrobe import _serve
 
         report = os.path.join(self._folder, "report.html")
@@ -92,7 +93,7 @@ def _here() -> _Exhibition:
 
 
 def _route_of(server: Server, path: str) -> str:
-    """The place of a trace in the viewer: "#/overview/ID". Of a folder it is that of whatever trace is first."""
+    """Returns the route of a trace in the viewer: "#/overview/ID". For a directory it is that of the first trace."""
     if os.path.isdir(path):
         return ""
     request = urllib.request.Request(
@@ -112,17 +113,17 @@ def _route_of(server: Server, path: str) -> str:
 
 
 def in_notebook() -> bool:
-    """Whether a page shows what this process prints."""
+    """Returns whether a page displays the output of this process."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _is_remote() -> bool:
-    """Whether the browser is known to be where this machine's own addresses do not lead."""
+    """Returns whether the browser is known to run where this machine's addresses cannot be reached."""
     return "JUPYTERHUB_SERVICE_PREFIX" in os.environ or "google.colab" in sys.modules
 
 
-# A page in a frame gets the colour scheme of the frame. Notebooks mark their theme, but do not set the scheme.
+# A page in a frame inherits the colour scheme of the frame. Notebooks mark their theme, but do not set the scheme.
 _SCHEMES = (
     "<style>[data-jp-theme-light=true] .opstrobe-viewer,[data-vscode-theme-kind$=light] .opstrobe-viewer{color-scheme:light}"
     "[data-jp-theme-light=false] .opstrobe-viewer,[data-vscode-theme-kind]:not([data-vscode-theme-kind$=light])"
@@ -131,7 +132,7 @@ _SCHEMES = (
 
 
 class _Frame:
-    """The viewer as a part of a notebook's page."""
+    """The viewer embedded in a notebook's page."""
 
     def __init__(self, attributes: str, height: int, below: str = "") -> None:
         self._html = (
@@ -158,7 +159,7 @@ def _server_frame(path: str, height: int) -> _Frame:
 
 
 def _report_frame(path: str, height: int) -> _Frame:
-    # Without a base the links of the page would be relative to the notebook.
+    # Without a base, links within the page would be relative to the notebook.
     page = _here().report_of(path).replace("<head>", '<head><base href="about:srcdoc">', 1)
     sandbox = "allow-scripts allow-downloads allow-popups"
     return _Frame(f'sandbox="{sandbox}" srcdoc="{html.escape(page)}"', height)
@@ -169,7 +170,7 @@ def _has_browser() -> bool:
 
 
 def _is_script_at_terminal() -> bool:
-    """Whether the program would end, and the viewer with it, before somebody could look."""
+    """Returns whether the program, and the viewer with it, would end before the user could look at it."""
     interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive) or "IPython" in sys.modules
     return not interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -194,13 +195,13 @@ def _show_in_browser(path: str, block: bool | None) -> None:
 def show(what: Results | Path, *, inline: bool | None = None, height: int = 640, block: bool | None = None) -> None:
     """Shows a profile, a trace file or a folder of them in the viewer.
 
-    In a notebook in the cell, as a frame `height` pixels high that a server of this process fills. `inline` puts
-    the whole of it into the notebook's file instead (as `opstrobe report` does): that needs no server, and so also shows
-    where the browser is on another machine, and after the notebook was saved and sent on. Without it, that is done on
+    In a notebook, shows it in the cell, in a frame `height` pixels high that is served by this process. `inline` embeds
+    the complete viewer in the notebook's file instead (like `opstrobe report`). It then needs no server, and also works
+    if the browser is on another machine, or the notebook was saved and sent to someone. This is the default on
     JupyterHub and Colab.
 
-    Elsewhere the address is printed, and opened in the browser if there is one. `block` waits there until Ctrl-C;
-    without it, a script at a terminal does, which would otherwise end the server with itself.
+    Elsewhere, prints the address, and opens it in the browser if there is one. `block` then waits until Ctrl-C. This is
+    the default for a script at a terminal, since the server ends with the script.
     """
     if isinstance(what, Results) and not isinstance(what, TraceFile):
         path = _here().file_of(what)

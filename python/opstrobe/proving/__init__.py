@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe prove`: measures what fixes of findings save, in the user's program on the user's machine.
+"""`opstrobe prove`: measures the gain of fixes of findings, in the user's program on the user's machine.
 
 fixes.py        the table of fixes: when each applies, and how it is switched on and off between steps
 programs.py     what a run learns of the program: its optimizers, modules and results

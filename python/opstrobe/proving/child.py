@@ -42,19 +42,20 @@ class Task:
     """`kind`: "usual", "record", "blocks" (of steps with the fix, and without), or "run" (all with the fix or without)."""
 
     kind: str
-    result: str = ""  # the file that gets what was measured
+    result: str = ""  # the file for the measurements
     fix: str = ""
     is_on: bool = False
     pairs: int = 0
     block: int = 0
-    first: int = 0  # of "record" and "run": the first step that counts
-    steps: int = 0  # at which the run ends; 0: when the program ends
+    first: int = 0  # for "record" and "run": the first step that counts
+    steps: int = 0  # the run ends at this step; 0: when the program ends
     trace: str = ""
     command: tuple[str, ...] = ()
 
 
 def _seed() -> None:
-    """A program that sets no seeds draws other numbers in each run, and its results could not be compared."""
+    """A program that does not set seeds draws other random numbers in each run, so its results could not be
+    compared."""
     random.seed(_SEED)
     if importlib.util.find_spec("numpy") is not None:
         importlib.import_module("numpy").random.seed(_SEED)
@@ -86,7 +87,7 @@ class ProvingRun:
         self._fix: Fix | None = None
         self._run: Iterator[None] = iter(())
         self._since = time.perf_counter()
-        self._elapsed = 0.0  # in steps, since the clock was restarted
+        self._elapsed = 0.0  # time in steps since the clock was restarted
         self._waited = 0.0
         self._steps = 0
         self._found: dict[str, Any] = {"seconds": []}
@@ -118,7 +119,7 @@ class ProvingRun:
             self._found["seconds"].append(seconds)
             self._program.end_step()
         next(self._run)
-        self._since = time.perf_counter()  # what happened here belongs to no step
+        self._since = time.perf_counter()  # time since then belongs to no step
 
     def _restart_clock(self) -> None:
         assert self._program is not None
@@ -127,8 +128,9 @@ class ProvingRun:
         self._waited = self._waits_s()
 
     def _read_clock(self) -> float:
-        """Seconds since the clock was restarted, without what happens between steps, and without the time in which this thread was ready
-        to run but others had the processors: that is noise, except to a fix that changes how many run."""
+        """Seconds since the clock was restarted. Excludes time between steps, and time in which this thread was ready
+        to run while others had the processors. The latter is noise, except for a fix that changes how many threads
+        run."""
         assert self._program is not None and self._fix is not None
         start = time.perf_counter()
         self._program.synchronize()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fixes that can be applied to a program from outside, between two of its steps or before its start.
 
-A fix is refused where it may change what the program computes. What cannot be known before, the results of the steps show.
+A fix is refused if it may change what the program computes. Effects that cannot be known in advance are detected by the
+results of the steps.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from opstrobe.recording.host_info import processors
 
 
 class Fix:
-    """`prepare` is called at the import of torch, `refusal` after the first steps, `on` and `off` between steps, `off` first."""
+    """`prepare` is called at the import of torch, `refusal` after the first steps, `on` and `off` between steps, `off`
+    first."""
 
     name = ""
     about = ""
-    findings: tuple[str, ...] = ()  # the rules of advice whose advice this is
-    exact = True  # results are equal bit for bit; else within a tolerance
-    per_run = False  # it is on in all of a run or not at all
-    changes_parallelism = False  # how many threads or processes run
-    environment: dict[str, str] = {}  # of a run with the fix
+    findings: tuple[str, ...] = ()  # the rules whose advice this is
+    exact = True  # results are equal bit for bit; otherwise within a tolerance
+    per_run = False  # applies to all steps of a run or to none
+    changes_parallelism = False  # changes how many threads or processes run
+    environment: dict[str, str] = {}  # environment variables of a run with the fix
 
     def __init__(self, program: WatchedProgram) -> None:
         self.program = program
@@ -35,7 +37,7 @@ class Fix:
         pass
 
     def refusal(self) -> str | None:
-        """Why the fix cannot be applied to this program; None: it can."""
+        """Returns why the fix cannot be applied to this program; None: it can."""
         return None
 
     def on(self) -> None:
@@ -46,7 +48,7 @@ class Fix:
 
 
 def _processor_count() -> int:
-    """How many processors this process may use."""
+    """Returns how many processors this process may use."""
     return max(int(processors()), 1)
 
 
@@ -61,7 +63,7 @@ class AnomalyOff(Fix):
     def prepare(self) -> None:
         self._is_on = False
         self._seen = False
-        self._wanted = (False, True)  # what the program has set: mode, check_nan
+        self._wanted = (False, True)  # the settings of the program: mode, check_nan
         inner = self.torch.set_anomaly_enabled
 
         def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
@@ -108,7 +110,7 @@ class GcOff(Fix):
 
     def off(self) -> None:
         if self._is_on:
-            self._collect()  # else the other steps would collect what these have left
+            self._collect()  # otherwise the other steps would collect the garbage of these
             if self._was_enabled:
                 gc.enable()
         self._is_on = False
@@ -229,7 +231,7 @@ class FusedOptimizer(_OptimizerOption):
     names = ("SGD", "Adam", "AdamW", "Adagrad")
 
     def _move_step_counts(self, to_device: bool) -> None:
-        """The number of steps is a tensor, which a fused optimizer has on the device."""
+        """The number of steps is a tensor, which a fused optimizer keeps on the device."""
         for optimizer in self.program.optimizers:
             for parameter, state in optimizer.state.items():
                 if self.torch.is_tensor(state.get("step")):
@@ -254,7 +256,7 @@ class Threads(Fix):
     name = "threads"
     about = "as many threads as the process may use processors: torch.set_num_threads()"
     findings = ("thread-count",)
-    exact = False  # sums are made of other parts
+    exact = False  # sums have different partial sums
     changes_parallelism = True
 
     def refusal(self) -> str | None:
@@ -467,7 +469,7 @@ class _LoaderOption(Fix):
         DataLoader.__init__ = init  # type: ignore[method-assign, assignment]
 
     def change(self, options: dict[str, Any]) -> str | None:
-        """Changes the options of a loader that is being made, or says why not."""
+        """Changes the options of a loader under construction, or returns why that is not possible."""
         raise NotImplementedError
 
     def refusal(self) -> str | None:

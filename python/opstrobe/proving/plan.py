@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps run with a fix, what their times say, and whether the results are the same."""
+"""Decides which steps run with a fix, and evaluates their times and results."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    # Of each step, each value's bits and norm.
+    # For each step: bits and norm of each value.
     Results = list[list[tuple[int, float]]]
 
-# With 30 pairs, a third of a step is found on a machine on which one step in ten takes up to twice as long.
+# 30 pairs detect a third of a step, on a machine on which one step in ten takes up to twice as long.
 PAIRS = 30
-# Steps whose results are kept.
+# Limit on the steps whose results are kept.
 STEPS_MAX = 4096
-# The first step after a switch is not measured, so a block has two steps at least. A longer block has less noise; more time than this helps little.
+# The first step after a switch is not measured, so a block has at least two steps. A longer block has less noise;
+# beyond this time that helps little.
 _BLOCK_MIN = 2
 _BLOCK_S = 0.05
-# How much results of the first steps with a fix may differ that computes the same in another order.
+# Tolerance for results of the first steps with a fix that computes the same in another order.
 TOLERANCE = 1e-4
 
 
@@ -41,7 +42,7 @@ class Blocks:
 
 
 def blocks_for(steps: int, step_s: float, pairs: int) -> Blocks | None:
-    """None: the program has too few steps."""
+    """Returns None if the program has too few steps."""
     usable = min(steps, STEPS_MAX) - WARM_UP_STEPS
     pairs = min(pairs, usable // (2 * _BLOCK_MIN) - 1)
     if pairs < PAIRS_MIN:
@@ -52,7 +53,7 @@ def blocks_for(steps: int, step_s: float, pairs: int) -> Blocks | None:
 
 @dataclasses.dataclass(frozen=True)
 class Gain:
-    """What a fix saves of a step, in percent; negative: it costs."""
+    """The gain of a fix as percent of a step; negative: it costs time."""
 
     percent: float
     lower_percent: float
@@ -62,12 +63,12 @@ class Gain:
 
     @property
     def sign(self) -> int:
-        """1: it saves, -1: it costs, 0: neither is certain."""
+        """1: it saves time, -1: it costs time, 0: uncertain."""
         return (self.lower_percent > 0) - (self.upper_percent < 0)
 
 
 def gain_of(base: Sequence[float], head: Sequence[float]) -> Gain:
-    """Of seconds of a step without and with the fix: element i of both is a pair."""
+    """Computes the gain from seconds per step without and with the fix: element i of both lists is a pair."""
     longer = compare(base, head)
     return Gain(
         percent=-100 * longer.estimate,
@@ -89,7 +90,7 @@ class Sameness:
 
 
 def _difference(before: list[tuple[int, float]], after: list[tuple[int, float]]) -> float:
-    """The largest relative difference of two steps."""
+    """Returns the largest relative difference between two steps."""
     if len(before) != len(after):
         return math.inf
     found = 0.0
@@ -109,8 +110,9 @@ def _is_equal(before: list[tuple[int, float]], after: list[tuple[int, float]]) -
 def judge(
     reference: Results, found: Results, *, repeats: Results, first_on: int, close_until: int, exact: bool
 ) -> Sameness:
-    """`repeats` are results without the fix of another run: equal ones show that the program repeats itself. `first_on` is the first
-    step with the fix. Results that may be close are compared until the step `close_until`, for small differences grow."""
+    """`repeats` are results of another run without the fix: if they are equal, the program is deterministic. `first_on`
+    is the first step with the fix. Results that only have to be close are compared up to the step `close_until`, since
+    small differences grow."""
     steps = min(len(reference), len(found))
     if not any(reference[first_on:steps]):
         return Sameness("unknown", "the steps have no results that could be compared", steps)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run learns of the program without its help: its optimizers, its outermost modules, and the results of each step.
+"""What a run finds out about an unmodified program: its optimizers, its outermost modules, and the results of each
+step.
 
-Results are the values that backward passes start from. A program without a backward pass has the outputs of its outermost modules. Every tenth
-step has the parameters of its optimizers, too. Nothing here draws a random number or changes a tensor.
+Results are the values that backward passes start from. Without a backward pass, they are the outputs of the outermost
+modules. Every tenth step also includes the parameters of the optimizers. Nothing here draws a random number or changes
+a tensor.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ import threading
 import weakref
 from typing import Any
 
-# Modules are watched during these steps only, unless their outputs are the results.
+# Modules are watched only during these steps, unless their outputs are the results.
 WARM_UP_STEPS = 3
 _PARAMETERS_EVERY = 10
 
 
 def digest(torch: Any, tensor: Any) -> tuple[Any, Any] | None:
-    """Two tensors of one number: a sum of the bits, in any order the same, and a norm. None of what has no such numbers."""
+    """Returns two one-element tensors: a sum of the bits, which is the same in any order, and a norm. Returns None for
+    a tensor without them."""
     tensor = tensor.detach()
     if tensor.layout != torch.strided:
         if tensor.layout != torch.sparse_coo:
@@ -34,7 +37,7 @@ def digest(torch: Any, tensor: Any) -> tuple[Any, Any] | None:
 
 
 def _tensors(value: Any) -> list[Any]:
-    """Those in an output of a module."""
+    """Returns the tensors in the output of a module."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -47,7 +50,7 @@ def _tensors(value: Any) -> list[Any]:
 
 
 class WatchedProgram:
-    """The program of this process. To be made after the import of torch."""
+    """The program of this process. To be created after the import of torch."""
 
     def __init__(self) -> None:
         import torch
@@ -57,7 +60,7 @@ class WatchedProgram:
         self.ran_evaluation = False  # a module in evaluation mode, with gradients enabled
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._values: list[Any] = []  # of the step that is under way
+        self._values: list[Any] = []  # values of the current step
         self._results: list[list[tuple[Any, Any]]] = []
         self._depth = threading.local()
         self._watch_backward()
@@ -84,7 +87,7 @@ class WatchedProgram:
     # --- results -----------------------------------------------------------------------------------------------------
 
     def end_step(self) -> None:
-        """Keeps the results of the step. No device is waited for."""
+        """Keeps the results of the step, without waiting for a device."""
         values, self._values = self._values, []
         if (len(self._results) + 1) % _PARAMETERS_EVERY == 0:
             values += self._parameters()
@@ -100,7 +103,7 @@ class WatchedProgram:
         ]
 
     def results(self) -> list[list[tuple[int, float]]]:
-        """Of each step, each value's bits and norm."""
+        """For each step: bits and norm of each value."""
         return [[(int(bits), float(norm)) for bits, norm in step] for step in self._results]
 
     # --- watching ----------------------------------------------------------------------------------------------------

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions in SQL about one trace or many, answered by DuckDB over the columns of the C core."""
+"""SQL queries about one trace or many, which DuckDB runs on the columns of the C core."""

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def sql(
     query: str, traces: str | os.PathLike[str] | _core.Trace | Iterable[str | os.PathLike[str] | _core.Trace]
 ) -> duckdb.DuckDBPyRelation:
-    """What a query in SQL finds in one trace or many, files or objects: the rows of its last statement.
+    """Runs an SQL query on one trace or many, given as files or objects. Returns the rows of its last statement.
 
-    The tables are those of docs/reference/schema.md, with the further columns `path` and `rank`. duckdb.Error says what is wrong
-    with a query, ValueError and OSError what is wrong with a file.
+    The tables are those of docs/reference/schema.md, with the additional columns `path` and `rank`. Raises duckdb.Error
+    for an invalid query, ValueError or OSError for a file that cannot be read.
     """
     single = isinstance(traces, (str, os.PathLike, _core.Trace))
     database = Database([traces] if single else traces)  # type: ignore[arg-type, list-item]

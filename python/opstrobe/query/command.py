@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe sql`: questions in SQL about traces."""
+"""`opstrobe sql`: SQL queries about traces."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def main() -> None:
             _fail(f"cannot open '{error.filename}': {str(error.strerror).lower()}" if error.filename else error)
         ) from None
     except (ValueError, database.duckdb.Error) as error:
-        if "Broken pipe" in str(error):  # who reads has enough
+        if "Broken pipe" in str(error):  # the reader has closed the pipe
             raise SystemExit(0) from None
         raise SystemExit(_fail(error)) from None
 

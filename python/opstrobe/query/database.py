@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as tables of DuckDB, which reads them through Arrow when a query needs them."""
+"""Traces as tables of DuckDB, which reads them through Arrow when a query uses them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     Source = str | os.PathLike[str] | _core.Trace
 
-# Traces stay in memory between queries if their files have less than this together.
+# Traces stay in memory between queries if their files are smaller than this in total.
 _KEPT_BYTES = 256 << 20
 
 
 class _Input:
-    """A trace, or the file that it is read from."""
+    """A trace, or the file to read it from."""
 
     def __init__(self, source: Source) -> None:
         self.trace = source if isinstance(source, _core.Trace) else None
@@ -46,7 +46,7 @@ class _Input:
 
 
 class Answers(Protocol):
-    """What answers questions: traces, or an archive."""
+    """A source of answers: traces, or an archive."""
 
     def open(self, paths: list[str], /) -> None: ...
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation: ...
@@ -54,12 +54,12 @@ class Answers(Protocol):
 
 
 class Database:
-    """Several traces as one set of tables: those of `tables()`, each with the further columns `path` and `rank`."""
+    """Several traces as one set of tables: those of `tables()`, each with the additional columns `path` and `rank`."""
 
     def __init__(
         self, sources: Iterable[Source], *, on_read: Callable[[str, _core.Trace], object] | None = None
     ) -> None:
-        """`on_read` is called with the path of each file that is read, and its trace."""
+        """`on_read` is called with the path and the trace of each file that is read."""
         self.open(sources)
         self._on_read = on_read
         self._wanted: set[str] | None = None
@@ -69,14 +69,14 @@ class Database:
             self._connection.register(str(table["id"]), _Table(self, str(table["id"])))
 
     def open(self, sources: Iterable[Source]) -> None:
-        """Asks these traces from now on."""
+        """Queries use these traces from now on."""
         inputs = [_Input(source) for source in sources]
         files = [source.path for source in inputs if source.path is not None]
         self._keeps = sum(os.path.getsize(path) for path in files) < _KEPT_BYTES
         self._inputs = inputs
 
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
-        """Rows in memory, to print or write them."""
+        """Rows in memory, for printing or writing."""
         return self._connection.from_arrow(rows)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Database:
     def run(self, text: str) -> Iterator[pyarrow.Table]:
         """Runs the statements of a text one by one, and yields the rows of each that has rows.
 
-        duckdb.Error says what is wrong with a statement; an unreadable trace raises what reading it raises."""
+        Raises duckdb.Error for an invalid statement, and the errors of reading a trace."""
         for statement in self._connection.extract_statements(text):
             self._wanted = self._columns_of(statement.query)
             self._failure = None
@@ -100,7 +100,7 @@ class Database:
                 yield rows
 
     def _columns_of(self, statement: str) -> set[str] | None:
-        """The columns that a statement reads of any table, by DuckDB's plan for it; None: all."""
+        """The columns that a statement reads from any table, according to DuckDB's plan for it; None: all."""
         try:
             (plan,) = self._connection.execute(f"explain (format json) {statement}").fetchall()
         except (duckdb.Error, ValueError):
@@ -115,7 +115,7 @@ class Database:
             about = node["extra_info"]
             if "Projections" not in about:
                 return None
-            # Lists, or texts where there is one; filters are expressions, of which every word may be a column.
+            # Lists, or texts if there is one item. Filters are expressions, in which every word may be a column.
             columns.update(re.findall(r"\w+", f"{about['Projections']} {about.get('Filters', '')}"))
         return columns
 
@@ -128,8 +128,8 @@ class Database:
         return read_rows(trace, table, source.path or "", schema, self._wanted)
 
     def batches(self, table: str, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
-        """The rows of a table of all traces, the columns filled that the statement reads. Traces are read ahead, one a
-        processor."""
+        """Yields the rows of a table from all traces, with the columns filled that the statement reads. Traces are read
+        ahead, one per processor."""
         ahead = os.cpu_count() or 1
         pending: collections.deque[Future[Iterator[pyarrow.RecordBatch]]] = collections.deque()
         with ThreadPoolExecutor(ahead) as readers:
@@ -162,14 +162,14 @@ class _Table:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A connection that prints nothing by itself."""
+    """A connection that prints no progress."""
     connection = duckdb.connect(":memory:")
     connection.execute("set enable_progress_bar = false")
     return connection
 
 
 def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
-    """Those of the last statement."""
+    """The rows of the last statement."""
     found = collections.deque(answers, maxlen=1)
     if not found:
         raise ValueError("the query is empty")
@@ -177,7 +177,7 @@ def last_rows(answers: Iterable[pyarrow.Table]) -> pyarrow.Table:
 
 
 def with_plain_sums(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Sums of integers, which have 128 bits and would become decimals, with 64 bits."""
+    """Casts sums of integers to 64 bits; as 128-bit integers they would become decimals."""
     kinds = [str(kind) for kind in relation.types]
     names = ['"' + name.replace('"', '""') + '"' for name in relation.columns]
     if "HUGEINT" not in kinds or len(set(names)) < len(names):

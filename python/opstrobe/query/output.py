@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query found, as text, Markdown, CSV, JSON or Parquet."""
+"""Results of a query as text, Markdown, CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _OPTIONS = {"csv": "format csv, header", "json": "format json, array", "parquet"
 
 
 def write(database: Answers, query: str, form: str, path: str | None, limit: int) -> None:
-    """Writes what each statement of a query found, to standard output or to a file, which a failure leaves as it was."""
+    """Writes the result of each statement of a query, to standard output or to a file. A failure leaves the file
+    unchanged."""
     if path is None:
         for found in database.run(query):
             _write_rows(database.relation(found), form, "/dev/stdout", sys.stdout, limit)
@@ -63,7 +64,7 @@ def _write_rows(found: duckdb.DuckDBPyRelation, form: str, path: str, file: Text
 
 
 def text(found: duckdb.DuckDBPyRelation, limit: int) -> str:
-    """The first rows as a table that fits the terminal, if there is one; 0 rows: all."""
+    """The first rows as a table, which fits the terminal if there is one; 0 rows: all."""
     width = os.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     with contextlib.redirect_stdout(io.StringIO()) as written:
         found.show(max_width=width, max_rows=limit or sys.maxsize)
@@ -80,7 +81,7 @@ def _write_markdown(found: duckdb.DuckDBPyRelation, file: TextIO) -> None:
 
 
 def _markdown_cell(cell: object) -> str:
-    """Texts as code, so that nothing in them is markup."""
+    """Texts become code spans, so that they contain no markup."""
     if not isinstance(cell, str):
         return "" if cell is None else str(cell)
     plain = "".join(letter if letter.isprintable() else " " for letter in cell)

@@ -30,7 +30,7 @@ _WORDS = (
 
 
 def run(database: Answers, count: int, limit: int) -> None:
-    """Reads statements about the `count` traces until the input ends."""
+    """Reads statements about `count` traces until the end of input."""
     shell = _Shell(database, limit)
     interactive = sys.stdin.isatty()
     if interactive:
@@ -98,7 +98,8 @@ class _Shell:
 
 
 def print_schema(names: list[str], *, brief: bool = False) -> int:
-    """Prints the tables of these names, or all, with the meanings of their columns unless `brief`. 2 if one does not exist."""
+    """Prints the tables of these names, or all, with the meanings of their columns unless `brief`. Returns 2 if one
+    does not exist."""
     known: dict[str, Any] = {str(table["id"]): table for table in tables()}
     for name in names:
         if name not in known:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class ProfilerActivityConfig:
-    """Which kinds of a group to record (None: all, []: none), and extensions."""
+    """The kinds of a group to record (None: all, []: none), and extensions."""
 
     activity_types: list[str] | None = None
     profiler_configs: list[Any] = field(default_factory=list)
@@ -17,8 +17,8 @@ class ProfilerActivityConfig:
 
 @dataclass
 class PerformanceMetricsConfig:
-    """Counters of the hardware of the current CUDA device to sample, in CUPTI's names: all that fit one pass, every millisecond
-    unless another interval is given. torch keeps what is within a window of look-back; here all samples are kept."""
+    """Hardware counters of the current CUDA device to sample, by CUPTI's names: as many as fit into one pass, every
+    millisecond by default. torch keeps the samples within a look-back window; here all samples are kept."""
 
     metric_names: list[str]
     sampling_interval_ms: float | None = None
@@ -36,7 +36,7 @@ class CuspyConfig:
 
 
 def as_config(value: Any) -> ProfilerActivityConfig:
-    """A list of kinds, None, or a configuration, ours or torch's, as ours."""
+    """Converts a list of kinds, None, or a configuration (ours or torch's) to our configuration."""
     if value is None:
         return ProfilerActivityConfig()
     if type(value).__name__ == "ProfilerActivityConfig":

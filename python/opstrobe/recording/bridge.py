@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds or builds the torch bridge, the library through which torch's operators are recorded.
 
-It is compiled against the headers of one torch and works with that torch alone. The first of these is used: a library that was
-built with the package, in its folder `bridge/`; one in the user's cache; one compiled now, in a few seconds, into that cache.
+It is compiled against the headers of one version of torch, and works only with that version. The first of these is
+used: a library that was built with the package, in its folder `bridge/`; one in the user's cache; one compiled now, in
+a few seconds, into that cache.
 
-A library from the cache runs as the user. So the cache is used only where nobody else can write, and a library in it ends with a
-checksum of the bytes before.
+A library from the cache runs with the rights of the user. So the cache is used only if nobody else can write to it, and
+each library in it ends with a checksum of the preceding bytes.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ _ADVICE = (
 
 
 class BridgeError(RuntimeError):
-    """The torch bridge is missing and cannot be made; the text says what to do about it."""
+    """The torch bridge is missing and cannot be built. The text suggests what to do."""
 
 
 class _UnsafeCache(OSError):
-    """Others may write where compiled bridges would be kept."""
+    """Other users may write to the directory for compiled bridges."""
 
 
 class _Sources(NamedTuple):
@@ -58,7 +59,7 @@ class _Sources(NamedTuple):
 
 
 def _sources() -> _Sources:
-    """As installed, or as they lie in the source tree."""
+    """Finds the sources as installed, or in the source tree."""
     for main, include in (
         (_PACKAGE / "bridge", _PACKAGE / "bridge" / "include"),
         (_PACKAGE.parent / "ext", _PACKAGE.parent.parent / "include"),
@@ -99,7 +100,7 @@ def _version() -> str:
 
 
 def _standard(torch: ModuleType) -> str:
-    """The C++ that torch's headers are written in."""
+    """The C++ standard of torch's headers."""
     numbers = re.match(r"(\d+)\.(\d+)", torch.__version__)
     return "c++20" if numbers and (int(numbers[1]), int(numbers[2])) >= (2, 14) else "c++17"
 
@@ -120,7 +121,7 @@ def _flags(torch: ModuleType) -> list[str]:
 
 
 def _file_name(torch: ModuleType, sources: _Sources) -> str:
-    """Names everything that a bridge depends on; what has no name is in the digest."""
+    """The name contains everything that a bridge depends on; parts without a name are in the digest."""
     digest = hashlib.sha256("\0".join([*_flags(torch), platform.machine(), os.name]).encode())
     for file in sources.files:
         digest.update(file.read_bytes())
@@ -146,7 +147,8 @@ def cache_directory() -> Path:
 
 
 def _check_private(path: Path) -> None:
-    """Raises _UnsafeCache unless `path`, a file or a directory, is the user's and nobody else may change or replace it."""
+    """Raises _UnsafeCache unless `path`, a file or a directory, belongs to the user and nobody else may change or
+    replace it."""
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     place = path.lstat()
     if stat.S_ISLNK(place.st_mode) or place.st_uid not in trusted or place.st_mode & 0o022:
@@ -172,8 +174,8 @@ def _compiler() -> list[str]:
 
 
 def _compile(torch: ModuleType, sources: _Sources, target: Path) -> None:
-    """Makes `target` whole or not at all."""
-    if sys.stderr is not None and sys.stderr.isatty():  # somebody is waiting
+    """Creates `target` completely or not at all."""
+    if sys.stderr is not None and sys.stderr.isatty():  # a user is waiting
         print(f"opstrobe: compiling the bridge to torch {torch.__version__}, once ...", file=sys.stderr)
     home = Path(str(torch.__file__)).resolve().parent
     if not (home / "include" / "ATen" / "record_function.h").is_file():
@@ -213,7 +215,7 @@ def _append_checksum(path: str) -> None:
 
 
 def _has_checksum(path: Path) -> bool:
-    """Whether a library is as it was compiled; to load a damaged one can kill the process."""
+    """Returns whether a library is unchanged since it was compiled. Loading a damaged one can kill the process."""
     content = path.read_bytes()
     end = len(content) - len(_CHECKSUM_MARK) - hashlib.sha256().digest_size
     return end > 0 and content[end:] == _CHECKSUM_MARK + hashlib.sha256(content[:end]).digest()
@@ -221,7 +223,8 @@ def _has_checksum(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[bool]:
-    """One process at a time: True. Where files cannot be locked several may build at once, which does no harm: False."""
+    """Yields True to one process at a time. Yields False where files cannot be locked: several processes may then build
+    at once, which does no harm."""
     import fcntl
 
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
@@ -237,14 +240,14 @@ def _alone(path: Path) -> Iterator[bool]:
 
 
 def _make_directory(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # whatever the umask is
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # independent of the umask
     path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
     _make_directory(target.parent)
     with _alone(target.with_suffix(".lock")) as locked:
-        if locked:  # scratch files are left by processes that were killed
+        if locked:  # killed processes leave temporary files
             for scratch in target.parent.glob(f"{glob.escape(target.name)}.*{_SCRATCH}"):
                 scratch.unlink()
         if not target.is_file():
@@ -252,7 +255,7 @@ def _build(torch: ModuleType, sources: _Sources, target: Path) -> None:
 
 
 def build_into(folder: str) -> str:
-    """Compiles the bridge to the torch of this process, to be packed with the package; returns its path."""
+    """Compiles the bridge for the torch of this process, to be packed with the package. Returns its path."""
     import torch
 
     sources = _sources()
@@ -266,7 +269,7 @@ def _build_and_load(torch: ModuleType, sources: _Sources, target: Path) -> None:
         _make_directory(target.parent)
         _check_private(target.parent)
         _build(torch, sources, target)
-    except OSError as error:  # no cache to write to: for this process alone, then
+    except OSError as error:  # the cache is not writable: compile for this process only
         if isinstance(error, _UnsafeCache):
             warn(f"the torch bridge is compiled for this process alone: the cache is not safe, {error}")
         with tempfile.TemporaryDirectory(prefix="opstrobe-") as folder:
@@ -278,7 +281,7 @@ def _build_and_load(torch: ModuleType, sources: _Sources, target: Path) -> None:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a library ends where its header says; to load one that was cut off can kill the process."""
+    """Returns whether a library is as long as its header says. Loading a truncated one can kill the process."""
     with open(path, "rb") as file:
         header = file.read(64)
     if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
@@ -309,7 +312,7 @@ def _load_found(cached: Path) -> bool:
 
 
 def load() -> None:
-    """Loads the bridge for the torch that this process has, building it if need be. Does nothing the second time."""
+    """Loads the bridge for the torch of this process, and builds it if necessary. Does nothing the second time."""
     if _core.bridge_info() is not None:
         return
     import torch
@@ -319,13 +322,13 @@ def load() -> None:
     if _load_found(cached):
         return
     with contextlib.suppress(OSError):
-        cached.unlink()  # not to be used, if it is there at all
+        cached.unlink()  # unusable, if it exists at all
     _build_and_load(torch, sources, cached)
 
 
 def problem() -> str | None:
-    """Why the torch of this process has no bridge, after an attempt to load one or to compile it into the
-    cache; None when there is one. Does not compile for this process alone, which is for a program that does profile."""
+    """Why there is no bridge for the torch of this process, after trying to load one or to compile it into the cache;
+    None if there is one. Does not compile for this process alone, as a program that profiles does."""
     import torch
 
     try:
@@ -345,18 +348,18 @@ def _existing(directory: Path) -> Path:
 
 
 def cache_problem() -> str | None:
-    """Why the cache is not used although it is there."""
+    """Why an existing cache is not used."""
     try:
         _check_private(cache_directory())
     except _UnsafeCache as error:
         return str(error)
     except OSError:
-        pass  # there is none yet, or it cannot be looked at
+        pass  # it does not exist yet, or cannot be accessed
     return None
 
 
 def info() -> dict[str, Any]:
-    """How things stand, for `opstrobe doctor`. Imports torch, builds nothing."""
+    """The state of the bridge, for `opstrobe doctor`. Imports torch, but builds nothing."""
     answer: dict[str, Any] = {"loaded": _core.bridge_info(), "cache": str(cache_directory())}
     try:
         answer["compiler"] = shlex.join(_compiler())

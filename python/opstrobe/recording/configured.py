@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Option:
-    """An attribute that shows the field of its name of `_config`. Setting it replaces the configuration."""
+    """An attribute that returns the field of the same name of `_config`. Setting it replaces the configuration."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -29,12 +29,12 @@ class _Option:
 
 
 def option() -> Any:
-    """Makes such an attribute; type checkers go by its annotation."""
+    """Creates such an attribute. Type checkers use its annotation."""
     return _Option()
 
 
 class Configured:
-    """What profiles and their windows have in common."""
+    """Common base of profiles and their windows."""
 
     _config: SessionConfig
     use_device: str | None

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def decorate(recorder: record_function, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with a separate range around each call.
+    """Returns `function` with a range around each call.
 
-    For a coroutine function and for a generator function the range covers the body from its first step to its last,
-    with whatever else runs while it is suspended. For an asynchronous generator it covers the call alone.
+    For coroutine and generator functions, the range covers the body from its first step to its last, including other
+    code that runs while it is suspended. For an asynchronous generator it covers only the call.
     """
     wrapper: Callable[..., Any]
     if inspect.iscoroutinefunction(function):

@@ -29,8 +29,8 @@ def tensorboard_trace_handler(
 ) -> Callable[[_KinetoProfile], None]:
     """A handler that writes each trace to `<dir_name>/<worker>.<time in ns>.pt.trace.json`, `.gz` added for `use_gzip`.
 
-    The directory is made when it is missing. The worker's default name is `<host>_<pid>` of the process that writes,
-    so that processes forked after this call do not write under their parent's name.
+    The directory is created if it does not exist. The worker's default name is `<host>_<pid>` of the process that
+    writes, so processes forked after this call do not use their parent's name.
     """
     if not isinstance(dir_name, (str, os.PathLike)):
         warn(

@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# A step is a row of five numbers; a recording of more steps has enough of them.
+# Limit on the steps, each of which is a row of five numbers. More are not required.
 _STEPS_MAX = 4096
 _CHILDREN_MAX = 64
-# Enough of them for a clock that ticks in microseconds, and next to no time.
+# Enough for a clock with a resolution of microseconds, and quick to touch.
 _PAGES = 32
 _ROUNDS = 4
 
@@ -37,25 +37,27 @@ def _read(path: str) -> bytes:
 
 
 def schedule_of(path: str) -> tuple[int, int]:
-    """Nanoseconds on a processor, and waiting for one, of a thread."""
+    """Nanoseconds that a thread ran on a processor, and waited for one."""
     fields = _read(path).split()
     return (int(fields[0]), int(fields[1])) if len(fields) >= 2 else (0, 0)
 
 
 def _children() -> list[int]:
-    """The processes that multiprocessing started, a loader's workers among them."""
+    """The processes that multiprocessing started, including a loader's workers."""
     process: Any = sys.modules.get("multiprocessing.process")
     children = getattr(process, "_children", ()) if process is not None else ()
     return [child.pid for child in list(children)[:_CHILDREN_MAX] if child.pid is not None]
 
 
 def _faults() -> int:
-    """Pages of memory that this thread has touched for the first time, so that the kernel had to find and zero them."""
+    """The number of memory pages that this thread touched for the first time, so that the kernel had to find and zero
+    them."""
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
 
 
 class StepClock:
-    """Reads at the ends of steps how the kernel scheduled this thread and the children, and the pages that it faulted in."""
+    """Reads at the end of each step how the kernel scheduled this thread and the child processes, and the number of
+    page faults."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[int, int, int, int, int]] = []
@@ -81,7 +83,7 @@ class StepClock:
 
 
 def processors() -> float:
-    """Processors that this process may use at a time: a container may have a part of one."""
+    """The number of processors that this process may use at a time. In a container it may be a fraction."""
     count = float(len(os.sched_getaffinity(0)))
     quota = _read("/sys/fs/cgroup/cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]):
@@ -90,7 +92,7 @@ def processors() -> float:
 
 
 def _memory() -> tuple[int, int]:
-    """Bytes that this process may have, and the most that it had; 0 unknown."""
+    """Bytes that this process may use, and its maximum so far; 0: unknown."""
     limit = os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE
     allowed = _read("/sys/fs/cgroup/memory.max").strip()
     if allowed.isdigit():
@@ -100,8 +102,8 @@ def _memory() -> tuple[int, int]:
 
 
 def _page_ns() -> float:
-    """What it takes to touch a page of memory for the first time: a fault, and the kernel zeroes it. To ask takes as long as the
-    rest of a stop after thousands of calls."""
+    """The time to touch a page of memory for the first time, which causes a fault, and the kernel zeroes the page.
+    Measured once, because it takes as long as the rest of a stop after thousands of calls."""
     best = float("inf")
     with mmap.mmap(-1, _ROUNDS * _PAGES * mmap.PAGESIZE) as memory:
         for first in range(0, len(memory), _PAGES * mmap.PAGESIZE):
@@ -122,11 +124,11 @@ def make_json(clock: StepClock) -> str:
     return json.dumps(
         {
             "processors": processors(),
-            "page_ns": _page_ns() if clock.steps else 0,  # what steps' faults are weighed with
+            "page_ns": _page_ns() if clock.steps else 0,  # the cost of a page fault, to weight those of steps
             "threads": torch.get_num_threads() if torch is not None else 0,
             "memory_limit_bytes": limit,
             "memory_peak_bytes": most,
             "steps": clock.steps,
         },
-        separators=(",", ":"),  # as a file of it that is read and written again has it
+        separators=(",", ":"),  # identical to the output for a file that is read and written again
     )

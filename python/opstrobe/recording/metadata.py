@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of a trace: key -> JSON text."""
+"""Metadata of a trace: a map from keys to JSON texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Keys of the trace file's own, which it would leave out: write/chrome_json.c.
+# Keys that the trace file reserves for itself and would drop: write/chrome_json.c.
 _RESERVED = frozenset(
     {"schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "traceEvents", "traceName", "opstrobe"}
 )
@@ -34,20 +34,21 @@ def _check_key(key: Any) -> str:
 
 
 def check_json(key: Any, value: Any) -> str:
-    """`value` if it is one JSON value; ValueError names the byte where it is not."""
+    """Returns `value` if it is one JSON value. Raises ValueError with the byte position if it is not."""
     text = _check_text("value", value)
     _core.Trace.check_metadata(_check_key(key), text)
     return text
 
 
 def json_of_text(key: Any, value: Any) -> str:
-    """The text `value` as JSON. Lone surrogates are spelled out, as in names: strict readers refuse a file for one."""
+    """Returns the text `value` as JSON. Lone surrogates are spelled out, as in names, since strict readers reject a
+    file with one."""
     _check_key(key)
     return json.dumps(_check_text("value", value).encode("utf-8", "backslashreplace").decode())
 
 
 def of_environment() -> dict[str, str]:
-    """What the surroundings say of this process: the job, and its place among distributed processes."""
+    """Information about this process in the environment: the job, and its place among distributed processes."""
     found = {name: json.dumps(os.environ[name]) for name in _JOB_VARIABLES if os.environ.get(name)}
     info = distributed_info() or _rank_of_environment()
     if info:
@@ -58,7 +59,8 @@ def of_environment() -> dict[str, str]:
 
 
 def _job_of_environment() -> str | None:
-    """What distinguishes this job from others that run at the same time: torchrun's run id, unless it has its default value, or Slurm's."""
+    """Distinguishes this job from others that run at the same time: torchrun's run id, unless it has its default value,
+    or Slurm's."""
     run = os.environ.get("TORCHELASTIC_RUN_ID", "none")
     if run not in ("", "none"):
         return run
@@ -66,7 +68,8 @@ def _job_of_environment() -> str | None:
 
 
 def _rank_of_environment() -> dict[str, Any] | None:
-    """The rank that torchrun gave this process: torch.distributed is not initialised yet, no more, or not at all."""
+    """The rank that torchrun gave this process, for when torch.distributed is not initialised yet, or no longer, or
+    never."""
     rank, world_size = (os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE"))
     if not (rank.isascii() and rank.isdecimal() and world_size.isascii() and world_size.isdecimal()):
         return None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording was made with: versions, command line, revision of the program, processors. No variables of the environment."""
+"""How a recording was made: versions, command line, revision of the program, processors. Contains no environment
+variables."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _COMMAND_MAX = 2000
 _HIDDEN = "***"
-# Parts of the names of options and variables whose values nobody else may see, and what secrets look like themselves.
+# Parts of names of options and variables with secret values, and patterns of secrets themselves.
 _SECRET_PARTS = frozenset(
     "auth authorization cred credential credentials key pass passphrase passwd password pat pw pwd secret secrets token".split()
 )
@@ -29,7 +30,7 @@ _SECRET = re.compile(
 )
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
-_command: list[str] | None = None  # what the user typed, where that is not sys.orig_argv
+_command: list[str] | None = None  # what the user typed, if that differs from sys.orig_argv
 
 
 def set_command(words: Sequence[str]) -> None:
@@ -43,7 +44,7 @@ def _is_secret_name(name: str) -> bool:
 
 
 def masked(words: Sequence[str]) -> str:
-    """The command line as text, without what looks like a secret and without the text of a program after -c."""
+    """The command line as text, without anything that looks like a secret, and without the program text after -c."""
     shown: list[str] = []
     hides_next = False
     for word in words:
@@ -79,7 +80,8 @@ def cpu() -> str:
 
 
 def revision(directory: str) -> str | None:
-    """The commit that git has checked out there, read from git's files: git itself would run what the repository configures."""
+    """The commit that git has checked out there, read from git's files, since git itself would run what the repository
+    configures."""
     while not os.path.exists(os.path.join(directory, ".git")):
         if directory == os.path.dirname(directory):
             return None
@@ -108,7 +110,7 @@ def _revision_of_program() -> str | None:
 
 
 def _gpus(torch: Any) -> list[str]:
-    """Of a program that uses them: to ask takes time and memory."""
+    """Only for a program that uses them, since the query takes time and memory."""
     try:
         if not torch.cuda.is_initialized():
             return []
@@ -118,7 +120,7 @@ def _gpus(torch: Any) -> list[str]:
 
 
 def make_json(options: dict[str, Any]) -> str:
-    """The metadata `recording` of a trace, as JSON. What is not known is left out."""
+    """The metadata `recording` of a trace, as JSON. Unknown values are omitted."""
     import opstrobe
 
     torch: Any = sys.modules.get("torch")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured roof of this machine's CPU, kept in the user's cache: `opstrobe roof` measures it, recordings keep it with them."""
+"""The measured roof of this machine's CPU, kept in the user's cache: `opstrobe roof` measures it, and recordings
+include it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_FORMAT = 1  # of the file: another one is measured again
+_FORMAT = 1  # format of the file; a file in another format is measured again
 _SIZE_MAX = 65536
 
 
@@ -34,7 +35,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def cached_json() -> str | None:
-    """The roof that was measured for the program as it runs, as JSON. Never measures."""
+    """The measured roof for the program's current settings, as JSON. Never measures."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "get_num_threads"):
         return None
@@ -43,7 +44,8 @@ def cached_json() -> str | None:
 
 
 def best_of(roof: dict[str, Any]) -> dict[str, Any]:
-    """A roof with the better of each figure, its own or the one that is kept: a busy machine makes figures too low."""
+    """Combines a roof with the stored one and takes the better of each figure, since a busy machine makes figures too
+    low."""
     before = _read(cache_path(roof["threads"], roof["torch"]))
     if before is None:
         return roof
@@ -54,7 +56,7 @@ def best_of(roof: dict[str, Any]) -> dict[str, Any]:
 
 
 def store(roof: dict[str, Any]) -> Path:
-    """Keeps a roof for recordings from now on. OSError where the cache cannot be written."""
+    """Stores a roof for future recordings. Raises OSError if the cache cannot be written."""
     path = cache_path(roof["threads"], roof["torch"])
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")

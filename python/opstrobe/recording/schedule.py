@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of a program are recorded."""
+"""Selects which steps of a program are recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A schedule for `profile`: from the number of a step to what the profiler does in it.
+    """A schedule for `profile`: maps the number of a step to the action of the profiler in it.
 
     The first `skip_first` steps are left out. Then come cycles of `wait` idle steps, `warmup` steps that prepare, and
     `active` steps that are recorded, the last of which ends the cycle. There are `repeat` cycles, or cycles for ever

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session records. Imported when the first profile is made, because `dataclasses` is slow to import."""
+"""The options of a session. Imported when the first profile is created, because `dataclasses` is slow to import."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
     from opstrobe.recording.activities import Sampling
 
-_MAX_BYTES_LEAST = 65536  # the unit in which a thread takes memory
+_MAX_BYTES_LEAST = 65536  # the unit in which a thread allocates memory
 
 
 @dataclass(frozen=True)
 class SessionConfig:
-    """The options of a profile. Made from the arguments of a public class or of a command, then passed on as one object.
+    """The options of a profile. Created from the arguments of a public class or of a command, then passed on as one
+    object.
 
-    The last four follow from others: kinds of device activity that extensions add, counters to sample, whether records need the ids
-    that an execution trace refers to, and for a black box how much it keeps.
+    The last four are derived from others: kinds of device activity that extensions add, counters to sample, whether
+    records require the ids that an execution trace refers to, and for a black box how much it keeps.
     """
 
     use_cpu: bool = True
@@ -45,7 +46,7 @@ class SessionConfig:
     added_kinds: frozenset[str] = frozenset()
     counters: Sampling | None = None
     record_ids: bool = False
-    ring_seconds: float | None = None  # that are kept, in a ring of `max_bytes`; None: all
+    ring_seconds: float | None = None  # time span kept in a ring of `max_bytes`; None: all
 
     def __post_init__(self) -> None:
         value = self.max_bytes
@@ -74,7 +75,7 @@ class SessionConfig:
         return (self.counters or sampling_of({})) if "PM_SAMPLING" in self.device_kinds else None
 
     def session_arguments(self) -> dict[str, Any]:
-        """The arguments of `_core.Session` that do not depend on the devices found."""
+        """The arguments of `_core.Session` that do not depend on the available devices."""
         return {
             "record_shapes": self.record_shapes or self.with_flops,
             "profile_memory": self.profile_memory,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording files: where they are, and which of them a program left behind that was killed."""
+"""Recording files: their paths, and files left behind by killed programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _numbers = itertools.count(1)
 
 
 def new_path(directory: str | os.PathLike[str]) -> str:
-    """The path of the next recording file of this process in the directory, which is made if it does not exist."""
+    """The path of the next recording file of this process in the directory, which is created if it does not exist."""
     folder = os.path.abspath(os.fspath(directory))
-    with contextlib.suppress(OSError):  # whoever opens the file says what is wrong
+    with contextlib.suppress(OSError):  # opening the file reports the error
         os.makedirs(folder, mode=0o700, exist_ok=True)
     program = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
     name = re.sub(r"[^\w.-]", "_", program)[:60] or "python"
@@ -27,7 +27,8 @@ def new_path(directory: str | os.PathLike[str]) -> str:
 
 
 def _is_abandoned(path: str) -> bool:
-    """Whether no process records into the file any more: who does holds a lock on it, and is called as the file is."""
+    """Returns whether no process records into the file any more. A process that does holds a lock on it, and its id is
+    in the file's name."""
     pid = path.split(".")[-3] if path.count(".") >= 3 else ""
     if pid.isdecimal() and os.path.exists(f"/proc/{pid}"):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Python calls are recorded, and how their files are shown."""
+"""Which Python calls are recorded, and how the paths of their files are shortened."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 class StackOptions:
-    """Says, as `with_stack=StackOptions(…)`, which Python calls to record; `with_stack=True` records all.
+    """Selects, as `with_stack=StackOptions(…)`, which Python calls to record; `with_stack=True` records all.
 
-    `include` and `exclude` are paths of source files: patterns as of `fnmatch` ("*/torch/*"), or without a wildcard
-    the beginnings of paths. What a function that is left out calls appears under the function's caller.
-    Calls shorter than `min_duration_us` are dropped, and so are calls below `max_depth` others. Calls between functions of libraries
-    (Python's and installed packages) that are shorter than `library_min_duration_us` are dropped if nothing else was recorded in
-    them. Without `imports`, the import of a module is one event `import torch._dynamo`, without the calls in it.
+    `include` and `exclude` are paths of source files: patterns of `fnmatch` ("*/torch/*"), or without a wildcard
+    prefixes of paths. Calls made by an excluded function appear under the function's caller. Calls shorter than
+    `min_duration_us`, and calls nested deeper than `max_depth`, are dropped. Calls between functions of libraries
+    (Python's and installed packages) that are shorter than `library_min_duration_us` are dropped if nothing else was
+    recorded in them. Without `imports`, the import of a module is a single event, such as `import torch._dynamo`,
+    without the calls in it.
     """
 
     __slots__ = ("include", "exclude", "min_duration_us", "library_min_duration_us", "max_depth", "imports")
@@ -56,7 +57,8 @@ _DEFAULTS = {name: getattr(StackOptions(), name) for name in StackOptions.__slot
 
 
 def _path_prefixes() -> tuple[str, ...]:
-    """What is cut off the paths of source files, the longest first: where modules are found."""
+    """Prefixes to remove from the paths of source files, the longest first: the directories in which modules are
+    found."""
     import site
 
     paths = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
@@ -67,7 +69,7 @@ def _path_prefixes() -> tuple[str, ...]:
     return tuple(sorted(prefixes, key=len, reverse=True))
 
 
-# Calls that these files make are the profiler's own work. The package's other files call functions of the program.
+# Calls made by these files are work of the profiler itself. The package's other files call functions of the program.
 _HIDDEN = (
     "autograd_profiler.py",
     "profiler.py",

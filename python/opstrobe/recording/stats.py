@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time that profiling itself took. A separate module because `dataclasses` is slow to import."""
+"""The overhead of profiling. A separate module because `dataclasses` is slow to import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the steps of the program, each once, also if several callers count."""
+"""Counts each step of the program once, even if several callers count."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from opstrobe._warn import warn
 
 
 class KinetoStepTracker:
-    """The number of steps the program has made: the most that any of those who count has counted.
+    """The number of steps of the program: the largest count of any requester.
 
-    A profile counts as "ProfilerStep", and each optimizer may count for itself; a step that two of them count is one.
+    A profile counts as "ProfilerStep", and each optimizer may count for itself. A step that two of them count is one
+    step.
     """
 
     _current_step = 0
@@ -17,17 +18,17 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Lets `requester` count on from here."""
+        """Starts the count of `requester` at the current number of steps."""
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Forgets `requester`; whether it was known."""
+        """Forgets `requester`. Returns whether it was known."""
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod
     def increment_step(cls, requester: str) -> int:
-        """Counts a step of `requester`; the steps of the program."""
+        """Counts a step of `requester`. Returns the number of steps of the program."""
         if requester not in cls._step_dict:
             cls.init_step_count(requester)
         cls._step_dict[requester] += 1
@@ -43,5 +44,5 @@ class KinetoStepTracker:
 
     @classmethod
     def current_step(cls) -> int:
-        """The steps of the program."""
+        """The number of steps of the program."""
         return cls._current_step

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_PARAMETER, _BUFFER, _TENSOR = 1, 4, 5  # of enum ops_role
+_PARAMETER, _BUFFER, _TENSOR = 1, 4, 5  # values of enum ops_role
 
 
 def _module_tensors(modules: list[Any]) -> Iterator[tuple[str, Any, int]]:
@@ -35,9 +35,9 @@ def _module_tensors(modules: list[Any]) -> Iterator[tuple[str, Any, int]]:
 
 
 class TensorWatch:
-    """Says in a recording what the program's tensors are for. All that live when it starts are looked for, which takes a
-    while. After that there is nothing to look for: modules are known that were there or were called, optimizers that were
-    there or were stepped, through torch's public hook, which is taken away again at the end."""
+    """Records the roles of the program's tensors. At the start it searches all live tensors, which takes a while. Later
+    no search is required: it knows the modules that existed or were called, and the optimizers that existed or were
+    stepped, through torch's public hook, which is removed at the end."""
 
     def __init__(self) -> None:
         self._torch: Any = sys.modules["torch"]
@@ -46,7 +46,7 @@ class TensorWatch:
         self._hook: Any = None
 
     def prepare(self) -> None:
-        """Looks at all tensors, before the recording starts."""
+        """Examines all tensors, before the recording starts."""
         torch = self._torch
         found = _core.find_objects(torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
         modules = [item for item in found if issubclass(type(item), torch.nn.Module)]

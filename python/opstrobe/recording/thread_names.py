@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of Python's threads, for the session that records.
+"""The names of Python's threads, for the recording session.
 
-The threads that run are named at the start, at each step and at the stop. A thread that starts and ends in between would be
-missed, so `thread_start` names each thread that starts while a session records.
+Running threads are named at the start, at each step and at the stop. A thread that starts and ends in between would be
+missed, so `thread_start` names each thread that starts during a session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from opstrobe import _core
 
 
 def record_all() -> None:
-    """Gives the session the names of all threads."""
+    """Passes the names of all threads to the session."""
     for thread in threading.enumerate():
         record_name(thread)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces `threading.Thread.start` while a session records, to record the new thread's name.
+"""Replaces `threading.Thread.start` during a session, to record the name of each new thread.
 
 A separate file, because it calls the program's code, which belongs in stacks; stacks hide `thread_names` and its calls.
 """
@@ -26,7 +26,7 @@ def watch() -> None:
 
 
 def end() -> None:
-    """Puts theirs back, except where somebody has put something around ours."""
+    """Restores the original, unless other code has wrapped ours."""
     global _theirs
     if _theirs is not None and getattr(threading.Thread.start, "theirs", None) is _theirs:
         threading.Thread.start = _theirs  # type: ignore[method-assign, assignment]

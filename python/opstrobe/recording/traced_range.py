@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def begin(name: str, args: str | None) -> Any:
-    """Opens a range by an operator, which becomes part of the traced function; what end() takes."""
+    """Opens a range by an operator, which becomes part of the traced function. Returns the argument of end()."""
     import torch
 
     return torch.ops.profiler._record_function_enter_new(name, args)
 
 
 def end(opened: Any) -> None:
-    """Closes it, also by an operator."""
+    """Closes the range, also by an operator."""
     import torch
 
     with torch._C.DisableTorchFunctionSubclass():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opstrobe.recording.tensors import TensorWatch
     from opstrobe.results.trace_file import TraceFile
 
-# The recording under way, so that interpreter exit can end it. Weak: one that is dropped ends by itself.
+# The current recording, so that interpreter exit can end it. Weak: a dropped recording ends by itself.
 _running: weakref.ref[Recording] | None = None
 
 
@@ -45,15 +45,16 @@ def is_recording() -> bool:
 
 
 def _set_torch_profiling(recording: bool) -> None:
-    """Torch annotates what it compiles while it thinks that a profiler records."""
+    """Torch annotates what it compiles while it believes that a profiler records."""
     profiler = sys.modules.get("torch.autograd.profiler")
     if profiler is not None:
         profiler._set_is_profiler_enabled(recording)
 
 
 def _synchronize() -> str | None:
-    """Waits for the device within the window, as torch does; for others the collector waits behind it. Why that was in vain: a
-    device may be lost. Where the program has not used one, asking torch would make it a context, which takes time and memory."""
+    """Waits for the device within the window, as torch does; for other devices the collector waits afterwards. Returns
+    why that failed; a device may be lost. If the program has not used a device, torch would create a context for it,
+    which takes time and memory, so this does nothing then."""
     torch = sys.modules.get("torch")
     try:
         if torch is not None and torch.cuda.is_initialized():
@@ -64,10 +65,10 @@ def _synchronize() -> str | None:
 
 
 class Recording(Configured, Results):
-    """`prepare`, `start`, `stop`, and the results. For one window only.
+    """The operations `prepare`, `start` and `stop`, and the results. For one window only.
 
-    `earlier` is the trace of the windows before this one whose events are listed too. `warned` holds the warnings about
-    devices in earlier windows, which are not repeated.
+    `earlier` is the trace of earlier windows whose events are also listed. `warned` holds the warnings about devices in
+    earlier windows, which are not repeated.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Recording(Configured, Results):
         self.use_device: str | None = None  # set when a device is found
         self._devices = config.device_kinds
         self._device_events: str | None = (
-            None  # set likewise: the device whose events time operators if no collector runs
+            None  # also set then: the device whose events time operators if no collector runs
         )
         self._sampling = config.sampling
         self._watch: TensorWatch | None = None
@@ -95,8 +96,8 @@ class Recording(Configured, Results):
         self._session: _core.Session | None = None
         self._stop_device_problem: str | None = None
         self._ended = False
-        self._spill_path: str | None = None  # of the recording file
-        self._spill_pid = 0  # of the process that it belongs to
+        self._spill_path: str | None = None  # path of the recording file
+        self._spill_pid = 0  # the process that it belongs to
         self._spill_warned = False
 
     @property
@@ -108,12 +109,12 @@ class Recording(Configured, Results):
         return bool(self._config.experimental["trace_only"])
 
     def prepare(self, trace_id: str) -> None:
-        """Gets everything ready, so that `start` is quick."""
+        """Prepares everything so that `start` is quick."""
         begin = time.perf_counter_ns()
         self.trace_id = trace_id
         self._with_torch = sys.modules.get("torch") is not None
         if self._with_torch:
-            from opstrobe.recording import bridge  # slow to import, and of no use without torch
+            from opstrobe.recording import bridge  # slow to import, and useless without torch
 
             bridge.load()
             if self.profile_memory:
@@ -130,7 +131,7 @@ class Recording(Configured, Results):
         self._duration_ns["prepare"] = time.perf_counter_ns() - begin
 
     def _sampling_options(self) -> dict[str, Any]:
-        """What to sample, on the current device of a program that uses CUDA already."""
+        """What to sample, on the current device of a program that already uses CUDA."""
         if self._sampling is None or self.use_device != "cuda":
             return {}
         torch = sys.modules.get("torch")
@@ -148,17 +149,17 @@ class Recording(Configured, Results):
 
     @property
     def spill_path(self) -> str | None:
-        """The file that holds the recording until `remove_spill`; None: there is none."""
+        """The file that contains the recording until `remove_spill`; None: there is none."""
         return self._spill_path if self._spill_pid == os.getpid() else None
 
     def note_metadata(self, key: str, text: str) -> None:
-        """Keeps metadata in the recording file as well, while it is recorded."""
+        """Also stores metadata in the recording file while it is recorded."""
         if self._spill_path is not None and self.running:
             assert self._session is not None
             self._session.note_metadata(key, text)
 
     def snapshot(self, seconds: float | None = None) -> TraceFile:
-        """What was recorded so far, or in the last seconds; the recording goes on."""
+        """Returns what was recorded so far, or in the last `seconds`. The recording continues."""
         from opstrobe.results.trace_file import TraceFile
 
         if self._session is None or not self.running:
@@ -169,7 +170,7 @@ class Recording(Configured, Results):
         return TraceFile(self._spill_path or "", self._session.snapshot(last_ns=last_ns))
 
     def check_spill(self) -> None:
-        """Warns, once, if the recording file does not have all that was recorded."""
+        """Warns, once, if the recording file does not contain everything that was recorded."""
         if self._spill_path is None or self._spill_warned or self._session is None:
             return
         problem = self._session.spill_problem
@@ -178,7 +179,7 @@ class Recording(Configured, Results):
             warn(f"{problem}; the recording goes on in memory, and its end will be lost if the program is killed")
 
     def remove_spill(self) -> None:
-        """Removes the recording file, which the results make superfluous."""
+        """Removes the recording file, since the results replace it."""
         path = self.spill_path
         if path is not None and self.finished:
             self._spill_path = None
@@ -219,7 +220,7 @@ class Recording(Configured, Results):
         self._duration_ns["enable"] = time.perf_counter_ns() - begin
 
     def toggle(self, enable: bool) -> None:
-        """Pauses or resumes the recording under way."""
+        """Pauses or resumes the current recording."""
         if self._session is not None:
             if enable:
                 self._session.resume()
@@ -227,7 +228,7 @@ class Recording(Configured, Results):
                 self._session.pause()
 
     def toggle_devices(self, enable: bool) -> None:
-        """The same of what devices do."""
+        """The same for the activities of devices."""
         if self._session is not None:
             self._session.toggle_devices(enable)
 
@@ -238,7 +239,7 @@ class Recording(Configured, Results):
 
     def stop(self) -> None:
         """Ends the window. It has no trace if it was not started, or in a process forked since. After a MemoryError the
-        next call goes on: nothing is recorded any more, and nothing is lost."""
+        next call continues: recording has stopped, and nothing is lost."""
         session = self._session
         if session is None or not (session.running or session.pending):
             self._session, self._ended = None, True
@@ -251,7 +252,7 @@ class Recording(Configured, Results):
             thread_names.record_all()
             thread_start.end()
             if self._watch is not None:
-                session.end_window()  # looking at all tensors takes a while, which is none of the program's
+                session.end_window()  # examining all tensors takes a while and is not work of the program
                 self._watch.stop()
         self._forward_backward = _core.forward_backward_enabled()
         trace = session.stop()
@@ -262,7 +263,7 @@ class Recording(Configured, Results):
             trace.set_metadata("device_times", '"events around operators"')
             trace.set_metadata("device_times_of", json.dumps(self.use_device))
         self.trace = trace.without(self._left_out) if self._left_out else trace
-        self._events = None  # there may be a list of the earlier windows alone
+        self._events = None  # there may be a list of earlier windows only
         self._duration_ns["disable"] = time.perf_counter_ns() - begin
         if self.use_device is not None:
             problem = problem or session.device_problem
@@ -277,13 +278,13 @@ class Recording(Configured, Results):
         self._session, self._ended = None, True
 
     def _warn_of_devices(self, problem: str) -> None:
-        """Warns of what keeps devices from being recorded, in the first window that meets it."""
+        """Warns about a problem that prevents devices from being recorded, in the first window that has it."""
         if problem not in self._warned:
             self._warned.add(problem)
             warn(problem)
 
     def _warn_of_events(self, why: str) -> None:
-        """Warns that devices are not recorded but timed."""
+        """Warns that device work is not recorded but timed."""
         assert self.use_device is not None
         self._warn_of_devices(
             f"{self.use_device.upper()} is timed by events around operators, so kernels, copies and streams are missing: {why}"
@@ -311,7 +312,7 @@ class Recording(Configured, Results):
 
     @property
     def whole_trace(self) -> _core.Trace | None:
-        """The trace, behind that of the earlier windows if these are kept; None as long as there is none at all."""
+        """The trace, appended to that of the earlier windows if these are kept; None if there is none."""
         if self.trace is None or self._earlier is None:
             return self.trace or self._earlier
         if self._whole is None:
@@ -320,7 +321,7 @@ class Recording(Configured, Results):
 
     @property
     def function_events(self) -> _core.EventList:
-        """The events, made at the first call; an empty list until there is a trace."""
+        """The events, created at the first call; an empty list until there is a trace."""
         if self.trace_only:
             raise RuntimeError("this profile has no events: it was made with trace_only")
         trace = self.whole_trace
@@ -349,7 +350,7 @@ class Recording(Configured, Results):
     def _log_timeout(self) -> None:
         import logging
 
-        logging.getLogger("torch.autograd.profiler").warning(  # where torch says it
+        logging.getLogger("torch.autograd.profiler").warning(  # the logger that torch uses for it
             "events() timed out after post_processing_timeout_s=%s: it has partial results (%d events); the trace has all",
             self._config.post_processing_timeout_s,
             len(self._events or ()),
@@ -361,11 +362,11 @@ class Recording(Configured, Results):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Sum of the events' own CPU time, in us."""
+        """The sum of the events' self CPU time, in us."""
         return self.function_events.self_cpu_time_total
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Writes the trace of this window, in the format that the path's ending says."""
+        """Writes the trace of this window, in the format given by the path's suffix."""
         trace = self._finished(self.trace, "export a trace")
         export_trace(trace, path, self._config.experimental["verbose"], self._forward_backward)
 
@@ -403,7 +404,7 @@ class Recording(Configured, Results):
 
     @property
     def _stats(self) -> _ProfilerStats:
-        """The time that profiling itself took. One object, updated when events are made, as torch's is."""
+        """The overhead of profiling. A single object that is updated when events are created, as in torch."""
         from opstrobe.recording.stats import _ProfilerStats
 
         if self._stats_object is None:
@@ -419,6 +420,6 @@ class Recording(Configured, Results):
         stats.profiler_prepare_call_duration_us = took_us["prepare"]
         stats.profiler_enable_call_duration_us = took_us["enable"]
         stats.profiler_disable_call_duration_us = took_us["disable"]
-        # The events are made in one step, which torch does in two.
+        # The events are created in one step; torch takes two.
         stats.parse_kineto_call_duration_us = took_us["build"]
         stats.function_events_build_tree_call_duration_us = took_us["build"]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finished recording or a trace file shows."""
+"""The results of a finished recording or of a trace file."""

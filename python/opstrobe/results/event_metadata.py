@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class EventMetadata(NamedTuple):
-    """Each is None where the trace does not say it."""
+    """Each field is None if the trace does not have it."""
 
     registers_per_thread: int | None = None
     shared_memory: int | None = None
@@ -47,7 +47,7 @@ class EventMetadata(NamedTuple):
     is_async: Any = None
 
 
-# Where the name in a trace is not the field's with spaces for underscores.
+# Names in a trace that are not the field's name with spaces for underscores.
 _NAMES = {
     "est_occupancy_pct": "est. achieved occupancy %",
     "bandwidth_gb_s": "memory bandwidth (GB/s)",
@@ -60,16 +60,16 @@ _FIELDS = {_NAMES.get(field, field.replace("_", " ")).lower(): field for field i
 
 
 def parse_args(members: str) -> dict[str, Any]:
-    """The members of a JSON object, without its braces."""
+    """Parses the members of a JSON object, without its braces."""
     args: dict[str, Any] = json.loads("{" + members + "}", strict=False)
     return args
 
 
 def members_of(args: dict[str, Any] | None) -> str:
-    """The other way round; nothing for None."""
+    """The reverse; an empty text for None."""
     return "" if args is None else json.dumps(args, ensure_ascii=False)[1:-1]
 
 
 def of_args(args: dict[str, Any]) -> EventMetadata:
-    """From what the trace calls them."""
+    """Converts from the names in the trace."""
     return EventMetadata(**{_FIELDS[name.lower()]: value for name, value in args.items() if name.lower() in _FIELDS})

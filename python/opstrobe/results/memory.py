@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory timeline in Python: torch's names for it, its files, and its peak. C code computes all of it."""
+"""The memory timeline in Python: torch's names for it, its files, and its peak. All of it is computed in C."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Where = tuple[int, int]  # device type and index, -1 for none
+    Where = tuple[int, int]  # device type and index, -1: none
 
 _DEVICE_NAMES = {member.value: name.lower() for name, member in DeviceType.__members__.items()}
 _DEVICE_TYPES = {name: value for value, name in _DEVICE_NAMES.items()}
 
 
 class Category(enum.Enum):
-    """What memory is held for; see docs/manual/memory.md."""
+    """The purpose of memory; see docs/manual/memory.md."""
 
     INPUT = 1
     TEMPORARY = 2
@@ -54,7 +54,7 @@ class TensorKey(NamedTuple):
 
 
 def parse_device(device: Any) -> Where:
-    """A device such as "cuda:0", as torch writes it. RuntimeError if the kind is unknown."""
+    """Parses a device such as "cuda:0", as torch writes it. Raises RuntimeError if the kind is unknown."""
     name, colon, index = str(device).partition(":")
     if name == "privateuse1":
         name = "privateuseone"
@@ -70,7 +70,7 @@ def parse_device(device: Any) -> Where:
 
 
 def export(timeline: _core.MemoryTimeline, path: str, where: Where) -> None:
-    """Writes the timeline in the format of the path's ending."""
+    """Writes the timeline in the format given by the path's suffix."""
     path = os.fspath(path)
     plain = path[: -len(".gz")] if path.endswith(".gz") else path
     format = "html" if plain.endswith(".html") else "raw" if plain.endswith("raw.json") else "json"
@@ -78,7 +78,7 @@ def export(timeline: _core.MemoryTimeline, path: str, where: Where) -> None:
 
 
 class _Categories:
-    """Category by tensor and version."""
+    """Maps tensors and versions to categories."""
 
     def __init__(self, categories: dict[tuple[int, int], Any]) -> None:
         self._categories = categories
@@ -88,8 +88,8 @@ class _Categories:
 
 
 class MemoryProfile:
-    """What torch's private interface of this name shows: every change of memory. Its actions, categories and keys are torch's
-    where torch is imported, so that they compare equal to torch's."""
+    """The contents of torch's private interface of this name: every change of memory. If torch is imported, actions,
+    categories and keys are torch's objects, so that they compare equal to torch's."""
 
     def __init__(self, timeline: _core.MemoryTimeline, results: Any = None) -> None:
         self._timeline, self._results = timeline, results
@@ -102,7 +102,7 @@ class MemoryProfile:
 
     @property
     def timeline(self) -> tuple[tuple[int, Any, tuple[Any, int], int], ...]:
-        """(time in ns, -1 for storages from before the start; action; (key, version); bytes), by time."""
+        """(time in ns, -1 for storages from before the start; action; (key, version); bytes), in order of time."""
         names = self._names
 
         def make_key(number: int, address: int, device_type: int, device_index: int) -> Any:
@@ -124,7 +124,7 @@ class MemoryProfile:
 
 
 class MemoryProfileTimeline:
-    """A memory timeline to be written; torch's name and methods."""
+    """A memory timeline to write, with torch's name and methods."""
 
     def __init__(self, memory_profile: MemoryProfile) -> None:
         self.timeline = memory_profile._timeline
@@ -140,7 +140,7 @@ class MemoryProfileTimeline:
 
 
 class MemoryPeak:
-    """The moment at which most memory is held, and who holds it. `print` it, or take its data with `as_dict`."""
+    """The time at which most memory is held, and what holds it. `print` it, or get its data with `as_dict`."""
 
     def __init__(self, timeline: _core.MemoryTimeline, where: Where, top: int = 10) -> None:
         self._timeline = timeline
@@ -153,7 +153,7 @@ class MemoryPeak:
     __repr__ = __str__
 
     def as_dict(self, top: int = 0) -> dict[str, Any]:
-        """Bytes, time, categories, operators, modules, lines, allocations, and what is missing; `top` limits each list."""
+        """Bytes, time, categories, operators, modules, lines, allocations, and missing data; `top` limits each list."""
         import json
 
         data: dict[str, Any] = json.loads(self._timeline.peak(*self._where, top, True))

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def export_trace(
     trace: _core.Trace, path: str | os.PathLike[str], call_stacks: bool = False, forward_backward: bool = True
 ) -> None:
-    """Writes Perfetto's own format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON, there with the stack
-    of each event as text if `call_stacks`, and with flows from forward operators to backward nodes if `forward_backward`."""
+    """Writes Perfetto's format if the path ends in `.pftrace` or `.pftrace.gz`, else Chrome JSON. The latter has the
+    stack of each event as text if `call_stacks`, and flows from forward operators to backward nodes if
+    `forward_backward`."""
     text = os.fspath(path)
     if isinstance(text, str) and text.endswith((".pftrace", ".pftrace.gz")):
         trace.export_pftrace(text)
@@ -36,14 +37,14 @@ def export_trace(
 
 
 class Results:
-    """What profiles, their windows and trace files have in common. Each of them defines the first three methods."""
+    """Common base of profiles, their windows and trace files. Each of them defines the first three methods."""
 
     def _trace_for(self, doing: str) -> _core.Trace:
-        """The complete trace. Raises an error that says "cannot `doing`" if there is none."""
+        """The complete trace. Raises an error with "cannot `doing`" if there is none."""
         raise NotImplementedError
 
     def _events_for(self, doing: str) -> _core.EventList:
-        """All events, made at the first call."""
+        """All events, created at the first call."""
         raise NotImplementedError
 
     def _list_events(self, trace: _core.Trace) -> _core.EventList:
@@ -58,7 +59,7 @@ class Results:
         return "cpu"
 
     def events(self) -> _core.EventList:
-        """All events. Of a profile those of the last recording; empty while it is under way."""
+        """All events. For a profile, those of the last recording; empty while it is running."""
         return self._events_for("accessing events")
 
     def key_averages(
@@ -70,12 +71,12 @@ class Results:
     ) -> _core.EventList:
         """The events summed by name, and by the other criteria given.
 
-        `include_python_functions=False`, the rule of torch 2.15, leaves the calls of Python functions out of the rows;
-        their self time then counts for the operator or range they ran in.
+        `include_python_functions=False`, the rule of torch 2.15, omits the calls of Python functions from the rows;
+        their self time then counts for the operator or range in which they ran.
         """
         events = self._events_for("getting key averages")
         if not include_python_functions and len(events) > 0 and not events.timed_out:
-            if group_by_stack_n > 0:  # the functions are the stacks, so that they have to stay in the tree
+            if group_by_stack_n > 0:  # the functions form the stacks, so they have to stay in the tree
                 events = events._without_python_functions()
             else:
                 events = self._list_events(self._trace_for("get key averages").without(("python_function",)))
@@ -86,38 +87,38 @@ class Results:
     ) -> None:
         """Writes every stack and its self time, in nanoseconds, for a flame graph.
 
-        The end of the name selects the format: `.speedscope.json`, `.svg` for a picture, `.pb.gz` for pprof, else collapsed stacks for
-        flamegraph.pl and similar tools. With `fold_wrappers`, calls of libraries that only pass on to one other call have
-        no frame, as in the viewer; by default stacks are complete, as with torch.
+        The suffix of the path selects the format: `.speedscope.json`, `.svg` for a picture, `.pb.gz` for pprof, else
+        collapsed stacks for flamegraph.pl and similar tools. With `fold_wrappers`, library calls that only forward to
+        one other call have no frame, as in the viewer; by default stacks are complete, as with torch.
         """
         self._events_for("exporting stacks").export_stacks(path, metric, fold_wrappers=fold_wrappers)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Writes what held memory over time, by category: a page for `.html`, else JSON; with `raw.json` every single
-        change; compressed if `path` ends in `.gz`. Of one device, such as "cpu" or "cuda:0"."""
+        """Writes the memory held over time by category, for one device such as "cpu" or "cuda:0". Writes a page for
+        `.html`, every single change for `raw.json`, else JSON; compressed if `path` ends in `.gz`."""
         from opstrobe.results.memory import export, parse_device
 
         where = parse_device(self._memory_device() if device is None else device)
         export(self._memory_timeline("exporting memory timeline"), path, where)
 
     def memory_peak(self, device: str | None = None, top: int = 10) -> MemoryPeak:
-        """What holds the memory of a device when most is held: print it, or get its data with `as_dict()`."""
+        """What holds the memory of a device at its peak. `print` it, or get its data with `as_dict()`."""
         from opstrobe.results.memory import MemoryPeak, parse_device
 
         where = parse_device(self._memory_device() if device is None else device)
         return MemoryPeak(self._memory_timeline("explaining the peak of memory"), where, top)
 
     def module_summary(self) -> _core.ModuleSummary:
-        """Where time, FLOPs and memory went, by module: prints as a table, and has it as data."""
+        """Time, FLOPs and memory by module. Prints as a table, and has its data."""
         return _core.ModuleSummary(self._trace_for("summarize modules"))
 
     def roofline(
         self, by: str = "operator", roof: str | tuple[float, float] | Mapping[str, Any] | None = None
     ) -> Roofline:
-        """How near operators are to what the machine can do, from shapes: prints as a table, and has it as data.
+        """Compares operators with the limits of the machine, by their shapes. Prints as a table, and has its data.
 
-        `by` is "operator", "shape" or "kernel". `roof` replaces the roof that the trace has: FLOP/s and bytes/s as a pair or as
-        "67T,3.35T", or what `opstrobe roof --format json` prints, as a dict. Needs record_shapes.
+        `by` is "operator", "shape" or "kernel". `roof` replaces the roof that the trace has: FLOP/s and bytes/s as a
+        pair or as "67T,3.35T", or the output of `opstrobe roof --format json`, as a dict. Requires record_shapes.
         """
         from opstrobe.results.roofline import Roofline
 
@@ -133,10 +134,11 @@ class Results:
         no_launch_overhead: bool = False,
         workers: int | None = None,
     ) -> list[dict[str, Any]]:
-        """How long steps would take if something took another time, or did not run: what `opstrobe whatif` prints.
+        """Predicts how long steps would take if parts took another time or did not run, like `opstrobe whatif`.
 
-        `scale` maps patterns to factors: {"gemm": 0.5}. Rows are the steps as measured, as replayed, with each change, and with
-        all of them, in microseconds: `step_us`, `saved_us` with `saved_low_us` and `saved_high_us`, `saved_percent`, `note`.
+        `scale` maps patterns to factors: {"gemm": 0.5}. Rows are the steps as measured, as replayed, with each change,
+        and with all of them, in microseconds: `step_us`, `saved_us` with `saved_low_us` and `saved_high_us`,
+        `saved_percent`, `note`.
         """
         changes = {
             "scale": [f"{pattern}={factor!r}" for pattern, factor in (scale or {}).items()],
@@ -151,15 +153,15 @@ class Results:
         return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
     def views(self) -> dict[str, Any]:
-        """Steps and where their time goes, devices, operators, kernels, memory, modules, communication and advice.
+        """Steps and how their time is spent, devices, operators, kernels, memory, modules, communication and advice.
 
-        What `opstrobe views` prints as JSON: times in microseconds, memory in bytes.
+        The same as the JSON of `opstrobe views`: times in microseconds, memory in bytes.
         """
         views: dict[str, Any] = json.loads(self._trace_for("make views").views_json())
         return views
 
     def advise(self) -> Advice:
-        """What to change in the program, at which line, and what that would gain: what `opstrobe advise` prints as JSON.
+        """What to change in the program, at which line, and the predicted gain, like the JSON of `opstrobe advise`.
 
         More recorded data gives more findings: with_stack, record_shapes and profile_memory, and a schedule with steps.
         """
@@ -174,9 +176,9 @@ class Results:
         show(self, inline=inline, height=height, block=block)
 
     def to_arrow(self, table: str | None = None, columns: Sequence[str] | None = None) -> pyarrow.Table:
-        """All events as a `pyarrow.Table`, columns of the trace as they are; or one of the tables that SQL asks, "events",
-        "kernels", "steps", … (docs/reference/schema.md), with all its columns or those of these names. Needs pyarrow; other
-        libraries that know Arrow's interface (polars, duckdb, …) take this object itself."""
+        """All events as a `pyarrow.Table`, with the columns of the trace; or one of the SQL tables, "events",
+        "kernels", "steps", … (docs/reference/schema.md), with all its columns or those in `columns`. Requires pyarrow.
+        Other libraries that support Arrow's interface (polars, duckdb, …) accept this object itself."""
         import pyarrow
 
         if table is None:
@@ -185,20 +187,20 @@ class Results:
         return pyarrow.Table.from_batches([pyarrow.RecordBatch._import_from_c_capsule(*found)])
 
     def to_polars(self, table: str = "events") -> polars.DataFrame:
-        """A table of the trace, as SQL asks it, as a `polars.DataFrame`. Needs polars and pyarrow."""
+        """An SQL table of the trace as a `polars.DataFrame`. Requires polars and pyarrow."""
         import polars
 
         return polars.from_arrow(self.to_arrow(table))
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
-        """What a query in SQL finds in the tables of the trace (docs/reference/schema.md): prints as a table, and has `df()`,
-        `pl()`, `to_arrow_table()`, `fetchall()`. Needs `pip install 'opstrobe[sql]'`."""
+        """Runs an SQL query on the tables of the trace (docs/reference/schema.md). The result prints as a table, and
+        has `df()`, `pl()`, `to_arrow_table()`, `fetchall()`. Requires `pip install 'opstrobe[sql]'`."""
         from opstrobe.query.api import sql
 
         return sql(query, [self._trace_for("run a query")])
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All events as a `pandas.DataFrame`. Needs pandas."""
+        """All events as a `pandas.DataFrame`. Requires pandas."""
         from opstrobe.results.dataframe import make_dataframe
 
         return make_dataframe(self._trace_for("make a data frame"))

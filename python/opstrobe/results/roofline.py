@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators against the roof of the machine."""
+"""Operators compared with the roof of the machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _text_of(roof: str | tuple[float, float] | Mapping[str, Any] | None) -> str 
 
 
 class Roofline:
-    """Operators, their FLOPs and bytes, and the least time that these take. `print` it, or take its data with `as_dict`."""
+    """Operators, their FLOPs and bytes, and the shortest time for these. `print` it, or get its data with `as_dict`."""
 
     def __init__(self, trace: _core.Trace, by: str, roof: str | tuple[float, float] | Mapping[str, Any] | None) -> None:
         if by not in _BY:
@@ -42,6 +42,6 @@ class Roofline:
     __repr__ = __str__
 
     def as_dict(self, top: int = 0) -> dict[str, Any]:
-        """The roofs, sums, and the `top` rows with most time (0: all): times in microseconds."""
+        """The roofs, sums, and the `top` rows with most time (0: all). Times are in microseconds."""
         data: dict[str, Any] = json.loads(self._trace.roofline(self._by, self._roof, top, True))
         return data

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TraceFile(Results):
-    """The trace of a file, as a finished profile shows it."""
+    """The trace in a file, with the interface of a finished profile."""
 
     def __init__(self, path: str | os.PathLike[str], trace: _core.Trace) -> None:
         self.path = os.fspath(path)
@@ -33,28 +33,28 @@ class TraceFile(Results):
         return trace.function_events(use_device=trace.device, profile_memory=trace.has_memory, with_flops=True)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the trace as Chrome JSON, or in Perfetto's format (.pftrace); compressed when the path ends in .gz."""
+        """Writes the trace as Chrome JSON, or in Perfetto's format (.pftrace); compressed if the path ends in .gz."""
         export_trace(self.trace, path)
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The metadata of the file: key to JSON text."""
+        """The metadata of the file: a map from keys to JSON texts."""
         return self.trace.metadata()
 
     @property
     def notes(self) -> list[tuple[str, int, int]]:
-        """What was not as it should be in the file: (what, how often, byte of the first)."""
+        """Irregularities in the file: (kind, count, byte position of the first)."""
         return self.trace.notes()
 
     @property
     def diagnostics(self) -> list[dict[str, str | int]]:
-        """Why figures of this trace differ from what happened: lost records, a file that ends early, events that could
-        not be read. Each has `kind`, `message`, `count`, and `byte`, where in the text it is first. Empty: nothing."""
+        """Reasons why the figures of this trace are incomplete: lost records, a file that ends early, events that could
+        not be read. Each has `kind`, `message`, `count`, and `byte`, the position of the first. Empty: none."""
         return self.trace.diagnostics()
 
     @property
     def is_complete(self) -> bool:
-        """Whether no record was lost, and the file does not end early."""
+        """Returns whether no record was lost and the file does not end early."""
         return self.trace.is_complete()
 
     def __repr__(self) -> str:
@@ -64,14 +64,14 @@ class TraceFile(Results):
 def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> TraceFile:
     """Reads a trace file of torch.profiler or Opstrobe: Chrome JSON, plain or gzip.
 
-    ValueError names the byte that cannot be understood, OSError why the file cannot be read. `progress` is called
-    with the bytes read so far and the size of the file.
+    Raises ValueError with the position of the first invalid byte, and OSError if the file cannot be read. `progress` is
+    called with the bytes read so far and the size of the file.
     """
     return TraceFile(path, _core.read_trace(path, progress=progress))
 
 
 def read_all(paths: Iterable[str | os.PathLike[str]]) -> list[TraceFile]:
-    """Reads several trace files, as many at once as there are processors."""
+    """Reads several trace files in parallel, one per processor."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(os.cpu_count()) as readers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes of the former TensorBoard plugin for PyTorch's traces, for programs that request them. The replies are made from
+"""The routes of the former TensorBoard plugin for PyTorch's traces, for programs that request them. The replies contain
 the figures of our views; docs/views.md explains where these differ."""
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _views_of(get: Get, trace: Json) -> list[str]:
 
 
 def _run_views(get: Get, arguments: Arguments) -> list[str]:
-    # Those of its first worker: that of others is not worth reading all of a run's traces for.
+    # Uses the views of the first worker, since reading all traces of a run for those of others is not worthwhile.
     return _views_of(get, traces_of_run(get, arguments)[0])
 
 
@@ -100,7 +100,7 @@ def _workers(get: Get, arguments: Arguments) -> list[str]:
 
 
 def _spans(get: Get, arguments: Arguments) -> list[str]:
-    # As they are listed: by number, so that 2 comes before 10.
+    # As in the list: by number, so that 2 comes before 10.
     worker = asked(arguments, "worker")
     return [span_of(trace) for trace in traces_of_run(get, arguments) if trace["worker"] == worker]
 
@@ -337,7 +337,7 @@ def _memory(get: Get, arguments: Arguments) -> Json:
 
 
 def _memory_curve(get: Get, arguments: Arguments) -> Json:
-    """At most 10,000 points a device; of a stretch between two of them the one at which most is held."""
+    """At most 10,000 points per device; of each range between two of them, the point at which most is held."""
     unit, time_unit = arguments.get("memory_metric", "MB"), arguments.get("time_metric", "ms")
     scale, time_scale = _UNITS.get(unit), _TIMES.get(time_unit)
     if scale is None or time_scale is None:

@@ -89,7 +89,7 @@ def _operations(get: Get, arguments: Arguments) -> Json:
 
 
 def _gpus(get: Get, arguments: Arguments) -> Json:
-    """By node and process, as names of workers have them: NODE_PROCESS."""
+    """By node and process, from names of workers: NODE_PROCESS."""
     data: dict[str, dict[str, Json]] = {}
     for trace in _ranks(get, arguments):
         views = json_of(get, f"/api/v1/traces/{trace['id']}/views?parts=flags,devices")
@@ -115,7 +115,7 @@ def _gpu(device: Json) -> Json:
 
 
 def _diff(get: Get, arguments: Arguments) -> Json:
-    """The first level of the tree, and operators of the whole."""
+    """The first level of the tree, and the operators of the complete tree."""
     base = trace_of(get, arguments)
     other = {"run": asked(arguments, "exp_run"), "worker": asked(arguments, "exp_worker")}
     experiment = trace_of(get, {**other, "span": arguments.get("exp_span", "")})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The viewer as a tab of TensorBoard: `tensorboard --logdir DIR` finds the plugin by its entry point.
 
-TensorBoard's own server answers, from the API within this process. No other port is opened, and any path or proxy that
-reaches TensorBoard reaches the viewer.
+TensorBoard's own server replies, using the API within this process. No other port is opened, and any path or proxy that
+reaches TensorBoard also reaches the viewer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME = "opstrobe"
 _MODULE = "/index.js"
 _VIEWER = "/viewer"
 
-# What TensorBoard's page of a plugin calls; the page's base is the plugin's folder.
+# Called by TensorBoard's page of a plugin; the page's base is the plugin's directory.
 _RENDER = f"""\
 export function render() {{
 	const frame = document.createElement("iframe");
@@ -51,7 +51,7 @@ App = Callable[..., Iterable[bytes]]
 
 
 class _Traces:
-    """The traces below a log directory. A separate thread looks for them, because TensorBoard does not wait."""
+    """The traces below a log directory. A separate thread searches for them, because TensorBoard does not wait."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         self._paths = paths
@@ -63,7 +63,7 @@ class _Traces:
     def _look(self) -> TraceApi | None:
         with self._lock:
             if self._api is None:
-                # One that is not there yet may come, as TensorBoard has it.
+                # A path that does not exist yet may appear later, as TensorBoard allows.
                 there = [path for path in self._paths if os.path.exists(path)]
                 if there:
                     self._api = TraceApi(there, watch=True)
@@ -78,7 +78,7 @@ class _Traces:
         return _error(404, "the directory does not exist yet")
 
     def are_there(self) -> bool:
-        """Whether there is one; also while that is not known, so that the tab is not missed."""
+        """Returns whether there is a trace; True while that is unknown, so that the tab is shown."""
         self._first_look.join(1)
         if self._first_look.is_alive():
             return True
@@ -93,7 +93,7 @@ def _paths_of(context: TBContext) -> tuple[str, ...]:
 
 @functools.cache
 def _traces_below(paths: tuple[str, ...]) -> _Traces:
-    """Shared by the plugins of a process."""
+    """Shared by all plugins of a process."""
     return _Traces(paths)
 
 
@@ -132,8 +132,8 @@ class OpstrobePlugin(TBPlugin):  # type: ignore[misc]
         path = request.path.partition(f"/plugin/{_NAME}{_VIEWER}")[2]
         if path == "/index.html":
             path = "/"
-        # A page from elsewhere that goes by another name for this machine could read whatever TensorBoard serves. That
-        # shall not be source files, unless whoever started it lets others in.
+        # A page from elsewhere that uses another name for this machine could read whatever TensorBoard serves. That
+        # must not include source files, unless the user allows access from elsewhere.
         if path.endswith("/source") and not (self._is_open or _is_loopback(request.host)):
             reply = _error(403, "source files are shown only if TensorBoard is opened by a name of this machine itself")
         else:
@@ -143,7 +143,8 @@ class OpstrobePlugin(TBPlugin):  # type: ignore[misc]
 
 
 class FormerPlugin(TBPlugin):  # type: ignore[misc]
-    """The routes of the plugin that used to show PyTorch's traces, for what asks them, and its place in addresses."""
+    """The routes of the former plugin for PyTorch's traces, for clients that request them, and its place in
+    addresses."""
 
     plugin_name = "pytorch_profiler"
 
@@ -175,7 +176,7 @@ class FormerPlugin(TBPlugin):  # type: ignore[misc]
 
 
 class FormerPluginLoader(TBLoader):  # type: ignore[misc]
-    """Leaves its name to the plugin itself where that is installed: TensorBoard refuses two of a name."""
+    """Leaves the name to the former plugin if that is installed, since TensorBoard rejects two plugins of one name."""
 
     def load(self, context: TBContext) -> FormerPlugin | None:
         return None if importlib.util.find_spec("torch_tb_profiler") else FormerPlugin(context)

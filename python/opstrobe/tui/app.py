@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application: reads the trace while it shows how far that is, then the views in tabs."""
+"""The application: shows progress while it reads the trace, then the views in tabs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TraceApp(App[None]):
 
     TITLE = "opstrobe"
     ENABLE_COMMAND_PALETTE = False
-    AUTO_FOCUS = None  # views choose: the first that could have it is the field of a filter
+    AUTO_FOCUS = None  # views choose; the first candidate would be the field of a filter
     CSS = """
     #reading { align: center middle; height: 1fr; }
     #reading Static { width: auto; max-width: 90%; height: auto; }
@@ -79,14 +79,15 @@ class TraceApp(App[None]):
             self._find()
 
     def _end_after_hang_up(self) -> None:
-        """Ends when the terminal is gone; not every process gets SIGHUP then, and Textual would read its end over and over."""
+        """Ends when the terminal is gone. Not every process receives SIGHUP then, and Textual would read the end of
+        input repeatedly."""
         terminal = select.poll()
         terminal.register(0, 0)  # POLLHUP is always reported
         if terminal.poll(0):
             os._exit(1)
 
     async def open_trace(self, path: str) -> None:
-        """That of the program, which has ended."""
+        """Opens the trace of the program, which has ended."""
         await self.query(LiveView).remove()
         self.query_one("#reading").display = True
         self.opened = Source(path)
@@ -104,9 +105,9 @@ class TraceApp(App[None]):
     # --- answers
 
     def ask(self, fetch: Callable[[Source], Any], show: Callable[[Any], object], fail: Callable[[str], None]) -> None:
-        """Calls `fetch` on another thread, and `show` or `fail` with what came of it on that of the screen.
+        """Calls `fetch` on another thread, and then `show` or `fail` with the result on that of the screen.
 
-        The thread does not keep the program: it may wait for a large trace when the user quits.
+        The thread does not keep the program running, since it may wait for a large trace when the user quits.
         """
 
         def run() -> None:
@@ -187,7 +188,7 @@ class TraceApp(App[None]):
     # --- views
 
     def view(self) -> View | None:
-        """The one that is shown."""
+        """The current view."""
         tabs = next(iter(self.query(TabbedContent)), None)
         pane = tabs.active_pane if tabs is not None else None
         return pane.query_one(View) if pane is not None else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `opstrobe tui`. Textual is imported when everything else is known to be right."""
+"""The command `opstrobe tui`. Textual is imported after everything else has been checked."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def main() -> None:
     app = TraceApp(source, options.live or ())
     app.run()
     sys.stdout.flush()
-    if app.opened is not None and app.opened.is_busy:  # a reply that nobody waits for any more cannot be interrupted
+    if app.opened is not None and app.opened.is_busy:  # a pending reply cannot be interrupted
         os._exit(app.return_code or 0)
     if app.opened is not None:
         app.opened.close()

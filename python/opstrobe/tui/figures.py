@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as text. The core formats those with a unit, so they read as the command prints them."""
+"""Figures as text. The core formats those with a unit, so they read as in the output of commands."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def cell_text(cell: Cell, kind: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A name from the program, in which nothing moves the cursor or turns the direction of writing."""
+    """A name from the program, without characters that move the cursor or change the writing direction."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of at most `width` columns for a share of 1."""
+    """A bar of at most `width` columns for a share from 0 to 1."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
     if share > 0:
         eighths = max(1, eighths)
@@ -49,13 +49,13 @@ def bar(share: float, width: int) -> str:
 
 
 def curve(values: list[float]) -> str:
-    """One block a value, from 0 to the largest; a space for 0."""
+    """One block per value, from 0 to the largest; a space for 0."""
     most = max(values, default=0)
     return "".join("▁▂▃▄▅▆▇█"[min(7, int(value / most * 8))] if value > 0 else " " for value in values)
 
 
 def place(file: str | None, line: int | None) -> str:
-    """ "train.py:21": the name of the file without its folders."""
+    """ "train.py:21": the name of the file without its directories."""
     if not file:
         return ""
     name = printable(file.rpartition("/")[2])
@@ -63,7 +63,7 @@ def place(file: str | None, line: int | None) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """A text in at most `width` columns. The middle is left out: both ends of a name matter."""
+    """Shortens a text to at most `width` columns. The middle is omitted, since both ends of a name matter."""
     if len(text) <= width:
         return text
     if width < 3:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flame graph: a box for each frame that is at least a character wide, callers above what they call."""
+"""The flame graph: a box for each frame that is at least a character wide, callers above their callees."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from opstrobe.tui.figures import cell_text, place, printable, shorten
 from opstrobe.tui.flame_model import ROOT, Box, Flame
 
 _DEPTH_MAX = 500
-_ABOVE_SHOWN = 2  # rows of callers that stay in sight when a frame is zoomed to
-_PALETTE = ("green", "cyan", "yellow", "bright_blue", "bright_magenta")  # black is readable on them
+_ABOVE_SHOWN = 2  # rows of callers that stay visible when a frame is zoomed to
+_PALETTE = ("green", "cyan", "yellow", "bright_blue", "bright_magenta")  # black text is readable on these
 
 
 class FlameGraph(Widget):
-    """Draws boxes; keys and clicks select them."""
+    """Draws boxes, which keys and clicks select."""
 
     can_focus = True
 
@@ -40,7 +40,7 @@ class FlameGraph(Widget):
     ]
 
     class Selected(Message):
-        """Another frame is selected."""
+        """Another frame was selected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,13 +73,13 @@ class FlameGraph(Widget):
         self.select(self.selected)
 
     def box(self) -> Box | None:
-        """That of the selected frame."""
+        """The box of the selected frame."""
         return next((box for box in self.boxes if box.node == self.selected), None)
 
     def select(self, node: int) -> None:
         self.selected = node
         box = self.box()
-        if box is not None:  # in sight
+        if box is not None:  # it is visible
             self._first = max(box.depth - self.size.height + 1, min(self._first, box.depth))
         self.refresh()
         self.post_message(self.Selected())
@@ -108,7 +108,7 @@ class FlameGraph(Widget):
             self.select(self.flame.parent(self.selected))
 
     def action_go_down(self) -> None:
-        """To the widest of those called."""
+        """Moves to the widest callee."""
         inner = [
             box
             for box in self.boxes
@@ -124,8 +124,8 @@ class FlameGraph(Widget):
             self.select(row[max(0, min(len(row) - 1, row.index(box) + by))].node)
 
     def go_to_found(self, by: int) -> None:
-        """To the next frame that was found, in the order of the boxes. Zooms out if none is in sight, and to the longest if all are
-        too narrow to be drawn."""
+        """Moves to the next matching frame, in the order of the boxes. Zooms out if none is visible, and to the longest
+        if all are too narrow to be drawn."""
         if self.found and not any(box.node in self.found for box in self.boxes):
             self.zoom(ROOT)
         hits = [box.node for box in self.boxes if box.node in self.found]
@@ -189,7 +189,7 @@ class FlameGraph(Widget):
 
 
 class FlameView(Vertical):
-    """The graph, what is selected, and the search."""
+    """The graph, the selected frame, and the search."""
 
     DEFAULT_CSS = """
     FlameView Input { display: none; padding: 0 1; }
@@ -220,7 +220,7 @@ class FlameView(Vertical):
         self._describe()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """As TableView.check_action."""
+        """Like TableView.check_action."""
         if action == "search":
             return not self.query_one(Input).has_focus
         return action != "end_typing" or self.query_one(Input).has_focus

@@ -13,10 +13,10 @@
 
 enum value_type { NUMBER = 1, TEXT = 2, LIST = 4, ANY = NUMBER | TEXT | LIST };
 
-/* Arguments of events, beyond those that a trace has columns for. */
+/* Known arguments of events that have no column in a trace. */
 static const struct {
 	const char *key;
-	int types; /* enum value_type */
+	int types; /* bits of enum value_type */
 } known[] = {
 	{"stream", NUMBER}, {"device", NUMBER}, {"context", NUMBER}, {"queued", NUMBER}, {"cbid", NUMBER}, {"bytes", NUMBER},
 	{"memory bandwidth (GB/s)", NUMBER}, {"wait_on_stream", NUMBER}, {"wait_on_cuda_event_record_corr_id", NUMBER},
@@ -28,7 +28,7 @@ static const struct {
 	{"kernel_hash", TEXT}, {"kernel_file", TEXT}, {"Module Hierarchy", TEXT}, {"finished", ANY}, {"cut", ANY}, {"Op count", NUMBER},
 };
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
-#define UNKNOWN_MAX 1000 /* kinds that are reported; only a crafted file has more */
+#define UNKNOWN_MAX 1000 /* limit on the kinds reported; only a crafted file has more */
 
 struct survey {
 	uint64_t wrong[KNOWN_COUNT];
@@ -36,7 +36,7 @@ struct survey {
 	uint64_t unknown_counts[UNKNOWN_MAX];
 };
 
-/* Numbers may be in quotes: old collectors wrote them so. */
+/* Numbers may be in quotes, since old collectors wrote them that way. */
 static bool has_type(struct ops_string value, int types)
 {
 	double number;
@@ -74,7 +74,7 @@ static bool survey_argument(struct survey *survey, struct ops_string key, struct
 	return true;
 }
 
-/* Equal arguments are one string, and looked at once. */
+/* Equal arguments are one string, and are examined once. */
 static bool trace_faults_survey(struct survey *survey, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -124,7 +124,7 @@ static void write_survey(struct result_table *out, const struct ops_trace *trace
 	for (size_t i = 0; i < count; i++) {
 		const char *text = ops_note_text(notes[i].kind);
 
-		/* Kineto draws arrows to events that were filtered out. */
+		/* Kineto draws arrows to events that it filtered out. */
 		result_add(out, &(struct fault_row){notes[i].kind == OPS_NOTE_UNMATCHED_ARROW ? "usual" : "file",
 		                                    {text, strlen(text)}, notes[i].count, (int64_t)notes[i].byte});
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a trace is: where and when it was recorded, and how much of everything it has.
+ * Summary of a trace: where and when it was recorded, and the numbers of its records.
  */
 #include <string.h>
 
@@ -56,10 +56,10 @@ static void write_times(struct ops_json_writer *json, const struct ops_trace *tr
 	ops_json_member_us(json, "duration_us", last_ns - first_ns);
 }
 
-/* Steps, and their numbers if they have any. */
+/* Writes the number of steps, and the numbers of the steps if they have any. */
 static void trace_info_write_steps(struct ops_json_writer *json, const struct ops_trace *trace)
 {
-	struct ops_intern numbers = {0}; /* ranks that were put into one trace share them */
+	struct ops_intern numbers = {0}; /* ranks merged into one trace share step numbers */
 	const struct ops_steps *steps = ops_steps_of(trace);
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
@@ -121,7 +121,7 @@ static void write_metadata(struct ops_json_writer *json, const struct ops_trace 
 	ops_json_close(json, '}');
 }
 
-/* What the recording was made with, as `recording` in its metadata: an object of texts and numbers. */
+/* Writes the settings of the recording, which its metadata has as `recording`: an object of texts and numbers. */
 static void trace_info_write_recording(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	struct ops_string value;

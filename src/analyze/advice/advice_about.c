@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a list of traces shows of one, in addition to its first finding.
+ * Members about a trace in a list of traces, in addition to its first finding.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool write_steps(const struct ops_views *views, struct ops_json_writer *j
 	return done;
 }
 
-/* Names of the devices that ran kernels. */
+/* Writes the names of the devices that ran kernels. */
 static void write_devices(const struct ops_views *views, struct ops_json_writer *json)
 {
 	ops_json_member_open(json, "devices", '[');
@@ -44,7 +44,7 @@ static void write_devices(const struct ops_views *views, struct ops_json_writer 
 	ops_json_close(json, ']');
 }
 
-/* The command line, which recordings of Opstrobe have. */
+/* Writes the command line, which recordings by Opstrobe contain. */
 static void write_command(const struct ops_trace *trace, struct ops_json_writer *json)
 {
 	struct ops_string command;

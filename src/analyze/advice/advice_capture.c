@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times during which a program captures CUDA graphs. Its launches then do not run: a server that captures a graph for each
- * batch size would look like an idle device, and like steps with work that no step does. This time belongs to no step.
+ * Times during which a program captures CUDA graphs. Its launches do not run then. If a server captures a graph for
+ * each batch size, the device would seem idle, and steps would seem to have work that no step does. So this time
+ * belongs to no step.
  *
- *     host    ──[BeginCapture]──[launch]──[launch]──[EndCapture]──     from one call to the other, and
+ *     host    ──[BeginCapture]──[launch]──[launch]──[EndCapture]──     from one call to the other; and
  *     host    ──[ capture_model  warm up, capture, warm up, … ]──      functions that capture several
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Functions of servers, by the names that they have in vLLM and SGLang. */
+/* Functions of servers by their names in vLLM and SGLang. */
 static const char *const functions[] = {"*): capture_model", "*.capture_model", "*): capture_one_batch_size",
                                         "*.capture_one_batch_size", "*): init_cuda_graphs", "*.init_cuda_graphs",
                                         "*): init_device_graphs", "*.init_device_graphs", NULL};
@@ -22,7 +23,7 @@ bool advice_find_captures(struct advice *advice)
 	size_t tracks;
 	uint8_t *capturing = advice_names(advice, functions), *begin = advice_names(advice, begins);
 	uint8_t *end = advice_names(advice, ends);
-	uint32_t *open; /* by track: the call that began one */
+	uint32_t *open; /* by track: the call that began a capture */
 	bool done;
 
 	ops_trace_tracks(advice->trace, &tracks);

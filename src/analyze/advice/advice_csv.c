@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A report of advice as a table: a row a finding.
+ * A report of advice as a table, one row per finding.
  */
 #include <math.h>
 #include <string.h>

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Costs of rows of the host if a device does the work. The time of the host means little: during most of it the device
- * computes earlier work. A row costs the time that would disappear with it:
+ * Costs of host rows if a device does the work. Host time means little then, since the device computes earlier work
+ * during most of it. A row costs the time that would disappear with it:
  *
  *     host    ──[ op ]──[ op ]──[ Python            ]──[ op ]──
  *     device  ────[ kernel        ][ kernel ]            [ kernel ]
  *                                           ├─────────┤ idle during Python
  *
- * the time during the row in which the device is idle for lack of launched work, and the time of the work launched by the row,
- * whenever it runs. For the rows of one thread this adds up to the steps, and each nanosecond counts once.
+ * That is the time during the row in which the device is idle for lack of launched work, plus the time of the work
+ * launched by the row, whenever it runs. For the rows of one thread this adds up to the duration of the steps, and each
+ * nanosecond counts once.
  */
 #include <string.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Work on the device gets the time that no earlier work has: overlapping work saves nothing when it disappears, and all of
- * it takes no longer than the device is busy. Only time within the step counts. Collectives have separate rules and do not
- * compete. */
+/* Work on the device gets the time that no earlier work has. Overlapping work saves nothing when it disappears, and all
+ * work together takes no longer than the device is busy. Only time within the step counts. Collectives have their own
+ * rules and do not take time from other work. */
 static void advice_device_add_device_work(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -57,7 +58,7 @@ int64_t advice_cost_ns(const struct advice *advice, int64_t start_ns, int64_t en
 	return end_ns > start_ns ? advice_idle_before(&advice->idle, end_ns) - advice_idle_before(&advice->idle, start_ns) : 0;
 }
 
-/* Replaces the times of the host. */
+/* Replaces host times by device costs. */
 bool advice_charge_device(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -78,7 +79,7 @@ bool advice_charge_device(struct advice *advice)
 		if (!on_device[row])
 			advice->ns[row] = ops_sum(advice_cost_ns(advice, events->start_ns[row], events->end_ns[row]),
 			                          advice->device_ns[row]);
-		/* So far minus the time of the children. */
+		/* So far this is minus the time of the children. */
 		advice->self_ns[row] = events->self_ns[row] ? ops_sum(advice->ns[row], advice->self_ns[row]) : 0;
 		if (advice->self_ns[row] < 0)
 			advice->self_ns[row] = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Releases of large tensors between calls: time that looks like self time of a function and belongs to the allocator.
+ * Releases of large tensors between calls. Their time looks like self time of a function, but belongs to the allocator.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Maximum distance to the next row of a thread among those of others. */
+/* Limit on the search for the next row of a thread among rows of other threads. */
 #define REACH 64
 
 static int64_t next_start(const struct advice *advice, uint32_t row, uint32_t next)

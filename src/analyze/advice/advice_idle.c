@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gaps in the work of a device and their causes. Rows, device events and gaps are all in order of time, so that one pass over
- * each is enough.
+ * Gaps in the work of a device and their causes. Rows, device events and gaps are all in order of time, so one pass
+ * over each suffices.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/search.h"
 #include "derive/calls.h"
 
-/* Precision to which the clocks of host and device agree. */
+/* Assumed error between the clocks of host and device. */
 #define SKEW_NS 5000
 
-/* Maximum time of the host on its way to the next launch: Python between two operators takes tens of microseconds, and an
- * operator that launches a kernel as long as all operators it calls. Longer times are computation on the host. */
+/* Maximum host time on the way to the next launch. Python between two operators takes tens of microseconds; an operator
+ * that launches a kernel takes as long as all operators it calls. Longer times are computation on the host. */
 #define PYTHON_NS_MAX 200000
 #define OPERATOR_NS_MAX 2000000
 
 /* An idle device starts work within microseconds of the call. Work that starts later was queued. */
 #define START_NS_MAX 20000
 
-/* A launch takes microseconds, and some hundred for a graph. A longer call loads the code of the kernel first, or waits. */
+/* A launch takes microseconds, or some hundred for a graph. A longer call first loads the code of the kernel, or
+ * waits. */
 #define LAUNCH_NS_MAX 1000000
 
 /* --- gaps ----------------------------------------------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ static bool advice_idle_find_gaps(struct advice *advice, const struct ops_interv
 {
 	const struct ops_events *events = advice->events;
 	size_t cursor = 0;
-	int64_t busy_ns = steady->count ? steady->items[0].start_ns : INT64_MAX; /* until when */
+	int64_t busy_ns = steady->count ? steady->items[0].start_ns : INT64_MAX; /* end of the work so far */
 	bool done = true;
 
 	for (uint32_t i = 0; done && i < advice->views->device_events.count; i++) {
@@ -57,18 +58,18 @@ static bool advice_idle_find_gaps(struct advice *advice, const struct ops_interv
 
 /* --- causes --------------------------------------------------------------------------------------------------------- */
 
-/* Calls that load the code of a kernel: explicitly, or when the kernel is launched for the first time. */
+/* Calls that load the code of a kernel, explicitly or at its first launch. */
 static const char *const loading[] = {"*LaunchKernel*", "*ModuleLaunch*", "*ModuleLoad*", "*LibraryLoad*", "*ModuleGetFunction*",
                                       "*LibraryGetKernel*", NULL};
 
 struct walk {
 	const struct advice *advice;
-	uint8_t *synchronises; /* by string: a call that returns after the device is done, or has received its data */
+	uint8_t *synchronises; /* by string: a call that returns after the device has finished, or has received its data */
 	uint8_t *loads;        /* by string */
 	uint8_t *uploads;      /* by row: a child copies to the device */
 	uint32_t *current;     /* by track: the innermost row that has begun */
 	uint32_t next;         /* row */
-	uint32_t sync;         /* of the synchronizing calls so far, the one that ends last */
+	uint32_t sync;         /* the synchronizing call so far that ends last */
 };
 
 static void walk_to(struct walk *walk, int64_t time_ns)
@@ -87,7 +88,7 @@ static void walk_to(struct walk *walk, int64_t time_ns)
 	}
 }
 
-/* The innermost row of a thread at the current time. */
+/* Returns the innermost row of a thread at the current time. */
 static uint32_t advice_idle_row_at(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;
@@ -116,8 +117,8 @@ static uint8_t cause_of_sync(struct walk *walk, struct advice_gap *gap, uint32_t
 	return parent != OPS_NONE && walk->uploads[parent] ? ADVICE_IDLE_UPLOAD : ADVICE_IDLE_SYNC;
 }
 
-/* End of the share of the host: the call that launched the next work, or, if the device starts that immediately, the end of
- * the gap. A long call has launched when it returns. */
+/* Returns the end of the host's share: the call that launched the next work, or the end of the gap if the device starts
+ * that work immediately. A long call has launched the work when it returns. */
 static int64_t host_end(const struct advice *advice, const struct advice_gap *gap, uint32_t call)
 {
 	int64_t start_ns = advice->events->start_ns[call], end_ns = advice->events->end_ns[call];
@@ -189,7 +190,7 @@ static bool find_uploads(struct walk *walk)
 	return which && walk->uploads;
 }
 
-/* Share of the host in a gap, until a time. */
+/* Returns the host's share of a gap up to a time. */
 static int64_t host_ns(const struct advice_gap *gap, int64_t until_ns)
 {
 	return ops_difference(gap->host_end_ns < until_ns ? gap->host_end_ns : until_ns, gap->start_ns);
@@ -292,7 +293,7 @@ int64_t advice_idle_saved_ns(const struct advice *advice, const struct advice_ga
 
 int64_t advice_idle_before(const struct advice_idle *idle, int64_t ns)
 {
-	size_t first = 0; /* of the gaps that begin later */
+	size_t first = 0; /* first gap that begins later */
 
 	OPS_LOWER_BOUND(first, idle->gaps.count, mid, idle->gaps.items[mid].start_ns < ns);
 	return first ? ops_sum(idle->gaps.items[first - 1].before_ns, host_ns(&idle->gaps.items[first - 1], ns)) : 0;

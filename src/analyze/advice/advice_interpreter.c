@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When other threads of the process run Python. CPython runs one thread at a time (the GIL): where two are in functions of
- * Python, one of them waits, and a trace does not show which.
+ * When other threads of the process run Python. CPython runs one thread at a time (the GIL). If two threads are in
+ * Python functions, one of them waits, and a trace does not show which.
  *
  *     step thread    ──[ collate                     ]──
  *     other thread   ──────────[ log                 ]──
@@ -17,7 +17,7 @@ struct walk {
 	struct ops_intervals own, others; /* times at which the thread of the steps runs Python, and others do */
 };
 
-/* Functions of C may have released the lock. */
+/* C functions may have released the lock. */
 static bool runs_python(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
@@ -26,7 +26,7 @@ static bool runs_python(const struct advice *advice, uint32_t row)
 	       ops_event_function(advice->trace, row, &function) && function.file.size;
 }
 
-/* Proceeds to a time: open rows get their self time until then. */
+/* Advances to a time, and gives open rows their self time up to it. */
 static bool advice_interpreter_go_on(struct walk *walk, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = walk->advice->events;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rules themselves, as a table or as a page of the manual. All texts are those of the rules.
+ * The list of rules as a table or as a page of the manual. All texts are those of the rules.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void append_needs(struct ops_buffer *out, uint32_t of)
 	}
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------- */
+/* --- page ----------------------------------------------------------------------------------------------------------- */
 
 static void advice_list_append_text(const struct advice_style *style, const char *before, const char *text)
 {
@@ -80,7 +80,7 @@ static void advice_list_write_page(struct ops_buffer *out)
 		append_rule(&style, advice_rules[i]);
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------ */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
 enum { IN_DATA = 1 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The machine of the recording ("machine" in the metadata, recording/host_info.py of the package), and the overhead of
- * recording. Both are subtracted from the times of the rules: a wait for a processor that another program has, or for the
- * recording itself, is not a problem of the program.
+ * recording. Both are subtracted from the times of the rules: a wait for a processor that another program occupies, or
+ * for the recording itself, is not a problem of the program.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-/* --- the metadata --------------------------------------------------------------------------------------------------- */
+/* --- metadata ------------------------------------------------------------------------------------------------------- */
 
 static void read_machine(struct advice_machine *machine, struct ops_string json)
 {
@@ -76,11 +76,11 @@ void advice_find_faults(struct advice *advice)
 		advice->fault_ns = faults * advice->machine.page_ns / (bytes > faults * PAGE_BYTES ? bytes : faults * PAGE_BYTES);
 }
 
-/* --- the price of recording ----------------------------------------------------------------------------------------- */
+/* --- overhead of recording ------------------------------------------------------------------------------------------ */
 
-/* What rows of the host cost to record, with memory reports and inputs: steps of the diagnosis suite with and without a
- * profiler, in time of the thread, differ by 0.07 to 0.2 microseconds a row where most are Python calls, and by 0.2 to 0.6
- * where most are operators. Other profilers take more, so for their traces it is too little rather than too much. With a
+/* Overhead of recording host rows, with memory reports and inputs. In the diagnosis suite, steps with and without a
+ * profiler differ by 0.07 to 0.2 microseconds of thread time per row if most rows are Python calls, and by 0.2 to 0.6
+ * if most are operators. Other profilers cost more, so for their traces this is too little rather than too much. With a
  * device most of it is hidden behind the device's work. */
 #define PYTHON_COST_NS 70
 #define OPERATOR_COST_NS 200
@@ -100,8 +100,8 @@ int64_t advice_recording_ns(const struct advice *advice, uint32_t row)
 	}
 }
 
-/* The overhead of a row is outside of it: it counts for the rows around. From the last row to the first, since children come
- * after their parents. */
+/* The overhead of a row is outside of it, so it counts for the rows around it. Walks from the last row to the first,
+ * since children come after their parents. */
 void advice_correct_times(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;

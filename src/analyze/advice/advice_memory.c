@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the row that contains each memory record. Both are in order of time, so that one pass is enough.
+ * Finds the row that contains each memory record. Both are in order of time, so one pass suffices.
  */
 #include <string.h>
 

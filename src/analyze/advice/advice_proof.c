@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `opstrobe prove` measured with the fix of a finding: the metadata "proof" of a trace, an object by rule. Any program may
- * have written it.
+ * The gain that `opstrobe prove` measured with the fix of a finding: the metadata "proof" of a trace, an object by
+ * rule. Any program may have written it.
  */
 #include <ctype.h>
 #include <math.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What advice keeps of each rank of a run after its trace is released: its steps, its collectives, and its times by place. This
- * is a few megabytes at most, so that the traces of many ranks are read one after another.
+ * The summary of each rank of a run, which outlives its trace: its steps, its collectives, and its times by place. It
+ * takes a few megabytes at most, so the traces of many ranks can be read one after another.
  *
- * Ranks take part in a collective until it is done for all, so the first one waits longest. Clocks are not compared: the
- * shortest time of a collective on any rank is the transfer, and a rank waits for the rest of its time.
+ * Ranks stay in a collective until all have completed it, so the first one waits longest. Clocks are not compared: the
+ * shortest time of a collective on any rank is the transfer time, and the rest of a rank's time is wait time.
  *
  *     rank 0   ──compute──[ wait            ][transfer]
- *     rank 1   ──compute──────compute───────[transfer]      is late
+ *     rank 1   ──compute──────compute───────[transfer]      straggler
  */
 #ifndef OPS_ANALYZE_ADVICE_RANKS_H
 #define OPS_ANALYZE_ADVICE_RANKS_H
@@ -28,21 +28,21 @@ struct rank_step {
 	int64_t ns;
 	int64_t exposed_ns;  /* collectives run, and nothing is computed */
 	int64_t backward_ns; /* the backward pass computes, and no collective runs */
-	int64_t transfer_ns; /* of the collectives; this and the next are known after all ranks */
+	int64_t transfer_ns; /* transfer time of the collectives; this and the next are known once all ranks are added */
 	int64_t wait_ns;     /* exposed time beyond the transfer */
 };
 
 /* One run of a collective operation on a rank. */
 struct rank_collective {
 	uint32_t key;   /* the same on all ranks of a collective */
-	uint32_t step;  /* index */
+	uint32_t step;  /* index of the step */
 	uint32_t kind;  /* texts: "nccl:all_reduce" */
-	uint32_t group; /* texts: its ranks in the form of the file; "" unknown */
+	uint32_t group; /* texts: its ranks in the form of the file; "": unknown */
 	uint32_t place;
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t bytes; /* 0 unknown */
-	double bus_bytes; /* that a link carries; 0 unknown */
+	int64_t bytes; /* 0: unknown */
+	double bus_bytes; /* bytes that a link carries; 0: unknown */
 	int64_t call_ns; /* time of the request on the host */
 };
 
@@ -54,11 +54,11 @@ struct rank_place {
 
 struct rank_time {
 	uint32_t place;
-	int64_t ns; /* in steady steps */
+	int64_t ns; /* time in steady steps */
 };
 
 struct rank {
-	int64_t number; /* -1 unknown */
+	int64_t number; /* -1: unknown */
 	uint32_t name;  /* texts */
 	size_t step_count;
 	int64_t steps_ns;
@@ -70,15 +70,15 @@ struct rank {
 struct advice_ranks {
 	struct ops_intern texts;
 	struct ops_intern keys;
-	struct ops_intern places; /* of struct rank_place */
-	OPS_ARRAY(struct rank) ranks; /* with collectives; of the last profiling cycle of each worker */
+	struct ops_intern places; /* struct rank_place */
+	OPS_ARRAY(struct rank) ranks; /* ranks with collectives; from the last profiling cycle of each worker */
 	int64_t *shortest_ns; /* by key */
-	uint32_t *taking;     /* by key: ranks */
-	int64_t largest_group; /* its number of ranks; 0 unknown */
-	double explained_ns;  /* exposed communication of all ranks that the gains of earlier stages count */
+	uint32_t *taking;     /* by key: number of ranks that take part */
+	int64_t largest_group; /* size of the largest group; 0: unknown */
+	double explained_ns;  /* exposed communication of all ranks that is part of gains of earlier stages */
 };
 
-/* Keeps a summary of a trace. This and the next return false if memory is out. */
+/* Adds a summary of a trace. This and the next function return false if out of memory. */
 bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const struct ops_rank *worker);
 /* Computes transfers and waits, after all traces are added. */
 bool advice_ranks_finalize(struct advice_ranks *ranks);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops in which each iteration requires the result of the previous one: a recurrent cell, a sampler, a decoder. They cannot
- * compute all iterations at once. An operator depends on an earlier iteration if it reads memory that an operator of the loop
- * created or wrote there, or that a dependent operator of the same iteration did. A sum over iterations has one such operator
- * among many; a recurrent loop spends most of its time in them.
+ * Loops in which each iteration requires the result of the previous one, such as a recurrent cell, a sampler or a
+ * decoder. Their iterations cannot be computed all at once. An operator depends on an earlier iteration if it reads
+ * memory that an operator of the loop created or wrote in it, or that a dependent operator of the same iteration created
+ * or wrote. A sum over iterations has one such operator among many; a recurrent loop spends most of its time in them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -12,12 +12,12 @@
 #define DEPTH_MAX 64
 
 struct tracing {
-	struct ops_map makers; /* memory to the outermost operator that created or wrote it last */
+	struct ops_map makers; /* from memory to the outermost operator that created or wrote it last */
 	uint32_t *memory_rows;
 	uint32_t *seen;         /* by loop: number of calls so far of the kind that starts its iterations */
 	uint32_t *iteration_of;     /* by row */
 	uint8_t *dependent;     /* by row */
-	size_t next;            /* memory record */
+	size_t next;            /* index of the next memory record */
 };
 
 static uint32_t outermost(const struct advice *advice, uint32_t row)
@@ -48,7 +48,7 @@ static bool advice_recurrent_follow_memory(struct tracing *tracing, const struct
 	return true;
 }
 
-/* Whether a row is of the kind that starts an iteration. An iteration may have several. */
+/* Returns true if a row is of the kind that starts an iteration. An iteration may have several such rows. */
 static bool may_begin(const struct advice *advice, const struct advice_loop *loop, uint32_t row)
 {
 	const struct ops_events *events = advice->events;

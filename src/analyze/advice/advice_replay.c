@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gains by replay: what the steps save without some rows, or if nothing waits for them. Work that runs meanwhile, and what waits for other
- * reasons, is taken into account.
+ * Gains by replay: what the steps save without some rows, or if nothing waits for them. This accounts for work that
+ * runs meanwhile, and for waits with other causes.
  */
 #include <math.h>
 
@@ -9,7 +9,7 @@
 #include "analyze/replay/replay.h"
 #include "base/alloc.h"
 
-/* A replay that is further from the measured steps than this share says nothing. */
+/* A replay that differs from the measured steps by more than this share is not used. */
 #define ERROR_MAX 0.1
 
 struct replayed {

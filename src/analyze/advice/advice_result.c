@@ -53,7 +53,7 @@ void advice_add(struct advice_result *result, uint32_t row, int64_t ns)
 	advice_tally_add(&result->tally, result->advice, row, ns);
 }
 
-/* Calls in one another that are looked through, and by what part an outer one counts less. */
+/* Limit on the calls around a row that are considered, and the share by which each outer one counts less. */
 #define CALLS_MAX 64
 #define OUTER_LESS 128
 
@@ -80,7 +80,7 @@ bool advice_add_outermost(struct advice_result *result, uint32_t row, bool match
 	const struct advice *advice = result->advice;
 	uint32_t parent = advice->events->parent[row];
 
-	/* What was found inside another is claimed with it. */
+	/* Rows inside a claimed row are claimed with it. */
 	result->claimed[row] |= parent != OPS_NONE && result->claimed[parent];
 	if (!matches || advice_is_device_work(advice, row) || !advice_counts(advice, row) ||
 	    (advice->zone[row] & zones_left_out) || advice_is_claimed(result, row))
@@ -140,7 +140,7 @@ void advice_claim_self(struct advice_result *result, uint32_t row, int64_t ns)
 	add_claim(result, (struct advice_claim){.ns = ns, .row = row, .self = true});
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- init and release ----------------------------------------------------------------------------------------------- */
 
 bool advice_result_init(struct advice_result *result, const struct advice_rule *rule, const struct advice *advice,
                         struct advice_report *report, uint8_t *claimed)
@@ -165,7 +165,7 @@ void advice_result_release(struct advice_result *result)
 	OPS_ARRAY_RELEASE(&result->findings);
 }
 
-/* --- figures of texts ----------------------------------------------------------------------------------------------- */
+/* --- numbers in texts ----------------------------------------------------------------------------------------------- */
 
 struct advice_number advice_number(double value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Anomaly detection left enabled: each forward operator formats the stack that called it, and each backward one searches all
- * of its results for NaN.
+ * Anomaly detection left enabled: each forward operator formats its Python stack, and each backward operator searches
+ * all of its results for NaN.
  */
 #include "analyze/advice/advice.h"
 
@@ -41,7 +41,7 @@ static bool rule_anomaly_find(const struct advice *advice, struct advice_result 
 		if (stacks)
 			advice_claim(result, row);
 	}
-	/* If the steps enable it, that is the place. */
+	/* If the steps enable it, the place is where they do. */
 	done = done && (!stacks ||
 	                advice_report_at(result, switches.events ? &switches : &result->tally, (double)result->tally.ns,
 	                                 "Each step formats %s stacks for operators and searches %s results of the backward "

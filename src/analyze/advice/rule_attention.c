@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention written as separate operators: a product, softmax over its last dimension, and a product of that. Everything
+ * Attention written as separate operators: a product, softmax over its last dimension, and a second product. Everything
  * between the products passes through memory several times, over a matrix of the squared sequence length.
  */
 #include <stdio.h>
@@ -12,10 +12,10 @@
 /* Maximum number of operators between softmax and a product: scale, mask, dropout, casts, and views. */
 #define REACH 16
 
-/* A multiprocessor computes 16 exponentials a clock (compute capability 7.0 to 10.0; CDNA's compute units no fewer), and runs
- * at 1.5 GHz or more under load. */
+/* A multiprocessor computes 16 exponentials per clock (compute capability 7.0 to 10.0; compute units of CDNA at least
+ * as many), and runs at 1.5 GHz or more under load. */
 #define EXPONENTIALS_PER_NS (16 * 1.5)
-/* Share of a softmax kernel that the exponentials take at most where sizes or the device are unknown: the rest reads and
+/* Upper bound on the exponentials' share of a softmax kernel if sizes or the device are unknown. The rest reads and
  * writes the scores (a quarter on an H100 with 2-byte scores, less where memory is slower or the scores are larger). */
 #define EXPONENTIALS_MAX 0.25
 
@@ -23,12 +23,13 @@ struct attention {
 	OPS_ARRAY(uint32_t) rows; /* outermost operators of a forward pass, in order */
 	uint8_t *product, *softmax;
 	uint64_t found;
-	uint64_t by_formula; /* of them, in scaled_dot_product_attention */
-	double kept_ns; /* of what is between them */
-	double bytes;   /* of scores that products write */
+	uint64_t by_formula; /* number of those in scaled_dot_product_attention */
+	double kept_ns; /* time of the operators between the products */
+	double bytes;   /* bytes of scores that the products write */
 };
 
-/* scaled_dot_product_attention without a fused kernel on an accelerator: what it calls is attention written out. */
+/* Matches scaled_dot_product_attention without a fused kernel on an accelerator, which calls the separate operators of
+ * attention. */
 static bool is_formula(const struct advice *advice, uint32_t row)
 {
 	return row != OPS_NONE && advice->device_ns[row] > 0 &&
@@ -55,7 +56,7 @@ static bool rule_attention_gather(struct attention *attention, const struct advi
 	return true;
 }
 
-/* Place of the nearest product in a direction, or `at` itself. */
+/* Returns the position of the nearest product in a direction, or `at` itself. */
 static size_t product_near(const struct attention *attention, const struct advice *advice, size_t at, int direction)
 {
 	size_t place = at;
@@ -68,7 +69,7 @@ static size_t product_near(const struct attention *attention, const struct advic
 	return at;
 }
 
-/* Whether the input of softmax has the shape of the first input of the second product. */
+/* Returns true if the input of softmax has the shape of the first input of the second product. */
 static bool rule_attention_fits(const struct advice *advice, uint32_t softmax, uint32_t second)
 {
 	struct ops_input scores, weights;
@@ -76,12 +77,13 @@ static bool rule_attention_fits(const struct advice *advice, uint32_t softmax, u
 	if (!advice_input(advice, softmax, 0, &scores) || !advice_input(advice, second, 0, &weights))
 		return true; /* no shapes: this order of operators is attention */
 	if (weights.tag != OPS_INPUT_TENSOR || scores.tag != OPS_INPUT_TENSOR || scores.n < 3)
-		return weights.tag != OPS_INPUT_TENSOR; /* einsum says nothing here */
+		return weights.tag != OPS_INPUT_TENSOR; /* the inputs of einsum do not show the shapes */
 	return advice_input_elements(&scores) == advice_input_elements(&weights) &&
 	       ops_input_int(&scores, (size_t)scores.n - 1) == ops_input_int(&weights, (size_t)weights.n - 1);
 }
 
-/* Bytes that the first product writes, and in the backward pass the second: the fused operator keeps neither in memory. */
+/* Returns the bytes that the first product writes, and in the backward pass the second one. The fused operator keeps
+ * neither in memory. */
 static double score_bytes(const struct advice *advice, uint32_t softmax)
 {
 	uint8_t dtype = 0;
@@ -99,10 +101,11 @@ static int64_t sm_count(const struct advice *advice)
 	return most;
 }
 
-/* Minimum time of the fused operator beyond the two products, which it computes as well: exponentials and their sums. On the
- * CPU this is the time of softmax. The softmax kernel of a device waits for memory, which holds no scores if everything is
- * one kernel; only arithmetic remains. The backward pass computes the exponentials again. On a device it also computes the
- * scores again; on the CPU the products save as much, since they neither write nor read back data of that size. */
+/* Returns the minimum time of the fused operator beyond the two products, which it also computes: exponentials and
+ * their sums. On the CPU this is the time of softmax. On a device the softmax kernel is limited by memory; if
+ * everything is one kernel, memory holds no scores and only arithmetic remains. The backward pass computes the
+ * exponentials again. On a device it also computes the scores again. On the CPU the products save as much, since they
+ * neither write nor read back data of that size. */
 static double kept_ns(const struct advice *advice, uint32_t softmax, uint32_t first)
 {
 	double passes = advice->backward_ns[softmax] > 0 ? 2 : 1, left_ns = (double)advice_left_ns(advice, softmax);

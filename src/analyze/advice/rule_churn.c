@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory returned to the system and allocated again within steps. On the host these are tensors so large that the C library
- * maps each separately: every page then faults, is cleared, and is unmapped in the end. On a device they are calls of
- * cudaMalloc and cudaFree, which the caching allocator normally avoids.
+ * Memory returned to the operating system and allocated again within steps. On the host these are tensors so large that
+ * the C library maps each separately, so every page faults, is cleared, and is unmapped in the end. On a device these
+ * are calls of cudaMalloc and cudaFree, which the caching allocator normally avoids.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* glibc always maps larger allocations, whatever was freed before (DEFAULT_MMAP_THRESHOLD_MAX). */
+/* glibc always maps larger allocations, regardless of earlier frees (DEFAULT_MMAP_THRESHOLD_MAX). */
 #define MAPPED_BYTES (32 * 1024 * 1024)
-/* Time for an element that is already in memory, if the trace has no operator that shows it: two or three times four bytes
- * at some ten gigabytes a second. */
+/* Time per element in memory that is already mapped, if no operator of the trace shows it: two or three times four
+ * bytes at about ten gigabytes per second. */
 #define ELEMENT_NS 0.5
 
 struct churn {
-	int64_t *bytes;      /* by row: of large allocations of an outermost operator */
+	int64_t *bytes;      /* by row: bytes of large allocations of an outermost operator */
 	uint8_t *pointwise;  /* by name */
-	double element_ns;   /* of the quickest operator that allocates nothing large */
+	double element_ns;   /* time per element of the quickest operator without large allocations */
 	uint64_t allocations, calls;
 	int64_t all_bytes;
 };
@@ -63,7 +63,8 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 	}
 }
 
-/* Time of an operator beyond its arithmetic, which is known of pointwise ones. Of others at most half counts. */
+/* Adds the time of operators beyond their arithmetic, which is known for pointwise operators. For others at most half
+ * of the time counts. */
 static void rule_churn_add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -78,7 +79,7 @@ static void rule_churn_add_operators(const struct churn *churn, const struct adv
 	}
 }
 
-/* Returning memory takes time as well, in the function that releases it. */
+/* Returning memory also takes time, in the function that releases it. */
 static bool add_frees(const struct advice *advice, struct advice_result *result)
 {
 	struct advice_frees frees = {0};

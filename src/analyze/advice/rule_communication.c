@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communication between ranks: collectives that computation could hide and does not, small collectives, links slower than
- * others, and the rest of the exposed time.
+ * Communication between ranks: collectives that computation could hide but does not, small collectives, links slower
+ * than others, and the remaining exposed time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 /* Sums over all ranks. Findings show the average rank. */
 struct communication {
 	int64_t transfer_ns;
-	int64_t exposed_ns; /* of it */
+	int64_t exposed_ns; /* part of it that is exposed */
 	int64_t hideable_ns;
-	int64_t backward_ns; /* in which no collective runs */
+	int64_t backward_ns; /* time of the backward pass in which no collective runs */
 	int64_t steps_ns;
 	size_t steps;
 	uint64_t collectives;
@@ -57,7 +57,7 @@ static double rule_communication_percent(const struct communication *sum, double
 
 /* --- places --------------------------------------------------------------------------------------------------------- */
 
-/* The places of collectives, those with most time first; only of those that `chosen` accepts. */
+/* Finds the places of collectives, those with most time first; only of collectives that `chosen` accepts. */
 static bool rule_communication_find_places(const struct advice_ranks *ranks,
                                            bool (*chosen)(const struct rank_collective *collective), struct advice_where *where,
                                            size_t *ret_count)
@@ -91,7 +91,8 @@ static bool rule_communication_find_places(const struct advice_ranks *ranks,
 
 /* --- not overlapped ------------------------------------------------------------------------------------------------- */
 
-/* If most of it is hidden, the rest is mainly the last gradients, which no computation follows. */
+/* If most of the transfer time is hidden, the rest belongs mainly to the last gradients, which no computation
+ * follows. */
 #define EXPOSED_MIN 0.5
 
 static bool find_overlap(const struct advice_ranks *ranks, struct advice_result *result)
@@ -117,13 +118,13 @@ static bool find_overlap(const struct advice_ranks *ranks, struct advice_result 
 		each_ms(&sum, (double)sum.exposed_ns), rule_communication_percent(&sum, (double)sum.exposed_ns));
 }
 
-/* --- little messages ------------------------------------------------------------------------------------------------ */
+/* --- small messages ------------------------------------------------------------------------------------------------- */
 
-/* A message of this size takes about as long as an empty one: the latency of a link exceeds the transfer time. */
+/* A message of this size takes about as long as an empty one, since the latency of a link exceeds the transfer time. */
 #define TINY_BYTES (256 * 1024)
 /* Default bucket of DistributedDataParallel. */
 #define BUCKET_BYTES (25e6)
-/* A few are statistics or flags. */
+/* Fewer collectives are statistics or flags. */
 #define TINY_MIN 8
 
 static bool is_tiny(const struct rank_collective *collective)
@@ -183,7 +184,7 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 struct link_use {
 	uint32_t kind;
 	uint32_t group;
-	size_t size; /* ranks of the group */
+	size_t size; /* number of ranks in the group */
 	double bytes;
 	double ns;
 };
@@ -193,7 +194,7 @@ struct links {
 	struct ops_map by_group;
 };
 
-/* Commas in "[0, 1]". */
+/* Counts the commas in "[0, 1]". */
 static size_t group_size(struct ops_string group)
 {
 	size_t size = group.size > 0;
@@ -203,7 +204,8 @@ static size_t group_size(struct ops_string group)
 	return size;
 }
 
-/* Counts each collective once, whichever ranks record it. A collective recorded by one rank only may include waiting. */
+/* Counts each collective once, whichever ranks record it. Collectives recorded by only one rank are skipped, since
+ * their time may include waiting. */
 static bool gather_links(struct links *links, const struct advice_ranks *ranks, uint8_t *seen)
 {
 	for (size_t r = 0; r < ranks->ranks.count; r++)
@@ -286,10 +288,10 @@ static bool find_links(const struct advice_ranks *ranks, struct advice_result *r
 
 /* --- bound by communication ------------------------------------------------------------------------------------------ */
 
-/* Share of the steps above which exposed communication limits them. */
+/* Minimum share of exposed communication for steps that count as limited by it. */
 #define BOUND_MIN_PCT 10.0
 
-/* Bandwidth of collectives of known size; "" none. */
+/* Describes the bandwidth of collectives of known size; "": none. */
 static void describe_bandwidth(const struct advice_ranks *ranks, const struct communication *sum, char *text, size_t size)
 {
 	double bytes = 0, ns = 0;

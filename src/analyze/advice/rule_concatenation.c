@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors that grow by concatenation: the output of one is the first input of the next, so that each copies everything.
+ * Tensors that grow by concatenation: each output is the first input of the next concatenation, so each copies
+ * everything.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Minimum length of a chain that is a loop. */
+/* Minimum length of a chain that counts as a loop. */
 #define CHAIN_MIN 4
 
-/* Concatenations at one line, each of which begins with the output of the one before. */
+/* Concatenations at one line, each of which begins with the previous output. */
 struct chain {
-	int64_t last;   /* elements of the last output */
-	int64_t copied; /* elements of all outputs */
+	int64_t last;   /* number of elements of the last output */
+	int64_t copied; /* number of elements of all outputs */
 	uint32_t links;
 };
 
@@ -23,7 +24,7 @@ struct link {
 struct growing {
 	OPS_ARRAY(struct chain) chains;
 	OPS_ARRAY(struct link) links;
-	uint32_t *current; /* by place, 1-based */
+	uint32_t *current; /* by place: the current chain, 1-based */
 };
 
 static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first, int64_t *ret_all)
@@ -80,7 +81,7 @@ static bool find_chains(struct growing *growing, const struct advice_result *res
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		int64_t first, all;
 
-		/* A chain may continue from step to step, through unsteady ones. */
+		/* A chain may continue from step to step, including unsteady steps. */
 		if (result->which[advice->events->name[row]] && !advice->claimed[row] &&
 		    sizes(advice, row, &first, &all))
 			done = rule_concatenation_add_link(growing, advice, row, first, all);
@@ -97,7 +98,7 @@ static bool rule_concatenation_find(const struct advice *advice, struct advice_r
 		const struct link *link = &growing.links.items[i];
 		const struct chain *chain = &growing.chains.items[link->chain];
 
-		/* Copying the final tensor once remains. */
+		/* Copying the final tensor once is still required. */
 		if (advice_counts(advice, link->row) && chain->links >= CHAIN_MIN && chain->copied > chain->last)
 			advice_add_share(result, link->row, 1 - (double)chain->last / (double)chain->copied);
 	}

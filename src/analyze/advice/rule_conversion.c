@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversions to another type and back, or to another memory layout and back, of the same number of elements in the same step.
+ * Conversions to another type and back, or to another memory layout and back, of the same number of elements in the
+ * same step.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 
-/* From one type or layout to another. Conversions of a step that undo each other have the same `elements` and swapped ends. */
+/* A conversion from one type or layout to another. Two conversions in a step undo each other if they have the same
+ * `elements` and swapped ends. */
 struct conversion {
 	int64_t elements;
 	uint64_t from, to;
@@ -50,7 +52,7 @@ static bool rule_conversion_add_type(struct conversions *conversions, const stru
 
 #define DIMENSIONS_MAX 8
 
-/* A copy between the sizes in the order of memory and the logical sizes, each hashed to a number. */
+/* Computes hashes of the sizes in memory order and of the logical sizes. A copy converts between the two. */
 static bool orders(const struct ops_input *tensor, uint64_t *ret_memory, uint64_t *ret_logical)
 {
 	int order[DIMENSIONS_MAX];
@@ -86,10 +88,12 @@ static bool add_layout(struct conversions *conversions, const struct advice *adv
 	                                                                 advice->step_of[row], row});
 }
 
-/* Maximum distance between the two conversions, in rows: a call or two. A model may compute in the wider type on purpose. */
+/* Maximum distance between the two conversions, in rows. This is a call or two; over longer distances a model may
+ * compute in the wider type on purpose. */
 #define REACH 512
 
-/* Operators between a conversion to a wider type and the one back take less time in the narrower type, by the bytes. */
+/* Adds operators between a conversion to a wider type and the one back, which would take less time in the narrower
+ * type, in proportion to the bytes. */
 static void add_between(struct advice_result *result, const struct conversion *to, const struct conversion *back)
 {
 	const struct advice *advice = result->advice;
@@ -105,7 +109,7 @@ static void add_between(struct advice_result *result, const struct conversion *t
 	}
 }
 
-/* Adds all conversions of each group of a step that goes both ways. Returns their number. */
+/* Adds all conversions of each group in a step that contains both directions. Returns their number. */
 static uint64_t add_pairs(const struct conversions *conversions, struct advice_result *result, bool types)
 {
 	const struct conversion *items = conversions->items.items;

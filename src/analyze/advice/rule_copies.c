@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies between host and device that do not overlap with kernels: from pageable memory the host waits for them, from pinned
- * memory the stream does.
+ * Copies between host and device that do not overlap with kernels. For copies from pageable memory the host waits, for
+ * copies from pinned memory the stream does.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* The driver sends smaller copies along with the call, from any memory. Reads of values have a separate rule. */
+/* The driver sends smaller copies with the call, from any memory. Reads of values have a separate rule. */
 #define BYTES_MIN 65536
 
 struct copies {
 	struct ops_intervals compute;
 	int64_t exposed_ns;
-	int64_t stalled_ns; /* idle behind the host's wait for a copy */
+	int64_t stalled_ns; /* idle time after the host's wait for a copy */
 	int64_t bytes;
-	OPS_ARRAY(uint32_t) rows; /* of the copies and their calls */
+	OPS_ARRAY(uint32_t) rows; /* rows of the copies and their calls */
 };
 
 static bool collect_compute(struct copies *copies, const struct advice *advice)
@@ -31,7 +31,7 @@ static bool collect_compute(struct copies *copies, const struct advice *advice)
 	return true;
 }
 
-/* -1 if unknown. */
+/* Returns -1 if unknown. */
 static int64_t rule_copies_bytes_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
@@ -43,7 +43,7 @@ static int64_t rule_copies_bytes_of(const struct advice *advice, uint32_t row)
 static void add_copies(struct copies *copies, const struct advice *advice, struct advice_result *result)
 {
 	size_t cursor = 0;
-	int64_t copied_ns = INT64_MIN; /* until when */
+	int64_t copied_ns = INT64_MIN; /* end of the copies so far */
 
 	for (size_t i = 0; i < advice->views->device_events.count; i++) {
 		const struct view_device_event *event = &advice->views->device_events.items[i];

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise operators that take many times longer for each element than others of the trace: numbers too small for the fast
- * path of the processor.
+ * Elementwise operators that take many times longer per element than others of the trace, because of numbers too small
+ * for the fast path of the processor (denormals).
  */
 #include <math.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Simple arithmetic on contiguous float32 takes well below a nanosecond for each element, from memory and on one thread.
- * Denormals take a hundred cycles and more. Slow memory and busy cores are in between. */
+/* Simple arithmetic on contiguous float32 in memory takes well below a nanosecond per element on one thread. Denormals
+ * take a hundred cycles and more. Slow memory and busy cores are in between. */
 #define ELEMENT_NS_MIN 4.0
-/* And this multiple of the fastest operator of the trace: if all are slow, the machine is. */
+/* And at least this multiple of the fastest operator of the trace: if all are slow, the machine is slow. */
 #define RATIO_MIN 8.0
 #define ELEMENTS_MIN 8192
 /* Waking the threads of an operator takes some ten microseconds, more on a busy machine. */
 #define WAKE_NS 100000
-/* A result may be new memory, whose pages are cleared when they are first written: up to this multiple of what a page took when
- * the recording began. */
+/* A result may be new memory, whose pages are cleared when they are first written. This takes up to this multiple of
+ * the time per page measured at the start of the recording. */
 #define FAULTS_MAX 2
 #define PAGE_BYTES 4096
 
@@ -36,14 +36,15 @@ static bool is_contiguous(const struct ops_input *input)
 	return true;
 }
 
-/* Time of an operator for each element, and the part of it that only the values can explain. Returns false if they cannot. */
+/* Computes the time per element of an operator, and the part of it that only the values can explain. Returns false if
+ * they cannot. */
 static bool element_ns(const struct advice *advice, uint32_t row, double *ret_each_ns, double *ret_unexplained_ns)
 {
 	struct ops_string name = advice_name(advice, row);
 	struct ops_input input, other;
 	double elements, ns = (double)advice_ns(advice, row), explained_ns = WAKE_NS;
 
-	/* Devices are not slower on denormals. */
+	/* Denormals do not slow devices down. */
 	if (advice->device_ns[row] || !advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 ||
 	    !is_contiguous(&input))
 		return false;
@@ -60,11 +61,12 @@ static bool element_ns(const struct advice *advice, uint32_t row, double *ret_ea
 	return ns > 0;
 }
 
-/* Minimum number of calls at a place, all of them slow: a single one is slow if another program has the core. */
+/* Minimum number of calls at a place, all of which must be slow. A single call may be slow because another program has
+ * the core. */
 #define CALLS_MIN 3
 
 struct speed {
-	double quickest_ns; /* an element, of what is unexplained */
+	double quickest_ns; /* unexplained time per element */
 	uint64_t calls;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators on double precision numbers, which often come from NumPy or Python by accident.
+ * Operators on double precision numbers, which often come from NumPy or Python unintentionally.
  */
 #include "analyze/advice/advice.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dense gradients of embeddings: as large as the table, of which a batch uses a few rows. They are filled with zeros,
- * accumulated, and processed completely by the optimizer.
+ * Dense gradients of embeddings. They are as large as the table, although a batch uses only a few rows. They are filled
+ * with zeros, accumulated, and processed completely by the optimizer.
  */
 #include "analyze/advice/advice.h"
 
-/* Minimum ratio of the rows of the table to the rows that a batch looks up. Sparse gradients have an overhead. */
+/* Minimum ratio of the rows of the table to the rows that a batch looks up, since sparse gradients have an overhead. */
 #define RATIO_MIN 16
 
 struct table {
 	int64_t elements;
-	double touched; /* share of the rows */
-	uint32_t site;  /* of the lookup */
+	double touched; /* share of the rows that are looked up */
+	uint32_t site;  /* place of the lookup */
 };
 
 struct tables {
@@ -51,7 +51,8 @@ static bool add_backward(struct tables *tables, const struct advice *advice, str
 	                                                       advice->site[row]});
 }
 
-/* Elements of the first tensor, or of the largest in a list: those that a foreach or fused operator processes. */
+/* Returns the number of elements of the first tensor, or of the largest one in a list, which a foreach or fused
+ * operator processes. */
 static int64_t listed_elements(const struct advice *advice, uint32_t row)
 {
 	struct ops_input list, item;
@@ -80,7 +81,7 @@ static bool rule_embedding_find(const struct advice *advice, struct advice_resul
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (result->which[advice->events->name[row]] && advice_counts(advice, row) && !advice_is_claimed(result, row))
 			done = add_backward(&tables, advice, result, row);
-	/* The optimizer then processes the complete table, also because of the lookup. */
+	/* The optimizer then processes the complete table, because of the lookup. */
 	for (uint32_t row = 0; done && tables.items.count && row < advice->events->count; row++) {
 		const struct table *table;
 

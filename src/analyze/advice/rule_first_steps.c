@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording that begins with warm-up steps: averages and totals include them.
+ * A recording that begins with warm-up steps, which distort averages and totals.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ static int64_t rule_first_steps_step_ns(const struct advice *advice, size_t i)
 	return ops_difference(step->end_ns, step->start_ns);
 }
 
-/* The median steady step; -1 if memory is out. */
+/* Returns the median duration of the steady steps; -1 if out of memory. */
 static double usual_ns(const struct advice *advice)
 {
 	int64_t *times = ops_realloc_array(NULL, advice->views->steps.count + 1, sizeof(*times));

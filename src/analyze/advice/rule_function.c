@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Autograd functions written in Python (torch.autograd.Function) and called often: an operator with Python below it, forward
- * and backward, where the operator of torch would be a single one.
+ * Autograd functions written in Python (torch.autograd.Function) that are called often. Each call is an operator with
+ * Python code below it, forward and backward, where an operator of torch would be a single one.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* Minimum number of calls in a step on a hot path. */
+/* Minimum number of calls per step on a hot path. */
 #define CALLS_MIN 4.0
 
 struct functions {
-	uint8_t *python;     /* by row: there is a function of the program's right below this operator */
-	int64_t *largest_ns; /* by row: its costliest operator: about what one in its place would take */
+	uint8_t *python;     /* by row: a function of the program is directly below this operator */
+	int64_t *largest_ns; /* by row: time of its most expensive operator, which is about what a single operator would
+	                      * take */
 	uint64_t calls;
 };
 
@@ -24,12 +25,12 @@ static void rule_function_find_functions(struct functions *functions, const stru
 
 		if (parent == OPS_NONE || !advice_counts(advice, row))
 			continue;
-		/* "package::operator" comes from torch.library; its Python may call separate kernels. */
+		/* "package::operator" comes from torch.library. Its Python code may call separate kernels. */
 		if (advice->events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && advice_is_operator(advice, parent) &&
 		    advice_own_site(advice, row) != OPS_NONE && !ops_string_contains(advice_name(advice, parent), "::") &&
 		    !advice_is_region(advice_name(advice, parent)))
 			functions->python[parent] = 1;
-		/* Operators of a Function are below its Python, so a row that contains some is not one of them. */
+		/* Operators of a Function are below its Python code, so a row that contains some is not one of them. */
 		ns = functions->largest_ns[row];
 		if (!ns && advice_is_operator(advice, row))
 			ns = advice_ns(advice, row);
@@ -38,7 +39,7 @@ static void rule_function_find_functions(struct functions *functions, const stru
 	}
 }
 
-/* Python between a call of apply and its operator is two functions deep. */
+/* There are two Python functions between the call of apply and its operator. */
 #define DEPTH_MAX 4
 
 /* Starts with the call of apply, which is also Python. */
@@ -67,7 +68,7 @@ static bool rule_function_find(const struct advice *advice, struct advice_result
 		uint32_t call;
 		int64_t ns;
 
-		/* Forward calls. The time of their nodes in the backward pass is claimed with them. */
+		/* Only forward calls; the time of their nodes in the backward pass is claimed with them. */
 		if (!functions.python[row] || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_OPERATOR)) ||
 		    advice_is_claimed(result, row))
 			continue;

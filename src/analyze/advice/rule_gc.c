@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collections of the Python garbage collector within steps, requested and automatic ones.
+ * Runs of the Python garbage collector within steps, requested and automatic ones.
  */
 #include "analyze/advice/advice.h"
 

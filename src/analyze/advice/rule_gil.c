@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waits of steps for the global interpreter lock (GIL), which other threads of Python have: measured by samples of the
- * kernel's view, since no call waits for it.
+ * Waits of steps for the global interpreter lock (GIL), which other Python threads hold. Measured by samples of thread
+ * states, since no call waits for the GIL.
  */
 #include "analyze/advice/advice.h"
 
-/* Below this share, the samples are too few. */
+/* Below this share there are too few samples. */
 #define SHARE_MIN_PCT 4.0
 
 static bool rule_gil_find(const struct advice *advice, struct advice_result *result)
@@ -15,12 +15,12 @@ static bool rule_gil_find(const struct advice *advice, struct advice_result *res
 	for (size_t i = 0; i < advice->stalls.count; i++) {
 		const struct advice_stall *stall = &advice->stalls.items[i];
 
-		/* A call that waits for another thread gets the GIL last: that is a part of its wait. */
+		/* A call that waits for another thread acquires the GIL last, so that is part of its wait. */
 		if (stall->state != OPS_THREAD_GIL || (advice->zone[stall->row] & ADVICE_WAITING) ||
 		    advice_is_claimed(result, stall->row))
 			continue;
 		advice_claim_self(result, stall->row, stall->ns);
-		/* The thread that has it is what to change. */
+		/* The thread that holds the GIL is the one to change. */
 		if (stall->holder_site != OPS_NONE)
 			advice_add_at(result, stall->holder_site, stall->holder, stall->ns);
 		else

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs that include earlier steps: a state that is not detached, with retain_graph=True. Each backward pass runs the nodes
- * of all steps so far.
+ * Graphs that include earlier steps, because a state is not detached and retain_graph=True is set. Each backward pass
+ * runs the nodes of all steps so far.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Minimum number of consecutive steps that grow. */
+/* Minimum number of consecutive steps with a growing graph. */
 #define STEPS_MIN 4
 
 struct passes {
-	uint32_t *nodes; /* by step */
+	uint32_t *nodes; /* by step: number of nodes */
 	int64_t *ns;
-	uint32_t *row;   /* the call of the program's that holds the pass */
+	uint32_t *row;   /* by step: the call of the program that contains the pass */
 };
 
 static void rule_graph_count(struct passes *passes, const struct advice *advice)
@@ -30,7 +30,7 @@ static void rule_graph_count(struct passes *passes, const struct advice *advice)
 	}
 }
 
-/* Number of nodes that a step adds if all steady steps grow; else 0. */
+/* Returns the number of nodes that a step adds if the graph grows in all steady steps, else 0. */
 static uint32_t growth(const struct passes *passes, const struct advice *advice)
 {
 	uint32_t last = 0, least = UINT32_MAX;
@@ -57,7 +57,7 @@ static bool rule_graph_report(const struct passes *passes, const struct advice *
 			continue;
 		first = first ? first : passes->nodes[i];
 		last = passes->nodes[i];
-		/* The nodes of the step itself remain. */
+		/* The nodes of the step itself are still required. */
 		advice_add(result, advice_calling_row(advice, passes->row[i]),
 		           (int64_t)((double)passes->ns[i] * (1 - (double)added / (double)passes->nodes[i])));
 	}

@@ -7,15 +7,16 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Minimum bytes that a step leaves, in at least this number of ten steps. Smaller amounts are statistics that are kept. */
+/* Minimum bytes that a step leaves behind, in at least this number of steps out of ten. Smaller amounts are statistics
+ * that are kept. */
 #define BYTES_MIN (64.0 * 1024)
 #define STEPS_OF_TEN 7
 
 struct growth {
 	uint32_t *rows;      /* by record */
-	struct ops_map live; /* address to record + 1; 0 freed */
-	int64_t *left;       /* by step: bytes that it allocated and that live at the end */
-	uint8_t *lives;      /* by record */
+	struct ops_map live; /* from address to record + 1; 0: freed */
+	int64_t *left;       /* by step: bytes that it allocated and that are still live at the end */
+	uint8_t *lives;      /* by record: whether the memory is live */
 	int64_t bytes;
 };
 
@@ -53,7 +54,7 @@ static bool find_live(struct growth *growth, const struct advice *advice)
 	return true;
 }
 
-/* The last step does not count: the next one would free its memory. */
+/* The last step does not count, since the next one would free its memory. */
 static size_t growing(struct growth *growth, const struct advice *advice)
 {
 	size_t count, at = 0, steps = 0;
@@ -74,7 +75,7 @@ static size_t growing(struct growth *growth, const struct advice *advice)
 	return steps;
 }
 
-/* Finds what of memory grows. Returns 1, 0 if memory does not grow, or -1 if the program is out of memory. */
+/* Finds the memory that grows. Returns 1, 0 if memory does not grow, or -1 if out of memory. */
 static int find_growth(struct growth *growth, const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count - 1;
@@ -100,7 +101,7 @@ bool advice_find_kept(const struct advice *advice, uint8_t *kept)
 	size_t count;
 
 	ops_trace_memory(advice->trace, &count);
-	/* Up to the outermost operator around a row: the one with a node of a graph. */
+	/* Walks up to the outermost operator around a row: the one that has a node of a graph. */
 	for (size_t i = 0; grows > 0 && i < count; i++)
 		for (uint32_t row = growth.lives[i] ? growth.rows[i] : OPS_NONE; row != OPS_NONE && advice_is_operator(advice, row);
 		     row = advice->events->parent[row])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An idle device, with all causes. Most have a separate rule, which predicts the gain of their share; this rule reports the
- * rest: other work of the host.
+ * An idle device, with all causes. Most causes have a separate rule, which predicts the gain of its share. This rule
+ * reports the rest: other work of the host.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,16 +9,16 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Minimum idle share of the steps that is reported whatever the cause. */
+/* Minimum idle share of the steps that is reported regardless of the cause. */
 #define IDLE_MIN_PCT 20.0
 
-/* A trace with little work is a test of something, not a program that should keep a device busy, unless the device is almost
- * always idle for longer than a test takes. */
+/* A trace with little work is some test rather than a program that should keep a device busy, unless the device is idle
+ * almost all the time, for longer than a test takes. */
 #define EVENTS_MIN 20
 #define MOSTLY_IDLE_PCT 90.0
 #define MOSTLY_IDLE_NS 1000000
 
-/* "9.1 % while the host loads data, …", without shares close to zero. */
+/* Formats "9.1 % while the host loads data, …", without shares close to zero. */
 static void describe_causes(const struct advice *advice, char *text, size_t size)
 {
 	static const char *const causes[] = {
@@ -43,8 +43,8 @@ static void describe_causes(const struct advice *advice, char *text, size_t size
 	}
 }
 
-/* Part of a gap that no other rule claims: neither the row that runs in it, nor the self time of the function around it, of
- * which `explained_ns` is the claimed rest. */
+/* Returns the part of a gap that no other rule claims, neither for the row that runs in it, nor for the self time of
+ * the function around it. `explained_ns` is the claimed rest. */
 static int64_t left_of(const struct advice *advice, const struct advice_gap *gap, int64_t *explained_ns)
 {
 	int64_t left_ns = gap->ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work within steps that the model does not need: saving of state, and waiting. The names of functions identify it.
+ * Work within steps that the model does not require: saving of state, and waiting. It is identified by names of
+ * functions.
  */
 #include <stdio.h>
 
@@ -26,7 +27,7 @@ static bool find_checkpoint(const struct advice *advice, struct advice_result *r
 	return rule_in_step_report(result, "Saving state");
 }
 
-/* "Waiting for a lock and another thread" */
+/* Formats "Waiting for a lock and another thread". */
 static void describe_waits(uint32_t kinds, char *text, size_t size)
 {
 	static const char *const names[] = {[OPS_BLOCKING_LOCK] = "for a lock", [OPS_BLOCKING_QUEUE] = "for a queue",
@@ -41,10 +42,10 @@ static void describe_waits(uint32_t kinds, char *text, size_t size)
 			                         kinds & (((uint32_t)1 << kind) - 1) ? " and" : "", names[kind]);
 }
 
-/* Acquiring a free lock or getting from a filled queue takes less: such calls do not wait. */
+/* Acquiring a free lock, or getting an item from a filled queue, takes less time. Such calls do not wait. */
 #define WAIT_NS_MIN 50000
 
-/* Adds calls that wait; `ret_met` has the kinds that there are. */
+/* Adds calls that wait. `ret_met` is the set of kinds found. */
 static bool rule_in_step_add_waits(struct advice_result *result, uint32_t kinds, uint32_t *ret_met)
 {
 	const struct advice *advice = result->advice;
@@ -75,7 +76,8 @@ static bool find_waiting(const struct advice *advice, struct advice_result *resu
 	return rule_in_step_report(result, what);
 }
 
-/* Waits of functions themselves, in `with lock:` for one; the samples have seen them. Calls are found by their names. */
+/* Adds waits of functions without a call, such as `with lock:`, which samples of thread states show. Waits in calls are
+ * found by name. */
 static void add_lock_stalls(const struct advice *advice, struct advice_result *result)
 {
 	for (size_t i = 0; i < advice->stalls.count; i++) {

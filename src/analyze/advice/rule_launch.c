@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A device that runs out of work between kernels because the host launches the next one too late, although it only calls
- * operators: each call takes longer than the kernel that it launches.
+ * A device that runs out of work between kernels because the host launches the next one too late, although the host
+ * only calls operators: each call takes longer than the kernel that it launches.
  */
 #include "analyze/advice/advice.h"
 #include "analyze/format.h"
 #include "base/alloc.h"
 
-/* Fewer gaps have another cause. */
+/* With fewer gaps, they have another cause. */
 #define GAPS_MIN 20
 
-/* Time between two kernels of a graph. */
+/* Time between two kernels of a CUDA graph. */
 #define GRAPH_NS 1500
 
 struct launches {
-	int64_t *by_step; /* what a graph would save */
+	int64_t *by_step; /* by step: time that a graph would save */
 	int64_t kernel_ns;
 	uint64_t kernels;
 };
@@ -52,7 +52,7 @@ static bool rule_launch_report(struct advice_result *result, const struct launch
 {
 	const struct advice *advice = result->advice;
 
-	/* Recording Python calls slows the host down, and so widens the gaps. */
+	/* Recording Python calls slows the host down, which widens the gaps. */
 	result->confidence = advice->has & ADVICE_NEEDS_PYTHON ? ADVICE_UNSURE : ADVICE_LIKELY;
 	return advice_report_gain(result, advice_typical_ns(advice, launches->by_step),
 	                          "%.0f times in each step the device finishes before the host has launched the next work, and "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps that wait for the data loader, with the cause: loading in the main process, too few workers, restarted workers.
+ * Steps that wait for the data loader, and the cause: loading in the main process, too few workers, or restarted
+ * workers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 #include "base/text.h"
 
 struct loading {
-	struct advice_tally lines; /* self time in the loader by line of the program */
-	int64_t longest_ns;        /* of the waits, which the tally of the result has by the line that gets a batch */
-	int64_t starved_ns;        /* of the waits: a worker was ready meanwhile, but other programs had the processors */
+	struct advice_tally lines; /* self time in the loader, by line of the program */
+	int64_t longest_ns;        /* longest of the waits; the tally of the result has their times by the line that
+	                            * gets a batch */
+	int64_t starved_ns;        /* part of the waits in which a worker was ready while other programs had the
+	                            * processors */
 	bool in_process;
 	bool workers;
 };
@@ -22,8 +25,8 @@ static bool is_inner(const struct advice *advice, uint32_t row)
 	return advice->events->parent[row] != OPS_NONE && (advice->zone[advice->events->parent[row]] & ADVICE_IN_LOADER);
 }
 
-/* Adds the self time of rows in the loader at the line of the program around them; that of a function of the program at its
- * loop. */
+/* Adds the self time of rows in the loader at the line of the program around them; self time of a function of the
+ * program is added at its loop. */
 static void add_waits(struct loading *loading, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -31,7 +34,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 
 		if (!(advice->zone[row] & ADVICE_IN_LOADER) || !advice_counts(advice, row))
 			continue;
-		/* A loader that reads another loader waits for both. */
+		/* A loader that reads from another loader waits for both. */
 		if (advice->views->parts[row] == VIEW_LOADER && !is_inner(advice, row)) {
 			advice_add(result, row, advice_host_ns(advice, row));
 			if (advice_host_ns(advice, row) > loading->longest_ns)
@@ -45,7 +48,7 @@ static void add_waits(struct loading *loading, const struct advice *advice, stru
 	}
 }
 
-/* If the workers wait for a processor themselves, more of them would not help. */
+/* If the workers themselves wait for a processor, more of them would not help. */
 static bool find_starved(struct loading *loading, const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
@@ -60,8 +63,8 @@ static bool find_starved(struct loading *loading, const struct advice *advice)
 		const struct ops_step_wait *wait = &advice->machine.waits[i];
 		int64_t step_ns = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns, starved_ns;
 
-		/* After the batch arrives, this thread waits for a processor as it does elsewhere. Workers that share caches
-		 * with other programs are slow as well. */
+		/* After the batch arrives, this thread waits for a processor as it does elsewhere. Workers that share
+		 * caches with other programs are slow as well. */
 		starved_ns = ops_sum(wait->children_waited_ns,
 		                     step_ns > 0 ? (int64_t)((double)wait->waited_ns * (double)waits[i] / (double)step_ns) : 0);
 		loading->starved_ns = ops_sum(loading->starved_ns, starved_ns < waits[i] ? starved_ns : waits[i]);
@@ -82,13 +85,14 @@ static void rule_loader_find_kind(struct loading *loading, const struct advice *
 	}
 }
 
-/* With workers the loop only waits for work that does not fit into the rest of a step: w workers hide w times its length. Up
- * to eight are assumed; more rarely scale. */
+/* With workers, the loop only waits for work that does not fit into the rest of a step; w workers hide w times its
+ * length. Up to eight are assumed, since more rarely scale. */
 #define WORKERS_MAX 8
-/* Passing a batch between processes takes some tenths of a millisecond: a wait that is hardly longer may gain nothing. */
+/* Passing a batch between processes takes some tenths of a millisecond. If the wait is hardly longer, workers may gain
+ * nothing. */
 #define HANDOVER_MS 2.0
 
-/* On a device the wait costs the idle time it causes: as long as work is queued the device computes. */
+/* On a device the wait costs the idle time that it causes. The device computes as long as work is queued. */
 static double idle_share(const struct advice *advice, double load_ns)
 {
 	double idle_ns = (double)advice->idle.ns[ADVICE_IDLE_LOADER];
@@ -100,7 +104,7 @@ static double idle_share(const struct advice *advice, double load_ns)
 
 static bool rule_loader_report(const struct advice *advice, struct advice_result *result, const struct loading *loading)
 {
-	/* Starting workers makes the first wait long, once. */
+	/* Starting workers makes the first wait long, only once. */
 	int64_t once_ns = loading->in_process ? 0 : loading->longest_ns;
 	double starved_ns = loading->in_process ? 0 : (double)loading->starved_ns;
 	double all_ns = (double)(result->tally.ns - once_ns);
@@ -154,7 +158,8 @@ static bool rule_loader_find(const struct advice *advice, struct advice_result *
 static const char *const starting[] = {"*: _MultiProcessingDataLoaderIter.__init__",
                                        "*: _MultiProcessingDataLoaderIter._shutdown_workers", NULL};
 
-/* Iterators of loaders with workers that are created within steps: each starts its processes. The first one must. */
+/* Finds iterators of loaders with workers that are created within steps, each of which starts its processes. The first
+ * one is required. */
 static bool find_restarts(const struct advice *advice, struct advice_result *result)
 {
 

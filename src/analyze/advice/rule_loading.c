@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device code loaded within steps: the first launch of a kernel reads it from the library, sends it to the device and may
- * compile it, and returns afterwards.
+ * Device code loaded within steps: the first launch of a kernel reads it from the library, may compile it, and sends it
+ * to the device before it returns.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 
-/* "hipLaunchKernel, 332 ms" */
+/* Formats "hipLaunchKernel, 332 ms". */
 static void describe_longest(const struct advice *advice, uint32_t row, char *text, size_t size)
 {
 	struct ops_string name = advice_name(advice, row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output within steps: calls that write, print, flush or log. The function identifies each, not its file: a library that can
- * write images also decodes them.
+ * Output within steps: calls that write, print, flush or log. They are identified by function rather than by file,
+ * since a library that writes images also decodes them.
  */
 #include "analyze/advice/advice.h"
 
@@ -12,7 +12,7 @@
 enum output {
 	NO_OUTPUT,
 	OUTPUT,
-	PART_OF_OUTPUT, /* if its function also writes: opening and closing the file, formatting the text */
+	PART_OF_OUTPUT, /* counts if its function also writes: opening and closing the file, formatting the text */
 };
 
 /* Buffers in memory (_io.StringIO, _io.BytesIO) and sockets have the same methods. */
@@ -27,7 +27,7 @@ static const char *const outputs[] = {
 static const char *const parts_of_output[] = {
 	"<built-in function open>", "<built-in method close of _io.*", "<built-in method __exit__ of _io.*", NULL};
 
-/* Functions by the end of the path of their file and by name; "*" matches any end of the name. */
+/* Functions by the end of their file's path and by name; "*" at the end matches any rest of the name. */
 static const struct {
 	const char *file, *name;
 	enum output output;
@@ -66,7 +66,7 @@ static enum output output_of(struct ops_string text)
 		return PART_OF_OUTPUT;
 	if (!ops_function_parse(text, &function))
 		return NO_OUTPUT;
-	/* "Logger._log" in a recording, "_log" in a file of torch's. */
+	/* "Logger._log" in a recording, "_log" in a file written by torch. */
 	dot = function.name.size ? memrchr(function.name.bytes, '.', function.name.size) : NULL;
 	if (dot)
 		function.name = (struct ops_string){dot + 1, function.name.size - (size_t)(dot + 1 - function.name.bytes)};
@@ -77,7 +77,7 @@ static enum output output_of(struct ops_string text)
 	return NO_OUTPUT;
 }
 
-/* By string. NULL when memory is out. */
+/* Returns the outputs by string; NULL if out of memory. */
 static uint8_t *find_outputs(const struct advice *advice)
 {
 	size_t count = ops_trace_string_count(advice->trace);
@@ -88,7 +88,7 @@ static uint8_t *find_outputs(const struct advice *advice)
 	return which;
 }
 
-/* By row of a function: whether it writes itself. NULL when memory is out. */
+/* Returns, by row of a function, whether it writes itself; NULL if out of memory. */
 static uint8_t *find_writers(const struct advice *advice, const uint8_t *which)
 {
 	uint8_t *writes = ops_alloc_zeroed(advice->events->count + 1, 1);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory close to its limit, of a device or of the program, and memory that an allocator reserves without use.
+ * Memory close to its limit, on a device or in the process, and memory that an allocator reserves but does not use.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Share of the limit: the rest fits no further large tensor, and the allocator begins to free and allocate again. */
+/* Share of the limit above which no further large tensor fits, and the allocator begins to free and allocate again. */
 #define GIB (1024.0 * 1024 * 1024)
 #define NEAR 0.9
-/* Share of reserved memory that is unused at the peak of reserved memory: free, but in segments too small for the requests. */
+/* Minimum share of reserved memory that is unused at the peak of reserved memory: free, but in segments too small for
+ * the requests. */
 #define UNUSED 0.3
-#define RESERVED 0.5 /* of the device */
+#define RESERVED 0.5 /* minimum share of the device's memory */
 
 struct peak {
-	uint64_t allocated, reserved; /* when most is reserved */
+	uint64_t allocated, reserved; /* at the time of most reserved memory */
 	size_t record;
 };
 
@@ -33,17 +34,18 @@ static struct peak find_peak(const struct ops_memory_record *records, size_t cou
 	return peak;
 }
 
-/* Records of a device before the peak of memory in use, or after it. */
+/* Records of a device on one side of the peak of memory in use: before it, or after it. */
 struct side {
 	uint64_t lowest;
 	size_t count;
 };
 
-/* Minimum share of the records after the peak, so that their lowest value shows what stays. */
+/* Minimum share of the records after the peak, so that their lowest value shows what is kept. */
 #define AFTER_MIN 0.1
 
-/* Whether memory is filled on purpose, as by the cache of a server: most of it stays, and twice the rest would still fit.
- * What stays is in use on one side of the peak all the time, whether allocated within the recording or before. */
+/* Returns true if memory is filled on purpose, as by the cache of a server: most of it is kept, and twice the rest
+ * would still fit. Kept memory is in use all the time on one side of the peak, whether it was allocated within the
+ * recording or before. */
 static bool is_filled(const struct ops_memory_record *records, size_t count, int64_t device, double limit)
 {
 	struct side before = {UINT64_MAX, 0}, after = {UINT64_MAX, 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs for a backward pass that never runs: evaluation and serving without no_grad, the output of a teacher, validation
- * during training. While gradients are enabled, an operator records the counter of autograd nodes; each new node increments
- * it, and a backward pass runs them by number.
+ * Graphs for a backward pass that never runs: evaluation and serving without no_grad, the output of a teacher,
+ * validation during training. While gradients are enabled, an operator records the counter of autograd nodes. Each new
+ * node increments it, and a backward pass runs nodes by their number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +12,26 @@
 #include "base/alloc.h"
 #include "base/order.h"
 
-/* Minimum number of nodes in a step. Fewer come from a single sum, not from a model. */
+/* Minimum number of nodes per step. Fewer come from a single sum, not from a model. */
 #define NODES_MIN 4.0
 
 struct graphs {
-	uint32_t *backward_of; /* by steady step: nodes that ran */
-	uint32_t *made_of;     /* where none ran */
+	uint32_t *backward_of; /* by steady step: number of nodes that ran in a backward pass */
+	uint32_t *made_of;     /* by steady step: number of nodes created where none ran */
 	uint8_t *kept_in;      /* by step: its graph is kept, which rule_growth.c reports */
-	bool trains;           /* there is a backward pass somewhere */
-	int64_t *view_ns;      /* of views, each */
+	bool trains;           /* the trace has a backward pass */
+	int64_t *view_ns;      /* time per view */
 	size_t view_count;
 	double node_ns;
-	uint64_t nodes;        /* that were made in vain, with their time */
+	uint64_t nodes;        /* nodes created in vain, and their time */
 	double ns;
 };
 
-/* Creating a node, keeping its inputs and freeing both takes this share of the time of a view, which creates an output and a
- * node only: over views, sums, products, activations, norms and layers of small tensors, gradients cost 0.66 of a view for
- * each node compared with no_grad, and 0.8 compared with inference mode (torch 2.13). */
+/* Creating a node, keeping its inputs and freeing both takes this share of the time of a view, which creates only an
+ * output and a node. Measured over views, sums, products, activations, norms and layers on small tensors: enabled
+ * gradients cost 0.66 of a view per node compared with no_grad, and 0.8 compared with inference mode (torch 2.13). */
 #define NODE_OF_VIEW 0.7
-/* Without views: the same for any small operator. */
+/* Without views: the same share for any small operator. */
 #define NODE_OF_OPERATOR 0.3
 
 static bool rule_no_grad_init(struct graphs *graphs, const struct advice *advice)
@@ -46,8 +46,8 @@ static bool rule_no_grad_init(struct graphs *graphs, const struct advice *advice
 	       advice_find_kept(advice, graphs->kept_in);
 }
 
-/* Memory that only the graph uses, in steady steps without a backward pass: the peak of a step except for an input and an
- * output of its largest operator. Without a graph the same few blocks are reused. */
+/* Returns the memory that only the graph uses, in steady steps without a backward pass: the peak of a step except for
+ * an input and an output of its largest operator. Without a graph the same few blocks are reused. */
 static double kept_bytes(const struct graphs *graphs, const struct advice *advice)
 {
 	size_t count, at = 0, steps = advice->views->steps.count;
@@ -93,8 +93,8 @@ static void rule_no_grad_count(struct graphs *graphs, const struct advice *advic
 	                                     : NODE_OF_OPERATOR * (double)quickest_ns;
 }
 
-/* Adds nodes at the outermost operators after which the counter is higher. In steps with a backward pass, nodes it ran in
- * part do not count. */
+/* Adds nodes at the outermost operators after which the counter is higher. In steps with a backward pass, nodes that
+ * were run in part do not count. */
 static void rule_no_grad_add_nodes(struct graphs *graphs, const struct advice *advice, struct advice_result *result)
 {
 	uint32_t last = OPS_NONE;
@@ -137,8 +137,8 @@ static bool rule_no_grad_find(const struct advice *advice, struct advice_result 
 			snprintf(faults, sizeof(faults), "; page faults on the memory they keep take %.3f ms (%s MB)",
 			         advice_step_ms(advice, faults_ns), advice_number(advice_step_ms(advice, bytes)).text);
 	}
-	/* It costs more memory than time: report it whatever the gain, unless the backward pass of these steps may only be
-	 * missing. */
+	/* The graph costs more memory than time, so it is reported regardless of the gain, unless the backward pass of
+	 * these steps may only be missing in the trace. */
 	result->always = !graphs.trains && !advice->incomplete;
 	result->severity = ADVICE_MEDIUM;
 	if (done && advice_per_step(advice, graphs.nodes) >= NODES_MIN)

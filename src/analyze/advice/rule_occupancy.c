@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The most expensive kernel, if it has fewer blocks than the device has multiprocessors: the others are idle.
+ * The most expensive kernel, if it has fewer blocks than the device has multiprocessors, so that the remaining ones are
+ * idle.
  */
 #include <math.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Below this share of the steps it does not matter how well a kernel fills the device. */
+/* Minimum share of the steps; below it, the occupancy of the kernel does not matter. */
 #define SHARE_MIN_PCT 5.0
 
 /* A kernel with fewer calls may be a test. */
@@ -15,7 +16,7 @@
 
 struct kernel_cost {
 	int64_t ns;
-	int64_t filled_ns; /* time on a filled device */
+	int64_t filled_ns; /* time if it filled the device */
 };
 
 static const struct view_kernel *arguments_of(const struct advice *advice, const struct view_device_event *event)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimizer steps that update parameters one by one with an operator for each line of the formula. A fused one reads and
- * writes every element once.
+ * Optimizer steps that update parameters one by one with an operator for each line of the formula. A fused step reads
+ * and writes each element once.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,21 +10,21 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* A loop over fewer operators is not worth fusing: one parameter of Adam takes about ten. */
+/* A loop over fewer operators is not worth fusing; one parameter of Adam takes about ten. */
 #define OPERATORS_MIN 16
 
-/* For smaller tensors the call determines the time. */
+/* For smaller tensors the call overhead determines the time. */
 #define LARGE_ELEMENTS 4096
 
-/* Sums of an operator that works in place. */
+/* Sums for an operator that works in place. */
 struct line {
 	int64_t elements;
-	int64_t large_elements; /* of large tensors, and the time for them */
+	int64_t large_elements; /* elements of large tensors, and the time for them */
 	int64_t large_ns;
 };
 
 struct update {
-	struct line *lines; /* by name of operator */
+	struct line *lines; /* by name of the operator */
 	uint64_t operators;
 	int64_t loop_ns;    /* time of the functions that loop over parameters */
 	bool fused, foreach;
@@ -62,7 +62,7 @@ static bool rule_optimizer_gather(struct update *update, const struct advice *ad
 			continue;
 		if (advice->views->parts[row] == VIEW_OPTIMIZER) {
 			advice_add(result, row, advice_ns(advice, row));
-			/* Optimizers of other packages, as in "Optimizer.step#FusedAdam.step". */
+			/* Optimizers of other packages, such as "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 		}
 		if (loops[advice->events->name[row]])
@@ -75,7 +75,7 @@ static bool rule_optimizer_gather(struct update *update, const struct advice *ad
 	return true;
 }
 
-/* Elements of all parameters: an operator of the formula processes each once, or a few times. */
+/* Returns the number of elements of all parameters. An operator of the formula processes each once, or a few times. */
 static int64_t parameters(const struct update *update, size_t names)
 {
 	int64_t most = 0, least = 0;
@@ -88,10 +88,10 @@ static int64_t parameters(const struct update *update, size_t names)
 	return least;
 }
 
-/* Time of a fused step. Memory limits it: it reads and writes parameters and states and reads gradients, which is five
- * passes over the elements with one state (momentum) and seven with two (Adam). The fastest operator of the formula makes
- * two passes, and formulas with two states have more operators. Tensors in a cache distort this, so the figures are averages
- * over all tensors. */
+/* Returns the time of a fused step, which memory limits. It reads and writes parameters and states and reads gradients:
+ * five passes over the elements with one state (momentum), seven with two (Adam). The fastest operator of the formula
+ * makes two passes, and formulas with two states have more operators. Tensors in a cache distort this, so the figures
+ * are averages over all tensors. */
 static double fused_ns(const struct update *update, size_t names, double elements)
 {
 	double best_ns = INFINITY;
@@ -151,7 +151,7 @@ const struct advice_rule advice_rule_optimizer = {
 	.code = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)",
 	.link = "https://docs.pytorch.org/docs/stable/optim.html#algorithms",
 	.needs = ADVICE_NEEDS_OPERATORS,
-	/* It is torch's default on the CPU: worth to know, no fault of the program. */
+	/* This is torch's default on the CPU: worth knowing, but not a mistake in the program. */
 	.severity_max = ADVICE_MEDIUM,
 	.stage = ADVICE_STAGE_FUNCTIONS,
 	.general = true,

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of a graph that run more than once in a step: backward(retain_graph=True) for each of several losses, or for a loss
- * that is not detached from another model. Each run of a node but the last is work that one pass would have done, or that
- * nothing uses. A node is identified by its number, which each thread that runs forward passes counts.
+ * Parts of a graph that run more than once in a step: backward(retain_graph=True) for each of several losses, or for a
+ * loss that is not detached from another model. All runs of a node except the last are work that one pass would have
+ * done, or that nothing uses. A node is identified by its number, counted by each thread that runs forward passes.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
 struct passes {
-	struct ops_map last; /* by step, thread and number of a node: where it ran last */
+	struct ops_map last; /* by step, thread and number of a node: its last run */
 	uint8_t *differs;     /* by step: it has gradients of gradients, or gradients requested one by one */
-	uint32_t *optimizers; /* by row: optimizer steps so far */
+	uint32_t *optimizers; /* by row: number of optimizer steps so far */
 	uint64_t again;
-	bool apart;           /* an optimizer steps between passes: they may differ on purpose */
+	bool apart;           /* an optimizer steps between passes, so they may differ on purpose */
 };
 
-/* With gradients of gradients a node runs once for each order. Results of torch.autograd.grad for several outputs in turn, a
- * Jacobian or gradients to be compared, are not a sum. */
+/* With gradients of gradients, a node runs once for each order. Results of torch.autograd.grad for several outputs in
+ * turn, as for a Jacobian or for gradients to compare, are not a sum. */
 static void rule_passes_find_steps(struct passes *passes, const struct advice *advice, const uint8_t *which)
 {
 	uint32_t optimizers = 0;
@@ -33,7 +33,7 @@ static void rule_passes_find_steps(struct passes *passes, const struct advice *a
 	}
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool rule_passes_add(struct passes *passes, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise kernels that follow each other on a stream, on the same number of elements: each reads from memory what the
- * previous one wrote. Fused, they take about as long as the slowest of them.
+ * Elementwise kernels that follow each other on a stream and process the same number of elements: each reads from
+ * memory what the previous one wrote. Fused, they take about as long as the slowest of them.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Number of elements that a kernel computes, by the inputs of its operator. Without recorded shapes, the grid identifies
- * kernels of equal size, although vectorized ones compute several elements in a thread. */
+/* Number of elements that a kernel computes, from the inputs of its operator. Without recorded shapes, kernels with the
+ * same grid count as equal in size, although vectorized kernels compute several elements per thread. */
 struct size {
-	int64_t elements; /* -1 unknown */
+	int64_t elements; /* -1: unknown */
 	uint32_t grid;
 };
 
-/* The latest kernels of a stream, as long as they are elementwise and of one size. */
+/* The latest kernels of a stream, as long as they are elementwise and of equal size. */
 struct chain {
 	struct size size;
 	uint64_t length;
 	int64_t ns;
 	int64_t longest_ns;
-	uint32_t row; /* of the launch of the last */
+	uint32_t row; /* row of the last launch */
 };
 
 struct pointwise {
@@ -40,11 +40,12 @@ static void end_chain(struct pointwise *pointwise, struct advice_result *result,
 
 #define DIMENSIONS_MAX 16
 
-/* Elements of the broadcast result of tensors of these shapes; of the largest if they do not broadcast. -1 without tensors. */
+/* Returns the number of elements of the broadcast result of tensors with these shapes, or of the largest tensor if they
+ * do not broadcast; -1 without tensors. */
 static int64_t broadcast_elements(struct ops_string inputs)
 {
 	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
-	int64_t sizes[DIMENSIONS_MAX], most = -1, all = 1; /* sizes: the last dimension first */
+	int64_t sizes[DIMENSIONS_MAX], most = -1, all = 1; /* sizes, the last dimension first */
 	size_t dimensions = 0;
 	bool fits = true;
 	struct ops_input input;
@@ -96,7 +97,7 @@ static void rule_pointwise_add(struct pointwise *pointwise, struct advice_result
 	struct size size = {-1, OPS_NONE};
 	int64_t ns = advice_ns(advice, event->row);
 
-	/* Parameters of an optimizer are separate tensors, and have a rule. */
+	/* Parameters of an optimizer are separate tensors, and have their own rule. */
 	if (elementwise && advice_counts(advice, event->row) && !(advice->zone[row] & ADVICE_IN_OPTIMIZER))
 		size = rule_pointwise_size_of(advice, event);
 	elementwise = size.elements >= 0 || size.grid != OPS_NONE;

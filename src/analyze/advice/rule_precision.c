@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix products and convolutions in float32 on devices with tensor cores. The name of a kernel says what it computes with.
+ * Matrix products and convolutions in float32 on devices with tensor cores. The name of a kernel shows which units it
+ * uses.
  */
 #include "analyze/advice/advice.h"
 
-/* Tensor cores do 8 times as many operations a second as float32 units (V100: 125 to 15.7 TFLOP/s; A100 with TF32: 156 to
- * 19.5; H100: 495 to 67). Memory is not faster, so that products gain about half of that in practice. */
+/* Tensor cores do 8 times as many operations a second as float32 units (V100: 125 to 15.7 TFLOP/s; A100 with TF32: 156
+ * to 19.5; H100: 495 to 67). Memory is not faster, so products gain about half of that in practice. */
 #define SPEEDUP 4.0
 
 enum generation { NO_TENSOR_CORES, HALF_ONLY = 7, TF32 = 8 };
 
-/* By compute capability if the file has it, else by the architecture in names of kernels. */
+/* Determines the generation by compute capability if the file has it, else by the architecture in names of kernels. */
 static enum generation generation_of(const struct advice *advice)
 {
 	static const char *const ampere[] = {"*ampere_*", "*sm80_*", "*sm90_*", "*cutlass_80_*", NULL};
@@ -20,7 +21,7 @@ static enum generation generation_of(const struct advice *advice)
 	if (advice->views->devices.count) {
 		int64_t major = advice->views->devices.items[0].major;
 
-		if (advice->views->devices.items[0].warp_size == 64) /* AMD's, of other generations */
+		if (advice->views->devices.items[0].warp_size == 64) /* AMD devices have other generations */
 			return NO_TENSOR_CORES;
 		return major >= 8 ? TF32 : major == 7 ? HALF_ONLY : NO_TENSOR_CORES;
 	}
@@ -35,7 +36,7 @@ static enum generation generation_of(const struct advice *advice)
 	return found;
 }
 
-/* "f32f32_f32f32_f32": type of A and B, of the product and the sum, of the output. */
+/* "f32f32_f32f32_f32": types of A and B, of the product and the sum, and of the output. */
 static const char *const names[] = {"*sgemm*", "*scudnn*", "*f32f32_f32f32_f32*", "*gemmSN*", "*fft2d_*", NULL};
 
 static bool rule_precision_find(const struct advice *advice, struct advice_result *result)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same operator on the same values, again in the same step; or in each step, if its inputs come from constants alone: a
- * mask, a table of positions. Values are numbered: the outputs of an operator get the number of that operator on these inputs,
- * so that complete chains repeat; reused memory gets a new number. This requires shapes (with scalars) and the storages of
- * tensors, and therefore shapes and memory in the recording.
+ * Finds an operator that runs again on the same values in the same step, or in each step if its inputs come from
+ * constants alone, such as a mask or a table of positions. Values are numbered: the outputs of an operator get a number
+ * determined by the operator and its inputs, so complete chains repeat. Reused memory gets a new number. This requires
+ * shapes (with scalars) and the storages of tensors, so shapes and memory must be recorded.
  */
 #include <stdio.h>
 
@@ -13,8 +13,8 @@
 /* Contents of a storage. */
 struct value {
 	uint64_t number;
-	uint32_t made_by; /* the operator that created it from constants alone, until it is reported; OPS_NONE */
-	bool constant;    /* it comes from such operators: repeating them gives the same result */
+	uint32_t made_by; /* the operator that created it from constants alone, until it is reported; OPS_NONE: none */
+	bool constant;    /* the result of such operators: repeating them gives the same value */
 };
 
 /* Nested views of a storage by the latest operators: `table[:, 0::2] = x` writes through such a chain. */
@@ -23,25 +23,25 @@ struct chain {
 	uint64_t key;
 };
 
-#define CHAINS 4 /* storages at once: the written one, and those read for it */
+#define CHAINS 4 /* number of storages at once: the written one, and those read for it */
 
 struct numbering {
-	struct ops_map slots;     /* storage to index into `values` */
+	struct ops_map slots;     /* from storage to index into `values` */
 	OPS_ARRAY(struct value) values;
-	struct ops_map seen;      /* what was computed in this step */
-	struct ops_map constants; /* in which step a constant was made first, or MANY */
+	struct ops_map seen;      /* values computed in this step */
+	struct ops_map constants; /* the step in which a constant was first created, or MANY */
 	struct chain chains[CHAINS];
-	bool learning;             /* the first time through the rows: which constants there are */
+	bool learning;             /* first pass over the rows, which finds the constants */
 	uint8_t *random;
-	uint8_t *makes;            /* by name: makes a tensor of numbers alone */
-	uint8_t *views;            /* by name: its result is part of its input */
+	uint8_t *makes;            /* by name: creates a tensor from numbers alone */
+	uint8_t *views;            /* by name: its result is a part of its input */
 	int64_t *in_calls;         /* by row: time of the repeated operators in it */
-	int64_t *claimed_in_calls; /* and what of that this rule claims */
+	int64_t *claimed_in_calls; /* and the part of it that this rule claims */
 	int64_t ns;
 	uint64_t repeated;
-	uint64_t each_step;        /* of them: constants */
-	uint64_t fresh;            /* the last number given to contents of unknown origin */
-	size_t next;               /* memory record */
+	uint64_t each_step;        /* number of these that are constants */
+	uint64_t fresh;            /* last number assigned to contents of unknown origin */
+	size_t next;               /* index of the next memory record */
 };
 
 #define MANY (OPS_NONE - 1)
@@ -76,7 +76,8 @@ static struct value rule_repeat_value_of(const struct numbering *numbering, cons
 	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false} : numbering->values.items[slot];
 }
 
-/* Whether a tensor is its complete storage. Of two views of one storage it is unknown whether they cover the same part. */
+/* Returns true if a tensor covers its complete storage. Whether two views of a storage cover the same part is
+ * unknown. */
 static bool is_whole(const struct advice *advice, uint32_t row, const struct ops_input *input, size_t *i)
 {
 	struct ops_storage storage;
@@ -91,7 +92,7 @@ static bool is_whole(const struct advice *advice, uint32_t row, const struct ops
 	       ops_product(advice_input_elements(input), (int64_t)advice_dtype_bytes(input->dtype)) >= (int64_t)storage.bytes;
 }
 
-/* Whether all tensors are, except for the first `but`. */
+/* Returns true if all tensors do, except for the first `but`. */
 static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 {
 	struct ops_string list = ops_trace_inputs(advice->trace, advice->events->inputs[row]);
@@ -109,7 +110,7 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 	return whole;
 }
 
-/* Hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
+/* Returns a hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
 static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row,
                                    bool *ret_writes, bool *ret_constant)
 {
@@ -127,7 +128,7 @@ static uint64_t rule_repeat_key_of(const struct numbering *numbering, const stru
 		key = rule_repeat_mix(key, value.number);
 		*ret_constant &= value.constant;
 		*ret_writes |= storage.written;
-		/* It writes to a known part. */
+		/* The operator writes to a known part. */
 		for (size_t k = 0; !i && storage.written && k < CHAINS; k++)
 			if (numbering->chains[k].address == storage.address)
 				part = numbering->chains[k].key;
@@ -164,7 +165,7 @@ static void follow_views(struct numbering *numbering, const struct advice *advic
 		*free = (struct chain){storage.address, key};
 }
 
-/* Follows allocations until `time_ns`: those of the operator at `row` are its results, others are new. */
+/* Follows allocations up to `time_ns`: those of the operator at `row` are its results, others are new. */
 static bool rule_repeat_follow_memory(struct numbering *numbering, const struct advice *advice, int64_t time_ns,
                                       struct value result)
 {
@@ -183,7 +184,7 @@ static bool rule_repeat_follow_memory(struct numbering *numbering, const struct 
 	return true;
 }
 
-/* A constant written into a constant makes another constant, of the same operator. */
+/* A constant written into a constant gives another constant, created by the same operator. */
 static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key, bool constant)
 {
 	struct ops_storage storage;
@@ -198,7 +199,7 @@ static bool write_values(struct numbering *numbering, const struct advice *advic
 	return true;
 }
 
-/* Calls in one another from the program's function that repeats it down to the operator. */
+/* Maximum depth of calls from the program's function that repeats the operator down to the operator. */
 #define DEPTH_MAX 128
 
 static void rule_repeat_add(struct numbering *numbering, struct advice_result *result, uint32_t row)
@@ -213,7 +214,7 @@ static void rule_repeat_add(struct numbering *numbering, struct advice_result *r
 	advice_add(result, row, ns);
 }
 
-/* The operators that made its inputs from constants were in vain as well. */
+/* The operators that created its inputs from constants were in vain as well. */
 static void add_makers(struct numbering *numbering, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
@@ -231,8 +232,8 @@ static void add_makers(struct numbering *numbering, struct advice_result *result
 	}
 }
 
-/* Adds the row at its line. If another call of the same function computed it before, also at the lines of the calls that
- * lead to this one, up to the function that both come from: any of them may be the superfluous one. */
+/* Adds the row at its line. If another call of the same function computed it before, also adds it at the lines of the
+ * calls that lead to this one, up to the function that both come from, since any of these calls may be superfluous. */
 static void add_repeat(struct numbering *numbering, struct advice_result *result, uint32_t row, uint32_t before)
 {
 	const struct advice *advice = result->advice;
@@ -241,7 +242,7 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 
 	rule_repeat_add(numbering, result, row);
 	add_makers(numbering, result, row);
-	/* A row comes after all rows around it: a call that began before the first time contains both. */
+	/* A row comes after all rows around it, so a call that began before the first computation contains both. */
 	for (int i = 0; i < DEPTH_MAX && call != OPS_NONE && call > before; i++, call = advice->caller[call]) {
 		if (advice->site[call] == OPS_NONE || advice->site[call] == last)
 			continue;
@@ -250,7 +251,7 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 	}
 }
 
-/* Counts in how many steps a constant is made. Returns false if memory is out. */
+/* Counts the steps in which a constant is created. Returns false if out of memory. */
 static bool learn(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
 {
 	uint32_t *step = ops_map_slot(&numbering->constants, key, advice->step_of[row]);
@@ -260,14 +261,14 @@ static bool learn(struct numbering *numbering, const struct advice *advice, uint
 	return step != NULL;
 }
 
-/* Adds an operator whose results were computed before. */
+/* Finds an operator whose results were computed before, and adds it. */
 static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, bool constant)
 {
 	const struct advice *advice = result->advice;
 	uint32_t *before;
 
 	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
-		return true; /* a loop over rows is reported as a whole */
+		return true; /* a loop over rows is reported by its own rule */
 	if (numbering->learning)
 		return !constant || learn(numbering, advice, row, key);
 	before = ops_map_slot(&numbering->seen, rule_repeat_mix(key, advice->step_of[row]), row);
@@ -278,7 +279,7 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 	if (*before != row)
 		add_repeat(numbering, result, row, *before);
 	else if (constant && ops_map_find(&numbering->constants, key) == MANY) {
-		/* Once in a step is a repetition only if no step changes the result. */
+		/* An operator that runs once per step is a repetition only if no step changes the result. */
 		numbering->each_step++;
 		add_repeat(numbering, result, row, row);
 	}
@@ -323,7 +324,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	return done;
 }
 
-/* A Python call in which nearly all operators are repeated is itself repeated: the outermost such call. */
+/* A Python call in which nearly all operators are repeated is itself repeated. The outermost such call is reported. */
 #define WHOLE 0.9
 
 static void claim_calls(struct numbering *numbering, struct advice_result *result)
@@ -342,13 +343,13 @@ static void claim_calls(struct numbering *numbering, struct advice_result *resul
 		          (advice->operator_ns[row] - numbering->in_calls[row]);
 		rest_ns = rest_ns > 0 ? rest_ns : 0;
 		numbering->ns = ops_sum(numbering->ns, rest_ns);
-		/* That is the place to change. */
+		/* The call is the place to change. */
 		advice_add(result, row, ops_sum(numbering->in_calls[row], rest_ns));
 		advice_claim_rest(result, row);
 	}
 }
 
-/* Adds the times of rows to those of the calls that they are in. */
+/* Adds the times of rows to those of the calls around them. */
 static void rule_repeat_sum_up(const struct advice *advice, int64_t *ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
@@ -390,7 +391,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 		snprintf(each_step, sizeof(each_step), "; %s of them compute the same constant in each step",
 		         advice_average(advice, numbering.each_step).text);
 	done = done && advice_find_spread(result, &spread);
-	/* What only few steps repeat is of these steps: an optimizer that makes its state, for one. */
+	/* Work that only few steps repeat belongs to these steps, such as an optimizer that creates its state. */
 	if (done && spread.steps * STEPS_SHARE < advice->step_count) {
 		result->claims.count = 0;
 		numbering.ns = 0;

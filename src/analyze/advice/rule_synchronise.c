@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of tensors that Python reads within steps: .item(), .tolist(), bool(tensor), nonzero, printing a tensor. On a device
- * each waits until all launched work is done; on the CPU it costs the call.
+ * Values of tensors that Python reads within steps: .item(), .tolist(), bool(tensor), nonzero, printing a tensor. With
+ * a device, each read waits until all launched work has finished; on the CPU it costs the call.
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Statistics of a tensor, which a line that reads a value computes for that purpose. */
+/* Statistics of a tensor, which a line computes only to read their value. */
 static const char *const figures[] = {
 	"aten::mean", "aten::std", "aten::var", "aten::norm", "aten::linalg_vector_norm", "aten::sum", "aten::abs", "aten::square",
 	"aten::max", "aten::min", "aten::amax", "aten::amin", "aten::median", "aten::any", "aten::all", "aten::isnan", "aten::isinf",
@@ -17,8 +17,8 @@ static const char *const figures[] = {
 /* Maximum nesting of calls between a line and its operator. */
 #define WRAPPERS_MAX 6
 
-/* The row that the function of a line calls for an operator, through wrappers of torch only: Tensor.norm, torch.norm.
- * OPS_NONE for calls of a module or another package. */
+/* Returns the row that the function of a line calls for an operator, through wrappers of torch only: Tensor.norm,
+ * torch.norm. Returns OPS_NONE for calls of a module or another package. */
 static uint32_t called_for(const struct advice *advice, uint32_t row)
 {
 	static const char *const wrappers[] = {"<built-in *", "*torch/functional.py(*", "*torch/_tensor.py(*", NULL};
@@ -36,8 +36,8 @@ static uint32_t called_for(const struct advice *advice, uint32_t row)
 	return OPS_NONE;
 }
 
-/* Adds statistics that the program computes at a line that reads values, with the Python call: without the read they are not
- * needed. */
+/* Adds statistics that the program computes at a line that reads values, with the Python call. Without the read they
+ * are superfluous. */
 static bool add_figures(struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
@@ -68,8 +68,8 @@ static const char *const names[] = {
 
 static bool find_host(struct advice_result *result)
 {
-	/* Reads of the loader belong to it, those in the backward pass to anomaly mode, and those in a loop over rows to the
-	 * loop. */
+	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, and those in a loop
+	 * over rows to the loop. */
 	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
 	return add_figures(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
@@ -77,7 +77,8 @@ static bool find_host(struct advice_result *result)
 	                           advice_events(result).text, advice_cost(result).text);
 }
 
-/* The stack of the most expensive call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ← aten::item". */
+/* Formats the stack of the most expensive call, innermost first: "cudaStreamSynchronize ← aten::_local_scalar_dense ←
+ * aten::item". */
 static void describe_stack(const struct advice *advice, const struct advice_tally *tally, char *text, size_t size)
 {
 	const struct advice_cost *most = &tally->costs[0];
@@ -95,7 +96,7 @@ static void describe_stack(const struct advice *advice, const struct advice_tall
 	}
 }
 
-/* The host waits, and then the device. The idle time of the device counts, up to the wait of the host. */
+/* First the host waits, then the device. The idle time of the device counts, up to the length of the host's wait. */
 static bool rule_synchronise_find_device(const struct advice *advice, struct advice_result *result)
 {
 	OPS_ARRAY(uint32_t) calls = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads of one operator compared with the processors: more threads take turns and wait for each other, fewer leave
+ * Threads per operator compared with the processors: too many threads take turns and wait for each other, too few leave
  * processors idle.
  */
 #include <math.h>
@@ -11,7 +11,7 @@
 
 /* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
 #define GRAIN_ELEMENTS 32768
-/* Minimum share of the steps in operators that are. */
+/* Minimum share of the steps in operators that are divided. */
 #define SHARE_MIN_PCT 30.0
 
 static bool rule_threads_find(const struct advice *advice, struct advice_result *result)
@@ -35,7 +35,8 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 	}
 	snprintf(detail, sizeof(detail), "Call torch.set_num_threads(%d), or set OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),
 		 (int)(machine->processors + 0.5));
-	/* A trace does not show what one thread loses, which may be right with other programs on the machine. */
+	/* A trace does not show what is lost with one thread, which may be the right choice if other programs run on
+	 * the machine. */
 	for (size_t i = 0; over && i < advice->views->steps.count; i++)
 		waited_ns += advice->steady[i] ? machine->waits[i].waited_ns : 0;
 	if (waited_ns > 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Serving and evaluation by a model in training mode: dropout draws random numbers, and batch norms compute and keep averages,
- * for a backward pass that never runs. This is slower, and the results are wrong.
+ * Serving and evaluation by a model in training mode: dropout draws random numbers, and batch norms compute and store
+ * averages, for a backward pass that never runs. This is slower, and the results are wrong.
  *
- * If the program also trains, it is evaluation if gradients are disabled and nothing with a backward pass reads the results:
- * samples of a generator, or the output of a teacher, are noisy on purpose. Storages show who reads the results.
+ * If the program also trains, a forward pass counts as evaluation if gradients are disabled and nothing with a backward
+ * pass reads its results. Samples of a generator, or the output of a teacher, are noisy on purpose. Storages show who
+ * reads the results.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -33,15 +34,16 @@ static bool rule_training_mode_has_backward(const struct advice *advice)
 
 struct modes {
 	const uint8_t *which;
-	struct ops_map pass_of; /* storage to the forward pass that produced it */
+	struct ops_map pass_of; /* from storage to the forward pass that produced it */
 	uint8_t *trains;         /* by row of a forward pass: training reads its results */
-	size_t next;             /* memory record */
-	int64_t ns;              /* of the operators; in the tally also at the lines of the calls that lead to them */
+	size_t next;             /* index of the next memory record */
+	int64_t ns;              /* time of the operators; the tally also has it at the lines of the calls that lead to
+	                          * them */
 	uint64_t operators, norms;
 	bool serves;             /* the trace has no backward pass */
 };
 
-/* The outermost module call around an operator, or the function that calls it. */
+/* Returns the outermost module call around an operator, or the function that calls it. */
 static uint32_t pass_around(const struct advice *advice, uint32_t row)
 {
 	uint32_t pass = advice->caller[row];
@@ -52,7 +54,7 @@ static uint32_t pass_around(const struct advice *advice, uint32_t row)
 	return pass;
 }
 
-/* An outermost operator in training mode without gradients. */
+/* Matches an outermost operator in training mode without gradients. */
 static bool rule_training_mode_is_candidate(const struct modes *modes, const struct advice *advice, uint32_t row)
 {
 	uint8_t kind = modes->which[advice->events->name[row]];
@@ -61,7 +63,7 @@ static bool rule_training_mode_is_candidate(const struct modes *modes, const str
 	       (modes->serves || advice->events->sequence_nr[row] < 0) && trains(advice, row, arguments[kind]);
 }
 
-/* Follows allocations: those of an operator belong to its pass, others to none. */
+/* Follows allocations: those of an operator belong to its pass, others to no pass. */
 static bool rule_training_mode_follow_memory(struct modes *modes, const struct advice *advice, int64_t time_ns, uint32_t pass)
 {
 	size_t count;
@@ -95,7 +97,8 @@ static bool rule_training_mode_follow(struct modes *modes, const struct advice *
 	return rule_training_mode_follow_memory(modes, advice, advice->events->end_ns[row], pass);
 }
 
-/* Finds the passes whose results training reads: by operators whose node runs, and in turn by backward passes. */
+/* Finds the passes whose results training reads: through operators whose backward node runs, and then from pass to
+ * pass. */
 static bool find_readers(struct modes *modes, const struct advice *advice)
 {
 	bool done = true;
@@ -122,7 +125,7 @@ static void rule_training_mode_add_operators(struct modes *modes, struct advice_
 			continue;
 		modes->operators++;
 		modes->norms += argument == 5;
-		/* A batch norm in evaluation mode still scales: half of its memory traffic remains. */
+		/* A batch norm in evaluation mode still scales, so half of its memory traffic remains. */
 		ns = argument == 5 ? advice_claim_share(result, row, 0.5 * advice_work_share(advice, row)) : advice_claim(result, row);
 		modes->ns = ops_sum(modes->ns, ns);
 		advice_add_calls(result, row, ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short names, see short_name.h.
+ * Short names; see short_name.h.
  */
 #include "analyze/compare/short_name.h"
 
@@ -19,7 +19,7 @@ static bool is_template(struct ops_string name)
 	return ops_string_contains(name, "<") || ops_string_contains(name, "(");
 }
 
-/* A closing bracket takes all back to its partner with it; without a partner, all there is. */
+/* A closing bracket removes everything back to its opening bracket, or everything if there is none. */
 static void drop_brackets(struct ops_string name, struct ops_buffer *out)
 {
 	for (size_t i = 0; i < name.size; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of kernels without the arguments that distinguish the instances of a template.
+ * Names of kernels without the arguments that distinguish instances of a template.
  */
 #ifndef OPS_ANALYZE_SHORT_NAME_H
 #define OPS_ANALYZE_SHORT_NAME_H
@@ -9,8 +9,8 @@
 
 #include "base/buffer.h"
 
-/* Replaces the buffer's text: "void at::native::reduce<float, 4>(int)" is "at::native::reduce". Names of copies, and names
- * without '<' and '(', stay as they are. Linear. */
+/* Replaces the buffer's text with the short name: "void at::native::reduce<float, 4>(int)" becomes
+ * "at::native::reduce". Names of copies, and names without '<' and '(', are unchanged. Takes linear time. */
 void short_name(struct ops_string name, struct ops_buffer *out);
 
 #endif

@@ -24,8 +24,8 @@ struct pair {
 	uint32_t name;
 	int64_t counts[SIDES];
 	int64_t durations[SIDES];
-	double squares[SIDES]; /* of its time in each step */
-	int64_t step_ns;       /* in the step that is being looked at */
+	double squares[SIDES]; /* sums of the squares of its time in each step */
+	int64_t step_ns;       /* time in the current step */
 };
 
 struct comparison {
@@ -36,7 +36,7 @@ struct comparison {
 	bool host;
 	bool device;
 	bool short_names;
-	size_t steps[SIDES]; /* how many are compared */
+	size_t steps[SIDES]; /* number of compared steps */
 };
 
 /* --- steps ------------------------------------------------------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static bool own_steps(const struct event_table *table, int64_t **ret_steps, size
 	return true;
 }
 
-/* Of `steps` those that a filter has left rows of. False when memory is out. */
+/* Removes the steps of `steps` that have no row left after a filter. Returns false if out of memory. */
 static bool leave_steps(const struct event_table *table, int64_t *steps, size_t *count)
 {
 	bool *left = ops_alloc_zeroed(*count + 1, sizeof(*left));
@@ -87,14 +87,14 @@ static enum ops_code check_steps(const struct comparison *comparison, int side, 
 	return OPS_OK;
 }
 
-/* The selected steps: a number, or a list of numbers; null is the lowest, "all" is all but the last, which is often
- * truncated. Freed by the caller; NULL: everything. */
+/* Returns the selected steps: a number, or a list of numbers; null selects the lowest, "all" all but the last, which is
+ * often truncated. The caller frees the list. NULL: everything. */
 static enum ops_code chosen_steps(const struct comparison *comparison, int side, const struct event_table *table,
                                   int64_t **ret_steps, size_t *ret_count)
 {
 	static const char *const options[SIDES] = {"control_iteration", "test_iteration"};
 	struct ops_string wanted = analysis_arg(comparison->run, options[side]), item;
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a single number counts as one element */
 	bool all = ops_string_is(wanted, "\"all\"");
 	enum ops_code code = all ? OPS_OK : analysis_list(comparison->run, options[side]);
 	int64_t *own, *steps;
@@ -141,13 +141,13 @@ static struct pair *trace_diff_pair_of(struct comparison *comparison, struct ops
 	return pair;
 }
 
-/* Rows of the steps that are compared, a step behind the other. */
+/* Rows of the compared steps, one step after another. */
 struct chosen {
 	const struct event_table *table;
 	uint32_t *rows;
-	size_t *first; /* by step; one more at the end */
+	size_t *first; /* by step: start of its rows; one more entry at the end */
 	size_t steps;
-	uint32_t *pairs; /* by string of the trace: index of its pair, so that names are shortened once each */
+	uint32_t *pairs; /* by string of the trace: index of its pair, so that each name is shortened once */
 };
 
 static bool choose_rows(const struct comparison *comparison, const int64_t *steps, struct chosen *chosen)
@@ -161,7 +161,7 @@ static bool choose_rows(const struct comparison *comparison, const int64_t *step
 	chosen->pairs = ops_alloc_none(strings + 1);
 	if (!chosen->rows || !chosen->first || !chosen->pairs)
 		return false;
-	for (int pass = 0; pass < 2; pass++) { /* first how many of each step, then where they stand */
+	for (int pass = 0; pass < 2; pass++) { /* counts the rows of each step, then places them */
 		for (size_t i = 0; i < table->kept_count; i++) {
 			const struct event_row *row = &table->rows[table->kept[i]];
 			const int64_t *step = stepless ? steps
@@ -222,7 +222,7 @@ static enum ops_code add_side(struct comparison *comparison, int side)
 	                                  : analysis_failed(comparison->run);
 
 	if (!code && !chosen.table->steps.count)
-		chosen.steps = 1; /* all is one */
+		chosen.steps = 1; /* all rows are one step */
 	if (!code && !(choose_rows(comparison, steps, &chosen) && trace_diff_add_rows(comparison, side, &chosen)))
 		code = ops_fault_memory(comparison->run->error);
 	comparison->steps[side] = chosen.steps;
@@ -253,7 +253,7 @@ static int trace_diff_by_name(const void *a, const void *b, void *comparison)
 	return trace_diff_compare_names(comparison, a, b);
 }
 
-/* What changed most comes first. */
+/* Orders pairs by change, the largest first. */
 static int by_change(const void *a, const void *b, void *comparison)
 {
 	int64_t left = duration_change(a), right = duration_change(b);
@@ -288,7 +288,7 @@ static void trace_diff_release(struct comparison *comparison)
 
 /* --- trace_diff.compare ----------------------------------------------------------------------------------------------- */
 
-/* The square of a mean's standard error; NaN of one step. */
+/* Returns the square of a mean's standard error; NaN for one step. */
 static double error_squared(const struct comparison *comparison, const struct pair *pair, int side)
 {
 	double steps = (double)comparison->steps[side], sum = (double)pair->durations[side];
@@ -297,7 +297,7 @@ static double error_squared(const struct comparison *comparison, const struct pa
 	return steps > 1 ? (squares > 0 ? squares : 0) / (steps - 1) / steps : (double)NAN;
 }
 
-/* NaN without steps. */
+/* Returns NaN without steps. */
 static double trace_diff_mean_us(const struct comparison *comparison, const struct pair *pair, int side)
 {
 	double steps = (double)comparison->steps[side];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hardware counters of kernels: CUPTI's range profiler leaves one row a kernel, with the counters as its
- * arguments, but does not say which launch it was. Kernels run one at a time then, so the nth row is the nth launch.
+ * Hardware counters of kernels: CUPTI's range profiler writes one row per kernel, with the counters as its arguments,
+ * but does not identify the launch. Kernels run one at a time then, so the nth row belongs to the nth launch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "derive/calls.h"
 #include "derive/launches.h"
 
-/* Each is a pass of the hardware over every kernel; only a crafted file has more. */
+/* Each counter is a pass of the hardware over every kernel; only a crafted file has more. */
 #define COUNTERS_MAX 256
-/* Operators above a launch that are reported. */
+/* Limit on the operators reported around a launch. */
 #define STACK_MAX 64
 
 struct kernels {
@@ -93,7 +93,7 @@ static void kernels_release(struct kernels *kernels)
 	ops_intern_release(&kernels->counters);
 }
 
-/* Of range `i`; NaN when it has none of that name. */
+/* Returns a counter of range `i`; NaN if it has none of that name. */
 static double counter(const struct kernels *kernels, size_t i, const char *key)
 {
 	struct ops_string json;
@@ -107,7 +107,7 @@ static double counter(const struct kernels *kernels, size_t i, const char *key)
 
 /* --- cupti_counters --------------------------------------------------------------------------------------------------- */
 
-/* The operator that made launch `i`, and those around it, outermost first. */
+/* Finds the operator that made launch `i` and those around it, outermost first. */
 static size_t stack_of(const struct kernels *kernels, size_t i, struct ops_string *stack)
 {
 	const struct ops_trace *trace = kernels->table->trace;
@@ -175,7 +175,7 @@ static const struct result_column counter_columns[] = {
 const struct result_declaration table_cupti_counters =
 	RESULT_DECLARATION("cupti_counters", "A kernel; each counter is a further column", counter_columns);
 
-/* Names of counters in order; they live as long as the table. False when memory is out. */
+/* Finds the names of counters in order. They live as long as the table. Returns false if out of memory. */
 static bool kernel_counters_write_columns(struct result_table *out, const struct kernels *kernels,
                                           struct ops_intern_entry *counters)
 {
@@ -196,7 +196,7 @@ static bool kernel_counters_write_counters(struct analysis_run *run, const struc
 {
 	struct result_table *out = &run->result.table;
 	struct ops_intern_entry counters[COUNTERS_MAX];
-	/* A launch that the profiler did not follow shifts all behind it: then none is known. */
+	/* A launch that the profiler skipped would shift all later ones, so then no launch is known. */
 	bool paired = kernels->range_count == kernels->launch_count;
 
 	if (!kernel_counters_write_columns(out, kernels, counters))
@@ -215,7 +215,7 @@ static bool kernel_counters_write_counters(struct analysis_run *run, const struc
 	return true;
 }
 
-/* The option `ranks`: the first of them that has counters. */
+/* Uses the first rank of the option `ranks` that has counters. */
 static enum ops_code find_kernels(struct analysis_run *run, struct kernels *kernels)
 {
 	size_t *indexes, count;
@@ -254,7 +254,7 @@ struct work {
 	double time_ns;
 };
 
-/* Floating-point operations; a fused multiply and add is two. NaN when nothing was counted. */
+/* Returns the number of floating-point operations; a fused multiply-add counts as two. NaN if none were counted. */
 static double operations_of(const struct kernels *kernels, size_t i)
 {
 	static const char *const kinds[] = {"ffma", "hfma", "dfma", "fmul", "fadd", "hmul", "hadd", "dmul", "dadd"};
@@ -324,7 +324,7 @@ static void write_roofline(struct result_table *out, const struct kernels *kerne
 	}
 }
 
-/* Sums by name. The rows' own durations are those of the passes together, so that time is known only if it was counted. */
+/* Sums by name. The rows' own durations include all passes, so time is known only if it was counted. */
 static bool sum_work(struct analysis_run *run, const struct kernels *kernels)
 {
 	uint32_t *of_name = ops_alloc_zeroed(ops_trace_string_count(kernels->table->trace) + 1, sizeof(*of_name));

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "derive/work.h"
 
-/* By the name alone, whatever the kind. */
+/* Classifies as HTA does: by the name alone, regardless of the kind. */
 static enum event_class class_by_hta(struct ops_string name)
 {
 	static const char *const communication[] = {"nccl", "hip", "hccl", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The columns that expressions know, and what an event has in them: those of the event table, and the arguments that the
- * reference makes columns of, with what it takes for a missing one.
+ * The columns available in expressions, and their values for an event: the columns of the event table, and the
+ * arguments that HTA turns into columns, with HTA's values for missing ones.
  */
 #include "analyze/events/event_query.h"
 
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "trace/inputs.h"
 
-/* Of every row; the order is that of the list below. */
+/* Columns of every row, in the order of the list below. */
 enum row_column {
 	COLUMN_INDEX, COLUMN_TS, COLUMN_DUR, COLUMN_END, COLUMN_NAME, COLUMN_SHOWN_NAME, COLUMN_CAT, COLUMN_SHOWN_CAT, COLUMN_PID,
 	COLUMN_TID, COLUMN_RANK, COLUMN_STREAM, COLUMN_CORRELATION, COLUMN_PARTNER, COLUMN_STEP,
@@ -94,7 +94,7 @@ static struct query_value text_value(struct ops_string text)
 	return (struct query_value){.type = QUERY_TEXT, .text = text};
 }
 
-/* A text instead of a number counts as missing. */
+/* Returns the number; missing if the file has a text instead. */
 static double number_unless(bool is_text, int64_t number)
 {
 	return is_text ? (double)NAN : (double)number;
@@ -126,7 +126,7 @@ static struct query_value row_value(enum row_column column, const struct event_s
 	return (struct query_value){0};
 }
 
-/* An argument that is a column of the trace. Inputs are JSON without spaces. */
+/* Returns an argument that is a column of the trace. Inputs are JSON without spaces. */
 static struct query_value kept_value(const struct ops_trace *trace, uint32_t row, const char *key, struct ops_buffer *scratch)
 {
 	static const struct {
@@ -181,10 +181,10 @@ struct query_value query_argument_value(const struct event_table *table, const s
 		return (struct query_value){0};
 	if (ops_json_parse_number(slice, &number))
 		return number_value(number);
-	return text_value(json); /* a list, as it stands */
+	return text_value(json); /* a list, unchanged */
 }
 
-/* An argument of another type than its column's is as good as none. */
+/* An argument whose type is not that of its column counts as missing. */
 struct query_value query_column_value(const struct query_column *column, const struct event_set *set,
                                       const struct event_table *table, const struct event_row *row,
                                       struct ops_buffer *scratch)

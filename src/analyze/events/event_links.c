@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which call of the host launched which work on a device (derive/launches.h), and the other way round.
+ * Which call of the host launched which work on a device (derive/launches.h), and the reverse.
  */
 #include "analyze/events/event_table.h"
 
@@ -18,7 +18,7 @@ bool event_is_device_side(const struct event_table *table, const struct event_ro
 	return ops_string_is(name, "Event Sync") || ops_string_is(name, "Context Sync");
 }
 
-/* The other way round: all that a call launched. */
+/* The reverse: all work that a call launched. */
 static bool list_launched(struct event_table *table)
 {
 	uint32_t *first = ops_alloc_zeroed(table->count + 2, sizeof(*first));
@@ -27,7 +27,7 @@ static bool list_launched(struct event_table *table)
 	table->launched = ops_alloc_zeroed(table->count + 1, sizeof(*table->launched));
 	if (!first || !table->launched)
 		return false;
-	/* Counted one behind the place, so that filling moves each beginning to where it belongs. */
+	/* Counts are stored one position further, so that filling moves each start to its correct value. */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->rows[i].on_device && table->rows[i].partner != OPS_NONE)
 			first[table->rows[i].partner + 2]++;
@@ -39,7 +39,8 @@ static bool list_launched(struct event_table *table)
 	return true;
 }
 
-/* What a device shows has the call that ops_launchers finds for it, and the call the last of what it launched. */
+/* The partner of a device row is the call that ops_launchers finds. The partner of a call is the last row that it
+ * launched. */
 bool event_links_build(struct event_table *table)
 {
 	size_t count = ops_trace_events(table->trace)->count;

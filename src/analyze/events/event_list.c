@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of the tables as they are, behind the filters: HTA's data frame, for those who go on by themselves.
+ * The rows of the tables after the filters: HTA's data frame, for further analysis by the user.
  */
 #include "analyze/events/event_list.h"
 
@@ -13,7 +13,7 @@ struct listed_event {
 	struct ops_string name, category, annotation;
 };
 
-/* A process or thread whose identifier is a text has no number. */
+/* A process or thread whose id is a text has no number. */
 static const struct result_column event_columns[] = {
 	RANK_COLUMN(struct listed_event),
 	INDEX_COLUMN(struct listed_event),

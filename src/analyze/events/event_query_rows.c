@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an expression says of a row.
+ * Evaluates an expression for a row.
  */
 #include "analyze/events/event_query.h"
 #include "base/text.h"
@@ -33,7 +33,7 @@ static bool is_true(struct query_value value)
 
 /* --- comparisons ----------------------------------------------------------------------------------------------------- */
 
-/* What there is not, and what is of another type, is only unequal. */
+/* A missing value, or one of another type, is only unequal. */
 static bool event_query_rows_compare(enum query_op op, struct query_value a, struct query_value b)
 {
 	int order;
@@ -116,7 +116,7 @@ static bool has_text(const struct asked *asked, struct query_node *node)
 
 /* --- numbers --------------------------------------------------------------------------------------------------------- */
 
-/* As Python has it: the remainder has the sign of what is divided by. */
+/* As in Python, the remainder has the sign of the divisor. */
 static double calculate(enum query_op op, double a, double b)
 {
 	switch (op) {
@@ -143,7 +143,7 @@ static struct query_value calculated(const struct asked *asked, const struct que
 	return (struct query_value){.type = isnan(number) ? QUERY_ANY : QUERY_NUMBER, .number = number};
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- evaluation ------------------------------------------------------------------------------------------------------ */
 
 static struct query_value event_query_rows_value_of(const struct asked *asked, uint32_t at)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables of a run's ranks. The tables of loaded traces are made once; a trace from a source is loaded on request
- * and released when the next one is, so that at most one of them is in memory. Facts of all ranks (steps, the device, the first
- * start) are known before.
+ * The tables of a run's ranks. The tables of loaded traces are built once. A trace from a source is loaded on request
+ * and released when the next one is loaded, so at most one of these is in memory. Facts of all ranks (steps, device,
+ * first start) are collected first.
  */
 #include "analyze/events/event_filter.h"
 
@@ -97,7 +97,7 @@ void ops_rank_facts_free(struct ops_rank_facts *facts)
 	ops_free(facts);
 }
 
-/* Adds what a rank says to what all say. */
+/* Merges the facts of one rank into those of all ranks. */
 static bool event_set_add_facts(struct event_set *set, const struct ops_rank_facts *facts, struct ops_rank_facts *all)
 {
 	if (facts->first_ns < all->first_ns)
@@ -135,7 +135,7 @@ static void release_table(struct event_set *set, size_t i)
 	ops_trace_unref((struct ops_trace *)trace);
 }
 
-/* Makes the table but for its filter. */
+/* Builds the table, without applying its filter. */
 static enum ops_code make_table(struct event_set *set, size_t i)
 {
 	bool is_guest = !set->ranks[i].trace;
@@ -158,7 +158,7 @@ static enum ops_code make_table(struct event_set *set, size_t i)
 	return OPS_OK;
 }
 
-/* Traces that are not ranks of one run share neither time nor steps: each counts its own. */
+/* Traces that are not ranks of one run share neither time nor steps: a filter applies to each separately. */
 static enum ops_code choose_apart(const struct event_set *set, struct event_table *table)
 {
 	struct event_set own = *set;

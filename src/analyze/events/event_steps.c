@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which step everything belongs to, and the filter that leaves out the last step, which is seldom whole.
+ * Assigns events to steps, and removes the last step, which is often incomplete.
  */
 #include "analyze/events/event_table.h"
 
@@ -14,7 +14,7 @@
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
-/* Steps as stretches of time in which one of them counts: that which comes last in the file of those that run. */
+/* A time range in which one step applies: of the steps that run, the last one in the file. */
 struct stretch {
 	int64_t start_ns;
 	uint32_t row; /* OPS_NONE: none */
@@ -33,7 +33,7 @@ static void heap_swap(uint32_t *a, uint32_t *b)
 	*b = kept;
 }
 
-/* A heap of rows with the greatest, the last of the file, on top. */
+/* A heap of rows with the greatest row, the last of the file, on top. */
 static void heap_push(uint32_t *heap, size_t *count, uint32_t row)
 {
 	size_t i = (*count)++;
@@ -56,7 +56,7 @@ static void heap_pop(uint32_t *heap, size_t *count)
 	}
 }
 
-/* Goes through the times at which any step begins or ends. */
+/* Visits the times at which any step begins or ends. */
 static void sweep(const struct event_table *table, const uint32_t *by_start, const int64_t *times, uint32_t *heap,
                   struct stretches *stretches)
 {
@@ -124,7 +124,7 @@ static bool collect_steps(struct event_table *table)
 	return true;
 }
 
-/* The host's by time, device work by what launched it, on stream 0 too. */
+/* Assigns host rows by time, and device work by its launch, on stream 0 too. */
 bool event_steps_assign(struct event_table *table)
 {
 	struct stretches stretches = {0};
@@ -133,7 +133,7 @@ bool event_steps_assign(struct event_table *table)
 	for (size_t i = 0; done && i < table->count; i++)
 		if (table->rows[i].stream < 0)
 			table->rows[i].step = event_steps_step_at(table, &stretches, table->rows[i].ts_ns);
-	/* A step that takes no time at least has the row that marks it. */
+	/* A step without duration contains at least the row that marks it. */
 	for (size_t i = 0; done && i < table->steps.count && table->rules != EVENT_RULES_HTA; i++) {
 		struct event_row *row = &table->rows[table->steps.items[i]];
 
@@ -157,7 +157,7 @@ size_t event_step_index(const struct event_set *set, int64_t number)
 	return low < set->steps.count && set->steps.items[low] == number ? low : set->steps.count;
 }
 
-/* When the last step begins; of a trace without steps, when its host does. */
+/* Returns the start of the last step; in a trace without steps, of the last host row. */
 static int64_t last_start(const struct event_table *table)
 {
 	int64_t start = INT64_MIN;
@@ -176,8 +176,8 @@ static int64_t last_start(const struct event_table *table)
 	return start;
 }
 
-/* Device rows stay with what launched them. Those of an unknown launch are left out by Holistic Trace Analysis, and else stay if they
- * began before the end. */
+/* Device rows are kept or removed with their launch. HTA removes those of an unknown launch; otherwise they stay if
+ * they began before the end. */
 static void event_steps_apply_filter(struct event_table *table, int64_t end_ns)
 {
 	size_t count = 0;
@@ -197,7 +197,7 @@ static void event_steps_apply_filter(struct event_table *table, int64_t end_ns)
 	table->kept_count = count;
 }
 
-/* What the host does, by its category. */
+/* Recognises host events by their category. */
 static bool is_host_call(const struct event_table *table, const struct event_row *row)
 {
 	struct ops_string category = ops_event_category(table->trace, row->source);
@@ -217,7 +217,7 @@ static bool is_host_call_in(const struct event_table *table, uint32_t row, struc
 	return is_host_call(table, call) && call->ts_ns >= window.from_ns && event_end(call) <= window.to_ns;
 }
 
-/* A copy that nothing is known to have started belongs to the step around it, on a stream with the number of its thread. */
+/* A copy without a known launch belongs to the step around it, on a stream with the number of its thread. */
 static void event_steps_adopt(struct event_table *table, struct event_row *row, int64_t step)
 {
 	size_t count;
@@ -230,8 +230,8 @@ static void event_steps_adopt(struct event_table *table, struct event_row *row, 
 	}
 }
 
-/* Of MTIA devices: what the host began and ended between the beginning of the first step and the end of the last, what that
- * started, and copies in a step. */
+/* Filter for MTIA devices: keeps host events between the beginning of the first step and the end of the last, the work
+ * that they launched, and copies within a step. */
 static bool filter_mtia(struct event_table *table)
 {
 	struct window window = {INT64_MAX, INT64_MIN};
@@ -285,7 +285,8 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, boo
 		table->kept[row] = (uint32_t)row;
 	if (filtered && mtia && table->steps.count)
 		return filter_mtia(table);
-	/* With the last step stays what the host did behind it: the reference compares aligned starts with an unaligned end. */
+	/* If the last step is kept, so are host events after it, because HTA compares aligned starts with an unaligned
+	 * end. */
 	if (filtered && has_host_rows(table))
 		event_steps_apply_filter(table, include_last ? INT64_MAX : last_start(table));
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of a trace that are spans, in order of its file, and their times.
+ * The rows of a trace that are spans, in order of the file, and their times.
  */
 #include "analyze/events/event_table.h"
 
@@ -18,9 +18,9 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The number of a row's stream, which is not negative; -1 for rows of the host. Kernels that Triton compiled are operators with the
- * stream that they launch on: to Holistic Trace Analysis they run there. Kernels of old files have the stream as their
- * thread alone. */
+/* Returns the number of a row's stream, which is not negative; -1 for rows of the host. Kernels that Triton compiled
+ * are operators with the stream that they launch on; for HTA they run on it. Kernels in old files have the stream only
+ * as their thread. */
 static int64_t stream_of(const struct event_table *table, uint32_t row)
 {
 	const struct ops_trace *trace = table->trace;
@@ -46,7 +46,7 @@ static int64_t floor_us(int64_t ns)
 	return ns - (rest < 0 ? rest + NS_PER_US : rest);
 }
 
-/* Into whole microseconds: the reference shrinks an event to those that lie in it. */
+/* Rounds to whole microseconds like HTA, which shrinks an event to the whole microseconds inside it. */
 static void round_row(struct event_row *row)
 {
 	int64_t start = floor_us(row->ts_ns + NS_PER_US - 1);
@@ -56,7 +56,7 @@ static void round_row(struct event_row *row)
 	row->dur_ns = end - start;
 }
 
-/* Whether a row has a duration and a category: instants have none of the one, marks none of the other. */
+/* Returns true if a row has a duration and a category: instants have no duration, marks no category. */
 static bool is_span(const struct ops_trace *trace, uint32_t row)
 {
 	uint8_t kind = ops_trace_events(trace)->kind[row];
@@ -65,15 +65,14 @@ static bool is_span(const struct ops_trace *trace, uint32_t row)
 	       ops_event_category(trace, row).size > 0;
 }
 
-/* Rows on a stream for which it does nothing: allocations there, and nodes of CUDA graphs for which it waits or
- * records the time. */
+/* Matches rows on a stream that are not work: allocations, and nodes of CUDA graphs that wait or record the time. */
 static bool is_idle(struct ops_string category)
 {
 	return ops_string_is(category, "graph_host_node") || ops_string_is(category, "graph_event_node") ||
 	       ops_string_is(category, "cuda_memory");
 }
 
-/* Device work runs on a stream; that something waited there is none. */
+/* Device work runs on a stream. A wait on a stream is not work. */
 static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 {
 	if (row->stream < 0 || row->kind == OPS_EVENT_SYNC || row->kind == OPS_EVENT_GPU_USER_ANNOTATION)
@@ -81,7 +80,7 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 	return row->kind != OPS_EVENT_OTHER || !is_idle(ops_event_category(trace, row->source));
 }
 
-/* A class of events whose kind says nothing more is that of their name, kept by string. */
+/* Events whose kind does not determine the class are classified by name. The result is cached by string. */
 static uint8_t event_table_class_of(const struct event_table *table, uint8_t *classes, uint32_t source)
 {
 	const struct ops_trace *trace = table->trace;
@@ -119,7 +118,8 @@ static void fill_row(struct event_table *table, uint32_t source, uint8_t *classe
 	row->on_device = is_work(trace, row);
 }
 
-/* Trace rows in order of the file: of a recording the trace's own. False when memory is out; freed by the caller. */
+/* Sorts trace rows in order of the file; a recording keeps its own order. The caller frees the list. Returns false if
+ * out of memory. */
 static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -134,7 +134,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 	*ret_rows = rows;
 	if (!rows)
 		return false;
-	/* Row + 1 at its place, then the gaps closed. Places are distinct. */
+	/* Stores row + 1 at its position, then closes the gaps. Positions are distinct. */
 	for (size_t i = 0; i < events->count; i++)
 		rows[events->index && events->index[i] != OPS_NONE ? events->index[i] : i] = (uint32_t)i + 1;
 	for (size_t i = 0; i < room; i++)
@@ -142,7 +142,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 			rows[count++] = rows[i] - 1;
 	if (count == events->count)
 		return true;
-	for (size_t i = 0; i < events->count; i++) /* places that are not distinct are none */
+	for (size_t i = 0; i < events->count; i++) /* positions that are not distinct are ignored */
 		rows[i] = (uint32_t)i;
 	return true;
 }

@@ -15,7 +15,7 @@
 #include "base/json_list.h"
 #include "base/json_walk.h"
 
-/* In the order of their numbers. */
+/* Names in the order of their numbers. */
 /* A point of the curve. */
 struct point_row {
 	int64_t time_ns;
@@ -24,7 +24,7 @@ struct point_row {
 
 #define CATEGORY_COLUMN(at, name_, of)                                                                                  \
 	{.name = (name_), .type = RESULT_BYTES, .title = (name_), .about = "Memory in use of " of, RESULT_FIELD(struct point_row, held[at])}
-#define CATEGORIES 1 /* the first column of a category */
+#define CATEGORIES 1 /* index of the first column of a category */
 static const struct result_column point_columns[] = {
 	{.name = "time", .type = RESULT_INTEGER, .title = "Time", .unit = "ns", .about = "Time as in the file",
 	 RESULT_FIELD(struct point_row, time_ns)},
@@ -48,8 +48,8 @@ struct change {
 
 struct timeline {
 	OPS_ARRAY(struct change) changes;
-	int64_t first_ns; /* the smallest time that is not before the recording; INT64_MAX: none */
-	/* What a walk along it finds. */
+	int64_t first_ns; /* earliest time within the recording; INT64_MAX: none */
+	/* Results of a walk over the changes. */
 	size_t points;
 	int64_t held[OPS_MEMORY_CATEGORY_COUNT];
 	int64_t most[OPS_MEMORY_CATEGORY_COUNT];
@@ -70,7 +70,7 @@ static bool memory_file_add_change(struct timeline *timeline, int64_t time_ns, i
 	return true;
 }
 
-/* --- from where ------------------------------------------------------------------------------------------------------- */
+/* --- source ----------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code read_change(void *context, const struct ops_json_member *element, struct ops_error *error)
 {
@@ -87,7 +87,7 @@ static enum ops_code read_change(void *context, const struct ops_json_member *el
 	return memory_file_add_change(context, values[0], values[2], (uint32_t)values[3]) ? OPS_OK : ops_fault_memory(error);
 }
 
-/* The first accelerator that has memory, or else the CPU. */
+/* Chooses the first accelerator that has memory, or else the CPU. */
 static struct ops_memory_device choose_device(const struct ops_memory_timeline *from)
 {
 	struct ops_memory_device device = {0, -1};
@@ -126,7 +126,7 @@ static enum ops_code memory_file_read_trace(struct timeline *timeline, const str
 	return kept ? OPS_OK : ops_fault_memory(error);
 }
 
-/* The first file that is a timeline; else the first trace. */
+/* Reads the first file that is a timeline, else the first trace. */
 static enum ops_code memory_file_read_run(struct timeline *timeline, const struct analysis_run *run)
 {
 	enum ops_code code;
@@ -144,10 +144,10 @@ static enum ops_code memory_file_read_run(struct timeline *timeline, const struc
 	return ops_fault(run->error, OPS_CORRUPT, "there is neither a memory timeline nor a trace with events");
 }
 
-/* --- the curve -------------------------------------------------------------------------------------------------------- */
+/* --- curve ------------------------------------------------------------------------------------------------------------ */
 
-/* Advances from change `*at` to the end of its moment, which is a point of the curve. Memory allocated before the recording is
- * a separate point, at the first moment. */
+/* Advances from change `*at` past all changes of the same time, which form one point of the curve. Memory allocated
+ * before the recording is a separate point, at the earliest time of the recording. */
 static int64_t next_point(struct timeline *timeline, size_t *at)
 {
 	int64_t time_ns = timeline->changes.items[*at].time_ns;
@@ -194,7 +194,7 @@ static void survey(struct timeline *timeline)
 	}
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------- */
+/* --- result ----------------------------------------------------------------------------------------------------------- */
 
 static void write_bytes(struct ops_json_writer *json, const char *key, const int64_t *bytes)
 {
@@ -205,7 +205,7 @@ static void write_bytes(struct ops_json_writer *json, const char *key, const int
 	ops_json_close(json, '}');
 }
 
-/* The points with the numbers of `wanted`, which ascend, each as a list. */
+/* Writes the points with the numbers in `wanted`, which are ascending, each point as a list. */
 static void memory_file_write_points(struct ops_json_writer *json, struct timeline *timeline, struct ops_string wanted)
 {
 	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size);

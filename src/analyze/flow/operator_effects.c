@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Effects of operators by their names; see operator_effects.h. Schemas say which inputs an operator writes to, but not whether it
- * reads them, nor which of the elements.
+ * Effects of operators by their names; see operator_effects.h. Schemas show which inputs an operator writes to, but
+ * neither whether it reads them nor which elements.
  */
 #include "analyze/flow/operator_effects.h"
 
@@ -87,7 +87,7 @@ static const struct {
 
 enum operator_effect operator_effect_of(struct ops_string name)
 {
-	/* What runs within aten::detach is called "detach". */
+	/* Operators within aten::detach are called "detach". */
 	if (ops_string_starts(name, "aten::")) {
 		name.bytes += sizeof("aten::") - 1;
 		name.size -= sizeof("aten::") - 1;
@@ -103,7 +103,7 @@ static int64_t whole_at(const struct ops_input *input, int64_t default_value)
 	return input->tag == OPS_INPUT_INT ? ops_input_int(input, 0) : default_value;
 }
 
-/* Of `size` elements those from `start` up to `end`, each `step`th, as Python counts. */
+/* Returns how many of `size` elements the slice [start:end:step] selects, as in Python. */
 static int64_t sliced(int64_t size, int64_t start, int64_t end, int64_t step)
 {
 	start = start < 0 ? ops_sum(start, size) : start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `call_graph`: figures of each rank's call graph, every node of it, or what there is to know of one event.
+ * `call_graph`: figures of each rank's call graph, all of its nodes, or the details of one event.
  */
 #include <string.h>
 
@@ -166,7 +166,7 @@ static bool call_graph_answer_is_leaf(const struct call_graph *graph, uint32_t a
 	return graph->nodes[at].height <= 0 || (graph->nodes[at].height == 1 && graph->nodes[at].kernels == 0);
 }
 
-/* Marks the event and what is below it. */
+/* Marks the event and its descendants. */
 static uint8_t *mark_below(const struct call_graph *graph, uint32_t event)
 {
 	const struct event_table *table = graph->table;
@@ -236,7 +236,7 @@ static bool call_graph_answer_write_event(struct ops_json_writer *json, const st
 	return true;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 static bool call_graph_answer_answer(struct analysis_run *run, const struct call_graph *graph, bool nodes, int64_t event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `critical_path`: the longest way through a region of a rank, what it is bound by, its edges one by one, and what it
- * would be if something took another time.
+ * `critical_path`: the longest path through a region of a rank, what it is bound by, its edges, and its length if parts
+ * took another time.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -20,11 +20,11 @@
 struct request {
 	size_t rank;
 	struct ops_buffer annotation;
-	int64_t first, last; /* instances of it */
-	struct ops_buffer words; /* of data_load_events, one behind the other */
+	int64_t first, last; /* range of its instances */
+	struct ops_buffer words; /* words of data_load_events, one after another */
 	OPS_ARRAY(struct ops_string) loaders;
 	struct critical_options options;
-	struct ops_buffer directory; /* of the overlay, empty: none */
+	struct ops_buffer directory; /* directory of the overlay; empty: none */
 	struct critical_overlay overlay;
 	bool edges;
 };
@@ -37,7 +37,7 @@ static void request_release(struct request *request)
 	OPS_ARRAY_RELEASE(&request->loaders);
 }
 
-/* null: the first; a number; or the first and the last of a range. */
+/* Parses null (the first instance), a number, or the first and the last number of a range. */
 static enum ops_code read_instances(struct analysis_run *run, struct request *request)
 {
 	struct ops_string value = analysis_arg(run, "instance_id"), item;
@@ -61,7 +61,7 @@ static enum ops_code read_instances(struct analysis_run *run, struct request *re
 	               ? OPS_OK : ops_fault(run->error, OPS_INVALID, "option 'instance_id' must be FIRST,LAST with FIRST <= LAST");
 }
 
-/* The words' places are known when the buffer does not grow any more. */
+/* The addresses of the words are set once the buffer no longer grows. */
 static enum ops_code read_loaders(struct analysis_run *run, struct request *request)
 {
 	struct ops_string value = analysis_arg(run, "data_load_events"), item;
@@ -121,7 +121,7 @@ static bool is_part_of(const struct request *request, struct ops_string name)
 	return request->annotation.size && memmem(name.bytes, name.size, request->annotation.bytes, request->annotation.size);
 }
 
-/* From the first to the last of the selected instances; false if there are none. */
+/* Finds the time range from the first to the last selected instance. Returns false if there are none. */
 static bool critical_answer_find_region(const struct event_table *table, const struct request *request, int64_t *ret_start_ns,
                                         int64_t *ret_end_ns)
 {
@@ -147,7 +147,7 @@ static bool critical_answer_find_region(const struct event_table *table, const s
 
 #define NAMES_LISTED 8
 
-/* Writes the names of annotations, each once, as far as they are few. */
+/* Writes each annotation name once, up to a limit. */
 static void list_annotations(const struct event_table *table, struct ops_buffer *list)
 {
 	uint32_t listed[NAMES_LISTED];
@@ -192,7 +192,7 @@ static enum ops_code fail_region(struct analysis_run *run, const struct event_ta
 	return code;
 }
 
-/* --- edges one by one ------------------------------------------------------------------------------------------------ */
+/* --- edges ----------------------------------------------------------------------------------------------------------- */
 
 struct edge_row {
 	int64_t index, dur_ns, pid, tid, stream;
@@ -268,7 +268,7 @@ static void write_types(struct ops_json_writer *json, const char *key, const uin
 	ops_json_close(json, '}');
 }
 
-/* As it is, edges that count as 0 with their negative weight (HTA shows them so, too). */
+/* Uses weights as they are: edges with a negative weight, which count as 0 in the search, contribute it (as in HTA). */
 static void critical_answer_write_bounds(struct ops_json_writer *json, const struct critical_path *path,
                                          const int64_t *weights_ns)
 {
@@ -324,7 +324,7 @@ static bool critical_answer_write_path(struct ops_json_writer *json, const struc
 	return true;
 }
 
-/* Synchronisation has its edges at the call that waits, not at its own nodes. */
+/* Edges of synchronisation belong to the call that waits, not to the synchronisation event's own nodes. */
 static bool write_graph(struct ops_json_writer *json, const struct critical_path *path)
 {
 	uint64_t types[CRITICAL_EDGE_TYPE_COUNT] = {0};
@@ -355,7 +355,8 @@ static bool write_graph(struct ops_json_writer *json, const struct critical_path
 
 /* --- what if --------------------------------------------------------------------------------------------------------- */
 
-/* Whether a key of `what_if` means an edge: what it is bound by, its type, or part of the name of its event. */
+/* Returns true if a key of `what_if` matches an edge: by what bounds the edge, its type, or part of its event's
+ * name. */
 static bool means(const struct critical_path *path, const struct critical_edge *edge, struct ops_string key)
 {
 	struct ops_string name;
@@ -399,7 +400,7 @@ static enum ops_code change_weights(struct analysis_run *run, const struct criti
 	return code;
 }
 
-/* Writes the longest path with other weights, next to the original. */
+/* Writes the longest path with changed weights next to the original. */
 static enum ops_code write_what_if(struct analysis_run *run, struct critical_path *path)
 {
 	struct ops_string changes = analysis_arg(run, "what_if");
@@ -453,7 +454,7 @@ static enum ops_code critical_answer_write_overlay(struct analysis_run *run, con
 	return code;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code critical_answer_answer(struct analysis_run *run, const struct request *request, struct critical_path *path)
 {

@@ -12,7 +12,7 @@
 
 /* --- callers ---------------------------------------------------------------------------------------------------------- */
 
-/* The thread of a process that has the steps. */
+/* Returns the thread of a process that has the steps. */
 static uint32_t thread_of_steps(const struct ops_trace *trace, const struct ops_steps *steps, uint32_t engine)
 {
 	size_t count;
@@ -24,7 +24,7 @@ static uint32_t thread_of_steps(const struct ops_trace *trace, const struct ops_
 	return OPS_NONE;
 }
 
-/* The thread of the first forward operator that a node of this thread is linked with. */
+/* Returns the thread of the first forward operator that a node of this thread is linked to. */
 static uint32_t thread_of_forward(const struct ops_trace *trace, uint32_t engine)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -67,7 +67,7 @@ bool critical_engines_have(const struct critical_engines *engines, uint32_t trac
 	return false;
 }
 
-/* --- what engines do -------------------------------------------------------------------------------------------------- */
+/* --- events of engine threads ----------------------------------------------------------------------------------------- */
 
 static bool starts_before(const void *context, uint32_t a, uint32_t b)
 {
@@ -76,7 +76,7 @@ static bool starts_before(const void *context, uint32_t a, uint32_t b)
 	return left->ts_ns != right->ts_ns ? left->ts_ns < right->ts_ns : left->dur_ns > right->dur_ns;
 }
 
-/* Leaves out what is inside another. */
+/* Skips events that are inside another. */
 static bool find_events(struct engine_thread *engine, const struct critical_path *path)
 {
 	int64_t until_ns = INT64_MIN;
@@ -128,7 +128,7 @@ void critical_engines_release(struct critical_engines *engines)
 
 /* --- edges ------------------------------------------------------------------------------------------------------------ */
 
-/* The caller waits: a call around it takes no time meanwhile. */
+/* The caller waits: calls around the wait take no time meanwhile. */
 static void wait_without_weight(struct critical_path *path, uint32_t from, uint32_t to)
 {
 	uint32_t edge = from == OPS_NONE || to == OPS_NONE ? OPS_NONE : ops_map_find(&path->edge_of, (uint64_t)from << 32 | to);
@@ -142,7 +142,8 @@ static int64_t end_before(const struct engine_thread *engine, const struct criti
 	return i ? event_end(critical_row(path, engine->events.items[i - 1])) : INT64_MIN;
 }
 
-/* The caller did not start what follows something that ran before, and did not wait for what still runs. */
+/* The edge to the engine is skipped if an earlier event of the engine runs at that time, since the caller did not start
+ * the engine then. The edge back is skipped if the engine still runs, since the caller did not wait for it. */
 static bool add_handover(struct engine_thread *engine, struct critical_path *path, uint32_t from, uint32_t to)
 {
 	int64_t from_ns = from == OPS_NONE ? INT64_MIN : critical_node_ns(path, from);

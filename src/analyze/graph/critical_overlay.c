@@ -16,13 +16,13 @@ enum mark { MARK_OTHER, MARK_SPAN, MARK_CRITICAL };
 struct drawing {
 	const struct critical_path *path;
 	const struct critical_overlay *what;
-	uint8_t *marks; /* enum mark by place in the file */
+	uint8_t *marks; /* enum mark by position in the file */
 	size_t mark_count;
 	uint8_t *on_path; /* by edge */
-	OPS_ARRAY(uint32_t) arrows; /* edges that are drawn */
+	OPS_ARRAY(uint32_t) arrows; /* edges to draw */
 };
 
-/* Spans are what may be left out. */
+/* Only spans may be left out. */
 static bool mark_events(struct drawing *d)
 {
 	const struct critical_path *path = d->path;
@@ -52,7 +52,7 @@ static bool mark_events(struct drawing *d)
 	return true;
 }
 
-/* Chooses the parts of the path that are not already visible as an event or a stream. */
+/* Selects the parts of the path that are not already visible as an event or a stream. */
 static bool choose_arrows(struct drawing *d)
 {
 	const struct critical_path *path = d->path;
@@ -99,7 +99,7 @@ static void critical_overlay_write_id(struct ops_json_writer *json, const char *
 	ops_json_text(json, text.bytes, text.size);
 }
 
-/* An end on a device lies inside of its event, so that viewers find it. */
+/* An arrow's end on a device lies inside its event so that viewers attach it. */
 static int64_t arrow_ns(const struct critical_path *path, uint32_t node)
 {
 	const struct event_row *row = critical_row(path, node / 2);

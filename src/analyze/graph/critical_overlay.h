@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path drawn on a copy of its trace file: events of the path marked, its edges as arrows.
+ * The critical path drawn on a copy of its trace file: events of the path are marked, and its edges become arrows.
  */
 #ifndef OPS_ANALYZE_CRITICAL_OVERLAY_H
 #define OPS_ANALYZE_CRITICAL_OVERLAY_H
@@ -10,9 +10,9 @@
 
 struct critical_overlay {
 	const char *path;      /* of the trace file */
-	const char *directory; /* that the copy goes to */
-	bool only_critical;    /* leave out what is not on the path, but annotations and Python */
-	bool all_edges;        /* arrows for all edges, not only those between events of the path */
+	const char *directory; /* directory of the copy */
+	bool only_critical;    /* leave out events that are not on the path, except annotations and Python */
+	bool all_edges;        /* draw all edges, not only those between events of the path */
 };
 
 enum ops_code critical_overlay_write(const struct critical_path *path, const struct critical_overlay *what,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path's graph: which rows of the region take part, what their names say, and its edges.
+ * The critical path's graph: which rows of the region take part, the properties of their names, and its edges.
  */
 #include "analyze/graph/critical_path.h"
 
@@ -13,7 +13,7 @@
 
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
-/* What the reference says of names beyond what calls do: it counts a copy and a query of an event as waits for a device. */
+/* Names that HTA treats in a special way: a copy and a query of an event count as waits for a device. */
 static const struct {
 	const char *name;
 	uint16_t what;
@@ -67,8 +67,8 @@ static bool critical_path_read_names(struct critical_path *path)
 
 /* --- nodes ----------------------------------------------------------------------------------------------------------- */
 
-/* Marks host rows that run in the window, the work that they launched, and all waits of streams. Rows that take no time are
- * left out. */
+/* Marks host rows that run in the window, the work that they launched, and all waits of streams. Rows without duration
+ * are skipped. */
 static void critical_path_mark(const struct critical_path *path, int64_t start_ns, int64_t end_ns, uint8_t *in)
 {
 	const struct event_table *table = path->table;
@@ -87,7 +87,7 @@ static void critical_path_mark(const struct critical_path *path, int64_t start_n
 		if (row->partner != OPS_NONE && table->rows[row->partner].stream != -1)
 			in[row->partner] = 1;
 		for (uint32_t i = table->launched_first[at]; i < table->launched_first[at + 1]; i++)
-			in[table->launched[i]] = 1; /* a graph's launch has several */
+			in[table->launched[i]] = 1; /* the launch of a graph has several */
 	}
 }
 
@@ -118,7 +118,8 @@ static bool critical_path_find_rows(struct critical_path *path)
 	return path->row_of != NULL;
 }
 
-/* What work of a CUDA graph waited for. What waits begins later, so that one way through the arrows is enough. */
+/* Marks the work of a CUDA graph that other work waited for. The waiting work begins later, so one pass over the arrows
+ * is enough. */
 static void mark_waited_for(const struct critical_path *path, uint8_t *in)
 {
 	size_t i;
@@ -215,7 +216,7 @@ const char *critical_bound_name(enum critical_bound bound)
 	return names[bound];
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 bool critical_path_init(struct critical_path *path, const struct event_table *table, int64_t start_ns, int64_t end_ns,
                         const struct critical_options *options)

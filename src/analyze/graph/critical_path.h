@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path of a rank (analysis.md 15): a graph of what has to wait for what, and the longest way through it.
+ * The critical path of a rank: a graph of dependencies, and the longest path through it.
  *
- * Every operator, call and piece of device work is two nodes, its start and its end:
+ * Every operator, call and piece of device work has two nodes, its start and its end:
  *
  *     host      (op ─ launch ───────── op)──▶(op ... cudaDeviceSynchronize)
  *                       │ launch delay             ▲ synchronisation
@@ -11,10 +11,10 @@
  *
  *     critical_path.c    the region, nodes and edges
  *     critical_host.c    edges of the host: calls that exclude each other, order in threads
- *     critical_backward.c edges between a thread and the autograd engine's that works for it
- *     critical_queue.c   how much work waits on each stream at each launch and start
+ *     critical_backward.c edges between a thread and the thread of the autograd engine that works for it
+ *     critical_queue.c   length of the queue of each stream at each launch and start
  *     critical_device.c  edges of devices: launches, streams, synchronisation
- *     critical_search.c  the longest path, and the longest if something took another time
+ *     critical_search.c  the longest path, with the original or changed weights
  */
 #ifndef OPS_ANALYZE_CRITICAL_PATH_H
 #define OPS_ANALYZE_CRITICAL_PATH_H
@@ -60,16 +60,16 @@ enum critical_bound {
 	CRITICAL_BOUND_COUNT
 };
 
-/* Node 2e is the start of event e, 2e + 1 its end. */
+/* Node 2e is the start of event e, node 2e + 1 its end. */
 struct critical_edge {
 	uint32_t from;
 	uint32_t to;
-	uint32_t event; /* whose time it is; OPS_NONE */
+	uint32_t event; /* event that the time belongs to; OPS_NONE: none */
 	uint8_t type;
-	int64_t weight_ns; /* may be negative, then it counts as 0 */
+	int64_t weight_ns; /* a negative weight counts as 0 */
 };
 
-/* What the name of a row says. */
+/* Properties of a row by its name. */
 enum critical_name {
 	CRITICAL_NAME_LOCK = 1,      /* a call that holds the process's lock */
 	CRITICAL_NAME_BLOCKING = 2,  /* waits for a device */
@@ -79,15 +79,15 @@ enum critical_name {
 	CRITICAL_NAME_EVENT_SYNC = 32,
 	CRITICAL_NAME_STREAM_SYNC = 64,
 	CRITICAL_NAME_CONTEXT_SYNC = 128,
-	CRITICAL_NAME_LOADER = 256,  /* has one of the words for loading data */
+	CRITICAL_NAME_LOADER = 256,  /* contains one of the words for loading data */
 	CRITICAL_NAME_KNOWN = 512,
 };
 
-/* A stream of a device, by what is on it. */
+/* A stream of a device, identified by the work on it. */
 struct critical_stream {
 	int64_t device;
 	int64_t stream;
-	uint32_t last; /* event of the latest kernel so far, OPS_NONE */
+	uint32_t last; /* event of the latest kernel so far; OPS_NONE: none */
 	size_t first;  /* launches onto it in `launches`, sorted by time */
 	size_t count;
 	int64_t queued;
@@ -95,16 +95,16 @@ struct critical_stream {
 
 struct critical_launch {
 	int64_t ts_ns;
-	uint32_t row;  /* of the call */
-	uint32_t work; /* row of what it launched */
+	uint32_t row;  /* row of the call */
+	uint32_t work; /* row of the work that it launched */
 	uint32_t stream;
-	uint32_t track; /* of the call */
+	uint32_t track; /* track of the call */
 };
 
 struct critical_options {
-	const struct ops_string *loaders; /* parts of names of what loads data */
+	const struct ops_string *loaders; /* parts of the names of events that load data */
 	size_t loader_count;
-	bool zero_weight_launches; /* draw launches that nothing waited for, too */
+	bool zero_weight_launches; /* also draw launches that nothing waited for */
 };
 
 struct critical_path {
@@ -112,46 +112,48 @@ struct critical_path {
 	const struct critical_options *options;
 	uint16_t *names;       /* enum critical_name by string id */
 	OPS_ARRAY(uint32_t) clipped;   /* rows of the region, in order of the file */
-	OPS_ARRAY(uint32_t) events;    /* those with nodes */
-	uint32_t *event_of;    /* by row; OPS_NONE */
-	uint32_t *row_of;      /* by row of the trace; NULL where no work of CUDA graphs waits for other */
+	OPS_ARRAY(uint32_t) events;    /* rows of `clipped` that have nodes */
+	uint32_t *event_of;    /* by row; OPS_NONE: none */
+	uint32_t *row_of;      /* by row of the trace; NULL if no work of CUDA graphs waits for other work */
 	OPS_ARRAY(struct critical_edge) edges;
-	struct ops_map edge_of;       /* from and to → edge */
+	struct ops_map edge_of;       /* from (start node, end node) to edge */
 	OPS_ARRAY(struct critical_stream) streams;
 	struct ops_intern stream_keys;
-	struct ops_map records;       /* correlation → row of the event record */
+	struct ops_map records;       /* from correlation to the row of the event record */
 	OPS_ARRAY(struct critical_launch) launches; /* by stream and time */
 	uint32_t *stream_of;   /* by row with a stream */
-	int32_t *queue_at_launch;      /* by row: work on its stream, this one included, when it was launched; INT32_MIN unknown */
-	int32_t *queue_at_start;       /* work queued behind it when it starts */
+	int32_t *queue_at_launch;      /* by row: length of its stream's queue when it was launched, including the row
+	                                * itself; INT32_MIN: unknown */
+	int32_t *queue_at_start;       /* length of the queue behind it when it starts */
 
 	bool acyclic;
 	OPS_ARRAY(uint32_t) path;      /* edges, in order */
-	uint32_t path_start, path_end; /* nodes; OPS_NONE without any */
+	uint32_t path_start, path_end; /* nodes; OPS_NONE if the path is empty */
 	int64_t path_weight_ns;
 };
 
-/* The rows from `start_ns` on to `end_ns`. False when memory is out; released in any case. n log n. */
+/* Builds the graph of the rows between `start_ns` and `end_ns`. Returns false if out of memory. The caller must release
+ * it in any case. Takes O(n log n). */
 bool critical_path_init(struct critical_path *path, const struct event_table *table, int64_t start_ns, int64_t end_ns,
                         const struct critical_options *options);
 void critical_path_release(struct critical_path *path);
 
-/* Finds the longest path, `weights_ns` by edge being how long each takes; NULL: as long as it took. */
+/* Finds the longest path. `weights_ns` is the duration of each edge; NULL: as recorded. */
 bool critical_path_search(struct critical_path *path, const int64_t *weights_ns);
 
 enum critical_bound critical_bound_of(const struct critical_path *path, const struct critical_edge *edge);
 const char *critical_edge_type_name(enum critical_edge_type type);
 const char *critical_bound_name(enum critical_bound bound);
 
-/* --- for its parts --------------------------------------------------------------------------------------------------- */
+/* --- functions for the parts of the critical path -------------------------------------------------------------------- */
 
 bool critical_host_edges(struct critical_path *path);
 bool critical_queue_find(struct critical_path *path);
 bool critical_device_edges(struct critical_path *path);
-/* By device and number; OPS_NONE when nothing ran there. */
+/* Finds a stream by device and number. Returns OPS_NONE if nothing ran there. */
 uint32_t critical_find_stream(const struct critical_path *path, int64_t device, int64_t stream);
 
-/* An edge takes the place of one between the same nodes. False when memory is out. */
+/* Adds an edge; replaces an edge between the same nodes. Returns false if out of memory. */
 bool critical_add_edge(struct critical_path *path, uint32_t from, uint32_t to, enum critical_edge_type type,
                        int64_t weight_ns, uint32_t event);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The longest path by weight from any node to any other, along edges; linear. Nodes are taken when all before them are, the
- * earliest found first; of equals the first edge wins.
+ * The longest path by weight from any node to any other, in linear time. Visits nodes in topological order, the
+ * earliest found first. Among equal paths the first edge wins.
  */
 #include <string.h>
 
@@ -13,11 +13,11 @@ struct search {
 	struct critical_path *path;
 	const int64_t *weights_ns;
 	size_t nodes;
-	uint32_t *first; /* by node: its edges in `out`, and on to that of the next */
+	uint32_t *first; /* by node: start of its edges in `out`, which extend to the start of the next node */
 	uint32_t *out;
-	uint32_t *before; /* by node: edges into it that are not taken yet */
-	uint32_t *best;   /* by node: the edge that its longest way comes by, OPS_NONE */
-	int64_t *far_ns;  /* by node: how long that way is */
+	uint32_t *before; /* by node: number of edges into it that are not visited yet */
+	uint32_t *best;   /* by node: last edge of the longest path to it; OPS_NONE: none */
+	int64_t *far_ns;  /* by node: length of that path */
 	uint32_t *queue;
 	size_t queued;
 };
@@ -45,7 +45,7 @@ static bool search_init(struct search *s)
 	return s->first && s->out && s->before && s->best && s->far_ns && s->queue;
 }
 
-/* Edges by their first node, each node's in order of making. */
+/* Sorts edges by their first node, those of one node in order of creation. */
 static void sort_edges(struct search *s)
 {
 	const struct critical_edge *edges = s->path->edges.items;
@@ -68,7 +68,7 @@ static int64_t weight(const struct search *s, uint32_t edge)
 	return ns > 0 ? ns : 0;
 }
 
-/* Whether the way over this edge is longer than the best so far; among equals the edge made first. */
+/* Returns true if the path over this edge is longer than the best so far. Among equals the edge created first wins. */
 static bool better(const struct search *s, uint32_t edge, uint32_t to, int64_t far_ns)
 {
 	if (s->best[to] == OPS_NONE || far_ns != s->far_ns[to])
@@ -91,7 +91,7 @@ static void critical_search_relax(struct search *s, uint32_t node)
 	}
 }
 
-/* The path backwards from its end, then turned round. */
+/* Collects the path backwards from its end, then reverses it. */
 static bool critical_search_collect(struct search *s, uint32_t end)
 {
 	struct critical_path *path = s->path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patterns of kernels: every kernel is its launch's, and so the operator's that the launch is below; each operator's kernels
- * in order of time are its pattern. Operators are all at one depth, so that none is below another.
+ * Patterns of kernels. A kernel belongs to the operator that its launch is below. An operator's kernels in order of
+ * time are its pattern. All operators are at one depth, so none is below another.
  */
 #include "analyze/graph/kernel_sequences.h"
 
@@ -17,7 +17,7 @@ struct finder {
 	struct call_graph graph;
 	struct ops_string part;
 	uint64_t min_kernels;
-	uint32_t *op_of; /* by row: the operator that it is or is below */
+	uint32_t *op_of; /* by row: the operator that the row is or lies below */
 	OPS_ARRAY(struct call_graph_part) works;
 	OPS_ARRAY(uint32_t) key;
 };
@@ -32,7 +32,7 @@ static bool kernel_sequences_is_named(struct finder *f, uint32_t row)
 	return f->part.size <= name.size && memmem(name.bytes, name.size, f->part.bytes, f->part.size) != NULL;
 }
 
-/* Names are looked into once: 1 has the part, 2 has not. */
+/* Each name is examined once: 1 contains the part, 2 does not. */
 static uint8_t *match_sequence_names(struct finder *f)
 {
 	const struct event_table *table = f->sequences->table;
@@ -87,7 +87,7 @@ static bool find_works(struct finder *f)
 	return true;
 }
 
-/* Adds one operator, whose work this is. */
+/* Adds one operator with its device work. */
 static bool kernel_sequences_add_operator(struct finder *f, const struct call_graph_part *works, size_t count)
 {
 	struct kernel_sequences *s = f->sequences;
@@ -136,7 +136,7 @@ struct ranked {
 	uint32_t id;
 };
 
-/* As the texts compare, without making them. */
+/* Compares the texts of patterns without building them. */
 static int compare_patterns(const struct ops_trace *trace, const struct kernel_pattern *a, const struct kernel_pattern *b)
 {
 	size_t count = a->length < b->length ? a->length : b->length;
@@ -154,7 +154,7 @@ static int compare_patterns(const struct ops_trace *trace, const struct kernel_p
 		order = memcmp(left.bytes, right.bytes, common);
 		if (order)
 			return order;
-		/* The shorter goes on with '|' or ends. */
+		/* The shorter name is followed by '|' or the end. */
 		if (left.size < right.size)
 			return i + 1 < a->length && (uint8_t)right.bytes[common] < '|' ? 1 : -1;
 		return i + 1 < b->length && (uint8_t)left.bytes[common] < '|' ? -1 : 1;
@@ -171,7 +171,7 @@ static int compare_ranked(const void *a, const void *b, void *trace)
 	return compare_patterns(trace, &left->pattern, &right->pattern);
 }
 
-/* Sorts the patterns, and updates the index in their members. */
+/* Sorts the patterns, and updates the index of the pattern in each member. */
 static bool kernel_sequences_rank(struct kernel_sequences *s)
 {
 	size_t count = s->patterns.count;
@@ -194,7 +194,7 @@ static bool kernel_sequences_rank(struct kernel_sequences *s)
 	return done;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 bool kernel_sequences_init(struct kernel_sequences *sequences, const struct event_table *table, struct ops_string part,
                            uint64_t min_kernels)

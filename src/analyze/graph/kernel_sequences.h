@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs of operators by the kernels that they caused, the pattern of each.
+ * Patterns of the kernels that operators launched, and the operators of each pattern.
  */
 #ifndef OPS_ANALYZE_KERNEL_SEQUENCES_H
 #define OPS_ANALYZE_KERNEL_SEQUENCES_H
@@ -16,16 +16,16 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 
-/* Operators of one name that caused the same kernels, one after the other. */
+/* Operators of one name that launched the same sequence of kernels. */
 struct kernel_pattern {
-	const uint32_t *names; /* string ids: the operator's, then the kernels' */
+	const uint32_t *names; /* string ids: of the operator, then of the kernels */
 	size_t length;
 	uint64_t count;
 	int64_t kernels_ns;
 	int64_t operators_ns;
 };
 
-/* An operator or a kernel, and its pattern. */
+/* An operator or a kernel, with its pattern. */
 struct kernel_member {
 	uint32_t row;
 	uint32_t pattern;
@@ -33,17 +33,18 @@ struct kernel_member {
 
 struct kernel_sequences {
 	const struct event_table *table;
-	OPS_ARRAY(struct kernel_pattern) patterns; /* the most frequent first */
+	OPS_ARRAY(struct kernel_pattern) patterns; /* most frequent first */
 	OPS_ARRAY(struct kernel_member) members;
 	struct ops_intern keys;
 };
 
-/* The sequences of the operators whose name contains `part`, at the smallest such depth, with at least `min_kernels` kernels.
- * False when memory is out; released in any case. n log n. */
+/* Finds the sequences of the operators whose name contains `part`, at the smallest depth where there are any, with at
+ * least `min_kernels` kernels. Returns false if out of memory. The caller must release it in any case. Takes O(n log
+ * n). */
 bool kernel_sequences_init(struct kernel_sequences *sequences, const struct event_table *table, struct ops_string part,
                            uint64_t min_kernels);
 void kernel_sequences_release(struct kernel_sequences *sequences);
-/* The names with '|' between. */
+/* Appends the names, separated by '|'. */
 void kernel_pattern_text(const struct kernel_sequences *sequences, const struct kernel_pattern *pattern,
                          struct ops_buffer *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `frequent_cuda_kernel_sequences`: a table of the patterns, and with an output_dir a copy of the trace where those who
- * are in one of the most frequent say so. To make that copy small the names of all others can be numbers, which one event
- * explains.
+ * `frequent_cuda_kernel_sequences`: a table of the patterns, and with an output_dir a copy of the trace that marks the
+ * events of the most frequent patterns. To keep the copy small, the names of all other events can be replaced by
+ * numbers, which a legend event explains.
  */
 #include <string.h>
 
@@ -52,10 +52,11 @@ static void kernel_sequences_answer_fill(struct result_table *out, const struct 
 
 struct drawing {
 	const struct kernel_sequences *sequences;
-	uint32_t *pattern_of; /* by place in the file; OPS_NONE */
-	uint32_t *name_of;    /* likewise: string id of what becomes a number; NULL: all names stay */
+	uint32_t *pattern_of; /* by position in the file; OPS_NONE: none */
+	uint32_t *name_of;    /* by position in the file: string id of the name to replace by a number; NULL: all names
+	                       * stay */
 	size_t count;
-	uint32_t legend; /* place of the event that explains numbers; OPS_NONE: it is added */
+	uint32_t legend; /* position of the event that holds the legend; OPS_NONE: an event is added */
 	struct ops_buffer text;
 };
 
@@ -71,7 +72,7 @@ static uint32_t find_legend(const struct ops_trace *trace)
 	return OPS_NONE;
 }
 
-/* Numbers the names of events that are in no pattern. */
+/* Replaces the names of events outside of all patterns by numbers. */
 static bool drawing_compress(struct drawing *d)
 {
 	const struct kernel_sequences *sequences = d->sequences;
@@ -89,7 +90,7 @@ static bool drawing_compress(struct drawing *d)
 	return true;
 }
 
-/* {"12": "aten::mm", …}: numbers are ids of strings. False when memory is out. */
+/* Writes {"12": "aten::mm", …}: the numbers are ids of strings. Returns false if out of memory. */
 static bool write_legend(const struct drawing *d, struct ops_json_writer *json)
 {
 	const struct ops_trace *trace = d->sequences->table->trace;
@@ -159,7 +160,7 @@ static enum overlay_action kernel_sequences_answer_mark_event(void *context, uin
 	return OVERLAY_MARK;
 }
 
-/* The legend, where the file has no place for it. */
+/* Adds an event with the legend if the file has none for it. */
 static bool add_legend(void *context, size_t i, struct ops_buffer *event)
 {
 	struct drawing *d = context;
@@ -209,7 +210,7 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
 	return code;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 enum ops_code analysis_kernel_sequences(struct analysis_run *run)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `module_kernels` (23, "align modules with kernels"): when devices work for each call of a module, or of whatever else names
- * are given of: from the first kernel that runs for it to the end of the last. With an output_dir a copy of the trace has
- * these spans as annotations on stream 0 of the device, above the kernels.
+ * `module_kernels`: when devices work for each call of a module, or of other functions selected by name: from the start
+ * of the first kernel that runs for the call to the end of the last. With an output_dir, a copy of the trace shows
+ * these ranges as annotations on stream 0 of the device, above the kernels.
  */
 #include <string.h>
 
@@ -15,10 +15,10 @@
 
 struct spans {
 	struct analysis_run *run;
-	struct ops_buffer names; /* what names begin with, each with a NUL behind */
+	struct ops_buffer names; /* prefixes of names, each terminated by a NUL */
 	struct ops_buffer directory;
-	struct call_graph graph; /* of the rank that is looked at */
-	OPS_ARRAY(uint32_t) rows; /* those of its calls that kernels run for */
+	struct call_graph graph; /* call graph of the current rank */
+	OPS_ARRAY(uint32_t) rows; /* its selected calls that kernels run for */
 	int64_t device;
 };
 
@@ -162,7 +162,7 @@ static enum ops_code module_kernels_write_overlay(struct spans *spans, size_t ra
 	return code;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code answer_rank(struct spans *spans, size_t rank)
 {

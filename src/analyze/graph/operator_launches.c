@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `aten_op_kernels_and_delay`: which kernels each operator of ATen launches, how long after its start it launches the
- * first, and how long after that the kernel starts. A launch is its own thread's innermost operator's.
+ * `aten_op_kernels_and_delay`: which kernels each ATen operator launches, how long after its start it launches the
+ * first one, and how long after that the kernel starts. A launch belongs to the innermost operator of the same thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ const struct result_declaration table_operator_launches =
 
 /* Operators of one name with the same kernels. */
 struct group {
-	const uint32_t *names; /* of the operator, then of its kernels */
+	const uint32_t *names; /* string ids: of the operator, then of its kernels */
 	size_t count;
 	uint64_t times;
 	double op_delay_ns; /* sums, then means */
@@ -54,7 +54,7 @@ struct sequences {
 	struct ops_intern keys;
 	struct ops_buffer text;
 	struct result_table out;
-	const char *const *order; /* names of columns; COLUMNS of them, NULL at the end */
+	const char *const *order; /* names of the columns, COLUMNS of them and a final NULL */
 };
 
 static void sequences_release(struct sequences *s)
@@ -67,7 +67,7 @@ static void sequences_release(struct sequences *s)
 	result_table_release(&s->out);
 }
 
-/* Goes down the graph with the innermost operator so far. Launches without a kernel are left out. */
+/* Walks down the graph with the innermost operator so far. Skips launches without a kernel. */
 static bool operator_launches_find_launches(struct sequences *s)
 {
 	const struct event_table *table = s->table;
@@ -80,7 +80,7 @@ static bool operator_launches_find_launches(struct sequences *s)
 		const struct event_row *row = &table->rows[at];
 		struct ops_string name = event_name(table, row);
 
-		/* Work of autograd hangs below another thread's rows, which have no part in its launches. */
+		/* Autograd's work is a child of rows of another thread, but its launches do not belong to them. */
 		op_of[at] = ops_string_starts(name, "aten::") ? at
 		            : parent == OPS_NONE || table->rows[parent].track != row->track ? OPS_NONE : op_of[parent];
 		if (op_of[at] == OPS_NONE || row->partner == OPS_NONE || table->rows[row->partner].stream == -1 ||
@@ -95,7 +95,7 @@ static bool operator_launches_find_launches(struct sequences *s)
 	return done;
 }
 
-/* Adds one operator, whose launches these are. */
+/* Adds one operator with its launches. */
 static bool operator_launches_add_operator(struct sequences *s, const struct call_graph_part *launches, size_t count)
 {
 	const struct event_row *rows = s->table->rows;
@@ -149,7 +149,8 @@ static int operator_launches_compare_names(const struct ops_trace *trace, uint32
 	return ops_string_compare(ops_trace_string(trace, a), ops_trace_string(trace, b));
 }
 
-/* As the joined texts compare, but without joining them: the arrow sorts before all that names of kernels go on with. */
+/* Compares the joined texts without joining them. The arrow sorts before every character that continues a kernel's
+ * name. */
 static int compare_sequences(const struct ops_trace *trace, const struct group *a, const struct group *b)
 {
 	size_t count = a->count < b->count ? a->count : b->count;
@@ -206,7 +207,7 @@ static void operator_launches_add_row(struct sequences *s, const struct group *g
 
 struct launch_order {
 	const char *columns[COLUMNS];
-	int64_t limit; /* -1: none */
+	int64_t limit; /* -1: no limit */
 };
 
 static bool operator_launches_write_rank(struct analysis_run *run, const struct event_table *table, const void *context)

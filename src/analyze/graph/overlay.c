@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copying a trace file value by value.
+ * Copies a trace file value by value.
  */
 #include "analyze/graph/overlay.h"
 
@@ -19,13 +19,13 @@ struct copy {
 	struct ops_window window;
 	struct ops_sink *sink;
 	const struct overlay *overlay;
-	struct ops_buffer text; /* marks, or an added event */
+	struct ops_buffer text; /* marks, or the text of an added event */
 	struct ops_error *error;
-	uint32_t index;  /* of the next event */
+	uint32_t index;  /* index of the next event */
 	bool comma;      /* an event was written */
 };
 
-/* A value as it stands. */
+/* The text of a value as it is in the file. */
 struct value {
 	const char *bytes;
 	size_t size;
@@ -38,7 +38,7 @@ static enum ops_code overlay_fail(struct copy *copy, const char *what)
 	                 (unsigned long long)ops_window_offset(&copy->window, copy->window.at), what);
 }
 
-/* The next non-whitespace character, NUL at the end of the text. */
+/* Returns the next non-whitespace character, NUL at the end of the text. */
 static enum ops_code overlay_peek(struct copy *copy, char *ret_character)
 {
 	enum ops_code code = OPS_OK;
@@ -56,7 +56,7 @@ static enum ops_code overlay_peek(struct copy *copy, char *ret_character)
 	return code;
 }
 
-/* Takes the character that must come. */
+/* Consumes the character that the syntax requires here. */
 static enum ops_code overlay_expect(struct copy *copy, char character)
 {
 	char found;
@@ -69,7 +69,7 @@ static enum ops_code overlay_expect(struct copy *copy, char character)
 	return code;
 }
 
-/* The value is good until the next call. */
+/* Reads a value, which is valid until the next call. */
 static enum ops_code overlay_read(struct copy *copy, struct value *ret_value)
 {
 	for (;;) {
@@ -77,7 +77,7 @@ static enum ops_code overlay_read(struct copy *copy, struct value *ret_value)
 		enum ops_json_result result = ops_json_take_value(&cursor, &ret_value->member);
 		enum ops_code code;
 
-		/* A number may go on behind the window. */
+		/* A number may continue beyond the window. */
 		if (result == OPS_JSON_DONE && (cursor.at < copy->window.end || copy->window.last)) {
 			ret_value->bytes = copy->window.at;
 			ret_value->size = (size_t)(cursor.at - copy->window.at);
@@ -99,7 +99,8 @@ static void overlay_put(struct copy *copy, const char *bytes, size_t size)
 	ops_sink_write(copy->sink, bytes, size);
 }
 
-/* Before the brace that ends an object: a comma where it has members. */
+/* Copies an object up to its closing brace, then appends `before` and the text, after a comma if the object has
+ * members. */
 static void put_into(struct copy *copy, const char *start, const char *brace, const char *before)
 {
 	const char *last = brace;
@@ -113,7 +114,7 @@ static void put_into(struct copy *copy, const char *start, const char *brace, co
 	overlay_put(copy, copy->text.bytes, copy->text.size);
 }
 
-/* The event with the marks as its last arguments. */
+/* Writes the event with the marks as its last arguments. */
 static void put_marked(struct copy *copy, const struct value *event)
 {
 	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);
@@ -134,7 +135,7 @@ static void put_marked(struct copy *copy, const struct value *event)
 	}
 }
 
-/* The event with another name, and without its arguments. */
+/* Writes the event with another name and without its arguments. */
 static void put_renamed(struct copy *copy, const struct value *event)
 {
 	struct ops_json_walk walk = ops_json_walk(event->bytes, event->size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The incidents that a directory has, and their reports; watch/incident_dirs.c writes them.
+ * The incidents of a directory, and their reports. watch/incident_dirs.c writes them.
  */
 #include <opstrobe/internal/incidents.h>
 
@@ -16,9 +16,9 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 
-#define NAMES_MAX 100000 /* of a directory that is none of ours */
+#define NAMES_MAX 100000 /* limit for a directory that Opstrobe did not create */
 
-/* "20261123-104512-4711", and ".2" and the like. */
+/* Matches "20261123-104512-4711", also with a suffix such as ".2". */
 static bool is_incident_name(const char *name)
 {
 	return strlen(name) > 16 && name[8] == '-' && name[15] == '-' && strspn(name, "0123456789") == 8 &&
@@ -58,7 +58,7 @@ enum ops_code ops_incidents_list(const char *directory, char ***ret_names, size_
 	}
 	if (folder)
 		closedir(folder);
-	if (!done) { /* the last name may be NULL, which is nothing to free */
+	if (!done) { /* the last name may be NULL, which free accepts */
 		ops_incidents_free(names.items, names.count);
 		return ops_fault_memory(error);
 	}

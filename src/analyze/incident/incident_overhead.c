@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a black box says of its own cost: the metadata "black_box" of its traces, which is a member of reports, too.
+ * The overhead of a black box: the metadata "black_box" of its traces, which is also a member of reports.
  */
 #include <opstrobe/internal/incidents.h>
 
@@ -21,9 +21,9 @@ static bool percent_of(struct ops_string object, const char *key, double *ret_pe
 	return true;
 }
 
-/* How much was added to a step. False if that is not known. */
+/* The overhead per step. overhead_read() returns false if it is unknown. */
 struct measured {
-	double share, low, high; /* per cent */
+	double share, low, high; /* percent */
 	int64_t steps;
 };
 

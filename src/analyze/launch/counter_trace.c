@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A copy of a trace file with the lengths of queues and the traffic of memory as counters in it, for viewers.
+ * A copy of a trace file with queue lengths and memory traffic added as counters, for viewers.
  *
- * The text is copied as it is while it streams by; all that is followed is how deep it is nested, to find the end of the
- * events, where the counters go.
+ * The text is copied unchanged as a stream. Only the nesting depth is tracked, to find the end of the events, where the
+ * counters are inserted.
  */
 #include <string.h>
 
@@ -15,18 +15,18 @@
 #define KEY_MAX 16u
 #define GZIP_LEVEL 6
 
-/* Where in the text the copy is. */
+/* Position of the copy in the text. */
 struct copy {
 	struct ops_sink *sink;
-	const struct ops_buffer *counters; /* events, each with a comma behind but the last */
-	char key[KEY_MAX]; /* the string that was last met at depth 1 */
+	const struct ops_buffer *counters; /* events, separated by commas */
+	char key[KEY_MAX]; /* the last string at depth 1 */
 	size_t key_size;
 	int64_t depth;
-	int64_t events_depth; /* of what is in the array of events, 0: not there */
+	int64_t events_depth; /* depth of the elements in the array of events; 0: outside of it */
 	bool in_string;
 	bool escaped;
-	bool any;  /* there is an event */
-	bool done; /* the counters are written */
+	bool any;  /* the array has an event */
+	bool done; /* the counters have been written */
 };
 
 static void counter_trace_write_counters(struct copy *copy)
@@ -51,7 +51,7 @@ static void parse_string_byte(struct copy *copy, char byte)
 		copy->key[copy->key_size++] = byte;
 }
 
-/* True when the events end before this byte. */
+/* Returns true if the events end before this byte. */
 static bool parse_byte(struct copy *copy, char byte)
 {
 	bool ends = false;
@@ -156,7 +156,8 @@ static bool add_traffic(struct ops_json_writer *json, const struct event_table *
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-/* "dir/name.json.gz" becomes "folder/name_with_counters.json.gz"; an empty folder is that of the file. */
+/* Converts "dir/name.json.gz" to "folder/name_with_counters.json.gz". With an empty folder the copy is next to the
+ * file. */
 static void name_copy(const char *path, const struct ops_buffer *folder, struct ops_buffer *out)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

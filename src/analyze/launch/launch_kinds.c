@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which calls launch.
+ * Which calls launch device work.
  */
 #include "analyze/launch/launches.h"
 

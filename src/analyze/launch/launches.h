@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that hand work to a device.
+ * Calls that launch work on a device.
  */
 #ifndef OPS_ANALYZE_LAUNCHES_H
 #define OPS_ANALYZE_LAUNCHES_H
@@ -8,22 +8,22 @@
 #include "analyze/analysis.h"
 #include "analyze/describe.h"
 
-/* Flaws 5 and 6: launches of every interface and of graphs are launches. */
+/* Launches through every runtime interface count, including launches of graphs. */
 enum launch_kind {
 	LAUNCH_NONE,
-	LAUNCH_KERNEL, /* or graph */
+	LAUNCH_KERNEL, /* a kernel or graph */
 	LAUNCH_MEMORY, /* a copy or fill */
 };
 
-/* By string id of a trace's names; freed by the caller. NULL when memory is out. */
+/* Returns the kind by string id of a trace's names. The caller frees it. Returns NULL if out of memory. */
 uint8_t *launch_kinds(const struct event_table *table);
 
-/* A step in the length of a queue, or in the traffic of memory. */
+/* A change in the length of a queue, or in memory traffic. */
 struct queue_point {
 	int64_t ts_ns;
 	uint32_t row;   /* launch or device work */
-	uint32_t queue; /* which, from 0 */
-	int64_t length; /* from then on */
+	uint32_t queue; /* index of the queue, from 0 */
+	int64_t length; /* length from then on */
 };
 
 struct queue {
@@ -31,7 +31,7 @@ struct queue {
 	int64_t stream;
 };
 
-/* Lengths of the queues of a rank's streams over time, in order of time. */
+/* Queue lengths of a rank's streams in order of time. */
 struct queues {
 	OPS_ARRAY(struct queue_point) points;
 	OPS_ARRAY(struct queue) queues; /* by stream and device */
@@ -40,12 +40,12 @@ struct queues {
 bool queues_build(struct queues *queues, const struct event_table *table);
 void queues_release(struct queues *queues);
 
-/* Traffic of copies and fills, by kind. */
+/* Bandwidth of copies and fills, by kind. */
 struct traffic_point {
 	int64_t ts_ns;
 	uint32_t row;
 	uint32_t kind;
-	double gbps; /* from then on */
+	double gbps; /* bandwidth from then on */
 	bool is_end;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast copies and fills move memory, by kind, over time. When the last of a kind ends its sum is 0, whatever the
- * floating point left of it.
+ * Bandwidth of copies and fills over time, by kind. When the last operation of a kind ends, its sum is set to 0 to
+ * discard rounding errors.
  */
 #include "analyze/launch/launches.h"
 
@@ -35,7 +35,7 @@ static bool memory_traffic_push(struct traffic *traffic, int64_t ts_ns, uint32_t
 	return point;
 }
 
-/* All beginnings, then all ends. */
+/* Collects all starts, then all ends. */
 static bool memory_traffic_collect(struct traffic *traffic, const struct event_table *table, struct ops_intern *kinds)
 {
 	size_t starts;
@@ -128,7 +128,7 @@ static bool before_by_name(const void *context, uint32_t a, uint32_t b)
 	return ops_string_compare(kinds[a], kinds[b]) < 0;
 }
 
-/* Kinds by name; freed by the caller. NULL when memory is out. */
+/* Returns the kinds sorted by name. The caller frees them. Returns NULL if out of memory. */
 static uint32_t *sorted_kinds(const struct traffic *traffic)
 {
 	uint32_t *order = ops_alloc_zeroed(traffic->kinds.count + 1, sizeof(*order));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lengths of queues: what they are like, over time, and how long they were full.
+ * Queue lengths: statistics, the series over time, and how long queues were full.
  */
 #include "analyze/launch/launches.h"
 
 #include "base/alloc.h"
 
-/* Writes of a rank; those without launches are left out. */
+/* Writes the queues of a rank; ranks without launches are skipped. */
 struct queue_writer {
 	bool (*write)(struct analysis_run *run, const struct event_table *table, const struct queues *queues, int64_t parameter);
 	int64_t parameter;
@@ -73,7 +73,7 @@ struct point_row {
 	int64_t ts_ns, device, stream, length;
 };
 
-/* Work of a device has its stream as thread. */
+/* Device work has its stream as thread id. */
 static const struct result_column point_columns[] = {
 	INDEX_COLUMN(struct point_row),
 	TIME_COLUMN(struct point_row),
@@ -105,7 +105,7 @@ static bool queue_length_write_points(struct analysis_run *run, const struct eve
 	return !run->result.value.failed;
 }
 
-/* The last length of each stream; of two devices with the same stream that of the last. */
+/* Writes the last queue length of each stream. If two devices have the same stream number, the last one counts. */
 static bool write_final(struct ops_json_writer *json, const struct queues *queues)
 {
 	int64_t *last = ops_alloc_zeroed(queues->queues.count + 1, sizeof(*last));
@@ -162,7 +162,7 @@ enum ops_code analysis_queue_series(struct analysis_run *run)
 
 /* --- full queues -------------------------------------------------------------------------------------------------- */
 
-/* From the first start of an event to the last. */
+/* Returns the time from the first event's start to the last event's start. */
 static int64_t duration_of(const struct event_table *table)
 {
 	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
@@ -193,7 +193,7 @@ static const struct result_column blocked_columns[] = {
 const struct result_declaration table_full_queue =
 	RESULT_DECLARATION("time_blocked_on_full_queue", "A stream whose queue is full at a time", blocked_columns);
 
-/* Every stream that was full, not the last alone. */
+/* Covers every stream that was full, not only the last one. */
 static bool write_blocked(struct analysis_run *run, const struct event_table *table, const struct queues *queues,
                           int64_t limit)
 {

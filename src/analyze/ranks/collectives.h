@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collective operations on devices, with what their arguments say of them.
+ * Collective operations on devices, with their arguments.
  */
 #ifndef OPS_ANALYZE_COLLECTIVES_H
 #define OPS_ANALYZE_COLLECTIVES_H
@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 
-/* What makes operations alike; texts are ids in collectives.texts. */
+/* The texts that identify a kind of operation; they are ids in collectives.texts. */
 enum collective_text { COLLECTIVE_NAME, COLLECTIVE_DTYPE, COLLECTIVE_GROUP, COLLECTIVE_GROUP_DESC, COLLECTIVE_RANKS,
 	               COLLECTIVE_TEXT_COUNT };
 
@@ -21,7 +21,7 @@ struct collective_kind {
 
 struct collective {
 	uint32_t kind;
-	uint32_t row; /* of its rank's event table */
+	uint32_t row; /* row in its rank's event table */
 	int64_t elements_in;
 	int64_t elements_out;
 };
@@ -33,15 +33,15 @@ struct collectives {
 	struct ops_buffer scratch;
 };
 
-/* Adds a row of the table if it is a collective: if its arguments say so, or with `unnamed` also if it communicates; then its
- * kernel's name identifies it. False when memory is out. */
+/* Adds a row of the table if its arguments describe a collective. With `unnamed`, also adds other rows that
+ * communicate, identified by their kernel's name. Returns false if out of memory. */
 bool collectives_add(struct collectives *collectives, const struct event_table *table, uint32_t row, bool unnamed);
 void collectives_release(struct collectives *collectives);
 
 struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind);
 struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
                                   enum collective_text which);
-/* The first columns of a table of collectives, of rows that have these members. */
+/* The first columns of a table of collectives, for rows that have these members. */
 #define COLLECTIVE_COLUMNS(row_type)                                                                                    \
 	{.name = "collective_name", .type = RESULT_TEXT, .title = "Collective", .about = "Name of the operation",            \
 	 RESULT_FIELD(row_type, name)},                                                                                  \
@@ -55,9 +55,9 @@ struct ops_string collective_text(const struct collectives *collectives, const s
 	{.name = "process_group_ranks", .type = RESULT_TEXT, .title = "Ranks of the group",                                \
 	 .about = "Ranks of the process group", RESULT_FIELD(row_type, members)}
 
-/* What each rank's link carries for each byte of the larger side of an operation, as NCCL's tests count it. */
+/* Bytes that each rank's link carries per byte of the larger side of an operation, as the NCCL tests define it. */
 double collective_bus_factor(struct ops_string name, int64_t ranks);
-/* By the texts and the size of the group. */
+/* Compares by texts, then by the size of the group. */
 int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right);
 
 #endif

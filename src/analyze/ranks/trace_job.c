@@ -21,7 +21,7 @@ bool trace_find_member(const struct ops_trace *trace, const char *key, const cha
 	       ops_json_find_member(json, name, ret_value);
 }
 
-/* Names are only compared, so their JSON text will do. A longer one counts as unknown. */
+/* Names are only compared, so their undecoded JSON text suffices. A longer name counts as unknown. */
 static void read_job_name(const struct ops_trace *trace, struct trace_job *job)
 {
 	struct ops_string text;

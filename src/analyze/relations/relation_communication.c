@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `collectives`: a row for each collective operation: a kernel that communicates, or the range of an operation that the
- * host carries out.
+ * Relation `collectives`: a row for each collective operation, which is a kernel that communicates, or the range of an
+ * operation that the host performs.
  */
 #include "analyze/ranks/collectives.h"
 #include "analyze/relations/relation_list.h"
@@ -22,7 +22,7 @@ static bool is_collective(const struct relation_rows *rows, uint32_t event)
 	return (kind == OPS_EVENT_CPU_OP || kind == OPS_EVENT_USER_ANNOTATION) && ops_collective_of(name) == OPS_COLLECTIVE_HOST;
 }
 
-/* A text among the arguments of an event; null if there is none. */
+/* Sets a cell to a text among the arguments of an event; null if there is none. */
 static void set_argument(struct relation_rows *rows, uint32_t event, const char *key, struct result_cell *cell)
 {
 	struct ops_string json = {0};
@@ -45,7 +45,7 @@ static void set_operation(struct relation_rows *rows, uint32_t event, struct res
 		relation_set_text(cell, ops_trace_string(rows->trace, rows->events->name[event]));
 }
 
-/* The larger side, as `opstrobe analyze collective_bandwidth` counts it. */
+/* Returns the larger side of a message, as `opstrobe analyze collective_bandwidth` counts it. */
 static double larger_side(struct relation_rows *rows, uint32_t event)
 {
 	struct result_cell in = {0}, out = {0}, type = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `compile_events`: what torch.compile marks in a trace. Its phases are ranges named "… (dynamo_timed)"; what it compiled
- * runs inside "Torch-Compiled Region: 3/1", where 3 numbers the code that was compiled and 1 how often that was compiled before.
+ * Relation `compile_events`: the events of torch.compile in a trace. Its phases are ranges named "… (dynamo_timed)".
+ * Compiled code runs inside "Torch-Compiled Region: 3/1", where 3 is the number of the code object and 1 how often it
+ * was compiled before.
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@
 
 enum compile_kind { COMPILE_NONE, COMPILE_PHASE, COMPILE_REGION, COMPILE_GRAPH };
 
-/* `*ret_text`: the phase's name, the region's id, the graph's key. */
+/* Sets `*ret_text` to the phase's name, the region's id or the graph's key. */
 static enum compile_kind compile_kind_of(struct ops_string name, struct ops_string *ret_text)
 {
 	const size_t phase = strlen(PHASE), region = strlen(REGION), graph = strlen(GRAPH);
@@ -63,7 +64,7 @@ static void set_compile_name(const struct relation_rows *rows, uint32_t event, s
 	compile_text(rows, event, &cell->text);
 }
 
-/* Of "3/1", or "!0/3/1" where autograd is compiled: the last number, or the one before it. */
+/* Parses "3/1", or "!0/3/1" if autograd is compiled: the last number, or the one before it. */
 static void set_compile_number(const struct relation_rows *rows, uint32_t event, bool last, struct result_cell *cell)
 {
 	struct ops_string text, number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `events`: a row an event, in the order of the trace, hidden ones included.
+ * Relation `events`: one row per event, in the order of the trace, including hidden events.
  */
 #include "analyze/relations/relation_list.h"
 #include "trace/inputs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `findings`: a row for each finding of `opstrobe advise`, in its order.
+ * Relation `findings`: one row per finding of `opstrobe advise`, in its order.
  */
 #include "analyze/advice/advice.h"
 #include "analyze/relations/relation_list.h"

@@ -65,7 +65,7 @@ static void set_job(struct relation_rows *rows, struct result_cell *cell)
 	relation_set_json_text(rows, json, cell);
 }
 
-/* A text in an object of the metadata; null if there is none. */
+/* Sets a cell to a text in an object of the metadata; null if there is none. */
 static void set_member(struct relation_rows *rows, const char *key, const char *name, struct result_cell *cell)
 {
 	struct ops_string json = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The relations there are: each a declaration, and a function that opens its rows, in a separate file or with similar ones.
+ * The list of relations. Each has a declaration and a function that opens its rows, in a separate file or together with
+ * similar ones.
  */
 #ifndef OPS_ANALYZE_RELATION_LIST_H
 #define OPS_ANALYZE_RELATION_LIST_H
@@ -18,7 +19,7 @@
 RELATIONS(DECLARE)
 #undef DECLARE
 
-/* A column's getter: `row` is a const struct relation_row, `rows` where it is from. */
+/* Getter of a column: `row` is a const struct relation_row, `rows` the rows that it belongs to. */
 #define RELATION_GETTER(function, ...)                                                    \
 	static void function(const void *any_row, struct result_cell *cell)               \
 	{                                                                                 \

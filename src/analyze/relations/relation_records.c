@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relations of what a trace has in addition to events: `memory`, `counters`, `flows` and `tracks`.
+ * Relations of a trace's records other than events: `memory`, `counters`, `flows` and `tracks`.
  */
 #include "analyze/relations/relation_list.h"
 #include "analyze/sum.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relations of sums that views show, too: `modules` and `lines`; and `metadata`.
+ * Relations of sums that views also show: `modules` and `lines`; and `metadata`.
  */
 #include "analyze/relations/relation_list.h"
 #include "analyze/sum.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rows a change is about.
+ * Finds the rows that a change applies to.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ void replay_changes_release(struct replay_changes *changes)
 	changes->mask = NULL;
 }
 
-/* Operators around a call that starts work, the outermost one with all that it calls. */
+/* Marks operators around a call that launches work, the outermost one with everything that it calls. */
 static void mark_launching(const struct replay *replay, uint16_t *mask, uint16_t bit)
 {
 	const struct ops_events *events = replay->events;
@@ -41,7 +41,7 @@ static void mark_names(const struct replay *replay, uint16_t *mask, uint16_t bit
 			mask[row] |= bit;
 }
 
-/* Of calls that block, only those during which the host waited are removed. */
+/* Of blocking calls, only the time in which the host waited is removed. */
 static void mark_syncs(const struct replay *replay, uint16_t *mask, uint16_t bit)
 {
 	for (size_t i = 0; i < replay->nodes.count; i++)
@@ -69,7 +69,8 @@ static void replay_mark_change(const struct replay *replay, struct replay_change
 	}
 }
 
-/* Changes that go on from a row to its children, to the work that it launched, and to its backward pass. */
+/* Returns the changes that propagate from a row to its children, to the work that it launched, and to its backward
+ * pass. */
 static unsigned inherited(const struct replay_changes *changes, bool to_work, bool to_backward)
 {
 	unsigned bits = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the work of devices depends on the host, on other streams, and the host on it.
+ * Dependencies of device work on the host and on other streams, and of the host on device work.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +12,20 @@
 #include "derive/launches.h"
 #include "trace/kinds.h"
 
-/* Clocks of host and device agree to this. */
+/* assumed error between the clocks of host and device */
 #define SKEW_NS 5000
-/* Work that starts so soon after work of another stream, and was free to start before, waited for it. */
+/* Work that starts within this time after work of another stream, and could have started earlier, waited for it. */
 #define HANDOVER_NS 15000
 #define FREE_NS 2000
-/* Pieces of work to look back for one that was launched before. */
+/* Limit on the search for earlier work that was launched before. */
 #define LOOK_BACK 64
-/* CUDA queues about a thousand launches for each stream; the next one waits. */
+/* CUDA queues about a thousand launches per stream; the next launch waits. */
 #define QUEUE_MAX 1000
 #define FULL_NS 100000
 
 struct device_link {
 	struct replay *replay;
-	uint32_t *node_of; /* by row of work; OPS_NONE */
+	uint32_t *node_of; /* by row of work; OPS_NONE: none */
 };
 
 static const struct replay_node *work_node(const struct replay *replay, size_t i)
@@ -33,7 +33,7 @@ static const struct replay_node *work_node(const struct replay *replay, size_t i
 	return &replay->nodes.items[replay->work.items[i]];
 }
 
-/* The call that launched the work of a node; OPS_NONE. */
+/* Returns the call that launched the work of a node; OPS_NONE: none. */
 static uint32_t replay_call_of(const struct replay *replay, const struct replay_node *node)
 {
 	uint32_t call = replay->launchers[node->row];
@@ -41,7 +41,7 @@ static uint32_t replay_call_of(const struct replay *replay, const struct replay_
 	return call != OPS_NONE && replay->tracks[replay->events->track[call]].main != OPS_NONE ? call : OPS_NONE;
 }
 
-/* --- work in order of its end ------------------------------------------------------------------------------------------- */
+/* --- work by its end ---------------------------------------------------------------------------------------------------- */
 
 static bool work_ends_before(const void *context, uint32_t a, uint32_t b)
 {
@@ -72,7 +72,7 @@ static bool collect_work(struct device_link *link)
 	return link->node_of && ops_sort_rows(replay->work.items, replay->work.count, work_ends_before, replay);
 }
 
-/* The step in which the call of each piece of work was made. */
+/* Finds the step in which the call of each piece of work was made. */
 static bool find_work_steps(struct replay *replay)
 {
 	replay->work_step = ops_realloc_array(NULL, replay->work.count + 1, sizeof(*replay->work_step));
@@ -84,7 +84,7 @@ static bool find_work_steps(struct replay *replay)
 	return replay->work_step != NULL;
 }
 
-/* The last work that has ended by a time and was launched before another; OPS_NONE. */
+/* Returns the last work that has ended by a time and was launched before another; OPS_NONE: none. */
 static uint32_t ended_by(const struct replay *replay, int64_t end_ns, int64_t launched_ns)
 {
 	size_t high = 0;
@@ -101,7 +101,7 @@ static uint32_t ended_by(const struct replay *replay, int64_t end_ns, int64_t la
 
 /* --- launches ----------------------------------------------------------------------------------------------------------- */
 
-/* A tenth of the launches reach an idle stream sooner than this. */
+/* A tenth of the launches reach an idle stream sooner than the launch delay. */
 static bool find_launch_delay(struct replay *replay)
 {
 	double *delays = ops_alloc_zeroed(replay->work.count + 1, sizeof(*delays));
@@ -124,7 +124,7 @@ static bool find_launch_delay(struct replay *replay)
 	return delays != NULL;
 }
 
-/* Clocks apart let work start before its call: it is moved, so that no edge leads back in time. */
+/* With clocks that differ, work can start before its call. It is then moved, so that no edge leads back in time. */
 static bool link_launch(struct replay *replay, uint32_t at)
 {
 	struct replay_node *node = &replay->nodes.items[at];
@@ -144,7 +144,7 @@ static bool link_launch(struct replay *replay, uint32_t at)
 	                       node->start_ns - call_ns < replay->launch_ns ? node->start_ns - call_ns : replay->launch_ns);
 }
 
-/* What lets the work start at the earliest, as far as edges say. */
+/* Returns the earliest start of the work as far as edges determine it. */
 static int64_t free_ns(const struct replay *replay, const struct replay_node *node)
 {
 	int64_t ns = node->previous == OPS_NONE ? INT64_MIN : replay->nodes.items[node->previous].end_ns;
@@ -157,7 +157,7 @@ static int64_t free_ns(const struct replay *replay, const struct replay_node *no
 	return ns;
 }
 
-/* Files do not always say which event of another stream work waited for: then time does. */
+/* Files do not always record which event of another stream work waited for. Then times decide. */
 static bool link_stream(struct replay *replay, uint32_t at)
 {
 	const struct replay_node *node = &replay->nodes.items[at];
@@ -195,9 +195,9 @@ static bool link_dependencies(struct device_link *link)
 	return done;
 }
 
-/* --- the host waits ------------------------------------------------------------------------------------------------------ */
+/* --- waits of the host --------------------------------------------------------------------------------------------------- */
 
-/* A copy to or from memory that is not pinned returns when it is done, whatever its name says. */
+/* A copy from or to memory that is not pinned returns after completion, whatever its name says. */
 static bool waits_for_copy(const struct device_link *link, uint32_t call, uint32_t work)
 {
 	const struct ops_events *events = link->replay->events;
@@ -212,12 +212,12 @@ static bool make_sync(struct replay *replay, uint32_t at, uint32_t source)
 	int64_t lag_ns = node->end_ns - replay->nodes.items[source].end_ns;
 
 	if (node->kind != REPLAY_RUN || replay->nodes.items[source].end_ns <= node->start_ns)
-		return true; /* it was done before the call */
+		return true; /* it had ended before the call */
 	node->kind = REPLAY_SYNC;
 	return replay_add_edge(replay, at, source, lag_ns);
 }
 
-/* Of a stream whose queue is full, the work whose end lets the call go on. */
+/* Returns, for a stream whose queue is full, the work whose end lets the call continue. */
 static uint32_t full_queue(const struct replay *replay, const struct device_link *link, uint32_t call, uint32_t work)
 {
 	uint32_t at = link->node_of[work], before;
@@ -257,7 +257,7 @@ static bool link_blocking_calls(struct device_link *link)
 	return done;
 }
 
-/* Work that overlaps the one before it on its stream does not wait for it. */
+/* Work that overlaps the previous work on its stream does not wait for it. */
 static void cut_overlaps(struct replay *replay)
 {
 	for (size_t i = 0; i < replay->work.count; i++) {

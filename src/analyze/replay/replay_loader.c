@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data loaders with another number of workers. Each worker makes every so-manieth batch, at most two ahead of the step:
+ * Data loaders with another number of workers. The workers make batches in turn, each at most two ahead of the step:
  *
  *     step       [  1  ][  2  ][  3  ]
  *     worker 1  [ 1   ][ 3   ][ 5   ]
@@ -18,7 +18,7 @@
 #include "derive/waits.h"
 
 #define AHEAD 2 /* prefetch_factor */
-/* Steps wait for their batches if the waits are longer than this, and than a twentieth of the time between them. */
+/* Steps wait for their batches if the waits exceed both this and a twentieth of the time between them. */
 #define WAIT_NS 1000000
 
 /* Each worker has a separate queue, which a thread of the main process feeds. */
@@ -37,7 +37,8 @@ static int64_t count_feeders(const struct replay *replay)
 	return count;
 }
 
-/* How long a fetch waited: in Python calls that wait for a process or a queue, where the trace has Python calls; else INFINITY. */
+/* Returns how long a fetch waited: the time of Python calls that wait for a process or a queue if the trace has Python
+ * calls, else INFINITY. */
 static double waited_in(const struct replay *replay, uint32_t row, uint32_t last)
 {
 	bool python = false;
@@ -54,7 +55,7 @@ static double waited_in(const struct replay *replay, uint32_t row, uint32_t last
 	return python ? ns : (double)INFINITY;
 }
 
-/* The median wait, the rest of a fetch, and the median time from one fetch to the next. */
+/* Measures the median wait, the rest of a fetch, and the median time from one fetch to the next. */
 static bool measure_workers(struct replay *replay, const uint32_t *rows)
 {
 	size_t count = replay->batches.count;
@@ -77,13 +78,14 @@ static bool measure_workers(struct replay *replay, const uint32_t *rows)
 		replay->batch_ns = (int64_t)ops_median(rests, count);
 		replay->batch_period_ns = (int64_t)ops_median(periods, count - 1);
 		if (wait < WAIT_NS || wait < (double)replay->batch_period_ns / 20)
-			replay->batches.count = 0; /* more workers change nothing */
+			replay->batches.count = 0; /* more workers have no effect */
 	}
 	ops_free(numbers);
 	return numbers != NULL;
 }
 
-/* While batches are made in the main process, what its steps do not run is taken for waits of the fetches: for files, or sleep. */
+/* If the main process makes the batches, time of its steps in which it does not run counts as waits of the fetches: for
+ * files, or sleep. */
 static bool measure_processor(struct replay *replay, const uint32_t *rows)
 {
 	struct ops_step_waits waits = {0};
@@ -106,7 +108,7 @@ static bool measure_processor(struct replay *replay, const uint32_t *rows)
 	return done;
 }
 
-/* Fetches on the threads of steps, outermost ones. */
+/* Finds the outermost fetches on the threads of steps. */
 bool replay_loader_find(struct replay *replay)
 {
 	OPS_ARRAY(uint32_t) rows = {0};
@@ -145,7 +147,8 @@ bool replay_loader_find(struct replay *replay)
 	return done;
 }
 
-/* Workers that compute for each processor that they have, at least 1: the main process needs one, too. */
+/* Returns the number of computing workers per processor available to them, at least 1. The main process also occupies a
+ * processor. */
 static double crowd_of(const struct replay *replay, int64_t workers)
 {
 	double busy = (double)workers * replay->batch_cpu;
@@ -168,7 +171,7 @@ void replay_loader_release(struct replay_loader *loader)
 	ops_free(loader->delivered_ns);
 }
 
-/* The workers begin with the first fetch, one after the other, as they are in the middle of a run. */
+/* The workers begin at the first fetch, staggered as in the middle of a run. */
 int64_t replay_loader_fetch(struct replay_loader *loader, const struct replay *replay, int64_t time_ns)
 {
 	size_t i = loader->next++, worker = i % (size_t)loader->count, ahead = AHEAD * (size_t)loader->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rows a text of the user's names.
+ * Finds the rows that a text of the user matches.
  */
 #include <ctype.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct place {
 	uint32_t line;
 };
 
-/* "train.py:88". */
+/* Parses "train.py:88". */
 static bool parse_place(struct ops_string text, struct place *ret_place)
 {
 	const char *colon = text.size ? memrchr(text.bytes, ':', text.size) : NULL;
@@ -43,7 +43,7 @@ static bool parse_place(struct ops_string text, struct place *ret_place)
 	return true;
 }
 
-/* Whether a path is that file, or ends with it behind a slash. */
+/* Returns true if a path is that file, or ends with a slash and that file. */
 static bool is_file(struct ops_string path, struct ops_string file)
 {
 	return path.size >= file.size && !memcmp(path.bytes + path.size - file.size, file.bytes, file.size) &&
@@ -69,7 +69,7 @@ static bool is_at(const struct replay *replay, uint32_t row, const struct place 
 
 /* --- names -------------------------------------------------------------------------------------------------------------- */
 
-/* Work of that class, on devices or of a collective on the host; false for other words. */
+/* Recognises a class of work, on devices or of a collective on the host. Returns false for other words. */
 static bool is_class(struct ops_string word, enum ops_work *ret_work)
 {
 	static const char *const words[] = {[OPS_WORK_COMPUTE] = "compute", [OPS_WORK_COMMUNICATION] = "communication",
@@ -91,7 +91,7 @@ static bool communicates_here(const struct replay *replay, uint32_t row)
 	               : replay_name_is(replay, row, REPLAY_NAME_COLLECTIVE);
 }
 
-/* "allreduce" is a part of "ncclDevKernel_AllReduce_Sum" and of "gloo:all_reduce". */
+/* "allreduce" matches "ncclDevKernel_AllReduce_Sum" and "gloo:all_reduce". */
 static bool has_part(struct ops_string name, struct ops_string part)
 {
 	for (size_t begin = 0; begin < name.size; begin++) {
@@ -115,7 +115,7 @@ static bool has_part(struct ops_string name, struct ops_string part)
 	return part.size == 0;
 }
 
-/* What a row is known by: of a Python function the name without its file. */
+/* Returns the name to match: for a Python function the name without its file. */
 static struct ops_string short_name_of(struct ops_string name)
 {
 	struct ops_function_text function;
@@ -123,7 +123,7 @@ static struct ops_string short_name_of(struct ops_string name)
 	return ops_function_parse(name, &function) ? function.name : name;
 }
 
-/* By string of the trace: 1, a row of that name is meant; 2, it is not. */
+/* By string of the trace: 1 if the name matches, 2 if not. */
 static enum ops_code replay_match_names(const struct replay *replay, struct ops_string what, uint8_t *matches, struct ops_error *error)
 {
 	enum ops_module_source source = ops_module_source(replay->trace);
@@ -138,7 +138,7 @@ static enum ops_code replay_match_names(const struct replay *replay, struct ops_
 		if (!matches[name])
 			matches[name] = ops_pattern_find(pattern, text.bytes, text.size, false, &steps) ? 1 : 2;
 	}
-	/* Modules also by their paths. */
+	/* Modules also match by their paths. */
 	for (uint32_t row = 0; !code && source != OPS_MODULES_NONE && row < replay->events->count; row++) {
 		struct ops_string path;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One replay. The end of a node is computed when all that it depends on is; linear in nodes and edges.
+ * One replay. The end of a node is computed once all its dependencies are. Takes linear time in nodes and edges.
  */
 #include <string.h>
 
@@ -10,16 +10,16 @@
 #include "base/search.h"
 
 #define UNKNOWN INT64_MIN
-#define STARTED (INT64_MIN + 1) /* its end depends on others that are computed first */
+#define STARTED (INT64_MIN + 1) /* its dependencies are being computed */
 
 struct replay_pass {
 	const struct replay *replay;
 	const struct replay_changes *changes;
 	unsigned enabled;
 	int64_t *end_ns;   /* by node */
-	int64_t *alone_ns; /* by track: until when work runs that nothing waits for */
+	int64_t *alone_ns; /* by track: end of work that nothing waits for */
 	uint32_t *stack;
-	int64_t *last_ns;  /* by step: when the last work is done that it waits for at its end */
+	int64_t *last_ns;  /* by step: end of the last such work that it waits for at its end */
 	struct replay_loader loader;
 	bool workers;
 };
@@ -28,9 +28,9 @@ struct replay_pass {
 
 struct node_change {
 	double factor;
-	bool alone;    /* nothing waits for it but the end of the step */
+	bool alone;    /* only the end of the step waits for it */
 	bool no_sync;
-	bool fetches;  /* a part of the fetch of a batch that workers make */
+	bool fetches;  /* part of the fetch of a batch that workers make */
 };
 
 static struct node_change change_of(const struct replay_pass *pass, const struct replay_node *node)
@@ -64,7 +64,7 @@ static struct node_change change_of(const struct replay_pass *pass, const struct
 
 /* --- one node ----------------------------------------------------------------------------------------------------------- */
 
-/* When it could start as measured (`measured`) or replayed; UNKNOWN if nothing says so. */
+/* Returns when the node could start, as measured (`measured`) or replayed; UNKNOWN if nothing determines it. */
 static int64_t ready_ns(const struct replay_pass *pass, const struct replay_node *node, bool measured)
 {
 	const struct replay *replay = pass->replay;
@@ -83,7 +83,7 @@ static int64_t ready_ns(const struct replay_pass *pass, const struct replay_node
 	return ns > STARTED ? ns : UNKNOWN;
 }
 
-/* The delay of a node that nothing explains stays as it was measured. */
+/* A delay that the dependencies do not explain stays as measured. */
 static int64_t replay_start_of(const struct replay_pass *pass, const struct replay_node *node, double factor)
 {
 	int64_t ready = ready_ns(pass, node, false), measured = ready_ns(pass, node, true);
@@ -93,7 +93,7 @@ static int64_t replay_start_of(const struct replay_pass *pass, const struct repl
 	return factor > 0 && measured != UNKNOWN && node->start_ns > measured ? ops_sum(ready, node->start_ns - measured) : ready;
 }
 
-/* The end of a wait that begins at a time. */
+/* Returns the end of a wait that begins at a time. */
 static int64_t waited_until(const struct replay_pass *pass, const struct replay_node *node, int64_t start_ns, bool no_wait)
 {
 	int64_t end_ns = start_ns, call_ns = 0;
@@ -158,8 +158,8 @@ static void run_node(struct replay_pass *pass, uint32_t at)
 
 /* --- all nodes ---------------------------------------------------------------------------------------------------------- */
 
-/* Puts what a node depends on above it; false if all of that is computed. What depends on itself is left out: clocks that
- * disagree can say so. */
+/* Pushes the dependencies of a node that are not computed yet. Returns false if there are none. Circular dependencies,
+ * which disagreeing clocks can cause, are ignored. */
 static bool push_sources(struct replay_pass *pass, const struct replay_node *node, size_t *depth)
 {
 	size_t before = *depth;

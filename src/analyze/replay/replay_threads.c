@@ -7,10 +7,11 @@
  *     engine               ▼                       │
  *                         [ node ][ node ][ node ]─┘
  *
- * An event of another thread that has none around it starts when the thread of the steps is at that moment, or where that
- * began to wait. A collective operation starts after the operator that issues it. Where the thread of the steps runs no
- * operator when the last such event ends, and the event is a node of the backward pass or a collective operation, it waits
- * for it. A Python call that waits for a lock or a queue ends when the thread that woke it was at that moment.
+ * An outermost event of another thread starts at the position of the thread of the steps at that time, or where that
+ * thread began to wait. A collective operation starts after the operator that issues it. The thread of the steps waits
+ * for such an event if it runs no operator when the last of them ends, and the event is a node of the backward pass or
+ * a collective operation. A Python call that waits for a lock or a queue ends when the thread that woke it had reached
+ * its position at that time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +19,18 @@
 #include "analyze/replay/replay.h"
 #include "base/alloc.h"
 
-#define WOKEN_NS 20000 /* a shorter wait is the call itself */
-#define LATE_NS 200000 /* the end of an event is recorded up to this later than it wakes another thread, */
-#define NODES_BACK 16  /* which has done little since */
-#define THREADS_MAX 64 /* of a process, among which to look for who ends a wait */
+#define WOKEN_NS 20000 /* a shorter wait is only the call itself */
+#define LATE_NS 200000 /* the end of an event may be recorded this much later than it wakes another thread, */
+#define NODES_BACK 16  /* which has run at most this many nodes since */
+#define THREADS_MAX 64 /* limit on the threads of a process that are searched for the one that ends a wait */
 
 struct thread_walk {
 	const struct replay *replay;
 	struct replay_joins *joins;
-	int64_t *end_ns;   /* by track: of its last outermost event */
-	uint32_t *waiting; /* by track: the node of the main thread that waits for it; OPS_NONE */
+	int64_t *end_ns;   /* by track: end of its last outermost event */
+	uint32_t *waiting; /* by track: the node of the main thread that waits for it; OPS_NONE: none */
 	OPS_ARRAY(uint32_t) issued; /* rows of operators that issue a collective, in order */
-	size_t next;                /* of them: the first whose collective is not known yet */
+	size_t next;                /* index in `issued` of the first operator whose collective is not known yet */
 };
 
 static bool push_join(struct replay_joins *joins, struct replay_join join)
@@ -41,7 +42,7 @@ static bool push_join(struct replay_joins *joins, struct replay_join join)
 	return added != NULL;
 }
 
-/* Whether the thread of the steps has nothing else to do in a node while another thread works for it. */
+/* Returns true if the thread of the steps has nothing else to do in a node while another thread works for it. */
 static bool waits_for(const struct replay *replay, uint32_t node, uint32_t row)
 {
 	uint32_t owner = node == OPS_NONE ? OPS_NONE : replay->nodes.items[node].row;
@@ -62,7 +63,7 @@ static bool end_wait(struct thread_walk *walk, uint32_t track)
 	uint32_t node = walk->waiting[track];
 	int64_t end_ns = node == OPS_NONE ? 0 : walk->replay->nodes.items[node].end_ns;
 
-	/* The event may end a little later than the wait for it. */
+	/* The event may be recorded as ending a little later than the wait for it. */
 	end_ns = walk->end_ns[track] < end_ns ? walk->end_ns[track] : end_ns;
 	walk->waiting[track] = OPS_NONE;
 	return node == OPS_NONE ||
@@ -70,7 +71,7 @@ static bool end_wait(struct thread_walk *walk, uint32_t track)
 	                                                   .from_ns = end_ns, .to_ns = end_ns, .wait = true});
 }
 
-/* When the thread of the steps handed a collective over; INT64_MIN unknown. */
+/* Returns when the thread of the steps issued a collective; INT64_MIN: unknown. */
 static int64_t issued_ns(struct thread_walk *walk, uint32_t row)
 {
 	const struct ops_events *events = walk->replay->events;
@@ -97,7 +98,7 @@ static bool start_join(struct thread_walk *walk, uint32_t row, uint32_t at_start
 	return push_join(walk->joins, join);
 }
 
-/* The node of the thread of the steps that waits for an event; OPS_NONE. */
+/* Returns the node of the thread of the steps that waits for an event; OPS_NONE: none. */
 static uint32_t waiting_node(const struct replay *replay, uint32_t main, uint32_t row)
 {
 	int64_t end_ns = replay->events->end_ns[row];
@@ -123,7 +124,7 @@ static bool visit_outermost(struct thread_walk *walk, uint32_t row)
 	uint32_t at_start = replay_node_at(replay, main, replay->events->start_ns[row] + 1);
 	bool done = true;
 
-	/* The thread of the steps did nothing since the event before: its thread goes on by itself. */
+	/* The thread of the steps did nothing since the previous event, so the event's thread continued on its own. */
 	if (at_start != OPS_NONE && walk->waiting[track] == at_start && replay->nodes.items[at_start].start_ns <= walk->end_ns[track]) {
 		walk->waiting[track] = OPS_NONE;
 		issued_ns(walk, row);
@@ -170,7 +171,7 @@ static bool find_outermost(struct thread_walk *walk)
 	return done;
 }
 
-/* --- Python's locks and queues ------------------------------------------------------------------------------------------- */
+/* --- locks and queues of Python ------------------------------------------------------------------------------------------ */
 
 static bool is_waiting_call(const struct replay *replay, uint32_t row)
 {
@@ -184,8 +185,8 @@ static bool releases(const struct replay *replay, uint32_t row)
 	return row != OPS_NONE;
 }
 
-/* The thread that ended a wait: the one that was in a call that wakes others, or else the only one that ran; OPS_NONE if
- * neither is known. */
+/* Returns the thread that ended a wait: the one that was in a call that wakes others, or else the only one that ran;
+ * OPS_NONE if unknown. */
 static uint32_t find_waker(const struct replay *replay, const struct replay_node *wait)
 {
 	uint32_t found = OPS_NONE, ran = OPS_NONE;

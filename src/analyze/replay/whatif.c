@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `whatif`: how long steps would take if something took another time, or did not run.
+ * `whatif`: how long steps would take if parts took another time or did not run.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "base/order.h"
 #include "base/text.h"
 
-/* Predictions of a replay that is further from the measurement mean little. */
+/* Predictions of a replay whose error exceeds this are not reliable. */
 #define ERROR_PERCENT_MAX 10.0
 
 /* --- columns ------------------------------------------------------------------------------------------------------------ */
@@ -59,12 +59,12 @@ static const struct result_column whatif_columns[] = {
 const struct result_declaration table_whatif =
 	RESULT_DECLARATION("whatif", "The steps as measured, as replayed, and as replayed with a change", whatif_columns);
 
-/* --- the changes that a query names --------------------------------------------------------------------------------------- */
+/* --- changes of a query --------------------------------------------------------------------------------------------------- */
 
 struct whatif {
 	struct analysis_run *run;
 	struct replay_changes changes;
-	struct ops_buffer texts[REPLAY_CHANGES_MAX]; /* of each change: the name or pattern */
+	struct ops_buffer texts[REPLAY_CHANGES_MAX]; /* name or pattern of each change */
 	const struct replay *replay;
 	const char *rank;
 	int64_t *measured_ns, *unchanged_ns, *changed_ns;
@@ -79,7 +79,7 @@ static enum ops_code push_change(struct whatif *whatif, struct replay_change cha
 	return OPS_OK;
 }
 
-/* "PATTERN=FACTOR": the last '=' counts, for patterns may have others. */
+/* Parses "PATTERN=FACTOR". The last '=' is the separator, since patterns may contain others. */
 static enum ops_code parse_factor(struct whatif *whatif, struct ops_buffer *text, double *ret_factor)
 {
 	char *equals = text->size ? memrchr(text->bytes, '=', text->size) : NULL;
@@ -93,7 +93,7 @@ static enum ops_code parse_factor(struct whatif *whatif, struct ops_buffer *text
 	return OPS_OK;
 }
 
-/* An option that is a text or a list of texts, each a change. */
+/* Reads an option that is a text or a list of texts, each of which is a change. */
 static enum ops_code whatif_read_texts(struct whatif *whatif, const char *option, struct replay_change change, bool factors)
 {
 	struct ops_string value = analysis_arg(whatif->run, option), item;
@@ -190,7 +190,7 @@ static void append_change(const struct whatif *whatif, size_t i, struct ops_buff
 	}
 }
 
-/* Why a change has no effect. */
+/* Returns why a change has no effect. */
 static const char *why_nothing(const struct whatif *whatif, const struct replay_change *change, int64_t saved_ns)
 {
 	if (change->kind == REPLAY_WORKERS && !change->events) {
@@ -235,7 +235,7 @@ static void whatif_add_row(const struct whatif *whatif, struct whatif_row row)
 	result_add(&whatif->run->result.table, &row);
 }
 
-/* A row without a change. */
+/* Adds a row without a change. */
 static void add_plain(const struct whatif *whatif, const char *name, int64_t step_ns, double error_percent, const char *note)
 {
 	whatif_add_row(whatif, (struct whatif_row){.change = ops_string_of(name), .events = RESULT_NULL, .step_ns = step_ns,
@@ -310,7 +310,7 @@ static enum ops_code mark_texts(struct whatif *whatif)
 	return code;
 }
 
-/* Each change by itself, then all of them. */
+/* Adds a row for each change by itself, then for all together. */
 static bool add_changes(struct whatif *whatif)
 {
 	unsigned all = (1u << whatif->changes.count) - 1;

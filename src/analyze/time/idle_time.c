@@ -3,8 +3,8 @@
  * Why a stream is idle: the host had not called yet (host_wait), kernels follow each other closely (kernel_wait), or
  * something else.
  *
- * A kernel that begins before the previous one ends waits 0; later waits count from the latest
- * end, work without a known launch was not waited for, and streams of different devices are different streams.
+ * A kernel that begins before the previous one ends waits 0. Later waits count from the latest end. Work without a
+ * known launch does not count as host_wait. Streams of different devices are different streams.
  */
 #include "analyze/time/device_time.h"
 
@@ -24,7 +24,7 @@ static const char *const names[] = {"host_wait", "kernel_wait", "other"};
 
 struct category_sum {
 	int64_t idle_ns;
-	uint64_t count; /* of kernels, the first of a stream too */
+	uint64_t count; /* number of kernels, including the first of a stream */
 	struct numbers intervals_us;
 };
 
@@ -34,7 +34,7 @@ struct stream {
 	int64_t number;
 };
 
-/* Orders rows by stream, streams by first appearance, then by time. */
+/* Orders rows by stream (streams by first appearance), then by time. */
 struct order {
 	const struct event_table *table;
 	const uint32_t *stream_of; /* by row */
@@ -55,7 +55,7 @@ static bool is_kernel(const struct event_table *table, const struct event_row *r
 	       (ops_kind_is_work(row->kind) || ops_string_is(ops_event_category(table->trace, row->source), "mtia_ccp_events"));
 }
 
-/* Files the intervals of one stream; `rows` in order of time. */
+/* Classifies the idle intervals of one stream; `rows` are in order of time. */
 static bool file_stream(const struct event_table *table, const uint32_t *rows, size_t count, int64_t delay_ns,
                         struct category_sum sums[CATEGORY_COUNT])
 {
@@ -79,7 +79,7 @@ static bool file_stream(const struct event_table *table, const uint32_t *rows, s
 	return true;
 }
 
-/* A category of a stream: its sum, or its intervals. */
+/* One category of a stream: its sum, or its intervals. */
 struct idle_row {
 	int64_t rank, stream, device;
 	const char *category;
@@ -132,7 +132,7 @@ static void write_stream(struct result_table *out, int64_t rank, const struct st
 	}
 }
 
-/* Streams of a rank in order of appearance, and of each row which it is. */
+/* Finds the streams of a rank in order of appearance, and the stream of each row. */
 static bool idle_time_find_streams(const struct event_table *table, uint32_t *stream_of, uint32_t *rows, size_t *ret_count)
 {
 	const struct ops_track *tracks;
@@ -156,7 +156,7 @@ static bool idle_time_find_streams(const struct event_table *table, uint32_t *st
 	return done;
 }
 
-/* Whether the option `streams` has it. */
+/* Returns true if the option `streams` contains the stream. */
 static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
 {
 	struct ops_json_walk walk = ops_json_walk(streams.bytes, streams.size);
@@ -165,7 +165,7 @@ static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
 
 	if (ops_string_is(streams, "null"))
 		return true;
-	while (ops_json_next_element(&walk, &item)) /* a number alone is one element */
+	while (ops_json_next_element(&walk, &item)) /* a single number counts as one element */
 		if (ops_json_parse_integer(item, &number) && number == stream)
 			return true;
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the time of each rank's devices goes: idle, computing, and busy with other work. Waits on a
- * device are not work.
+ * How the time of each rank's devices divides into idle time, computation and other work. Waits on a device are not
+ * work.
  */
 #include "analyze/time/device_time.h"
 
@@ -83,7 +83,7 @@ static const struct result_column overlap_columns[] = {
 };
 const struct result_declaration table_comm_comp_overlap = RESULT_DECLARATION("comm_comp_overlap", "A rank", overlap_columns);
 
-/* The share of communication that overlaps with computation. */
+/* Writes the share of communication that overlaps with computation. */
 enum ops_code analysis_comm_comp_overlap(struct analysis_run *run)
 {
 	struct result_table *table = &run->result.table;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Free lanes by a tree of minima; see lane_tree.h.
+ * Finds free lanes with a tree of minima; see lane_tree.h.
  */
 #include "analyze/timeline/lane_tree.h"
 
@@ -10,14 +10,14 @@
 
 #include "base/alloc.h"
 
-#define EMPTY INT64_MIN /* the end of a lane that had no row: it is free for all */
+#define EMPTY INT64_MIN /* end of a lane without rows, which is free at any time */
 
 static int64_t lesser(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Makes at least `wanted` leaves. */
+/* Grows the tree to at least `wanted` leaves. */
 static bool lane_tree_grow(struct lane_tree *tree, uint32_t wanted)
 {
 	uint32_t leaves = tree->leaves ? tree->leaves : 4;
@@ -40,12 +40,12 @@ static bool lane_tree_grow(struct lane_tree *tree, uint32_t wanted)
 	return true;
 }
 
-/* The first lane from `from` on whose end is not after `start_ns`; `leaves` when there is none. */
+/* Returns the first lane from `from` on that ends at or before `start_ns`; `leaves` if there is none. */
 static uint32_t find_free(const struct lane_tree *tree, uint32_t from, int64_t start_ns)
 {
 	uint32_t node = tree->leaves + from;
 
-	/* Up, as long as all to the right below is busy … */
+	/* Go up while all lanes below, from this node to the right, are busy … */
 	while (tree->least[node] > start_ns) {
 		while (node & 1)
 			node /= 2;
@@ -53,7 +53,7 @@ static uint32_t find_free(const struct lane_tree *tree, uint32_t from, int64_t s
 			return tree->leaves;
 		node++;
 	}
-	/* … and down to the first that is not. */
+	/* … then down to the first free one. */
 	while (node < tree->leaves)
 		node = tree->least[2 * node] <= start_ns ? 2 * node : 2 * node + 1;
 	return node - tree->leaves;

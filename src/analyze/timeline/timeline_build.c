@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Laying a trace out: the depth of each row, then the rows of each lane side by side.
+ * The layout of a trace: computes the depth of each row, then groups the rows by lane.
  */
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 
-/* Not an operator's bookkeeping, which tables leave out too. What represents a session is shown. `window_end` is the name of
- * Kineto's mark that says when it stopped waiting for devices: nothing of the program happens then. */
+/* Hides an operator's bookkeeping, which tables also omit, but shows the range of a session. `window_end` is the name
+ * of Kineto's mark of the time at which it stopped waiting for devices; nothing of the program happens then. */
 static bool timeline_build_is_shown(const struct ops_events *events, size_t row, uint32_t window_end)
 {
 	return events->name[row] != window_end &&
@@ -50,7 +50,8 @@ static void find_extent(struct ops_timeline *timeline)
 
 /* --- depths --------------------------------------------------------------------------------------------------------- */
 
-/* A row is below its parent, and in a separate lane from rows that overlap it partly. Parents precede their children. */
+/* Puts a row below its parent, and in a separate lane from rows that it overlaps in part. Parents precede their
+ * children. */
 static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 {
 	const struct ops_events *events = timeline->events;
@@ -73,7 +74,7 @@ static bool lay_rows(struct ops_timeline *timeline, struct lane_tree *trees)
 	return true;
 }
 
-/* Not into what is not shown. */
+/* Returns true if a wrapper is folded; it never folds into a hidden row. */
 static bool folds(const struct ops_timeline *timeline, size_t row)
 {
 	uint32_t into = timeline->wrappers->into ? timeline->wrappers->into[row] : OPS_NONE;
@@ -81,8 +82,8 @@ static bool folds(const struct ops_timeline *timeline, size_t row)
 	return into != OPS_NONE && timeline->depths[into] != OPS_NONE && timeline->depths[row] != OPS_NONE;
 }
 
-/* The same for the places that have wrappers. A wrapper leaves its depth to what it leads to; then it has that one's. `trees`
- * are used where something folds. */
+/* Computes the depths with wrappers folded, for places that have wrappers. A wrapper has the depth of the row that it
+ * leads to. `trees` are used only where something folds. */
 static bool lay_folded_rows(struct ops_timeline *timeline, struct lane_tree *trees, const uint8_t *has_wrappers)
 {
 	const struct ops_events *events = timeline->events;
@@ -145,7 +146,7 @@ static bool build_tracks(struct ops_timeline *timeline, const struct lane_tree *
 
 static bool timeline_build_find_depths(struct ops_timeline *timeline)
 {
-	struct lane_tree *trees; /* two for each place: the second with wrappers folded */
+	struct lane_tree *trees; /* two for each place; the second is for folded wrappers */
 	size_t places;
 	bool done;
 
@@ -163,7 +164,8 @@ static bool timeline_build_find_depths(struct ops_timeline *timeline)
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
 
-/* OPS_NONE for a row that is not drawn: with wrappers folded, those, and all of the tracks without any. */
+/* Returns OPS_NONE for a hidden row, and with wrappers folded also for wrappers and all rows of tracks without
+ * wrappers. */
 static uint32_t lane_of(const struct ops_timeline *timeline, uint32_t row, bool fold)
 {
 	uint32_t id = timeline_track_of(timeline, row);
@@ -179,7 +181,7 @@ static uint32_t lane_of(const struct ops_timeline *timeline, uint32_t row, bool 
 	return track->folded_lane + timeline->folded_depths[row];
 }
 
-/* A counting sort; rows come in order of their start, and keep it. */
+/* A stable counting sort, which preserves the order by start. */
 static void sort_rows(struct ops_timeline *timeline)
 {
 	uint32_t *first = timeline->lane_first;
@@ -226,7 +228,7 @@ static bool fill_lanes(struct ops_timeline *timeline)
 	return true;
 }
 
-/* --- links by where they lead to ------------------------------------------------------------------------------------ */
+/* --- links by target ------------------------------------------------------------------------------------------------ */
 
 static bool sort_links(struct ops_timeline *timeline)
 {
@@ -254,7 +256,7 @@ static bool sort_links(struct ops_timeline *timeline)
 	return true;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- construction and release --------------------------------------------------------------------------------------- */
 
 enum ops_code ops_timeline_new(const struct ops_trace *trace, struct ops_timeline **ret_timeline, struct ops_error *error)
 {

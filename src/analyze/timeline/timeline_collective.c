@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One collective operation on the timelines of several ranks: where each of them has it, on the host and on devices.
+ * One collective operation on the timelines of several ranks: its position on the host and on the devices of each.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "base/fault.h"
 
 struct rank {
-	const struct ops_views *views; /* kept with the trace */
+	const struct ops_views *views; /* kept with the trace; NULL: see `own` */
 	struct ops_views own;
 	uint32_t *operations; /* by collective */
 };
@@ -62,9 +62,10 @@ static void ranks_release(struct ranks *ranks)
 	view_operations_release(&ranks->operations);
 }
 
-/* --- which one -------------------------------------------------------------------------------------------------------- */
+/* --- selection -------------------------------------------------------------------------------------------------------- */
 
-/* The collective that a row belongs to: its event on the host, what that holds, or a kernel of it. OPS_NONE if there is none. */
+/* Returns the collective that a row belongs to: its host event, an event inside that, or one of its kernels. Returns
+ * OPS_NONE if there is none. */
 static uint32_t collective_of(const struct ops_views *views, uint32_t row)
 {
 	if (views->node_of[row] != OPS_NONE)
@@ -83,11 +84,12 @@ static uint32_t timeline_collective_find(const struct rank *rank, uint32_t opera
 	return OPS_NONE;
 }
 
-/* The first operation of the first rank that all have; OPS_NONE if there is none. False when memory is out. */
+/* Finds the first operation of the first rank that all ranks have; OPS_NONE if there is none. Returns false if out of
+ * memory. */
 static bool find_common(const struct ranks *ranks, uint32_t *ret_operation)
 {
 	size_t operations = ranks->operations.numbers.count;
-	uint32_t *met = ops_alloc_zeroed(operations + 1, sizeof(*met)); /* by operation: how many ranks have it */
+	uint32_t *met = ops_alloc_zeroed(operations + 1, sizeof(*met)); /* by operation: number of ranks that have it */
 	const struct rank *first = &ranks->items[0];
 
 	if (!met)
@@ -103,7 +105,7 @@ static bool find_common(const struct ranks *ranks, uint32_t *ret_operation)
 	return true;
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------- */
+/* --- result ----------------------------------------------------------------------------------------------------------- */
 
 static void timeline_collective_write_calls(const struct ops_timeline *timeline, const struct rank *rank, uint32_t operation,
                                             struct ops_json_writer *json)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path of a region (analyze/graph/critical_path.h) as stretches of the timeline.
+ * The critical path of a region (analyze/graph/critical_path.h) as ranges of the timeline.
  */
 #include <string.h>
 
@@ -14,11 +14,11 @@
 
 struct region {
 	struct ops_string name;
-	int64_t start_ns; /* as the event table has times */
+	int64_t start_ns; /* in the time base of the event table */
 	int64_t end_ns;
 };
 
-/* The instance of a name; without a name and steps, everything. */
+/* Finds an instance of a name. Without a name, and without steps, the region is the entire trace. */
 static bool timeline_critical_find_region(const struct event_table *table, struct ops_string part, uint32_t instance,
                                           struct region *ret_region)
 {
@@ -71,7 +71,7 @@ static void write_segment(const struct ops_timeline *timeline, const struct crit
 	ops_json_close(json, '}');
 }
 
-/* Shares of the path's time. */
+/* Writes the shares of the path's time. */
 static void timeline_critical_write_bounds(const struct critical_path *path, struct ops_json_writer *json)
 {
 	int64_t sums[CRITICAL_BOUND_COUNT] = {0}, total = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All that a trace knows of one event.
+ * All details of one event.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
 
-/* Writes an argument that is a column, unless it is empty. */
+/* Writes an argument that is stored in a column, unless it is empty. */
 static void write_integer(struct ops_json_writer *json, const char *key, int64_t value, int64_t none)
 {
 	if (value != none)
@@ -33,7 +33,7 @@ static void timeline_event_write_text(const struct ops_timeline *timeline, struc
 		timeline_write_string(timeline, json, key, column[row]);
 }
 
-/* Members of an object, as text without the braces. */
+/* Writes the members of an object, given as text without the braces. */
 static void timeline_event_write_members(struct ops_json_writer *json, const char *text, size_t size)
 {
 	if (!size)
@@ -86,7 +86,7 @@ static void write_args(const struct ops_timeline *timeline, struct ops_json_writ
 	ops_json_close(json, '}');
 }
 
-/* --- where it was called -------------------------------------------------------------------------------------------- */
+/* --- stack ---------------------------------------------------------------------------------------------------------- */
 
 static void timeline_event_write_line(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
@@ -101,7 +101,7 @@ static void timeline_event_write_line(const struct ops_timeline *timeline, struc
 	ops_json_member_or_null(json, "line", file.size ? (int64_t)line : -1);
 }
 
-/* The forward operator of a backward node, or OPS_NONE. */
+/* Returns the forward operator of a backward node, or OPS_NONE. */
 static uint32_t forward_of(const struct ops_timeline *timeline, uint32_t row)
 {
 	size_t count;
@@ -113,7 +113,7 @@ static uint32_t forward_of(const struct ops_timeline *timeline, uint32_t row)
 	return OPS_NONE;
 }
 
-/* Frames that a text has, each with ';' behind. */
+/* Writes frames from a text in which each frame is followed by ';'. */
 static void write_text_frames(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t string)
 {
 	struct ops_string text = ops_trace_string(timeline->trace, string);
@@ -128,7 +128,8 @@ static void write_text_frames(const struct ops_timeline *timeline, struct ops_js
 	}
 }
 
-/* The functions around it, and around what it is the backward of. Each step leads to a lower row. */
+/* Writes the functions around an event and, for backward nodes, around the forward operator. Each iteration leads to a
+ * lower row. */
 static void timeline_event_write_stack(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	const struct ops_events *e = timeline->events;
@@ -156,7 +157,7 @@ static void timeline_event_write_stack(const struct ops_timeline *timeline, stru
 
 /* --- wrappers ------------------------------------------------------------------------------------------------------- */
 
-/* The calls around it that fold into it, outermost last, and what it folds into itself. */
+/* Writes the calls around an event that fold into it, outermost last, and the call that it folds into itself. */
 static void write_wrappers(const struct ops_timeline *timeline, struct ops_json_writer *json, uint32_t row)
 {
 	const struct ops_events *e = timeline->events;
@@ -197,9 +198,9 @@ static void timeline_event_write_links(const struct ops_timeline *timeline, stru
 	ops_json_close(json, ']');
 }
 
-/* --- the answer ----------------------------------------------------------------------------------------------------- */
+/* --- result --------------------------------------------------------------------------------------------------------- */
 
-/* Those inside it begin before it ends. */
+/* Events inside it begin before it ends. */
 static int64_t count_children(const struct ops_timeline *timeline, uint32_t row)
 {
 	const struct ops_events *e = timeline->events;

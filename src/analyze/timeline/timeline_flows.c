@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrows: of one event, or those that begin or end in a window.
+ * Arrows of one event, or those that begin or end in a window.
  */
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/search.h"
 
-/* --- links by their ends --------------------------------------------------------------------------------------------- */
+/* --- links by their end points --------------------------------------------------------------------------------------- */
 
 size_t timeline_links_from(const struct ops_timeline *timeline, uint32_t row)
 {
@@ -56,7 +56,7 @@ static void timeline_flows_add(struct flowing *f, const struct ops_link *link)
 		timeline_write_flow(f->timeline, &f->json, link);
 }
 
-/* Of a row in [first, last), those that end there after the others, which have an end there too. */
+/* Adds the links from rows in [first, last), then those that only end there. */
 static void timeline_flows_add_rows(struct flowing *f, uint32_t first, uint32_t last)
 {
 	for (size_t i = timeline_links_from(f->timeline, first); i < f->link_count && f->links[i].from < last; i++)

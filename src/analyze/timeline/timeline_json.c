@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a timeline has, but for its events; and the pieces that several answers have.
+ * The structure of a timeline without its events; and functions that several answers share.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ const char *timeline_kind_name(int kind)
 	return *category ? category : kind == OPS_EVENT_MARK ? "mark" : "other";
 }
 
-/* --- pieces --------------------------------------------------------------------------------------------------------- */
+/* --- shared functions ----------------------------------------------------------------------------------------------- */
 
 void timeline_write_number(struct ops_json_writer *json, const char *key, uint32_t value)
 {
@@ -66,7 +66,7 @@ void timeline_write_flow(const struct ops_timeline *timeline, struct ops_json_wr
 	ops_json_close(json, '}');
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- timeline ------------------------------------------------------------------------------------------------------- */
 
 static void timeline_json_write_steps(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events by a part of their name, or of their arguments. Each text is looked at once; then a pass over the rows tests
- * a bit.
+ * Search for events by a part of their name or of their arguments. Each text is tested once; a pass over the rows then
+ * tests a bit.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct searching {
 	uint8_t *wanted; /* bits by track, NULL: all */
 	uint8_t *match;  /* bits by string */
 	uint8_t *inputs; /* bits by input list; NULL: arguments are not searched */
-	uint8_t *met;    /* bits by string: some row has it */
+	uint8_t *met;    /* bits by string: some row has the name */
 	uint64_t *bins;
 	uint64_t total;
 	OPS_ARRAY(uint32_t) hits;
@@ -33,7 +33,7 @@ static char lower(char letter)
 	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/* `text` is in small letters. Names are short. */
+/* `text` is in lower case. Names are short, so a simple search suffices. */
 static bool timeline_search_holds(struct ops_string name, const char *text, size_t size)
 {
 	for (size_t at = 0; at + size <= name.size; at++) {
@@ -123,7 +123,7 @@ static bool count_hit(struct searching *s, uint32_t row)
 		double end_ns = to_end ? (double)s->timeline->duration_ns + 1 : (double)window->to_ns;
 		double share = ((double)timeline_start(s->timeline, row) - (double)window->from_ns) / (end_ns - (double)window->from_ns);
 		uint32_t last = s->search->bins - 1;
-		uint32_t bin = share >= 1 ? last : share > 0 ? (uint32_t)(share * s->search->bins) : 0; /* 0 also for NaN */
+		uint32_t bin = share >= 1 ? last : share > 0 ? (uint32_t)(share * s->search->bins) : 0; /* also 0 for NaN */
 
 		s->bins[bin < last ? bin : last]++;
 	}
@@ -176,7 +176,7 @@ static bool timeline_search_find_rows(struct searching *s)
 	return done;
 }
 
-/* --- the answer ----------------------------------------------------------------------------------------------------- */
+/* --- result --------------------------------------------------------------------------------------------------------- */
 
 static void write_hits(const struct searching *s, struct ops_json_writer *json)
 {

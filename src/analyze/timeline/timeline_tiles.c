@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles: the boxes of a stretch of a track at one zoom, docs/http-api.md has their form. The cost of a lane is a search for
- * each bin that something starts in, however many events that is.
+ * Tiles: the boxes of a time range of a track at one zoom level; docs/http-api.md specifies the format. The work per
+ * lane is one search for each bin in which something starts, regardless of the number of events.
  */
 #include <string.h>
 
@@ -38,11 +38,11 @@ struct boxes {
 	OPS_ARRAY(struct box) list;
 	const struct ops_timeline *timeline;
 	int64_t from_ns;
-	int64_t last_ns; /* inclusive: the end may be beyond the type */
+	int64_t last_ns; /* inclusive, since the end may exceed the type's range */
 	int64_t bin_ns;
 };
 
-/* The first of [i, end) that does not start before `time_ns`; near ones are found first. */
+/* Returns the first entry of [i, end) that starts at or after `time_ns`; near entries are found faster. */
 static size_t find_start(const int64_t *starts, size_t i, size_t end, int64_t time_ns)
 {
 	size_t step = 1, low = i, high;
@@ -57,7 +57,7 @@ static size_t find_start(const int64_t *starts, size_t i, size_t end, int64_t ti
 	return i;
 }
 
-/* One box for the entries [first, first + count) of a lane. */
+/* Adds one box for the entries [first, first + count) of a lane. */
 static bool add_box(struct boxes *boxes, uint32_t depth, size_t first, size_t count)
 {
 	const struct ops_timeline *timeline = boxes->timeline;
@@ -85,7 +85,7 @@ static bool is_long(const struct boxes *boxes, size_t entry)
 	return timeline_end(boxes->timeline, boxes->timeline->rows[entry]) - boxes->timeline->starts[entry] >= boxes->bin_ns;
 }
 
-/* Of the entries that start in one bin only the last can be as long as it, for they do not overlap. */
+/* Of the entries that start in one bin, only the last can be as long as the bin, since they do not overlap. */
 static bool add_lane(struct boxes *boxes, uint32_t lane, uint32_t depth)
 {
 	const struct ops_timeline *timeline = boxes->timeline;
@@ -110,7 +110,7 @@ static bool add_lane(struct boxes *boxes, uint32_t lane, uint32_t depth)
 	return done;
 }
 
-/* --- form ----------------------------------------------------------------------------------------------------------- */
+/* --- format --------------------------------------------------------------------------------------------------------- */
 
 #define PUT_COLUMN(type, expression)                                                                                   \
 	do {                                                                                                           \

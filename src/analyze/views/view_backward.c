@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nodes of the autograd engine by the module that each works for. Nodes of no module stay where they are.
+ * The nodes of the autograd engine, grouped by the module that each works for. Nodes of no module stay where they are.
  */
 #include "analyze/views/view_backward.h"
 
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "derive/backward.h"
 
-/* By node: the call of a module that it is or is in; OPS_NONE. NULL when memory is out. */
+/* Returns, by node, the module call that the node is or lies in; OPS_NONE: none. Returns NULL if out of memory. */
 static uint32_t *find_modules(const struct ops_views *views)
 {
 	uint32_t *modules = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(*modules));
@@ -22,7 +22,7 @@ static uint32_t *find_modules(const struct ops_views *views)
 	return modules;
 }
 
-/* Puts the module of each backward node in `of_node`. */
+/* Sets `of_node` to the module of each backward node. */
 static bool find_backward_nodes(const struct ops_views *views, uint32_t *of_node)
 {
 	const uint32_t *modules = ops_backward_modules(views->trace);
@@ -36,7 +36,8 @@ static bool find_backward_nodes(const struct ops_views *views, uint32_t *of_node
 	return modules != NULL;
 }
 
-/* The backward of a module call and of those around it: index of the first. OPS_NONE when memory is out. */
+/* Adds the backward of a module call and of the calls around it. Returns the index of the first; OPS_NONE if out of
+ * memory. */
 static uint32_t view_backward_add(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules,
                                   uint32_t *of_module, uint32_t module)
 {
@@ -78,8 +79,8 @@ static void view_backward_stretch(struct view_backward *to, const struct view_ba
 	view_add(&to->device_total_ns, by->device_total_ns);
 }
 
-/* Engine nodes extend the backward of their module, and a complete backward extends that of the module around it: modules follow
- * the modules around them. */
+/* Engine nodes extend the backward of their module, and a complete backward extends that of the module around it. Inner
+ * modules come after the modules around them. */
 static void view_backward_sum(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *of_module)
 {
 	for (uint32_t i = 0; i < views->nodes.count; i++) {
@@ -102,7 +103,7 @@ static void view_backward_sum(const struct ops_views *views, struct view_backwar
 	}
 }
 
-/* Turns modules in of_node into indexes of their backwards. */
+/* Replaces modules in `of_node` by indexes of their backwards. */
 static bool view_backward_gather(const struct ops_views *views, struct view_backwards *backwards, const uint32_t *modules)
 {
 	size_t count = views->nodes.count;

@@ -7,23 +7,24 @@
 
 #include "analyze/views/views.h"
 
-/* From the first of the autograd engine's nodes of a module call, and of the calls in it, to the end of the last. */
+/* The range from the first node of the autograd engine for a module call, and for the calls in it, to the end of the
+ * last. */
 struct view_backward {
 	uint32_t module; /* node of the call */
-	uint32_t parent; /* index of the backward it is in; OPS_NONE */
+	uint32_t parent; /* index of the backward around it; OPS_NONE: none */
 	uint32_t first;  /* the first engine node in it */
 	int64_t start_ns;
 	int64_t end_ns;
-	int64_t host_total_ns; /* of the engine nodes, without what is between them */
+	int64_t host_total_ns; /* sum over the engine nodes, without the time between them */
 	int64_t device_total_ns;
 };
 
 struct view_backwards {
 	OPS_ARRAY(struct view_backward) items;
-	uint32_t *of_node; /* by node: index of the backward that an engine node is in; OPS_NONE */
+	uint32_t *of_node; /* by node: index of the backward that contains an engine node; OPS_NONE: none */
 };
 
-/* False when memory is out. Released in any case. */
+/* Returns false if out of memory. The caller must release it in any case. */
 bool view_backwards_find(const struct ops_views *views, struct view_backwards *backwards);
 void view_backwards_release(struct view_backwards *backwards);
 

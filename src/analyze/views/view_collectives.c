@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collective operations: the host's part by name, the device's by external id or by what launched it. A kernel that
- * NCCL names its own communicates also where no host part is known.
+ * Collective operations: the host part is found by name, the device parts by external id or by their launch. A kernel
+ * with one of NCCL's names communicates even if its host part is unknown.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int64_t view_collectives_tensor_bytes(const struct ops_input *item)
 	return bytes < 0 ? 0 : bytes;
 }
 
-/* Sum over all tensors, those in lists too. */
+/* Sums over all tensors, including those in lists. */
 static int64_t inputs_bytes(struct ops_input_cursor cursor)
 {
 	struct ops_input item;
@@ -56,7 +56,7 @@ static int64_t row_bytes(const struct ops_views *views, uint32_t row)
 	return inputs_bytes(ops_inputs_open(list.bytes, list.size));
 }
 
-/* A later event of the same external id takes the earlier one's place. */
+/* A later event with the same external id replaces the earlier one. */
 static bool view_collectives_add_collective(struct ops_views *views, struct ops_map *by_id, uint32_t row)
 {
 	uint64_t id = views->events->id ? views->events->id[row] : 0;
@@ -90,7 +90,7 @@ static void spread(struct ops_views *views)
 	}
 }
 
-/* The innermost collective around the call that launched a kernel. */
+/* Returns the innermost collective around the call that launched a kernel. */
 static uint32_t collective_around(const struct ops_views *views, const struct view_device_event *event)
 {
 	uint32_t row = event->launch == OPS_NONE ? OPS_NONE : views->events->parent[views->launches.items[event->launch].row];
@@ -101,7 +101,7 @@ static uint32_t collective_around(const struct ops_views *views, const struct vi
 	return OPS_NONE;
 }
 
-/* Labels of collectives often have no inputs; their kernels say how much they move. */
+/* Labels of collectives often have no inputs; their kernels have the message sizes. */
 static void view_collectives_add_bytes(struct ops_views *views, const struct view_device_event *event)
 {
 	struct view_collective *collective = &views->collectives.items[event->collective];
@@ -124,7 +124,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 		/* The call's operator may be around the collective, as record_param_comms is. */
 		if (collective == OPS_NONE && (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES))
 			collective = collective_around(views, event);
-		/* Gloo's work is the host's. */
+		/* Gloo's work runs on the host. */
 		if (collective != OPS_NONE &&
 		    (views->names[views->events->name[views->collectives.items[collective].row]] & VIEW_NAME_GLOO))
 			collective = OPS_NONE;
@@ -136,7 +136,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 	}
 }
 
-/* Each one's host event, then its kernels in order of time. */
+/* Makes the ranges of each collective: its host event, then its kernels in order of time. */
 static bool make_ranges(struct ops_views *views)
 {
 	uint32_t at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Communication of one worker: how much of it computation hides in each step, and what each operation took. An
- * operation's time is that of its kernels; only where it has none, as with Gloo, is it the host's.
+ * Communication of one worker: how much of it computation hides in each step, and how long each operation took. The
+ * time of an operation is that of its kernels; the host event counts only if there are none, as with Gloo.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static void view_communication_write_operation(void *context, const struct view_
 	ops_json_close(json, '}');
 }
 
-/* As many operations as there are names of them, which are few. */
+/* There are only as many operations as distinct names, which are few. */
 bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
                          void *context)
 {
@@ -157,7 +157,8 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-/* The collectives of one step, which are adjacent in `order`. Includes host parts, because they determine the wait. */
+/* Writes the collectives of one step, which are adjacent in `order`. Includes host parts, because they determine the
+ * wait time. */
 static bool write_latency(const struct ops_views *views, const struct view_names *names, struct ops_json_writer *json,
                           const uint32_t *order, size_t count)
 {
@@ -191,7 +192,7 @@ static int view_communication_compare_steps(const void *a, const void *b, void *
 	return (left > right) - (left < right);
 }
 
-/* Of the steps, and behind them of what is in none. */
+/* Names the steps, and last the collectives outside of steps. */
 static bool name_steps(const struct ops_views *views, struct view_names *names)
 {
 	bool done = true;

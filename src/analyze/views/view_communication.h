@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the view of one worker's communication and that of all workers share.
+ * What the views of one worker's communication and of all workers share.
  */
 #ifndef OPS_ANALYZE_VIEW_COMMUNICATION_H
 #define OPS_ANALYZE_VIEW_COMMUNICATION_H
 
 #include "analyze/views/views.h"
 
-/* A step's time; the four add up to it. */
+/* The time of a step, which is the sum of the four members. */
 struct view_overlap {
 	int64_t computation_only_ns;
 	int64_t overlap_ns;
@@ -15,7 +15,7 @@ struct view_overlap {
 	int64_t other_ns;
 };
 
-/* Goes through the steps in order. */
+/* A cursor over the steps in order. */
 struct view_overlaps {
 	const struct ops_intervals *computing;
 	const struct ops_intervals *talking;
@@ -23,18 +23,18 @@ struct view_overlaps {
 	size_t cursors[3];
 };
 bool view_overlaps_init(struct view_overlaps *overlaps, const struct ops_views *views);
-void view_overlaps_release(struct view_overlaps *overlaps); /* also after init failed */
+void view_overlaps_release(struct view_overlaps *overlaps); /* must also be called after init failed */
 struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step);
 void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap);
 
-/* All collective operations of a name. */
+/* All collective operations of one name. */
 struct view_operation {
 	struct ops_string name;
 	uint64_t calls;
 	int64_t bytes;
 	int64_t latency_ns;
 };
-/* By name. False when memory is out. */
+/* Calls `take` for each name. Returns false if out of memory. */
 bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
                          void *context);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a file says of its devices ("deviceProperties") and of each kernel (its arguments). Kernels repeat, so arguments are
- * looked into once a text. How many blocks a multiprocessor gets and how full that makes it is 0 for small kernels, and old
- * and AMD's files do not say it: then it is worked out of sizes and devices.
+ * Properties of devices ("deviceProperties") and of kernels (their arguments) in a file. Kernels repeat, so each text
+ * of arguments is parsed once. Files give 0 blocks per multiprocessor and 0 occupancy for small kernels, and old files
+ * and those of AMD devices omit both. Then they are computed from sizes and device properties.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void parse_size(struct ops_string value, uint32_t *to)
 		*to = (uint32_t)size;
 }
 
-/* The driver keeps a kilobyte of each block's shared memory for itself from Ampere on. */
+/* From Ampere on, the driver reserves a kilobyte of shared memory for each block. */
 static void finalize_multiprocessor(struct view_device *device)
 {
 	struct ops_multiprocessor *multiprocessor = &device->multiprocessor;
@@ -98,9 +98,9 @@ bool view_devices_read(struct ops_views *views)
 	return true;
 }
 
-/* --- kernels' arguments --------------------------------------------------------------------------------------------- */
+/* --- arguments of kernels ------------------------------------------------------------------------------------------- */
 
-/* "[320, 1, 1]" of "[320,1,1]". */
+/* Converts "[320,1,1]" to "[320, 1, 1]". */
 static bool parse_dimensions(struct ops_views *views, struct ops_string value, uint32_t *ret_text)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size);
@@ -149,13 +149,13 @@ static void parse_sizes(struct ops_string value, uint32_t sizes[3])
 		int64_t size;
 
 		sizes[i] = 0;
-		/* More than 2^31 are allowed nowhere; a block has no more than 1024 threads. */
+		/* Values above 2^31 are never valid; a block has at most 1024 threads. */
 		if (ops_json_next_element(&walk, &element) && ops_json_parse_integer(element, &size) && size > 0 && size <= INT32_MAX)
 			sizes[i] = (uint32_t)size;
 	}
 }
 
-/* Of files without the argument `device`, the one there is. */
+/* In files without the argument `device`, returns the only device. */
 static const struct view_device *view_devices_device_of(const struct ops_views *views, int64_t id)
 {
 	uint32_t at = id < 0 && views->devices.count == 1 ? 0 : ops_map_find(&views->device_of, (uint64_t)id);
@@ -163,7 +163,7 @@ static const struct view_device *view_devices_device_of(const struct ops_views *
 	return at == OPS_NONE ? NULL : &views->devices.items[at];
 }
 
-/* What a file does not say of a device limits nothing. */
+/* Properties of a device that a file omits do not limit anything. */
 static struct ops_occupancy occupancy_of(const struct view_device *device, const struct view_kernel *kernel,
                                          struct ops_string arguments)
 {
@@ -189,7 +189,7 @@ static struct ops_occupancy occupancy_of(const struct view_device *device, const
 	return ops_occupancy_of(&multiprocessor, &shape);
 }
 
-/* How AMD's multiprocessors give out registers is another matter: of those only blocks are counted. */
+/* Multiprocessors of AMD devices allocate registers differently, so only their blocks are counted. */
 static void work_out(struct ops_views *views, struct view_kernel *kernel, struct ops_string arguments)
 {
 	const struct view_device *device = view_devices_device_of(views, kernel->device);
@@ -222,7 +222,7 @@ static bool view_devices_add_kernel(struct ops_views *views, struct ops_string a
 	return OPS_ARRAY_APPEND(&views->kernels, kernel);
 }
 
-/* Keeps one of each, ascending. */
+/* Removes duplicates; the result is ascending. */
 static void view_devices_finalize(int64_t *items, size_t *count)
 {
 	size_t kept = 0;
@@ -235,14 +235,14 @@ static void view_devices_finalize(int64_t *items, size_t *count)
 	*count = kept;
 }
 
-/* Lists stay short by leaving out what the event before had. */
+/* Skips the id of the previous event, which keeps lists short. */
 static bool view_devices_add_id(void *array, int64_t id)
 {
 	OPS_ARRAY(int64_t) *ids = array;
 
 	if (ids->count && ids->items[ids->count - 1] == id)
 		return true;
-	/* Removes duplicates when it is full: the rest then has capacity for as many more. */
+	/* Removes duplicates when the list is full, which frees capacity for further ids. */
 	if (ids->count >= 4096 && ids->count == ids->capacity) {
 		view_devices_finalize(ids->items, &ids->count);
 		if (!OPS_ARRAY_RESERVE(ids, ids->count))
@@ -251,7 +251,7 @@ static bool view_devices_add_id(void *array, int64_t id)
 	return OPS_ARRAY_APPEND(ids, id);
 }
 
-/* Files without the argument `device` have the device for a process. */
+/* In files without the argument `device`, the process is the device. */
 static bool view_devices_place(struct ops_views *views, struct view_device_event *event)
 {
 	size_t count;
@@ -277,7 +277,7 @@ static bool group_kernels(struct ops_views *views)
 	done = views->gpu_first && views->gpu_kernels;
 	for (uint32_t i = 0; done && i < views->gpus.count; i++)
 		done = ops_map_add(&place_of, (uint64_t)views->gpus.items[i], i);
-	/* Counted two behind the place, so that filling moves each beginning to where it belongs. */
+	/* Counts are stored two positions further, so that filling moves each start to its correct value. */
 	for (int pass = 0; done && pass < 2; pass++) {
 		for (uint32_t i = 0; i < views->device_events.count; i++) {
 			const struct view_device_event *event = &views->device_events.items[i];

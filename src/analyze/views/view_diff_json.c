@@ -25,7 +25,7 @@ struct member {
 	enum view_diff_time time;
 };
 
-/* All steps together, and one. */
+/* Writes the sum over all steps, and that per step. */
 static void view_diff_json_write_sum(struct ops_json_writer *json, const struct view_diff *diff, int side,
                                      const struct view_diff_sum *sum, const struct member *members)
 {
@@ -41,7 +41,7 @@ static void view_diff_json_write_sum(struct ops_json_writer *json, const struct 
 	ops_json_close(json, '}');
 }
 
-/* A name that a side does not have is null there. */
+/* A name that is missing on a side is null there. */
 static void view_diff_json_write_rows(struct ops_json_writer *json, const char *key, const struct view_diff *diff,
                                       const struct view_diff_rows *rows, const struct member *members)
 {
@@ -82,7 +82,8 @@ static void view_diff_json_write_memory(struct ops_json_writer *json, const stru
 	ops_json_close(json, ']');
 }
 
-/* The categories of the average step: two classes of loaders are not a pair, but their time is compared. */
+/* Writes the categories of the average step. Loaders of different classes do not match, but their times are compared
+ * here. */
 static void view_diff_json_write_categories(struct ops_json_writer *json, const struct view_diff *diff)
 {
 	ops_json_member_open(json, "categories", '{');

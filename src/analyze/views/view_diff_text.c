@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A diff for people and for spreadsheets: the verdict, the parts of a step, and the operators and kernels whose time in a step
+ * A diff as text and as CSV: the verdict, the parts of a step, and the operators and kernels whose time per step
  * changed most.
  */
 #include <opstrobe/internal/views.h>
@@ -18,21 +18,21 @@
 #include "base/array.h"
 
 #define ROWS_MAX 15
-#define COLUMNS 80 /* where nobody says how many there are */
+#define COLUMNS 80 /* default width of a page */
 
-/* A page in the making. */
+/* A page while it is written. */
 struct page {
 	struct ops_buffer *out;
 	bool markdown;
 	size_t columns;
 };
 
-/* A line of a table: figures of a step on both sides, and of all steps together. */
+/* A row of a table: figures of one step on both sides, and of all steps together. */
 struct change {
 	struct ops_string name;
 	double values[2];
 	int64_t total_ns[2];
-	const char *view; /* in CSV */
+	const char *view; /* first column of CSV */
 };
 
 struct changes {
@@ -84,7 +84,7 @@ static const struct result_column change_columns[] = {
 const struct result_declaration table_diff =
 	RESULT_DECLARATION("diff", "A part of the steps, an operator or a kernel of two traces", change_columns);
 
-/* Releases it. */
+/* Writes a table and releases it. */
 static void view_diff_text_write_table(struct page *page, struct result_table *table)
 {
 	ops_buffer_append_text(page->out, "\n");
@@ -137,7 +137,7 @@ static int64_t steps_ns(const struct ops_views *views)
 	return ns;
 }
 
-/* What the times of the tables are of. */
+/* Writes what the times in the tables refer to. */
 static void view_diff_text_append_base(const struct page *page, const struct view_diff *diff)
 {
 	char left[OPS_FORMAT_ROOM], right[OPS_FORMAT_ROOM];
@@ -157,7 +157,7 @@ static void view_diff_text_append_base(const struct page *page, const struct vie
 	ops_buffer_append_text(page->out, "\n");
 }
 
-/* The parts of the average step that take time on either side. */
+/* Collects the parts of the average step that take time on either side. */
 static bool gather_categories(const struct view_diff *diff, struct changes *changes)
 {
 	bool done = true;
@@ -215,7 +215,7 @@ static void view_diff_text_release(struct tables *tables)
 	OPS_ARRAY_RELEASE(&tables->kernels);
 }
 
-/* The changes that are largest; nothing where there are none. */
+/* Writes the largest changes; nothing if there are none. */
 static void append_changes(struct page *page, const char *title, struct changes *changes)
 {
 	size_t shown = 0;
@@ -236,7 +236,7 @@ static const struct result_column memory_columns[] = {
 	{.name = "change_percent", .type = RESULT_CHANGE, .title = "change", .get = get_change},
 };
 
-/* Of each device its peak, and what a step allocates. */
+/* Writes the peak of each device, and the bytes that a step allocates. */
 static void append_memory(struct page *page, const struct view_diff *diff)
 {
 	struct result_table table = {.scaled = true, .copies = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A diff as text of each form. The buffer is marked as failed if memory runs out.
+ * Writers of a diff as text. The buffer is marked as failed if memory runs out.
  */
 #ifndef OPS_ANALYZE_VIEW_DIFF_WRITE_H
 #define OPS_ANALYZE_VIEW_DIFF_WRITE_H
@@ -9,9 +9,9 @@
 #include "base/buffer.h"
 
 void view_diff_write_json(const struct view_diff *diff, struct ops_buffer *out);
-/* A row a stretch of the steps, and a row an operator. */
+/* Writes one row per part of the steps, and one per operator. */
 void view_diff_write_csv(const struct view_diff *diff, struct ops_buffer *out);
-/* As a table for people, or for a pull request. */
+/* Writes tables for a terminal, or in Markdown for a pull request. */
 void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t columns, struct ops_buffer *out);
 
 #endif

@@ -46,10 +46,10 @@ enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, siz
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
 
-/* What is known of a run's workers as their traces come and go. */
+/* The state of a run's workers while their traces are loaded and released. */
 struct run {
 	struct view_worker *workers;
-	struct view_worker **some; /* of a span */
+	struct view_worker **some; /* workers of one profiling cycle */
 	size_t count;
 	struct ops_error *error;
 };
@@ -74,7 +74,7 @@ static bool add_worker(struct run *run, const struct ops_rank *about, const stru
 	return done && view_worker_init(&run->workers[run->count++], about, &views);
 }
 
-/* Each worker's own views, into `json` if there is one, as a list if they may be several. */
+/* Writes each worker's own views to `json`, if given; as a list if there can be several. */
 static enum ops_code add_workers(struct run *run, const struct ops_trace_source *source, const struct ops_rank *ranks,
                                  size_t count, struct ops_json_writer *json)
 {
@@ -88,7 +88,7 @@ static enum ops_code add_workers(struct run *run, const struct ops_trace_source 
 		struct ops_trace *trace = NULL;
 
 		code = ops_run_trace(ranks, source, i, &trace, run->error);
-		if (code || !trace) /* a file that is none */
+		if (code || !trace) /* a file that is not a trace */
 			continue;
 		if (json && count > 1)
 			ops_json_open(json, '{');
@@ -109,7 +109,7 @@ static void view_json_release(struct run *run)
 	ops_free(run->some);
 }
 
-/* The workers of one span. */
+/* Writes the workers of one profiling cycle. */
 static bool view_json_write_span(struct run *run, int64_t span, struct ops_json_writer *json)
 {
 	size_t taken = 0;
@@ -120,7 +120,8 @@ static bool view_json_write_span(struct run *run, int64_t span, struct ops_json_
 	return view_write_distributed(run->some, taken, json);
 }
 
-/* Spans in order of their first worker, who has them all unless the others go on without. */
+/* Profiling cycles are in the order of their first worker, which has all of them unless the others continue without
+ * it. */
 static bool write_distributed(struct run *run, struct ops_json_writer *json)
 {
 	size_t spans = 0;

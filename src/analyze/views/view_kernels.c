@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels: by name, and by name, operator and launch properties. The second has every kernel whose origin is known at
- * all: those of no operator are under the label around their launch, or under the root of the thread.
+ * Kernels: by name, and by name, operator and launch properties. The second table contains every kernel whose origin is
+ * known: kernels outside of operators count for the label around their launch, or for the root of the thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,18 +15,19 @@
 #include "base/text.h"
 
 #define TOP_KERNELS 30
-#define ROWS_MAX 10000 /* by operator: launches with many different grids would make the reply grow with the trace */
+#define ROWS_MAX 10000 /* limit on rows by operator, since launches with many different grids would make the reply grow
+                        * with the trace */
 
 struct row {
 	uint32_t name;
-	uint32_t operator; /* text, OPS_NONE in the table by name */
-	uint32_t kernel;   /* whose properties, index into views->kernels */
+	uint32_t operator; /* text; OPS_NONE in the table by name */
+	uint32_t kernel;   /* index into views->kernels of the kernel with these properties */
 	bool eligible;
 	uint64_t calls;
 	int64_t total_ns;
 	int64_t max_ns;
 	int64_t min_ns;
-	double blocks;    /* weighted by duration, as the next */
+	double blocks;    /* weighted by duration, like the next member */
 	double occupancy;
 };
 
@@ -38,7 +39,7 @@ struct table {
 	bool has_blocks, has_occupancy;
 };
 
-/* What makes a row, without holes, for it is hashed. */
+/* Identifies a row. Has no padding, because it is hashed. */
 struct key {
 	uint32_t name;
 	uint32_t operator;
@@ -48,7 +49,7 @@ struct key {
 	int64_t shared_memory;
 };
 
-/* String id of what launched it; OPS_NONE if that is unknown. */
+/* Returns the string id of what launched it; OPS_NONE if unknown. */
 static uint32_t view_kernels_operator_of(const struct ops_views *views, const struct view_device_event *event)
 {
 	return event->node == OPS_NONE ? event->label : views->events->name[views->nodes.items[event->node].row];
@@ -79,7 +80,7 @@ static struct row *view_kernels_row_of(struct table *table, const struct view_de
 	return row;
 }
 
-/* By its own name alone: what is in it launched other kernels. */
+/* Only the name of the node itself counts, since operators in it launched other kernels. */
 static bool view_kernels_is_eligible(const struct ops_views *views, uint32_t node)
 {
 	return views->names[views->events->name[views->nodes.items[node].row]] & (VIEW_NAME_ELIGIBLE | VIEW_NAME_ELIGIBLE_SINCE);
@@ -122,7 +123,7 @@ static struct ops_string text_or_none(const struct ops_views *views, uint32_t te
 	return ops_intern_text(&views->texts, text);
 }
 
-/* By total, the largest first, then by name, operator, grid and block. */
+/* Orders by total, the largest first, then by name, operator, grid and block. */
 static int view_kernels_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct table *table = context;
@@ -223,7 +224,7 @@ static void view_kernels_write_table(const struct table *table, struct ops_json_
 	ops_json_close(json, '}');
 }
 
-/* Sums, longest first. Released by the caller in any case. */
+/* Sums, longest first. The caller must release the table in any case. */
 static bool view_kernels_table_init(struct table *table)
 {
 	if (!table->views->has_kernels)

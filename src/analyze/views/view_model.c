@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part each row plays, by kind and name, and the order in which the rest of the model is made.
+ * Assigns a part to each row, by kind and name, and builds the rest of the model.
  */
 #include <string.h>
 
@@ -71,7 +71,7 @@ static uint8_t part_of_function(const struct ops_views *views, uint32_t row)
 	const struct ops_events *events = views->events;
 
 	if (events->category && events->category[row] != OPS_NONE)
-		return VIEW_OLD_PYTHON; /* there is one other category of this kind */
+		return VIEW_OLD_PYTHON; /* the kind has only one other category */
 	return views->modules == OPS_MODULES_LIGHTNING ? VIEW_NOTHING : VIEW_FUNCTION;
 }
 
@@ -88,12 +88,12 @@ static uint8_t part_of(struct ops_views *views, uint32_t row)
 	case OPS_EVENT_USER_ANNOTATION:
 		part = part_of_operator(views, name);
 		return part == VIEW_OPERATOR || part == VIEW_LIGHTNING_HOOK ? VIEW_LABEL : part;
-	case OPS_EVENT_GPU_USER_ANNOTATION: /* no steps on devices' rows, nor time of the host */
+	case OPS_EVENT_GPU_USER_ANNOTATION: /* neither steps on the rows of devices nor host time */
 		return VIEW_DEVICE_LABEL;
 	case OPS_EVENT_PYTHON_FUNCTION:
 		return part_of_function(views, row);
 	case OPS_EVENT_RUNTIME:
-	case OPS_EVENT_DRIVER: /* launches kernels, too */
+	case OPS_EVENT_DRIVER: /* also launches kernels */
 		return VIEW_LAUNCH;
 	case OPS_EVENT_KERNEL:
 		return VIEW_KERNEL;
@@ -116,7 +116,7 @@ static void see(struct ops_views *views, int64_t start_ns, int64_t end_ns)
 		views->last_ns = end_ns;
 }
 
-/* Marks that a name leaves on the whole trace. */
+/* Records facts about the complete trace that follow from a name. */
 static void view_model_mark(struct ops_views *views, uint8_t part, uint16_t name)
 {
 	views->has_launches |= part == VIEW_LAUNCH;
@@ -141,7 +141,7 @@ static void find_parts(struct ops_views *views)
 		uint8_t part = part_of(views, row);
 
 		views->parts[row] = part;
-		/* Driver calls were no part of the plugin's count, which has to agree. */
+		/* The TensorBoard plugin does not count driver calls, and this count has to agree with it. */
 		if (part == VIEW_NOTHING || events->kind[row] == OPS_EVENT_DRIVER) {
 			view_model_mark(views, part, 0);
 			continue;
@@ -156,7 +156,7 @@ static void find_parts(struct ops_views *views)
 			see(views, records[i].time_ns, records[i].time_ns);
 }
 
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- model ---------------------------------------------------------------------------------------------------------- */
 
 bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
 {

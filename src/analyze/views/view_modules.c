@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules and Lightning's. The caller of a module is derived from the Python calls between them, or from Lightning's
- * dotted names; calls with the same name, number and calls below are one node. Times are those of all calls of a name and
- * number. The TensorBoard plugin excluded operators from a module's self time on the host but not on devices, and did not
- * show its backward: both are given in addition.
+ * Modules, including those of Lightning. The caller of a module is derived from the Python calls between them, or from
+ * Lightning's dotted names. Calls with the same name, number and inner calls are one node. Times include all calls of a
+ * name and number. The TensorBoard plugin excludes operators from a module's self time on the host but not on devices,
+ * and does not show its backward; both are given in addition.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,20 +28,20 @@ struct figures {
 	int64_t backward_device_ns;
 };
 
-/* A call that represents all like it. */
+/* A call that represents all identical calls. */
 struct module {
 	struct ops_string name;
 	int64_t number;
 	uint32_t figures;
-	uint32_t first; /* child */
-	uint32_t next;  /* sibling */
+	uint32_t first; /* first child */
+	uint32_t next;  /* next sibling */
 };
 
 struct modules {
 	const struct ops_views *views;
 	OPS_ARRAY(struct module) items;
 	OPS_ARRAY(struct figures) figures;
-	struct ops_intern keys; /* name and number → figures */
+	struct ops_intern keys; /* from name and number to figures */
 	OPS_ARRAY(uint32_t) roots;
 };
 
@@ -57,7 +57,7 @@ static int64_t module_number(const struct ops_views *views, uint32_t row)
 	return views->modules == OPS_MODULES_PYTHON ? (int64_t)views->events->python_module[row] : 0;
 }
 
-/* The entry of a name and number; added if new. OPS_NONE when memory is out. */
+/* Returns the entry of a name and number, which is added if it is new. Returns OPS_NONE if out of memory. */
 static uint32_t figures_of(struct modules *modules, uint32_t row)
 {
 	struct ops_string name = view_modules_module_name(modules->views, row);
@@ -121,12 +121,12 @@ static bool sum_backward(struct modules *modules)
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-/* Scratch of the calls' tree, by row. */
+/* Temporary data of the call tree, by row. */
 struct calls {
-	uint32_t *module; /* the innermost module call around, itself included */
-	uint32_t *first;  /* module call below it */
+	uint32_t *module; /* the innermost module call around the row, including itself */
+	uint32_t *first;  /* first module call below it */
 	uint32_t *next;
-	uint32_t *kind;   /* of module calls: what is equal is the same kind */
+	uint32_t *kind;   /* for module calls: equal calls have the same kind */
 	struct ops_map ids;
 	struct ops_intern kinds;
 };
@@ -153,7 +153,7 @@ static void calls_release(struct calls *calls)
 	ops_intern_release(&calls->kinds);
 }
 
-/* The row of the caller, by its Python id, or by the tree where a file has none. */
+/* Returns the row of the caller, by its Python id, or by the tree if the file has no ids. */
 static uint32_t caller_of(const struct ops_views *views, const struct calls *calls, uint32_t row)
 {
 	const struct ops_events *events = views->events;
@@ -190,7 +190,7 @@ static bool find_callers(const struct ops_views *views, struct calls *calls, uin
 	return true;
 }
 
-/* What the call is equal to: its name, number and the kinds of the calls below. */
+/* Numbers a call by its name, number and the kinds of the calls below it. */
 static bool view_modules_find_kind(struct modules *modules, struct calls *calls, uint32_t row)
 {
 	struct ops_buffer text = {0};
@@ -216,7 +216,7 @@ static bool view_modules_add_module(struct modules *modules, uint32_t row)
 	return module != NULL;
 }
 
-/* Copies the calls below a root, level by level without recursion: a program may nest deep. */
+/* Copies the calls below a root level by level, without recursion, since a program may nest deeply. */
 static bool add_calls(struct modules *modules, const struct calls *calls, uint32_t root)
 {
 	struct pair {
@@ -235,7 +235,7 @@ static bool add_calls(struct modules *modules, const struct calls *calls, uint32
 		done = view_modules_add_module(modules, pair.row);
 		if (!done)
 			break;
-		/* The last child comes off first, and goes before those that are there. */
+		/* The last child is popped first, and is inserted before those already there. */
 		if (pair.at != OPS_NONE) {
 			before = modules->items.items[pair.at].first;
 			modules->items.items[pair.at].first = at;
@@ -253,7 +253,7 @@ static bool add_root(struct modules *modules, uint32_t at)
 	return OPS_ARRAY_APPEND(&modules->roots, at);
 }
 
-/* From the last row to the first, calls are whole when it is their turn, and lists come out in order. */
+/* From the last row to the first, a call is complete when it is visited, and lists come out in order. */
 static bool find_kinds(struct modules *modules, struct calls *calls, const uint32_t *outer)
 {
 	const struct ops_views *views = modules->views;
@@ -298,7 +298,7 @@ static bool collect_calls(struct modules *modules)
 
 /* --- Lightning ------------------------------------------------------------------------------------------------------ */
 
-/* The module whose name is this one's without the last part. */
+/* Returns the module whose name is this one without its last part. */
 static uint32_t dotted_parent(const struct ops_intern *names, struct ops_string name)
 {
 	while (name.size && name.bytes[name.size - 1] != '.')
@@ -370,7 +370,7 @@ static void view_modules_write_figures(const struct modules *modules, struct ops
 	                       figures->occurrences ? (double)total_ns / (double)figures->occurrences / 1000 : (double)NAN);
 }
 
-/* Goes down to first children and on to siblings; `path` holds the modules that are open. */
+/* Walks to first children and then to siblings; `path` has the open modules. */
 static bool write_module(const struct modules *modules, struct ops_json_writer *json, uint32_t at)
 {
 	OPS_ARRAY(uint32_t) path = {0};

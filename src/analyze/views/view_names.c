@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names that are keys; see view_names.h.
+ * Unique names; see view_names.h.
  */
 #include "analyze/views/view_names.h"
 
 #include "base/buffer.h"
 
-/* One that is not there yet; `first` is what the name's own id is. */
+/* Adds the first numbered name that is still free; `first` is the id of the plain name. */
 static bool add_numbered(struct view_names *names, struct ops_string name, uint32_t first)
 {
 	uint32_t *repeats = ops_map_slot(&names->repeats, first, 1);

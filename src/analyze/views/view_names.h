@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names that are to be keys of one JSON object: those that come again get a number, "epoch", "epoch (2)", "epoch (3)".
+ * Unique names for the keys of one JSON object: repeated names get a number, as in "epoch", "epoch (2)", "epoch (3)".
  */
 #ifndef OPS_ANALYZE_VIEW_NAMES_H
 #define OPS_ANALYZE_VIEW_NAMES_H
@@ -12,13 +12,13 @@
 
 /* Zero-initialised is empty. */
 struct view_names {
-	struct ops_intern texts; /* in the order in which they were added */
-	struct ops_map repeats; /* how often each was requested */
+	struct ops_intern texts; /* in the order of addition */
+	struct ops_map repeats; /* how often each name was added */
 };
 
-/* A name that no other has; its id is how many there were before. False when memory is out. */
+/* Adds a unique name for `name`; its id is the number of names before it. Returns false if out of memory. */
 bool view_names_add(struct view_names *names, struct ops_string name);
-/* Good until it is released. */
+/* Returns a name, which is valid until the names are released. */
 struct ops_string view_names_at(const struct view_names *names, size_t id);
 void view_names_release(struct view_names *names);
 

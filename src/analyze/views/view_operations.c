@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collectives of several workers that are one operation; see view_operations.h.
+ * Finds collectives of several workers that are one operation; see view_operations.h.
  */
 #include "analyze/views/view_operations.h"
 
@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 
-/* Adds what a row says of its group; false when it says nothing. Torch has it with an operator around the collective, and
- * with its kernels. */
+/* Appends the process group that a row names. Returns false if the row does not name one. Torch stores it in an
+ * operator around the collective, and in its kernels. */
 static bool append_group(const struct ops_views *views, uint32_t row, struct ops_buffer *key)
 {
 	static const char *const names[] = {"Process Group Ranks", "Process Group Name", "Seq"};
@@ -27,7 +27,7 @@ static bool append_group(const struct ops_views *views, uint32_t row, struct ops
 	return known;
 }
 
-/* OPS_INTERN_NONE when memory is out. `kernel` is a row of the collective, or OPS_NONE. */
+/* Returns OPS_INTERN_NONE if out of memory. `kernel` is a row of the collective, or OPS_NONE. */
 static uint32_t view_operations_make_key(const struct ops_views *views, struct ops_intern *texts, uint32_t collective,
                                          uint32_t kernel)
 {
@@ -48,7 +48,7 @@ static uint32_t view_operations_make_key(const struct ops_views *views, struct o
 
 bool view_operations_make_keys(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_keys)
 {
-	uint32_t *kernels = ops_alloc_none(views->collectives.count + 1); /* a row of each */
+	uint32_t *kernels = ops_alloc_none(views->collectives.count + 1); /* one row of each collective */
 	bool done = kernels != NULL;
 
 	for (size_t i = 0; done && i < views->device_events.count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps by phase of training: see view_phases.h.
+ * Steps by phase of training; see view_phases.h.
  */
 #include "analyze/views/view_phases.h"
 
@@ -13,7 +13,7 @@ static struct ops_interval host_range(const struct view_step *step)
 	return (struct ops_interval){step->host_start_ns, step->host_end_ns};
 }
 
-/* When an operator runs on any thread. */
+/* Finds the times at which an operator runs on any thread. */
 static bool view_phases_find_operators(const struct ops_views *views, struct ops_intervals *running)
 {
 	for (uint32_t row = 0; row < views->events->count; row++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plugin's seven pieces of advice, with the figures that call for them. Thresholds are the plugin's; a figure that
- * is exactly on one does not call for anything.
+ * The TensorBoard plugin's seven recommendations, with the figures that trigger them. Thresholds are those of the
+ * plugin; a figure equal to its threshold triggers nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define MEMORY_RATIO 0.9
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
-/* What calls for each; NAN and OPS_NONE: nothing does. */
+/* Figures that trigger each recommendation; NAN and OPS_NONE: not triggered. */
 struct recommendations {
 	double loader_pct;
 	bool prefer_ddp;
@@ -25,7 +25,7 @@ struct recommendations {
 	OPS_ARRAY(int64_t) idle_gpus;
 	double eligible_pct;
 	double memory_pct;
-	double memory_gib; /* of the device */
+	double memory_gib; /* memory of the device */
 	uint32_t memory_device;
 };
 
@@ -47,7 +47,7 @@ static void judge_parallel(const struct ops_views *views, struct recommendations
 
 		capable |= device->major > 3 || (device->major == 3 && device->minor >= 5);
 	}
-	/* Without work on a device NCCL serves nobody. */
+	/* Without device work, NCCL is of no use. */
 	found->prefer_nccl = views->has_ddp && !views->has_nccl && capable && views->device_events.count;
 }
 
@@ -66,7 +66,7 @@ static bool judge_utilization(const struct ops_views *views, struct recommendati
 	return true;
 }
 
-/* Kernel names identify only the tensor cores of NVIDIA. */
+/* Kernel names identify only the tensor cores of NVIDIA devices. */
 static void judge_amp(const struct ops_views *views, struct recommendations *found)
 {
 	double eligible = view_tensor_cores_eligible(views);
@@ -77,7 +77,7 @@ static void judge_amp(const struct ops_views *views, struct recommendations *fou
 		found->eligible_pct = 100 * eligible;
 }
 
-/* Memory of an accelerator, and not the CPU's: the first device that is near its limit. */
+/* Considers memory of accelerators only, not of the CPU: the first device that is near its limit. */
 static void judge_memory(const struct ops_views *views, struct recommendations *found)
 {
 	size_t count;
@@ -118,7 +118,7 @@ static void view_recommendations_begin(struct ops_json_writer *json, const char 
 	ops_json_member_text(json, "id", id);
 }
 
-/* Half to even, as everywhere in these views. */
+/* Rounds half to even, as all of these views do. */
 static void view_recommendations_write_number(struct ops_json_writer *json, const char *key, double value, double scale)
 {
 	ops_json_member_number(json, key, rint(value * scale) / scale);

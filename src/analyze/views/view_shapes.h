@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of an input list's shapes as the views show it: "[[32, 3, 224, 224], []]", a scalar being "[]".
+ * The text of an input list's shapes in the views: "[[32, 3, 224, 224], []]", where a scalar is "[]".
  */
 #ifndef OPS_ANALYZE_VIEW_SHAPES_H
 #define OPS_ANALYZE_VIEW_SHAPES_H

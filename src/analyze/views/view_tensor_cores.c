@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensor cores: which kernels use them and which operators could, by name, and the shares of time. The plugin's
- * lists are of 2021; newer names follow.
+ * Tensor cores: which kernels use them and which operators could, by name, and the shares of time. The TensorBoard
+ * plugin's lists are from 2021; newer names follow.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "analyze/views/views.h"
 
-/* Parts of names that kernels without tensor cores have, too; all others say which instruction it is. */
+/* Matches parts of names that kernels without tensor cores also have. All other parts identify the instruction. */
 static bool could_be_plain(const char *part)
 {
 	return !strcmp(part, "xmma_gemm") || !strcmp(part, "xmma_implicit_gemm") || !strcmp(part, "xmma_sparse_gemm") ||
@@ -21,7 +21,7 @@ static bool view_tensor_cores_has(struct ops_string name, const char *part)
 	return memmem(name.bytes, name.size, part, strlen(part));
 }
 
-/* The sizes of a matrix instruction, "_MI16x16x16x1_", in names of Tensile and hipBLASLt. */
+/* Matches the sizes of a matrix instruction, "_MI16x16x16x1_", in names of Tensile and hipBLASLt. */
 static bool has_matrix_instruction(struct ops_string name)
 {
 	const char *at = memmem(name.bytes, name.size, "_MI", 3), *end = name.bytes + name.size;
@@ -29,7 +29,8 @@ static bool has_matrix_instruction(struct ops_string name)
 	return at && at + 3 < end && at[3] >= '1' && at[3] <= '9' && memmem(at, (size_t)(end - at), "x", 1);
 }
 
-/* AMD's matrix cores: Tensile and hipBLASLt, Composable Kernel, and kernels that name the instruction. */
+/* Matches kernels on AMD's matrix cores: Tensile and hipBLASLt, Composable Kernel, and kernels that name the
+ * instruction. */
 static bool uses_matrix_cores(struct ops_string name)
 {
 	static const char *const parts[] = {"mfma", "MFMA", "_xdl", "Xdl", "xdlops", "wmma", "FmhaFwd", "FmhaBwd"};
@@ -45,7 +46,8 @@ static bool uses_matrix_cores(struct ops_string name)
 
 bool view_kernel_uses_tensor_cores(struct ops_string name)
 {
-	/* The part of cuBLAS and cuDNN names that says 32 bits in, out and to compute with; TF32's is f32f32_tf32f32_f32. */
+	/* Parts of cuBLAS and cuDNN names that denote 32-bit input, output and computation. TF32 is
+	 * f32f32_tf32f32_f32. */
 	static const char *const plain[] = {"f32f32_f32f32_f32", "sgemm", "scudnn"};
 	static const char *const parts[] = {
 		"h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel",
@@ -66,7 +68,7 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 	return uses_matrix_cores(name);
 }
 
-/* In order of strcmp. */
+/* Sorted by strcmp. */
 static const char *const eligible[] = {
 	"AddbmmBackward", "AddmmBackward", "AddmvBackward", "BmmBackward0", "CudnnConvolutionBackward",
 	"CudnnConvolutionTransposeBackward", "MmBackward", "MvBackward", "aten::_convolution",

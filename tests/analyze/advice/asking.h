@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asking for advice while memory runs out, for fail_each().
+ * Requests advice while memory runs out, for fail_each().
  */
 #ifndef TEST_ASKING_H
 #define TEST_ASKING_H

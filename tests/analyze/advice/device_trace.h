@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces of a program that drives an accelerator, written out as Kineto does: operators on thread 1, their launching calls,
- * kernels and copies on stream 7. Times are microseconds.
+ * Traces of a program that uses an accelerator, in Kineto's format: operators on thread 1, their launching calls, kernels and
+ * copies on stream 7. Times are microseconds.
  */
 #ifndef TEST_DEVICE_TRACE_H
 #define TEST_DEVICE_TRACE_H
@@ -50,8 +50,8 @@ static inline void device_trace_host(struct device_trace *trace, const char *cat
 	device_trace_add(trace, category, name, 1, 1, us, duration_us, "");
 }
 
-/* Queues work: an operator of 10 us around the call, and the work as soon as the stream is free, 2 us behind the call at the
- * earliest. Returns when the device is done with it. */
+/* Queues work: an operator of 10 us around the call, and the work as soon as the stream is free, at least 2 us after the call.
+ * Returns when the device has finished it. */
 static inline double device_trace_work(struct device_trace *trace, const char *operator_name, const char *operator_args,
                                        const char *category, const char *work, const char *work_args, double us,
                                        double duration_us)
@@ -90,7 +90,7 @@ static inline struct ops_trace *device_trace_read(struct device_trace *trace)
 	return read;
 }
 
-/* Advice as JSON; ends the trace. */
+/* Returns advice as JSON; ends the trace. */
 __attribute__((noinline, unused)) static char *device_trace_advise(struct device_trace *trace)
 {
 	struct ops_trace *read = device_trace_read(trace);
@@ -103,8 +103,8 @@ __attribute__((noinline, unused)) static char *device_trace_advise(struct device
 	return text;
 }
 
-/* The predicted gain of a finding in milliseconds a step; -1 when it is not there. Ids are also in the list of what was
- * checked, with no gain behind. */
+/* Returns the predicted gain of a finding in milliseconds a step; -1 if there is none. Ids are also in the list of checked rules,
+ * where no gain follows them. */
 __attribute__((noinline, unused)) static double finding_ms(const char *json, const char *id)
 {
 	char quoted[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice: a trace with known causes at known lines gives the findings, and every allocation may fail.
+ * analyze/advice: a trace with known causes at known lines results in the findings, and every allocation may fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice on accelerators: programs whose device waits for one cause give the finding of that cause and its gain, and
- * a device that is busy gives none.
+ * analyze/advice on accelerators: programs whose device waits for a single cause have the finding of that cause and its gain; a
+ * busy device has none.
  */
 #include "device_trace.h"
 
@@ -154,7 +154,7 @@ static void finds_copies(void **state)
 	}
 }
 
-/* A batch is decoded for 500 us while the device has nothing to do. */
+/* A batch is decoded for 500 us while the device is idle. */
 static void finds_host_work(void **state)
 {
 	struct device_trace trace;
@@ -175,8 +175,8 @@ static void finds_host_work(void **state)
 	ops_free(text);
 }
 
-/* All of a step is launched in its first half millisecond, and starts when the device is ready for it, 7.5 ms later. The host
- * is to blame for what was before the first launch. */
+/* The complete step is launched in its first half millisecond, and starts when the device is ready for it, 7.5 ms later. Only the
+ * time before the first launch is caused by the host. */
 static void blames_the_host_until_it_launches(void **state)
 {
 	struct device_trace trace;
@@ -200,7 +200,7 @@ static void blames_the_host_until_it_launches(void **state)
 	ops_free(text);
 }
 
-/* Each step launches ten kernels behind a call that takes 6 ms. */
+/* Each step launches ten kernels after a call that takes 6 ms. */
 static char *advise_long_call(const char *call, bool launches)
 {
 	struct device_trace trace;
@@ -279,7 +279,7 @@ static void names_waits_for_requests(void **state)
 	ops_free(text);
 }
 
-/* Work for longer than a step is always queued. */
+/* More than a step of work is always queued. */
 static void leaves_busy_devices_alone(void **state)
 {
 	static const char *const rules[] = {"launch-bound", "device-idle", "synchronising-calls", "pageable-copies",
@@ -309,7 +309,7 @@ static void add_memory(struct device_trace *trace, double us, double gigabytes, 
 	                  us, gigabytes * 1e9, allocated * 1e9, reserved * 1e9);
 }
 
-/* Of 42.5 GB: what is in use at first, a block that stays, and ten times a tensor that comes and goes. */
+/* Of 42.5 GB: memory in use at the start, a block that remains, and ten times a tensor that is allocated and freed. */
 static double limit_ms(double first, double block, double tensor, double reserved)
 {
 	struct device_trace trace;
@@ -332,13 +332,13 @@ static double limit_ms(double first, double block, double tensor, double reserve
 static void leaves_filled_caches_alone(void **state)
 {
 	(void)state;
-	/* Of a server: weights, and a cache that was made before the recording or at its begin. */
+	/* Of a server: weights, and a cache that was allocated before the recording or at its begin. */
 	assert_true(limit_ms(38, 0.001, 1, 39.5) < 0);
 	assert_true(limit_ms(14, 24, 1, 39.5) < 0);
-	/* Activations of half the memory; and a cache that leaves less than they take. */
+	/* Activations of half the memory, and a cache that leaves less than they need. */
 	assert_true(limit_ms(18, 0.001, 21, 39.5) >= 0);
 	assert_true(limit_ms(14, 24, 3, 41.5) >= 0);
-	/* Pieces that nothing fits into. */
+	/* Blocks into which nothing fits. */
 	assert_true(limit_ms(20, 0.001, 1, 39.5) >= 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice on accelerators, rules that are about operators and Python: what counts is the device's time for what an
- * operator launches and the device's wait for the host, not how long the host takes.
+ * analyze/advice on accelerators, rules about operators and Python: they use the device's time for what an operator launches and
+ * the device's wait for the host, not the time on the host.
  */
 #include "device_trace.h"
 

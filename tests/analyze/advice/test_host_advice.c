@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice on programs of the host alone: denormal numbers, memory near its limit, slow first steps, and waits for the
- * processor, which are no fault of the program's.
+ * analyze/advice on programs without devices: denormal numbers, memory near its limit, slow first steps, and waits for the
+ * processor, for which the program is not responsible.
  */
 #include "device_trace.h"
 
@@ -117,7 +117,7 @@ static double output_ms(const char *const *calls)
 	return ms;
 }
 
-/* What a call does counts, not which file it is in. */
+/* The calls matter, not the file in which they are. */
 static void knows_output_by_its_calls(void **state)
 {
 	static const char *const reads[] = {"/usr/lib/python3/dist-packages/PIL/Image.py(3416): open",
@@ -141,7 +141,7 @@ static void knows_output_by_its_calls(void **state)
 	assert_float_equal(output_ms(logs), 0.198, 0.001);
 }
 
-/* On one of four processors; as many threads as processors are well. */
+/* On one of four processors; as many threads as processors are good. */
 static void finds_idle_processors(void **state)
 {
 	static const char *const machines[] = {"\"threads\": 1, \"processors\": 4", "\"threads\": 4, \"processors\": 4"};
@@ -162,7 +162,7 @@ static void finds_idle_processors(void **state)
 	}
 }
 
-/* Those that come of themselves, as a recording with record_python_gc_info=True has them. */
+/* Automatic ones, as a recording with record_python_gc_info=True has them. */
 static void finds_collections(void **state)
 {
 	struct device_trace trace;
@@ -224,7 +224,7 @@ static void add_passes(struct device_trace *trace, double us)
 	}
 }
 
-/* What torch.autograd.grad is asked for twice is no sum. */
+/* What torch.autograd.grad is asked for twice is not a sum. */
 static void finds_graphs_gone_through_again(void **state)
 {
 	(void)state;
@@ -329,7 +329,7 @@ static char *advise_waiting_call(const char *machine, const char *category, cons
 	return device_trace_advise(&trace);
 }
 
-/* Most of the equal calls have waited: the quickest of them show what the call takes. */
+/* Most of the equal calls have waited: the fastest of them show the duration of the call itself. */
 static void takes_out_waits_of_most_calls(void **state)
 {
 	char *json = advise_waiting_call("\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 0, 0, 9], [2, 1000000, 5000000, 0, 9], "
@@ -449,7 +449,7 @@ static void names_causes_first(void **state)
 	ops_free(json);
 }
 
-/* On the CPU, finding what is not zero is work. */
+/* On the CPU, finding nonzero elements is work. */
 static void finds_no_read_in_masks(void **state)
 {
 	char *json = advise_waiting_call("\"threads\": 1", "cpu_op", "aten::nonzero");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice on kernels: what a busy device computes with, and how well that fills it.
+ * analyze/advice on kernels: the data types of a busy device, and how well it is used.
  */
 #include "device_trace.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice on runs of several ranks: who is late, what is sent in vain, and that traces may go as soon as they are added.
+ * analyze/advice on runs of several ranks: late ranks, needless communication, and traces that are released as soon as they are
+ * added.
  */
 #include "device_trace.h"
 
@@ -9,17 +10,17 @@
 #define STEPS 4
 #define RANKS 3
 
-/* What a rank does in each step of `step_us`. */
+/* The activity of a rank in each step of `step_us`. */
 struct plan {
 	double step_us;
-	double late_us;       /* rank 1 computes so much longer than the others */
-	int collectives;      /* of so many bytes, one after the other, that move for so long */
+	double late_us;       /* how much longer rank 1 computes than the others */
+	int collectives;      /* number of collectives, one after another, each with this many bytes and this transfer time */
 	int elements;
 	double transfer_us;
 	bool alike;           /* by the same operator */
-	bool overlapped;      /* a kernel runs beside */
-	const char *group;    /* of ranks 0 and 1; rank 2 alone when there is one */
-	double slow_group_us; /* what transfers of another group take */
+	bool overlapped;      /* a kernel runs at the same time */
+	const char *group;    /* of ranks 0 and 1; rank 2, if there is one, is alone */
+	double slow_group_us; /* time of transfers of another group */
 };
 
 static void add_collective(struct device_trace *trace, const struct plan *plan, const char *group, double us, double end_us)
@@ -36,7 +37,7 @@ static void add_collective(struct device_trace *trace, const struct plan *plan, 
 	device_trace_add(trace, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, us + 8, end_us - us - 8, args);
 }
 
-/* Kernels of the forward and backward pass for 200 us, then collectives that end everywhere when the last rank has come and
+/* Kernels of the forward and backward pass for 200 us, then collectives that end on all ranks when the last rank has arrived and
  * the transfer is done. */
 static void add_rank(struct device_trace *trace, const struct plan *plan, int rank)
 {
@@ -99,7 +100,7 @@ static void finds_the_late_rank(void **state)
 	                                   .transfer_us = 100});
 
 	(void)state;
-	/* Two of three ranks wait 300 us, for an operator that they do not have: all of that goes with it. */
+	/* Two of three ranks wait 300 us for an operator that they do not have: all of that would be saved with it. */
 	assert_gain(text, "uneven-ranks", 0.3);
 	assert_non_null(strstr(text, "Rank 1 is the last of 3 in 4 of 4 steps"));
 	assert_non_null(strstr(text, "aten::bmm"));
@@ -154,7 +155,7 @@ static void finds_slow_links(void **state)
 	ops_free(text);
 }
 
-/* All-reduces of 40 MB for 600 of 1000 us behind the last kernel: nothing is left to hide them behind. */
+/* All-reduces of 40 MB for 600 of 1000 us after the last kernel: there is nothing left to overlap them with. */
 static void finds_exposed_communication(void **state)
 {
 	char *text = advise(&(struct plan){.step_us = 1000, .collectives = 1, .elements = 10000000, .transfer_us = 600});

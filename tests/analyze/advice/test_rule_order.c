@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice: the order of the table of rules does not matter, and time that several rules claim counts once.
+ * analyze/advice: the order of the table of rules does not matter, and time claimed by several rules counts once.
  */
 #include "device_trace.h"
 
@@ -32,7 +32,7 @@ static struct ops_trace *make_trace(void)
 	return device_trace_read(&trace);
 }
 
-/* The findings with the rules in the order of the table, turned by a number of places, or backwards. */
+/* Returns the findings with the rules in the order of the table, rotated or reversed. */
 static char *advise(const struct ops_trace *trace, size_t turn, bool backwards)
 {
 	const struct advice_rule **rules = ops_alloc_zeroed(advice_rule_count, sizeof(*rules));

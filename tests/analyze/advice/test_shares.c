@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice: what counts as a step's. No share is more than all of it, and what all findings save together is not either.
+ * analyze/advice: what counts as part of a step. No share exceeds the whole, and neither does the sum of all savings.
  */
 #include "device_trace.h"
 
@@ -8,7 +8,7 @@
 #define FULL "\"blocks per SM\": 4.0, \"grid\": [432, 1, 1], \"block\": [256, 1, 1]"
 #define LAUNCHED FULL ", \"device\": 0, \"stream\": 7"
 
-/* The sum of all gains in percent. */
+/* Returns the sum of all gains in percent. */
 static double all_gains(const char *json)
 {
 	static const char key[] = "\"predicted_gain_percent\":";
@@ -21,7 +21,7 @@ static double all_gains(const char *json)
 	return sum;
 }
 
-/* The largest percentage in a text: "12.000 ms (171.4 %)". */
+/* Returns the largest percentage in a text: "12.000 ms (171.4 %)". */
 static double largest_percentage(const char *text)
 {
 	double largest = 0;
@@ -109,7 +109,7 @@ static void add_python(struct device_trace *trace, const char *name, int tid, in
 	device_trace_add(trace, "python_function", name, 1, tid, us, duration_us, args);
 }
 
-/* A step of 1 ms whose thread computes; eight others read values of tensors all along. */
+/* Advises on a step of 1 ms whose thread computes; eight others read values of tensors all the time. */
 static char *advise_threads(double operator_us)
 {
 	struct device_trace trace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces for tests of graphs, written as trace files, and their answers. Times are microseconds.
+ * Traces for tests of graphs, written as trace files, and their results. Times are microseconds.
  */
 #ifndef OPS_TEST_GRAPH_SCENE_H
 #define OPS_TEST_GRAPH_SCENE_H
@@ -44,7 +44,7 @@ static inline struct ops_trace *scene_read(const char *rows)
 	return trace;
 }
 
-/* The rows as a table of events, one at a time; released with scene_release. */
+/* Reads the rows as a table of events, one at a time; released with scene_release. */
 static inline struct event_set scene_events(const char *rows)
 {
 	static const struct ops_analyze_options options;
@@ -65,7 +65,7 @@ static inline void scene_release(struct event_set *set)
 	ops_trace_unref(trace);
 }
 
-/* The answer of an analysis about these rows, to be freed with ops_free. */
+/* Returns the answer of an analysis about these rows, to be freed with ops_free. */
 static inline char *scene_answer(const char *id, const char *rows, const char *args)
 {
 	struct ops_rank rank = {.trace = scene_read(rows)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/replay by `whatif`: small programs whose replays were worked out by hand. Times are in microseconds.
+ * analyze/replay through `whatif`: small programs whose replays were calculated by hand. Times are microseconds.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces for tests of views, written as trace files: the rows that matter, and nothing else. Times are microseconds.
+ * Traces for tests of views, written as trace files with only the relevant rows. Times are microseconds.
  */
 #ifndef OPS_TEST_VIEW_SCENE_H
 #define OPS_TEST_VIEW_SCENE_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA's driver without a GPU, as far as the collector asks it: one H100, or FAKE_CUDA_DEVICES of them. The process works on the
- * first FAKE_CUDA_CONTEXTS of them, or on all. Waiting fails with FAKE_CUDA_LOST. Graphs have the
- * edges and nodes that a test gives them.
+ * CUDA's driver without a GPU, as far as the collector uses it: one H100, or FAKE_CUDA_DEVICES of them. The process uses the
+ * first FAKE_CUDA_CONTEXTS of them, or all. Waiting fails with FAKE_CUDA_LOST. Graphs have the edges and nodes that a test sets.
  */
 #include "fake_cuda.h"
 
@@ -94,7 +93,7 @@ SHOW CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attrib
 /* --- waiting -------------------------------------------------------------------------------------------------------- */
 
 static int retained[16]; /* by device */
-static _Thread_local uint32_t current; /* device + 1; 0 none */
+static _Thread_local uint32_t current; /* device + 1; 0: none */
 
 static bool works_on(CUdevice device)
 {

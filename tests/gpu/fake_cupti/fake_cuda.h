@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a test tells the driver that stands in for CUDA's.
+ * What a test sets in the stand-in for CUDA's driver.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI without a GPU; see fake_cupti.h. Records lie in buffers with their size before each, which is how GetNextRecord finds
- * its way.
+ * CUPTI without a GPU; see fake_cupti.h. In a buffer, each record is preceded by its size, which GetNextRecord uses.
  */
 #include "fake_cupti.h"
 #include "fake_internal.h"

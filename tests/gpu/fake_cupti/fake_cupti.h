@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library with CUPTI's entry points and no GPU behind it, so that loading, buffers, threads and errors run for real. What a
- * GPU would have done is told to it: by a test that launches (fake_cupti_launch), or by a file of records that is delivered when
- * the collector flushes (FAKE_CUPTI_RECORDS in the environment; ../replay/records.h says what is in one). Times move so that
- * the file's start falls on the start of the collection. Records are the structures of CUPTI's own headers.
- * FAKE_CUPTI_VERSION in the environment is the version it gives itself.
+ * A library with CUPTI's entry points and without a GPU, so that loading, buffers, threads and errors are real. The activity of
+ * the GPU comes from a test that launches (fake_cupti_launch), or from a file of records that is delivered when the collector
+ * flushes (FAKE_CUPTI_RECORDS in the environment; ../replay/records.h describes it). Times are shifted so that the file's start
+ * is the start of the collection. Records are the structures of CUPTI's own headers. FAKE_CUPTI_VERSION in the environment is the
+ * version that it reports.
  */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
@@ -15,7 +15,7 @@
 /* Makes an entry point fail from now on with a CUptiResult; 0 lets it work again. */
 void fake_cupti_fail(const char *function, int result);
 
-/* The calling thread launches a kernel by the runtime: a record of the call, and one of the kernel, which runs `delay_ns` after
+/* The calling thread launches a kernel with the runtime: a record of the call, and one of the kernel, which runs `delay_ns` after
  * it for `run_ns`. The correlation of both. */
 uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t threads, uint64_t delay_ns,
                            uint64_t run_ns);
@@ -34,11 +34,11 @@ void fake_cupti_capture(uint64_t node, uint64_t original);
 void fake_cupti_instantiate(uint64_t graph, int result);
 /* The calling thread ends the context, with which goes what CUPTI has not handed over. */
 void fake_cupti_end_context(void);
-/* Whether a kind of activity (CUpti_ActivityKind) is being recorded. */
+/* Returns whether a kind of activity (CUpti_ActivityKind) is being recorded. */
 bool fake_cupti_is_enabled(int kind);
-/* Whether a call of the runtime or the driver is not recorded though its kind is. */
+/* Returns whether a call of the runtime or driver is not recorded although its kind is. */
 bool fake_cupti_is_quiet(bool runtime, uint32_t callback);
-/* Whether a signal can reach the thread that last read records. */
+/* Returns whether a signal can reach the thread that last read records. */
 bool fake_cupti_reader_takes(int signal);
 /* As if the GPU had recorded this; copied. */
 void fake_cupti_emit(const void *record, uint32_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the library that stands in for CUPTI share.
+ * Declarations shared by the files of the stand-in for CUPTI.
  */
 #ifndef FAKE_INTERNAL_H
 #define FAKE_INTERNAL_H
@@ -11,7 +11,7 @@
 
 /* What an entry point is to return, by its name. */
 CUptiResult result_of(const char *function);
-/* The clock of records. */
+/* Returns the time on the clock of records. */
 uint64_t now(void);
 
 #endif

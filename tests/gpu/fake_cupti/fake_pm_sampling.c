@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sampling counters of the hardware without any; see fake_cupti.h. As CUPTI does, it reads the configuration through the pointer it
- * was given, refuses structures that are longer than its own, and loses what a full image has no room for.
+ * Sampling of hardware counters without hardware; see fake_cupti.h. Like CUPTI, it reads the configuration through the given
+ * pointer, rejects structures that are longer than its own, and loses samples for which a full image has no room.
  */
 #include "fake_cupti.h"
 #include "fake_internal.h"
@@ -199,7 +199,7 @@ SHOW CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPas
 	return result_of(__func__);
 }
 
-/* The value of metric m in sample n: 100 m + n. A metric that ends in ".ratio" has none in odd ones. */
+/* The value of metric m in sample n is 100 m + n. A metric that ends in ".ratio" has none in odd ones. */
 SHOW CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *params)
 {
 	const struct image *image = (const void *)params->pCounterDataImage;

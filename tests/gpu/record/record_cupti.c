@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library with CUPTI's entry points that hands everything on to the real one and keeps the records that pass, as a file for
- * replay (../replay/records.h). OPSTROBE_CUPTI names this library, RECORD_CUPTI_LIBRARY the real one, RECORD_CUPTI_FILE the
- * file, which the last session of the process leaves. How large a record is, CUPTI does not say: up to the next one.
+ * A library with CUPTI's entry points that passes everything on to the real one and writes the records to a file for replay
+ * (../replay/records.h). OPSTROBE_CUPTI names this library, RECORD_CUPTI_LIBRARY the real one, RECORD_CUPTI_FILE the file, which
+ * contains the last session of the process. CUPTI does not report the size of a record, so it extends to the next one.
  */
 #include <dlfcn.h>
 #include <pthread.h>

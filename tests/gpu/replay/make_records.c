@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the files of records (records.h) that are replayed in tests, from the structures of CUPTI's headers. The deprecated ones
- * among them are those that older libraries send.
+ * Creates the files of records (records.h) that tests replay, from the structures of CUPTI's headers. Deprecated structures are
+ * those of older libraries.
  *
  *     make_records FOLDER            writes them
- *     make_records FOLDER --check    tells whether those there are still what would be written
+ *     make_records FOLDER --check    checks that the existing files are what would be written
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -364,7 +364,7 @@ static void pool(double us, uint64_t held, uint64_t used)
 	record(&state, version < 130000 ? sizeof(CUpti_ActivityMemoryPool2) : sizeof(state));
 }
 
-/* `pool` is the address of one, 0 none: what comes from a pool does so on stream 7. */
+/* `pool` is the address of a memory pool, 0: none; calls for a pool are on stream 7. */
 static CUpti_ActivityMemory4 memory(CUpti_ActivityMemoryOperationType operation, CUpti_ActivityMemoryKind kind, uint64_t address,
                                     uint64_t count, uint64_t from_pool, double us)
 {

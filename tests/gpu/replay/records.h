@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of CUPTI's records: what a GPU would have sent, to be replayed where there is none. Made by make_records.c from the
+ * Files of CUPTI's records: the output of a GPU, for replay on machines without one. Created by make_records.c from the
  * structures of CUPTI's headers, and by ../record/ from a real GPU. All numbers are little endian; a file is
  *
- *     "OPSCUPTI"  uint32_t 2  uint32_t CUPTI's version, as cuptiGetVersion tells
+ *     "OPSCUPTI"  uint32_t 2  uint32_t CUPTI's version, as from cuptiGetVersion
  *
  * and sections: uint32_t kind, uint32_t bytes, the bytes, zeros up to a multiple of 8.
  *
- *     TEXT     uint64_t number, the text       what pointers of records with that number stand for; before its use
+ *     TEXT     uint64_t number, the text       the text to which pointers with that number refer; before its use
  *     RECORD   one record, as CUPTI wrote it   but its pointers are numbers of TEXT
  *     CLOCK    int64_t device, int64_t host    one moment in ns; the first is the start, the last is the stop
  *     DEVICE   struct records_device, JSON     a device, and its element of "deviceProperties"
- *     CALL     uint32_t domain, uint32_t id, the name   what cuptiGetCallbackName says
+ *     CALL     uint32_t domain, uint32_t id, the name   the result of cuptiGetCallbackName
  *     RANGE    struct records_range, the name  an operator or annotation of the host, by host time
- *     DROPPED  uint64_t count                  records that CUPTI could not keep
+ *     DROPPED  uint64_t count                  number of records that CUPTI dropped
  *                                            and, which ../record/ does not write:
  *     NODE     struct records_node             a node of a CUDA graph was captured, or copied from `other`
  *     EDGE     struct records_node             a graph was instantiated in which it waits for `other`
@@ -78,7 +78,7 @@ struct records_range {
 
 struct records_node {
 	uint64_t node;
-	uint64_t other; /* 0 none */
+	uint64_t other; /* 0: none */
 	int64_t device_ns;
 	uint32_t thread; /* id in the system */
 	uint32_t unused;
@@ -103,11 +103,11 @@ struct records_section {
 	const uint8_t *bytes;
 };
 
-/* False for what is no such file. */
+/* Returns false if the bytes are not such a file. */
 bool records_open(struct records *records, const void *bytes, size_t size, uint32_t *ret_version);
-/* The next section; false at the end, also one in the middle of a section. */
+/* Reads the next section. Returns false at the end, or at a truncated section. */
 bool records_next(struct records *records, struct records_section *ret_section);
-/* The fixed part of a section, and what is behind it; false when the section is too small. */
+/* Reads the fixed part of a section, and the rest. Returns false if the section is too small. */
 bool records_take(const struct records_section *section, void *ret_fixed, size_t fixed_bytes, const char **ret_text,
                   size_t *ret_text_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Replaying files of records; see replayer.h.
+ * Replays files of records; see replayer.h.
  */
 #include "replayer.h"
 

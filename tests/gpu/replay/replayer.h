@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file of records (records.h) as a collector of the intake, beside CUPTI's: its records go through the same decoder. With the
- * ranges that the file has of the host, it becomes a recording that is the same on every machine and at any time.
+ * A collector of the intake that replays a file of records (records.h), in addition to CUPTI's collector: its records go through
+ * the same decoder. With the host ranges in the file, the result is a recording that is the same on every machine and at any
+ * time.
  */
 #ifndef OPS_TESTS_GPU_REPLAYER_H
 #define OPS_TESTS_GPU_REPLAYER_H
@@ -26,12 +27,12 @@ struct replayer {
 	uint64_t records;               /* replayed */
 };
 
-/* The file has to outlive it. False for what is no such file. One replayer at a time in a process. */
+/* The file must outlive the replayer. Returns false if it is not such a file. A process has one replayer at a time. */
 bool replayer_init(struct replayer *replayer, const void *bytes, size_t size);
 void replayer_release(struct replayer *replayer);
 struct ops_device_collector replayer_collector(struct replayer *replayer);
 
-/* The file from its ranges and records to the trace. */
+/* Converts the file, its ranges and records, to a trace. */
 enum ops_code replayer_trace(struct replayer *replayer, uint32_t kinds, struct ops_trace **ret_trace, struct ops_error *error);
 
 #endif

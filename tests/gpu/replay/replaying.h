@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records as a trace that keeps its promises, or a test that has failed.
+ * Replays records to a valid trace, or fails the test.
  */
 #ifndef OPS_TESTS_GPU_REPLAYING_H
 #define OPS_TESTS_GPU_REPLAYING_H

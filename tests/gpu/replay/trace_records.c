@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces as CUPTI's records; see trace_records.h.
+ * Converts traces to CUPTI's records; see trace_records.h.
  */
 #include "trace_records.h"
 

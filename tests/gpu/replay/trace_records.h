@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as a file of records (records.h): what CUPTI would have sent for its rows of devices and calls, in the structures of
- * 12.9, with its operators and annotations as ranges of the host. So traces that torch wrote on GPUs can be replayed.
+ * Converts a trace to a file of records (records.h): what CUPTI would have sent for its rows of devices and calls, in the
+ * structures of 12.9, with its operators and annotations as host ranges. So traces that torch wrote on GPUs can be replayed.
  */
 #ifndef OPS_TESTS_GPU_TRACE_RECORDS_H
 #define OPS_TESTS_GPU_TRACE_RECORDS_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame around the views: which trace, which view, light or dark.
+//
+// The frame around the views: selection of the trace and the view, light or dark theme.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
@@ -15,10 +16,10 @@ import { theme, toggleTheme } from "./theme";
 import { serverGone, useTraces } from "./traces";
 import { type TraceFacts, type View, type ViewProps, views } from "./views";
 
-/** The list of traces, in the address. */
+/** The list of traces in the address. */
 const START = "traces";
 
-/** The pages that are not of one trace. */
+/** The pages that do not belong to one trace. */
 const PAGES = { [START]: "Traces", [INCIDENTS]: "Incidents" };
 
 export function App({ source }: { source: DataSource }) {
@@ -29,11 +30,12 @@ export function App({ source }: { source: DataSource }) {
 	const { view: viewId, trace: traceId } = seen;
 	const known = useIncidents(source, list.state === "ready" ? list.data.traces : undefined);
 	const incidents = known ?? [];
-	// Without a view and a trace in the address, the incidents are shown, the list of traces, or the only one.
+	// If the address has neither view nor trace, shows the incidents, the list of traces, or the only trace.
 	const open = viewId === "" && traceId === "";
 	const page = viewId === INCIDENTS || viewId === START ? viewId : !open ? undefined : !known || incidents.length > 0 ? INCIDENTS : traces.length !== 1 ? START : undefined;
 	const start = page !== undefined;
-	// A link to a trace that is gone opens no other one. Without a trace in the address, the first is meant.
+	// A link to a trace that no longer exists opens no other one. Without a trace in the address, the first is
+	// used.
 	const trace = start ? undefined : traceId ? traces.find((each) => each.id === traceId) : traces[0];
 	const view = views.find((each) => each.id === viewId) ?? views[0]!;
 	const missing = trace && !isRunKnown(trace, traces) ? trace.id : undefined;
@@ -92,7 +94,7 @@ export function App({ source }: { source: DataSource }) {
 	);
 }
 
-/** What the address names is not on the list: its file was removed or written again. */
+/** Shown if the trace in the address is not in the list: its file was removed or rewritten. */
 function Gone({ view, traces }: { view: View; traces: TraceEntry[] }) {
 	return (
 		<div class="note" role="alert">
@@ -110,7 +112,7 @@ function Gone({ view, traces }: { view: View; traces: TraceEntry[] }) {
 	);
 }
 
-/** A banner above each view: whose figures differ from what happened, and why. */
+/** A banner above each view: which traces have inaccurate figures, and why. */
 function Diagnostics({ trace }: { trace: TraceEntry }) {
 	if (trace.diagnostics.length === 0) return null;
 	return (
@@ -127,7 +129,7 @@ function Diagnostics({ trace }: { trace: TraceEntry }) {
 	);
 }
 
-/** Above the views of what was recorded before an incident. */
+/** Shown above the views of a recording made before an incident. */
 function IncidentNote({ incident }: { incident: IncidentRow | undefined }) {
 	if (!incident) return null;
 	return (
@@ -138,7 +140,7 @@ function IncidentNote({ incident }: { incident: IncidentRow | undefined }) {
 	);
 }
 
-/** The way between the pages that are not of one trace, where there are several. */
+/** Links between the pages that do not belong to one trace, if there are several. */
 function Pages({ current, incidents }: { current: keyof typeof PAGES; incidents: number }) {
 	if (incidents === 0) return <span class="tools-space" />;
 	return (
@@ -152,7 +154,7 @@ function Pages({ current, incidents }: { current: keyof typeof PAGES; incidents:
 	);
 }
 
-/** The view, as soon as there is something for it to show. It stays when the server has to read the trace again. */
+/** The view, once it has data. It stays visible when the server has to read the trace again. */
 function Opened({ view, ...props }: ViewProps & { view: View }) {
 	const opened = useRef(false);
 	opened.current ||= props.trace.state === "ready";
@@ -164,11 +166,11 @@ interface NavigationProps {
 	current: View;
 	traces: TraceEntry[];
 	trace: TraceEntry | undefined;
-	/** In the address, also of a trace that is not served. */
+	/** The id in the address, even if that trace is not served. */
 	traceId: string;
 }
 
-/** Views for which the trace has nothing to show are dimmed. */
+/** Views without data in the trace are dimmed. */
 function Navigation({ source, current, traces, trace, traceId }: NavigationProps) {
 	const bar = useRef<HTMLElement>(null);
 	const facts = useReply<{ value: TraceFacts }>(source, trace?.state === "ready" ? `traces/${trace.id}/info` : undefined);
@@ -221,7 +223,7 @@ function TraceChoice(props: { traces: TraceEntry[]; current: TraceEntry | undefi
 	);
 }
 
-/** The hash is the route, so the link to the view moves the focus itself. */
+/** The hash is the route, so a link to the view has to move the focus itself. */
 function focusMain(event: Event): void {
 	event.preventDefault();
 	document.getElementById("main")?.focus();

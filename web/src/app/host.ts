@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// The program that shows the viewer in a frame of its own, where it is one that opens source files itself: an editor.
-// The viewer says { opstrobe: "ready" }; an editor answers { opstrobe: "host", theme }, and from then on is sent the lines
-// that are clicked: { opstrobe: "open", file, line }. The server says whose frame it may be (`--embed`).
+// SPDX-License-Identifier: Apache-2.0 Communication with an editor that shows the viewer in a frame and opens source
+// files itself. The viewer sends { opstrobe: "ready" }. An editor replies with { opstrobe: "host", theme }, and then
+// receives the lines that are clicked: { opstrobe: "open", file, line }. The server decides who may show the frame
+// (`--embed`).
 import { signal } from "@preact/signals";
 import { theme } from "./theme";
 
-/** Whether there is one. */
+/** Whether there is such an editor. */
 export const hosted = signal(false);
 
 export function followHost(): void {

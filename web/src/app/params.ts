@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that lives in the page's address, as a component uses it.
+//
+// Component state that is stored in the page's address.
 import { route, setParams } from "./route";
 
-/** A parameter of the view, and how to change it. What is `normal` is left out of the address. */
+/** A parameter of the view, and the function to change it. The value `normal` is omitted from the address. */
 export function useParam(name: string, normal = ""): [string, (value: string | undefined) => void] {
 	const value = route.value.params.get(name) ?? normal;
 	return [value, (next) => setParams({ [name]: next === normal ? undefined : next })];
 }
 
-/** A set of words, as "a,b" in the address. */
+/** A set of words, stored as "a,b" in the address. */
 export function useListParam(name: string): [ReadonlySet<string>, (value: ReadonlySet<string>) => void] {
 	const text = route.value.params.get(name) ?? "";
 	const set = new Set(text ? text.split(",").map(unescapeComma) : []);

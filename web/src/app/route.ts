@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's address says what is on the screen: #/VIEW/TRACE?name=value&…
-// A view reads its own parameters and changes them by setParams(); everything it wants back after a reload goes there.
+//
+// The page's address determines the screen: #/VIEW/TRACE?name=value&… A view reads its parameters and changes them with
+// setParams(). State that has to survive a reload belongs there.
 import { signal } from "@preact/signals";
 
 export interface Route {
@@ -17,7 +18,7 @@ export function parseRoute(hash: string): Route {
 
 export type Params = Record<string, string | number | undefined>;
 
-/** An address to link to: `href={routeHref("timeline", trace, { from, to })}`. */
+/** Returns an address for a link: `href={routeHref("timeline", trace, { from, to })}`. */
 export function routeHref(view: string, trace: string, params: Params = {}): string {
 	const query = new URLSearchParams();
 	for (const [name, value] of Object.entries(params)) {
@@ -27,7 +28,7 @@ export function routeHref(view: string, trace: string, params: Params = {}): str
 	return `#/${encodeURIComponent(view)}/${encodeURIComponent(trace)}${text ? `?${text}` : ""}`;
 }
 
-/** The address that `route` was read from. The browser may be elsewhere already (a step back) before it says so. */
+/** The address that `route` was read from. The browser may already have moved (a step back) before it reports that. */
 let read = "location" in globalThis ? location.hash : "";
 
 export const route = signal<Route>(parseRoute(read));
@@ -41,7 +42,7 @@ export function followHash(): void {
 	window.addEventListener("hashchange", readHash);
 }
 
-/** Writes another address into the entry of the history that is shown, unless that is another one by now. */
+/** Replaces the address of the current history entry, unless another entry is current by now. */
 function replace(href: string): void {
 	if (location.hash !== read || href === read) return;
 	history.replaceState(null, "", href);
@@ -52,14 +53,14 @@ export function go(view: string, trace: string, params?: Params): void {
 	location.hash = routeHref(view, trace, params);
 }
 
-/** Writes out the view and trace that an address shows where it leaves them open. Effects run late: what they have seen may
- * not be what is there now, and then the address is not theirs. */
+/** Adds the displayed view and trace to an address that omits them. Effects run late: the address may have changed since
+ * they were computed, and then is left alone. */
 export function nameRoute(seen: Route, view: string, trace: string): void {
 	if (route.value !== seen || (seen.view === view && seen.trace === trace)) return;
 	replace(routeHref(view, trace, Object.fromEntries(seen.params)));
 }
 
-/** Changes parameters of the view that is shown (undefined takes one away), without a new entry in the history. */
+/** Changes parameters of the current view (undefined removes one), without a new history entry. */
 export function setParams(changes: Params): void {
 	const { view, trace, params } = route.value;
 	replace(routeHref(view, trace, { ...Object.fromEntries(params), ...changes }));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Light or dark: as the system says until the reader chooses. The colours themselves are variables in style/theme.css.
+//
+// Light or dark theme: the system's setting until the user chooses. The colours themselves are variables in
+// style/theme.css.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "light" | "dark";
@@ -23,7 +25,7 @@ export function toggleTheme(): void {
 	try {
 		localStorage.setItem(KEY, theme.value);
 	} catch {
-		// A page without storage (a report from disk, a frame) forgets the choice.
+		// A page without storage (a report from disk, a frame) does not keep the choice.
 	}
 }
 
@@ -36,7 +38,7 @@ function chosen(): Theme | undefined {
 	}
 }
 
-/** The value of a CSS variable, for what is drawn on a canvas. Read again when `theme` changes. */
+/** Returns the value of a CSS variable, for drawing on a canvas. To be read again when `theme` changes. */
 export function cssColor(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of traces, kept as it is on the server: directories are watched, and reading a trace takes a while.
+//
+// The list of traces, kept in sync with the server: directories are watched, and reading a trace takes a while.
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { TraceEntry, TraceList } from "../data/api";
@@ -10,25 +11,25 @@ const WATCH_MS = 5000;
 const READ_MS = 300;
 const SUMMARY_MS = 1000;
 
-/** Those that the server reads now. */
+/** Traces that the server is reading. */
 export const beingRead = signal<readonly TraceEntry[]>([]);
 
 const wishes = signal(0);
 
-/** The last request for the list got no answer. */
+/** The last request for the list failed. */
 export const serverGone = signal(false);
 
-/** Something may have begun or ended that the list tells: it is asked for again. */
+/** Requests the list again, because its contents may have changed. */
 export function askForTraces(): void {
 	wishes.value++;
 }
 
-/** `summaries`: "all", or the id of a trace for those in its directory: the server reads them in the background. */
+/** `summaries`: "all", or the id of a trace for the traces in its directory. The server reads them in the background. */
 export function useTraces(source: DataSource, summaries: string | undefined): Reply<TraceList> {
 	const [list, setList] = useState<Reply<TraceList>>({ state: "loading" });
 	useEffect(() => {
 		let timer: ReturnType<typeof setTimeout> | undefined;
-		let asked = 0; // what an earlier question brings is old
+		let asked = 0; // replies to earlier requests are outdated
 		let text = "";
 		const ask = (): void => {
 			clearTimeout(timer);
@@ -44,19 +45,19 @@ export function useTraces(source: DataSource, summaries: string | undefined): Re
 						beingRead.value = reading;
 					}
 					text = now;
-					// Also where no new traces can appear: the page says when the server is gone.
+					// Also polls where no new traces can appear, to detect that the server is gone.
 					if (source.kind === "http") timer = setTimeout(ask, reading.length > 0 ? READ_MS : summaries !== undefined && data.traces.some(isAwaited) ? SUMMARY_MS : WATCH_MS);
 				},
 				(error: unknown) => {
 					if (number !== asked) return;
-					// What was listed stays on the screen while the server is away.
+					// The list stays on the screen while the server is unavailable.
 					serverGone.value = text !== "" && error instanceof SourceError && error.status === 0;
 					if (text === "") setList({ state: "failed", error: error as Error });
 					timer = setTimeout(ask, WATCH_MS);
 				},
 			);
 		};
-		const stop = wishes.subscribe(ask); // at once, too
+		const stop = wishes.subscribe(ask); // also called immediately
 		return () => {
 			stop();
 			asked++;

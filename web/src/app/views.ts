@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of views. A view is a file in views/ (the timeline a folder of its own); the navigation, the routes and
+//
+// The table of views. A view is a file in views/ (the timeline is a separate directory). The navigation, the routes and
 // the tests that visit every view read this table.
 import type { ComponentType } from "preact";
 import type { TraceEntry } from "../data/api";
@@ -24,7 +25,7 @@ import { Stacks } from "../views/stacks";
 export interface ViewProps {
 	source: DataSource;
 	trace: TraceEntry;
-	/** All traces there are, for views that compare. */
+	/** All available traces, for views that compare. */
 	traces: TraceEntry[];
 }
 
@@ -32,20 +33,20 @@ export interface View {
 	/** Its name in the address. */
 	id: string;
 	title: string;
-	/** What it answers, in one line, for the tooltip. */
+	/** Its purpose in one line, for the tooltip. */
 	about: string;
 	component: ComponentType<ViewProps>;
-	/** Fills the window without scrolling, as the timeline does. */
+	/** Fills the window without scrolling, like the timeline. */
 	fills?: boolean;
-	/** Is of the steps that are chosen. */
+	/** Depends on the selected steps. */
 	steps?: boolean;
-	/** Whether a trace has something for it to show; without it, every trace has. */
+	/** Whether a trace has data for it; if absent, every trace has. */
 	hasData?: (facts: TraceFacts, traces: TraceEntry[], trace: TraceEntry) => boolean;
-	/** What gives it something to show. */
+	/** What to record to get data for it. */
 	needs?: string;
 }
 
-/** What `info` reports about a trace. */
+/** The reply of `info` about a trace. */
 export interface TraceFacts {
 	events_by_kind: Record<string, number>;
 	memory_records: number;
@@ -95,7 +96,7 @@ export const views: View[] = [
 		about: "Time, FLOPs and memory of each module",
 		component: Modules,
 		steps: true,
-		// Lightning labels its modules itself, and says in the metadata that it does.
+		// Lightning labels its modules itself, which the metadata show.
 		hasData: (facts) => hasModules(facts) || !!facts.metadata?.Framework,
 		needs: MODULES_NEED,
 	},

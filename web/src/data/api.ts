@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replies that more than one view reads, as docs/openapi.yaml describes them.
+//
+// The replies that several views read; docs/openapi.yaml describes them.
 import type { Finding } from "./replies";
 
 export interface TraceEntry {
@@ -8,35 +9,35 @@ export interface TraceEntry {
 	run: string;
 	worker: string;
 	span: number | null;
-	/** Of the file. */
+	/** Name of the file. */
 	name: string;
 	path: string;
 	bytes: number;
-	/** When the file was written; null: it is not a regular file. */
+	/** When the file was written; null if it is not a regular file. */
 	changed_ns: number | null;
 	state: "listed" | "reading" | "ready" | "failed";
-	/** While it is read. */
+	/** Set while it is read. */
 	progress: ReadProgress | null;
 	events: number | null;
 	rank: number | null;
-	/** The same for all traces of a job; null until it was read. */
+	/** The same for all traces of a job; null until the trace has been read. */
 	job: string | null;
-	/** If requested, and known. */
+	/** Set if requested and known. */
 	summary: TraceSummary | null;
-	/** Why its figures differ from what happened, once it was read. */
+	/** Reasons why its figures are inaccurate, known once it has been read. */
 	diagnostics: Diagnostic[];
 	error: string | null;
 }
 
-/** What a list of traces shows of one. */
+/** The summary of a trace in a list of traces. */
 export interface TraceSummary {
-	/** Why the rest is not there. */
+	/** Reason why the other members are missing. */
 	error?: string;
 	start_ns: number;
 	duration_us: number;
 	/** The median in microseconds. */
 	steps: { from: string; count: number; median: number | null };
-	/** Those that ran kernels. */
+	/** Devices that ran kernels. */
 	devices: string[];
 	rank: number | null;
 	world_size: number | null;
@@ -51,22 +52,22 @@ export interface Diagnostic {
 	kind: string;
 	message: string;
 	count: number;
-	/** In the text, where the first is; null for records that were lost. */
+	/** Position of the first in the text; null for lost records. */
 	byte: number | null;
 }
 
 export interface ReadProgress {
-	/** Of the file, 0 to 1; null where its size is not known. At 1 the events are put in order. */
+	/** Share of the file from 0 to 1; null if its size is unknown. At 1 the events are being sorted. */
 	share: number | null;
 	bytes: number;
 	events: number;
-	/** What is not as it should be. */
+	/** Number of irregularities. */
 	notes: number;
 }
 
 export interface TraceList {
 	generation: number;
-	/** Whether new ones may appear. */
+	/** Whether new traces may appear. */
 	watching: boolean;
 	traces: TraceEntry[];
 }

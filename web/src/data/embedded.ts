@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of a one-file report. Replies of the server are elements of the page, compressed and in base64, each with the
-// path that it answers, as address() writes it:
+//
+// The source of a one-file report. Replies of the server are elements of the page, compressed and in base64, each with
+// the path that it answers, as formatted by address():
 //   <script type="application/gzip" data-reply="traces/4f0c/info">H4sI…</script>
-// They are unpacked when they are asked for. Tiles, counters and texts lie there in lists of whatever size, and are put
-// together anew from what any of them has.
+// They are unpacked on request. Tiles, counters and texts are stored in lists of any size, from which requested lists
+// are assembled.
 import type { TraceList } from "./api";
 import { address, type DataSource, type Query, SourceError } from "./source";
 
@@ -49,7 +50,7 @@ export class EmbeddedSource implements DataSource {
 		return whole.buffer;
 	}
 
-	/** What a list holds of each of the ids, joined by commas. */
+	/** Returns the entries of a list for these ids, joined by commas. */
 	private async list<T>(path: string, ids: string, partsOf: (reply: Uint8Array) => T[]): Promise<T[]> {
 		const all = (await this.whole(path, partsOf)) as Map<string, T>;
 		return ids.split(",").map((id) => {
@@ -59,7 +60,7 @@ export class EmbeddedSource implements DataSource {
 		});
 	}
 
-	/** All that the lists of a path hold, by id. */
+	/** Returns all entries of the lists of a path, by id. */
 	private whole<T>(path: string, partsOf: (reply: Uint8Array) => T[]): Promise<Map<string, unknown>> {
 		let whole = this.lists.get(path);
 		if (!whole) {
@@ -79,7 +80,7 @@ export class EmbeddedSource implements DataSource {
 		return all;
 	}
 
-	/** The level of zoom down to which there are tiles. */
+	/** Returns the finest zoom level that has tiles. */
 	private finestLevel(path: string): number {
 		let finest = Infinity;
 		for (const key of this.elements.keys()) {
@@ -96,12 +97,13 @@ export class EmbeddedSource implements DataSource {
 	}
 }
 
-/** Of many traces, `opstrobe report` may have given up the first ones before it had read the last. Here all are. */
+/** With many traces, `opstrobe report` may have released the first ones before it read the last. In a report all are
+ * ready. */
 function allReady(list: TraceList): TraceList {
 	return { ...list, traces: list.traces.map((trace) => ({ ...trace, state: "ready" })) };
 }
 
-/** The ids of a list's last parameter. */
+/** Returns the ids in the last parameter of a list. */
 function idsOf(key: string): string[] {
 	return decodeURIComponent(key.slice(key.lastIndexOf("=") + 1)).split(",");
 }
@@ -110,12 +112,12 @@ function textOf(bytes: Uint8Array): string {
 	return new TextDecoder().decode(bytes);
 }
 
-/** The array that a JSON reply consists of. */
+/** Returns the array in a JSON reply. */
 function membersOf(reply: Uint8Array, name: string): unknown[] {
 	return (JSON.parse(textOf(reply)) as Record<string, unknown[]>)[name] ?? [];
 }
 
-/** Tiles begin with their size behind four other bytes (docs/http-api.md). */
+/** A tile begins with four bytes and then its size (docs/http-api.md). */
 function tilesOf(reply: Uint8Array): Uint8Array[] {
 	const view = new DataView(reply.buffer, reply.byteOffset, reply.byteLength);
 	const tiles: Uint8Array[] = [];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { address, type DataSource, isAbort, type Query, SourceError } from "./source";
 
-/** The server that this page came from. A cookie says who asks; where there is none, as in a frame of another page, the
- * token that the page's own address carries. */
+/** The server of this page. A cookie authenticates requests; where there is none, as in a frame of another page, the
+ * token in the page's address does. */
 export class HttpSource implements DataSource {
 	readonly kind = "http";
 	private readonly base: string;
@@ -46,7 +46,7 @@ async function reason(reply: Response): Promise<string> {
 		const body = JSON.parse(text) as { error?: { message?: unknown } };
 		if (typeof body.error?.message === "string") return body.error.message;
 	} catch {
-		// Not JSON: the text itself is the reason.
+		// The reply is not JSON, so its text is the reason.
 	}
 	return text.slice(0, 300) || `The server answers ${reply.status}`;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a trace by their numbers. A report carries all that its tiles name in one reply, `traces/ID/strings`, an
+//
+// The texts of a trace by number. A report contains all texts that its tiles use in one reply, `traces/ID/strings`, an
 // object from number to text.
 import { signal } from "@preact/signals";
 import { isModule } from "../format/module_name";
 import { type DataSource } from "./source";
 
-const MOST = 4096; // numbers in one request
+const MOST = 4096; // limit on the numbers in one request
 const URL_BYTES = 12_000;
 
 export class Names {
@@ -13,7 +14,7 @@ export class Names {
 	private readonly source: DataSource;
 	private readonly path: string;
 	private whole: Promise<void> | undefined;
-	/** Whether one of those that are here is that of a module. */
+	/** Whether any loaded text is the name of a module. */
 	readonly hasModules = signal(false);
 
 	constructor(source: DataSource, path: string) {
@@ -21,17 +22,17 @@ export class Names {
 		this.path = path;
 	}
 
-	/** The text, if it is here. */
+	/** Returns the text if it is loaded. */
 	get(id: number): string | undefined {
 		return this.texts.get(id);
 	}
 
-	/** All that are here. */
+	/** All loaded texts. */
 	entries(): Iterable<[number, string]> {
 		return this.texts.entries();
 	}
 
-	/** Waits until the texts of these numbers are here. */
+	/** Waits until the texts of these numbers are loaded. */
 	async load(ids: Iterable<number>, signal?: AbortSignal): Promise<void> {
 		const missing: number[] = [];
 		for (const id of new Set(ids)) if (!this.texts.has(id)) missing.push(id);
@@ -57,7 +58,7 @@ export class Names {
 	}
 }
 
-/** Cuts a list of numbers so that each part fits into a request. Commas take three bytes each. */
+/** Splits a list of numbers so that each part fits into a request. Commas take three bytes each. */
 function* parts(ids: number[]): Iterable<number[]> {
 	let part: number[] = [];
 	let bytes = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reply as a component sees it: loading, there, or failed. Replies are kept for the life of the page, for a trace
-// does not change.
+//
+// The state of a reply in a component: loading, complete, or failed. Replies are kept as long as the page exists, since
+// a trace does not change.
 import { useEffect, useState } from "preact/hooks";
 import { address, type DataSource, isAbort, type Query } from "./source";
 
@@ -8,7 +9,7 @@ export type Reply<T> = { state: "loading" } | { state: "ready"; data: T } | { st
 
 const kept = new WeakMap<DataSource, Map<string, Promise<unknown>>>();
 
-/** The reply of a path, asked for once. One that failed is asked for again the next time. */
+/** Returns the reply of a path, which is requested once. A failed request is repeated the next time. */
 export function fetchReply<T>(source: DataSource, path: string, query?: Query): Promise<T> {
 	const key = address(path, query);
 	let replies = kept.get(source);
@@ -31,12 +32,12 @@ export interface Request {
 	query?: Query;
 }
 
-/** Asks for a reply and renders again when it comes. A path of undefined asks for nothing yet. */
+/** Requests a reply, and renders again when it arrives. Requests nothing while the path is undefined. */
 export function useReply<T>(source: DataSource, path: string | undefined, query?: Query): Reply<T> {
 	return useAnswer(source, path === undefined ? undefined : address(path, query), () => fetchReply<T>(source, path!, query));
 }
 
-/** The replies of several, when all have come. */
+/** Returns several replies, once all have arrived. */
 export function useReplies<T>(source: DataSource, requests: readonly Request[]): Reply<T[]> {
 	const key = requests.map(({ path, query }) => address(path, query)).join("\n");
 	return useAnswer(source, key, () => Promise.all(requests.map(({ path, query }) => fetchReply<T>(source, path, query))));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the viewer's figures come from. There are two sources with one face: the server of `opstrobe serve`, and the
-// replies that a one-file report carries. docs/http-api.md describes paths and replies; paths here are those below
-// /api/v1/.
+//
+// The source of the viewer's data. There are two with the same interface: the server of `opstrobe serve`, and the
+// replies in a one-file report. docs/http-api.md describes paths and replies. Paths here are relative to /api/v1/.
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface DataSource {
 	readonly kind: "http" | "embedded";
-	/** The JSON reply of a path. Rejects with a SourceError. */
+	/** Returns the JSON reply of a path. Rejects with a SourceError. */
 	json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
-	/** The bytes of a binary reply. */
+	/** Returns the bytes of a binary reply. */
 	binary(path: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer>;
 }
 
 export class SourceError extends Error {
-	/** HTTP status, or 0 where no reply came. */
+	/** HTTP status, or 0 if there was no reply. */
 	readonly status: number;
 	constructor(message: string, status: number) {
 		super(message);
@@ -23,7 +23,7 @@ export class SourceError extends Error {
 	}
 }
 
-/** A path with its query in one form: members in order of their names, undefined ones left out. */
+/** Returns a path with its query in a canonical form: parameters sorted by name, undefined ones omitted. */
 export function address(path: string, query: Query = {}): string {
 	const parts = Object.entries(query)
 		.filter((entry): entry is [string, string | number | boolean] => entry[1] !== undefined)

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of what is asked for piece by piece, boxes of tracks or values of counters: it asks for what is missing, drops
-// requests for what is no longer looked at, and forgets what was not looked at for longest.
+//
+// A cache of data that is requested in pieces, boxes of tracks or values of counters. It requests missing pieces,
+// cancels requests that are no longer required, and evicts the least recently used pieces.
 import { isAbort } from "./source";
 import type { TileId } from "./tiles";
 
 export interface TileStoreOptions<T> {
-	/** Gets tiles, in the order of the ids. */
+	/** Loads tiles, in the order of the ids. */
 	load: (ids: TileId[], signal: AbortSignal) => Promise<T[]>;
-	/** Called when there is something new to draw. */
+	/** Called when there are new tiles to draw. */
 	onTiles: () => void;
-	/** Tiles that were not looked at for longest are forgotten beyond this. */
+	/** Size above which the least recently used tiles are evicted. */
 	maxBytes?: number;
 	maxRequests?: number;
-	/** Tiles in one request: few, so that the first ones show soon; many, so that requests do not cost more than tiles. */
+	/** Tiles per request: few, so that the first ones appear soon; many, so that requests do not cost more than
+	 * tiles. */
 	batch?: number;
-	/** When to ask again for what could not be had. */
+	/** Delay before a failed request is repeated. */
 	retryMs?: number;
 }
 
@@ -25,14 +27,15 @@ interface Batch {
 	since: number;
 }
 
-/** What is nearly there is let come, for while one zooms each picture wants other tiles. */
+/** Requests are cancelled only after this time, since each picture during a zoom requires other tiles, and some are
+ * almost loaded. */
 const GRACE_MS = 100;
 
 const keyOf = (track: number, level: number, index: number, band: number): string => `${track}.${level}.${index}.${band}`;
 
 export class TileStore<T extends { readonly bytes: number }> {
-	private readonly tiles = new Map<string, T>(); // in order of their last use
-	private readonly failed = new Map<string, number>(); // when to ask again
+	private readonly tiles = new Map<string, T>(); // in order of last use
+	private readonly failed = new Map<string, number>(); // when to request again
 	private readonly batches = new Set<Batch>();
 	private wanted = new Map<string, TileId>();
 	private bytes = 0;
@@ -54,7 +57,7 @@ export class TileStore<T extends { readonly bytes: number }> {
 		return tile;
 	}
 
-	/** The tile, or the shortest one there is that covers its time. */
+	/** Returns the tile, or the shortest available one that covers its time. */
 	covering(track: number, level: number, index: number, band: number, levelMax: number): T | undefined {
 		for (let up = level, at = index; up <= levelMax; up++, at = Math.floor(at / 2)) {
 			const tile = this.get(track, up, at, band);
@@ -63,7 +66,8 @@ export class TileStore<T extends { readonly bytes: number }> {
 		return undefined;
 	}
 
-	/** The very tile, got when it is not there: for what must not depend on what has come so far. */
+	/** Returns exactly this tile, and loads it if necessary. For results that must not depend on what is already
+	 * loaded. */
 	async exact(id: TileId): Promise<T> {
 		const there = this.get(id.track, id.level, id.index, id.band);
 		if (there) return there;
@@ -72,7 +76,7 @@ export class TileStore<T extends { readonly bytes: number }> {
 		return tile!;
 	}
 
-	/** Says which tiles are looked at and not there, most urgent first. What is under way and not among them is dropped. */
+	/** Sets the required tiles that are not loaded, most urgent first. Cancels all other requests. */
 	want(ids: readonly TileId[]): void {
 		const now = performance.now();
 		this.wanted = new Map();
@@ -86,7 +90,7 @@ export class TileStore<T extends { readonly bytes: number }> {
 		this.ask();
 	}
 
-	/** Whether anything that is looked at has yet to come. */
+	/** Whether any required tile is not loaded yet. */
 	get waiting(): boolean {
 		return this.wanted.size > 0 || this.batches.size > 0;
 	}

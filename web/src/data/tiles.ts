@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of the timeline: their bytes taken apart (docs/http-api.md, "Tiles").
+//
+// Decodes tiles of the timeline (docs/http-api.md, "Tiles").
 
-/** A tile of a track: it has the time from index to index + 1, in units of 2^level ns, and depths from 64 * band on. */
+/** A tile of a track. It covers the time from index to index + 1, in units of 2^level ns, and depths from 64 * band
+ * on. */
 export interface TileId {
 	readonly track: number;
 	readonly level: number;
@@ -9,9 +11,9 @@ export interface TileId {
 	readonly band: number;
 }
 
-/** The boxes of a tile in columns, in order of depth, then start. Those of one depth do not overlap. */
+/** The boxes of a tile in columns, sorted by depth, then by start. Boxes of one depth do not overlap. */
 export interface Tile extends TileId {
-	/** Added to rows and names gives those that all traces on the screen have in common. */
+	/** Offset that converts rows and names to the numbers shared by all traces on the screen. */
 	readonly first: number;
 	readonly start: Float64Array;
 	readonly end: Float64Array;
@@ -30,7 +32,7 @@ const HEADER = 32;
 const BOX_BYTES = 37;
 export const BAND_DEPTHS = 64;
 
-/** The tiles of a reply. Throws when the bytes are not what they should be. */
+/** Decodes the tiles of a reply. Throws if the bytes are malformed. */
 export function decodeTiles(buffer: ArrayBuffer, first = 0): Tile[] {
 	const view = new DataView(buffer);
 	const tiles: Tile[] = [];
@@ -79,7 +81,8 @@ function startsOfDepths(depth: Uint32Array, band: number): Uint32Array {
 	return starts;
 }
 
-/** The first box of a depth (counted within the band) that ends at `time` or later, or the end of the depth's boxes. */
+/** Returns the first box of a depth (counted within the band) that ends at or after `time`, or the end of the depth's
+ * boxes. */
 export function firstBox(tile: Tile, depth: number, time: number): number {
 	let low = tile.depthStart[depth]!;
 	let high = tile.depthStart[depth + 1]!;
@@ -91,7 +94,7 @@ export function firstBox(tile: Tile, depth: number, time: number): number {
 	return low;
 }
 
-/** The level at which a bin of a tile is half a pixel to one pixel wide. */
+/** Returns the level at which a bin of a tile is half a pixel to one pixel wide. */
 export function levelFor(nsPerPixel: number, levelMin: number, levelMax: number): number {
 	const level = Math.floor(Math.log2(nsPerPixel)) + 9;
 	return Math.min(Math.max(level, levelMin), levelMax);

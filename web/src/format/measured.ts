@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `opstrobe prove` measured, in words.
+//
+// Text for a measurement of `opstrobe prove`.
 import type { Measured } from "../data/replies";
 import { grouped } from "./scale";
 

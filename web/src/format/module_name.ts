@@ -4,14 +4,15 @@ import { signal } from "@preact/signals";
 
 const MARK = "nn.Module: ";
 
-/** Of the trace on the screen: paths in the model ("blocks.0.attn") by the names that events have. */
+/** Of the current trace: paths in the model ("blocks.0.attn") by the names of events. */
 export const modulePaths = signal<ReadonlyMap<string, string>>(new Map());
 
 export function isModule(name: string): boolean {
 	return name.startsWith(MARK);
 }
 
-/** The path of a module in the model; "Conv2d_0" of "nn.Module: Conv2d_0", as torch.profiler names it, where that is unknown. */
+/** Returns the path of a module in the model; if unknown, the name given by torch.profiler: "Conv2d_0" for "nn.Module:
+ * Conv2d_0". */
 export function moduleName(name: string): string {
 	return modulePaths.value.get(name) ?? (isModule(name) ? name.slice(MARK.length) : name);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures as people read them: three significant digits or more, the unit that suits.
+//
+// Formats figures for display: at least three significant digits, with a suitable unit.
 
 const TIME: [number, string][] = [
 	[1e9, "s"],
@@ -15,12 +16,12 @@ const BYTES: [number, string][] = [
 	[1, "B"],
 ];
 
-/** A length of time given in nanoseconds: 1234567 is "1.235 ms". */
+/** Formats a duration in nanoseconds: 1234567 is "1.235 ms". */
 export function formatNs(ns: number): string {
 	return withUnit(ns, TIME);
 }
 
-/** A length of time given in microseconds, as most replies have it. */
+/** Formats a duration in microseconds, the unit of most replies. */
 export function formatUs(us: number): string {
 	return formatNs(us * 1000);
 }
@@ -29,25 +30,25 @@ export function formatBytes(bytes: number): string {
 	return withUnit(bytes, BYTES);
 }
 
-/** A count with its thousands apart: 1 234 567, with narrow spaces. */
+/** Formats a count with grouped digits: 1 234 567, with narrow spaces. */
 export function formatCount(count: number): string {
 	return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 const SPEEDS = ["", "k", "M", "G", "T", "P"];
 
-/** A figure a second with the prefix that suits: 3.35e12 is "3.35 TB/s". */
+/** Formats a rate with a suitable prefix: 3.35e12 is "3.35 TB/s". */
 export function formatSpeed(perSecond: number, unit: string): string {
 	const power = Math.min(SPEEDS.length - 1, Math.max(0, Math.floor(Math.log10(perSecond || 1) / 3 + 1e-9)));
 	return `${Number((perSecond / 1000 ** power).toPrecision(3))}\u202f${SPEEDS[power]}${unit}`;
 }
 
-/** A share of 1 as a percentage with two decimals. */
+/** Formats a share from 0 to 1 as a percentage with two decimals. */
 export function formatShare(share: number): string {
 	return `${(share * 100).toFixed(2)} %`;
 }
 
-/** A percentage with two decimals; a dash if there is none. */
+/** Formats a percentage with two decimals; a dash if there is none. */
 export function formatPercent(percent: number | null): string {
 	return percent === null ? "–" : `${percent.toFixed(2)} %`;
 }
@@ -62,7 +63,7 @@ function withUnit(value: number, units: [number, string][]): string {
 
 const YEAR_2000_NS = 946684800e9;
 
-/** Whether a time is a date. The clocks of old traces count from the start of the machine or the program. */
+/** Returns whether a time is a date. The clocks of old traces count from the start of the machine or of the program. */
 export function isWallClock(ns: number): boolean {
 	return ns > YEAR_2000_NS;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline in the page's address: what someone else must see who opens the link. Times are ns since the origin.
+//
+// The state of the timeline in the page's address: everything that another person who opens the link should see. Times
+// are in ns since the origin.
 import type { Params } from "../app/route";
 import { alignAtFirst, ALIGNS, shiftParts, shiftsOf, stepSpan } from "./align";
 import { CLASSES } from "./palette";
@@ -8,12 +10,13 @@ import { clampSpan, fitSpan, type Span } from "./viewport";
 
 const NAMES = ["align", "step", "from", "to", "event", "range", "tracks", "q", "args", "hide", "pin", "fold", "marks", "notes", "color", "arrows", "path", "wrappers"] as const;
 
-/** What of an address is the timeline's: the rest belongs to the tables below it. */
+/** Returns the part of an address that belongs to the timeline; the rest belongs to the tables below it. */
 export function ownText(params: ReadonlyMap<string, string>): string {
 	return JSON.stringify(NAMES.map((name) => params.get(name) ?? null));
 }
 
-/** What a link to the timeline says. Links of other views (widgets/links.tsx) set the first three, or `q`. */
+/** Returns the parameters of a link to the timeline. Links of other views (widgets/links.tsx) set the first three, or
+ * `q`. */
 export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], Params[string]> {
 	const { from, to } = state.span.value;
 	const all = from <= state.whole.from && to >= state.whole.to;
@@ -43,7 +46,7 @@ export function paramsOf(state: TimelineState): Record<(typeof NAMES)[number], P
 	};
 }
 
-/** "TIME=TEXT" of each mark that has a note. */
+/** Returns "TIME=TEXT" for each mark that has a note. */
 function notesText(state: TimelineState): string {
 	const { marks, notes } = state;
 	return marks.value
@@ -57,7 +60,7 @@ export interface Wish {
 	row: number | undefined;
 }
 
-/** Sets what an address says. The window and the event are left to the caller, who moves there. */
+/** Sets the state from an address. The caller handles the window and the event, since it moves there. */
 export function readParams(state: TimelineState, params: ReadonlyMap<string, string>): Wish {
 	const list = (name: string): string[] => (params.get(name) ?? "").split(",").filter((each) => each !== "");
 	const timelines = state.parts.map((each) => each.timeline);
@@ -88,7 +91,7 @@ export function readParams(state: TimelineState, params: ReadonlyMap<string, str
 	state.range.value = to > from ? { from, to } : undefined;
 	const tracks = list("tracks").map(Number).filter((id) => state.timeline.tracks.some((each) => each.id === id));
 	state.rangeTracks.value = tracks.length > 0 ? tracks : undefined;
-	// A link that says a step alone means its time.
+	// A link with only a step means the time of the step.
 	if (step && !params.has("from") && !params.has("range") && !params.has("event")) state.range.value = stepSpan(state, step);
 	const row = Number(params.get("event") ?? NaN);
 	const span = { from: Number(params.get("from") ?? NaN), to: Number(params.get("to") ?? NaN) };

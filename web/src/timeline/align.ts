@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How several traces are laid over one another: by the wall clock, by a step, by a collective operation, or by their begins.
+//
+// Alignment of several traces: by wall-clock time, by a step, by a collective operation, or by their starts.
 import type { DataSource } from "../data/source";
 import { fetchReply } from "../data/reply";
 import { isWallClock } from "../format/units";
@@ -12,13 +13,13 @@ import { clampSpan, type Span } from "./viewport";
 export const ALIGNS = ["clock", "step", "collective", "start"] as const;
 export type Align = (typeof ALIGNS)[number];
 
-/** A step that all traces have: it in each of them. */
+/** A step that all traces have, with its instance in each of them. */
 export interface CommonStep {
 	name: string;
 	of: Step[];
 }
 
-/** Steps of the same name; where there are none, those of the same place among the steps of each. */
+/** Returns steps of the same name, or if there are none, steps with the same index in each trace. */
 export function commonSteps(timelines: readonly TimelineReply[]): CommonStep[] {
 	const [first, ...others] = timelines.map((each) => each.steps);
 	if (!first) return [];
@@ -43,7 +44,7 @@ function clockShifts(timelines: readonly TimelineReply[]): number[] | undefined 
 	return origins.map((each) => Number(each - origins[0]!));
 }
 
-/** The clock, if all traces have it and ran at the same time; else a step that they share. */
+/** Aligns by wall-clock time if all traces have it and ran at the same time; else by a step that they share. */
 export function alignAtFirst(timelines: readonly TimelineReply[]): Align {
 	const shifts = clockShifts(timelines);
 	const whole = timelines[0]!.duration_ns;
@@ -52,7 +53,7 @@ export function alignAtFirst(timelines: readonly TimelineReply[]): Align {
 	return commonSteps(timelines).length > 0 ? "step" : "start";
 }
 
-/** What is offered. Whether all have a collective operation in common is known later. */
+/** Returns the available alignments. Whether all traces share a collective operation is only known later. */
 export function alignsOf(source: DataSource, timelines: readonly TimelineReply[]): Align[] {
 	const has: Record<Align, boolean> = {
 		clock: clockShifts(timelines) !== undefined,
@@ -63,16 +64,17 @@ export function alignsOf(source: DataSource, timelines: readonly TimelineReply[]
 	return ALIGNS.filter((each) => has[each]);
 }
 
-/** How much later the times of each part are than its own; undefined where the traces cannot be aligned so. */
+/** Returns the shift of each part relative to its own times; undefined if the traces cannot be aligned in this way. */
 export async function findShifts(source: DataSource, parts: readonly Part[], align: Align, step: CommonStep | undefined): Promise<number[] | undefined> {
 	if (align !== "collective") return shiftsOf(parts.map((each) => each.timeline), align, step);
 	const { calls } = await fetchReply<CollectiveReply>(source, `traces/${parts.map(traceOf).join(",")}/timeline/collective`);
-	// It ends everywhere at once. The first place is the call on the host; its kernels follow, where it has some.
+	// A collective ends everywhere at the same time. The first place is the call on the host, followed by its
+	// kernels, if any.
 	const ends = calls.map((places) => Math.max(...(places.length > 1 ? places.slice(1) : places).map((each) => each.end_ns)));
 	return ends.every(Number.isFinite) ? ends.map((end) => ends[0]! - end) : undefined;
 }
 
-/** Those that need no reply. */
+/** Alignments that need no request. */
 export function shiftsOf(timelines: readonly TimelineReply[], align: Align, step: CommonStep | undefined): number[] | undefined {
 	if (align === "clock") return clockShifts(timelines);
 	if (align === "start") return timelines.map(() => 0);
@@ -81,7 +83,7 @@ export function shiftsOf(timelines: readonly TimelineReply[], align: Align, step
 	return of?.map((each) => of[0]!.start_ns - each.start_ns);
 }
 
-/** From the first begin of a step to its last end. */
+/** Returns the range from the earliest start of a step to its latest end. */
 export function stepSpan(state: TimelineState, step: CommonStep): Span {
 	const shifts = state.shifts.value;
 	return {
@@ -90,7 +92,7 @@ export function stepSpan(state: TimelineState, step: CommonStep): Span {
 	};
 }
 
-/** Makes a step the range. Parts that are aligned by a step begin it together; undefined: no range. */
+/** Sets the range to a step. Parts that are aligned by a step begin it together; undefined: no range. */
 export function chooseStep(state: TimelineState, step: CommonStep | undefined): void {
 	state.step.value = step;
 	if (step && state.align.value === "step") shiftParts(state, shiftsOf(state.parts.map((each) => each.timeline), "step", step)!);
@@ -98,7 +100,7 @@ export function chooseStep(state: TimelineState, step: CommonStep | undefined): 
 	state.range.value = step && stepSpan(state, step);
 }
 
-/** Moves the parts. What is selected moves with its part; the window stays. */
+/** Moves the parts. The selection moves with its part; the window stays. */
 export function shiftParts(state: TimelineState, shifts: readonly number[]): void {
 	const before = state.shifts.value;
 	if (shifts.every((shift, i) => shift === before[i])) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies below traces/{id}/timeline, as docs/openapi.yaml describes them. Times are nanoseconds since the origin.
+//
+// Replies below traces/{id}/timeline; docs/openapi.yaml describes them. Times are nanoseconds since the origin.
 
 export interface Track {
 	id: number;
@@ -42,7 +43,7 @@ export interface TimelineReply {
 	duration_ns: number;
 	events: number;
 	lost: number;
-	/** Calls that fold into what they call; 0: nothing folds. */
+	/** Number of calls that fold into their callees; 0: nothing folds. */
 	wrappers: number;
 	tile_bins: number;
 	band_depths: number;
@@ -67,13 +68,13 @@ export interface CounterTile {
 	last: number[];
 }
 
-/** Where an event is; track and depths are null for one that the timeline does not show. */
+/** Position of an event; track and depths are null for one that the timeline does not show. */
 export interface Place {
 	row: number;
 	name: number;
 	track: number | null;
 	depth: number | null;
-	/** With wrappers folded; that of what it folds into. */
+	/** With wrappers folded; the depth of the event that it folds into. */
 	folded_depth: number | null;
 	start_ns: number;
 	end_ns: number;
@@ -107,7 +108,7 @@ export interface EventReply {
 	file: string | null;
 	line: number | null;
 	stack: string[];
-	/** What it folds into, and the calls around it that fold into it, outermost last. */
+	/** The event that it folds into, and the calls around it that fold into it, outermost last. */
 	folds_into: number | null;
 	wrappers: { row: number; name: string; duration_ns: number }[];
 	links: Flow[];
@@ -139,7 +140,7 @@ export interface RangeReply {
 	tracks: { track: number; events: number; busy_ns: number }[];
 }
 
-/** One collective operation in several traces: where each has it, on the host first, then its kernels. */
+/** One collective operation in several traces: its places in each, the host event first, then its kernels. */
 export interface CollectiveReply {
 	name: string | null;
 	calls: Place[][];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked for because something else changed: hits of a search, arrows, the critical path.
+//
+// Requests triggered by changes of the state: hits of a search, arrows, the critical path.
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { fetchReply } from "../data/reply";
@@ -94,7 +95,7 @@ export function useBackground(state: TimelineState): void {
 	}, [state]);
 }
 
-/** Where the collective operation that a row belongs to is in all parts. */
+/** Returns the places of a row's collective operation in all parts. */
 async function fetchTogether(state: TimelineState, row: number): Promise<Place[]> {
 	const { kind, name } = await fetchEvent(state, row);
 	if (classOf(kind, name) !== "communication") return [];
@@ -106,7 +107,7 @@ async function fetchTogether(state: TimelineState, row: number): Promise<Place[]
 	return calls.flatMap((places, i) => places.map(state.translator(parts[i]!).place));
 }
 
-/** Does something after a while, unless it is called off. What cannot be had (in a report) is left out of the picture. */
+/** Runs an action after a delay, unless it is cancelled. Unavailable data (in a report) is left out of the picture. */
 function soon(ms: number, act: (signal: AbortSignal) => Promise<void>): () => void {
 	const abort = new AbortController();
 	const timer = setTimeout(() => {

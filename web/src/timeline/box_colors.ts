@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The colour of each box of a tile, worked out once and again when the theme, the way of colouring or the search changes.
+//
+// The colour of each box of a tile, computed once, and again when the theme, the colour mode or the search changes.
 import type { Tile } from "../data/tiles";
 import { classOf, packColor, type Palette } from "./palette";
 import type { TimelineState } from "./state";
@@ -11,7 +12,7 @@ interface Colored {
 
 export class BoxColors {
 	private readonly colored = new WeakMap<Tile, Colored>();
-	/** Of boxes that are not drawn. No other colour is 0: all are opaque. */
+	/** Colour of boxes that are not drawn. No other colour is 0, since all are opaque. */
 	static readonly HIDDEN = 0;
 	private readonly known = new Map<string, number>();
 	private version = 0;
@@ -22,7 +23,7 @@ export class BoxColors {
 		private palette: Palette,
 	) {}
 
-	/** Forgets all colours. */
+	/** Discards all colours. */
 	reset(palette: Palette): void {
 		this.palette = palette;
 		const { hits, query } = this.state;
@@ -32,7 +33,7 @@ export class BoxColors {
 		this.version++;
 	}
 
-	/** Whether a name is dimmed, for the search is for others. */
+	/** Returns whether boxes of a name are dimmed because the search does not match it. */
 	isDimmed(name: number): boolean {
 		return this.matches !== undefined && !this.matches.has(name);
 	}
@@ -42,7 +43,7 @@ export class BoxColors {
 		if (had?.version === this.version) return had.colors;
 		const colors = had?.colors ?? new Uint32Array(tile.start.length);
 		for (let box = 0; box < colors.length; box++) {
-			// A sixteenth is as finely as shares can be told apart.
+			// Steps of a sixteenth are the finest that can be distinguished.
 			const busy = tile.count[box] === 1 ? 16 : Math.round(tile.busy[box]! * 16);
 			colors[box] = this.color(tile.kind[box]!, tile.first + tile.name[box]!, busy);
 		}

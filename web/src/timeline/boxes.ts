@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints boxes. There may be a hundred thousand on the screen, far more than a canvas draws as rectangles in a sixtieth of
-// a second. But all boxes of a depth lie on one line: its colours are written once, as one row of pixels, and that row is
-// copied as often as the line is high. What is left for the canvas is the text.
+//
+// Paints boxes. There may be a hundred thousand on the screen, far more than a canvas can draw as rectangles in a
+// sixtieth of a second. But all boxes of one depth are on one line. So their colours are written once, as a row of
+// pixels, which is then copied for the height of the line. Only the text is drawn with canvas functions.
 import { BAND_DEPTHS, firstBox, levelFor, type Tile, type TileId } from "../data/tiles";
 import { BoxColors } from "./box_colors";
 import type { Geometry, Placed } from "./geometry";
@@ -15,7 +16,7 @@ export interface Label {
 	name: number;
 }
 
-/** Boxes narrower than this have no text. */
+/** Narrower boxes have no text. */
 const LABEL_LEAST = 26;
 const LABEL_LINE = 12;
 
@@ -27,7 +28,7 @@ export interface Ground {
 
 export class BoxPainter {
 	readonly labels: Label[] = [];
-	/** Tiles that were looked at, those that show first. */
+	/** Tiles that are required, the most visible first. */
 	readonly wanted: TileId[] = [];
 	private pixels = new Uint32Array(0);
 	private image: ImageData | undefined;
@@ -41,7 +42,7 @@ export class BoxPainter {
 		private readonly colorsOf: (tile: Tile) => Uint32Array,
 	) {}
 
-	/** Paints all tracks. `scale` is device pixels per CSS pixel, `grid` where vertical lines are. */
+	/** Paints all tracks. `scale` is device pixels per CSS pixel, `grid` the positions of vertical lines. */
 	paint(geometry: Geometry, placed: Placed[], scale: number, ground: Ground, grid: number[]): ImageData {
 		this.begin(Math.round(geometry.width * scale), Math.round(geometry.height * scale), ground, grid, scale);
 		for (const each of placed) {
@@ -67,7 +68,7 @@ export class BoxPainter {
 			const column = Math.round(x * scale);
 			if (column >= 0 && column < columns) this.ground[column] = colors.grid;
 		}
-		// Copying what is copied already doubles it each time.
+		// Each copy doubles the part that is already copied.
 		this.pixels.set(this.ground, 0);
 		for (let done = columns; done < this.pixels.length; done *= 2) {
 			this.pixels.copyWithin(done, 0, Math.min(done, this.pixels.length - done));
@@ -80,7 +81,7 @@ export class BoxPainter {
 		this.pixels.fill(color, top * this.columns, Math.max(bottom, top) * this.columns);
 	}
 
-	/** In the times of the track's part. */
+	/** Uses the times of the track's part. */
 	private paintTrack(geometry: Geometry, placed: Placed, item: Item & { type: "track" }, scale: number): void {
 		const { timeline } = this.state.part(item.track.id);
 		const { span } = geometry;
@@ -103,7 +104,8 @@ export class BoxPainter {
 		}
 	}
 
-	/** What is there to paint for a tile: itself, the two halves of it, or a longer one. Times in lengths of the tile. */
+	/** Returns the tiles to paint in place of a tile: itself, its two halves, or a longer one. Times are in lengths
+	 * of the tile. */
 	private tilesFor({ track, level, index, band }: TileId, levelMax: number): Stretch[] {
 		const { tiles } = this.state;
 		const exact = tiles.get(track, level, index, band);
@@ -125,10 +127,10 @@ export class BoxPainter {
 		scale: number,
 	): void {
 		const texts = item.line >= LABEL_LINE;
-		let shared = -1; // the row that this.line holds; the thin lines of a folded track may share one
+		let shared = -1; // the row in this.line; the thin lines of a folded track may share a row
 		for (let depth = first; depth < last; depth++) {
 			const top = Math.round((placed.y + depth * item.line) * scale);
-			// A line of background below each line of boxes, unless the lines are too thin for it.
+			// A background line below each line of boxes, unless the lines are too thin for it.
 			const gap = item.line >= 4 ? scale : 0;
 			const bottom = Math.max(Math.round((placed.y + (depth + 1) * item.line - gap / scale) * scale), top + 1);
 			if (top !== shared) this.line.set(this.ground);
@@ -141,7 +143,7 @@ export class BoxPainter {
 		}
 	}
 
-	/** Writes the boxes of one depth in one stretch of time into the line. */
+	/** Writes the boxes of one depth in one time range to the line. */
 	private paintLine(geometry: Geometry, stretch: Stretch, depth: number, scale: number, label: number | undefined): void {
 		const { tile, colors } = stretch;
 		const { line, columns } = this;
@@ -160,14 +162,14 @@ export class BoxPainter {
 			const color = colors[box]!;
 			if (color === BoxColors.HIDDEN) continue;
 			if (x1 - x0 < 3) {
-				// Fewer pixels than a call of fill() is worth.
+				// For this few pixels a call of fill() is too expensive.
 				for (let x = x0; x < x1; x++) line[x] = color;
 				continue;
 			}
-			// The last column stays as it was, so that neighbours of one colour are two boxes.
+			// The last column keeps its colour, so that neighbours of the same colour look like two boxes.
 			line.fill(color, x0, x1 === right ? x1 : x1 - 1);
 			if (label === undefined || tile.count[box] !== 1) continue;
-			// A long box is in several tiles: its text belongs to the first that shows.
+			// A long box is in several tiles. Its text belongs to the first visible one.
 			if (start < stretch.from && stretch.from > origin) continue;
 			const width = Math.min((tile.end[box]! - origin) * perNs, columns) / scale - x0 / scale;
 			if (width >= LABEL_LEAST) this.labels.push({ x: x0 / scale, y: label, width, name: tile.first + tile.name[box]! });

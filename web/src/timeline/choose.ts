@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing events: by their row, or from the one that is chosen to its neighbours.
+//
+// Selection of events: by row, or from the selected event to its neighbours.
 import { fetchReply } from "../data/reply";
 import { BAND_DEPTHS, firstBox, levelFor } from "../data/tiles";
 import type { EventReply, Place } from "./api";
@@ -26,7 +27,7 @@ export function pickedOf(state: TimelineState, place: Place): Picked | undefined
 	return { row, name, track, depth, start: start_ns, end: end_ns, count: 1 };
 }
 
-/** Chooses a place and goes there. */
+/** Selects a place and moves there. */
 export function goTo(state: TimelineState, stage: Stage, picked: Picked, close = false): void {
 	unfold(state, picked.track);
 	state.selected.value = picked;
@@ -34,7 +35,7 @@ export function goTo(state: TimelineState, stage: Stage, picked: Picked, close =
 	const { target } = stage;
 	const span = close ? fitSpan(event, state.whole) : revealSpan(target, event, state.whole);
 	if (span !== target) stage.show(span);
-	// The layout has changed with the fold; the next frame knows it.
+	// The layout has changed with the fold; it is applied in the next frame.
 	requestAnimationFrame(() => stage.reveal(picked.track, picked.depth));
 }
 
@@ -57,7 +58,7 @@ export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way
 	if (!from) return;
 	if (way === "parent") {
 		let { parent } = await fetchEvent(state, from.row);
-		// What is folded is not a place to go to.
+		// A folded call cannot be selected.
 		while (parent !== null && !state.showWrappers.value) {
 			const outer = await fetchEvent(state, parent);
 			if (outer.folds_into === null) break;
@@ -71,8 +72,9 @@ export async function goToNeighbour(state: TimelineState, stage: Stage, way: Way
 }
 
 /**
- * The row of the box beside or below one, at the zoom that the window goes to: boxes of many events stand for the first.
- * Tiles that are not there yet are got, for in the coarser ones painted meanwhile other boxes are neighbours.
+ * Returns the row of the box next to, above or below another, at the zoom level that the window moves to. Boxes of many
+ * events represent the first one. Missing tiles are loaded, since the coarser ones painted meanwhile have other
+ * neighbours.
  */
 async function neighbourBox(state: TimelineState, stage: Stage, from: Picked, way: Exclude<Way, "parent">): Promise<number | undefined> {
 	const { level_min, level_max } = state.part(from.track).timeline;
@@ -85,11 +87,11 @@ async function neighbourBox(state: TimelineState, stage: Stage, from: Picked, wa
 	const step = way === "previous" ? -1 : 1;
 	const begin = way === "next" ? fromEnd : fromStart;
 	const index = Math.floor(begin / 2 ** level);
-	// What lies further away than a few tiles is found by zooming out.
+	// Boxes that are more than a few tiles away are found by zooming out.
 	for (let i = 0; i < 16; i++) {
 		const at = index + i * step;
 		if (at < 0) return undefined;
-		// A report holds the coarser ones alone.
+		// A report only contains the coarser tiles.
 		const tile = await state.tiles
 			.exact({ track: from.track, level, index: at, band })
 			.catch(() => state.tiles.covering(from.track, level, at, band, level_max));

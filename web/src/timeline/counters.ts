@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints counters: an area under the value, and a lighter one up to the greatest value where a pixel has several.
+//
+// Paints counters: an area below the value, and a lighter one up to the maximum where a pixel has several values.
 import { formatBytes, formatShare } from "../format/units";
 import { levelFor, type TileId } from "../data/tiles";
 import type { Counter } from "./api";
@@ -24,7 +25,7 @@ export function formatCounter(counter: Counter, value: number): string {
 	return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }
 
-/** Paints one, in the times of its part, and returns the pieces it looked at. */
+/** Paints one counter, in the times of its part. Returns the pieces that it used. */
 export function paintCounter(
 	context: CanvasRenderingContext2D,
 	state: TimelineState,
@@ -40,7 +41,7 @@ export function paintCounter(
 	const y = (value: number): number => bottom - ((value - low) / (high - low || 1)) * (bottom - top);
 	const wanted: TileId[] = [];
 
-	const steps: [number, number][] = []; // x and value from there on
+	const steps: [number, number][] = []; // x, and the value from there on
 	const peaks = new Path2D();
 	for (const { piece, from, to } of piecesOf(state, geometry, counter, wanted)) {
 		if (piece.before !== null) steps.push([geometry.x(from), piece.before]);
@@ -99,7 +100,7 @@ function piecesOf(state: TimelineState, geometry: Geometry, counter: Counter, wa
 		wanted.push(id);
 		const piece = state.counters.covering(id.track, level, index, 0, level_max);
 		if (!piece) continue;
-		// Where a longer piece stands in for this one, what it says of the time before is of another moment.
+		// If a longer piece replaces this one, its initial value belongs to an earlier time.
 		const exact = piece.level === level;
 		const from = index * length;
 		pieces.push({ piece: exact ? piece : { ...piece, before: valueAt(piece, from) }, from, to: from + length });
@@ -118,13 +119,13 @@ function firstAfter(times: number[], time: number): number {
 	return low;
 }
 
-/** The value at a moment, as far as a piece tells. */
+/** Returns the value at a time, as far as a piece contains it. */
 export function valueAt(piece: CounterPiece, time: number): number | null {
 	const after = firstAfter(piece.time_ns, time + 1);
 	return after > 0 ? piece.last[after - 1]! : piece.before;
 }
 
-/** The value of a counter at a moment, from what is there. */
+/** Returns the value of a counter at a time, from loaded data. */
 export function counterValue(state: TimelineState, counter: Counter, time: number, nsPerPixel: number): number | null {
 	const { level_min, level_max } = state.part(counter.id).timeline;
 	const own = time - state.shiftOf(counter.id);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that is known of the event that is chosen, with the way to its parent, to what it caused, to its line of source.
+//
+// All details of the selected event, with links to its parent, to its effects and to its source line.
 import type { ComponentChildren } from "preact";
 import { useReply } from "../data/reply";
 import { moduleName } from "../format/module_name";
@@ -177,10 +178,10 @@ function Links({ state, stage, event }: Props & { event: EventReply }) {
 	);
 }
 
-/** The same collective operation in the other parts, with how much later it begins there. */
+/** The same collective operation in the other parts, with its delay there. */
 function Together({ state, stage, event }: Props & { event: EventReply }) {
 	const kindOf = (track: number | null) => state.timeline.tracks.find((each) => each.id === track)?.kind;
-	// Of a kernel its kernels, of the call on the host that call.
+	// For a kernel, its kernels; for the call on the host, that call.
 	const places = state.together.value.filter((each) => partOf(each.row) !== partOf(event.row) && kindOf(each.track) === kindOf(event.track));
 	if (places.length === 0) return null;
 	return (
@@ -198,7 +199,7 @@ function Together({ state, stage, event }: Props & { event: EventReply }) {
 	);
 }
 
-/** How long after the begin of the one the other begins. */
+/** Returns the time from the start of one event to the start of the other. */
 function delay({ from, to }: Flow): string {
 	return delayText(to.start_ns - from.start_ns);
 }
@@ -208,7 +209,7 @@ function delayText(wait: number): string {
 }
 
 function Link({ state, stage, place }: Props & { place: Place }) {
-	follow(state.arrived); // names come with tiles
+	follow(state.arrived); // names arrive with tiles
 	const text = state.nameOf(place.name) ?? `event ${place.row}`;
 	const picked = pickedOf(state, place);
 	return (

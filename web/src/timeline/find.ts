@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search: all hits of a text, and the one after or before. Of several parts, those of the first come first.
+//
+// Search: all hits of a text, and the next or previous one. With several parts, those of the first come first.
 import { isAbort } from "../data/source";
 import type { HitsReply, Place } from "./api";
 import { ownNumber, type Part, partOf } from "./parts";
 import type { TimelineState } from "./state";
 
-/** Bins of the minimap's marks. */
+/** Number of bins of the minimap's marks. */
 const BINS = 1024;
 const LAST_ROW = 0xfffffffe;
 
@@ -33,12 +34,12 @@ export async function search(state: TimelineState, signal: AbortSignal): Promise
 	}
 }
 
-/** How many there are. */
+/** Returns the number of hits. */
 export function hitsOf(state: TimelineState): number {
 	return (state.hits.value ?? []).reduce((sum, each) => sum + each.total, 0);
 }
 
-/** The hit after (or before) the event that is selected, or in the window; at the end, from the other end again. */
+/** Returns the hit after (or before) the selected event, or in the window. Wraps around at the end. */
 export async function neighbourHit(state: TimelineState, forward: boolean): Promise<Place | undefined> {
 	if (state.query.value === "") return undefined;
 	const selected = state.selected.value;
@@ -59,7 +60,7 @@ export async function neighbourHit(state: TimelineState, forward: boolean): Prom
 	return undefined;
 }
 
-/** Which of the hits an event is that begins at a moment, from 1. */
+/** Returns the index among the hits, from 1, of an event that begins at this time. */
 export async function hitNumber(state: TimelineState, row: number, start: number): Promise<number> {
 	const at = partOf(row);
 	const before = (state.hits.value ?? []).slice(0, at).reduce((sum, each) => sum + each.total, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ReadonlySignal } from "@preact/signals";
 
-/** Reads signals only so that the effect around it runs again when one of them changes. */
+/** Reads signals so that the surrounding effect runs again when one of them changes. */
 export function follow(...signals: ReadonlySignal<unknown>[]): void {
 	for (const each of signals) each.value; // eslint-disable-line @typescript-eslint/no-unused-expressions
 }

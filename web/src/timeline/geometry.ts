@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a moment and a line are on the canvas, in CSS pixels. From top to bottom: the ruler, the steps, what is pinned,
+//
+// Positions of times and lines on the canvas, in CSS pixels. From top to bottom: the ruler, the steps, pinned tracks,
 // and the rest, which scrolls.
 import { type Item, type Layout, visibleItems } from "./layout";
 import type { Span } from "./viewport";
@@ -11,7 +12,7 @@ export interface Placed {
 	item: Item;
 	/** The top of the item on the canvas. */
 	y: number;
-	/** What of the canvas it may paint on. */
+	/** The part of the canvas that it may paint on. */
 	clipTop: number;
 	clipBottom: number;
 }
@@ -33,11 +34,11 @@ export class Geometry {
 	) {
 		this.perNs = width / (span.to - span.from);
 		this.pinnedTop = RULER + (hasSteps ? STEPS : 0);
-		// What is pinned never takes more than half of the room.
+		// Pinned tracks never take more than half of the height.
 		this.bodyTop = this.pinnedTop + Math.min(layout.pinnedHeight, (height - this.pinnedTop) / 2);
 	}
 
-	/** In the times of a part, which are later here by `shift`. */
+	/** Returns the geometry in the times of a part, which appear later by `shift`. */
 	of(shift: number): Geometry {
 		if (shift === 0) return this;
 		const { span, width, height, layout, scrollTop } = this;
@@ -56,7 +57,7 @@ export class Geometry {
 		return 1 / this.perNs;
 	}
 
-	/** All that shows, from top to bottom. */
+	/** Returns all visible items, from top to bottom. */
 	visible(): Placed[] {
 		const { bodyTop, height, pinnedTop, scrollTop } = this;
 		const pinned = visibleItems(this.layout.pinned, 0, bodyTop - pinnedTop).map((item) => ({
@@ -74,7 +75,7 @@ export class Geometry {
 		return [...pinned, ...scrolled];
 	}
 
-	/** The titles of parts that show. */
+	/** Returns the visible titles of parts. */
 	parts(): { item: Item & { type: "part" }; y: number; height: number }[] {
 		const { bodyTop, height, scrollTop } = this;
 		return visibleItems(this.layout.items, scrollTop, scrollTop + height - bodyTop).flatMap((item) =>
@@ -82,7 +83,8 @@ export class Geometry {
 		);
 	}
 
-	/** Where a depth of a track is, if the track has a line at all: it may be out of sight. */
+	/** Returns the position of a depth of a track, which may be outside the visible area; undefined if the track has
+	 * no line. */
 	line(track: number, depth: number): { top: number; height: number; pinned: boolean } | undefined {
 		this.lines ??= linesOf(this.layout);
 		const { item, pinned } = this.lines.get(track) ?? {};
@@ -91,7 +93,7 @@ export class Geometry {
 		return { top: top + depth * item.line, height: item.line, pinned: pinned === true };
 	}
 
-	/** What is at a height. */
+	/** Returns the item at a height. */
 	at(y: number): Placed | undefined {
 		return this.visible().find((placed) => y >= Math.max(placed.y, placed.clipTop) &&
 			y < Math.min(placed.y + placed.item.height, placed.clipBottom));
@@ -100,7 +102,7 @@ export class Geometry {
 
 type TrackItem = Item & { type: "track" };
 
-/** The item of each track; that of a pinned one is the pinned one. */
+/** Returns the item of each track; for a pinned track the pinned item. */
 function linesOf(layout: Layout): Map<number, { item: TrackItem; pinned: boolean }> {
 	const lines = new Map<number, { item: TrackItem; pinned: boolean }>();
 	for (const [items, pinned] of [[layout.items, false], [layout.pinned, true]] as const) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names beside the tracks, with buttons to fold and to pin.
+//
+// The names of the tracks, with buttons to fold and to pin.
 import { formatCount, formatNs } from "../format/units";
 import type { Track } from "./api";
 import { formatCounter } from "./counters";
@@ -42,7 +43,7 @@ export function Gutter({ state, stage }: { state: TimelineState; stage: Stage | 
 
 function Name({ item, y, state, pinnedHere }: { item: Item; y: number; state: TimelineState; pinnedHere?: boolean }) {
 	const name = labelOf(item, state);
-	// Out of its part, a track says of which it is.
+	// Outside of its part, a track shows which part it belongs to.
 	const label = pinnedHere && state.several ? `${partLabel(item, state)}: ${name}` : name;
 	const pinned = state.pinned.value.includes(item.key);
 	return (
@@ -83,7 +84,7 @@ function Name({ item, y, state, pinnedHere }: { item: Item; y: number; state: Ti
 	);
 }
 
-/** Marks of the whole recording, as of its end, have empty texts for process and thread. */
+/** Marks of the complete recording, such as its end, have empty texts for process and thread. */
 function labelOf(item: Item, state: TimelineState): string {
 	if (item.type === "part") return partLabel(item, state);
 	if (item.type === "group") return item.group.label || "(no process)";
@@ -95,7 +96,7 @@ function partLabel(item: Item, state: TimelineState): string {
 	return state.labels.value[number] ?? "";
 }
 
-/** The number of a thread, where its name does not say it: threads share names. */
+/** Returns the number of a thread if its name does not contain it, since threads may share names. */
 function ownNumber({ kind, label, tid }: Track): string {
 	return kind === "thread" && tid !== null && !label.includes(String(tid)) ? ` ${tid}` : "";
 }

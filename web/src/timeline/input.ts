@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mouse, touch and keys. Dragging moves the picture, or with Shift (or when the mode says so) marks a range; the wheel
-// scrolls, with Ctrl it zooms; two fingers zoom; W A S D and the arrows do as in other timelines.
+//
+// Mouse, touch and keys. Dragging moves the picture; with Shift, or if the mode says so, it selects a range. The wheel
+// scrolls, and with Ctrl zooms. Two fingers zoom. W, A, S, D and the arrow keys work as in other timelines.
 import { RULER } from "./geometry";
 import type { Stage } from "./stage";
 import type { Picked, TimelineState } from "./state";
@@ -8,14 +9,14 @@ import { panSpan, type Span, zoomSpan } from "./viewport";
 
 export interface Actions {
 	select(picked: Picked | undefined): void;
-	/** An event to look at closely. */
+	/** Zooms to an event. */
 	focus(picked: Picked): void;
-	/** The step of a part. */
+	/** Selects the step of a part. */
 	selectStep(x: number, part: number): void;
 	neighbour(way: "previous" | "next" | "parent" | "child"): void;
 	nextHit: (forward: boolean) => void;
 	search(): void;
-	/** Lets keys act on the tracks again. */
+	/** Makes keys act on the tracks again. */
 	tracks(): void;
 	help(): void;
 	mark(time: number): void;
@@ -130,7 +131,7 @@ export class Input {
 			const from = this.snap(drag.x, drag.y);
 			const to = this.snap(at.x, at.y);
 			this.state.range.value = { from: Math.min(from, to), to: Math.max(from, to) };
-			// From the ruler the range is of all tracks, else of those that the pointer went over.
+			// A range started on the ruler covers all tracks, else those that the pointer passed.
 			this.state.rangeTracks.value = drag.y < geometry.pinnedTop ? undefined : this.stage.tracksBetween(Math.min(drag.y, at.y), Math.max(drag.y, at.y));
 			return;
 		}
@@ -138,7 +139,7 @@ export class Input {
 		this.scrollTo(drag.scrollTop + drag.y - at.y);
 	}
 
-	/** The time of a point; that of an event's end when there is one close by. */
+	/** Returns the time of a point, or that of an event's start or end close to it. */
 	private snap(x: number, y: number): number {
 		const { geometry } = this.stage;
 		if (!geometry) return 0;
@@ -171,7 +172,7 @@ export class Input {
 		};
 	}
 
-	/** The moment that was between the fingers stays between them. */
+	/** The time between the fingers stays between them. */
 	private movePinch(): void {
 		const [a, b] = [...this.fingers.values()];
 		const { geometry } = this.stage;
@@ -221,7 +222,7 @@ export class Input {
 		event.stopPropagation();
 	}
 
-	/** Does what a key says; false for a key that says nothing. */
+	/** Performs the action of a key. Returns false for a key without an action. */
 	private act(event: KeyboardEvent): boolean {
 		const { actions, stage, state } = this;
 		const zoom = (factor: number): void => stage.show(zoomSpan(stage.target, this.middle(), factor, state.whole));
@@ -262,7 +263,8 @@ export class Input {
 		return geometry ? geometry.height - geometry.bodyTop - LINE_SCROLL : 0;
 	}
 
-	/** What keys zoom at: the event that is selected when it shows, else where the pointer is, else the middle. */
+	/** Returns the centre of zooming by keys: the selected event if it is visible, else the pointer, else the
+	 * middle. */
 	private middle(): number {
 		const { selected } = this.state;
 		const span = this.stage.target;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names on boxes: the part of a name that says most first, cut where the box ends.
+//
+// Names on boxes: the most informative part of a name comes first, truncated at the end of the box.
 import { isModule, moduleName } from "../format/module_name";
 
-/** A name for a box: without what is the same everywhere, and the function before the file it is in. */
+/** Shortens a name for a box: removes common parts, and puts the function before its file. */
 export function shortName(name: string): string {
 	if (isModule(name)) return moduleName(name);
 	const frame = /^(.*?)([^/\\]*)\((\d+)\): (.*)$/.exec(name);
@@ -10,7 +11,7 @@ export function shortName(name: string): string {
 	return name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "").replace(/^at::native::/, "");
 }
 
-/** Cuts texts to a width. Characters are measured once; kerning does not matter at this size. */
+/** Truncates texts to a width. Characters are measured once; kerning does not matter at this size. */
 export class Fitter {
 	private readonly widths = new Map<number, number>();
 	private readonly measure: (text: string) => number;
@@ -21,17 +22,17 @@ export class Fitter {
 		this.dots = measure("…");
 	}
 
-	/** A name cut to a width, without its namespace when that lets all of the rest stay. */
+	/** Truncates a name to a width, without its namespace if the rest then fits completely. */
 	fitName(text: string, width: number): string {
 		const whole = this.fit(text, width);
 		const bare = whole === text ? undefined : /^(?:aten|autograd::engine|autograd|torch|c10d?|prims|nn)::(.+)$/.exec(text)?.[1];
 		return bare === undefined ? whole : this.fit(bare, width);
 	}
 
-	/** As much of the text as fits, with … for what does not; "" when not even three characters would. */
+	/** Returns as much of the text as fits, followed by … if truncated; "" if not even three characters fit. */
 	fit(text: string, width: number): string {
 		let used = 0;
-		let cut = 0; // characters that fit together with the dots
+		let cut = 0; // number of characters that fit together with the dots
 		for (let i = 0; i < text.length; i++) {
 			used += this.width(text.charCodeAt(i));
 			if (used + this.dots <= width) cut = i + 1;

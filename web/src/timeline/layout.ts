@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things stand from top to bottom: of each part (with a title where there are several) groups with their tracks and
-// counters, and above them, out of the scrolled part, what is pinned.
+//
+// Vertical positions: for each part (with a title if there are several) the groups with their tracks and counters, and
+// above them, outside of the scrolled area, the pinned tracks.
 import { firstBox, type Tile } from "../data/tiles";
 import type { Counter, Group, TimelineReply, Track } from "./api";
 import type { Part } from "./parts";
 
-export const LINE = 18; // pixels of one depth
-export const FOLDED = 20; // of a track that is folded
-export const HEADER = 24; // of a group's title
+export const LINE = 18; // height of one depth in pixels
+export const FOLDED = 20; // height of a folded track
+export const HEADER = 24; // height of a group's title
 export const COUNTER = 46;
-export const GAP = 5; // below a track
+export const GAP = 5; // gap below a track
 
-/** What the layout looks at. */
+/** The members of a part that the layout uses. */
 export type LaidPart = Pick<Part, "number" | "timeline">;
 
 export type Item =
@@ -27,7 +28,7 @@ export interface Layout {
 	height: number;
 }
 
-/** The group of counters of a part that belong to none. */
+/** The group of those counters of a part that belong to no group. */
 function looseGroup(part: LaidPart): Group {
 	return { id: -1 - part.number, kind: "other", label: "Counters" };
 }
@@ -60,7 +61,7 @@ function placeGroups(part: LaidPart, folded: ReadonlySet<string>, y: () => numbe
 	const { counters, groups, tracks } = part.timeline;
 	const loose = looseGroup(part);
 	const hasLoose = counters.some((counter) => counter.group === null);
-	// Devices first: what a GPU does is what most readers look for.
+	// Devices come first, since most readers look for GPU activity.
 	const ordered = [...groups.filter((each) => each.kind === "device"), ...groups.filter((each) => each.kind !== "device")];
 	for (const group of hasLoose ? [...ordered, loose] : ordered) {
 		const itsCounters = counters.filter((counter) => (counter.group ?? loose.id) === group.id);
@@ -86,7 +87,7 @@ function itemOf(timeline: TimelineReply, key: string, y: number, folded: Readonl
 function trackItem(track: Track, y: number, folded: ReadonlySet<string>): Item {
 	const key = `t${track.id}`;
 	const closed = folded.has(key);
-	// Folded, all depths share the height of one line, as thin as they get.
+	// If folded, all depths share the height of one line, however thin.
 	const line = closed ? Math.max((FOLDED - 2) / track.depths, 1) : LINE;
 	const height = (closed ? FOLDED : track.depths * LINE) + GAP;
 	return { type: "track", key, y, height, track, folded: closed, line };
@@ -98,7 +99,7 @@ function counterItem(counter: Counter, y: number, folded: ReadonlySet<string>): 
 	return { type: "counter", key, y, height: (closed ? FOLDED : COUNTER) + GAP, counter, folded: closed };
 }
 
-/** Those of a list in order of y that touch [top, bottom). */
+/** Returns the items of a list sorted by y that touch [top, bottom). */
 export function visibleItems(items: readonly Item[], top: number, bottom: number): Item[] {
 	let low = 0;
 	let high = items.length;
@@ -113,14 +114,14 @@ export function visibleItems(items: readonly Item[], top: number, bottom: number
 	return items.slice(low, end);
 }
 
-/** The depths of a track that show between two heights, which count from the top of the track. */
+/** Returns the depths of a track that are visible between two heights, relative to the top of the track. */
 export function visibleDepths(item: Item & { type: "track" }, top: number, bottom: number): [number, number] {
 	const first = Math.min(Math.max(Math.floor(top / item.line), 0), item.track.depths);
 	const last = Math.min(Math.max(Math.ceil(bottom / item.line), first), item.track.depths);
 	return [first, last];
 }
 
-/** The box of a tile at a depth and time, where boxes narrower than `slack` reach a little further than they are. */
+/** Returns the box of a tile at a depth and time. Boxes narrower than `slack` are treated as slightly wider. */
 export function boxAt(tile: Tile, depth: number, time: number, slack: number): number | undefined {
 	let best: number | undefined;
 	let distance = slack;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How boxes and values of counters come from the source.
+//
+// Loads boxes and values of counters from the source.
 import type { DataSource } from "../data/source";
 import { decodeTiles, type Tile, type TileId } from "../data/tiles";
 import type { CounterTile } from "./api";
@@ -11,7 +12,7 @@ export interface CounterPiece extends CounterTile {
 
 type Load<T> = (ids: TileId[], signal: AbortSignal) => Promise<T[]>;
 
-/** Tiles with the names of all their boxes at hand. */
+/** Loads tiles together with the names of all their boxes. */
 export function tileLoader(source: DataSource, parts: readonly Part[], fold: boolean): Load<Tile> {
 	return fromParts(parts, async (part, ids, signal) => {
 		const list = ids.map((id) => `${id.track}.${id.level}.${id.index}${id.band > 0 ? `.${id.band}` : ""}`);
@@ -34,7 +35,7 @@ export function counterLoader(source: DataSource, parts: readonly Part[]): Load<
 	});
 }
 
-/** Asks each part for its own. What comes is in the order of the ids. */
+/** Requests from each part its own ids. The results are in the order of the ids. */
 function fromParts<T>(parts: readonly Part[], load: (part: Part, ids: TileId[], signal: AbortSignal) => Promise<T[]>): Load<T> {
 	return async (ids, signal) => {
 		const all = new Array<T>(ids.length);

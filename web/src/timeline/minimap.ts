@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole trace in one strip: for the busiest tracks how deep calls go, in the colour of the innermost; which part of it
-// is on the screen, where hits of a search and marks are. Dragging on it moves the window.
+//
+// The complete trace in one strip. For the busiest tracks it shows the depth of calls, in the colour of the innermost
+// call. It also shows the window, hits of a search, and marks. Dragging on it moves the window.
 import { effect, type Signal, signal } from "@preact/signals";
 import { cssColor, theme } from "../app/theme";
 import { BAND_DEPTHS, type Tile, type TileId } from "../data/tiles";
@@ -25,9 +26,9 @@ export class Minimap {
 	private readonly stop: (() => void)[] = [];
 	private frame = 0;
 	private stale = true;
-	/** The tiles that the backdrop shows. */
+	/** The tiles shown in the backdrop. */
 	private shown: (Tile | undefined)[] = [];
-	/** What is dragged: an edge of the window, or the window, held at a share of its length. */
+	/** What is being dragged: an edge of the window, or the window at a position relative to its length. */
 	private drag: { edge: "from" | "to" } | { share: number } | undefined;
 
 	constructor(
@@ -46,7 +47,8 @@ export class Minimap {
 			}),
 			effect(() => {
 				follow(state.arrived);
-				// While one zooms, tiles come that are of no concern here; all boxes of the trace take longer than a frame.
+				// During a zoom, tiles arrive that do not matter here. Painting all boxes of the trace
+				// takes longer than a frame.
 				if (!this.tiles().some((tile, i) => tile && tile !== this.shown[i])) return;
 				this.stale = true;
 				this.schedule();
@@ -70,7 +72,7 @@ export class Minimap {
 		for (const stop of this.stop) stop();
 	}
 
-	/** The tiles that it is made of: one of each of its tracks. */
+	/** Returns the required tiles: one for each of its tracks. */
 	wanted(): TileId[] {
 		return this.tracks.flatMap((track) =>
 			bandsOf(track).map((band) => ({ track: track.id, level: this.state.part(track.id).timeline.level_max, index: 0, band })),
@@ -127,7 +129,7 @@ export class Minimap {
 	}
 
 	private paintStrip(context: CanvasRenderingContext2D, track: Track, colors: BoxColors, top: number, height: number): void {
-		// Deeper boxes paint over the ones around them, and stand as much higher.
+		// Deeper boxes paint over the ones around them, and are proportionally higher.
 		for (const band of bandsOf(track)) {
 			const tile = this.state.tiles.get(track.id, this.state.part(track.id).timeline.level_max, 0, band);
 			if (!tile) continue;
@@ -224,7 +226,7 @@ export class Minimap {
 	}
 }
 
-/** The tracks with most events, devices first; of several parts, one of each at least. */
+/** Returns the tracks with most events, devices first; with several parts, at least one of each. */
 function stripsOf(state: TimelineState): Track[] {
 	return state.parts.flatMap(({ timeline }) => {
 		const busiest = [...timeline.tracks].sort((a, b) => b.events - a.events);

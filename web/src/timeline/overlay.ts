@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn over the boxes: ruler, steps, the chosen range, marks, arrows, the critical path, the chosen event.
+//
+// Everything drawn over the boxes: ruler, steps, the selected range, marks, arrows, the critical path, the selected
+// event.
 import { formatNs } from "../format/units";
 import type { CriticalPathReply, Flow, Place, Step } from "./api";
 import { pickedOf } from "./choose";
@@ -62,7 +64,7 @@ export class Overlay {
 		}
 	}
 
-	/** Draws within what is below a line: that of ruler and steps, or that of pinned tracks. */
+	/** Clips drawing to the area below a line: below ruler and steps, or below pinned tracks. */
 	private below(geometry: Geometry, top: number, draw: () => void): void {
 		this.context.save();
 		this.context.beginPath();
@@ -89,7 +91,7 @@ export class Overlay {
 		context.fillRect(0, RULER - 1, geometry.width, 1);
 	}
 
-	/** In a line of this height, in the times that the steps have. */
+	/** Draws into a line of this height, in the times of the steps. */
 	private paintSteps(geometry: Geometry, steps: readonly Step[], top: number, height: number, ink: Ink): void {
 		const { context } = this;
 		context.fillStyle = ink.surface;
@@ -127,7 +129,7 @@ export class Overlay {
 		this.flag(formatNs(Math.abs(range.to - range.from)), (Math.max(left, 0) + Math.min(right, geometry.width)) / 2, geometry, ink);
 	}
 
-	/** The range where it is of some tracks alone. */
+	/** The range, if it covers only some tracks. */
 	private paintTracks(geometry: Geometry, range: Span, tracks: readonly number[], ink: Ink): void {
 		const { context } = this;
 		const left = geometry.x(range.from);
@@ -145,7 +147,7 @@ export class Overlay {
 		}
 	}
 
-	/** A text on the ruler, its middle at x as far as there is room. */
+	/** A text on the ruler, centred at x as far as there is room. */
 	private flag(text: string, x: number, geometry: Geometry, ink: Ink): void {
 		const { context } = this;
 		context.font = `600 ${SMALL_FONT}`;
@@ -208,7 +210,7 @@ export class Overlay {
 		const to = middleOf(geometry, flow.to.track, this.state.depthOf(flow.to));
 		if (!from || !to) return;
 		const { context } = this;
-		// From inside the event that causes, at most a little after its start, to the start of what it caused.
+		// From inside the causing event, at most a little after its start, to the start of its effect.
 		const x0 = geometry.x(Math.min(flow.from.end_ns, flow.to.start_ns, flow.from.start_ns + 8 * geometry.nsPerPixel));
 		const x1 = geometry.x(flow.to.start_ns);
 		if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > geometry.width) return;
@@ -244,7 +246,7 @@ export class Overlay {
 			const left = geometry.x(each.start_ns);
 			const right = geometry.x(each.end_ns);
 			const y = line.top + line.height - 2;
-			// Segments that lie in one pixel of the line before are that line.
+			// Segments within one pixel of the previous line are skipped.
 			if (last?.y === y && right - last.x < 0.5) continue;
 			if (last && Math.abs(left - last.x) < geometry.width) {
 				context.moveTo(last.x, last.y);
@@ -258,7 +260,7 @@ export class Overlay {
 	}
 }
 
-/** Arrows that leave the window say little, and strike through what is in it. */
+/** Arrows that leave the window say little, and cross what is in it. */
 function inWindow({ from, to }: Span, flow: Flow): boolean {
 	return Math.min(flow.from.start_ns, flow.to.start_ns) >= from && Math.max(flow.from.start_ns, flow.to.start_ns) <= to;
 }
@@ -269,7 +271,7 @@ function middleOf(geometry: Geometry, track: number | null, depth: number | null
 	return line && line.top + line.height / 2;
 }
 
-/** The first of a list, in order of time, that ends after a moment. */
+/** Returns the first element, in order of time, that ends after a time. */
 function firstEnding(list: readonly { end_ns: number }[], time: number): number {
 	let low = 0;
 	let high = list.length;

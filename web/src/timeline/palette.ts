@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of boxes. The kind of an event gives the hue, its name a shade of it; or the name alone gives the hue. All of
-// them carry dark text.
+//
+// Colours of boxes. The kind of an event determines the hue, and its name the shade; or the name alone determines the
+// hue. Text on all of them is dark.
 import { isModule } from "../format/module_name";
 
 export type ColorMode = "kind" | "name";
@@ -49,7 +50,7 @@ const OF_KIND: Record<string, KindClass> = {
 	overhead: "overhead",
 };
 
-/** Whether events of a kind run on a device. */
+/** Returns whether events of a kind run on a device. */
 export function isDeviceKind(kind: string): boolean {
 	return kind === "kernel" || kind.startsWith("gpu_");
 }
@@ -69,13 +70,13 @@ export interface Rgb {
 	b: number;
 }
 
-/** A colour as CSS has it in the variables: #rrggbb. */
+/** Parses a colour in the form of the CSS variables: #rrggbb. */
 export function parseColor(text: string): Rgb {
 	const value = parseInt(text.replace("#", ""), 16);
 	return { r: (value >> 16) & 255, g: (value >> 8) & 255, b: value & 255 };
 }
 
-/** As ImageData has it in the words of a little-endian machine. */
+/** Packs a colour into a word of ImageData on a little-endian machine. */
 export function packColor({ r, g, b }: Rgb): number {
 	return ((255 << 24) | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
 }
@@ -85,7 +86,7 @@ export function mixColors(a: Rgb, b: Rgb, share: number): Rgb {
 	return { r: mix(a.r, b.r), g: mix(a.g, b.g), b: mix(a.b, b.b) };
 }
 
-/** Contrast of two colours as WCAG 2 defines it. */
+/** Returns the contrast of two colours as defined by WCAG 2. */
 export function contrast(a: Rgb, b: Rgb): number {
 	const la = luminance(a);
 	const lb = luminance(b);
@@ -100,7 +101,7 @@ function luminance({ r, g, b }: Rgb): number {
 	return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 }
 
-/** Lengthens and turns: a spread of numbers from a text, the same in every trace. */
+/** Returns a well-distributed hash of a text, which is the same in every trace. */
 export function hashName(text: string): number {
 	let hash = 2166136261;
 	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
@@ -108,7 +109,7 @@ export function hashName(text: string): number {
 }
 
 const SHADES = 5;
-/** How light boxes coloured by name are, in either theme. */
+/** The lightness of boxes coloured by name, for each theme. */
 const NAME_LIGHT = { light: 0.76, dark: 0.64 };
 
 export class Palette {
@@ -130,22 +131,24 @@ export class Palette {
 		return this.base[of];
 	}
 
-	/** The colour of an event. */
+	/** Returns the colour of an event. */
 	color(of: KindClass, name: string, mode: ColorMode): Rgb {
 		const hash = hashName(name);
 		if (mode === "name") return hsl((hash % 360) / 360, 0.52, NAME_LIGHT[this.theme]);
-		// Shades around the colour of the class, lighter ones only as far as they still stand off the background.
+		// Shades vary around the colour of the class. Lighter ones are limited so that they contrast with the
+		// background.
 		const shade = (hash % SHADES) / (SHADES - 1);
 		const white = { r: 255, g: 255, b: 255 };
 		return mixColors(this.base[of], white, shade * (this.theme === "dark" ? 0.22 : 0.34));
 	}
 
-	/** A box that is busy for only a share of its length lets the background through, but never disappears. */
+	/** The colour of a box that is busy for only a share of its length is blended with the background, but never
+	 * disappears. */
 	thinned(color: Rgb, busy: number): Rgb {
 		return mixColors(this.background, color, 0.3 + 0.7 * Math.min(Math.max(busy, 0), 1));
 	}
 
-	/** What does not match a search. */
+	/** The colour of boxes that do not match a search. */
 	dimmed(color: Rgb): Rgb {
 		return mixColors(this.background, color, 0.28);
 	}

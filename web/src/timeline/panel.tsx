@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Below the tracks: the event that is chosen; what ran in the range that is chosen, or else in the window; the marks.
+//
+// The panel below the tracks: the selected event; what ran in the selected range, or else in the window; the marks.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { formatNs } from "../format/units";
@@ -23,7 +24,7 @@ export function Panel({ state, stage }: { state: TimelineState; stage: Stage | u
 	const picked = state.selected.value;
 	const range = state.range.value;
 	const marks = state.marks.value;
-	// What was chosen last is what one wants to read about.
+	// Shows what was selected last.
 	useEffect(() => setTab(picked ? "event" : "range"), [picked]);
 	useEffect(() => {
 		if (range) setTab("range");
@@ -80,7 +81,7 @@ export function Panel({ state, stage }: { state: TimelineState; stage: Stage | u
 	);
 }
 
-/** Pulls the panel higher or lower, by mouse or by the arrow keys. */
+/** Resizes the panel, with the mouse or the arrow keys. */
 function Splitter({ height, onHeight }: { height: number; onHeight: (height: number) => void }) {
 	const set = (wanted: number): void => onHeight(Math.max(LEAST, Math.min(wanted, window.innerHeight * 0.7)));
 	return (
@@ -104,7 +105,7 @@ function Splitter({ height, onHeight }: { height: number; onHeight: (height: num
 	);
 }
 
-/** The sums of the chosen range, at once; of the window, when it has come to rest. */
+/** The sums of the selected range immediately; those of the window once it has stopped moving. */
 function RangeOrView({ state, height }: { state: TimelineState; height: number }) {
 	const range = state.range.value;
 	const span = state.span.value;
@@ -116,7 +117,8 @@ function RangeOrView({ state, height }: { state: TimelineState; height: number }
 		const timer = setTimeout(() => setSettled(wanted), SETTLED_MS);
 		return () => clearTimeout(timer);
 	}, [wanted.from, wanted.to]);
-	// The same element as long as the sums are the same: the table is not gone through for each frame of a move.
+	// The same element as long as the sums are the same, so that the table is not rendered for each frame of a
+	// move.
 	return useMemo(
 		() => <RangeSums state={state} from={Math.floor(settled.from)} to={Math.ceil(settled.to)} tracks={tracks} hidden={hidden} height={height} />,
 		[state, settled, height, tracks, hidden],

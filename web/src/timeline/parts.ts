@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traces that a timeline shows: one, or several below one another. Each has rows, tracks, groups, counters and texts that
-// count from 0, and times since its own first event. Behind this file, numbers are common: those of part 2 begin at
-// 2 * PART. Times of all parts are those of the first, `shift` ns later than the part's own.
+//
+// The traces that a timeline shows: one, or several below one another. Each has rows, tracks, groups, counters and
+// texts that count from 0, and times since its own first event. Outside of this file, numbers are common: those of part
+// 2 begin at 2 * PART. Times of all parts are those of the first, `shift` ns later than the part's own.
 import { Names } from "../data/names";
 import type { DataSource } from "../data/source";
 import type { CriticalPathReply, EventReply, Flow, HitsReply, Place, RangeRow, TimelineReply } from "./api";
 
-/** More than the largest number of a trace (2^32), and easy to read in an address. */
+/** Larger than any number in a trace (2^32), and easy to read in an address. */
 const PART = 1e10;
 
 export interface Part {
 	readonly number: number;
-	/** Of the trace: traces/ID. */
+	/** Address of the trace: traces/ID. */
 	readonly address: string;
-	/** What the trace has, with common numbers and own times. */
+	/** The contents of the trace, with common numbers and its own times. */
 	readonly timeline: TimelineReply;
 	readonly names: Names;
 }
@@ -35,7 +36,7 @@ export function makePart(source: DataSource, number: number, id: string, timelin
 	return { number, address, timeline: number === 0 ? timeline : renumbered(number, timeline), names: new Names(source, `${address}/strings`) };
 }
 
-/** The id of a part's trace. */
+/** Returns the id of a part's trace. */
 export function traceOf(part: Part): string {
 	return part.address.replace(/^traces\//, "");
 }
@@ -51,7 +52,7 @@ function renumbered(part: number, timeline: TimelineReply): TimelineReply {
 	};
 }
 
-/** Of replies about one part: their numbers and times as all parts have them. */
+/** Converts numbers and times in replies about one part to the common ones. */
 export class Translator {
 	constructor(
 		private readonly part: number,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the critical path is of, and what bounds it, above the tracks while it is shown.
+//
+// The region of the critical path, and what bounds it, above the tracks while it is shown.
 import { useReply } from "../data/reply";
 import { formatNs, formatShare } from "../format/units";
 import type { CriticalPathReply } from "./api";

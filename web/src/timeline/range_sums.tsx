@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran in a range of time, summed by name. It is also the timeline as a table, for those who cannot see the picture.
+//
+// What ran in a time range, summed by name. This is also the timeline as a table, for readers who cannot see the
+// picture.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { route, routeHref } from "../app/route";
 import { useReplies } from "../data/reply";
@@ -14,7 +16,7 @@ import { ownNumber, partOf } from "./parts";
 import type { TimelineState } from "./state";
 
 const MOST = 1000;
-/** Of the panel, what is not lines of the table; and a line. */
+/** Height of the panel without the lines of the table, and height of a line. */
 const FRAME = 128;
 const LINE = 28;
 
@@ -22,17 +24,17 @@ interface Props {
 	state: TimelineState;
 	from: number;
 	to: number;
-	/** Only these; undefined: all. */
+	/** Only these tracks; undefined: all. */
 	tracks: readonly number[] | undefined;
-	/** Kinds that are left out. */
+	/** Kinds that are excluded. */
 	hidden: ReadonlySet<KindClass>;
-	/** Of the panel. */
+	/** Height of the panel. */
 	height: number;
 }
 
-/** A row with its share of the work of all of its side of its part: the CPU or the devices. */
+/** A row with its share of all work on its side of its part: the CPU or the devices. */
 interface Sum extends RangeRow {
-	/** What its part is called, where there are several. */
+	/** The name of its part, if there are several. */
 	rank: string;
 	share: number;
 }
@@ -52,7 +54,7 @@ const COLUMNS: Column<Sum>[] = [
 export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 	const requests = requestsOf(state, from, to, tracks);
 	const reply = useReplies<RangeReply>(state.source, requests);
-	// The sums of the window before stay until those of this one are there.
+	// The sums of the previous window stay until those of this one have arrived.
 	const [held, setHeld] = useState<RangeReply[]>();
 	useEffect(() => {
 		if (reply.state === "ready") setHeld(reply.data);
@@ -97,7 +99,7 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 	);
 }
 
-/** A request for each part that the range touches, in its own times. */
+/** Returns a request for each part that the range touches, in the part's own times. */
 function requestsOf(state: TimelineState, from: number, to: number, tracks: readonly number[] | undefined) {
 	return state.parts.flatMap((part) => {
 		const shift = state.shifts.value[part.number]!;
@@ -108,7 +110,7 @@ function requestsOf(state: TimelineState, from: number, to: number, tracks: read
 	});
 }
 
-/** Spans of a whole session are no work of their own. */
+/** Ranges of a complete session are not work. */
 function sumsOf(rows: readonly RangeRow[], rank: string): Sum[] {
 	const work = rows.filter((row) => row.kind !== "Trace");
 	const selfOf = (device: boolean): number => work.reduce((sum, row) => sum + (isDeviceKind(row.kind) === device ? row.self_ns : 0), 0);
@@ -119,7 +121,7 @@ function sumsOf(rows: readonly RangeRow[], rank: string): Sum[] {
 	});
 }
 
-/** The timeline as it is, at an event. */
+/** Returns the address of the current timeline, at an event. */
 function eventHref(row: number): string {
 	const { view, trace, params } = route.peek();
 	return routeHref(view, trace, { ...Object.fromEntries(params), from: undefined, to: undefined, event: row });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which traces the timeline shows, how they are aligned, and which step begins together in all.
+//
+// Selection of the traces in the timeline, their alignment, and the step that begins together in all.
 import { signal } from "@preact/signals";
 import { go, setParams } from "../app/route";
 import type { TraceEntry } from "../data/api";
@@ -10,24 +11,24 @@ import { earlyRank, lateRank } from "../widgets/late_rank";
 import { alignsOf, type Align } from "./align";
 import type { Noun, TimelineState } from "./state";
 
-/** More than this do not fit on a screen. */
+/** More do not fit on a screen. */
 export const MOST_PARTS = 8;
 
-/** The traces of the address behind the first one: "with=ID,ID". */
+/** Returns the traces in the address after the first one: "with=ID,ID". */
 export function partsOf(trace: TraceEntry, traces: readonly TraceEntry[], others: string): TraceEntry[] {
 	const more = others.split(",").flatMap((id) => traces.find((each) => each.id === id && each !== trace && each.state !== "failed") ?? []);
 	return [trace, ...new Set(more)].slice(0, MOST_PARTS);
 }
 
-/** Of the address, what is of the traces that are shown and not of the others: it goes when they change. */
+/** Parameters of the address that only apply to the current traces, and are removed when these change. */
 export const OF_PARTS = { event: undefined, fold: undefined, pin: undefined, tracks: undefined };
 
-/** Stays while other traces are loaded, so that several can be chosen. */
+/** Stays open while other traces are loaded, so that several can be selected. */
 const open = signal(false);
 
 interface Props {
 	source: DataSource;
-	/** Those that can be shown together, the open one among them. */
+	/** The traces that can be shown together, including the open one. */
 	run: readonly TraceEntry[];
 	shown: readonly TraceEntry[];
 }
@@ -72,13 +73,13 @@ export function RankChoice({ source, run, shown }: Props) {
 	);
 }
 
-/** Traces that say their rank, each another one, are ranks. */
+/** Traces that state distinct ranks are called ranks. */
 export function nounOf(shown: readonly TraceEntry[]): Noun {
 	const ranks = new Set(shown.map((each) => each.rank));
 	return !ranks.has(null) && ranks.size === shown.length ? "Rank" : "Trace";
 }
 
-/** Its worker, and its rank where that does not say it. */
+/** Returns the worker of a trace, and its rank if the worker's name does not contain it. */
 export function rankTitle(trace: TraceEntry, traces: readonly TraceEntry[]): string {
 	const shared = traces.some((each) => each !== trace && each.worker === trace.worker);
 	const name = shared || trace.worker === "" ? trace.name : trace.worker;
@@ -93,7 +94,7 @@ async function showLate(source: DataSource, run: readonly TraceEntry[]): Promise
 	const wait = found?.wait.all ?? {};
 	const workers = found?.workers ?? [];
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
-	// Where none is late, the one that waits least.
+	// If no rank is late, the one that waits least.
 	const late = traceOf(lateRank(wait, workers, 0)?.worker) ?? run[0]!;
 	const early = traceOf(earlyRank(wait, workers)) ?? run.find((each) => each !== late);
 	go("timeline", late.id, { with: early?.id });

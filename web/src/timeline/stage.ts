@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canvas: paints a frame when something that it shows has changed, moves the window smoothly, and knows what is where.
+//
+// The canvas: paints a frame when something visible has changed, moves the window smoothly, and finds what is at a
+// point.
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { cssColor, theme } from "../app/theme";
 import { modulePaths } from "../format/module_name";
@@ -19,7 +21,7 @@ import { betweenSpans, clampSpan, type Span } from "./viewport";
 
 const TICK_PIXELS = 110;
 const GLIDE_MS = 180;
-/** More device pixels than this for a CSS pixel show nothing more. */
+/** A higher ratio of device pixels to CSS pixels is not visible. */
 const MOST_SCALE = 2;
 
 export interface Size {
@@ -30,9 +32,9 @@ export interface Size {
 export class Stage {
 	readonly size: Signal<Size> = signal({ width: 0, height: 0 });
 	readonly layout: ReadonlySignal<Layout>;
-	/** The geometry of what is painted. */
+	/** The geometry of the last painted frame. */
 	geometry: Geometry | undefined;
-	/** Tiles to get when there is time. */
+	/** Tiles to load when idle. */
 	background: (() => TileId[]) | undefined;
 
 	private readonly context: CanvasRenderingContext2D;
@@ -53,7 +55,7 @@ export class Stage {
 		private readonly canvas: HTMLCanvasElement,
 		private readonly state: TimelineState,
 	) {
-		// The picture is made by the processor, pixel by pixel; the browser need not keep it elsewhere.
+		// The picture is computed pixel by pixel on the CPU, so it should not be kept on the GPU.
 		this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
 		this.layout = computed(() => layOut(state.parts, state.folded.value, state.pinned.value));
 		this.context.font = SMALL_FONT;
@@ -64,7 +66,7 @@ export class Stage {
 		this.overlay = new Overlay(this.context, state, this.fitter);
 		this.stop.push(
 			effect(() => {
-				// Read, so that it runs again when one of them changes.
+				// Read so that the effect runs again when one of them changes.
 				follow(theme, state.colorMode, state.hits, state.query, state.hidden, modulePaths);
 				this.shortNames.clear();
 				this.readTheme();
@@ -86,7 +88,7 @@ export class Stage {
 		for (const stop of this.stop) stop();
 	}
 
-	/** Moves to a window, at once or along a short way. */
+	/** Moves to a window, immediately or with a short animation. */
 	show(span: Span, smoothly = true): void {
 		const to = clampSpan(span, this.state.whole);
 		if (smoothly && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -98,12 +100,12 @@ export class Stage {
 		}
 	}
 
-	/** Where the window is going: what further moves should start from. */
+	/** The window that the animation ends at, from which further moves start. */
 	get target(): Span {
 		return this.glide?.to ?? this.state.span.value;
 	}
 
-	/** What is at a point of the canvas. */
+	/** Returns what is at a point of the canvas. */
 	pick(x: number, y: number): Picked | undefined {
 		const { geometry, state } = this;
 		const placed = geometry?.at(y);
@@ -130,12 +132,12 @@ export class Stage {
 		};
 	}
 
-	/** The tracks between two heights. */
+	/** Returns the tracks between two heights. */
 	tracksBetween(top: number, bottom: number): number[] {
 		return (this.geometry?.visible() ?? []).flatMap(({ y, item }) => (item.type === "track" && y < bottom && y + item.height > top ? [item.track.id] : []));
 	}
 
-	/** Scrolls so that a line shows. */
+	/** Scrolls so that a line is visible. */
 	reveal(track: number, depth: number): void {
 		const line = this.geometry?.line(track, depth);
 		if (!this.geometry || !line || line.pinned) return;
@@ -207,7 +209,7 @@ export class Stage {
 		context.font = SMALL_FONT;
 		context.textBaseline = "middle";
 		for (const { x, y, width, name } of this.boxes.labels) {
-			// What is dimmed is close to the background, where text has the colour of text.
+			// Dimmed boxes are close to the background, so they have its text colour.
 			context.fillStyle = this.colors.isDimmed(name) ? this.ink.text : this.palette.text;
 			const text = this.fitter.fitName(this.shortName(name), width - 7);
 			if (text) context.fillText(text, x + 3, y + 9);

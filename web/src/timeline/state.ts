@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the timeline shows: all that its parts read and change, and that the address keeps.
+//
+// The state of the timeline: everything that its components read and change, and that is kept in the address.
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { DataSource } from "../data/source";
 import { TileStore } from "../data/tile_store";
@@ -11,7 +12,7 @@ import type { ColorMode, KindClass } from "./palette";
 import { ownNumber, type Part, partOf, Translator } from "./parts";
 import type { Span } from "./viewport";
 
-/** A box, or an event, at its place. */
+/** A box, or an event, with its position. */
 export interface Picked {
 	row: number;
 	name: number;
@@ -19,28 +20,28 @@ export interface Picked {
 	depth: number;
 	start: number;
 	end: number;
-	/** How many events the box stands for; 1 is one event. */
+	/** Number of events that the box represents; 1 is a single event. */
 	count: number;
 }
 
-/** What a part is. */
+/** What parts are called. */
 export type Noun = "Rank" | "Trace";
 
 export type DragMode = "move" | "range";
 
 export class TimelineState {
-	/** Whether more than one trace is shown. */
+	/** Whether several traces are shown. */
 	readonly several: boolean;
 	/** Steps that all parts have. */
 	readonly steps: readonly CommonStep[];
 	readonly align: Signal<Align>;
-	/** The step that was chosen last: parts that are aligned by a step begin it together. */
+	/** The step that was selected last: parts that are aligned by a step begin it together. */
 	readonly step: Signal<CommonStep | undefined> = signal(undefined);
-	/** The traces have nothing in common that they could be aligned by. */
+	/** The traces have nothing in common by which they could be aligned. */
 	readonly alignFailed = signal(false);
-	/** By part: how much later its times are than its own. Those of the first are its own. */
+	/** By part: the shift relative to its own times. The first part is not shifted. */
 	readonly shifts: Signal<readonly number[]>;
-	/** What the parts are called, where there are several. */
+	/** The names of the parts, if there are several. */
 	readonly labels: Signal<readonly string[]> = signal([]);
 	readonly noun: Signal<Noun> = signal("Trace");
 	readonly span: Signal<Span>;
@@ -48,9 +49,9 @@ export class TimelineState {
 	readonly folded: Signal<ReadonlySet<string>>;
 	readonly pinned: Signal<readonly string[]> = signal([]);
 	readonly selected: Signal<Picked | undefined> = signal(undefined);
-	/** Where the collective operation that is selected is in all parts. */
+	/** The places of the selected collective operation in all parts. */
 	readonly together: Signal<readonly Place[]> = signal([]);
-	/** The arrows of the event that is selected. */
+	/** The arrows of the selected event. */
 	readonly links: Signal<readonly Flow[]> = signal([]);
 	readonly hover: Signal<Picked | undefined> = signal(undefined);
 	readonly range: Signal<Span | undefined> = signal(undefined);
@@ -59,23 +60,23 @@ export class TimelineState {
 	/** By part. */
 	readonly hits: Signal<readonly HitsReply[] | undefined> = signal(undefined);
 	readonly colorMode: Signal<ColorMode> = signal("kind");
-	/** Kinds that are not shown. */
+	/** Hidden kinds. */
 	readonly hidden: Signal<ReadonlySet<KindClass>> = signal(new Set<KindClass>());
-	/** The tracks that the range is of; undefined: all. */
+	/** The tracks that the range covers; undefined: all. */
 	readonly rangeTracks: Signal<readonly number[] | undefined> = signal(undefined);
-	/** The search looks at arguments, too. */
+	/** The search includes arguments. */
 	readonly inArguments = signal(false);
-	/** Texts of marks, by their time. */
+	/** Texts of marks, by time. */
 	readonly notes: Signal<ReadonlyMap<number, string>> = signal(new Map<number, string>());
-	/** Wrappers are drawn instead of folded into what they call. */
+	/** Wrappers are drawn instead of folded into their callees. */
 	readonly showWrappers = signal(false);
 	readonly dragMode: Signal<DragMode> = signal("move");
 	readonly showFlows = signal(false);
 	readonly flows: Signal<readonly Flow[]> = signal([]);
 	readonly showPath = signal(false);
-	/** That of each part that has one. */
+	/** The path of each part that has one. */
 	readonly paths: Signal<readonly CriticalPathReply[]> = signal([]);
-	/** Counts what has come from the source, so that pictures are drawn anew. */
+	/** Counts arrivals from the source, so that pictures are redrawn. */
 	readonly arrived = signal(0);
 
 	private readonly sets: Record<"all" | "folded", { parts: readonly Part[]; timeline: TimelineReply; tiles: TileStore<Tile> }>;
@@ -84,7 +85,7 @@ export class TimelineState {
 
 	constructor(
 		readonly source: DataSource,
-		/** With the depths that all calls have. */
+		/** With the depths of all calls. */
 		parts: readonly Part[],
 	) {
 		const timelines = parts.map((each) => each.timeline);
@@ -101,7 +102,7 @@ export class TimelineState {
 		this.span = signal(this.whole);
 		const folded = parts.map((part) => ({ ...part, timeline: withWrappersFolded(part.timeline) }));
 		this.folded = signal(new Set(foldedAtFirst(folded)));
-		// A report carries its tiles one by one, and what it does not carry will not come.
+		// A report has its tiles one by one, and missing ones will never arrive.
 		const more = source.kind === "embedded" ? { batch: 1, retryMs: Infinity } : {};
 		const onTiles = (): void => {
 			this.arrived.value = this.arrived.peek() + 1;
@@ -121,7 +122,7 @@ export class TimelineState {
 		});
 	}
 
-	/** A report carries tiles with wrappers folded alone. */
+	/** A report only has tiles with wrappers folded. */
 	get canShowWrappers(): boolean {
 		return this.sets.all.parts.some((each) => each.timeline.wrappers > 0) && this.source.kind === "http";
 	}
@@ -131,7 +132,7 @@ export class TimelineState {
 		return this.showWrappers.value && this.canShowWrappers ? "all" : "folded";
 	}
 
-	/** With the depths that are shown. */
+	/** With the displayed depths. */
 	get parts(): readonly Part[] {
 		return this.sets[this.which].parts;
 	}
@@ -149,12 +150,12 @@ export class TimelineState {
 		return this.which === "all" ? place.depth : place.folded_depth;
 	}
 
-	/** The times of all parts. */
+	/** The time range of all parts. */
 	get whole(): Span {
 		return this.extent.value;
 	}
 
-	/** The part that a row, track, counter or name belongs to. */
+	/** Returns the part that a row, track, counter or name belongs to. */
 	part(common: number): Part {
 		return this.parts[partOf(common)]!;
 	}
@@ -163,12 +164,12 @@ export class TimelineState {
 		return this.shifts.value[partOf(common)]!;
 	}
 
-	/** Of replies about a part. */
+	/** Returns the translator for replies about a part. */
 	translator(part: Part): Translator {
 		return new Translator(part.number, this.shifts.value[part.number]!);
 	}
 
-	/** The text of a name, if it is here. */
+	/** Returns the text of a name if it is loaded. */
 	nameOf(common: number): string | undefined {
 		return this.parts[partOf(common)]?.names.get(ownNumber(common));
 	}
@@ -195,12 +196,12 @@ function withWrappersFolded(timeline: TimelineReply): TimelineReply {
 	return { ...timeline, tracks: timeline.tracks.map((track) => ({ ...track, depths: track.folded_depths })) };
 }
 
-/** Steps have a line below the ruler; those of several parts are next to the names of the parts. */
+/** Steps have a line below the ruler; with several parts they are next to the names of the parts. */
 export function hasStepLine(state: TimelineState): boolean {
 	return !state.several && state.timeline.steps.length > 0;
 }
 
-/** The lists of all; what else there is, of the first. */
+/** Joins the lists of all parts; other members are those of the first. */
 function joined(timelines: readonly TimelineReply[]): TimelineReply {
 	const sum = (of: (each: TimelineReply) => number): number => timelines.reduce((all, each) => all + of(each), 0);
 	return {
@@ -216,7 +217,7 @@ function joined(timelines: readonly TimelineReply[]): TimelineReply {
 /** Lines of all parts together that fit on a screen. */
 const LINES = 36;
 
-/** With many tracks, those with few events are folded until they are looked at; of several parts, most. */
+/** With many tracks, those with few events are initially folded; with several parts, most tracks are. */
 export function foldedAtFirst(parts: readonly Part[]): string[] {
 	if (parts.length > 1) return parts.flatMap((part) => foldedOf(part, LINES / parts.length));
 	const MOST = 12;
@@ -227,8 +228,8 @@ export function foldedAtFirst(parts: readonly Part[]): string[] {
 }
 
 /**
- * What a part folds at first. Streams of devices stay, and without any the busiest threads that fit into these lines: what
- * is below one another in all parts is what a reader compares.
+ * Returns the initially folded tracks of a part. Streams of devices stay open, or without devices the busiest threads
+ * that fit into these lines: readers compare tracks that are adjacent in all parts.
  */
 function foldedOf({ timeline }: Part, lines: number): string[] {
 	const { counters, groups, tracks } = timeline;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The marks of the ruler: round times, as far apart as labels need.
+//
+// The ticks of the ruler: round times, spaced for their labels.
 
-/** The round step (1, 2 or 5 times a power of ten, in ns) of which at most `most` fit into a length. */
+/** Returns the round step (1, 2 or 5 times a power of ten, in ns) of which at most `most` fit into a length. */
 export function tickStep(length: number, most: number): number {
 	const least = Math.max(length / Math.max(most, 1), 1);
 	const power = 10 ** Math.floor(Math.log10(least));
@@ -11,7 +12,7 @@ export function tickStep(length: number, most: number): number {
 	return power * 10;
 }
 
-/** The multiples of a step within a span. */
+/** Returns the multiples of a step within a range. */
 export function ticks(from: number, to: number, step: number): number[] {
 	const marks: number[] = [];
 	for (let i = Math.ceil(from / step); i * step <= to; i++) marks.push(i * step);
@@ -25,7 +26,7 @@ const UNITS: [number, string][] = [
 	[1, "ns"],
 ];
 
-/** A moment, written as exactly as steps of this size need: tickLabel(1_200_000, 100_000) is "1.2 ms". */
+/** Formats a time as precisely as steps of this size require: tickLabel(1_200_000, 100_000) is "1.2 ms". */
 export function tickLabel(ns: number, step: number): string {
 	if (ns === 0) return "0";
 	const size = Math.abs(ns);

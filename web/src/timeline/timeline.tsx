@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: toolbar, tracks, and the panel below that tells of an event or a stretch of time.
+//
+// The timeline: toolbar, tracks, and the panel below with details of an event or a time range.
 import { effect, untracked } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -64,7 +65,7 @@ function Tracks({ source, parts, labels, noun, ranks }: TracksProps) {
 	const [stage, setStage] = useState<Stage>();
 	const [help, setHelp] = useState(false);
 	useModulePaths(source, useMemo(() => parts.map(traceOf), [parts]), parts.some((each) => each.names.hasModules.value));
-	// A rank is known when its trace was read.
+	// A rank is known once its trace has been read.
 	const known = labels.join("\n");
 	useEffect(() => {
 		if (parts.length > 1) state.labels.value = known.split("\n");
@@ -176,19 +177,19 @@ function actionsOf(state: TimelineState, stage: () => Stage | undefined, setHelp
 	};
 }
 
-/** An event that cannot be told about (in a report) stays unchosen; the panel says why. */
+/** An event without details (in a report) stays unselected; the panel explains why. */
 function quietly(): undefined {
 	return undefined;
 }
 
-/** Keeps the page's address and the state the same, whichever changes. */
+/** Keeps the page's address and the state in sync, whichever changes. */
 function useAddress(state: TimelineState, stage: Stage | undefined, nextHit: Actions["nextHit"]): void {
 	useEffect(() => {
 		if (!stage) return;
 		let written = "";
 		const stopReading = effect(() => {
 			const { view, params } = route.value;
-			if (view !== "timeline") return; // on the way to another view
+			if (view !== "timeline") return; // moving to another view
 			const text = ownText(params);
 			if (text === written) return;
 			written = text;
@@ -197,7 +198,7 @@ function useAddress(state: TimelineState, stage: Stage | undefined, nextHit: Act
 				if (span) stage.show(span, false);
 				if (row === undefined) state.selected.value = undefined;
 				else if (row !== state.selected.value?.row) void goToRow(state, stage, row, !span).catch(quietly);
-				// A link that only says what to find leads to the first one.
+				// A link with only a search leads to the first hit.
 				if (!span && row === undefined && state.query.value !== "") nextHit(true);
 			});
 		});

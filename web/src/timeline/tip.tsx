@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pointer is on, in words.
+//
+// A description of what is under the pointer.
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
 import { counterValue, formatCounter } from "./counters";
@@ -14,7 +15,7 @@ export function Tip({ state, stage }: { state: TimelineState; stage: Stage | und
 		const canvas = document.querySelector(".tl-canvas");
 		const follow = (event: Event): void => {
 			const { buttons, offsetX, offsetY } = event as PointerEvent;
-			// Not while dragging: what is pulled along stays what it is.
+			// Not while dragging, since the dragged object stays the same.
 			setAt(buttons ? undefined : { x: offsetX, y: offsetY });
 		};
 		const leave = (): void => setAt(undefined);

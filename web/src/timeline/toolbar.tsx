@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Above the tracks: search, what to show, and how dragging works.
+//
+// The toolbar above the tracks: search, what to show, and the effect of dragging.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
@@ -17,7 +18,7 @@ interface Props {
 	state: TimelineState;
 	actions: Actions;
 	stage: Stage | undefined;
-	/** Which traces are shown. */
+	/** Selection of the traces. */
 	ranks: ComponentChildren;
 	onHelp: () => void;
 }
@@ -68,7 +69,7 @@ export function Toolbar({ state, actions, stage, ranks, onHelp }: Props) {
 	);
 }
 
-/** Depths change: the chosen event keeps its place. */
+/** Depths change, but the selected event keeps its position. */
 async function showWrappers(state: TimelineState, show: boolean): Promise<void> {
 	const picked = state.selected.value;
 	state.showWrappers.value = show;
@@ -77,7 +78,7 @@ async function showWrappers(state: TimelineState, show: boolean): Promise<void> 
 	if (depth !== null && state.selected.value === picked) state.selected.value = { ...picked, depth };
 }
 
-/** Zooms to a step, and chooses its time as the range. */
+/** Zooms to a step, and selects its time as the range. */
 function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | undefined }) {
 	const { steps } = state;
 	if (steps.length === 0) return null;
@@ -108,7 +109,7 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 	);
 }
 
-/** Which kinds of events are drawn and summed. */
+/** Selects the kinds of events to draw and sum. */
 function KindChoice({ state }: { state: TimelineState }) {
 	const hidden = state.hidden.value;
 	const flip = (of: KindClass): void => {
@@ -181,7 +182,7 @@ function Search({ state, actions }: { state: TimelineState; actions: Actions }) 
 	);
 }
 
-/** Which hit the chosen event is, when it is one. */
+/** Returns the index of the selected event among the hits, if it is one. */
 function useHitNumber(state: TimelineState): number | undefined {
 	const picked = state.selected.value;
 	const hits = state.hits.value;

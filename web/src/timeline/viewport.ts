@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stretch of time that is on the screen, and what moves it. Times are nanoseconds from the start of the trace, as
-// floating point numbers: below 2^53 ns, 104 days, whole nanoseconds are exact.
+//
+// The visible time range, and operations that move it. Times are nanoseconds from the start of the trace, as floating
+// point numbers: below 2^53 ns, 104 days, whole nanoseconds are exact.
 
 export interface Span {
 	readonly from: number;
 	readonly to: number;
 }
 
-/** Nobody needs to look at less than this, and the arithmetic stays far from the limits of a double. */
+/** Shorter windows are not useful, and with this limit the arithmetic stays well within the precision of a double. */
 const LEAST_NS = 10;
 
-/** Moves a window into the whole without changing its length where that fits. The whole may be empty (one instant). */
+/** Moves a window into the complete range without changing its length if it fits. The complete range may be empty (one
+ * instant). */
 export function clampSpan(span: Span, whole: Span): Span {
 	const most = Math.max(whole.to - whole.from, LEAST_NS);
 	const length = Math.min(Math.max(span.to - span.from, LEAST_NS), most);
@@ -19,7 +21,7 @@ export function clampSpan(span: Span, whole: Span): Span {
 	return { from, to: from + length };
 }
 
-/** Makes the window `factor` times as long; the moment `at` stays where it is on the screen. */
+/** Makes the window `factor` times as long; the time `at` keeps its position on the screen. */
 export function zoomSpan(span: Span, at: number, factor: number, whole: Span): Span {
 	const longest = Math.max(whole.to - whole.from, LEAST_NS);
 	const length = span.to - span.from;
@@ -35,7 +37,7 @@ export function panSpan(span: Span, share: number, whole: Span): Span {
 	return clampSpan({ from: span.from + by, to: span.to + by }, whole);
 }
 
-/** The window that shows an event: as it is when the event is well inside, else with room around it. */
+/** Returns the window that shows an event: unchanged if the event is well inside, else with a margin around it. */
 export function revealSpan(span: Span, event: Span, whole: Span): Span {
 	const length = span.to - span.from;
 	const duration = event.to - event.from;
@@ -46,18 +48,19 @@ export function revealSpan(span: Span, event: Span, whole: Span): Span {
 	return clampSpan({ from: middle - wanted / 2, to: middle + wanted / 2 }, whole);
 }
 
-/** A window with a margin around a span. */
+/** Returns a window with a margin around a range. */
 export function fitSpan(span: Span, whole: Span): Span {
 	const margin = Math.max((span.to - span.from) * 0.05, LEAST_NS);
 	return clampSpan({ from: span.from - margin, to: span.to + margin }, whole);
 }
 
-/** Between the windows of an animation, `share` of the way: the length changes evenly in zoom, not in nanoseconds. */
+/** Returns the window of an animation between two windows, `share` of the way. The length changes evenly in zoom, not in
+ * nanoseconds. */
 export function betweenSpans(a: Span, b: Span, share: number): Span {
 	const la = a.to - a.from;
 	const lb = b.to - b.from;
 	const length = la * (lb / la) ** share;
-	// The moment that both windows have at the same place stays there, so that a zoom does not swing.
+	// The time at the same position in both windows stays there, so that a zoom does not swing.
 	const progress = la === lb ? share : (length - la) / (lb - la);
 	const from = a.from + (b.from - a.from) * progress;
 	return { from, to: from + length };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any of the questions of `opstrobe analyze`, with its options in a form. The question and the options are in the address.
+//
+// Any analysis of `opstrobe analyze`, with its options in a form. The analysis and the options are in the address.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
@@ -25,7 +26,7 @@ export function Analyses({ source, trace, traces }: ViewProps) {
 	);
 }
 
-/** Those that write files, or want two traces, are for the command line and the diff. */
+/** Analyses that write files, or require two traces, are left to the command line and the diff view. */
 const NOT_HERE = new Set(["trace_with_counters", "execution_trace", "memory_timeline", "cupti_counters"]);
 
 function shown(analyses: readonly Analysis[]): Analysis[] {
@@ -36,7 +37,7 @@ function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: 
 	const [id] = useParam("id", analyses.find((each) => each.id === "idle_time_breakdown")?.id ?? analyses[0]?.id ?? "");
 	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
 	const list = useRef<HTMLElement>(null);
-	// The list alone scrolls to what is chosen at first.
+	// The list scrolls to the initial selection only.
 	useEffect(() => {
 		const chosen = list.current?.querySelector("[aria-current]");
 		if (list.current && chosen) list.current.scrollTop = chosen.getBoundingClientRect().top - list.current.getBoundingClientRect().top - 80;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of those answers that say more as one: a bar for each rank or stream.
+//
+// A chart for results that are clearer as one: a bar for each rank or stream.
 import type { AnswerReply } from "../data/replies";
 import { type BarItem, Bars } from "../widgets/bars";
 import { isTable } from "../widgets/answer";
@@ -12,7 +13,7 @@ interface Drawing {
 	by: string[];
 	/** A part for each of these columns … */
 	parts?: Series[];
-	/** … or for each value of one column, as large as another says. */
+	/** … or for each value of one column, with its size from another. */
 	split?: { column: string; size: string; colors: Record<string, string> };
 }
 

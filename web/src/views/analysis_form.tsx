@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of an analysis as a form. Those that are not as they are by default go into the address, as "arg.NAME".
+//
+// The options of an analysis as a form. Values other than the defaults are stored in the address, as "arg.NAME".
 import { useState } from "preact/hooks";
 import { route, setParams } from "../app/route";
 import type { Analysis, AnalysisOption, JsonValue } from "../data/replies";
 
 const PREFIX = "arg.";
 
-/** Options that say where files go: nothing for a page. */
+/** Options for output directories do not apply to a page. */
 function isOffered(option: AnalysisOption): boolean {
 	return !/output_dir|output_/.test(option.name);
 }
 
-/** What was chosen, as the server takes it. */
+/** Returns the selected options in the form that the server accepts. */
 export function argsOf(analysis: Analysis, params: ReadonlyMap<string, string>): Record<string, JsonValue> {
 	const args: Record<string, JsonValue> = {};
 	for (const option of analysis.options.filter(isOffered)) {
@@ -23,7 +24,7 @@ export function argsOf(analysis: Analysis, params: ReadonlyMap<string, string>):
 	return args;
 }
 
-/** "5" is a number unless the option is a text; "0,1" a list where the option may be one. */
+/** "5" is a number unless the option is a text; "0,1" is a list if the option accepts one. */
 export function valueOf(text: string, option: AnalysisOption): JsonValue | undefined {
 	if (typeof option.default === "string") return text;
 	try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two traces side by side: whether a step takes longer, which part of it, and which operators.
+//
+// Comparison of two traces: whether a step takes longer, which part of it, and which operators.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import { setParams } from "../app/route";
@@ -57,14 +58,15 @@ export function Diff({ source, trace, traces }: ViewProps) {
 	);
 }
 
-/** What the address names; else from the first trace of the list, as `opstrobe serve BASE NEW` has them, to the one that is open. */
+/** Returns the traces in the address; by default the first trace of the list, as in `opstrobe serve BASE NEW`, and the
+ * open one. */
 function sidesOf(open: TraceEntry, traces: readonly TraceEntry[], base: string, to: string): { base?: TraceEntry | undefined; now?: TraceEntry | undefined } {
 	const from = traces.find((each) => each.id === base) ?? traces[0];
 	const others = traces.filter((each) => each !== from);
 	return { base: from, now: others.find((each) => each.id === to) ?? others.find((each) => each === open) ?? others[0] };
 }
 
-/** Its name, and its run where two traces share the name. */
+/** Returns the name of a trace, with its run if two traces share the name. */
 function title(trace: TraceEntry, traces: readonly TraceEntry[]): string {
 	const twice = traces.some((each) => each !== trace && each.name === trace.name);
 	return twice && trace.run ? `${trace.run}/${trace.name}` : trace.name;
@@ -113,7 +115,7 @@ const METRICS = [
 	{ id: "device_duration", title: "Device" },
 ] as const;
 
-/** Times of one step, as in the command's text. */
+/** Returns times per step, as in the text of the command. */
 function partsOf(diff: DiffReply, metric: (typeof METRICS)[number]["id"]): Pair[] {
 	return diff.parts.map(({ name, left, right }) => ({ name, left: left?.per_step[metric] ?? 0, right: right?.per_step[metric] ?? 0 }));
 }
@@ -147,7 +149,7 @@ const OPERATOR_METRICS = [
 	{ id: "device_total", title: "Device total" },
 ] as const;
 
-/** A name with figures of both sides: times of a step, and of all of them. */
+/** A name with figures of both sides: times per step, and of all steps. */
 interface Compared {
 	name: string;
 	left: object | null;

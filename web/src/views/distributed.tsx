@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers of a run say together: how much communication computation hides, who waits for whom, and each
+//
+// All workers of a run together: how much communication computation hides, which worker waits for which, and each
 // collective operation.
 import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
@@ -94,13 +95,14 @@ function Together({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	);
 }
 
-/** A window of the timeline around the range of a late rank: what it does while the others wait, and the range. */
+/** Returns a window of the timeline around the range of a late rank, including the time in which the others wait, and
+ * the range. */
 function momentOf({ start, end, wait }: { start: number; end: number; wait: number }) {
 	const margin = 0.1 * (end - start + wait);
 	return { from: Math.round(1000 * (start - wait - margin)), to: Math.round(1000 * (end + margin)) };
 }
 
-/** Names who is late, with the way to the moment on its timeline for which the others wait longest. */
+/** Names the late rank, with a link to the time on its timeline for which the others wait longest. */
 function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const steps = useSteps();
 	const overall = lateRank(data.wait.all ?? {}, data.workers);
@@ -114,7 +116,7 @@ function LateRank({ data, run }: { data: Reply; run: readonly TraceEntry[] }) {
 	const traceOf = (worker: string | undefined) => run.find((each) => each.worker === worker);
 	const trace = worst && traceOf(worst.worker);
 	const early = worst && traceOf(earlyRank(data.wait[worst.step] ?? {}, data.workers));
-	// Rows and times are of the trace that the reply is of, which is not the one of the timeline where steps are chosen.
+	// Rows and times belong to the trace of the reply, which is not that of the timeline if steps are selected.
 	const late = worst && !steps ? data.late[worst.step]?.[worst.worker] : undefined;
 	const where = early ? `on the timelines of ${worst.worker} and ${early.worker}` : "on its timeline";
 	return (

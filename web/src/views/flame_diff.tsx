@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graphs of two traces as one, per step: as wide as one of them, in the colour of the change.
+//
+// The flame graphs of two traces as one, per step: widths are those of one trace, colours show the change.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { TraceEntry } from "../data/api";
@@ -94,7 +95,7 @@ function Graph({ stacks, tools }: { stacks: StacksDiffReply; tools: preact.Compo
 	);
 }
 
-/** The tree with the widths of one side; each frame has the other's times, too. */
+/** Returns the tree with the widths of one side; each frame also has the other side's times. */
 export function sideTree(stacks: StacksDiffReply, isNow: boolean): CallNode {
 	if (isNow) return stackTree(stacks);
 	const { total_ns, base_total_ns, self_ns, base_self_ns, sum_ns, base_sum_ns } = stacks;
@@ -112,7 +113,7 @@ function timesOf(node: CallNode, isNow: boolean): Times {
 	return isNow ? { before: other, now: node } : { before: node, now: other };
 }
 
-/** Red for more self time, blue for less. */
+/** Returns red for more self time, blue for less. */
 export function colorOf({ before, now }: Times, whole: number): string {
 	const shade = Math.max(-1, Math.min(1, (FULL * (now.self - before.self)) / whole));
 	const ink = shade > 0 ? "var(--flame-more)" : "var(--flame-less)";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The incidents of the directories that are served: the list, and one of them.
+//
+// The incidents of the served directories: the list, and a single one.
 import { useEffect, useState } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { TraceEntry } from "../data/api";
@@ -10,14 +11,15 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Incident } from "./incident";
 
-/** The name of the page in the address. An incident stands where views have their trace. */
+/** The name of the page in the address. An incident replaces the trace in the address. */
 export const INCIDENTS = "incidents";
 
 const NAMES = ["id", "when", "process", "pid", "what", "cause", "where", "has_trace"] as const;
 
 export type IncidentRow = Record<(typeof NAMES)[number], TableReply["table"]["rows"][number][number]>;
 
-/** Those of the server, asked for again when its list of traces changes. Undefined until it has answered. */
+/** Returns the server's incidents, requested again when its list of traces changes. Undefined until the server has
+ * replied. */
 export function useIncidents(source: DataSource, traces: readonly TraceEntry[] | undefined): readonly IncidentRow[] | undefined {
 	const [rows, setRows] = useState<readonly IncidentRow[]>();
 	useEffect(() => {
@@ -37,7 +39,7 @@ export function incidentHref(id: string): string {
 	return routeHref(INCIDENTS, id);
 }
 
-/** The trace of what was recorded before an incident lies beside its report. */
+/** The trace of the recording before an incident is next to its report. */
 function isOf(trace: TraceEntry, id: string): boolean {
 	return trace.path.endsWith(`${id}/trace.json.gz`);
 }
@@ -48,7 +50,7 @@ export function incidentOf(trace: TraceEntry, incidents: readonly IncidentRow[])
 
 const COLUMNS: Column<IncidentRow>[] = NAMES.map((name) => {
 	const { title, kind } = TABLES.incidents[name];
-	// A PID is a name, whose digits are not grouped.
+	// A PID is a name, so its digits are not grouped.
 	const column: Column<IncidentRow> = { id: name, title, kind: name === "pid" ? "text" : kind, value: (row) => row[name], hidden: name === "id", groups: name === "process" || name === "cause", wide: name === "what" || name === "where" };
 	return name === "what" ? { ...column, link: (row) => incidentHref(String(row.id)) } : column;
 });
@@ -57,7 +59,7 @@ interface IncidentsProps {
 	source: DataSource;
 	incidents: readonly IncidentRow[];
 	traces: readonly TraceEntry[];
-	/** Of the one that is shown; "": the list. */
+	/** Id of the displayed incident; "": the list. */
 	id: string;
 }
 

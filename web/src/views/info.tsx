@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the trace is from, and what is in it.
+//
+// The origin and the contents of the trace.
 import type { ViewProps } from "../app/views";
 import type { JsonValue } from "../data/replies";
 import { useReply } from "../data/reply";
@@ -37,7 +38,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 	);
 }
 
-/** Facts that read better with a unit; the rest is shown as it comes. */
+/** Facts that need a unit are formatted; others are shown unchanged. */
 function Facts({ value }: { value: InfoValue }) {
 	const { metadata, recording, events_by_kind: kinds, start_ns: start, duration_us: duration, ...rest } = value;
 	const facts: InfoValue = {
@@ -46,7 +47,7 @@ function Facts({ value }: { value: InfoValue }) {
 		...Object.fromEntries(Object.entries(rest).map(([name, fact]) => [name.replaceAll("_", " "), fact])),
 	};
 	delete facts.file; // shown above
-	if (facts.rank === -1) facts.rank = null; // the file does not say
+	if (facts.rank === -1) facts.rank = null; // unknown in the file
 	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
 	const made = recording !== null && typeof recording === "object" && !Array.isArray(recording) ? Object.entries(recording) : [];
 	return (

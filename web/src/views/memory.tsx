@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds memory, and when: the curve by category, what a moment of it is made of (the peak, unless another is chosen),
-// allocations, and sums by operator.
+//
+// What holds memory, and when: the curve by category, the contents at a time (by default the peak), allocations, and
+// sums by operator.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
@@ -42,7 +43,7 @@ function NoMemory() {
 	);
 }
 
-/** The first GPU unless one is chosen. */
+/** Returns the selected device, by default the first GPU. */
 function chosenDevice(memory: MemoryReply, wanted: string): MemoryReply["devices"][number] {
 	const { devices } = memory;
 	return devices.find((each) => each.device === wanted) ?? devices.find((each) => each.device !== "cpu") ?? devices[0]!;
@@ -57,7 +58,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 	const steps = useSteps();
 	const stretch = drawn.from === undefined ? { steps } : drawn;
 	const at = momentOf(route.value.params);
-	// A report has the replies of the whole trace alone.
+	// A report only has the replies for the complete trace.
 	const live = source.kind === "http";
 	const parted = live && (at !== undefined || drawn.from !== undefined || steps !== undefined);
 	const asked = useReply<MemoryReply>(source, parted ? `traces/${trace.id}/memory` : undefined, at === undefined ? { ...stretch } : { at });
@@ -138,7 +139,7 @@ function stretchOf(params: ReadonlyMap<string, string>): Stretch {
 	return from < to ? { from: Math.floor(from), to: Math.ceil(to) } : {};
 }
 
-/** ns since the origin. */
+/** In ns since the origin. */
 function momentOf(params: ReadonlyMap<string, string>): number | undefined {
 	const at = Number(params.get("at") ?? NaN);
 	return at >= 0 ? Math.floor(at) : undefined;
@@ -150,9 +151,9 @@ interface CurveProps extends ViewProps {
 	memory: MemoryReply;
 	device: DeviceMemory;
 	stretch: Stretch;
-	/** At the moment to mark. */
+	/** The contents at the marked time. */
 	marked: DeviceMemory | undefined;
-	/** The reader chose it; else it is the peak. */
+	/** Selected by the user; otherwise it is the peak. */
 	chosen: boolean;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations one by one, and what each operator allocated.
+//
+// Single allocations, and the allocations of each operator.
 import type { TraceEntry } from "../data/api";
 import type { Block, BlocksReply, MemoryStatistic, MemoryViewReply } from "../data/replies";
 import { useReply } from "../data/reply";
@@ -85,7 +86,7 @@ const STATISTICS: Column<MemoryStatistic>[] = [
 	{ id: "alloc_size", title: "Allocated", kind: "bytes", total: "none", value: (row) => row.alloc_size },
 ];
 
-/** The views call devices "CPU", "GPU0" and "XPU0", where torch has "cpu", "cuda:0" and "xpu:0". */
+/** The views name devices "CPU", "GPU0" and "XPU0"; torch's names are "cpu", "cuda:0" and "xpu:0". */
 function viewDevice(device: string): string {
 	return device.toUpperCase().replace("CUDA", "GPU").replace(":", "");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as a drawing: modules in the modules that hold them, in the order of their first calls, coloured by what they take.
+//
+// The model as a drawing: nested modules, in the order of their first calls, coloured by their costs.
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useParam } from "../app/params";
@@ -157,11 +158,11 @@ function Drawing({ source, trace, modules }: { source: DataSource; trace: string
 
 interface DrawingState {
 	heat: Heat;
-	/** Of the model. */
+	/** Sum over the model. */
 	whole: number;
-	/** Of the hottest box. */
+	/** Maximum of all boxes. */
 	most: number;
-	/** By key: of a part that is open without what is in it. */
+	/** By key: for an open part without its contents. */
 	figures: ReadonlyMap<string, number>;
 	isOpen: (part: Part, level: number) => boolean;
 	flip: (part: Part) => void;
@@ -286,7 +287,7 @@ function pathOf(module: Module): string {
 	return module.path !== "" ? module.path : moduleName(module.name) || module.class;
 }
 
-/** "attn", or "0 … 31" of several. */
+/** Returns "attn", or "0 … 31" for several. */
 function nameOf(part: Part): string {
 	const name = (module: Module) => lastName(module) || pathOf(module);
 	const [first, last] = [part.modules[0]!, part.modules[part.modules.length - 1]!];
@@ -306,7 +307,7 @@ function percent(share: number): string {
 	return `${grouped(share * 100, 1)} %`;
 }
 
-/** From the surface to --model-heat, in which text is as dark or light as elsewhere. */
+/** Returns colours from the surface to --model-heat, which needs the same text colour as elsewhere. */
 function heatColors(): (share: number) => string {
 	const [cold, hot] = [cssColor("--surface"), cssColor("--model-heat")].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 	return (share) => `rgb(${cold!.map((part, i) => Math.round(part + (hot![i]! - part) * Math.min(1, Math.max(0, share)))).join(", ")})`;

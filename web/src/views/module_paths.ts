@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules by their paths, in views whose events have other names.
+//
+// Paths of modules, for views whose events have other names.
 import { useEffect } from "preact/hooks";
 import type { ModulesReply } from "../data/replies";
 import { fetchReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { modulePaths } from "../format/module_name";
 
-/** Loads the paths of the modules of these traces, if `wanted`. A name that two modules share stays as it is. */
+/** Loads the paths of the modules of these traces, if `wanted`. A name that two modules share is not replaced. */
 export function useModulePaths(source: DataSource, traces: readonly string[], wanted: boolean): void {
 	useEffect(() => {
 		modulePaths.value = new Map();
@@ -16,7 +17,7 @@ export function useModulePaths(source: DataSource, traces: readonly string[], wa
 			(replies) => {
 				if (current) modulePaths.value = pathsOf(replies.flatMap(({ modules }) => modules));
 			},
-			() => undefined, // the names stay as they are
+			() => undefined, // names are not replaced
 		);
 		return () => {
 			current = false;

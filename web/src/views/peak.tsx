@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A moment, explained: who holds memory then, by category, module, line, operator and shape.
+//
+// The memory held at one time, by category, module, line, operator and shape.
 import { theme } from "../app/theme";
 import type { MemoryPeak, MemoryReply, MemoryShare } from "../data/replies";
 import { moduleName } from "../format/module_name";
@@ -14,7 +15,7 @@ interface PeakProps {
 	categories: MemoryReply["categories"];
 	peak: MemoryPeak;
 	time_ns: number | null;
-	/** "Peak", or what else the moment is. */
+	/** "Peak", or a description of the time. */
 	title: string;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python text divided into pieces of one kind each, line by line. The library writes HTML; it is taken apart again, and texts become
-// text nodes, so that no byte of a file is markup.
+//
+// Divides Python text into pieces of one kind each, line by line. The library writes HTML, which is parsed again, and
+// texts become text nodes, so that no part of a file becomes markup.
 import hljs from "highlight.js/lib/core";
 import python from "highlight.js/lib/languages/python";
 
@@ -12,12 +13,12 @@ export interface Piece {
 	kind: string;
 }
 
-/** Of a longer text it would be felt. */
+/** For longer texts the delay would be noticeable. */
 const LONGEST = 1_000_000;
 
 const ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
-/** The pieces of each line; undefined for a text that stays plain. */
+/** Returns the pieces of each line; undefined for a text that is shown plain. */
 export function pythonLines(text: string): Piece[][] | undefined {
 	if (text.length > LONGEST) return undefined;
 	const { value } = hljs.highlight(text, { language: "python", ignoreIllegals: true });

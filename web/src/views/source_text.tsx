@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a file with their figures in front. Only the lines in sight are elements.
+//
+// The lines of a file, preceded by their figures. Only visible lines are elements.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { setParams } from "../app/route";
 import type { SourceLine } from "../data/replies";
@@ -13,13 +14,13 @@ const SPARE = 20;
 
 interface SourceTextProps {
 	trace: string;
-	/** Whether rows are those of the whole trace, so that they can be found in its timeline. */
+	/** Whether rows belong to the complete trace, so that links to its timeline work. */
 	linked: boolean;
 	lines: readonly SourceLine[];
-	/** undefined: the text is not known. */
+	/** undefined: the text is unavailable. */
 	text: string | undefined;
 	chosen: number | undefined;
-	/** All of the trace, for shares. */
+	/** The sum over the trace, for shares. */
 	all_us: number;
 }
 
@@ -114,7 +115,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 	);
 }
 
-/** What a line that defines something counts, where such a line has figures. */
+/** Explains what the figures of a line with a definition include, if there is such a line. */
 export function DefinitionNote({ lines, text }: { lines: readonly SourceLine[]; text: string }) {
 	const texts = useMemo(() => text.split("\n"), [text]);
 	return lines.some((line) => isDefinition(texts[line.line - 1] ?? "")) ? <p class="soft source-note">{DEFINITION}</p> : null;
@@ -156,7 +157,7 @@ function shownLines(lines: readonly SourceLine[], text: string | undefined): Sho
 	return text.split(/\r?\n/).map((each, i) => ({ number: i + 1, text: each, cost: costs.get(i + 1) }));
 }
 
-/** The next line that takes a twentieth of the longest or more. */
+/** Returns the next line that takes at least a twentieth of the longest. */
 function nextHot(shown: readonly Shown[], from: number, step: number, most: number): number | undefined {
 	for (let i = from + step; i >= 0 && i < shown.length; i += step) {
 		if ((shown[i]!.cost?.self_us ?? 0) >= most / 20 && most > 0) return i;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step's time is divided into. A moment that has several counts for the first of them.
+//
+// The parts of a step's time. A time that belongs to several parts counts for the first of them.
 import type { Step } from "../data/replies";
 import type { Series } from "../widgets/chart";
 
@@ -22,7 +23,7 @@ export const stepParts: readonly StepPart[] = [
 	{ id: "other", title: "Other", color: "var(--kind-other)", about: "None of these: mostly Python between operators, also within labelled ranges" },
 ];
 
-/** The parts that any step has. */
+/** Returns the parts that occur in any step. */
 export function usedParts<Id extends string>(parts: readonly PartOf<Id>[], rows: readonly Record<Id, number>[]): PartOf<Id>[] {
 	return parts.filter((part) => rows.some((row) => row[part.id] > 0));
 }

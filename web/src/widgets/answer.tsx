@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any JSON for people: a list of objects, or a table, as a table; an object as names and figures.
+//
+// Renders any JSON: a list of objects, or a table, as a table; an object as names and figures.
 import { useMemo } from "preact/hooks";
 import type { JsonValue, TableReply } from "../data/replies";
 import { TABLES } from "../data/tables";
@@ -15,7 +16,7 @@ interface AnswerProps {
 	value: JsonValue;
 	lines?: number;
 	depth?: number;
-	/** What the names of the outermost object are, when they are numbers: "rank". */
+	/** The meaning of the names of the outermost object if they are numbers: "rank". */
 	numbered?: string;
 }
 
@@ -68,7 +69,7 @@ function scalarText(value: JsonValue): string {
 	return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Objects of one form are better read as one table than one after the other. */
+/** Objects with the same members are easier to read as one table. */
 function together(entries: [string, JsonValue][]): [string, JsonValue][] {
 	const tables = new Map<string, Record<string, JsonValue>>();
 	const rest: [string, JsonValue][] = [];
@@ -84,7 +85,8 @@ function together(entries: [string, JsonValue][]): [string, JsonValue][] {
 	return [...told, ...rest];
 }
 
-/** A table, if the value is one: with columns and rows, a list of objects, or objects of one form by name. */
+/** Returns a table if the value is one: with columns and rows, a list of objects, or equally structured objects by
+ * name. */
 export function asTable(value: JsonValue): { columns: string[]; rows: Row[] } | undefined {
 	if (value === null || typeof value !== "object") return undefined;
 	if (!Array.isArray(value) && Array.isArray(value.columns) && Array.isArray(value.rows)) {
@@ -115,7 +117,7 @@ const KINDS: [Kind, RegExp][] = [
 	["count", /count|^calls$|^num_/],
 ];
 
-/** What the figures of a column are, by its name. */
+/** Returns the kind of a column's figures, by its name. */
 export function kindOf(name: string, values: readonly (Cell | JsonValue)[]): Column<Row>["kind"] {
 	const known = values.filter((value) => value !== null);
 	if (known.some((value) => typeof value === "boolean") && known.every((value) => typeof value === "boolean")) return "flag";
@@ -144,7 +146,8 @@ interface ColumnTexts {
 	unit?: string;
 }
 
-/** What the analysis itself says of a column. Labels begin with its name; that of a table inside the answer follows. */
+/** Returns the analysis's own declaration of a column. Labels begin with the analysis's name; the name of a table inside
+ * the result follows. */
 function declared(label: string, name: string): Partial<Column<Row>> {
 	const words = label.split(" ");
 	const tables: Record<string, Record<string, ColumnTexts>> = TABLES;

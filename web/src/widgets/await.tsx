@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Reply } from "../data/reply";
 import { Failure, Loading } from "./status";
 
-/** Shows what a reply has, or that it is not there yet, or why it never will be. */
+/** Shows a reply, that it is loading, or why it failed. */
 export function Await<T>({ reply, what, children }: { reply: Reply<T>; what: string; children: (data: T) => ComponentChildren }) {
 	if (reply.state === "loading") return <Loading what={what} />;
 	if (reply.state === "failed") return <Failure error={reply.error} />;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacked bars: the steps of a trace, the ranks of a run. Bars are reached with the arrow keys; Enter follows a bar's link.
+//
+// Stacked bars, such as the steps of a trace or the ranks of a run. The arrow keys move between bars; Enter follows a
+// bar's link.
 import { useRef, useState } from "preact/hooks";
 import { axisScale, type Kind, scaleOf, tickText } from "../format/scale";
 import { Chart, Legend, saveOf, type Series, Swatch, ticks } from "./chart";
@@ -8,7 +10,7 @@ import { type Hover, Pairs, Tooltip } from "./tooltip";
 
 export interface BarItem {
 	name: string;
-	/** A figure for each series. */
+	/** One figure per series. */
 	parts: number[];
 	href?: string | undefined;
 }
@@ -16,7 +18,7 @@ export interface BarItem {
 interface BarsProps {
 	title: string;
 	about?: string | undefined;
-	/** What a bar is: "step". */
+	/** What a bar represents: "step". */
 	item: string;
 	series: readonly Series[];
 	bars: readonly BarItem[];

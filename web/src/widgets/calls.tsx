@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of one name by duration: how long they take, the longest, and the lines of the program that make them.
+//
+// The calls of one name by duration: statistics, the longest calls, and the lines of the program that make them.
 import type { CallsReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
@@ -11,7 +12,7 @@ import { Pairs } from "./tooltip";
 interface CallsProps {
 	source: DataSource;
 	trace: string;
-	/** Calls of a name, or those like an event. */
+	/** Calls of a name, or calls like an event. */
 	of: { name: string } | { row: number };
 }
 
@@ -68,7 +69,8 @@ function Distribution({ trace, calls }: { trace: string; calls: CallsReply }) {
 	);
 }
 
-/** Calls by duration, in equal parts. The height is the square root of the number: few stay visible next to many. */
+/** Calls by duration, in equal parts. The height is the square root of the number, so that small numbers remain
+ * visible. */
 function Histogram({ counts, from, to }: { counts: readonly number[]; from: number; to: number }) {
 	const most = Math.max(1, ...counts);
 	const title = `Calls by duration from ${formatNs(from)} to ${formatNs(to)}: ${counts.join(", ")}`;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few figures that matter most, large.
+//
+// A few important figures in large type.
 import type { ComponentChildren } from "preact";
 
 export interface CardProps {
 	title: string;
 	figure: ComponentChildren;
-	/** Said below it. */
+	/** Shown below it. */
 	note?: ComponentChildren;
-	/** A share of 1, drawn as a bar. */
+	/** A share from 0 to 1, drawn as a bar. */
 	share?: number | null;
 	tone?: "good" | "warn" | "bad" | undefined;
 	about?: string;

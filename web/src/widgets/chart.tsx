@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The frame of a chart: its title, its legend, and the buttons that save it.
 import type { ComponentChildren, RefObject } from "preact";
 import type { Kind } from "../format/scale";
@@ -7,17 +8,17 @@ import { fileName, saveSvgAsPng, saveText, svgText } from "./download";
 export interface Series {
 	id: string;
 	title: string;
-	/** As CSS writes it: "var(--kind-kernel)", "#8db4ec". */
+	/** In the form of CSS: "var(--kind-kernel)", "#8db4ec". */
 	color: string;
 }
 
 interface ChartProps {
 	title: string;
-	/** More about it, behind the title. */
+	/** Additional information after the title. */
 	about?: ComponentChildren;
 	children: ComponentChildren;
 	tools?: ComponentChildren;
-	/** The chart as SVG text with its size. */
+	/** Returns the chart as SVG text with its size. */
 	save: () => { text: string; width: number; height: number } | undefined;
 }
 
@@ -76,7 +77,7 @@ export function Swatch({ color }: { color: string }) {
 	return <span class="swatch" aria-hidden="true" style={{ background: color }} />;
 }
 
-/** Round figures from 0 up to `largest` or a little more, about as many as asked for. Bytes are round in powers of two. */
+/** Returns about `about` round figures from 0 up to `largest` or slightly more. Bytes are round in powers of two. */
 export function ticks(kind: Kind, largest: number, about: number): number[] {
 	if (!(largest > 0) || !Number.isFinite(largest)) return [0];
 	const rough = largest / about;

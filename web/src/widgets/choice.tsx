@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of a few: a row of buttons, of which one is pressed.
+//
+// A choice between a few options: a row of buttons, one of which is pressed.
 import type { VNode } from "preact";
 import { useParam } from "../app/params";
 
@@ -28,7 +29,7 @@ export function Choice<T extends string>({ label, options, value, onChange }: Ch
 	);
 }
 
-/** What the rows of a table are, in the address as "by"; the first unless another is chosen. */
+/** Selects what the rows of a table represent. In the address as "by"; the default is the first option. */
 export function useRowChoice<T extends string>(options: readonly Option<T>[]): [T, VNode] {
 	const first = options[0]!.id;
 	const [wanted, choose] = useParam("by", first);
@@ -36,7 +37,7 @@ export function useRowChoice<T extends string>(options: readonly Option<T>[]): [
 	return [by, <Choice key="by" label="A row for each" options={options} value={by} onChange={choose} />];
 }
 
-/** The same of many. */
+/** The same for many options. */
 export function Select<T extends string>({ label, options, value, onChange }: ChoiceProps<T>) {
 	return (
 		<label>

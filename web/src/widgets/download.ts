@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader takes away as a file: tables as CSV, charts as SVG and PNG. All made in the page.
+//
+// Exports: tables as CSV, charts as SVG and PNG. All are created in the page.
 
 export function saveBlob(blob: Blob, name: string): void {
 	const link = document.createElement("a");
@@ -13,15 +14,15 @@ export function saveText(text: string, name: string, type: string): void {
 	saveBlob(new Blob([text], { type: `${type};charset=utf-8` }), name);
 }
 
-/** Only what is safe in a file's name on every system. */
+/** Keeps only characters that are safe in a file name on every system. */
 export function fileName(...parts: string[]): string {
 	return parts.join("-").replace(/[^\w.-]+/g, "_").slice(0, 120);
 }
 
-/** What an exported picture takes over from the page's style sheets. */
+/** Properties that an exported picture takes from the page's style sheets. */
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"];
 
-/** An SVG of the page as a file of its own: colours and fonts as they are on the screen now. */
+/** Returns an SVG of the page as a standalone file, with the current colours and fonts. */
 export function svgText(svg: SVGSVGElement): string {
 	const copy = svg.cloneNode(true) as SVGSVGElement;
 	const box = svg.getBoundingClientRect();
@@ -43,7 +44,7 @@ export function svgText(svg: SVGSVGElement): string {
 	return new XMLSerializer().serializeToString(copy);
 }
 
-/** Draws an SVG, twice as fine as the screen needs, and saves that. */
+/** Draws an SVG at twice the resolution of the screen, and saves it. */
 export async function saveSvgAsPng(text: string, width: number, height: number, name: string): Promise<void> {
 	const image = new Image();
 	const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree of calls as boxes: how wide, in which row, and which are worth drawing. Trees are large and may be deep, so every
-// walk keeps its own stack and leaves out what would be narrower than a hair.
+//
+// A tree of calls as boxes: their widths and rows, and which are worth drawing. Trees are large and may be deep, so
+// every walk has its own stack and skips boxes that would be too narrow to see.
 
 export interface CallNode {
 	name: string;
-	/** Where it stands in the program, where that is known. */
+	/** Its source position, if known. */
 	file: string | null;
 	line: number | null;
-	/** With everything below. */
+	/** Including everything below. */
 	total: number;
-	/** Without. */
+	/** Excluding everything below. */
 	self: number;
 	children: CallNode[];
 	parent: CallNode | null;
-	/** The same of the trace that it is compared with. */
+	/** The same for the trace that it is compared with. */
 	other?: { total: number; self: number };
 }
 
@@ -23,13 +24,13 @@ export interface Box {
 	depth: number;
 	from: number;
 	width: number;
-	/** How many siblings too narrow to draw stand here. */
+	/** Number of siblings merged here because they are too narrow to draw. */
 	merged: number;
-	/** It holds what is zoomed to. */
+	/** It contains the node that is zoomed to. */
 	above: boolean;
 }
 
-/** A node of a tree whose parents are set and whose totals include what is below. */
+/** Returns a node of a tree. Sets the parents of its children, and adds their totals. */
 export function callNode(name: string, self: number, children: CallNode[] = []): CallNode {
 	const node: CallNode = { name, file: null, line: null, self, total: self, children, parent: null };
 	for (const child of children) {
@@ -39,11 +40,11 @@ export function callNode(name: string, self: number, children: CallNode[] = []):
 	return node;
 }
 
-/** More levels than anyone reads at once; deeper ones come into sight by zooming. */
+/** Deeper levels become visible by zooming. */
 const DEEPEST = 500;
 const ABOVE_MAX = 100;
 
-/** The boxes of what is below a node, and of those that hold it, over the whole width. */
+/** Returns the boxes of a node's descendants, and of its ancestors over the full width. */
 export function flameBoxes(root: CallNode, least: number): Box[] {
 	const boxes: Box[] = [];
 	const above: CallNode[] = [];
@@ -74,7 +75,7 @@ export function flameBoxes(root: CallNode, least: number): Box[] {
 	return boxes.filter((box) => box.merged === 0 || box.width >= least);
 }
 
-/** Every node of a tree, each before those below it. */
+/** Visits every node of a tree before its descendants. */
 export function* walk(root: CallNode): Generator<CallNode> {
 	const waiting = [root];
 	for (let node = waiting.pop(); node; node = waiting.pop()) {
@@ -85,11 +86,11 @@ export function* walk(root: CallNode): Generator<CallNode> {
 
 export interface Found {
 	nodes: Set<CallNode>;
-	/** Their time, those inside one another counted once. */
+	/** Their time, counting nested ones once. */
 	total: number;
 }
 
-/** Nodes whose name holds a text, in any case. */
+/** Finds nodes whose name contains a text, ignoring case. */
 export function findNodes(root: CallNode, text: string): Found {
 	const wanted = text.toLowerCase();
 	const found: Found = { nodes: new Set(), total: 0 };
@@ -111,11 +112,11 @@ export interface FunctionRow {
 	name: string;
 	self: number;
 	total: number;
-	/** In how many places of the tree it stands. */
+	/** Number of places in the tree where it occurs. */
 	places: number;
 }
 
-/** Each function's time over the whole tree; a call inside a call of the same function counts once. */
+/** Returns each function's time over the complete tree. Recursive calls count once. */
 export function functionRows(root: CallNode): FunctionRow[] {
 	const rows = new Map<string, FunctionRow>();
 	const open = new Map<string, number>();
@@ -133,13 +134,13 @@ export function functionRows(root: CallNode): FunctionRow[] {
 		row.places++;
 		if (depth === 0) row.total += next.total;
 		open.set(name, depth + 1);
-		waiting.push(name); // closes it behind all that is below
+		waiting.push(name); // closes it after everything below
 		for (const child of next.children) waiting.push(child);
 	}
 	return [...rows.values()].sort((a, b) => b.self - a.self);
 }
 
-/** Both sides of a function: what calls it (each box's caller is below it), and what it calls. */
+/** Returns both sides of a function: its callers (each box's caller is below it), and its callees. */
 export function sandwich(root: CallNode, name: string): { callers: CallNode; callees: CallNode } {
 	const callers = callNode(name, 0);
 	const callees = callNode(name, 0);
@@ -207,7 +208,7 @@ function sortTree(tree: CallNode): void {
 	for (const node of walk(tree)) node.children.sort((a, b) => b.total - a.total);
 }
 
-/** The names from the root down to a node, to find it again in another tree or after a reload. */
+/** Returns the child indexes from the root to a node, to find it again in another tree or after a reload. */
 export function pathOf(node: CallNode): number[] {
 	const path: number[] = [];
 	for (let at = node; at.parent; at = at.parent) path.push(at.parent.children.indexOf(at));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** A text field's value at once, and told on when the reader has stopped typing for so many milliseconds. */
+/** The value of a text field, updated immediately, and reported after the user has stopped typing for `wait`
+ * milliseconds. */
 export function useLater(value: string, tell: (value: string) => void, wait: number): [string, (value: string) => void] {
 	const [text, setText] = useState(value);
 	const told = useRef(value);
 	const timer = useRef<ReturnType<typeof setTimeout>>();
 	useEffect(() => {
-		if (value === told.current) return; // our own change came back
+		if (value === told.current) return; // caused by our own change
 		told.current = value;
 		setText(value);
 	}, [value]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures over time, drawn by uPlot: stacked or not. Dragging chooses a range, a click or Enter a moment; the arrow keys read
-// one moment after the other.
+//
+// Figures over time, drawn by uPlot, stacked or not. Dragging selects a range, a click or Enter a time; the arrow keys
+// move from point to point.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { cssColor, theme } from "../app/theme";
@@ -10,9 +11,9 @@ import { lineSvg } from "./line_svg";
 import { useWidth } from "./size";
 
 export interface LineSeries extends Series {
-	/** The figures, by the chart's times; null where there is none. */
+	/** The figures at the chart's times; null if there is none. */
 	values: readonly (number | null)[];
-	/** Part of the stack; a line above it otherwise. */
+	/** Part of the stack; otherwise a line above it. */
 	stacked?: boolean;
 }
 
@@ -26,11 +27,11 @@ interface LineChartProps {
 	/** Figures hold until the next one. */
 	stepped?: boolean;
 	height?: number;
-	/** The top of the axis, where it is known. */
+	/** The maximum of the axis, if known. */
 	most?: number;
-	/** Called when the reader drags over a range. */
+	/** Called when the user drags over a range. */
 	onRange?: ((from: number, to: number) => void) | undefined;
-	/** Called with one of the times when the reader clicks on it. */
+	/** Called with one of the times when the user clicks on it. */
 	onMoment?: ((time: number) => void) | undefined;
 	mark?: { time: number; label: string } | undefined;
 }
@@ -90,7 +91,7 @@ export function LineChart(props: LineChartProps) {
 	);
 }
 
-/** The legend, with the figures of the moment under the pointer. */
+/** The legend, with the figures at the pointer. */
 function Readout(props: { times: readonly number[]; series: readonly LineSeries[]; kind: Kind; most: number; at: number | null }) {
 	const { times, at } = props;
 	const scale = scaleOf(props.kind, props.most);
@@ -112,7 +113,7 @@ function Readout(props: { times: readonly number[]; series: readonly LineSeries[
 	);
 }
 
-/** What is drawn: of stacked series the sum up to each, so that it can be painted over by those below. */
+/** Returns the values to draw: for stacked series the sums up to each, since lower ones are painted over them. */
 export function stack(series: readonly LineSeries[], length: number): (number | null)[][] {
 	const below = new Array<number>(length).fill(0);
 	return series.map((each) => {
@@ -121,7 +122,7 @@ export function stack(series: readonly LineSeries[], length: number): (number | 
 	});
 }
 
-/** The topmost of the stack is painted first, lines last. */
+/** The top of the stack is painted first, lines last. */
 export function drawOrder(series: readonly LineSeries[]): number[] {
 	const places = series.map((_, k) => k);
 	return [...places.filter((k) => series[k]!.stacked).reverse(), ...places.filter((k) => !series[k]!.stacked)];
@@ -133,7 +134,7 @@ export function greatest(values: readonly (number | null)[]): number {
 	return most;
 }
 
-/** A CSS colour as a canvas takes it. */
+/** Converts a CSS colour to the form that a canvas accepts. */
 export function resolveColor(color: string): string {
 	const variable = /^var\((--[\w-]+)\)$/.exec(color)?.[1];
 	return variable ? cssColor(variable) : color;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line chart as an SVG file: what is on the canvas, drawn again as shapes.
+//
+// A line chart as an SVG file: the contents of the canvas as shapes.
 import { cssColor } from "../app/theme";
 import { axisScale, type Kind, tickText } from "../format/scale";
 import { ticks } from "./chart";
@@ -8,7 +9,7 @@ import { drawOrder, type LineSeries, resolveColor } from "./line_chart";
 interface LineSvg {
 	times: readonly number[];
 	series: readonly LineSeries[];
-	/** As drawn: stacked ones summed up. */
+	/** As drawn: stacked series summed up. */
 	sums: readonly (readonly (number | null)[])[];
 	kind: Kind;
 	stepped?: boolean;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a table on the screen: those in sight are elements, the rest is height. A grid by role, with one line
-// active that the keys move; the lines' links and buttons can be reached with Tab as well.
+//
+// The lines of a table on the screen: visible lines are elements, the rest is empty height. It has the role of a grid,
+// with one active line that keys move. The lines' links and buttons can also be reached with Tab.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type CellScale, exactText } from "./cells";
 import type { Cell, Column, Line, Order } from "./table_model";
@@ -22,7 +23,7 @@ interface LinesProps<R> {
 	onChoose: ((row: R | undefined) => void) | undefined;
 	href: ((row: R) => string | undefined) | undefined;
 	height: number;
-	/** What the lines follow from: when it changes, the first line comes into sight. */
+	/** Identifies the arrangement of the lines: when it changes, scrolls to the first line. */
 	arrangement: string;
 }
 
@@ -49,7 +50,7 @@ export function Lines<R>(props: LinesProps<R>) {
 	}, [props.arrangement]);
 	useLayoutEffect(() => {
 		const element = scroller.current;
-		if (element && element.scrollTop !== top) setTop(element.scrollTop); // the list became shorter
+		if (element && element.scrollTop !== top) setTop(element.scrollTop); // the list has become shorter
 	}, [lines.length]);
 
 	const move = (to: number) => {
@@ -58,7 +59,7 @@ export function Lines<R>(props: LinesProps<R>) {
 		const element = scroller.current;
 		if (!element) return;
 		const y = next * LINE_HEIGHT;
-		const seen = element.clientHeight - LINE_HEIGHT; // below the header
+		const seen = element.clientHeight - LINE_HEIGHT; // height below the header
 		if (y < element.scrollTop) element.scrollTop = y;
 		else if (y + LINE_HEIGHT > element.scrollTop + seen) element.scrollTop = y + LINE_HEIGHT - seen;
 	};
@@ -134,7 +135,7 @@ export function Lines<R>(props: LinesProps<R>) {
 	);
 }
 
-/** The nearest line above that is less deep. */
+/** Returns the nearest line above that has a smaller depth. */
 function parentOf<R>(lines: readonly Line<R>[], at: number): number {
 	const depth = lines[at]!.depth;
 	let i = at;

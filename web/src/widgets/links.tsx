@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways from a figure to its place: in the timeline, and in the program.
+//
+// Links from a figure to its place in the timeline, and in the program.
 import { hosted, openInHost } from "../app/host";
 import { routeHref } from "../app/route";
 
-/** A place in the timeline: a stretch in ns since the origin, an event by its row, or all events of a name. */
+/** A place in the timeline: a range in ns since the origin, an event by its row, or all events of a name. */
 export interface Place {
 	from?: number;
 	to?: number;
@@ -16,7 +17,7 @@ export function timelineHref(trace: string, place: Place): string {
 	return routeHref("timeline", trace, { from, to, event: row, q: find });
 }
 
-/** The timelines of two traces below one another, aligned step by step. */
+/** Returns the address of the timelines of two traces below one another, aligned step by step. */
 export function timelinesHref(first: string, other: string): string {
 	return routeHref("timeline", first, { with: other, align: "step" });
 }
@@ -25,7 +26,7 @@ export function sourceHref(trace: string, file: string, line?: number | null): s
 	return routeHref("source", trace, { file, line: line ?? undefined });
 }
 
-/** "train.py:12", which leads to that line: in the view of the source, or in the editor that the viewer is shown by. */
+/** "train.py:12" with a link to that line: in the source view, or in the editor that shows the viewer. */
 export function SourceLink({ trace, file, line }: { trace: string; file: string; line: number | null }) {
 	const openThere = (event: Event) => {
 		if (!hosted.value) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two figures for each of some names, before and after, as bars above one another.
+//
+// Two figures per name, before and after, as bars below one another.
 import { useRef } from "preact/hooks";
 import { grouped, scaleOf, signed } from "../format/scale";
 import { Chart, Legend, saveOf, type Series } from "./chart";

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the server has come with reading traces. A trace of some gigabytes takes a while.
+//
+// Progress of the server in reading traces. A trace of several gigabytes takes a while.
 import { useEffect } from "preact/hooks";
 import { askForTraces, beingRead } from "../app/traces";
 import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { formatBytes, formatCount } from "../format/units";
 
-/** What takes so long may wait for a trace to be read. */
+/** A request that takes this long may be waiting for a trace to be read. */
 const LONG_MS = 300;
 
-/** While this is on the screen, the list of traces is to tell of those that are read. */
+/** While this is mounted, the list of traces reports progress. */
 export function useProgress(): void {
 	useEffect(() => {
 		const timer = setTimeout(askForTraces, LONG_MS);
@@ -17,11 +18,11 @@ export function useProgress(): void {
 	}, []);
 }
 
-/** Has a trace read that nothing can be shown of before. */
+/** Makes the server read a trace, since nothing can be shown before. */
 export function Reading({ source, trace }: { source: DataSource; trace: TraceEntry }) {
 	useEffect(() => {
 		const off = new AbortController();
-		// It is answered when the trace is there. If it cannot be read, the list says why.
+		// The reply arrives once the trace has been read. If it cannot be read, the list has the reason.
 		source.json(`traces/${trace.id}/info`, {}, off.signal).then(askForTraces, () => {
 			if (!off.signal.aborted) askForTraces();
 		});
@@ -37,7 +38,7 @@ export function Reading({ source, trace }: { source: DataSource; trace: TraceEnt
 	);
 }
 
-/** As many as are worth a look. */
+/** Limit on the displayed traces. */
 const MOST = 8;
 
 export function ReadingBars({ traces }: { traces: readonly TraceEntry[] }) {
@@ -56,13 +57,13 @@ export function ReadingBars({ traces }: { traces: readonly TraceEntry[] }) {
 	);
 }
 
-/** Without a value the bar says that it takes its time. */
+/** Without a value the bar is indeterminate. */
 function shareOf({ progress }: TraceEntry): { value?: number } {
 	const share = progress?.share ?? null;
 	return share === null ? {} : { value: share };
 }
 
-/** Progress in words. */
+/** Returns the progress in words. */
 export function tellProgress({ progress, bytes }: TraceEntry): string {
 	if (!progress) return "waits";
 	const events = `${formatCount(progress.events)} events`;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators below the roof: speed by intensity, both in powers of ten. The slope of the roof is memory, its flat top what the
-// processor computes. Points are reached with the arrow keys; Enter follows a point's link.
+//
+// Operators below the roof: speed by intensity, both in powers of ten. The slope of the roof is memory bandwidth, its
+// flat top the processor's compute rate. The arrow keys move between points; Enter follows a point's link.
 import { useRef, useState } from "preact/hooks";
 import { addTo } from "../data/groups";
 import type { Roof } from "../data/replies";
@@ -22,11 +23,11 @@ const LEFT = 84;
 const RIGHT = 12;
 const TOP = 14;
 const BOTTOM = 40;
-/** Of a power of ten. */
+/** Fraction of a power of ten. */
 const MARGIN = 0.12;
 const RADIUS_MIN = 4;
 const RADIUS_MAX = 22;
-/** Points that take least time would only hide others. */
+/** Further points, which take the least time, would only hide others. */
 export const POINTS_MAX = 60;
 
 const BOUNDS: Series[] = [
@@ -41,12 +42,12 @@ interface Ceiling {
 	flops: number;
 }
 
-/** Whether a row has a place in the chart: what computes nothing has none. */
+/** Returns whether a row can be drawn: it must have FLOPs. */
 export function hasPlace(row: RooflineRow): boolean {
 	return row.flops > 0 && row.bytes > 0 && row.time_us > 0;
 }
 
-/** The flat tops of the types that are in the chart, and the slopes: of memory, and of the fastest cache. */
+/** Returns the flat tops for the types in the chart, and the slopes of memory and of the fastest cache. */
 function ceilingsOf(roof: Roof, rows: readonly RooflineRow[]): { tops: Ceiling[]; slopes: { title: string; perSecond: number }[] } {
 	const byFlops = new Map<number, string[]>();
 	for (const [type, flops] of Object.entries(roof.flops)) {
@@ -60,7 +61,7 @@ function ceilingsOf(roof: Roof, rows: readonly RooflineRow[]): { tops: Ceiling[]
 	return { tops, slopes };
 }
 
-/** Whole powers of ten around the figures, with room for a point at either end. */
+/** Returns whole powers of ten around the figures, with a margin for points at either end. */
 function decades(figures: readonly number[]): [number, number] {
 	const logs = figures.map((figure) => Math.log10(figure)).filter(Number.isFinite);
 	if (logs.length === 0) return [0, 1];
@@ -87,7 +88,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 	const most = Math.max(...points.map((row) => row.time_us), 1e-9);
 	const radius = (row: RooflineRow) => RADIUS_MIN + (RADIUS_MAX - RADIUS_MIN) * Math.sqrt(row.time_us / most);
 	const colorOf = (row: RooflineRow) => (BOUNDS.find((each) => each.id === (row.bound ?? "")) ?? BOUNDS[3]!).color;
-	/** From where the slope enters the chart to the top, and on to its right end. */
+	/** From where the slope enters the chart up to the top, then to the right edge. */
 	const roofPath = (perSecond: number, flops: number | undefined) => {
 		const begin = Math.max(10 ** xLow, 10 ** yLow / perSecond);
 		const end = Math.min(10 ** xHigh, (flops ?? 10 ** yHigh) / perSecond);

@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** The width of an element as it is now, and again when it changes. */
+/** Returns the current width of an element, updated when it changes. */
 export function useWidth<T extends HTMLElement>(): [RefObject<T>, number] {
 	const ref = useRef<T>(null);
 	const [width, setWidth] = useState(0);

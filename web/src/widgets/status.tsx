@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands where figures will be, or where they could not be had.
+//
+// Placeholders for figures that are loading or could not be loaded.
 import { beingRead } from "../app/traces";
 import { ReadingBars, useProgress } from "./reading";
 

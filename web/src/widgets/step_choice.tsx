@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps a view is about: all of the trace, one step, or some in a row. In the address as "steps=3:5".
+//
+// Selection of the steps that a view covers: the complete trace, one step, or consecutive steps. In the address as
+// "steps=3:5".
 import type { ComponentChildren } from "preact";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
@@ -9,24 +11,24 @@ import { useReply } from "../data/reply";
 import type { DataSource, Query } from "../data/source";
 import { Await } from "./await";
 
-/** The chosen steps as the API takes them; undefined: all of the trace. */
+/** Returns the selected steps in the form of the API; undefined: the complete trace. */
 export function useSteps(): string | undefined {
 	const [steps] = useParam("steps");
 	return steps === "" ? undefined : steps;
 }
 
 interface StepViewProps<T> extends Pick<ViewProps, "source" | "trace"> {
-	/** Behind "traces/ID/". */
+	/** The path after "traces/ID/". */
 	path: string;
 	query?: Query;
-	/** What is waited for. */
+	/** Name of the data to wait for. */
 	what: string;
-	/** What else can be chosen. */
+	/** Additional controls. */
 	tools?: ComponentChildren;
 	children: (data: T) => ComponentChildren;
 }
 
-/** A view of what the server says about the chosen steps. */
+/** A view of the server's reply for the selected steps. */
 export function StepView<T>({ source, trace, path, query, what, tools, children }: StepViewProps<T>) {
 	const steps = useSteps();
 	const reply = useReply<T>(source, `traces/${trace.id}/${path}`, { ...query, steps });
@@ -47,7 +49,7 @@ export function StepChoice({ source, trace }: { source: DataSource; trace: Trace
 	const reply = useReply<TimelineReply>(source, `traces/${trace.id}/timeline`);
 	const [chosen, setChosen] = useParam("steps");
 	if (reply.state !== "ready") return null;
-	if (source.kind === "embedded" && chosen === "") return null; // a report has replies of the whole trace alone
+	if (source.kind === "embedded" && chosen === "") return null; // a report only has replies for the complete trace
 	const numbers = reply.data.steps.flatMap((step) => /^(?:ProfilerStep#)?(\d+)$/.exec(step.name)?.[1] ?? []);
 	if (numbers.length < 2) return null;
 	const [first = "", last = first] = chosen.split(":");

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a chart tells of the thing under the pointer, or of the one that the keys have reached.
+//
+// The tooltip of a chart, for the object under the pointer or selected with the keys.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Hover<T> {
 	item: T;
-	/** On the page. */
+	/** Position on the page. */
 	x: number;
 	y: number;
 }
 
-/** Beside the point, and inside the window. */
+/** Next to the point, inside the window. */
 export function Tooltip({ x, y, children }: { x: number; y: number; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
 	useLayoutEffect(() => {
@@ -28,7 +29,7 @@ export function Tooltip({ x, y, children }: { x: number; y: number; children: Co
 	);
 }
 
-/** Name and figure pairs, as tooltips and cards show them. */
+/** Pairs of name and figure, as in tooltips and cards. */
 export function Pairs({ pairs }: { pairs: [name: ComponentChildren, figure: ComponentChildren][] }) {
 	return (
 		<dl class="pairs">

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension in a real editor: a trace opened, lines beside the source, from the viewer to a line and back.
+//
+// Tests the extension in a real editor: opening a trace, lines in the source, from the viewer to a line and back.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -10,7 +11,7 @@ import type { LinesReply } from "../../../../web/src/data/replies";
 import { Editor, root } from "./editor";
 
 const TRACES = join(root, "web/tests/traces");
-/** One that has its Python with torch beside it, as `make build` leaves it. */
+/** A command whose Python has torch, as `make build` installs it. */
 const opstrobe = process.env.OPSTROBE ?? [join(root, ".venv/bin/opstrobe")].find((path) => existsSync(path)) ?? "opstrobe";
 const WORK = `import torch
 
@@ -64,7 +65,7 @@ test("a line leads back into the viewer", async () => {
 	const viewer = await editor.viewer();
 	await expect.poll(() => viewer.evaluate(() => location.hash)).toMatch(/^#\/source\/[0-9a-f]{12}\?file=train.py&line=50/);
 	const place = editor.page.getByRole("treeitem", { name: /train.py:54/ });
-	await place.click(); // its button is there from then on
+	await place.click(); // its button exists from then on
 	await place.getByRole("button", { name: "Show in the Timeline" }).click();
 	await expect.poll(() => viewer.evaluate(() => location.hash)).toMatch(/^#\/timeline\/[0-9a-f]{12}\?.*event=\d+/);
 	await viewer.getByText("Optimizer.step#SGD.step").first().waitFor();
@@ -87,7 +88,7 @@ test("a command that is missing is told, with the way on", async () => {
 	await editor.page.locator(".notification-toast").getByRole("button", { name: "Open Settings" }).waitFor();
 });
 
-/** What stands behind lines is text of pseudo elements. */
+/** The texts after lines are pseudo-elements. */
 function behindLines(editor: Editor): Promise<string> {
 	return editor.page.evaluate(() =>
 		[...document.querySelectorAll(".monaco-editor .view-line span")].map((each) => getComputedStyle(each, "::after").content).join("\n"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real editor for the tests: VS Code as code-server brings it into the browser, with the packaged extension in it, driven by
-// playwright-core. CODE_SERVER names its out/node/entry.js or its command. Everything it writes is in a folder of its own.
+//
+// A real editor for the tests: VS Code in the browser, served by code-server with the packaged extension, and driven by
+// playwright-core. CODE_SERVER is the path of its out/node/entry.js or of its command. The editor writes only to a
+// separate directory.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
@@ -19,8 +21,8 @@ export class Editor {
 		private readonly server: ChildProcess,
 	) {}
 
-	/** @param files what the opened folder has, by where it is copied from
-	 *  @param settings of the machine: an editor in the browser has no others for commands */
+	/** @param files sources of the files in the opened folder
+	 *  @param settings of the machine: an editor in the browser reads no others for commands */
 	static async start(files: readonly string[], settings: Record<string, unknown>): Promise<Editor> {
 		const command = process.env.CODE_SERVER;
 		if (!command) throw new Error("CODE_SERVER names no code-server");
@@ -52,7 +54,7 @@ export class Editor {
 		const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 		const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
 		await page.goto(`${url}?folder=${encodeURIComponent(work)}`);
-		await page.getByText("Opstrobe: Advice").waitFor({ timeout: 120_000 }); // till then nobody knows the extension
+		await page.getByText("Opstrobe: Advice").waitFor({ timeout: 120_000 }); // the extension is not known before that
 		return new Editor(page, work, browser, server);
 	}
 
@@ -69,7 +71,7 @@ export class Editor {
 		await this.page.screenshot({ path: join(shots, `${name}.png`) });
 	}
 
-	/** Opens a file of the folder as a click in the explorer does. */
+	/** Opens a file of the folder, like a click in the explorer. */
 	async open(name: string): Promise<void> {
 		await this.page.locator(".explorer-folders-view").getByRole("treeitem", { name }).first().dblclick();
 	}
@@ -82,7 +84,7 @@ export class Editor {
 		await this.page.keyboard.press("Enter");
 	}
 
-	/** The viewer's own frame. */
+	/** Returns the viewer's frame. */
 	async viewer(): Promise<Frame> {
 		for (let i = 0; i < 300; i++) {
 			const frame = this.page.frames().find((each) => /\/t\/[0-9a-f]+\//.test(each.url()));

@@ -24,7 +24,7 @@ test("lines of a trace are shown with their time and memory, the hottest in the 
 	expect(shown.text).toContain(`${((hottest.host_us / lines.duration_us) * 100).toFixed(1)} %`);
 	expect(annotations.some((each) => each.text.includes("KiB"))).toBe(true);
 	expect(annotations.every((each) => each.line > 0 && each.heat >= 0 && each.heat < HEATS)).toBe(true);
-	expect(annotations.map((each) => each.line)).not.toContain(1); // cost nothing
+	expect(annotations.map((each) => each.line)).not.toContain(1); // it costs nothing
 	expect(factsOf(hottest, lines.duration_us).map(([title]) => title)).toContain("calls");
 	expect(fileOf(lines, "/elsewhere/other.py")).toBeUndefined();
 });

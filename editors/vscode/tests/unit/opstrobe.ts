@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real command: the one of the environment, else that of a build in the tree, else the one on the PATH.
+//
+// The real command: from the environment, else from a build in the tree, else from the PATH.
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
