@@ -26,7 +26,7 @@ def row(prof, request):
 
 
 @pytest.mark.parametrize(("name", "today"), [("self_cpu_time", "self_cpu_time_total"), ("children", "cpu_children")])
-def test_spec_appendix_a_other_names(row, name, today):
+def test_other_names(row, name, today):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert getattr(row, name) == getattr(row, today)
@@ -44,13 +44,13 @@ def test_spec_appendix_a_other_names(row, name, today):
         ("self_cuda_memory_usage", "self_device_memory_usage"),
     ],
 )
-def test_spec_appendix_a_names_with_a_note(row, name, today):
+def test_names_with_a_remark(row, name, today):
     with pytest.warns(FutureWarning, match=f"`{name}` is deprecated.*`{today}`") as caught:
         assert getattr(row, name) == getattr(row, today)
     assert caught[0].filename == __file__
 
 
-def test_spec_appendix_a_notes_are_torchs(prof):
+def test_notes_equal_torch(prof):
     with torch.profiler.profile() as theirs:
         torch.ones(1)
     names = ["cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage", "metadata_json"]
@@ -64,7 +64,7 @@ def test_spec_appendix_a_notes_are_torchs(prof):
         assert messages[0] == messages[1]
 
 
-def test_spec_appendix_a_events_alone(prof):
+def test_events_alone(prof):
     outer, inner = prof.events()[0], prof.events()[1]
     assert (inner.start, inner.end) == (inner.time_range.start, inner.time_range.end)
     assert inner.parent is inner.cpu_parent or inner.parent.id == inner.cpu_parent.id
@@ -75,7 +75,7 @@ def test_spec_appendix_a_events_alone(prof):
             getattr(prof.key_averages()[0], name)
 
 
-def test_spec_2_15_d33_metadata_of_cpu_events(prof):
+def test_d33_metadata_of_cpu_events(prof):
     ids = set()
     for event in prof.events():
         if event.name == "[memory]":
@@ -89,7 +89,7 @@ def test_spec_2_15_d33_metadata_of_cpu_events(prof):
         assert prof.events()[0].metadata_json == '"External id": 1, "Ev Idx": 0'
 
 
-def test_spec_appendix_a_the_first_tutorials(tmp_path):
+def test_first_tutorials(tmp_path):
     """The calls of torch's first profiler, on its autograd one."""
     with opstrobe.autograd_profiler.profile(use_cpu=True, record_shapes=True) as prof:
         torch.ones(2) + 1
@@ -101,7 +101,7 @@ def test_spec_appendix_a_the_first_tutorials(tmp_path):
     print(prof)
 
 
-def test_spec_appendix_a_stacks_right_after_the_profile(tmp_path):
+def test_stacks_right_after_the_profile(tmp_path):
     """Torch's documentation has exported stacks without saying that with_stack is needed: with it, it works."""
     with opstrobe.profile(activities=[opstrobe.ProfilerActivity.CPU], with_stack=True) as prof:
         torch.ones(100, 100) @ torch.ones(100, 100)
@@ -113,7 +113,7 @@ def test_spec_appendix_a_stacks_right_after_the_profile(tmp_path):
         without.export_stacks(str(tmp_path / "none.txt"))
 
 
-def test_spec_1_1_names_that_programs_take_from_inside():
+def test_names_that_programs_take_from_inside():
     from opstrobe import autograd_profiler, profiler
 
     assert profiler.PROFILER_STEP_NAME == torch.profiler.profiler.PROFILER_STEP_NAME
@@ -126,7 +126,7 @@ def test_spec_1_1_names_that_programs_take_from_inside():
         autograd_profiler.nothing
 
 
-def test_spec_1_11_an_observer_of_the_users_own():
+def test_an_observer_of_the_users_own():
     from opstrobe.profiler import _ITraceObserver
 
     class Own(_ITraceObserver):

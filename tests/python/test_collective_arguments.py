@@ -57,7 +57,7 @@ def collective(row):
 
 
 @pytest.mark.parametrize("shapes", [False, True])
-def test_spec_3_5_collectives_are_described_as_torch_does(libraries, library, tmp_path, shapes):  # noqa: F811
+def test_collectives_are_described_as_torch_does(libraries, library, tmp_path, shapes):  # noqa: F811
     run(libraries, RECORD.format(library=str(library), calls=CALLS, shapes=shapes, folder=str(tmp_path)))
     ours, theirs = (json.loads((tmp_path / f"{name}.json").read_text())["traceEvents"] for name in ("ours", "theirs"))
     described, expected = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the specification that no other file has: one program under torch's profiler and under ours, and what each says."""
+"""Compares the results of one program under torch's profiler and under Opstrobe, for what no other file compares."""
 
 import collections
 import json
@@ -58,7 +58,7 @@ def traces(tmp_path_factory):
 
 
 @BOTH
-def test_spec_1_6_the_handler_comes_before_the_next_step(module):
+def test_the_handler_comes_before_the_next_step(module):
     """It sees the number of the step to come, results, and no open step."""
     seen = []
 
@@ -75,7 +75,7 @@ def test_spec_1_6_the_handler_comes_before_the_next_step(module):
 
 
 @BOTH
-def test_spec_1_9_configurations_are_pickled(module):
+def test_configurations_are_pickled(module):
     config = module._ExperimentalConfig(
         performance_events=["cycles"],
         verbose=True,
@@ -88,7 +88,7 @@ def test_spec_1_9_configurations_are_pickled(module):
 
 
 @BOTH
-def test_spec_1_10_ranges_of_torch_and_their_order(module):
+def test_ranges_of_torch_and_their_order(module):
     with module.profile() as prof:
         training()()
     marks = [event.name for event in prof.events() if event.is_user_annotation]
@@ -118,7 +118,7 @@ DTYPES = {
 
 @BOTH
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_spec_2_1_names_of_types(module, dtype):
+def test_names_of_types(module, dtype):
     tensor = torch.zeros(2).to(dtype)
     with module.profile(record_shapes=True) as prof:
         tensor.clone()
@@ -126,7 +126,7 @@ def test_spec_2_1_names_of_types(module, dtype):
 
 
 @BOTH
-def test_spec_2_1_no_details_without_a_device(module):
+def test_no_details_without_a_device(module):
     config = module._ExperimentalConfig(expose_kineto_event_metadata=True)
     with module.profile(experimental_config=config) as prof:
         torch.ones(1)
@@ -134,7 +134,7 @@ def test_spec_2_1_no_details_without_a_device(module):
 
 
 @BOTH
-def test_spec_2_4_averages_have_no_name_and_refuse_others(module):
+def test_averages_have_no_name_and_refuse_others(module):
     with module.profile() as prof:
         torch.ones(1)
     ones, empty = (next(row for row in prof.key_averages() if row.key == f"aten::{key}") for key in ("ones", "empty"))
@@ -145,7 +145,7 @@ def test_spec_2_4_averages_have_no_name_and_refuse_others(module):
 
 
 @BOTH
-def test_spec_2_6_footer_separators_and_units(module):
+def test_footer_separators_and_units(module):
     with module.profile() as prof:
         for _ in range(3):
             torch.ones(1)
@@ -159,7 +159,7 @@ def test_spec_2_6_footer_separators_and_units(module):
 # --- 3: the trace ---------------------------------------------------------------------------------------------------------------
 
 
-def test_spec_3_1_keys_of_the_file(traces):
+def test_keys_of_the_file(traces):
     theirs, ours = traces
     assert set(ours) - set(theirs) - {"roof"} == {"machine", "opstrobe", "recording"} and set(theirs) <= set(ours)
     for key in ("schemaVersion", "deviceProperties", "displayTimeUnit", "host_name"):
@@ -167,7 +167,7 @@ def test_spec_3_1_keys_of_the_file(traces):
     assert [ours[key] for key in ("profile_memory", "record_shapes", "with_flops")] == [1, 1, 1]
 
 
-def test_spec_3_4_metadata_rows(traces):
+def test_metadata_rows(traces):
     """A row of each kind for each process and thread; torch has some twice, and threads of sessions before."""
 
     def told(trace):
@@ -185,7 +185,7 @@ def test_spec_3_4_metadata_rows(traces):
     assert len({(row["pid"], row["tid"]) for row in names}) == len(names)
 
 
-def test_spec_3_5_span_and_marks(traces):
+def test_span_and_marks(traces):
     for name in ("PyTorch Profiler (0)", "Iteration Start: PyTorch Profiler", "Record Window End"):
         (theirs,), (ours,) = (rows(trace, name=name) for trace in traces)
         for key in ("ph", "cat", "pid", "tid", "s"):
@@ -193,7 +193,7 @@ def test_spec_3_5_span_and_marks(traces):
         assert ours.get("args", {}).get("Op count") == theirs.get("args", {}).get("Op count")
 
 
-def test_spec_3_5_arguments_of_rows(traces):
+def test_arguments_of_rows(traces):
     """Row for row what torch has; beyond it a scope where the category does not tell, storages, and no bogus `finished`."""
 
     def arguments(trace):
@@ -207,7 +207,7 @@ def test_spec_3_5_arguments_of_rows(traces):
     assert ours == theirs and len(ours) > 40
 
 
-def test_spec_3_6_inputs_of_operators(traces):
+def test_inputs_of_operators(traces):
     """Dims, strides, types and values of every operator, in the order of its thread."""
 
     def inputs(trace):
@@ -221,7 +221,7 @@ def test_spec_3_6_inputs_of_operators(traces):
     assert ours == theirs
 
 
-def test_spec_3_6_memory_rows(traces):
+def test_memory_rows(traces):
     def reports(trace):
         found = sorted(rows(trace, name="[memory]"), key=lambda row: row["ts"])
         keys = ("Bytes", "Device Type", "Device Id", "Total Reserved")
@@ -231,7 +231,7 @@ def test_spec_3_6_memory_rows(traces):
     assert ours == theirs and ours
 
 
-def test_spec_3_7_arrows(traces):
+def test_arrows(traces):
     """As many, between the same operators, numbered from 1."""
 
     def arrows(trace):
@@ -250,7 +250,7 @@ def test_spec_3_7_arrows(traces):
 
 
 @BOTH
-def test_spec_3_9_no_folder_for_a_compressed_file(module, tmp_path):
+def test_no_folder_for_a_compressed_file(module, tmp_path):
     with module.profile() as prof:
         torch.ones(1)
     with pytest.raises(FileNotFoundError):
@@ -275,7 +275,7 @@ FLOPS = {
 
 @BOTH
 @pytest.mark.parametrize("name", FLOPS)
-def test_spec_5_formulas(module, name):
+def test_formulas(module, name):
     program, flops = FLOPS[name]
     with module.profile(with_flops=True) as prof:
         program()
@@ -283,7 +283,7 @@ def test_spec_5_formulas(module, name):
 
 
 @BOTH
-def test_spec_5_grouped_and_dilated(module):
+def test_grouped_and_dilated(module):
     with module.profile(with_flops=True) as prof:
         torch.conv2d(torch.ones(2, 4, 8, 8), torch.ones(4, 2, 3, 3), groups=2, dilation=2)
         torch.nn.functional.linear(torch.ones(3, 4), torch.ones(5, 4), torch.ones(5))

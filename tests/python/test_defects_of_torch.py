@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defects of torch's profiler (spec 8, D1 to D35) that no other test shows mended. docs/compatibility.md has them all."""
+"""Defects of torch's profiler that no other file tests. docs/compatibility.md lists all defects, D1 to D35."""
 
 import cProfile
 import gzip
@@ -21,7 +21,7 @@ def work():
         return torch.ones(100) + 1
 
 
-def test_spec_8_d3_d31_a_hostile_file_name_keeps_the_json_valid(tmp_path):
+def test_d3_d31_a_hostile_file_name_keeps_the_json_valid(tmp_path):
     source = "def called():\n    return len([])\n\n\ndef caller():\n    return called()\n"
     scope = {}
     exec(compile(source, 'qu"ote\ttab\\slash.py', "exec"), scope)
@@ -35,14 +35,14 @@ def test_spec_8_d3_d31_a_hostile_file_name_keeps_the_json_valid(tmp_path):
 
 
 @pytest.mark.parametrize("label", ["rf", "Pi", "_Z3foov"])
-def test_spec_8_d5_labels_are_not_demangled(label):
+def test_d5_labels_are_not_demangled(label):
     with opstrobe.profile() as prof, record_function(label):
         pass
     assert [e.name for e in prof.events()] == [label]
     assert label in prof.key_averages().table()
 
 
-def test_spec_8_d12_table_of_events_with_flops_and_memory():
+def test_d12_table_of_events_with_flops_and_memory():
     torch.ones(3)
     with opstrobe.profile(with_flops=True, profile_memory=True) as prof:
         kept = torch.ones(100) @ torch.ones(100)
@@ -51,7 +51,7 @@ def test_spec_8_d12_table_of_events_with_flops_and_memory():
     assert "[memory]" in prof.events().table(row_limit=-1)
 
 
-def test_spec_8_d15_memory_of_all_threads():
+def test_d15_memory_of_all_threads():
     import threading
 
     config = opstrobe._ExperimentalConfig(profile_all_threads=True)
@@ -63,7 +63,7 @@ def test_spec_8_d15_memory_of_all_threads():
     assert empty.cpu_memory_usage == 1 << 20
 
 
-def test_spec_8_d17_a_profiler_of_the_users_own_goes_on():
+def test_d17_a_profiler_of_the_users_own_goes_on():
     profiler = cProfile.Profile()
     profiler.enable()
     try:
@@ -79,7 +79,7 @@ def test_spec_8_d17_a_profiler_of_the_users_own_goes_on():
 
 
 @pytest.mark.parametrize("with_stack", [True, False])
-def test_spec_8_d23_ids_are_unique_and_the_cpu_has_no_index(with_stack):
+def test_d23_ids_are_unique_and_the_cpu_has_no_index(with_stack):
     with opstrobe.profile(with_stack=with_stack, profile_memory=True) as prof:
         kept = [work(), work(), work()]
         del kept
@@ -90,7 +90,7 @@ def test_spec_8_d23_ids_are_unique_and_the_cpu_has_no_index(with_stack):
     assert {e.device_index for e in prof.events()} == {-1}
 
 
-def test_spec_8_d24_nothing_on_standard_error():
+def test_d24_nothing_on_standard_error():
     code = (
         "import torch, opstrobe\n"
         "for options in ({}, dict(with_stack=True), dict(profile_memory=True, record_shapes=True)):\n"
@@ -105,7 +105,7 @@ def test_spec_8_d24_nothing_on_standard_error():
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-def test_spec_8_d25_the_trace_knows_its_own_name(tmp_path):
+def test_d25_the_trace_knows_its_own_name(tmp_path):
     with opstrobe.profile() as prof:
         work()
     path = tmp_path / "t.json.gz"
@@ -113,7 +113,7 @@ def test_spec_8_d25_the_trace_knows_its_own_name(tmp_path):
     assert json.loads(gzip.decompress(path.read_bytes()))["traceName"] == str(path)
 
 
-def test_spec_8_d27_one_exporter_says_everything(tmp_path):
+def test_d27_one_exporter_says_everything(tmp_path):
     with opstrobe.profile(profile_memory=True) as prof:
         work()
     documents = []
@@ -125,7 +125,7 @@ def test_spec_8_d27_one_exporter_says_everything(tmp_path):
     assert {row["ph"] for row in documents[0]["traceEvents"] if row["name"] == "[memory]"} == {"i"}
 
 
-def test_spec_8_d32_without_python_functions_percentages_stay_below_100():
+def test_d32_without_python_functions_percentages_stay_below_100():
     with opstrobe.profile(with_stack=True) as prof:
         with record_function("range"):
             for _ in range(20):
@@ -146,7 +146,7 @@ def test_spec_8_d32_without_python_functions_percentages_stay_below_100():
     assert all(row.stack for row in by_stack)
 
 
-def test_spec_1_14_environment(monkeypatch, tmp_path):
+def test_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("PT_PROFILER_JOB_NAME", 'a "job"')
     monkeypatch.setenv("PT_PROFILER_JOB_VERSION", "7\\8")
     with opstrobe.profile() as prof:

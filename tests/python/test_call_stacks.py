@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks as text in the trace (spec 3.6, under `verbose`), for tools that read nothing else."""
+"""Stacks as text in the trace, with `verbose`, for tools that read nothing else."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def functions(stack):
 
 
 @pytest.mark.torch_like("2.13")
-def test_spec_3_6_call_stacks_are_those_of_torch(tmp_path):
+def test_call_stacks_are_those_of_torch(tmp_path):
     branch()
     _, theirs = rows_of(torch.profiler, tmp_path / "theirs.json")
     _, ours = rows_of(opstrobe, tmp_path / "ours.json")
@@ -54,7 +54,7 @@ def test_spec_3_6_call_stacks_are_those_of_torch(tmp_path):
 
 
 @pytest.mark.torch_like("2.13")
-def test_spec_3_6_memory_has_the_call_stacks_of_torch(tmp_path):
+def test_memory_has_the_call_stacks_of_torch(tmp_path):
     """Reports from inside an operator, between operators, and from a free that Python makes."""
 
     def reports(module):
@@ -70,14 +70,14 @@ def test_spec_3_6_memory_has_the_call_stacks_of_torch(tmp_path):
     assert any(size < 0 for size, _ in ours)
 
 
-def test_spec_3_6_memory_has_no_call_stacks_without_verbose(tmp_path):
+def test_memory_has_no_call_stacks_without_verbose(tmp_path):
     rows_of(opstrobe, tmp_path / "t.json", verbose=False, profile_memory=True)
     rows = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     memory = [row for row in rows if row.get("name") == "[memory]"]
     assert memory and not any("Call stack" in row["args"] for row in memory)
 
 
-def test_spec_3_6_call_stack_is_the_way_up_the_tree(tmp_path):
+def test_call_stack_follows_parents(tmp_path):
     prof, rows = rows_of(opstrobe, tmp_path / "t.json")
     events = {event.external_id: event for event in prof.events()}
     seen = 0
@@ -97,12 +97,12 @@ def test_spec_3_6_call_stack_is_the_way_up_the_tree(tmp_path):
 
 
 @pytest.mark.parametrize("options", [dict(verbose=False), dict(with_stack=False)])
-def test_spec_3_6_call_stacks_only_when_asked(tmp_path, options):
+def test_call_stacks_only_on_request(tmp_path, options):
     _, rows = rows_of(opstrobe, tmp_path / "t.json", **options)
     assert not any("Call stack" in row.get("args", {}) for row in rows)
 
 
-def test_spec_3_6_call_stacks_come_back(tmp_path):
+def test_call_stacks_come_back(tmp_path):
     """Read back, written again, and analysed, they change nothing."""
     prof, rows = rows_of(opstrobe, tmp_path / "t.json")
     file = opstrobe.read(tmp_path / "t.json")
@@ -116,7 +116,7 @@ def test_spec_3_6_call_stacks_come_back(tmp_path):
     assert views == prof.views()["call_stacks"] and views["per_operator"]["aten::add"] == 1
 
 
-def test_spec_3_6_places_that_operators_are_called_from(tmp_path):
+def test_places_that_operators_are_called_from(tmp_path):
     with opstrobe.profile(with_stack=True) as prof:
         for _ in range(3):
             torch.ones(3)
@@ -127,7 +127,7 @@ def test_spec_3_6_places_that_operators_are_called_from(tmp_path):
     assert opstrobe.read(tmp_path / "t.json").views()["call_stacks"] == counts
 
 
-def test_spec_3_6_call_stacks_of_any_depth_and_name(tmp_path):
+def test_call_stacks_of_any_depth_and_name(tmp_path):
     scope = {"torch": torch}
     name = 'odd "name"\\\t' + "x" * 3000 + ".py"
     exec(compile("def down(n):\n    return down(n - 1) if n else torch.ones(1)\n", name, "exec"), scope)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the interface that work on a whole process, called at random against a model: patches of torch, pauses of
-the recording (spec 1.4), and observers of execution traces (spec 1.11), with a profile that starts and stops between.
+the recording, and observers of execution traces, with a profile that starts and stops between.
 
 Nothing crashes, and afterwards torch has its own names, the profile has what was not paused, and each file its nodes.
 """
@@ -139,7 +139,7 @@ class Calls(RuleBasedStateMachine):
             self.unregister(which)
 
 
-def test_spec_1_4_and_1_11_calls_at_random(tmp_path, monkeypatch):
+def test_calls_at_random(tmp_path, monkeypatch):
     monkeypatch.setenv("OPSTROBE_TEST_FOLDER", str(tmp_path))
     opstrobe.patch_torch().undo()
     checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much]

@@ -35,7 +35,7 @@ def question(ask):
 
 
 @pytest.mark.parametrize("ask", QUESTIONS, ids=lambda ask: ask.__name__)
-def test_spec_same_answers(ask, tmp_path):
+def test_same_answers(ask, tmp_path):
     ours, theirs = ask(opstrobe, tmp_path), ask(torch.profiler, tmp_path)
     assert ours == theirs
     assert ours not in (None, [], {}, "")
@@ -62,7 +62,7 @@ def train():
 
 
 @question
-def spec_1_4_stats_are_told_of_events_when_they_are_made(module, folder):
+def stats_get_events_when_they_are_made(module, folder):
     with module.profile() as prof:
         work()
     stats = prof._stats()
@@ -80,7 +80,7 @@ def spec_1_4_stats_are_told_of_events_when_they_are_made(module, folder):
 
 
 @question
-def spec_1_4_the_flag_that_a_profiler_records(module, folder):
+def the_flag_that_a_profiler_records(module, folder):
     seen = [torch.autograd.profiler._is_profiler_enabled]
     for profile in (module.profile, AUTOGRAD[module].profile):
         with profile():
@@ -90,7 +90,7 @@ def spec_1_4_the_flag_that_a_profiler_records(module, folder):
 
 
 @question
-def spec_1_4_pauses(module, folder):
+def pauses(module, folder):
     cpu = [module.ProfilerActivity.CPU]
     with module.profile(activities=cpu) as prof:
         torch.ones(1) + 1
@@ -105,7 +105,7 @@ def spec_1_4_pauses(module, folder):
 
 
 @question
-def spec_1_7_cycles_are_kept(module, folder):
+def cycles_are_kept(module, folder):
     with module.profile(schedule=module.schedule(wait=0, warmup=1, active=1, repeat=2), acc_events=True) as prof:
         for _ in range(4):
             work()
@@ -114,7 +114,7 @@ def spec_1_7_cycles_are_kept(module, folder):
 
 
 @question
-def spec_1_6_handlers_of_a_schedule(module, folder):
+def handlers_of_a_schedule(module, folder):
     seen = []
     with module.profile(
         schedule=module.schedule(skip_first=2, wait=1, warmup=1, active=2, repeat=2),
@@ -127,7 +127,7 @@ def spec_1_6_handlers_of_a_schedule(module, folder):
 
 
 @question
-def spec_1_6_steps_drive_a_profile_that_was_never_entered(module, folder):
+def steps_drive_a_profile_that_was_never_entered(module, folder):
     seen = []
     prof = module.profile(
         schedule=module.schedule(wait=2, warmup=2, active=2, repeat=1),
@@ -144,7 +144,7 @@ def spec_1_6_steps_drive_a_profile_that_was_never_entered(module, folder):
 
 
 @question
-def spec_1_10_ranges_of_torch_itself(module, folder):
+def ranges_of_torch_itself(module, folder):
     with module.profile() as prof:
         train()
         for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), batch_size=2):
@@ -153,7 +153,7 @@ def spec_1_10_ranges_of_torch_itself(module, folder):
 
 
 @question
-def spec_1_10_ranges_with_a_future(module, folder):
+def ranges_with_a_future(module, folder):
     with AUTOGRAD[module].profile() as prof:
         with module.record_function("range") as range_:
             future = torch.futures.Future()
@@ -164,7 +164,7 @@ def spec_1_10_ranges_with_a_future(module, folder):
 
 
 @question
-def spec_1_10_ranges_in_functions_that_torch_traces(module, folder):
+def ranges_in_functions_that_torch_traces(module, folder):
     def forked(x):
         with module.record_function("forked", "with a text"):
             return x * 2
@@ -198,7 +198,7 @@ def spec_1_10_ranges_in_functions_that_torch_traces(module, folder):
 
 
 @question
-def spec_1_10_a_traced_function_that_fails(module, folder):
+def traced_function_that_fails(module, folder):
     def fails(x):
         with module.record_function("range"):
             raise KeyError("x")
@@ -211,7 +211,7 @@ def spec_1_10_a_traced_function_that_fails(module, folder):
 
 
 @question
-def spec_1_10_decorators(module, folder):
+def decorators(module, folder):
     @module.record_function("decorated")
     def decorated():
         return work()
@@ -227,7 +227,7 @@ def spec_1_10_decorators(module, folder):
 
 
 @question
-def spec_1_13_steps_are_counted_once(module, folder):
+def steps_are_counted_once(module, folder):
     tracker = AUTOGRAD[module].KinetoStepTracker
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KINETO_USE_DAEMON", "1")
@@ -243,7 +243,7 @@ def spec_1_13_steps_are_counted_once(module, folder):
 
 
 @question
-def spec_1_13_text_of_an_autograd_profile(module, folder):
+def text_of_an_autograd_profile(module, folder):
     with AUTOGRAD[module].profile() as prof:
         unfinished = str(prof), repr(prof)
         work()
@@ -254,14 +254,14 @@ def spec_1_13_text_of_an_autograd_profile(module, folder):
 
 
 @question
-def spec_2_1_numbers_of_arrows(module, folder):
+def numbers_of_arrows(module, folder):
     with module.profile() as prof:
         train()
     return [(event.name, event.flow_id, event.flow_type, event.flow_start) for event in prof.events() if event.flow_id]
 
 
 @question
-def spec_2_1_correlation_ids(module, folder):
+def correlation_ids(module, folder):
     with module.profile() as prof:
         train()
     ids = [event.correlation_id() for event in prof.profiler.kineto_results.events() if event.correlation_id()]
@@ -269,7 +269,7 @@ def spec_2_1_correlation_ids(module, folder):
 
 
 @question
-def spec_2_5_memory_by_range(module, folder):
+def memory_by_range(module, folder):
     with module.profile(profile_memory=True, record_shapes=True) as prof:
         with module.record_function("takes"):
             kept = torch.rand(10, 3, 224, 224)
@@ -284,7 +284,7 @@ def spec_2_5_memory_by_range(module, folder):
 
 
 @question
-def spec_2_5_no_memory_left(module, folder):
+def out_of_memory(module, folder):
     with module.profile(profile_memory=True, record_shapes=True) as prof:
         with pytest.raises(RuntimeError, match="allocate"):
             torch.empty(1 << 50, dtype=torch.uint8)
@@ -297,7 +297,7 @@ def spec_2_5_no_memory_left(module, folder):
 
 
 @question
-def spec_2_6_lines_of_tables(module, folder):
+def lines_of_tables(module, folder):
     with module.profile(record_shapes=True) as prof:
         work()
     rows = prof.key_averages(group_by_input_shape=True)
@@ -307,7 +307,7 @@ def spec_2_6_lines_of_tables(module, folder):
 
 
 @question
-def spec_2_6_unit_of_flops(module, folder):
+def unit_of_flops(module, folder):
     model = nn.Sequential(nn.Conv2d(16, 33, 18), nn.ReLU(), nn.Linear(243, 243), nn.ReLU())
     with module.profile(record_shapes=True, with_flops=True) as prof:
         model(torch.randn(1, 16, 18, 260))
@@ -316,7 +316,7 @@ def spec_2_6_unit_of_flops(module, folder):
 
 
 @question
-def spec_2_4_list_made_of_a_list(module, folder):
+def list_made_of_a_list(module, folder):
     kind = opstrobe.EventList if module is opstrobe else torch.autograd.profiler_util.EventList
     with module.profile() as prof:
         work()
@@ -333,7 +333,7 @@ def spec_2_4_list_made_of_a_list(module, folder):
 
 
 @question
-def spec_3_7_arrows_count_from_the_first_backward_node(module, folder):
+def arrows_count_from_the_first_backward_node(module, folder):
     with module.profile() as prof:
         train()
     rows = saved(prof, folder)
@@ -344,7 +344,7 @@ def spec_3_7_arrows_count_from_the_first_backward_node(module, folder):
 
 
 @question
-def spec_3_7_arrows_that_torch_was_told_to_leave_out(module, folder):
+def arrows_that_torch_was_told_to_leave_out(module, folder):
     counts = []
     for enabled in (False, True):
         torch._C._profiler._set_fwd_bwd_enabled_val(enabled)
@@ -387,7 +387,7 @@ class Trainer:
 
 
 @pytest.mark.parametrize("stacks", [False, True])
-def test_spec_3_2_ranges_are_complete_events(stacks, tmp_path):
+def test_ranges_are_complete_events(stacks, tmp_path):
     """Readers look for steps among the complete events alone. What cuts through them is a frame, and gives way."""
 
     def record(module):
@@ -406,7 +406,7 @@ def test_spec_3_2_ranges_are_complete_events(stacks, tmp_path):
     assert paired == ({"end_batch", "phase", "<built-in function next>", "__enter__", "__exit__"} if stacks else set())
 
 
-# Appendix B
+# Private names of kineto_results
 
 
 def nodes(tree):
@@ -416,7 +416,7 @@ def nodes(tree):
 
 
 @question
-def spec_appendix_b_raw_events(module, folder):
+def raw_events(module, folder):
     with module.profile(record_shapes=True) as prof:
         work()
     (event,) = (event for event in prof.profiler.kineto_results.events() if event.name() == "aten::mm")
@@ -436,7 +436,7 @@ def spec_appendix_b_raw_events(module, folder):
 
 
 @question
-def spec_appendix_b_inputs_in_the_tree(module, folder):
+def inputs_in_the_tree(module, folder):
     half, one = torch.ones(4, 4)[:, ::2], torch.ones(1, dtype=torch.int64)
     with module.profile(record_shapes=True) as prof:
         torch.add(half, one, alpha=2)
@@ -452,7 +452,7 @@ def spec_appendix_b_inputs_in_the_tree(module, folder):
 
 
 @pytest.mark.torch_like("2.9", "2.13")  # torch 2.15 has neither any more
-def test_spec_1_1_tools_of_torch_take_our_profiles():
+def test_tools_of_torch_take_our_profiles():
     from torch.profiler import _pattern_matcher, _utils
 
     def answers(module):

@@ -14,7 +14,7 @@ theirs = pytest.importorskip("torch.autograd.profiler")
 import torch  # noqa: E402
 
 
-def test_spec_1_13_names():
+def test_names():
     assert set(theirs.__all__) - set(ours.__all__) == set()
     for name in ours.__all__:
         assert getattr(ours, name) is not None
@@ -22,14 +22,14 @@ def test_spec_1_13_names():
 
 @pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize("name", ["profile", "emit_itt", "emit_nvtx", "load_nvprof", "EnforceUnique", "MemRecordsAcc"])
-def test_spec_1_13_signatures(name):
+def test_signatures(name):
     mine, torchs = (list(inspect.signature(getattr(m, name)).parameters.values()) for m in (ours, theirs))
     public = [p for p in mine if not p.name.startswith("_") and p.name != "options"]
     assert [(p.name, p.kind, p.default) for p in public] == [(p.name, p.kind, p.default) for p in torchs]
 
 
 @pytest.mark.torch_like("2.13")
-def test_spec_1_13_methods():
+def test_methods():
     with theirs.profile() as a, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.ones(1)
@@ -44,7 +44,7 @@ def test_spec_1_13_methods():
 
 
 @pytest.mark.parametrize("module", [ours, theirs], ids=["ours", "theirs"])
-def test_spec_1_13_disabled_is_nothing(module):
+def test_disabled_is_nothing(module):
     prof = module.profile(enabled=False)
     assert prof.__enter__() is None
     assert not prof.__exit__(None, None, None)
@@ -52,7 +52,7 @@ def test_spec_1_13_disabled_is_nothing(module):
 
 
 @pytest.mark.parametrize("module", [ours, theirs], ids=["ours", "theirs"])
-def test_spec_1_13_not_reentrant(module):
+def test_not_reentrant(module):
     with module.profile() as prof:
         torch.ones(1)
     for _ in range(2):
@@ -62,7 +62,7 @@ def test_spec_1_13_not_reentrant(module):
 
 
 @pytest.mark.parametrize("module", [ours, theirs], ids=["ours", "theirs"])
-def test_spec_1_13_text(module):
+def test_text_of_profiles(module):
     prof = module.profile()
     assert repr(prof) == str(prof) == "<unfinished torch.autograd.profile>"
     with prof:
@@ -89,7 +89,7 @@ def test_spec_1_13_text(module):
         dict(post_processing_timeout_s=0.0),
     ],
 )
-def test_spec_1_13_arguments_that_torch_refuses_or_ignores(arguments):
+def test_arguments_that_torch_refuses_or_ignores(arguments):
     results = []
     for module in (ours, theirs):
         with warnings.catch_warnings(record=True) as caught:
@@ -103,13 +103,13 @@ def test_spec_1_13_arguments_that_torch_refuses_or_ignores(arguments):
     assert results[0] == results[1]
 
 
-def test_spec_1_13_use_cuda_is_deprecated():
+def test_use_cuda_is_deprecated():
     with pytest.warns(FutureWarning, match="use_cuda"), pytest.warns(UserWarning, match="CUDA is not available"):
         prof = ours.profile(use_cuda=True)
     assert (prof.use_device, prof.use_cuda) == (None, True)
 
 
-def test_spec_1_13_metadata_of_the_export(tmp_path):
+def test_metadata_of_the_export(tmp_path):
     with ours.profile() as prof:
         torch.ones(1)
     prof.export_chrome_trace(tmp_path / "t.json", metadata={"mine": '["a"]'})
@@ -118,7 +118,7 @@ def test_spec_1_13_metadata_of_the_export(tmp_path):
         prof.export_chrome_trace(tmp_path / "t.json", metadata={"mine": "["})
 
 
-def test_spec_1_13_enforce_unique():
+def test_enforce_unique():
     for module in (ours, theirs):
         unique = module.EnforceUnique()
         unique.see(1, 2)
@@ -128,7 +128,7 @@ def test_spec_1_13_enforce_unique():
 
 
 @pytest.mark.torch_like("2.13")
-def test_spec_1_13_mem_records_acc():
+def test_mem_records_acc():
     class At:
         def __init__(self, ns):
             self.ns = ns
@@ -142,7 +142,7 @@ def test_spec_1_13_mem_records_acc():
     assert list(ours.MemRecordsAcc([]).in_interval(0, 9)) == []
 
 
-def test_spec_1_13_step_tracker(monkeypatch):
+def test_step_tracker(monkeypatch):
     results = []
     for module in (ours, theirs):
         tracker = module.KinetoStepTracker
@@ -169,7 +169,7 @@ def test_spec_1_13_step_tracker(monkeypatch):
     assert results[0] == results[1]
 
 
-def test_spec_1_4_steps_are_counted_for_the_daemon(monkeypatch):
+def test_steps_are_counted_for_the_daemon(monkeypatch):
     monkeypatch.setattr(ours.KinetoStepTracker, "_current_step", 0)
     monkeypatch.setattr(ours.KinetoStepTracker, "_step_dict", {})
     with opstrobe.profile() as prof:
@@ -201,7 +201,7 @@ def make_nvprof(path):
     database.close()
 
 
-def test_spec_1_13_nvprof(tmp_path):
+def test_nvprof(tmp_path):
     make_nvprof(tmp_path / "n.sql")
     events = ours.load_nvprof(tmp_path / "n.sql")
     found = {e.name: (e.time_range.end - e.time_range.start) for e in events}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the interface at random, against a model: the table of transitions of spec 1.6 and the rules of spec 7.
+"""Random calls of the interface against a model: which transitions between states are valid, and which calls raise an error.
 
 Nothing crashes, every call does what the model says or raises what it says, and each window holds its own ranges alone.
 """
@@ -254,7 +254,7 @@ class Calls(RuleBasedStateMachine):
             assert not opstrobe._core.Session().running
 
 
-def test_spec_1_6_and_7_calls_at_random(tmp_path, monkeypatch):
+def test_calls_at_random(tmp_path, monkeypatch):
     """A thousand sequences of calls."""
     monkeypatch.setenv("OPSTROBE_TEST_FOLDER", str(tmp_path))
     from hypothesis.stateful import run_state_machine_as_test

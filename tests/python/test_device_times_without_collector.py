@@ -82,7 +82,7 @@ def run(library):
 
 
 @pytest.mark.parametrize("as_cuda", [False, True])
-def test_spec_2_3_fallback_gives_what_torch_gives(run, as_cuda):
+def test_fallback_equals_torch(run, as_cuda):
     theirs, ours, texts = run(
         """
 options = {"record_shapes": not as_cuda, "profile_memory": not as_cuda}
@@ -115,7 +115,7 @@ print(json.dumps([*results, texts]))
     assert text.startswith(TOLD.format("CUDA" if as_cuda else "FRIDGE"))
 
 
-def test_spec_2_3_fallback_times_are_what_lies_between_the_events(run):
+def test_fallback_times_are_what_lies_between_the_events(run):
     events, texts = run(
         """
 def record():
@@ -137,7 +137,7 @@ print(json.dumps([rows(prof.events()), texts]))
     assert texts == [WITHOUT_COLLECTOR]
 
 
-def test_spec_2_3_fallback_in_each_window_of_a_schedule_and_in_none_after(run):
+def test_fallback_in_each_window_of_a_schedule_and_in_none_after(run):
     windows, texts, waits, after, ticks = run(
         """
 windows = []
@@ -171,7 +171,7 @@ print(json.dumps([windows, texts, waits, after, device.device_ticks() - ticks]))
     assert ticks == 0
 
 
-def test_spec_2_3_fallback_follows_threads(run):
+def test_fallback_follows_threads(run):
     found = run(
         """
 def other():
@@ -197,7 +197,7 @@ print(json.dumps([rows(prof.events()), len({e.thread for e in prof.events()})]))
     ]
 
 
-def test_spec_2_3_fallback_python_functions_have_the_time_of_their_operators(run):
+def test_fallback_python_functions_have_the_time_of_their_operators(run):
     found = run(
         """
 def function():
@@ -227,7 +227,7 @@ FAULTS = [  # records, measurements and waits that fail; is_legacy and time of e
 ]
 
 
-def test_spec_2_3_fallback_survives_a_device_that_fails(run):
+def test_fallback_survives_a_device_that_fails(run):
     found = run(
         f"""
 def record(fault):
@@ -257,7 +257,7 @@ print(json.dumps(found))
         assert events_left == left
 
 
-def test_spec_2_3_fallback_without_an_end_there_is_no_time(run):
+def test_fallback_without_an_end_there_is_no_time(run):
     found, text = run(
         """
 def record():
@@ -282,7 +282,7 @@ print(json.dumps([rows(prof.events()), text]))
     assert text == INCOMPLETE.format(1, LOST)
 
 
-def test_spec_2_3_fallback_takes_no_record_of_what_the_device_runs(run):
+def test_fallback_records_no_device_events(run):
     with_operators, without = run(
         """
 warnings.simplefilter("ignore")
@@ -299,7 +299,7 @@ print(json.dumps(found))
     assert with_operators == without and len(without) == 2
 
 
-def test_spec_2_3_fallback_in_a_forked_process(run):
+def test_fallback_in_a_forked_process(run):
     child, parent = run(
         """
 warnings.simplefilter("ignore")
@@ -323,7 +323,7 @@ print(json.dumps([json.loads(os.read(reader, 10000)), rows(prof.events())]))
     assert parent == [["around", True, 1.0, 1.0, [["around", 1.0]], 0]]
 
 
-def test_spec_2_3_fallback_is_none_without_operators_or_events(run):
+def test_fallback_is_none_without_operators_or_events(run):
     error, texts, ticks, used = run(
         """
 try:
@@ -345,7 +345,7 @@ print(json.dumps([error, caught(record), device.device_ticks() - ticks, prof.pro
     assert ticks == 0 and used is None
 
 
-def test_spec_2_3_fallback_where_the_collector_does_not_start(run, libraries):  # noqa: F811
+def test_fallback_where_the_collector_does_not_start(run, libraries):  # noqa: F811
     cupti = str(libraries / "libfake-cupti.so")
     found, texts, used = run(
         """
@@ -375,7 +375,7 @@ print(json.dumps([found, texts, prof.profiler.use_device]))
     assert used == "cuda"
 
 
-def test_spec_2_3_fallback_stays_in_files_and_copies(run, tmp_path):
+def test_fallback_stays_in_files_and_copies(run, tmp_path):
     first, again = run(
         f"""
 import pickle

@@ -50,11 +50,11 @@ def processor(recorded, request, tmp_path_factory, pytestconfig):
     return processor
 
 
-def test_spec_2_15_pftrace_is_read_without_errors(processor):
+def test_pftrace_is_read_without_errors(processor):
     assert processor.import_errors() == {}
 
 
-def test_spec_2_15_pftrace_has_every_slice_at_its_nanosecond(processor, recorded):
+def test_pftrace_has_every_slice_at_its_nanosecond(processor, recorded):
     trace = recorded.profiler.trace
     expected = Counter((start, end - start) for _, _, _, start, end in trace.rows())
     expected[trace.start_ns, trace.stop_ns - trace.start_ns] += 1
@@ -64,7 +64,7 @@ def test_spec_2_15_pftrace_has_every_slice_at_its_nanosecond(processor, recorded
     assert found == expected
 
 
-def test_spec_2_15_pftrace_nests_as_the_tree_does(processor, recorded):
+def test_pftrace_nests_as_the_tree_does(processor, recorded):
     query = "select s.name as name, p.name as parent from slice s left join slice p on s.parent_id = p.id where s.category = 'cpu_op'"
     found = Counter((row["name"], row["parent"]) for row in processor.query(query))
     tree = Counter(
@@ -77,7 +77,7 @@ def test_spec_2_15_pftrace_nests_as_the_tree_does(processor, recorded):
             assert found[name, parent] >= count, (name, parent)
 
 
-def test_spec_2_15_pftrace_has_names_of_any_kind(processor):
+def test_pftrace_has_names_of_any_kind(processor):
     names = {
         row["name"] for row in processor.query("select distinct name from slice where category = 'user_annotation'")
     }
@@ -93,7 +93,7 @@ def args_of(processor, name):
     return {row["flat_key"]: row["display_value"] for row in processor.query(query)}
 
 
-def test_spec_2_15_pftrace_has_the_arguments_of_the_chrome_trace(processor, rows):
+def test_pftrace_has_the_arguments_of_the_chrome_trace(processor, rows):
     addmm = next(row for row in rows if row["name"] == "aten::addmm")
     args = args_of(processor, "aten::addmm")
     for key in ("External id", "Sequence number", "Fwd thread id"):
@@ -113,14 +113,14 @@ def test_spec_2_15_pftrace_has_the_arguments_of_the_chrome_trace(processor, rows
     assert args_of(processor, 'quo"te')["debug.Args"] == "with args"
 
 
-def test_spec_2_15_pftrace_has_arrows(processor, rows, recorded, tmp_path):
+def test_pftrace_has_arrows(processor, rows, recorded, tmp_path):
     path = tmp_path / "t.json"
     recorded.export_chrome_trace(path)
     arrows = sum(row["ph"] == "s" for row in json.loads(path.read_text())["traceEvents"])
     assert processor.query("select count(*) as n from flow")[0]["n"] == arrows > 0
 
 
-def test_spec_2_15_pftrace_has_memory_as_a_curve(processor, rows):
+def test_pftrace_has_memory_as_a_curve(processor, rows):
     values = [
         row["value"]
         for row in processor.query(
@@ -132,7 +132,7 @@ def test_spec_2_15_pftrace_has_memory_as_a_curve(processor, rows):
     assert [int(value) for value in values] == reports
 
 
-def test_spec_2_15_pftrace_has_threads_and_metadata(processor):
+def test_pftrace_has_threads_and_metadata(processor):
     threads = {row["tid"]: row["name"] for row in processor.query("select tid, name from thread where tid != 0")}
     assert threads[threading.get_native_id()] == "MainThread"
     args = args_of(processor, "PyTorch Profiler (0)")
@@ -140,7 +140,7 @@ def test_spec_2_15_pftrace_has_threads_and_metadata(processor):
     assert "debug.trace_id" in args
 
 
-def test_spec_2_15_pftrace_of_a_file_that_was_read(recorded, tmp_path, pytestconfig):
+def test_pftrace_of_a_file_that_was_read(recorded, tmp_path, pytestconfig):
     recorded.export_chrome_trace(tmp_path / "t.json.gz")
     read = opstrobe.read(tmp_path / "t.json.gz")
     read.export_chrome_trace(tmp_path / "again.pftrace")
@@ -153,7 +153,7 @@ def test_spec_2_15_pftrace_of_a_file_that_was_read(recorded, tmp_path, pytestcon
     )
 
 
-def test_spec_2_15_pftrace_failures_leave_the_old_file(recorded, tmp_path):
+def test_pftrace_failures_leave_the_old_file(recorded, tmp_path):
     with pytest.raises(FileNotFoundError):
         recorded.export_chrome_trace(tmp_path / "missing" / "t.pftrace")
     (tmp_path / "dir.pftrace").mkdir()

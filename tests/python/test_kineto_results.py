@@ -34,7 +34,7 @@ def rows_of(results):
     ]
 
 
-def test_spec_appendix_b_events(both):
+def test_events(both):
     ours, theirs = (prof.profiler.kineto_results for prof in both)
     if torch.__version__.startswith("2.13"):
         assert rows_of(ours) == rows_of(theirs)
@@ -52,7 +52,7 @@ def tree(nodes):
     return [(n.name, tree(n.children)) for n in nodes if not n.name.startswith(HIDDEN)]
 
 
-def test_spec_appendix_b_tree(both):
+def test_tree(both):
     ours, theirs = (prof.profiler.kineto_results.experimental_event_tree() for prof in both)
     assert tree(ours) == tree(theirs)
     (ones, *_) = ours[0].children
@@ -68,7 +68,7 @@ def test_spec_appendix_b_tree(both):
     assert ones.start_tid == theirs[0].start_tid
 
 
-def test_spec_appendix_b_python_calls():
+def test_python_calls():
     def called():
         return len([])
 
@@ -84,14 +84,14 @@ def test_spec_appendix_b_python_calls():
     (name,) = (name for name in nodes if name.endswith("called"))
     assert nodes[name].tag == _EventType.PyCall
     site = nodes[name].extra_fields.callsite
-    assert site.file_name.endswith("test_spec_appendix_b_kineto_results.py")
+    assert site.file_name.endswith("test_kineto_results.py")
     assert site.line_number == called.__code__.co_firstlineno
     builtin = nodes["<built-in function len>"]
     assert builtin.tag == _EventType.PyCCall
     assert builtin.extra_fields.caller.function_name == site.function_name
 
 
-def test_spec_appendix_b_before_and_save(tmp_path):
+def test_save_and_names_before_it(tmp_path):
     prof = opstrobe.autograd_profiler.profile()
     assert prof.kineto_results is None
     with prof:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of nn.Module (spec 6.7, and the rows of 6.1 to 6.3): a row each, what they cost, and no trace left of it."""
+"""Calls of nn.Module: an event for each call, their costs, and no change of the modules."""
 
 import copy
 import gc
@@ -144,7 +144,7 @@ def work_of_all_kinds():
 @pytest.mark.parametrize(
     "options", [{"with_stack": True}, {"with_modules": True}, {"with_stack": True, "with_modules": True}]
 )
-def test_spec_6_3_rows_are_those_of_torch(tmp_path, options):
+def test_rows_are_those_of_torch(tmp_path, options):
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as theirs:
         work_of_all_kinds()()
     with opstrobe.profile(**options) as ours:
@@ -154,7 +154,7 @@ def test_spec_6_3_rows_are_those_of_torch(tmp_path, options):
     assert rows_of(ours, tmp_path / "ours.json") == expected
 
 
-def test_spec_2_1_module_events():
+def test_module_events():
     net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     events = module_events(profiled(lambda: (net(X), net(X))))
     assert [event.name for event in events[:3]] == [
@@ -171,7 +171,7 @@ def test_spec_2_1_module_events():
     assert {child.name for child in linear.cpu_children} == {"aten::linear"}
 
 
-def test_spec_6_7_nothing_without_it():
+def test_no_modules_without_the_option():
     net = Net()
     with opstrobe.profile() as prof:
         net(X)
@@ -180,13 +180,13 @@ def test_spec_6_7_nothing_without_it():
         prof.module_summary()
 
 
-def test_spec_2_15_no_warning_of_with_modules():
+def test_no_warning_of_with_modules():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         profiled(lambda: nn.ReLU()(X))
 
 
-def test_spec_6_7_exceptions_end_calls():
+def test_exceptions_end_calls():
     class Failing(nn.Module):
         def forward(self, x):
             raise KeyError(x)
@@ -201,7 +201,7 @@ def test_spec_6_7_exceptions_end_calls():
     assert module_events(prof)[3].cpu_parent is None
 
 
-def test_spec_6_4_calls_on_many_threads():
+def test_calls_on_many_threads():
     nets = [Net() for _ in range(4)]
 
     def work():
@@ -215,7 +215,7 @@ def test_spec_6_4_calls_on_many_threads():
     assert len({event.thread for event in module_events(prof)}) == 4
 
 
-def test_spec_6_7_modules_made_and_dropped_while_recording():
+def test_modules_made_and_dropped_while_recording():
     """One that comes to lie where another was is another one."""
 
     def work():
@@ -241,7 +241,7 @@ def test_spec_6_7_modules_made_and_dropped_while_recording():
     assert by_path(profiled(grow))["late"]["calls"] == 1
 
 
-def test_spec_6_7_paused_and_resumed():
+def test_paused_and_resumed():
     net = nn.ReLU()
     schedule = opstrobe.schedule(wait=1, warmup=1, active=1, repeat=2)
     seen = []
@@ -257,7 +257,7 @@ def test_spec_6_7_paused_and_resumed():
 # --- who they are -------------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_7_paths_and_parameters():
+def test_paths_and_parameters():
     net = Net()
     rows = by_path(profiled(lambda: net(X)))
     assert list(rows) == [
@@ -274,7 +274,7 @@ def test_spec_6_7_paths_and_parameters():
     assert (rows["spare"]["name"], rows["spare"]["calls"]) == ("", 0)
 
 
-def test_spec_6_7_models_gone_before_the_stop():
+def test_models_gone_before_the_stop():
     def work():
         Net()(X)
         gc.collect()
@@ -282,7 +282,7 @@ def test_spec_6_7_models_gone_before_the_stop():
     assert by_path(profiled(work))["layers.1.fc"]["parameters"] == 20
 
 
-def test_spec_6_7_shared_modules_and_parameters():
+def test_shared_modules_and_parameters():
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
@@ -303,12 +303,12 @@ def test_spec_6_7_shared_modules_and_parameters():
     assert rows["again"]["parameters"] == 20
 
 
-def test_spec_6_7_lazy_modules():
+def test_lazy_modules():
     net = nn.Sequential(nn.LazyLinear(3))
     assert by_path(profiled(lambda: net(X)))["0"]["parameters"] == 15
 
 
-def test_spec_6_7_circles_and_odd_modules():
+def test_circles_and_odd_modules():
     class Odd(nn.Module):
         def forward(self, x):
             return x
@@ -335,7 +335,7 @@ def test_spec_6_7_circles_and_odd_modules():
     assert by_path(prof)["layers.0.fc"]["calls"] == 1
 
 
-def test_spec_6_7_scripted_and_compiled_models():
+def test_scripted_and_compiled_models():
     script = torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
     model = nn.Sequential(nn.Linear(4, 4), torch.compile(nn.Sequential(nn.Tanh()), backend="eager"))
     prof = profiled(lambda: (script(X), model(X), model(X)))
@@ -347,7 +347,7 @@ def test_spec_6_7_scripted_and_compiled_models():
     assert ("1.0", "Tanh", 0) in paths  # compiled away
 
 
-def test_spec_6_7_wrapped_modules_have_the_path_of_their_wrapper():
+def test_wrapped_modules_have_the_path_of_their_wrapper():
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 
     net = nn.Sequential(nn.ReLU(), checkpoint_wrapper(Block()))
@@ -362,7 +362,7 @@ def test_spec_6_7_wrapped_modules_have_the_path_of_their_wrapper():
     ]
 
 
-def test_spec_6_7_compiling_while_recording():
+def test_compiling_while_recording():
     """The compiler sees Module.__call__ as it always is: no break in the graph."""
     net = Net()
 
@@ -380,7 +380,7 @@ def test_spec_6_7_compiling_while_recording():
 # --- what they cost -----------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_7_times_add_up():
+def test_times_add_up():
     net = Net()
     prof = profiled(lambda: [net(X).sum().backward() for _ in range(5)])
     rows = prof.module_summary().rows()
@@ -399,7 +399,7 @@ def test_spec_6_7_times_add_up():
     assert rows[0]["calls"] == 5
 
 
-def test_spec_5_flops_by_module():
+def test_flops_by_module():
     net = Net()
     prof = profiled(lambda: net(X).sum().backward(), with_flops=True)
     rows = by_path(prof)
@@ -411,7 +411,7 @@ def test_spec_5_flops_by_module():
     assert total == rows["Net"]["flops"] + rows["Net"]["backward_flops"]
 
 
-def test_spec_4_memory_by_module():
+def test_memory_by_module():
     big = nn.Sequential(nn.Linear(256, 256, bias=False), nn.ReLU())
     x = torch.randn(256, 256)
     kept = []
@@ -424,7 +424,7 @@ def test_spec_4_memory_by_module():
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
-def test_spec_6_7_checkpointing(use_reentrant):
+def test_checkpointing(use_reentrant):
     from torch.utils.checkpoint import checkpoint
 
     net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
@@ -434,7 +434,7 @@ def test_spec_6_7_checkpointing(use_reentrant):
     assert rows["1"]["backward_ns"] > 0
 
 
-def test_spec_6_7_hooks_belong_to_their_module():
+def test_hooks_belong_to_their_module():
     net = nn.Sequential(nn.Linear(4, 4))
     net[0].register_forward_hook(lambda module, args, result: result.exp())
     net[0].register_forward_pre_hook(lambda module, args: (args[0].sin(),))
@@ -446,7 +446,7 @@ def test_spec_6_7_hooks_belong_to_their_module():
 # --- the summary --------------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_7_summary_as_text():
+def test_summary_as_text():
     net = Net()
     summary = profiled(lambda: net(X).sum().backward()).module_summary()
     lines = str(summary).splitlines()
@@ -466,7 +466,7 @@ def test_spec_6_7_summary_as_text():
         summary.table(depth=0)
 
 
-def test_spec_6_7_summary_as_data():
+def test_summary_as_data():
     net = Net()
     summary = profiled(lambda: net(X)).module_summary()
     (root,) = summary.tree()
@@ -480,7 +480,7 @@ def test_spec_6_7_summary_as_data():
     json.dumps(rows)
 
 
-def test_spec_6_7_summary_of_the_file_is_the_same(tmp_path):
+def test_summary_of_the_file_is_the_same(tmp_path):
     net = Net()
     prof = profiled(lambda: net(X).sum().backward(), profile_memory=True, with_flops=True)
     for name in ("trace.json", "trace.json.gz"):
@@ -491,7 +491,7 @@ def test_spec_6_7_summary_of_the_file_is_the_same(tmp_path):
         assert str(opstrobe.read(tmp_path / name).module_summary()) == str(prof.module_summary())
 
 
-def test_spec_6_7_summary_of_a_file_of_torch(tmp_path):
+def test_summary_of_a_file_of_torch(tmp_path):
     net = Net()
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as prof:
         net(X).sum().backward()
@@ -501,7 +501,7 @@ def test_spec_6_7_summary_of_a_file_of_torch(tmp_path):
     assert rows[1]["calls"] == 2 and rows[0]["backward_ns"] > 0
 
 
-def test_spec_6_7_summary_before_the_stop():
+def test_summary_before_the_stop():
     prof = opstrobe.profile(with_modules=True)
     with pytest.raises(AssertionError):
         prof.module_summary()
@@ -512,7 +512,7 @@ def test_spec_6_7_summary_before_the_stop():
     assert str(prof.module_summary()) == "no calls of modules were recorded\n"
 
 
-def test_spec_6_7_summary_of_several_windows():
+def test_summary_of_several_windows():
     net = Net()
     prof = opstrobe.profile(
         with_modules=True, acc_events=True, schedule=opstrobe.schedule(wait=0, warmup=1, active=1, repeat=2)
@@ -538,7 +538,7 @@ def state_of_torch():
     return dict(vars(nn.Module)), dict(vars(Net)), hooks
 
 
-def test_spec_6_7_python_sees_no_change():
+def test_python_sees_no_change():
     before = state_of_torch()
     net = Net()
     during = []
@@ -556,7 +556,7 @@ def test_spec_6_7_python_sees_no_change():
     assert vars(net).keys() == vars(Net()).keys()
 
 
-def test_spec_6_7_modules_are_not_kept():
+def test_modules_are_not_kept():
     net = Net()
     gone = weakref.ref(net.layers[0])
     with opstrobe.profile(with_modules=True) as prof:
@@ -570,7 +570,7 @@ def test_spec_6_7_modules_are_not_kept():
     assert by_path(prof)["layers.0.fc"]["calls"] == 1
 
 
-def test_spec_6_7_no_references_leak():
+def test_no_references_leak():
     net = Net()
     profiled(lambda: net(X)).module_summary().tree()
     gc.collect()
@@ -585,7 +585,7 @@ def test_spec_6_7_no_references_leak():
     ]
 
 
-def test_spec_6_7_patches_of_others_work():
+def test_other_patches_work():
     original, seen = nn.Module.__call__, []
 
     def patched(self, *args, **kwargs):
@@ -621,7 +621,7 @@ def run(code, *words):
     return "".join(line for line in done.stdout.splitlines(True) if not line.startswith("[Gloo]"))
 
 
-def test_spec_6_7_children_of_fork():
+def test_children_of_fork():
     out = run(
         """
         import os, torch, opstrobe
@@ -644,7 +644,7 @@ def test_spec_6_7_children_of_fork():
     assert out.split() == ["0", "0", "0", "1", "2"]
 
 
-def test_spec_6_7_torch_imported_while_recording():
+def test_torch_imported_while_recording():
     out = run(
         """
         import warnings, opstrobe
@@ -684,7 +684,7 @@ DISTRIBUTED = """
 """
 
 
-def test_spec_6_7_distributed_data_parallel(tmp_path):
+def test_distributed_data_parallel(tmp_path):
     out = run(DISTRIBUTED.replace("WRAP", "torch.nn.parallel.DistributedDataParallel(net)"), str(tmp_path / "store"))
     assert out.splitlines() == [
         "DistributedDataParallel DistributedDataParallel 2 True",
@@ -699,7 +699,7 @@ def test_spec_6_7_distributed_data_parallel(tmp_path):
 @pytest.mark.skipif(
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6), reason="before torch 2.6 fully_shard takes a GPU"
 )
-def test_spec_6_7_fully_sharded(tmp_path):
+def test_fully_sharded(tmp_path):
     code = DISTRIBUTED.replace(
         "net = WRAP",
         """from torch.distributed.fsdp import fully_shard
