@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the TSC may be used, and how its ticks become nanoseconds; see clock.h.
+ * Decides whether to use the TSC, and converts its ticks to nanoseconds; see clock.h.
  */
 #include "base/clock.h"
 
@@ -41,15 +41,15 @@ static double rate_between(const struct ops_clock_pair *from, const struct ops_c
 	return (double)(to->monotonic_ns - from->monotonic_ns) / (double)(to->ticks - from->ticks);
 }
 
-/* --- which clock --------------------------------------------------------------------------------------------------- */
+/* --- choice of the clock ------------------------------------------------------------------------------------------- */
 
 static pthread_once_t decided = PTHREAD_ONCE_INIT;
-static const char *reason; /* "tsc", or why not */
-static struct ops_clock_pair first_pair; /* in TSC ticks, from when the library was loaded */
+static const char *reason; /* "tsc", or why it is not used */
+static struct ops_clock_pair first_pair; /* in TSC ticks, read when the library was loaded */
 
 #if defined(__x86_64__)
 
-/* The processor's word: the counter runs at one rate in all power states. */
+/* Returns whether the processor guarantees a constant rate in all power states. */
 static bool tsc_is_invariant(void)
 {
 	unsigned eax, ebx, ecx, edx;
@@ -57,8 +57,8 @@ static bool tsc_is_invariant(void)
 	return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
 }
 
-/* The kernel's word: it watches the TSCs of all processors and takes "tsc" off its list once they drift or jump. A virtual
- * machine may run on kvm-clock and still list it, which will do. */
+/* Returns whether the kernel trusts the TSC. The kernel watches the TSCs of all processors and removes "tsc" from its list once
+ * they drift or jump. A virtual machine may use kvm-clock and still list it, which is sufficient. */
 static bool tsc_is_listed(bool *ret_known)
 {
 	static const char path[] = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -80,7 +80,7 @@ static bool tsc_is_listed(bool *ret_known)
 	return false;
 }
 
-/* The clocks' word: over two stretches the TSC advances at one believable rate. */
+/* Returns whether the TSC advances at a consistent, plausible rate in two measurements. */
 static bool tsc_is_steady(void)
 {
 	const int64_t stretch_ns = 100000;
@@ -96,7 +96,7 @@ static bool tsc_is_steady(void)
 			return false;
 		rates[i - 1] = rate_between(&pairs[i - 1], &pairs[i]);
 	}
-	/* 20 MHz to 20 GHz; within 2 %, which allows for a reading that was interrupted. */
+	/* Between 20 MHz and 20 GHz, and equal within 2 %, which tolerates an interrupted reading. */
 	return rates[0] > 0.05 && rates[0] < 50 && rates[1] > rates[0] * 0.98 && rates[1] < rates[0] * 1.02;
 }
 
@@ -105,11 +105,11 @@ static const char *judge_tsc(void)
 	bool known;
 
 	if (!tsc_is_invariant())
-		return "monotonic: the processor does not say that its TSC is invariant";
+		return "monotonic: the processor does not report an invariant TSC";
 	if (!tsc_is_listed(&known))
 		return known ? "monotonic: the kernel does not trust the TSC"
-		             : "monotonic: the kernel does not say whether it trusts the TSC";
-	/* A machine that was halted for a moment gets another chance. */
+		             : "monotonic: unknown whether the kernel trusts the TSC";
+	/* Tries again, because the machine may have been halted for a moment. */
 	for (int i = 0; i < 3; i++)
 		if (tsc_is_steady())
 			return "tsc";
@@ -167,11 +167,11 @@ struct ops_clock_pair ops_clock_pair_of_tsc(void)
 #endif
 }
 
-/* --- ticks to nanoseconds ------------------------------------------------------------------------------------------ */
+/* --- conversion of ticks to nanoseconds ---------------------------------------------------------------------------- */
 
-/* The rate of the longest base line that can be trusted. The process's first pair gives the longer one; but a machine
- * that slept in between stops the monotonic clock and not always the TSC, and then the two disagree by more than the
- * readings' width explains. */
+/* Measures the rate over the longest base line that can be trusted. The process's first pair gives the longer one. But while a
+ * machine sleeps, the monotonic clock stops and the TSC may not; then the two rates differ by more than the width of the readings
+ * explains. */
 static double measure_rate(const struct ops_clock_pair *start, const struct ops_clock_pair *stop)
 {
 	bool process_known = first_pair.ticks < start->ticks && start->ticks <= stop->ticks;

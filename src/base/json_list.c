@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists in JSON files, see json_list.h.
+ * Lists in JSON files; see json_list.h.
  */
 #include "base/json_list.h"
 
@@ -21,7 +21,7 @@ static enum ops_code json_list_fail(struct list_reader *reader, const char *at, 
 	return ops_fault(reader->error, OPS_CORRUPT, "byte %" PRIu64 ": %s", ops_window_offset(&reader->window, at), failure);
 }
 
-/* The next non-whitespace character; 0 at the end of the text. */
+/* Finds the next non-whitespace character; 0 at the end of the text. */
 static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 {
 	struct ops_window *window = &reader->window;
@@ -39,7 +39,7 @@ static enum ops_code json_list_peek(struct list_reader *reader, char *ret_first)
 	}
 }
 
-/* Takes a value, which lives until more is taken. */
+/* Parses a value, which is valid until more text is read. */
 static enum ops_code json_list_parse_value(struct list_reader *reader, struct ops_json_member *ret_value)
 {
 	struct ops_window *window = &reader->window;
@@ -63,7 +63,7 @@ static enum ops_code json_list_parse_value(struct list_reader *reader, struct op
 	}
 }
 
-/* Passes a comma or the closing bracket; `*ret_more` is whether an element follows. */
+/* Skips a comma or the closing bracket. `*ret_more` is whether an element follows. */
 static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool first, bool *ret_more)
 {
 	char next;
@@ -78,7 +78,7 @@ static enum ops_code pass_comma(struct list_reader *reader, char bracket, bool f
 	}
 	if (!first && next != ',')
 		return json_list_fail(reader, reader->window.at,
-		                      next ? "',' or the end of a list is expected" : "the text ends early");
+		                      next ? "expected ',' or the end of a list" : "the text ends early");
 	if (!first) {
 		reader->window.at++;
 		code = json_list_peek(reader, &next);
@@ -105,7 +105,7 @@ static enum ops_code parse_elements(struct list_reader *reader, ops_json_list_ta
 	return code;
 }
 
-/* Goes on to the value of the member `key`. */
+/* Moves to the value of the member `key`. */
 static enum ops_code json_list_find_member(struct list_reader *reader, const char *key)
 {
 	struct ops_json_member member;
@@ -127,7 +127,7 @@ static enum ops_code json_list_find_member(struct list_reader *reader, const cha
 		if (code)
 			return code;
 		if (member.type != '"' || next != ':')
-			return json_list_fail(reader, reader->window.at, "a name in quotes and ':' are expected");
+			return json_list_fail(reader, reader->window.at, "expected a name in quotes and ':'");
 		reader->window.at++;
 		code = json_list_peek(reader, &next);
 		if (code || found)
@@ -148,7 +148,7 @@ static enum ops_code read_list(struct list_reader *reader, const char *key, ops_
 		if (next != '{')
 			return json_list_fail(reader, reader->window.at, "not an object");
 		code = json_list_find_member(reader, key);
-		next = *reader->window.at; /* there is padding behind the text */
+		next = *reader->window.at; /* the text is followed by padding */
 	}
 	if (!code && next != '[')
 		code = json_list_fail(reader, reader->window.at, "not a list");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding tokens sixteen bytes at a time, and objects split into members; see json_scan.h.
+ * Finds tokens sixteen bytes at a time, and splits objects into members; see json_scan.h.
  */
 #include "base/json_scan.h"
 
@@ -15,15 +15,15 @@
 #if defined(__SSE2__)
 
 #define STEP 16
-/* Where among the next STEP bytes quotes and backslashes are, brackets and quotes, bytes beyond ASCII, and control
- * characters: a bit each. */
+/* Return the positions, one bit each, in the next STEP bytes: of quotes and backslashes, of brackets and quotes, of bytes outside
+ * of ASCII, and of control characters. */
 static inline unsigned find_string_marks(const char *at, unsigned *ret_high, unsigned *ret_control)
 {
 	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
 	__m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
 	                             _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
 
-	/* As signed numbers bytes beyond ASCII are negative, and so below the control characters. */
+	/* As signed numbers, bytes outside of ASCII are negative and so less than control characters. */
 	*ret_high = (unsigned)_mm_movemask_epi8(bytes);
 	*ret_control = (unsigned)_mm_movemask_epi8(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20))) & ~*ret_high;
 	return (unsigned)_mm_movemask_epi8(marks);
@@ -32,7 +32,7 @@ static inline unsigned find_string_marks(const char *at, unsigned *ret_high, uns
 static inline unsigned find_brackets(const char *at)
 {
 	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-	/* With this bit set [ and { are the same, and so are ] and }. */
+	/* With this bit set, [ and { are equal, and so are ] and }. */
 	__m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
 	__m128i marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
 	                             _mm_or_si128(_mm_cmpeq_epi8(folded, _mm_set1_epi8('{')),
@@ -103,7 +103,7 @@ const char *ops_json_string_end(const char *at, const char *end, uint8_t *flags)
 	return at < end ? at : NULL;
 }
 
-/* The same, for strings that are short, as most are: without a call. */
+/* Like ops_json_string_end, but without a call, for short strings, as most are. */
 static inline const char *short_string_end(const char *at, const char *end, uint8_t *flags)
 {
 	unsigned high, control, marks;
@@ -116,7 +116,7 @@ static inline const char *short_string_end(const char *at, const char *end, uint
 	return at + __builtin_ctz(marks);
 }
 
-/* Behind the digits at `at`. */
+/* Returns the end of the digits at `at`. */
 static const char *digits_end(const char *at, const char *end)
 {
 	while (at < end && *at >= '0' && *at <= '9')
@@ -152,7 +152,7 @@ const char *ops_json_number_end(const char *at, const char *end, bool *ret_whole
 	return at;
 }
 
-/* Characters of numbers (1) and of words, numbers of other languages among them (2). */
+/* Characters of numbers (1), and of words, including numbers of other languages (2). */
 static const uint8_t of_token[256] = {
 	['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1,
 	['-'] = 1, ['+'] = 1, ['.'] = 1, ['e'] = 1, ['E'] = 1, ['a'] = 2, ['b'] = 2, ['c'] = 2, ['d'] = 2, ['f'] = 2,
@@ -164,7 +164,7 @@ static const uint8_t of_token[256] = {
 };
 #define WORD_MAX 16
 
-/* The next character; NUL at the end of the text. */
+/* Returns the next character; NUL at the end of the text. */
 static inline char json_scan_peek(const struct ops_json_cursor *cursor)
 {
 	return cursor->at < cursor->end ? *cursor->at : '\0';
@@ -178,34 +178,34 @@ static enum ops_json_result bad(struct ops_json_cursor *cursor, const char *fail
 	return OPS_JSON_BAD;
 }
 
-/* The brackets that are open in a value: a bit each, 1 for braces, the last one lowest. */
+/* The open brackets of a value, one bit each: 1 for braces, the innermost one lowest. */
 struct brackets {
 	uint64_t braces;
 	unsigned depth;
 };
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or what is wrong with the bracket. */
 static inline const char *pass_bracket(struct brackets *open, char bracket)
 {
-	uint64_t brace = (uint64_t)(bracket >> 5 & 1); /* of '{' and '}', and not of '[' and ']' */
+	uint64_t brace = (uint64_t)(bracket >> 5 & 1); /* set for '{' and '}', clear for '[' and ']' */
 	uint64_t last = open->braces & 1;
 
-	if (bracket & 4) { /* of '}' and ']' */
+	if (bracket & 4) { /* '}' or ']' */
 		open->braces >>= 1;
 		open->depth--;
-		return last == brace ? NULL : "another bracket is open";
+		return last == brace ? NULL : "the bracket does not match";
 	}
 	open->braces = open->braces << 1 | brace;
 	return open->depth++ < OPS_JSON_DEPTH_MAX ? NULL : "values are nested too deep";
 }
 
-/* Whether this character may follow a string. */
+/* Returns whether this character may follow a string. */
 static inline bool follows_string(char c)
 {
 	return c == ',' || c == ':' || c == ']' || c == '}' || (uint8_t)c <= ' ';
 }
 
-/* find_brackets for the last bytes of a text, fewer than STEP. */
+/* Like find_brackets, for the last bytes of a text, fewer than STEP. */
 static unsigned find_last_brackets(const char *at, const char *end)
 {
 	char last[STEP] = {0};
@@ -214,9 +214,9 @@ static unsigned find_last_brackets(const char *at, const char *end)
 	return find_brackets(last);
 }
 
-/* Goes behind the bracket that closes the one at the cursor. Of what is in between, only brackets and strings are looked
- * at: enough to see at once that a bracket or a quote is missing, and not at the end of the file, by when all of it would
- * be in memory. Where the text is known to be well-formed (not `checked`), brackets are only counted, to any depth. */
+/* Moves to the position after the bracket that closes the one at the cursor. Only looks at brackets and strings: enough to detect
+ * a missing bracket or quote at once, and not at the end of the file, when all of it would be in memory. In text that is known to
+ * be well-formed (not `checked`), brackets are only counted, to any depth. */
 static inline enum ops_json_result pass_nested(struct ops_json_cursor *cursor, uint8_t *flags, bool checked)
 {
 	const char *at = cursor->at, *end = cursor->end;
@@ -237,13 +237,13 @@ static inline enum ops_json_result pass_nested(struct ops_json_cursor *cursor, u
 					return OPS_JSON_MORE;
 				cursor->at = ++at;
 				if (checked && at < end && !follows_string(*at))
-					return bad(cursor, "',' or a closing bracket is expected");
+					return bad(cursor, "expected ',' or a closing bracket");
 				break;
 			}
 			if (checked)
 				cursor->failure = pass_bracket(&open, *mark);
 			else
-				open.depth += *mark & 4 ? -1u : 1u; /* of '}' and ']' */
+				open.depth += *mark & 4 ? -1u : 1u; /* '}' or ']' */
 			if (checked && cursor->failure)
 				return OPS_JSON_BAD;
 			if (open.depth == 0) {
@@ -309,7 +309,7 @@ enum ops_json_result ops_json_take_value(struct ops_json_cursor *cursor, struct 
 
 /* --- objects -------------------------------------------------------------------------------------------------------- */
 
-/* Key, colon, and the white space behind. */
+/* Parses the key, the colon, and the white space after it. */
 static enum ops_json_result json_scan_parse_key(struct ops_json_cursor *cursor, struct ops_json_member *member)
 {
 	uint8_t flags = 0;
@@ -336,7 +336,7 @@ static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *curs
 {
 	struct ops_json_member *members = of_args ? object->args : object->members;
 	uint32_t count = 0;
-	bool comma = true; /* whether a member may come */
+	bool comma = true; /* whether a member may follow */
 
 	cursor->at++;
 	for (;;) {
@@ -358,9 +358,9 @@ static enum ops_json_result json_scan_parse_members(struct ops_json_cursor *curs
 			continue;
 		}
 		if (next != '"' || !comma)
-			return bad(cursor, comma ? "a name in quotes is expected" : "',' or '}' is expected");
+			return bad(cursor, comma ? "expected a name in quotes" : "',' or '}' is expected");
 		if (count == OPS_JSON_MEMBERS_MAX)
-			return bad(cursor, "an object of too many members");
+			return bad(cursor, "an object with too many members");
 		result = json_scan_parse_key(cursor, member);
 		if (result)
 			return result;

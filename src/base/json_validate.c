@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON validator of json.h: RFC 8259 to the letter (no NaN, no comments, no trailing comma, strings in UTF-8), without
- * recursion.
+ * The JSON validator of json.h: strictly RFC 8259 (no NaN, no comments, no trailing comma, strings in UTF-8), without recursion.
  */
 #include "base/json.h"
 
@@ -18,12 +17,12 @@ struct scan {
 	const char *start;
 	const char *at;
 	const char *end;
-	const char *wrong; /* what is wrong at `at`; NULL as long as nothing is */
-	char open[DEPTH_MAX]; /* '{' or '[' */
+	const char *wrong; /* what is wrong at `at`; NULL: nothing yet */
+	char open[DEPTH_MAX]; /* '{' or '[' each */
 	unsigned depth;
 };
 
-/* The next byte; NUL at the end, which no rule takes for anything. */
+/* Returns the next byte; at the end NUL, which no rule accepts. */
 static char json_validate_peek(const struct scan *scan)
 {
 	return scan->at < scan->end ? *scan->at : '\0';
@@ -31,7 +30,7 @@ static char json_validate_peek(const struct scan *scan)
 
 static bool json_validate_refuse(struct scan *scan, const char *wrong)
 {
-	scan->wrong = scan->at < scan->end ? wrong : "the text ends too early";
+	scan->wrong = scan->at < scan->end ? wrong : "the text is truncated";
 	return false;
 }
 
@@ -56,7 +55,7 @@ static bool json_validate_parse_number(struct scan *scan)
 	return whole || json_validate_refuse(scan, "a digit is missing");
 }
 
-/* What follows a backslash. */
+/* Checks the characters after a backslash. */
 static bool json_validate_escape(struct scan *scan)
 {
 	char kind = json_validate_peek(scan);
@@ -92,7 +91,7 @@ static bool parse_string(struct scan *scan)
 	return true;
 }
 
-/* "key": of an object. */
+/* Checks the "key": of a member. */
 static bool json_validate_parse_key(struct scan *scan)
 {
 	json_validate_skip_space(scan);
@@ -105,8 +104,8 @@ static bool json_validate_parse_key(struct scan *scan)
 	return true;
 }
 
-/* A scalar value, an empty container, or the opening of one up to where its first value stands. Says in `*ret_whole`
- * whether a value is complete. */
+/* Checks a scalar value, an empty container, or the opening of a container up to its first value. `*ret_whole` is whether a value
+ * is complete. */
 static bool json_validate_parse_value(struct scan *scan, bool *ret_whole)
 {
 	char first;
@@ -135,7 +134,7 @@ static bool json_validate_parse_value(struct scan *scan, bool *ret_whole)
 	return first == '[' || json_validate_parse_key(scan);
 }
 
-/* After a complete value: closes containers until a comma says that another value comes, or all are closed. */
+/* After a complete value, closes containers until a comma announces another value or all are closed. */
 static bool parse_close(struct scan *scan)
 {
 	while (scan->depth) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What JSON values mean, and what they should have looked like; see json_value.h.
+ * Decodes JSON values, and repairs almost valid ones; see json_value.h.
  */
 #include "base/json_value.h"
 
@@ -20,7 +20,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The unit of "\uXXXX" at `at`, or -1. */
+/* Returns the code unit of "\uXXXX" at `at`, or -1. */
 static int escaped_unit(const char *at, const char *end)
 {
 	int unit = 0;
@@ -63,7 +63,7 @@ static void append_code_point(struct ops_buffer *out, unsigned code)
 	ops_buffer_append(out, bytes, size);
 }
 
-/* "\uXXXX" at `at`, with its second half if it has one; gives where it ends. */
+/* Decodes "\uXXXX" at `at`, with the second half of a surrogate pair. Returns its end. */
 static const char *decode_unit(struct ops_buffer *out, const char *at, const char *end, int unit)
 {
 	if (unit >= 0xd800 && unit < 0xdc00) {
@@ -107,14 +107,14 @@ void ops_json_decode(struct ops_buffer *out, const char *raw, size_t size)
 
 struct decimal {
 	unsigned __int128 digits;
-	int exponent; /* of ten */
+	int exponent; /* power of ten */
 	bool negative;
 };
 
 #define DIGITS_MAX 30
 #define EXPONENT_MAX 10000
 
-/* Digits, of which those that do not fit raise the exponent. Gives how many there were. */
+/* Parses digits; those that do not fit increase the exponent. Returns their number. */
 static size_t json_value_parse_digits(const char **at, const char *end, struct decimal *number, size_t *taken, bool fraction)
 {
 	const char *first = *at;
@@ -165,6 +165,14 @@ static bool parse_decimal(const char *at, const char *end, struct decimal *numbe
 	return at == end;
 }
 
+bool ops_json_decode_value(struct ops_buffer *out, struct ops_string value)
+{
+	if (value.size < 2 || value.bytes[0] != '"')
+		return false;
+	ops_json_decode(out, value.bytes + 1, value.size - 2);
+	return true;
+}
+
 bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, int64_t *ret_value)
 {
 	struct decimal number;
@@ -177,7 +185,7 @@ bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, i
 		number.digits *= 10;
 	for (; number.exponent < 0 && unit <= number.digits * 2; number.exponent++)
 		unit *= 10;
-	/* A unit that has outgrown twice the digits leaves nothing of them. */
+	/* A unit more than twice as large as the digits rounds them to zero. */
 	number.digits = (number.digits + unit / 2) / unit;
 	if (number.digits > (uint64_t)limit)
 		return false;
@@ -251,7 +259,7 @@ static const char *clean_token(struct cleaner *c)
 
 static const char *clean_value(struct cleaner *c, unsigned depth);
 
-/* Members or elements up to the closing bracket, or (0) to the end of the text. */
+/* Cleans members or elements up to the closing bracket or, if `close` is 0, to the end of the text. */
 static const char *clean_list(struct cleaner *c, char close, bool named, unsigned depth)
 {
 	bool comma = true;
@@ -275,7 +283,7 @@ static const char *clean_list(struct cleaner *c, char close, bool named, unsigne
 			ops_buffer_append(c->out, ",", 1);
 		if (named) {
 			if (*c->at != '"')
-				return "a name in quotes is expected";
+				return "expected a name in quotes";
 			failure = clean_string(c);
 			json_value_skip_space(c);
 			if (!failure && (c->at == c->end || *c->at++ != ':'))
@@ -288,7 +296,7 @@ static const char *clean_list(struct cleaner *c, char close, bool named, unsigne
 		if (failure)
 			return failure;
 	}
-	return (c->at == c->end) == (close == '\0') ? NULL : "a bracket does not close";
+	return (c->at == c->end) == (close == '\0') ? NULL : "an unclosed bracket";
 }
 
 static const char *clean_value(struct cleaner *c, unsigned depth)

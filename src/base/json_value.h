@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What JSON values mean, and what they should have looked like.
+ * Decodes JSON values, and repairs almost valid ones.
  */
 #ifndef OPS_BASE_JSON_VALUE_H
 #define OPS_BASE_JSON_VALUE_H
@@ -9,17 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opstrobe/common.h>
+
 #include "base/buffer.h"
 
 /* Appends a raw string with its escapes decoded. A lone surrogate becomes its three-byte form; an unknown escape is copied. */
 void ops_json_decode(struct ops_buffer *out, const char *raw, size_t size);
 
-/* A decimal number as a whole number of 10^-scale, rounded; false when it is none or beyond ±limit. */
+/* Like ops_json_decode, for a value of a document (json_walk.h). Returns false, and appends nothing, if it is not a string. */
+bool ops_json_decode_value(struct ops_buffer *out, struct ops_string value);
+
+/* Parses a decimal number as an integer in units of 10^-scale, rounded. Returns false if it is not a number or is beyond ±limit. */
 bool ops_json_decimal(const char *text, size_t size, int scale, int64_t limit, int64_t *ret_value);
 
-/* Appends `size` bytes of JSON as it should be: one value, or (members) those of an object without the braces. White space
- * and commas too many go, bare words are quoted, strings become UTF-8. NULL, or what is wrong with it. The depth is
- * bounded. `ret_words`, if not NULL, is set when a bare word was met. */
+/* Appends `size` bytes of JSON in valid form: one value or, with `members`, the members of an object without its braces. Removes
+ * white space and superfluous commas, quotes bare words, and converts strings to UTF-8. Returns NULL, or what is wrong with the
+ * value. The depth is bounded. `ret_words`, if not NULL, is set if there was a bare word. */
 const char *ops_json_clean(struct ops_buffer *out, const char *text, size_t size, bool members, bool *ret_words);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Diagnostics: why figures of a trace differ from what happened, for every surface that shows figures.
+ * Diagnostics: why figures of a trace may be wrong, for all output that shows figures.
  */
 #include "trace/diagnostics.h"
 
@@ -30,6 +30,7 @@ static const struct {
 	{OPS_NOTE_NO_ORDER, "no_order"},
 	{OPS_NOTE_NOT_TIME, "not_time"},
 	{OPS_NOTE_OTHER_EVENT, "other_event"},
+	{OPS_NOTE_NO_TIMES, "no_times"},
 };
 
 const char *ops_note_name(enum ops_note_kind kind)
@@ -50,15 +51,21 @@ bool ops_note_find(const char *name, size_t size, enum ops_note_kind *ret_kind)
 	return false;
 }
 
-bool ops_trace_is_complete(const struct ops_trace *trace)
+bool ops_trace_has_note(const struct ops_trace *trace, enum ops_note_kind kind)
 {
 	size_t count;
 	const struct ops_note *notes = ops_trace_notes(trace, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == OPS_NOTE_TRUNCATED || notes[i].kind == OPS_NOTE_GZIP_TRUNCATED)
-			return false;
-	return !ops_trace_info(trace)->lost;
+		if (notes[i].kind == kind)
+			return true;
+	return false;
+}
+
+bool ops_trace_is_complete(const struct ops_trace *trace)
+{
+	return !ops_trace_has_note(trace, OPS_NOTE_TRUNCATED) && !ops_trace_has_note(trace, OPS_NOTE_GZIP_TRUNCATED) &&
+	       !ops_trace_info(trace)->lost;
 }
 
 size_t ops_trace_diagnostics(const struct ops_trace *trace, const char *source,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stretch of a trace, or some of its threads. What runs on a device goes with the call that started it, whenever it runs.
+ * Selects a time range of a trace, or some of its threads. Device work is kept with the call that started it, whenever it runs.
  */
 #include <opstrobe/merge.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +18,10 @@ struct cutter {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_trace_cut *cut;
-	uint8_t *tracks;            /* whether each is requested */
-	uint8_t *rows;              /* whether each is kept */
-	struct ops_intern launched; /* correlations of kept calls, and of those left out */
-	uint8_t *kept;              /* by number there */
+	uint8_t *tracks;            /* by track: it is requested */
+	uint8_t *rows;              /* by row: it is kept */
+	struct ops_intern launched; /* correlations of all calls, kept or not */
+	uint8_t *kept;              /* by id in `launched`: the call is kept */
 };
 
 static bool is_requested(const struct ops_trace_cut *cut, const struct ops_track *track)
@@ -37,7 +39,7 @@ static bool is_within(const struct ops_trace_cut *cut, int64_t start_ns, int64_t
 	return start_ns < cut->to_ns && (end_ns > cut->from_ns || start_ns >= cut->from_ns);
 }
 
-/* Notes which calls are kept. False when memory is out. */
+/* Records whether a call is kept. Returns false if out of memory. */
 static bool note_launch(struct cutter *cutter, uint32_t row)
 {
 	int64_t correlation = cutter->events->correlation ? cutter->events->correlation[row] : -1;
@@ -66,7 +68,8 @@ static bool keep_host_rows(struct cutter *cutter)
 	return true;
 }
 
-/* By the call of the same correlation; without one by its own time, unless only some threads' work is wanted. */
+/* Keeps device rows whose call (with the same correlation) is kept. A row without a call is kept by its own time, unless only
+ * some threads are requested. */
 static void keep_device_rows(struct cutter *cutter)
 {
 	const struct ops_events *e = cutter->events;
@@ -118,6 +121,22 @@ static enum ops_code stretch_make(const struct cutter *cutter, struct ops_trace 
 	return code;
 }
 
+/* Sampled stacks are metadata, which are kept unchanged; other metadata say which of them belong to the part
+ * (derive/python_samples.c). */
+static enum ops_code stretch_note_range(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace *part,
+                                        struct ops_error *error)
+{
+	static const char key[] = "python_samples_range";
+	struct ops_string json;
+	char text[64];
+	int size;
+
+	if (!ops_trace_find_metadata(trace, "python_samples", &json))
+		return OPS_OK;
+	size = snprintf(text, sizeof(text), "[%" PRId64 ", %" PRId64 "]", cut->from_ns, cut->to_ns);
+	return ops_trace_set_metadata(part, key, sizeof(key) - 1, text, (size_t)size, error);
+}
+
 enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trace_cut *cut, struct ops_trace **ret_trace,
                             struct ops_error *error)
 {
@@ -135,6 +154,8 @@ enum ops_code ops_trace_cut(const struct ops_trace *trace, const struct ops_trac
 		if (keep_host_rows(&cutter)) {
 			keep_device_rows(&cutter);
 			code = stretch_make(&cutter, ret_trace, error);
+			if (!code && (code = stretch_note_range(trace, cut, *ret_trace, error)))
+				ops_trace_unref(*ret_trace);
 		} else {
 			ops_fault_memory(error);
 		}

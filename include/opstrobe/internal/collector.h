@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/collector.h: the hot path. How a collector inside the profiled process (the torch bridge, the C API's
- * ranges, a device collector) writes records: reserve a slot, fill it, publish it. Everything on the fast path is
- * inline, takes no lock, allocates nothing and never fails loudly: a full recorder counts the loss and goes on.
+ * opstrobe/internal/collector.h: the hot path. How a collector inside the profiled process (the torch bridge, the C API's ranges,
+ * a device collector) writes records: reserve a slot, fill it, publish it. Everything on the fast path is inline, takes no lock,
+ * allocates nothing and reports no errors: a full recorder counts the loss and continues.
  *
  * Each thread owns a block. Fixed-size slots grow up from its front, variable payload grows down from its end:
  *
@@ -11,16 +11,16 @@
  *               └────────┴──────┴──────┴──────┴ ─ ─ ─ ─ ─ ┴─────────┴───────────┘
  *                          0      1      2  → count          ← payload_start
  *
- * A slot's payload lies in the slot's own block, and is named by its offset from the block's start: a block is
- * position-independent and says itself which thread, format and session it belongs to. Slots of equal payload may share it:
- * who publishes a second one sets `payload` and `payload_bytes` to those of the first.
+ * The payload of a slot is in the same block, identified by its offset from the block's start. So a block is
+ * position-independent, and its header identifies its thread, format and session. Slots with equal payload may share it: the
+ * second slot has the `payload` and `payload_bytes` of the first.
  *
- * Life of a slot: reserved (only its thread knows it) → published by one release store of the block's count (the
- * drain may read it) → closed by one release store of `end_ticks` (any thread may do this, at any later time, even
- * after the session stopped: a block with open slots is kept until they close).
+ * Life of a slot: reserved (only its thread knows it) → published by one release store of the block's count (the drain may read
+ * it) → closed by one release store of `end_ticks` (any thread may do this, at any later time, even after the session stopped: a
+ * block with open slots is kept until they close).
  *
- * This header compiles as C11 and as C++17. It is a contract between parts built at different times (the torch
- * bridge is compiled on the user's machine): whoever changes a layout here raises OPS_COLLECTOR_ABI.
+ * This header compiles as C11 and as C++17. It is a contract between parts that are built at different times (the torch bridge is
+ * compiled on the user's machine): a change of a layout here must increase OPS_COLLECTOR_ABI.
  */
 #ifndef OPSTROBE_COLLECTOR_H
 #define OPSTROBE_COLLECTOR_H
@@ -48,60 +48,71 @@ enum ops_slot_kind {
 	OPS_SLOT_RANGE = 2,   /* a user's range: record_function, ops_range_begin */
 	OPS_SLOT_INSTANT = 3, /* a point in time with a name */
 	OPS_SLOT_COUNTER = 4, /* a named value at a time; sequence_nr holds the bits of the double */
-	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: an allocator report */
-	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: an allocation that failed */
-	OPS_SLOT_ROLE = 7,    /* what a storage is for: its name, and as argument text a struct ops_storage */
+	OPS_SLOT_MEMORY = 5,  /* struct ops_memory_slot: a report of an allocator */
+	OPS_SLOT_OOM = 6,     /* struct ops_memory_slot: a failed allocation */
+	OPS_SLOT_ROLE = 7,    /* the role of a storage: its name, and a struct ops_storage as argument text */
 	OPS_SLOT_MODULE = 8,  /* a call of an nn.Module; sequence_nr is its id, see ops_recording_set_modules */
-	OPS_SLOT_PYTHON = 9,  /* a call of a Python function, or from Python of a C function: `name` is the function's number,
-	                       * see ops_recording_add_function */
-	OPS_SLOT_CONTEXT = 10, /* what the thread records from here on belongs to another coroutine: see ops_note_context */
+	OPS_SLOT_PYTHON = 9,  /* a call of a Python function, or of a C function from Python: `name` is the function's number, see
+	                       * ops_recording_add_function */
+	OPS_SLOT_CONTEXT = 10, /* later records of the thread belong to another coroutine: see ops_note_context */
+	OPS_SLOT_SAMPLE = 11, /* the stack of another thread at one moment. `sequence_nr` is that thread's id, `scope` its enum
+	                       * ops_thread_state (OPS_THREAD_STATES: unknown), `call_line` how many microseconds the sample
+	                       * represents: those since the one before. The payload is struct ops_sample_frame, innermost first */
 };
 
 enum ops_slot_flag {
-	OPS_SLOT_ASYNC = 1,       /* said by its maker to be asynchronous */
+	OPS_SLOT_ASYNC = 1,       /* declared asynchronous by the collector */
 	OPS_SLOT_NAME_INLINE = 2, /* the payload begins with the name: uint32_t length, then the bytes, padded to 4 */
-	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after all that the other flags name) is an input list: see inputs.h */
+	OPS_SLOT_HAS_INPUTS = 4,  /* the payload (after everything that the other flags name) is an input list: see inputs.h */
 	OPS_SLOT_HAS_ARGS = 8,    /* a range has an argument text. With NAME_INLINE it follows the name in the same form
 	                           * (length, bytes, padded); else it is the second text interned under `name` */
 	OPS_SLOT_HAS_STORAGES = 16, /* the payload's inputs are preceded by a text (length, bytes) that is an array of
 	                             * struct ops_storage: see storage.h */
-	OPS_SLOT_HAS_VALUES = 32, /* behind those texts: uint32_t count, then as many named values: the name as a text, a
-	                           * uint32_t enum ops_value_kind, and the value */
-	OPS_SLOT_DROPPED = 64,    /* of a Python call: it is not wanted after all */
-	OPS_SLOT_HAS_SCRIPT = 128, /* behind the named values: two uint32_t, ids from ops_collector.intern of TorchScript's call
-	                            * stack and module hierarchy, 0 none */
-	OPS_SLOT_HELD = 256, /* an operator that a program opens and closes like a range: it may be open while others run */
-	OPS_SLOT_ADDED = 512, /* a range that was recorded when it was over */
+	OPS_SLOT_HAS_VALUES = 32, /* after those texts: uint32_t count, then as many named values: the name as a text, a uint32_t
+	                           * enum ops_value_kind, and the value */
+	OPS_SLOT_DROPPED = 64,    /* a Python call that is to be dropped */
+	OPS_SLOT_HAS_SCRIPT = 128, /* after the named values: two uint32_t, ids from ops_collector.intern of TorchScript's call
+	                            * stack and module hierarchy, 0: none */
+	OPS_SLOT_HELD = 256, /* an operator that a program opens and closes like a range: it may be open while other operators run */
+	OPS_SLOT_ADDED = 512, /* a range that was recorded after its end */
 };
 
 /* The type of a named value and its representation. */
 enum ops_value_kind {
-	OPS_VALUE_INT,       /* int64_t, aligned to 4 like all in a payload */
+	OPS_VALUE_INT,       /* int64_t, aligned to 4 like everything in a payload */
 	OPS_VALUE_DOUBLE,    /* double */
 	OPS_VALUE_BOOL,      /* uint32_t, 0 or 1 */
 	OPS_VALUE_TEXT,      /* a text */
 	OPS_VALUE_TEXT_LIST, /* uint32_t count, then as many texts */
-	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only once the slot is closed, and then perhaps not */
+	OPS_VALUE_COUNT,     /* int64_t: of a counter, known only after the slot is closed, or not at all */
 	OPS_VALUE_UINT,      /* uint64_t */
-	OPS_VALUE_PAIR,      /* int64_t: of a pair of events on a device, known as a count is; what it is shown as is the time
-	                      * between them, see ops_recording_set_pair_times */
+	OPS_VALUE_PAIR,      /* int64_t: number of a pair of events on a device, known when a count is; shown as the time between
+	                      * them, see ops_recording_set_pair_times */
 };
 #define OPS_COUNT_UNKNOWN INT64_MIN
 
-/* The named value of such a pair around an operator or a range, of kind OPS_VALUE_PAIR, and the argument that it becomes. */
+/* Named value of kind OPS_VALUE_PAIR for such a pair around an operator or range, and the argument that it becomes. */
 #define OPS_DEVICE_TIME_NAME "Device time (ns)"
+
+/* A frame of a sampled stack, which has OPS_SAMPLE_FRAMES_MAX of them at most. */
+#define OPS_SAMPLE_FRAMES_MAX 128u
+struct ops_sample_frame {
+	uint32_t name; /* id from ops_collector.intern for the thread that samples: the function, and as second text its file */
+	uint32_t line; /* 0 unknown */
+};
 
 /* Offsets in a block and sizes of payloads are less than OPS_BLOCK_BYTES. */
 struct ops_slot {
-	void *owner;          /* free for whoever opened the slot; the torch bridge keeps a C++ object's vtable here */
+	void *owner;          /* for the use of the collector that opened the slot; the torch bridge keeps a C++ object's vtable
+	                       * here */
 	uint64_t start_ticks; /* ops_ticks() at the start */
 	uint64_t end_ticks;   /* 0 while open; written with release order, see ops_slot_close */
-	int64_t sequence_nr;  /* autograd sequence number, -1 for none */
+	int64_t sequence_nr;  /* autograd sequence number; -1: none */
 	uint32_t name;        /* id from ops_collector.intern for this thread; 0 with OPS_SLOT_NAME_INLINE */
-	uint32_t call_line;   /* in the source of the Python function that this was called from; 0 unknown */
-	uint32_t forward_thread; /* torch's logical thread number of the forward operator, 0 for none */
-	uint32_t end_thread;     /* `number` of the thread that closed the slot, 0 when unknown */
-	uint16_t payload;        /* offset in the block, 0 when there is none */
+	uint32_t call_line;   /* line in the source of the calling Python function; 0: unknown */
+	uint32_t forward_thread; /* torch's logical thread number of the forward operator; 0: none */
+	uint32_t end_thread;     /* `number` of the thread that closed the slot; 0: unknown */
+	uint16_t payload;        /* offset in the block; 0: none */
 	uint16_t payload_bytes;
 	uint8_t kind;            /* enum ops_slot_kind */
 	uint8_t scope;           /* at::RecordScope; 7 (USER_SCOPE) for ranges */
@@ -125,29 +136,29 @@ struct ops_memory_slot {
 struct ops_block {
 	uint32_t magic;         /* OPS_BLOCK_MAGIC */
 	uint32_t abi;           /* OPS_COLLECTOR_ABI */
-	uint64_t epoch;         /* the session it was filled in */
+	uint64_t epoch;         /* the session of its records */
 	uint32_t thread;        /* struct ops_thread.number */
 	uint32_t count;         /* published slots; release store by the owner, acquire load by the drain */
-	uint32_t bytes;         /* size of the block: OPS_BLOCK_BYTES, less for a packed copy */
-	uint32_t sequence;      /* the core's: place among the blocks of the session */
-	uint64_t lost;          /* records that the thread could not keep in this session so far; its owner writes it */
+	uint32_t bytes;         /* size of the block: OPS_BLOCK_BYTES, or less for a packed copy */
+	uint32_t sequence;      /* used by the core: position among the blocks of the session */
+	uint64_t lost;          /* records that the thread has lost in this session so far; written by the owner */
 	uint32_t reserved[2];
-	void *home;             /* the core's: the chunk of memory that the block is carved from */
-	struct ops_block *next; /* the core's: the list that the block is on */
+	void *home;             /* used by the core: the chunk of memory that contains the block */
+	struct ops_block *next; /* used by the core: next block in the same list */
 	struct ops_slot slots[];
 };
 
-/* The part of a recording thread that the hot path touches. The core owns it and hides the rest behind it. */
+/* The part of a recording thread that the hot path uses. The core owns it; private members follow it. */
 struct ops_thread {
 	uint64_t epoch;               /* session that `block` is being filled for */
 	struct ops_block *block;      /* NULL before the first record */
-	uint32_t reserved_slots;      /* slots reserved in `block`; published count follows */
-	uint32_t payload_start;       /* where payload ends up next, growing down */
-	uint32_t number;              /* 1-based, unique in the process's life */
-	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), 0 when torch never ran here; set by the
-	                               * thread with a relaxed atomic store, since the drain reads it */
-	uint64_t lost;                /* records dropped in this session; relaxed atomic stores by the thread alone */
-	const void *context;          /* of the coroutine that was noted last in this session, NULL for none: ops_note_context */
+	uint32_t reserved_slots;      /* slots reserved in `block`; the published count follows it */
+	uint32_t payload_start;       /* end of the free space, where payload is added, growing down */
+	uint32_t number;              /* 1-based, unique during the life of the process */
+	uint32_t torch_number;        /* at::RecordFunction::currentThreadId(), or 0 if torch has not run on the thread; the
+	                               * thread sets it with a relaxed atomic store, since the drain reads it */
+	uint64_t lost;                /* records dropped in this session; written only by the thread, with relaxed atomic stores */
+	const void *context;          /* the coroutine noted last in this session, NULL: none; see ops_note_context */
 	const void *greenlet;
 };
 
@@ -157,23 +168,24 @@ struct ops_collector {
 	uint32_t tsc;          /* 1: ticks are the TSC; 0: CLOCK_MONOTONIC nanoseconds */
 	const uint64_t *epoch; /* number of the session being recorded, 0 while none is (or it is paused) */
 
-	/* The calling thread's recorder; registers the thread on first use. NULL when memory is out: record nothing. */
+	/* Returns the calling thread's recorder; registers the thread on first use. Returns NULL if out of memory: then record
+	 * nothing. */
 	struct ops_thread *(*thread)(void);
 
 	/* The slow path of ops_reserve: new block or new session. Returns NULL if `epoch` is not the session being
 	 * recorded, or if there is no space, which is counted as a loss. */
 	struct ops_slot *(*reserve_slow)(struct ops_thread *thread, uint64_t epoch, size_t payload_bytes);
 
-	/* An id for (name, overload) on this thread. Copies both. `overload` may be NULL. 0 when memory is out (counted as
-	 * a loss) or the session is over: then do not record. Slow: for names met for the first time; callers keep their
-	 * own cache. Ids hold for one epoch only: load the epoch first, intern, then reserve with that epoch. */
+	/* Returns an id for (name, overload) on this thread. Copies both. `overload` may be NULL. Returns 0 if out of memory
+	 * (counted as a loss) or if the session has ended: then do not record. Slow, so callers cache ids. Ids are valid for one
+	 * epoch only: load the epoch first, intern, then reserve with that epoch. */
 	uint32_t (*intern)(struct ops_thread *thread, const char *name, size_t name_bytes, const char *overload,
 	                   size_t overload_bytes);
 
-	/* Returns the line that the calling thread runs, see ops_call_line; NULL if unavailable. */
+	/* Returns the line that the calling thread executes, see ops_call_line. NULL if unavailable. */
 	uint32_t (*const *call_line)(void);
 
-	/* What notes the calling thread's coroutine, see ops_note_context; NULL while nobody can. */
+	/* Notes the coroutine of the calling thread, see ops_note_context. NULL if unavailable. */
 	void (*const *note_context)(struct ops_thread *thread, uint64_t epoch);
 };
 
@@ -187,7 +199,7 @@ struct ops_collector {
 #define OPS_ALWAYS_INLINE static inline
 #endif
 
-/* Now, in the clock that `tsc` names. */
+/* Returns the current time of the clock that `tsc` selects. */
 static inline uint64_t ops_ticks(uint32_t tsc)
 {
 #if defined(__x86_64__)
@@ -200,15 +212,15 @@ static inline uint64_t ops_ticks(uint32_t tsc)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The session number if one is being recorded now, else 0. A thread may see a start or stop a little late, which
- * reserve_slow settles under the session's lock. Pairs with the release store at start: `tsc` is known by then. */
+/* Returns the number of the session being recorded, or 0. A thread may see a start or stop a little late; reserve_slow checks
+ * again under the session's lock. Pairs with the release store at start: `tsc` is known by then. */
 static inline uint64_t ops_collector_epoch(const struct ops_collector *collector)
 {
 	return __atomic_load_n(collector->epoch, __ATOMIC_ACQUIRE);
 }
 
-/* Which line of the Python function that runs on this thread makes the call that is to be recorded; 0 unknown. Without the
- * GIL, for Python functions stand still while they call. */
+/* Returns the line of the Python function on this thread that makes the call to be recorded; 0: unknown. Needs no GIL, because
+ * Python functions do not advance during a call. */
 OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 {
 	uint32_t (*get_line)(void) = __atomic_load_n(collector->call_line, __ATOMIC_ACQUIRE);
@@ -216,11 +228,11 @@ OPS_ALWAYS_INLINE uint32_t ops_call_line(const struct ops_collector *collector)
 	return OPS_UNLIKELY(get_line != NULL) ? get_line() : 0;
 }
 
-/* Coroutines (asyncio tasks, greenlets, …) take turns on a thread and leave ranges open meanwhile. Before a range begins or ends,
- * this writes a slot of kind OPS_SLOT_CONTEXT if another coroutine runs on the calling thread than at the last time. The
- * payload of the slot, with OPS_SLOT_NAME_INLINE, is what the coroutine is called, then uint64_t identities: of its greenlet, 0 for
- * that of the thread itself, and of the contexts (contextvars) that are entered, innermost first. Not between a reservation
- * and its publication. */
+/* Coroutines (asyncio tasks, greenlets, …) take turns on a thread and leave ranges open meanwhile. Called before a range begins
+ * or ends, this writes a slot of kind OPS_SLOT_CONTEXT if the coroutine on the calling thread has changed since the last call.
+ * The payload of the slot, with OPS_SLOT_NAME_INLINE, is the name of the coroutine, then uint64_t identities: of its greenlet (0:
+ * that of the thread itself), and of the entered contexts (contextvars), innermost first. Must not be called between a
+ * reservation and its publication. */
 OPS_ALWAYS_INLINE void ops_note_context(const struct ops_collector *collector, struct ops_thread *thread, uint64_t epoch)
 {
 	void (*note)(struct ops_thread *, uint64_t) = __atomic_load_n(collector->note_context, __ATOMIC_ACQUIRE);
@@ -229,8 +241,8 @@ OPS_ALWAYS_INLINE void ops_note_context(const struct ops_collector *collector, s
 		note(thread, epoch);
 }
 
-/* The same before any other record. It matters only if the thread has a range that a coroutine opened, so programs without
- * coroutines pay for a look at the thread alone. */
+/* Like ops_note_context, for all other records. The coroutine matters to them only if the thread has a range that a coroutine
+ * opened, so programs without coroutines only pay for reading a member of the thread. */
 OPS_ALWAYS_INLINE void ops_note_context_again(const struct ops_collector *collector, struct ops_thread *thread,
                                               uint64_t epoch)
 {
@@ -238,16 +250,17 @@ OPS_ALWAYS_INLINE void ops_note_context_again(const struct ops_collector *collec
 		ops_note_context(collector, thread, epoch);
 }
 
-/* The largest payload of one slot: more is always a loss. */
+/* The largest payload of one slot. Larger ones are always lost. */
 #define OPS_PAYLOAD_MAX (OPS_BLOCK_BYTES - sizeof(struct ops_block) - sizeof(struct ops_slot))
 
-/* Where in its block the thread's next slot ends. Added up so that compilers multiply once for this and for the slot. */
+/* Returns the end of the thread's next slot in its block. The sum is written so that compilers multiply once for this and for the
+ * slot. */
 OPS_ALWAYS_INLINE size_t ops_next_slot_end(const struct ops_thread *thread)
 {
 	return thread->reserved_slots * sizeof(struct ops_slot) + offsetof(struct ops_block, slots) + sizeof(struct ops_slot);
 }
 
-/* The end of ops_reserve, for those who know that the block has room and is of the session that records. */
+/* The last part of ops_reserve, for callers that know that the block has room and belongs to the recording session. */
 OPS_ALWAYS_INLINE struct ops_slot *ops_reserve_in_block(struct ops_thread *thread, size_t payload_bytes)
 {
 	struct ops_slot *slot = &thread->block->slots[thread->reserved_slots++];
@@ -259,10 +272,10 @@ OPS_ALWAYS_INLINE struct ops_slot *ops_reserve_in_block(struct ops_thread *threa
 	return slot;
 }
 
-/* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds
- * a non-zero `epoch` from ops_collector_epoch. Sets `payload`, `payload_bytes` and, to 0, `call_line`; every other field is the
- * caller's to fill before ops_publish, `end_ticks` (0, or the start for what has no length) included. Nothing else is
- * reserved between the two. Only the thread itself may call this. */
+/* Reserves the next slot of `thread` and `payload_bytes` (a multiple of 4; 0 for none) in its block. The caller holds a non-zero
+ * `epoch` from ops_collector_epoch. Sets `payload`, `payload_bytes` and `call_line` (to 0). The caller sets all other members
+ * before ops_publish, including `end_ticks` (0, or the start for instants). Nothing else may be reserved between the two calls.
+ * Only the thread itself may call this. */
 OPS_ALWAYS_INLINE struct ops_slot *ops_reserve(const struct ops_collector *collector, struct ops_thread *thread,
                                                uint64_t epoch, size_t payload_bytes)
 {
@@ -271,13 +284,13 @@ OPS_ALWAYS_INLINE struct ops_slot *ops_reserve(const struct ops_collector *colle
 	return ops_reserve_in_block(thread, payload_bytes);
 }
 
-/* Lets the drain see every slot reserved so far. Pairs with the acquire load of `count` in record/block.c. */
+/* Makes all slots reserved so far visible to the drain. Pairs with the acquire load of `count` in record/block.c. */
 static inline void ops_publish(struct ops_thread *thread)
 {
 	__atomic_store_n(&thread->block->count, thread->reserved_slots, __ATOMIC_RELEASE);
 }
 
-/* Closes an open slot; the last touch of it. Any thread. Pairs with the acquire load of `end_ticks` in the drain. */
+/* Closes an open slot, which must not be used afterwards. Any thread. Pairs with the acquire load of `end_ticks` in the drain. */
 static inline void ops_slot_close(struct ops_slot *slot, uint64_t ticks, uint32_t thread_number)
 {
 	slot->end_thread = thread_number;
@@ -289,13 +302,13 @@ static inline void *ops_slot_payload(struct ops_thread *thread, struct ops_slot 
 	return (char *)thread->block + slot->payload;
 }
 
-/* Sets or, with NULL, unsets what ops_call_line calls. */
+/* Sets the function that ops_call_line calls; NULL: none. */
 void ops_set_call_line(uint32_t (*get_line)(void));
 
-/* Sets or, with NULL, unsets what ops_note_context calls. */
+/* Sets the function that ops_note_context calls; NULL: none. */
 void ops_set_note_context(void (*note)(struct ops_thread *thread, uint64_t epoch));
 
-/* The core's collector. Collectors inside the core use it directly, others are handed the pointer. */
+/* Returns the core's collector. Collectors inside the core use it directly; others receive the pointer. */
 const struct ops_collector *ops_collector_get(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/progress.h: whether a program that is recorded still does something.
+ * opstrobe/internal/progress.h: whether a recorded program makes progress.
  */
 #ifndef OPSTROBE_PROGRESS_H
 #define OPSTROBE_PROGRESS_H
@@ -11,9 +11,11 @@
 extern "C" {
 #endif
 
-/* A number that changes whenever a thread records something; 0 before that, and while nothing is recorded. Any thread, without
- * the GIL. */
+/* Returns a number that changes whenever a thread records something; 0 before the first record, and while nothing is recorded.
+ * Any thread, without the GIL. */
 uint64_t ops_recording_progress(void);
+/* What the calling thread records from now on does not count: it observes others. */
+void ops_recording_observe(void);
 
 #ifdef __cplusplus
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/internal/thread_states.h: what a thread can be found doing. The numbers are those of the metadata "thread_states"
- * of a recording.
+ * opstrobe/internal/thread_states.h: states in which a thread can be. The numbers are used in the metadata "thread_states" of
+ * recordings.
  */
 #ifndef OPSTROBE_THREAD_STATES_H
 #define OPSTROBE_THREAD_STATES_H
 
 enum ops_thread_state {
 	OPS_THREAD_RUNNING,
-	OPS_THREAD_READY,    /* to run, but others have the processors */
+	OPS_THREAD_READY,    /* runnable, but other threads have the processors */
 	OPS_THREAD_GIL,      /* waits for the global interpreter lock */
-	OPS_THREAD_LOCK,     /* for a lock, a queue or another thread */
-	OPS_THREAD_IO,       /* for a file, a pipe or the network */
-	OPS_THREAD_PROCESS,  /* for a process to end */
-	OPS_THREAD_SLEEPING, /* for a time */
-	OPS_THREAD_WAITING,  /* it was blocked between two samples */
+	OPS_THREAD_LOCK,     /* waits for a lock, a queue or another thread */
+	OPS_THREAD_IO,       /* waits for a file, a pipe or the network */
+	OPS_THREAD_PROCESS,  /* waits for a process to end */
+	OPS_THREAD_SLEEPING, /* waits for a time */
+	OPS_THREAD_WAITING,  /* was blocked between two samples */
 	OPS_THREAD_STATES
 };
+
+/* Their names in JSON, in the order of the enumeration. */
+#define OPS_THREAD_STATE_NAMES "running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"
 
 #endif
