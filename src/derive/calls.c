@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls by name; see calls.h. Copies and fills have many variants, so they are known by how they begin; a copy that is not
+ * Calls by name; see calls.h. Copies and fills have many variants, so they are matched by prefix. A copy that is not
  * asynchronous blocks.
  */
 #include "derive/calls.h"
@@ -16,7 +16,7 @@ static const struct {
 	const char *name;
 	unsigned what;
 } calls[] = {
-	/* In order of strcmp. */
+	/* Sorted by strcmp. */
 	{"cuCtxSynchronize", OPS_CALL_BLOCKS},
 	{"cuEventSynchronize", OPS_CALL_BLOCKS},
 	{"cuGraphLaunch", GRAPH},
@@ -27,6 +27,9 @@ static const struct {
 	{"cuLaunchGridAsync", OPS_CALL_LAUNCH},
 	{"cuLaunchKernel", OPS_CALL_LAUNCH},
 	{"cuLaunchKernelEx", OPS_CALL_LAUNCH},
+	{"cuStreamBeginCapture", OPS_CALL_CAPTURE},
+	{"cuStreamBeginCaptureToGraph", OPS_CALL_CAPTURE},
+	{"cuStreamEndCapture", OPS_CALL_CAPTURED},
 	{"cuStreamSynchronize", OPS_CALL_BLOCKS},
 	{"cudaDeviceSynchronize", OPS_CALL_BLOCKS},
 	{"cudaEventSynchronize", OPS_CALL_BLOCKS},
@@ -36,6 +39,9 @@ static const struct {
 	{"cudaLaunchCooperativeKernelMultiDevice", OPS_CALL_LAUNCH},
 	{"cudaLaunchKernel", OPS_CALL_LAUNCH},
 	{"cudaLaunchKernelExC", OPS_CALL_LAUNCH},
+	{"cudaStreamBeginCapture", OPS_CALL_CAPTURE},
+	{"cudaStreamBeginCaptureToGraph", OPS_CALL_CAPTURE},
+	{"cudaStreamEndCapture", OPS_CALL_CAPTURED},
 	{"cudaStreamSynchronize", OPS_CALL_BLOCKS},
 	{"cudaThreadSynchronize", OPS_CALL_BLOCKS},
 	{"hipCtxSynchronize", OPS_CALL_BLOCKS},
@@ -55,6 +61,9 @@ static const struct {
 	{"hipModuleLaunchCooperativeKernel", OPS_CALL_LAUNCH},
 	{"hipModuleLaunchCooperativeKernelMultiDevice", OPS_CALL_LAUNCH},
 	{"hipModuleLaunchKernel", OPS_CALL_LAUNCH},
+	{"hipStreamBeginCapture", OPS_CALL_CAPTURE},
+	{"hipStreamBeginCaptureToGraph", OPS_CALL_CAPTURE},
+	{"hipStreamEndCapture", OPS_CALL_CAPTURED},
 	{"hipStreamSynchronize", OPS_CALL_BLOCKS},
 	{"runFunction - job_prep_and_submit_for_execution", OPS_CALL_LAUNCH}, /* MTIA */
 	{"urCommandBufferEnqueueExp", GRAPH},
@@ -89,7 +98,7 @@ static bool calls_ends_with(struct ops_string name, const char *end)
 	return name.size > size && memcmp(name.bytes + name.size - size, end, size) == 0;
 }
 
-/* "cuMemcpyHtoDAsync" of "cuMemcpyHtoDAsync_v2_ptsz". */
+/* Returns "cuMemcpyHtoDAsync" for "cuMemcpyHtoDAsync_v2_ptsz". */
 static struct ops_string without_version(struct ops_string name)
 {
 	size_t digits = 0;
@@ -123,7 +132,7 @@ static unsigned memory_call(struct ops_string name)
 static int calls_compare(const void *key, const void *entry)
 {
 	const struct ops_string *name = key;
-	const char *other = *(const char *const *)entry; /* the first member */
+	const char *other = *(const char *const *)entry; /* the name is the first member */
 	size_t size = strlen(other);
 	int order = memcmp(name->bytes, other, name->size < size ? name->size : size);
 

@@ -8,15 +8,18 @@
 #include <opstrobe/trace.h>
 
 enum ops_call {
-	OPS_CALL_LAUNCH = 1, /* starts kernels: one, or with OPS_CALL_GRAPH those of a graph */
+	OPS_CALL_LAUNCH = 1, /* starts a kernel, or with OPS_CALL_GRAPH the kernels of a graph */
 	OPS_CALL_GRAPH = 2,
 	OPS_CALL_COPY = 4,
 	OPS_CALL_SET = 8,
-	OPS_CALL_BLOCKS = 16, /* returns when the device, a stream or an event is done: the host waits */
+	OPS_CALL_BLOCKS = 16, /* returns when the device, a stream or an event has finished: the host waits */
+	OPS_CALL_CAPTURE = 32, /* up to OPS_CALL_CAPTURED: calls that start nothing, but become nodes of a graph */
+	OPS_CALL_CAPTURED = 64,
 };
 #define OPS_CALL_STARTS_WORK (OPS_CALL_LAUNCH | OPS_CALL_COPY | OPS_CALL_SET)
 
-/* Bits of enum ops_call; 0 for every other name. Suffixes that only version a call ("_v2", "_ptsz") do not matter. */
+/* Returns bits of enum ops_call, 0 for any other name. Suffixes that only denote a version ("_v2", "_ptsz") are
+ * ignored. */
 unsigned ops_call_of(struct ops_string name);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether the name starts work, kept by string. */
+/* Returns true if a call of that name starts device work. The answer is cached by string. */
 static bool starts_work(const struct ops_trace *trace, uint8_t *known, uint32_t name)
 {
 	if (!known[name])
@@ -30,7 +30,7 @@ static bool expect_calls(const struct ops_events *events, struct ops_map *calls)
 	return ops_map_expect(calls, &keys);
 }
 
-/* From correlations to calls. Rows are in order of time. */
+/* Maps correlations to calls. Rows are in order of time. */
 static bool map_calls(const struct ops_trace *trace, struct ops_map *calls)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -64,7 +64,7 @@ static void follow_arrows(const struct ops_trace *trace, uint32_t *launchers)
 			launchers[links[i].to] = links[i].from;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool launch_work(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -91,7 +91,7 @@ static bool is_operator(const struct ops_trace *trace, const struct ops_events *
 	       !ops_row_step(trace, row, &number);
 }
 
-/* The innermost operator around a row. */
+/* Returns the innermost operator around a row. */
 static uint32_t operator_around(const struct ops_trace *trace, const struct ops_events *events, uint32_t row)
 {
 	uint32_t around = events->parent[row];
@@ -124,15 +124,15 @@ static bool launches_map_operators(const struct ops_trace *trace, struct ops_map
 	return done;
 }
 
-/* Whether an operator runs when a call is made, or at its edge. */
+/* Returns true if an operator runs when a call is made, including its very start and end. */
 static bool runs(const struct ops_events *events, uint32_t operator, uint32_t call)
 {
 	return events->track[operator] == events->track[call] && events->start_ns[operator] <= events->start_ns[call] &&
 	       events->start_ns[call] <= events->end_ns[operator];
 }
 
-/* Some files have the correlation instead of the external id. Ids that match no operator, or one that does not contain the
- * call, are evidence against the ids of the file. */
+/* Some files store the correlation in place of the external id. Ids that match no operator, or an operator that does
+ * not contain the call, are evidence against the ids of the file. */
 static bool ids_hold(const struct ops_events *events, const struct ops_map *operators, const uint32_t *around)
 {
 	size_t agree = 0, disagree = 0;
@@ -151,7 +151,7 @@ static bool ids_hold(const struct ops_events *events, const struct ops_map *oper
 	return agree >= disagree;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool make_calls(const struct ops_trace *trace, uint32_t *launchers)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -187,4 +187,20 @@ static void launches_derive(const struct ops_trace *trace, struct ops_derived_ob
 const uint32_t *ops_launchers(const struct ops_trace *trace)
 {
 	return ops_trace_derive(trace, OPS_DERIVED_LAUNCHERS, launches_derive);
+}
+
+int64_t *ops_first_launched(const struct ops_trace *trace, const uint32_t *launchers)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	size_t tracks;
+	int64_t *first;
+
+	ops_trace_tracks(trace, &tracks);
+	first = ops_realloc_array(NULL, tracks + 1, sizeof(*first));
+	for (size_t track = 0; first && track < tracks; track++)
+		first[track] = INT64_MIN;
+	for (size_t row = 0; first && row < events->count; row++) /* rows are in order of time */
+		if (ops_kind_is_work(events->kind[row]) && launchers[row] != OPS_NONE && first[events->track[row]] == INT64_MIN)
+			first[events->track[row]] = events->start_ns[row];
+	return first;
 }

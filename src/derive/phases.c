@@ -8,20 +8,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "trace/names.h"
 
-/* --- which events mark a phase -------------------------------------------------------------------------------------- */
+/* --- marks ---------------------------------------------------------------------------------------------------------- */
 
 enum mark {
-	MARK_UNKNOWN, /* the name was not looked at yet */
+	MARK_UNKNOWN, /* the name was not examined yet */
 	MARK_NONE,
 	MARK_LOADER,
 	MARK_OPTIMIZER,
 	MARK_BACKWARD,
 	MARK_FORWARD,  /* a module, or an operator that has a backward */
-	MARK_OPERATOR, /* an operator of a trace without modules and links: forward where nothing else is */
+	MARK_OPERATOR, /* an operator of a trace without modules and links: forward unless another mark applies */
 };
 
 static enum mark mark_of_name(struct ops_string name)
@@ -30,8 +31,8 @@ static enum mark mark_of_name(struct ops_string name)
 		return MARK_LOADER;
 	if (ops_string_starts(name, "Optimizer."))
 		return MARK_OPTIMIZER;
-	/* The engine's nodes; and in traces with Python functions "torch/autograd/graph.py(966): _engine_run_backward", and the
-	 * built-in method that it calls. */
+	/* The engine's nodes. In traces with Python functions also "torch/autograd/graph.py(966): _engine_run_backward"
+	 * and the built-in method that it calls. */
 	if (ops_is_engine_name(name) || ops_string_contains(name, "run_backward"))
 		return MARK_BACKWARD;
 	/* DistributedDataParallel and DataParallel label their forward, Lightning each module. */
@@ -44,10 +45,10 @@ struct finder {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	uint8_t *names;   /* enum mark by string id */
-	uint8_t *forward; /* by row: an operator that a backward node is linked with */
-	bool *main;       /* by track: has steps */
+	uint8_t *forward; /* by row: an operator that a backward node is linked to */
+	bool *main;       /* by track: the thread has steps */
 	bool any_forward; /* the trace has modules or links, */
-	bool any_mark;    /* or other marks than operators */
+	bool any_mark;    /* or marks other than operators */
 	struct track *tracks;
 	struct ops_intervals sets[OPS_PHASE_COUNT];
 };
@@ -98,21 +99,22 @@ static void find_main(struct finder *finder, const struct ops_steps *steps)
 		finder->main[i] = true;
 }
 
-/* --- the walk down each thread -------------------------------------------------------------------------------------- */
+/* --- walk over each thread ------------------------------------------------------------------------------------------ */
 
 struct open {
 	int64_t end_ns;
 	enum ops_phase phase;
 };
 
-/* What is open on a thread, outermost first, and until when its time is shared out. */
+/* The open rows of a thread, outermost first, and the time up to which its time is assigned to phases. */
 struct track {
 	OPS_ARRAY(struct open) open;
 	int64_t at_ns;
 };
 
-/* The phase that a mark begins within another one, or OPS_PHASE_OTHER if it goes on: a backward pass may compute forwards again
- * (checkpointing), and an optimizer may call a closure that runs the passes. */
+/* Returns the phase that a mark begins within another phase, or OPS_PHASE_OTHER if the outer phase continues. A
+ * backward pass may compute forwards again (checkpointing), and an optimizer may call a closure that runs the
+ * passes. */
 static enum ops_phase phase_within(enum ops_phase outer, enum mark mark)
 {
 	static const enum ops_phase phases[] = {
@@ -129,8 +131,8 @@ static enum ops_phase phase_within(enum ops_phase outer, enum mark mark)
 	return phases[mark];
 }
 
-/* Gives the thread's time until `until_ns` to the innermost mark. Of a thread without steps, only what the engine runs there
- * counts. */
+/* Assigns the thread's time up to `until_ns` to the innermost mark. On a thread without steps, only what the engine
+ * runs counts. */
 static bool pass_time(struct finder *finder, uint32_t number, int64_t until_ns)
 {
 	struct track *track = &finder->tracks[number];
@@ -187,23 +189,19 @@ static bool phases_walk(struct finder *finder)
 	return done;
 }
 
-/* Operators alone do not say that there is a forward pass: that takes some other phase. */
+/* Operators alone do not prove a forward pass: some other phase must also occur. */
 static void forget_operators(struct finder *finder)
 {
 	if (!finder->any_forward && !finder->any_mark)
 		ops_intervals_release(&finder->sets[OPS_PHASE_FORWARD]);
 }
 
-/* --- one line of time ----------------------------------------------------------------------------------------------- */
+/* --- merge of the threads ------------------------------------------------------------------------------------------- */
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct ops_phase_range *left = a, *right = b;
+OPS_ORDER(compare_ranges, struct ops_phase_range, OPS_UP(start_ns))
 
-	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
-/* Where threads are in several phases at a time, the first of these counts: who calls backward() waits for the engine. */
+/* Where threads are in several phases at a time, the first of these counts, since the caller of backward() waits for
+ * the engine. */
 static bool phases_merge(struct finder *finder, struct ops_phases *phases)
 {
 	static const enum ops_phase order[] = {OPS_PHASE_BACKWARD, OPS_PHASE_OPTIMIZER, OPS_PHASE_FORWARD, OPS_PHASE_DATA_LOADING};
@@ -238,7 +236,8 @@ static size_t phases_step_at(const struct ops_steps *steps, int64_t time_ns)
 	return low;
 }
 
-/* What is between two parts of the forward pass, or of the backward pass, belongs to it if no other phase is there. */
+/* Time between two parts of a forward pass, or of a backward pass, belongs to that pass if no other phase occurs
+ * there. */
 static void phases_join(struct ops_phases *phases, const struct ops_steps *steps)
 {
 	struct ops_phase_range *ranges = phases->ranges.items;
@@ -303,9 +302,9 @@ void ops_phases_release(struct ops_phases *phases)
 	OPS_ARRAY_RELEASE(&phases->ranges);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------------------------------------- */
 
-/* The first range that ends later. */
+/* Returns the first range that ends after a time. */
 static size_t range_after(const struct ops_phases *phases, int64_t time_ns)
 {
 	size_t low = 0;

@@ -12,13 +12,14 @@
 #include "derive/modules.h"
 #include "trace/derived.h"
 
-/* A wrapper takes at most a twentieth of its call, or as much as some calls in the interpreter take while they are recorded. */
+/* A wrapper's own code takes at most a twentieth of its call, or as long as a few interpreter calls take while they are
+ * recorded. */
 #define WRAPPER_PART 20
 #define WRAPPER_NS 20000
 
 /* --- files ---------------------------------------------------------------------------------------------------------- */
 
-/* Inductor names its modules by a hash, as "ab/cab….py", in directories of its cache. */
+/* Inductor writes generated modules to its cache directory and names them by hash, such as "ab/cab….py". */
 bool ops_file_is_generated(struct ops_string file)
 {
 	const char *slash = file.size ? memrchr(file.bytes, '/', file.size) : NULL;
@@ -29,8 +30,8 @@ bool ops_file_is_generated(struct ops_string file)
 	       ops_string_contains(file, "/torch_compile_cache/");
 }
 
-/* A recording has complete paths. Kineto shortens paths by sys.path, which leaves little of files of the standard library:
- * those that calls of torch pass through are listed. */
+/* A recording has complete paths. Kineto shortens paths by sys.path, which leaves little of the paths of the standard
+ * library, so the files that calls of torch pass through are listed here. */
 bool ops_file_is_library(struct ops_string file)
 {
 	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"};
@@ -45,24 +46,60 @@ bool ops_file_is_library(struct ops_string file)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
 		if (ops_string_is(file, files[i]))
 			return true;
-	/* Opstrobe's own package where it is installed for development. */
+	/* Opstrobe's own package in a development installation. */
 	return ops_string_starts_any(file, starts) || ops_string_contains(file, "/python/opstrobe/") ||
 	       ops_file_is_generated(file);
+}
+
+bool ops_is_launcher(struct ops_string file, struct ops_string function)
+{
+	static const char *const files[] = {"runpy.py", "/torch/distributed/run.py", "/torch/distributed/launcher/api.py", "/bin/torchrun",
+	                                    "/opstrobe/launcher/program.py", "/opstrobe/run.py", "/multiprocessing/spawn.py"};
+	static const char *const threads[] = {"_bootstrap", "_bootstrap_inner", "run"}; /* functions of threading.Thread */
+	const char *dot = function.size ? memrchr(function.bytes, '.', function.size) : NULL;
+
+	if (ops_string_starts(file, "<frozen "))
+		return true;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (ops_string_ends(file, files[i]))
+			return true;
+	if (dot)
+		function = (struct ops_string){dot + 1, function.size - (size_t)(dot + 1 - function.bytes)};
+	for (size_t i = 0; i < sizeof(threads) / sizeof(*threads); i++)
+		if (ops_string_is(function, threads[i]))
+			return ops_string_is(file, "threading.py") || ops_string_ends(file, "/threading.py");
+	return false;
+}
+
+struct ops_string ops_file_package(struct ops_string file)
+{
+	static const char packages[] = "-packages/"; /* site-packages, and Debian's dist-packages */
+	const char *found = memmem(file.bytes, file.size, packages, strlen(packages));
+	struct ops_string rest = {"", 0};
+	const char *end;
+
+	if (!found)
+		return rest;
+	found += strlen(packages);
+	rest = (struct ops_string){found, file.size - (size_t)(found - file.bytes)};
+	end = memchr(rest.bytes, '/', rest.size);
+	rest.size = end ? (size_t)(end - rest.bytes) : 0;
+	return rest;
 }
 
 /* --- wrappers ------------------------------------------------------------------------------------------------------- */
 
 struct wrapping {
 	const struct ops_events *events;
-	uint8_t *library; /* bits by row: a call of a library function, or of one of C */
-	uint8_t *works;   /* bits by row: not only calls of library functions */
-	uint32_t *only;   /* by row: the call in it that works, SEVERAL; OPS_NONE */
+	uint8_t *library; /* bits by row: a call of a library function or a C function */
+	uint8_t *works;   /* bits by row: the call does more than call library functions */
+	uint32_t *only;   /* by row: the only call inside it that does work, or SEVERAL; OPS_NONE: none */
 	uint32_t *into;
 	size_t count;
 };
 #define SEVERAL (OPS_NONE - 1)
 
-/* Calls of modules are the program's, whoever wrote the module. */
+/* Calls of modules count as the program's, whoever wrote the module. */
 static bool find_library_calls(struct wrapping *w, const struct ops_trace *trace)
 {
 	const struct ops_events *events = w->events;
@@ -101,7 +138,8 @@ static bool is_wrapper(const struct wrapping *w, uint32_t row)
 	return inner_ns >= duration_ns || duration_ns - inner_ns <= most_ns;
 }
 
-/* Parents are above their children: from below, all that is in a call is known when it is met. */
+/* Parents come before their children, so a walk from the last row up has seen all rows inside a call before the call
+ * itself. */
 static void find_wrappers(struct wrapping *w)
 {
 	const struct ops_events *events = w->events;
@@ -130,6 +168,64 @@ static void find_wrappers(struct wrapping *w)
 	}
 }
 
+static bool is_launcher_call(const struct ops_trace *trace, uint32_t row)
+{
+	struct ops_function_text function;
+
+	return ops_trace_events(trace)->kind[row] == OPS_EVENT_PYTHON_FUNCTION && ops_event_function(trace, row, &function) &&
+	       ops_is_launcher(function.file, function.name);
+}
+
+/* Launchers that nothing but launchers called lead to the longest call in them. Parents are above their children, so rows that
+ * are marked as launchers before their children are met. */
+static bool fold_launchers(struct wrapping *w, const struct ops_trace *trace)
+{
+	const struct ops_events *events = w->events;
+	uint8_t *launches = ops_alloc_zeroed(events->count / 8 + 1, 1);
+	uint32_t *longest = ops_alloc_none(events->count + 1);
+	bool done = launches && longest;
+
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t parent = events->parent[row], *of = parent == OPS_NONE ? NULL : &longest[parent];
+		bool below = of && ops_bit(launches, parent);
+
+		if ((!of || below) && is_launcher_call(trace, row))
+			ops_bit_set(launches, row);
+		if (below && (*of == OPS_NONE || events->end_ns[row] - events->start_ns[row] >
+		                                         events->end_ns[*of] - events->start_ns[*of]))
+			*of = row;
+	}
+	for (size_t row = done ? events->count : 0; row-- > 0;) {
+		uint32_t inner = longest[row];
+
+		if (inner == OPS_NONE || w->into[row] != OPS_NONE)
+			continue;
+		w->into[row] = inner;
+		w->count++;
+	}
+	/* From below: a wrapper may lead to a launcher, and a launcher to a wrapper. */
+	for (size_t row = done && w->count ? events->count : 0; row-- > 0;) {
+		uint32_t inner = w->into[row];
+
+		if (inner != OPS_NONE && inner > row && w->into[inner] != OPS_NONE)
+			w->into[row] = w->into[inner];
+	}
+	/* What launchers also call folds with them. */
+	for (uint32_t row = 0; done && row < events->count; row++) {
+		uint32_t parent = events->parent[row];
+
+		if (parent == OPS_NONE || !ops_bit(launches, parent) || w->into[parent] == OPS_NONE || w->into[row] != OPS_NONE ||
+		    w->into[parent] == row || ops_bit(w->works, row))
+			continue;
+		w->into[row] = w->into[parent];
+		w->count++;
+		ops_bit_set(launches, row);
+	}
+	ops_free(launches);
+	ops_free(longest);
+	return done;
+}
+
 static void free_wrappers(void *object)
 {
 	struct ops_wrappers *wrappers = object;
@@ -150,10 +246,11 @@ static void wrappers_derive(const struct ops_trace *trace, struct ops_derived_ob
 	w.only = ops_alloc_none(count + 1);
 	w.into = ops_alloc_none(count + 1);
 	done = wrappers && w.library && w.works && w.only && w.into && find_library_calls(&w, trace);
-	if (done) {
+	if (done)
 		find_wrappers(&w);
+	done = done && fold_launchers(&w, trace);
+	if (done)
 		wrappers->count = w.count;
-	}
 	if (done && w.count) {
 		wrappers->into = w.into;
 		w.into = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which functions are the program's, and which calls only pass on to others.
+ * Which functions belong to the program, and which calls only forward to others.
  */
 #ifndef OPS_DERIVE_PROGRAM_H
 #define OPS_DERIVE_PROGRAM_H
@@ -12,10 +12,17 @@
 #include <opstrobe/internal/program.h>
 #include <opstrobe/trace.h>
 
-/* Code that torch.compile wrote. */
+/* Code that torch.compile generated. */
 bool ops_file_is_generated(struct ops_string file);
 
-/* Calls of library functions that only pass on to one other call, and what else they call.
+/* Whether a function starts the program or a thread: runpy, torchrun, threading's bootstrap. */
+bool ops_is_launcher(struct ops_string file, struct ops_string function);
+
+/* Returns the package of a library's file: "lightning" for ".../site-packages/lightning/pytorch/loops/loop.py"; "" if
+ * the path has none. */
+struct ops_string ops_file_package(struct ops_string file);
+
+/* Calls of library functions that only forward to one other call, and the minor calls that they make next to it.
  *
  *     Net.forward                          Net.forward
  *      └ _wrapped_call_impl        wrapper  └ Linear
@@ -24,11 +31,12 @@ bool ops_file_is_generated(struct ops_string file);
  *            └ Linear
  */
 struct ops_wrappers {
-	uint32_t *into; /* by row: the call that a wrapper, or what it also calls, leads to; OPS_NONE for all others */
-	size_t count;   /* rows that have one; `into` is NULL if there are none */
+	/* Launchers at the start of a thread lead to what they start, too. */
+	uint32_t *into; /* by row: the call that a wrapper, or a minor call in it, leads to; OPS_NONE for all others */
+	size_t count;   /* number of rows with an entry; `into` is NULL if there are none */
 };
 
-/* Kept with the trace; NULL when memory is out. */
+/* The result is kept with the trace. Returns NULL if out of memory. */
 const struct ops_wrappers *ops_wrappers_of(const struct ops_trace *trace);
 
 #endif

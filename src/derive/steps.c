@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps by name, and steps that are derived from the ranges torch records; see steps.h.
+ * Steps by name, and steps that are derived from ranges and calls; see steps.h.
  */
 #include "derive/steps.h"
 
@@ -14,12 +14,13 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "trace/derived.h"
 #include "trace/names.h"
 
-#define DIGITS_MAX 18 /* a number of this many digits fits */
+#define DIGITS_MAX 18 /* largest number of digits that fits */
 
 bool ops_step_number(struct ops_string name, int64_t *ret_number)
 {
@@ -61,20 +62,20 @@ bool ops_is_batch_name(struct ops_string name)
 	       ops_string_starts(name, "enumerate(DataPipe)#");
 }
 
-/* --- finding steps -------------------------------------------------------------------------------------------------- */
+/* --- derivation ----------------------------------------------------------------------------------------------------- */
 
-/* What a name says about steps. */
+/* What a name indicates about steps. */
 enum name_class { UNKNOWN, OTHER, STEP, OPTIMIZER_STEP, ZERO_GRAD, BATCH, MODULE, SHADOW_STEP };
 
-/* What a process shows of its steps. */
+/* State of a process while its steps are derived. */
 struct process {
-	uint32_t optimizer;       /* name of the optimizer that stepped first; OPS_NONE none */
-	uint32_t optimizer_track; /* and its thread */
+	uint32_t optimizer;       /* name of the optimizer that stepped first; OPS_NONE: none */
+	uint32_t optimizer_track; /* the thread of that optimizer */
 	uint32_t batch_track;     /* the thread that fetched the first batch */
 	int64_t from_ns;          /* where the next step begins */
 	int64_t fetched_ns;       /* when the fetch of the open step ended */
 	int64_t ran_ns;           /* latest end of an operator of the open step */
-	bool fetched, ran;        /* whether these are known */
+	bool fetched, ran;        /* whether fetched_ns and ran_ns are valid */
 	int64_t number;
 };
 
@@ -86,7 +87,7 @@ struct finder {
 	uint8_t *names;        /* enum name_class by string */
 	uint32_t *process_of;  /* by track */
 	int64_t *begin_ns;     /* by track: where its first step begins */
-	uint8_t *begin_class;  /* by track: the class that says so */
+	uint8_t *begin_class;  /* by track: the class of name that determined it */
 	struct process *processes;
 	size_t process_count;
 };
@@ -160,7 +161,7 @@ static void find_shadow_steps(struct finder *finder)
 	}
 }
 
-/* Tracks by process, and in each the optimizer and the loader that come first. */
+/* Groups tracks by process, and finds the optimizer and the data loader that come first in each process. */
 static bool find_processes(struct finder *finder)
 {
 	const struct ops_events *events = finder->events;
@@ -201,8 +202,8 @@ static bool find_processes(struct finder *finder)
 	return true;
 }
 
-/* Notes where the first step of a thread begins: with its first batch, call of zero_grad() or module, whichever comes
- * first, else with the thread's first row. What comes before builds the model. */
+/* Records where the first step of a thread begins: at its first batch, zero_grad() call or module, whichever comes
+ * first, else at the thread's first row. Earlier time is set-up, such as building the model. */
 static void note_begin(struct finder *finder, size_t row)
 {
 	const struct ops_events *events = finder->events;
@@ -216,7 +217,7 @@ static void note_begin(struct finder *finder, size_t row)
 	}
 }
 
-/* The optimizer's step() ends a step. One inside another, as of a base class, is the same. */
+/* The optimizer's step() ends a step. A step() inside another, such as that of a base class, is the same one. */
 static bool end_by_optimizer(struct finder *finder, struct process *process, size_t row)
 {
 	const struct ops_events *events = finder->events;
@@ -228,7 +229,8 @@ static bool end_by_optimizer(struct finder *finder, struct process *process, siz
 	return steps_add_step(finder, process->number++, from_ns, events->end_ns[row], OPS_NONE, events->track[row]);
 }
 
-/* A step ends at `end_ns` if an operator ran since its batch was there: the last fetch of an epoch gets none. */
+/* Ends a step at `end_ns` if an operator ran since its batch was fetched: the last fetch of an epoch returns no
+ * batch. */
 static bool end_by_batch(struct finder *finder, struct process *process, int64_t end_ns)
 {
 	if (!process->ran)
@@ -255,11 +257,49 @@ static bool extend_batch(struct finder *finder, struct process *process, size_t 
 	return true;
 }
 
-static bool steps_derive(struct finder *finder)
+static bool has_optimizer(const struct finder *finder)
+{
+	for (size_t i = 0; i < finder->process_count; i++)
+		if (finder->processes[i].optimizer != OPS_NONE)
+			return true;
+	return false;
+}
+
+static bool add_iterations(struct finder *finder, const struct ops_iterations *iterations)
+{
+	for (size_t i = 0; i < iterations->list.count; i++) {
+		const struct ops_iteration *iteration = &iterations->list.items[i];
+
+		if (!steps_add_step(finder, iteration->number, iteration->start_ns, iteration->end_ns, OPS_NONE, iteration->track))
+			return false;
+		finder->steps->list.items[i].kind = iteration->kind;
+	}
+	finder->steps->source = OPS_STEPS_ITERATIONS;
+	return true;
+}
+
+/* Sets the kind of a marked step to that of its iterations if they agree. Other steps of a process have no kind. */
+static void note_kinds(struct finder *finder, const struct ops_iterations *iterations)
+{
+	for (size_t i = 0; i < iterations->list.count; i++) {
+		const struct ops_iteration *iteration = &iterations->list.items[i];
+		uint32_t at = ops_steps_at(finder->steps, iteration->start_ns);
+		struct ops_step *step = at == OPS_NONE ? NULL : &finder->steps->list.items[at];
+
+		if (!step || step->track != iteration->track)
+			continue;
+		step->kind = step->kind == OPS_ITERATION_NONE || step->kind == iteration->kind ? iteration->kind : OPS_ITERATION_UNKNOWN;
+	}
+}
+
+/* Derives steps from optimizers, else from iterations of a server, else from batches. */
+static bool steps_derive(struct finder *finder, const struct ops_iterations *iterations)
 {
 	const struct ops_events *events = finder->events;
 	bool done = find_processes(finder);
 
+	if (done && iterations->list.count && !has_optimizer(finder))
+		return add_iterations(finder, iterations);
 	for (size_t row = 0; done && row < events->count; row++) {
 		uint32_t track = events->track[row];
 		struct process *process = &finder->processes[finder->process_of[track]];
@@ -273,7 +313,7 @@ static bool steps_derive(struct finder *finder)
 			                    is_range(events, row) && steps_class_of(finder, row) == BATCH);
 		}
 	}
-	/* The step of the last batch lasts to the thread's last operator. */
+	/* The step of the last batch lasts until the thread's last operator ends. */
 	for (size_t i = 0; done && i < finder->process_count; i++)
 		if (finder->processes[i].optimizer == OPS_NONE)
 			done = end_by_batch(finder, &finder->processes[i], finder->processes[i].ran_ns);
@@ -283,27 +323,22 @@ static bool steps_derive(struct finder *finder)
 	return done;
 }
 
-static int steps_compare_steps(const void *a, const void *b)
-{
-	const struct ops_step *left = a, *right = b;
-
-	if (left->start_ns != right->start_ns)
-		return left->start_ns < right->start_ns ? -1 : 1;
-	return left->track < right->track ? -1 : left->track > right->track;
-}
+OPS_ORDER(steps_compare_steps, struct ops_step, OPS_UP(start_ns) OPS_UP(track))
 
 static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *steps)
 {
 	struct finder finder = {.trace = trace, .events = ops_trace_events(trace), .steps = steps};
+	struct ops_iterations iterations;
 	bool done;
 
 	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1);
-	done = finder.names && find_marked(&finder);
+	done = ops_iterations_find(&iterations, trace) && finder.names && find_marked(&finder);
 	if (done && steps->list.count) {
 		find_shadow_steps(&finder);
+		note_kinds(&finder, &iterations);
 		steps->source = OPS_STEPS_MARKED;
 	} else if (done) {
-		done = steps_derive(&finder);
+		done = steps_derive(&finder, &iterations);
 		if (done && steps->list.count > 1)
 			qsort(steps->list.items, steps->list.count, sizeof(*steps->list.items), steps_compare_steps);
 	}
@@ -312,6 +347,7 @@ static bool steps_find_steps(const struct ops_trace *trace, struct ops_steps *st
 	ops_free(finder.begin_ns);
 	ops_free(finder.begin_class);
 	ops_free(finder.processes);
+	ops_iterations_release(&iterations);
 	return done;
 }
 
@@ -357,7 +393,7 @@ size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track)
 
 const char *ops_steps_source_name(enum ops_steps_source source)
 {
-	static const char *const names[] = {"none", "marks", "optimizer", "batches"};
+	static const char *const names[] = {"none", "marks", "optimizer", "batches", "iterations"};
 
 	return names[source];
 }

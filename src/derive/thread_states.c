@@ -8,14 +8,15 @@
 
 #include "base/alloc.h"
 #include "base/json_walk.h"
+#include "base/search.h"
 #include "base/text.h"
 
-/* Neither the start nor the time after it may be later. */
+/* Upper bound of a start time and of an offset from it, so that their sum does not overflow. */
 #define TIME_MAX_NS (INT64_MAX / 2)
 
-/* --- the metadata --------------------------------------------------------------------------------------------------- */
+/* --- metadata ------------------------------------------------------------------------------------------------------- */
 
-/* Triples of start and end in microseconds and state. What is not in order of time is left out. */
+/* Parses triples of start and end in microseconds, and state. Skips spans that are out of order. */
 static bool read_spans(struct ops_thread_samples *thread, struct ops_string list, int64_t start_ns)
 {
 	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
@@ -84,20 +85,13 @@ void ops_thread_states_release(struct ops_thread_states *states)
 
 size_t ops_thread_span_after(const struct ops_thread_samples *thread, int64_t time_ns)
 {
-	size_t low = 0, high = thread->spans.count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (thread->spans.items[middle].end_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	OPS_LOWER_BOUND(at, thread->spans.count, i, thread->spans.items[i].end_ns <= time_ns);
+	return at;
 }
 
-/* How long a thread was in a state. */
+/* Returns how long a thread was in a state. */
 static int64_t state_ns(const struct ops_thread_samples *thread, enum ops_thread_state state, int64_t start_ns, int64_t end_ns)
 {
 	int64_t all_ns = 0;
@@ -111,7 +105,8 @@ static int64_t state_ns(const struct ops_thread_samples *thread, enum ops_thread
 	return all_ns;
 }
 
-/* A sample says how long a thread was ready and ran in up to this time, not in which order: the share is that of the time around. */
+/* A sample reports how long a thread was ready and how long it ran since the sample before, but not in which order. So
+ * the share of each is taken over a longer time around the wait. */
 #define AROUND_NS 50000000
 
 int64_t ops_thread_states_starved_ns(const struct ops_thread_states *states, uint32_t thread, int64_t start_ns, int64_t end_ns)
@@ -133,14 +128,14 @@ int64_t ops_thread_states_starved_ns(const struct ops_thread_states *states, uin
 	return starved_ns;
 }
 
-/* --- with the rows -------------------------------------------------------------------------------------------------- */
+/* --- assignment to rows --------------------------------------------------------------------------------------------- */
 
-/* Of each track. */
+/* Progress of the walk on one track. */
 struct progress {
-	uint32_t thread;          /* OPS_NONE: it was not sampled */
-	uint32_t current, before; /* innermost row that is open, and its last child that has ended */
+	uint32_t thread;          /* OPS_NONE: the thread was not sampled */
+	uint32_t current, before; /* innermost open row, and its last child that has ended */
 	int64_t last_ns;          /* end of the time processed so far */
-	size_t cursor;            /* in the spans of the thread */
+	size_t cursor;            /* position in the spans of the thread */
 };
 
 struct walk {
@@ -151,7 +146,7 @@ struct walk {
 	void *context;
 };
 
-/* The states during a part of the self time of the innermost row. */
+/* Visits the states during a part of the self time of the innermost row. */
 static bool visit_parts(struct walk *walk, uint32_t track, int64_t until_ns, uint32_t after)
 {
 	struct progress *progress = &walk->tracks[track];
@@ -174,7 +169,7 @@ static bool visit_parts(struct walk *walk, uint32_t track, int64_t until_ns, uin
 	return done;
 }
 
-/* Proceeds to a time, at which the row `after` begins. */
+/* Advances to a time at which the row `after` begins. */
 static bool thread_states_go_on(struct walk *walk, uint32_t track, int64_t time_ns, uint32_t after)
 {
 	struct progress *progress = &walk->tracks[track];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that only pass on to another.
+ * Calls that only pass on to another call.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,12 +76,35 @@ static void functions_that_do_something_stay(void **state)
 	EXPECT(FUNCTION("torch/a.py(1): short", 0, 25) OPERATOR("aten::mm", 1, 5), {"torch/a.py(1): short", "aten::mm"});
 }
 
+/* What starts the program or a thread leads to what it starts, also to what only waits; only at the start of a stack. */
+static void launchers_fold(void **state)
+{
+	(void)state;
+	EXPECT(FUNCTION("<frozen runpy>(198): _run_module_as_main", 0, 1000) FUNCTION("<frozen runpy>(88): _run_code", 1, 998)
+	               FUNCTION("main.py(1): <module>", 2, 900) OPERATOR("aten::mm", 10, 100) OPERATOR("aten::add", 300, 100),
+	       {"<frozen runpy>(198): _run_module_as_main", "main.py(1): <module>"},
+	       {"<frozen runpy>(88): _run_code", "main.py(1): <module>"});
+	EXPECT(FUNCTION("threading.py(995): Thread._bootstrap", 0, 1000)
+	               FUNCTION("threading.py(1038): Thread._bootstrap_inner", 1, 998) FUNCTION("<built-in method set>", 2, 1)
+	                       FUNCTION("threading.py(975): Thread.run", 4, 990)
+	                               FUNCTION("/usr/lib/python3.11/multiprocessing/queues.py(5): Queue._feed", 5, 980),
+	       {"threading.py(995): Thread._bootstrap", "/usr/lib/python3.11/multiprocessing/queues.py(5): Queue._feed"},
+	       {"threading.py(1038): Thread._bootstrap_inner", "/usr/lib/python3.11/multiprocessing/queues.py(5): Queue._feed"},
+	       {"<built-in method set>", "/usr/lib/python3.11/multiprocessing/queues.py(5): Queue._feed"},
+	       {"threading.py(975): Thread.run", "/usr/lib/python3.11/multiprocessing/queues.py(5): Queue._feed"});
+	expect(FUNCTION("main.py(1): <module>", 0, 1000) FUNCTION("threading.py(975): Thread.run", 4, 990)
+	               FUNCTION("train.py(5): work", 5, 800),
+	       NULL, 0);
+	expect(FUNCTION("train.py(5): run", 0, 800) FUNCTION("train.py(6): inner", 1, 700), NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_of_modules_fold),
 		cmocka_unit_test(functions_of_the_program_stay),
 		cmocka_unit_test(functions_that_do_something_stay),
+		cmocka_unit_test(launchers_fold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sampled Python stacks; see python_samples.h.
+ */
+#include "derive/python_samples.h"
+
+#include "base/alloc.h"
+#include "base/json_value.h"
+#include "base/json_walk.h"
+#include "base/text.h"
+
+#define SAMPLE_TIME_MAX_NS (INT64_MAX / 4)
+
+/* Reads the next `count` integers of a list. Returns false at its end. */
+static bool next_numbers(struct ops_json_walk *walk, int64_t *ret_numbers, size_t count)
+{
+	struct ops_string text;
+
+	for (size_t i = 0; i < count; i++)
+		if (!ops_json_next_element(walk, &text) || !ops_json_parse_integer(text, &ret_numbers[i]))
+			return false;
+	return true;
+}
+
+/* Decodes a text into the buffer, whose capacity was reserved. */
+static struct ops_string sampled_decode_text(struct ops_python_samples *samples, struct ops_string value)
+{
+	size_t start = samples->texts.size;
+
+	ops_json_decode_value(&samples->texts, value);
+	return samples->texts.failed ? (struct ops_string){"", 0}
+	                             : (struct ops_string){samples->texts.bytes + start, samples->texts.size - start};
+}
+
+static bool sampled_read_functions(struct ops_python_samples *samples, struct ops_string list)
+{
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	struct ops_string pair;
+
+	if (!ops_buffer_room(&samples->texts, list.size))
+		return false;
+	while (ops_json_next_element(&walk, &pair)) {
+		struct ops_json_walk texts = ops_json_walk(pair.bytes, pair.size);
+		struct ops_string file = {0}, name = {0};
+
+		if (pair.bytes[0] != '[' || !ops_json_next_element(&texts, &file) || !ops_json_next_element(&texts, &name))
+			file = name = (struct ops_string){0}; /* keeps the numbers of later functions */
+		file = sampled_decode_text(samples, file);
+		name = sampled_decode_text(samples, name);
+		if (!OPS_ARRAY_APPEND(&samples->functions, (struct ops_sampled_function){file, name}))
+			return false;
+	}
+	return true;
+}
+
+/* Stops at the first invalid stack, since later ones may refer to it. */
+static bool sampled_read_stacks(struct ops_python_samples *samples, struct ops_string list)
+{
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	int64_t fields[3];
+
+	while (next_numbers(&walk, fields, 3)) {
+		if (fields[0] < -1 || fields[0] >= (int64_t)samples->stacks.count || fields[1] < 0 ||
+		    fields[1] >= (int64_t)samples->functions.count || fields[2] < 0 || fields[2] > UINT32_MAX)
+			return true;
+		if (!OPS_ARRAY_APPEND(&samples->stacks, (struct ops_sampled_stack){fields[0] < 0 ? OPS_NONE : (uint32_t)fields[0],
+		                                                                   (uint32_t)fields[1], (uint32_t)fields[2]}))
+			return false;
+	}
+	return true;
+}
+
+/* The time range of the trace; everything if the trace is not a slice. */
+struct sampled_range {
+	int64_t start_ns, end_ns;
+};
+
+static struct sampled_range find_range(const struct ops_trace *trace)
+{
+	struct ops_string json;
+	struct ops_json_walk walk;
+	int64_t limits[2];
+
+	if (ops_trace_find_metadata(trace, "python_samples_range", &json) && json.bytes[0] == '[') {
+		walk = ops_json_walk(json.bytes, json.size);
+		if (next_numbers(&walk, limits, 2))
+			return (struct sampled_range){limits[0], limits[1]};
+	}
+	return (struct sampled_range){INT64_MIN, INT64_MAX};
+}
+
+/* Skips samples that are out of order. */
+static bool sampled_read_samples(struct ops_python_samples *samples, struct ops_string list, int64_t tid, int64_t start_ns,
+                         struct sampled_range range)
+{
+	struct ops_json_walk walk = ops_json_walk(list.bytes, list.size);
+	int64_t fields[4], last_us = 0;
+
+	while (next_numbers(&walk, fields, 4)) {
+		if (fields[0] < last_us || fields[0] > SAMPLE_TIME_MAX_NS / 1000 || fields[1] < 0 || fields[1] > UINT32_MAX || fields[2] < 0 ||
+		    fields[2] >= (int64_t)samples->stacks.count || fields[3] < 0 || fields[3] > OPS_THREAD_STATES)
+			continue;
+		last_us = fields[0];
+		if (start_ns + 1000 * last_us < range.start_ns || start_ns + 1000 * last_us >= range.end_ns)
+			continue;
+		if (!OPS_ARRAY_APPEND(&samples->samples,
+		                      (struct ops_python_sample){tid, start_ns + 1000 * fields[0], 1000 * fields[1], (uint32_t)fields[2],
+		                                                 (enum ops_thread_state)fields[3]}))
+			return false;
+	}
+	return true;
+}
+
+bool ops_python_samples_read(struct ops_python_samples *samples, const struct ops_trace *trace)
+{
+	struct ops_string json, functions, stacks, threads, thread, text, list;
+	struct sampled_range range = find_range(trace);
+	struct ops_json_walk walk;
+	int64_t start_ns, tid;
+	bool done;
+
+	*samples = (struct ops_python_samples){0};
+	if (!ops_trace_find_metadata(trace, "python_samples", &json) || json.bytes[0] != '{' ||
+	    !ops_json_find_member(json, "start_ns", &text) || !ops_json_parse_integer(text, &start_ns) || start_ns < 0 ||
+	    start_ns > SAMPLE_TIME_MAX_NS * 2 || !ops_json_find_member(json, "functions", &functions) ||
+	    !ops_json_find_member(json, "stacks", &stacks) || !ops_json_find_member(json, "threads", &threads))
+		return true;
+	done = sampled_read_functions(samples, functions) && sampled_read_stacks(samples, stacks);
+	walk = ops_json_walk(threads.bytes, threads.size);
+	while (done && ops_json_next_element(&walk, &thread))
+		if (thread.bytes[0] == '{' && ops_json_find_member(thread, "tid", &text) && ops_json_parse_integer(text, &tid) &&
+		    ops_json_find_member(thread, "samples", &list))
+			done = sampled_read_samples(samples, list, tid, start_ns, range);
+	return done && !samples->texts.failed;
+}
+
+void ops_python_samples_release(struct ops_python_samples *samples)
+{
+	OPS_ARRAY_RELEASE(&samples->functions);
+	OPS_ARRAY_RELEASE(&samples->stacks);
+	OPS_ARRAY_RELEASE(&samples->samples);
+	ops_buffer_release(&samples->texts);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sampled Python stacks of a black box: the metadata "python_samples" (written by read/recording_samples.c).
+ *
+ *     {"version": 1, "start_ns": …, "states": ["running", …],
+ *      "functions": [[file, name], …],
+ *      "stacks": [caller or -1, function, line, …],           a stack is its innermost frame and the stack of the callers
+ *      "threads": [{"tid": …, "samples": [microseconds since the start, microseconds, stack, state, …]}, …]}
+ *
+ * A sample is the stack of a thread at one point of wall-clock time, whether the thread ran or waited. It represents
+ * the time since the previous sample.
+ */
+#ifndef OPS_DERIVE_PYTHON_SAMPLES_H
+#define OPS_DERIVE_PYTHON_SAMPLES_H
+
+#include <stdbool.h>
+
+#include <opstrobe/internal/thread_states.h>
+#include <opstrobe/trace.h>
+
+#include "base/array.h"
+#include "base/buffer.h"
+
+struct ops_sampled_function {
+	struct ops_string file, name;
+};
+
+struct ops_sampled_stack {
+	uint32_t caller; /* index of the caller, which is smaller; OPS_NONE: none */
+	uint32_t function;
+	uint32_t line; /* 0: unknown */
+};
+
+struct ops_python_sample {
+	int64_t tid;
+	int64_t time_ns;
+	int64_t weight_ns; /* duration that it represents */
+	uint32_t stack;
+	enum ops_thread_state state; /* OPS_THREAD_STATES: unknown */
+};
+
+struct ops_python_samples {
+	OPS_ARRAY(struct ops_sampled_function) functions;
+	OPS_ARRAY(struct ops_sampled_stack) stacks;
+	OPS_ARRAY(struct ops_python_sample) samples; /* grouped by thread, in order of time */
+	struct ops_buffer texts;                     /* storage of the functions' texts */
+};
+
+/* Reads the samples; empty if the trace has none or they are invalid. Returns false if out of memory. The caller must
+ * release them in any case. */
+bool ops_python_samples_read(struct ops_python_samples *samples, const struct ops_trace *trace);
+void ops_python_samples_release(struct ops_python_samples *samples);
+
+#endif
