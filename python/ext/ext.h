@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the extension module `opstrobe._core` share: one file a type, each with an `ops_ext_add_…` that the
- * module's exec slot calls in turn. CPython 3.10 to 3.14, multi-phase initialisation, heap types, all state in the
- * module. The extension needs the GIL and does not claim otherwise.
+ * Declarations shared by the files of the extension module `opstrobe._core`: one file for each type, each with a function
+ * `ops_ext_add_…` that the module's exec slot calls. CPython 3.10 to 3.14, multi-phase initialisation, heap types, all state in
+ * the module. The extension needs the GIL and declares so.
  */
 #ifndef OPS_EXT_H
 #define OPS_EXT_H
@@ -19,7 +19,7 @@
 
 #define OPS_EXT_DEVICE_TYPES 21 /* c10::DeviceType: CPU 0 … PrivateUse1 20 */
 
-/* The module's state. A field belongs to the file named beside it; all are visited and cleared by module.c. */
+/* The module's state. A member belongs to the file in its comment; module.c visits and clears all of them. */
 struct ops_ext_state {
 	PyTypeObject *trace;              /* trace.c */
 	PyTypeObject *event_list;         /* event_list.c */
@@ -36,17 +36,17 @@ struct ops_ext_state {
 	PyTypeObject *kineto_event;       /* kineto_event.c */
 	PyTypeObject *event_tree;         /* event_tree.c */
 	PyTypeObject *profiler_event;     /* profiler_event.c */
-	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched when asked */
+	PyObject *device_types[OPS_EXT_DEVICE_TYPES]; /* function_event.c: the package's enum members, fetched on demand */
 };
 
-/* NULL with an exception set when `self` is of no type of this module; never for a method's own self. */
+/* Returns NULL with an exception set if `self` is not of a type of this module; never NULL for a method's own self. */
 struct ops_ext_state *ops_ext_state_of(PyObject *self);
 struct ops_ext_state *ops_ext_state_of_module(PyObject *module);
 
-/* Makes a heap type of `spec`, adds it to the module under its last name, and stores it in `*ret_type` (owned). */
+/* Creates a heap type from `spec`, adds it to the module under the last part of its name, and stores it in `*ret_type` (owned). */
 int ops_ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret_type);
 
-/* One of each file: adds its types and functions. 0, or -1 with an exception set. */
+/* One function for each file: adds its types and functions. Returns 0, or -1 with an exception set. */
 int ops_ext_add_trace(PyObject *module);
 int ops_ext_add_read_trace(PyObject *module);
 int ops_ext_add_devices(PyObject *module);
@@ -59,6 +59,7 @@ int ops_ext_add_figures(PyObject *module);
 int ops_ext_add_live(PyObject *module);
 int ops_ext_add_module_summary(PyObject *module);
 int ops_ext_add_session(PyObject *module);
+int ops_ext_add_stack_sampler(PyObject *module);
 int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_finding(PyObject *module);
 int ops_ext_add_watch(PyObject *module);
@@ -73,19 +74,20 @@ int ops_ext_add_kineto_event(PyObject *module);
 int ops_ext_add_event_tree(PyObject *module);
 int ops_ext_add_profiler_event(PyObject *module);
 
-/* Whether the session in progress, the last one if there is none, was asked for operators' inputs. Under the GIL. */
+/* Returns whether the current session, or the last one if there is none, records operators' inputs. Requires the GIL. */
 bool ops_ext_records_shapes(void);
 
-/* A new `_core.Trace` that takes the reference to `take`, also on failure (NULL with an exception set). */
+/* Returns a new `_core.Trace` that takes ownership of `take`, even on failure (NULL with an exception set). */
 PyObject *ops_ext_trace_new(PyObject *module, struct ops_trace *take);
 
-/* Sets the exception that an error stands for and returns NULL: MemoryError; OSError(errno, text), so FileNotFoundError
- * and its like; ValueError for INVALID and CORRUPT; NotImplementedError for UNSUPPORTED; RuntimeError else. */
+/* Sets the exception for an error and returns NULL: MemoryError; OSError(errno, text), and so its subclasses such as
+ * FileNotFoundError; ValueError for INVALID and CORRUPT; NotImplementedError for UNSUPPORTED; else RuntimeError. */
 PyObject *ops_ext_raise(const struct ops_error *error);
 
-/* Any bytes as a str: UTF-8; with encoded lone surrogates; else undecodable bytes as U+DC80…U+DCFF (surrogateescape). */
+/* Converts any bytes to a str: UTF-8; if necessary with encoded lone surrogates; else undecodable bytes become U+DC80…U+DCFF
+ * (surrogateescape). */
 PyObject *ops_ext_text(const char *bytes, size_t size);
-/* The other way: bytes of a str, lone surrogates included, as a new bytes object. */
+/* The inverse: the bytes of a str, including lone surrogates, as a new bytes object. */
 PyObject *ops_ext_text_bytes(PyObject *text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The module `opstrobe._core`: its state and the calls that fill it. Users import the package `opstrobe`.
+ * The module `opstrobe._core`: its state and the calls that initialise it. Users import the package `opstrobe`.
  */
 #include "ext.h"
 
@@ -49,7 +49,7 @@ static int module_module_exec(PyObject *module)
 		ops_ext_add_finding,         ops_ext_add_tensor_watch,    ops_ext_add_memory_view,     ops_ext_add_watch,
 		ops_ext_add_execution_trace, ops_ext_add_fast_range,      ops_ext_add_module_summary,
 		ops_ext_add_devices,         ops_ext_add_figures,         ops_ext_add_live,            ops_ext_add_raw_fields,
-		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,
+		ops_ext_add_fatal_signals,   ops_ext_add_thread_states,   ops_ext_add_stack_sampler,
 		ops_ext_add_kineto_event,    ops_ext_add_event_tree,      ops_ext_add_profiler_event,
 	};
 
@@ -146,7 +146,7 @@ struct ops_ext_state *ops_ext_state_of(PyObject *self)
 	PyObject *module = PyType_GetModuleByDef(Py_TYPE(self), &module_def);
 	return module ? PyModule_GetState(module) : NULL;
 #else
-	/* What PyType_GetModuleByDef does from 3.11 on: a subclass made in Python has no module state of its own. */
+	/* Like PyType_GetModuleByDef of 3.11: a subclass defined in Python has no separate module state. */
 	for (PyTypeObject *type = Py_TYPE(self); type; type = type->tp_base) {
 		PyObject *module;
 		if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))

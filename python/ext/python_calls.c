@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Python calls of a session. A call is one slot of its thread, open as long as it runs:
+ * Records the Python calls of a session. A call is one slot of its thread, open as long as the call runs:
  *
  *     thread ─▶ calls ┌──────────────┬──────────────┬─────────────────────┐
  *                     │ main         │ train        │ <built-in … backward>│ innermost last
  *                     └─ slot, frame ┴─ slot, frame ┴─ slot, frame of train┘
  *
- * The interpreter says what begins and ends, but not all of it: another profiler may take a hook away for a while, greenlets
- * change stacks. So an end is that of the call with its frame, with all above it; and a call whose frame is not among
- * those that lead to the one that begins has ended already.
+ * The interpreter reports begins and ends, but not all of them: another profiler may remove a hook for a while, and greenlets
+ * switch stacks. So an end is that of the call with the same frame, and of all calls above it; and when a call begins, open calls
+ * whose frames are not among its callers have ended already.
  *
- * All with the GIL, but for current_line. A thread's calls are touched by that thread alone, and at the stop.
+ * All functions except current_line require the GIL. A thread's calls are used only by that thread, and at the stop.
  */
 #include "ext.h"
 #include "python_calls.h"
@@ -21,42 +21,42 @@
 #include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/collector.h>
 
-#define C_CALL 1u  /* in call.frame: a C function, called by the frame */
+#define C_CALL 1u  /* flag in call.frame: a C function, called by the frame */
 #define HIDDEN 2u  /* nothing below it is recorded */
 #define OPEN_TICKS UINT64_MAX /* later than any stop */
 #define NO_SESSION UINT64_MAX
 
-/* What a C function is known by: its definition, and the type of what it is bound to or a method of, NULL for none. */
+/* Identifies a C function: its definition, and the type of the object to which it is bound or whose method it is; NULL: none. */
 struct method {
 	const PyMethodDef *definition;
 	PyTypeObject *type;
 };
 
-/* One that is open. */
+/* An open call. */
 struct call {
-	uintptr_t frame;       /* and C_CALL, HIDDEN */
+	uintptr_t frame;       /* with C_CALL, HIDDEN */
 	struct ops_slot *slot; /* NULL: lost or hidden */
-	uint32_t line;         /* of the caller's source, as in the slot */
-	bool is_library;       /* of a library, or a C function that one calls */
-	bool is_inner;         /* called by a library, too */
+	uint32_t line;         /* in the caller's source, as in the slot */
+	bool is_library;       /* of a library, or a C function called by one */
+	bool is_inner;         /* and the caller is also of a library */
 };
 
-/* A place in the program that something was called from: its line, and the C function that was called there last, for it is
+/* A position in the program from which something was called: its line, and the last C function that was called there, which is
  * mostly the same. */
 struct site {
 	const PyCodeObject *code;
 	int32_t offset;
 	uint32_t line;
 	struct method method;
-	uint32_t function; /* the method's number */
+	uint32_t function; /* number of the method's function */
 };
 #define SITE_COUNT 256u
 
-/* Kept from session to session until the thread ends. */
+/* Kept across sessions until the thread ends. */
 struct calls_thread {
 	struct calls_thread *previous, *next;
 	struct ops_thread *recorder;
-	uint64_t session; /* serial number of the session that all below is of */
+	uint64_t session; /* serial number of the session to which the following members belong */
 	struct call *calls;
 	uint32_t count, capacity;
 	struct site sites[SITE_COUNT];
@@ -65,33 +65,33 @@ struct calls_thread {
 static struct {
 	struct ops_python_functions functions;
 	const struct ops_collector *collector;
-	uint64_t session; /* serial number, 0 while none records calls; relaxed atomic */
-	uint64_t plain_session; /* the same if all its calls are kept, with times of the TSC, which the short paths ask for alone;
-	                         * else NO_SESSION */
+	uint64_t session; /* serial number; 0: none records calls; relaxed atomic */
+	uint64_t plain_session; /* the same if all calls are kept, with TSC times; only this is checked on the fast paths; else
+	                         * NO_SESSION */
 	uint64_t last_session;
 	uint64_t start_ticks;
 	uint64_t min_ticks;
-	uint64_t inner_min_ticks; /* of calls between functions of libraries in which nothing was recorded */
+	uint64_t inner_min_ticks; /* for calls between functions of libraries in which nothing was recorded */
 	uint32_t max_depth;
-	PyObject *gc_callback; /* in gc.callbacks; NULL unless collections are recorded */
+	PyObject *gc_callback; /* in gc.callbacks; NULL unless garbage collections are recorded */
 	struct ops_python_function *gc_function;
-	pthread_mutex_t threads_lock; /* of the list; never held while the GIL is waited for */
+	pthread_mutex_t threads_lock; /* protects the list; never held while waiting for the GIL */
 	struct calls_thread *threads;
 } recorder = {.plain_session = NO_SESSION, .threads_lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* In the thread's static block: one load. */
+/* In the thread's static block, so that access takes one load. */
 static __thread struct calls_thread *this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t exit_key;
 
 /* --- lines ---------------------------------------------------------------------------------------------------------- */
 
-/* Where the place at an offset of some code is to be found, if it is known. */
+/* Returns where the position at an offset of some code is stored, if known. */
 static inline struct site *find_site(struct calls_thread *thread, const PyCodeObject *code, int offset)
 {
 	return &thread->sites[(((uintptr_t)code >> 5) ^ (uint32_t)offset / 2) % SITE_COUNT];
 }
 
-/* The place where a frame stands. The code is held by its frame; that of an earlier session is forgotten with it. */
+/* Returns the position of a frame. The frame holds the code; a position of an earlier session is discarded. */
 static struct site *python_calls_site_of(struct calls_thread *thread, ops_frame *frame)
 {
 	PyCodeObject *code = ops_frame_code(frame);
@@ -115,8 +115,8 @@ static ops_frame *python_calls_frame_of(const struct call *call)
 	return (ops_frame *)(call->frame & ~(uintptr_t)(C_CALL | HIDDEN)); /* frames are aligned to words */
 }
 
-/* The line where a thread stands that is not in a C function. A call that has ended unnoticed has no frame any more, so it is
- * looked for first. */
+/* Returns the current line of a thread that is not in a C function. The frame of a call whose end was missed is no longer valid,
+ * so this is checked first. */
 static __attribute__((noinline)) uint32_t running_line(struct calls_thread *thread, const struct call *call)
 {
 	PyThreadState *state = PyGILState_GetThisThreadState();
@@ -127,8 +127,8 @@ static __attribute__((noinline)) uint32_t running_line(struct calls_thread *thre
 	return frame ? line_of(thread, frame) : 0;
 }
 
-/* What ops_call_line asks, mostly without the GIL: the thread's own calls, and frames that stand still because the thread
- * is here. */
+/* The function behind ops_call_line, mostly without the GIL: uses the thread's own calls, and frames that do not change because
+ * the thread is here. */
 static uint32_t current_line(void)
 {
 	struct calls_thread *thread = this_thread;
@@ -142,7 +142,7 @@ static uint32_t current_line(void)
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */
 
-/* A call that is still open gets no end within the session, and its block can go. The list is locked. */
+/* An open call gets no end within the session, so that its block can be released. The list must be locked. */
 static void abandon_calls(struct calls_thread *thread)
 {
 	for (uint32_t i = 0; thread->session && i < thread->count; i++)
@@ -190,7 +190,7 @@ static struct calls_thread *new_thread(void)
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-/* Room for one more call; false when memory is out, and then a record is lost. */
+/* Reserves room for one more call. Returns false if out of memory; then a record is lost. */
 static bool python_calls_grow(struct calls_thread *thread)
 {
 	uint32_t capacity = thread->capacity ? thread->capacity * 2 : 128;
@@ -228,7 +228,7 @@ static inline struct call *python_calls_innermost(struct calls_thread *thread)
 	return thread->count ? &thread->calls[thread->count - 1] : NULL;
 }
 
-/* Appends a call to those that are open; there is room for it. */
+/* Appends a call to the open ones; room must have been reserved. */
 OPS_ALWAYS_INLINE void append_call(struct calls_thread *thread, uintptr_t frame, struct ops_slot *slot, uint32_t line,
                                    bool of_library)
 {
@@ -239,7 +239,7 @@ OPS_ALWAYS_INLINE void append_call(struct calls_thread *thread, uintptr_t frame,
 	thread->calls[thread->count++] = (struct call){frame, slot, line, is_library, is_library && by_library};
 }
 
-/* Opens a call; the caller has seen to the calls below it. */
+/* Opens a call; the caller has handled the calls below it. */
 OPS_ALWAYS_INLINE void python_calls_push(struct calls_thread *thread, const struct ops_python_function *function,
                                          uintptr_t frame, uint32_t line, uint64_t start_ticks)
 {
@@ -266,8 +266,8 @@ static bool is_last_slot(const struct ops_thread *thread, const struct ops_slot 
 	return thread->reserved_slots && slot == &thread->block->slots[thread->reserved_slots - 1];
 }
 
-/* What was too short is not kept: as the thread's last record it makes room, else it is marked. No stop looks at the slot
- * meanwhile, for that takes the GIL; but once a slot of an earlier block is closed, a ring may use the block again. */
+/* Drops a call that was too short: removes its slot if it is the thread's last record, else marks it. The stop cannot read the
+ * slot meanwhile, because that requires the GIL; but once a slot of an earlier block is closed, a ring may reuse the block. */
 static void end_short_call(struct ops_thread *thread, struct ops_slot *slot, uint64_t ticks)
 {
 	bool is_last = is_last_slot(thread, slot);
@@ -281,7 +281,7 @@ static void end_short_call(struct ops_thread *thread, struct ops_slot *slot, uin
 	}
 }
 
-/* Whether a call that took so long is dropped. */
+/* Returns whether a call of this duration is dropped. */
 static bool is_too_short(const struct calls_thread *thread, const struct call *call, uint64_t ticks)
 {
 	return ticks < recorder.min_ticks ||
@@ -310,7 +310,7 @@ static struct ops_python_function *python_calls_function_of(PyCodeObject *code, 
 	return OPS_LIKELY(function != NULL) ? function : ops_python_add_code(&recorder.functions, code, frame);
 }
 
-/* Opens the call of an import: it is recorded, and hides what it calls. */
+/* Opens the call of an import, which is recorded and hides the calls inside. */
 static void push_import(struct calls_thread *thread, ops_frame *frame, uint32_t line, uint64_t start_ticks)
 {
 	PyObject *module = ops_frame_first_argument(frame);
@@ -320,8 +320,7 @@ static void push_import(struct calls_thread *thread, ops_frame *frame, uint32_t 
 		python_calls_push(thread, function, (uintptr_t)frame | HIDDEN, line, start_ticks);
 }
 
-/* Opens the calls of `frame` and of those that led to it, as of the session's start: these were running before anyone told
- * of them. */
+/* Opens the calls of `frame` and its callers at the session's start, because they began before recording. */
 static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
 {
 	size_t count = 0;
@@ -346,13 +345,13 @@ static void open_frames(struct calls_thread *thread, ops_frame *innermost_frame)
 			push_import(thread, frames[count], line, recorder.start_ticks);
 			break;
 		}
-		if (function && function->rule == OPS_PYTHON_RECORD) /* what hides has what it hides below it already */
+		if (function && function->rule == OPS_PYTHON_RECORD) /* a hiding call has hidden the calls below it already */
 			python_calls_push(thread, function, (uintptr_t)frames[count], line, recorder.start_ticks);
 	} while (frames[count++] != innermost_frame);
 	PyMem_RawFree(frames);
 }
 
-/* This thread's calls, NULL when nothing is to be recorded. On first sight those of `open` and its callers are open. */
+/* Returns this thread's calls; NULL if nothing is to be recorded. On the first use, `open` and its callers are opened. */
 static inline struct calls_thread *current_thread(ops_frame *open)
 {
 	struct calls_thread *thread = this_thread;
@@ -368,7 +367,7 @@ static inline struct calls_thread *current_thread(ops_frame *open)
 	return thread;
 }
 
-/* Whether a frame called, or is, the one at `from`. */
+/* Returns whether a frame is, or called, the one at `from`. */
 static bool leads_to(const ops_frame *frame, ops_frame *from)
 {
 	while (from && from != frame)
@@ -376,8 +375,8 @@ static bool leads_to(const ops_frame *frame, ops_frame *from)
 	return from != NULL;
 }
 
-/* Finds the innermost call whose frame leads to what `caller` does now, and gives the line where it does; ends those above
- * it, of which nobody told the end. */
+/* Finds the innermost call whose frame is `caller` or one of its callers, and returns its current line; ends the calls above it,
+ * whose ends were missed. */
 static uint32_t python_calls_finalize(struct calls_thread *thread, ops_frame *caller)
 {
 	struct call *call;
@@ -389,7 +388,7 @@ static uint32_t python_calls_finalize(struct calls_thread *thread, ops_frame *ca
 	return call->frame & C_CALL ? call->line : line_of(thread, python_calls_frame_of(call));
 }
 
-/* The line from which `caller` calls now. */
+/* Returns the line from which `caller` makes the current call. */
 static inline uint32_t calling_line(struct calls_thread *thread, ops_frame *caller)
 {
 	struct call *call = python_calls_innermost(thread);
@@ -446,7 +445,7 @@ void ops_python_leave(ops_frame *frame)
 		leave_any(thread, (uintptr_t)frame);
 }
 
-/* The C function that is called; without a definition if it is none. */
+/* Returns the C function that is called; without a definition if it is not one. */
 static inline struct method method_of(PyObject *callable)
 {
 	PyObject *self;
@@ -468,7 +467,7 @@ static struct ops_python_function *function_of_method(struct method method)
 		: ops_python_add_method(&recorder.functions, method.definition, method.type);
 }
 
-/* Whether the calls of a frame's code are not wanted. */
+/* Returns whether the calls of a frame's code are not recorded. */
 static bool is_skipped(ops_frame *frame)
 {
 	struct ops_python_function *function = python_calls_function_of(ops_frame_code(frame), frame);
@@ -499,11 +498,11 @@ static __attribute__((noinline)) void call_any(ops_frame *frame, PyObject *calla
 	}
 	if (is_skipped(frame))
 		return;
-	leave_any(thread, (uintptr_t)frame | C_CALL); /* one that never came back */
+	leave_any(thread, (uintptr_t)frame | C_CALL); /* it never returned */
 	python_calls_push(thread, function, (uintptr_t)frame | C_CALL, calling_line(thread, frame), 0);
 }
 
-/* The room for one more call, if there is no need to ask for any. */
+/* Returns room for one more call if none has to be allocated. */
 static inline struct ops_slot *reserve_in_place(const struct calls_thread *thread)
 {
 	struct ops_thread *of_core = thread->recorder;
@@ -514,8 +513,8 @@ static inline struct ops_slot *reserve_in_place(const struct calls_thread *threa
 	return ops_reserve_in_block(of_core, 0);
 }
 
-/* Opens a call as call_any does, if it is one of the function that its place called before. A C function takes no longer than
- * a few of ours, so the path of nearly all calls is kept short: it calls nothing. */
+/* Opens a call like call_any, if its function is the one that was called last at this position. A C function may take no longer
+ * than a few of ours, so this path, which nearly all calls take, is short and calls nothing. */
 static inline bool call_known(struct calls_thread *thread, ops_frame *frame, PyObject *callable)
 {
 	const PyCodeObject *code = ops_frame_code(frame);
@@ -573,7 +572,7 @@ void ops_python_return(ops_frame *frame)
 
 /* --- garbage collection --------------------------------------------------------------------------------------------- */
 
-/* gc.callbacks calls it as (phase, info). A collection is a C function that the running frame calls. */
+/* gc.callbacks calls it with (phase, info). A collection is recorded as a C function called by the running frame. */
 static PyObject *on_collection(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	ops_frame *frame = ops_frame_current(PyThreadState_Get());
@@ -626,9 +625,9 @@ static void unwatch_collections(void)
 	recorder.gc_function = NULL;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
-/* Ticks are what a duration is compared in. */
+/* Converts a duration to ticks, in which durations are compared. */
 static uint64_t ticks_of(uint64_t duration_ns)
 {
 	int64_t begin_ns, passed_ns;
@@ -645,7 +644,7 @@ static uint64_t ticks_of(uint64_t duration_ns)
 	return (uint64_t)((double)duration_ns * (double)(last - first) / (double)passed_ns);
 }
 
-/* In a child of fork there is no session, and of the threads the calling one alone. */
+/* A forked child has no session, and only the calling thread. */
 static PyObject *after_fork(PyObject *self, PyObject *ignored)
 {
 	(void)self, (void)ignored;
@@ -656,7 +655,7 @@ static PyObject *after_fork(PyObject *self, PyObject *ignored)
 
 static PyMethodDef fork_method = {"opstrobe_after_fork", after_fork, METH_NOARGS, NULL};
 
-/* Once in a process. */
+/* Called once in a process. */
 static int python_calls_prepare(void)
 {
 	static bool prepared;
@@ -665,7 +664,7 @@ static int python_calls_prepare(void)
 	if (prepared)
 		return 0;
 	if (pthread_key_create(&exit_key, python_calls_thread_exit) != 0) {
-		PyErr_SetString(PyExc_RuntimeError, "cannot record Python calls: the process has no thread key left");
+		PyErr_SetString(PyExc_RuntimeError, "cannot record Python calls: all thread keys of the process are in use");
 		return -1;
 	}
 	os = PyImport_ImportModule("os");
@@ -708,7 +707,7 @@ int ops_python_calls_start(struct ops_python_options *options, uint64_t start_ti
 	__atomic_store_n(&recorder.session, ++recorder.last_session, __ATOMIC_RELAXED);
 	if (recorder.collector->tsc && !recorder.min_ticks && !recorder.max_depth)
 		recorder.plain_session = recorder.session;
-	current_thread(ops_frame_current(PyThreadState_Get())); /* what led here is open */
+	current_thread(ops_frame_current(PyThreadState_Get())); /* the callers of this function are open */
 	if ((options->record_gc && watch_collections() < 0) || ops_python_hooks_install() < 0)
 		goto failed;
 	ops_set_call_line(current_line);

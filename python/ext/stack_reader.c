@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks of Python threads, read from outside the interpreter: see stack_reader.h.
+ * Stacks of Python threads, read from outside the interpreter; see stack_reader.h.
  */
 #include "stack_reader.h"
 
@@ -17,7 +17,7 @@
 
 #include "frames.h"
 
-#define THREADS_MAX 256 /* a list that was read while it changed could be a ring */
+#define THREADS_MAX 256 /* limit for a list that changes while it is read and could become cyclic */
 #define WINDOW 256
 
 static PyInterpreterState *interpreter;
@@ -31,7 +31,7 @@ void ops_stacks_init(void)
 	main_thread = pthread_self();
 }
 
-/* --- memory that may be gone ------------------------------------------------------------------------------------------ */
+/* --- memory that may be unmapped -------------------------------------------------------------------------------------- */
 
 static bool stack_copy(void *to, const void *from, size_t size)
 {
@@ -57,7 +57,7 @@ static void append_character(char *to, size_t room, size_t *at, uint32_t code)
 	*at += size;
 }
 
-/* A str, or its end if it does not fit. */
+/* Copies a str, or its end if it does not fit. */
 static void stack_copy_text(char *to, size_t room, const PyObject *text, bool keep_end)
 {
 	PyCompactUnicodeObject head;
@@ -83,7 +83,7 @@ static void stack_copy_text(char *to, size_t room, const PyObject *text, bool ke
 
 /* --- lines ------------------------------------------------------------------------------------------------------------ */
 
-/* A bytes object, read a piece at a time. */
+/* A bytes object, read piece by piece. */
 struct stack_table {
 	const char *next;
 	size_t left;
@@ -102,7 +102,7 @@ static bool stack_table_open(struct stack_table *table, const PyObject *bytes)
 	return true;
 }
 
-/* -1 at its end. */
+/* Returns the next byte; -1 at the end. */
 static int stack_table_byte(struct stack_table *table)
 {
 	if (table->at == table->size) {
@@ -134,7 +134,7 @@ static int stack_table_number(struct stack_table *table)
 	return (int)value;
 }
 
-/* The line of an instruction (its offset in bytes) by the table of locations; 0 if it has none. */
+/* Returns the line of an instruction (its offset in bytes) from the table of locations; 0 if it has none. */
 static int stack_line(const PyCodeObject *code, int offset)
 {
 	struct stack_table table;
@@ -197,23 +197,37 @@ static ops_frame *stack_innermost(const PyThreadState *thread)
 #endif
 }
 
-/* From a copy of a frame, which is not that of C code. */
+#if PY_VERSION_HEX >= 0x030b0000
+#define CODE_BYTES offsetof(PyCodeObject, co_code_adaptive)
+#define CODE_NAME co_qualname
+#else
+#define CODE_BYTES sizeof(PyCodeObject)
+#define CODE_NAME co_name
+#endif
+
+/* Reads the position of the instruction at `offset` from a copy of a code object. */
+static void stack_code_read(const PyCodeObject *code, int offset, struct ops_stack_frame *ret_frame)
+{
+	int line = stack_line(code, offset);
+
+	ret_frame->line = line > 0 ? (uint32_t)line : (uint32_t)code->co_firstlineno;
+	stack_copy_text(ret_frame->file, sizeof(ret_frame->file), code->co_filename, true);
+	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code->CODE_NAME, false);
+}
+
+static bool stack_is_code(const PyCodeObject *copy)
+{
+	return ((const PyObject *)copy)->ob_type == &PyCode_Type;
+}
+
+/* Reads a frame from its copy. Returns false for a frame of C code. */
 static bool stack_frame_read(ops_frame *frame, struct ops_stack_frame *ret_frame)
 {
-	const PyCodeObject *address = ops_frame_code(frame);
 	PyCodeObject code;
-	int line;
 
-	if (!stack_copy(&code, address, offsetof(PyCodeObject, co_code_adaptive)) || ((PyObject *)&code)->ob_type != &PyCode_Type)
+	if (!stack_copy(&code, ops_frame_code(frame), CODE_BYTES) || !stack_is_code(&code))
 		return false;
-	line = stack_line(&code, ops_frame_offset(frame));
-	ret_frame->line = line > 0 ? (uint32_t)line : (uint32_t)code.co_firstlineno;
-	stack_copy_text(ret_frame->file, sizeof(ret_frame->file), code.co_filename, true);
-#if PY_VERSION_HEX >= 0x030b0000
-	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code.co_qualname, false);
-#else
-	stack_copy_text(ret_frame->function, sizeof(ret_frame->function), code.co_name, false);
-#endif
+	stack_code_read(&code, ops_frame_offset(frame), ret_frame);
 	return true;
 }
 
@@ -254,7 +268,7 @@ static bool read_task_file(int64_t tid, const char *name, char *to, size_t room)
 	return size > 0;
 }
 
-/* "12 (name) S 1 …", and "202 0x7f… …" or "running". */
+/* Reads "12 (name) S 1 …", and "202 0x7f… …" or "running". */
 static void stack_task_read(struct ops_stack *stack)
 {
 	char text[512];
@@ -286,7 +300,7 @@ static int64_t stack_tid(const PyThreadState *thread)
 #endif
 }
 
-/* Which thread has the GIL. Only until CPython 3.11 can a thread without a thread state of Python find that out. */
+/* Returns the thread that holds the GIL. Only until CPython 3.11 can a thread without a Python thread state find out. */
 static const PyThreadState *gil_holder(void)
 {
 #if PY_VERSION_HEX < 0x030c0000
@@ -316,7 +330,7 @@ size_t ops_stacks_read(struct ops_stack *ret_stacks, size_t capacity)
 	size_t count = 0;
 
 	for (int i = 0; next && i < THREADS_MAX && count < capacity && stack_read(next, &ret_stacks[count], &next); i++)
-		count += ret_stacks[count].count > 0; /* one without frames runs no Python */
+		count += ret_stacks[count].count > 0; /* a thread without frames does not run Python */
 	return count;
 }
 
@@ -348,4 +362,90 @@ void ops_stack_read_own(struct ops_stack *ret_stack)
 		stack_task_read(ret_stack);
 	}
 	errno = before;
+}
+
+/* --- positions -------------------------------------------------------------------------------------------------------- */
+
+#define FRAME_BYTES offsetof(ops_frame, OPS_FRAME_END)
+
+/* Copies a code object and the next frame in one system call, because a sample has many frames. */
+static bool copy_code_and_frame(PyCodeObject *code, const PyCodeObject *code_at, ops_frame *frame, const ops_frame *frame_at,
+                                bool *ret_has_frame)
+{
+	struct iovec local[2] = {{code, CODE_BYTES}, {frame, FRAME_BYTES}};
+	struct iovec remote[2] = {{(void *)(uintptr_t)code_at, CODE_BYTES}, {(void *)(uintptr_t)frame_at, FRAME_BYTES}};
+	ssize_t size;
+
+	*ret_has_frame = false;
+	if (!frame_at || !code_at) {
+		*ret_has_frame = stack_copy(frame, frame_at, FRAME_BYTES);
+		return stack_copy(code, code_at, CODE_BYTES);
+	}
+	size = process_vm_readv(process, local, 2, remote, 2, 0);
+	*ret_has_frame = size == (ssize_t)(CODE_BYTES + FRAME_BYTES);
+	return size >= (ssize_t)CODE_BYTES;
+}
+
+static struct ops_stack_position position_of(const PyCodeObject *copy, const PyCodeObject *address, int offset)
+{
+	return (struct ops_stack_position){
+		.code = (uintptr_t)address,
+		.offset = offset,
+		.first_line = copy->co_firstlineno,
+		.identity = {(uintptr_t)copy->co_filename, (uintptr_t)copy->CODE_NAME, (uintptr_t)copy->co_linetable},
+	};
+}
+
+static void positions_read(const PyThreadState *thread, struct ops_stack_positions *stack)
+{
+	ops_frame *next = stack_innermost(thread), frame;
+	bool has_frame = stack_copy(&frame, next, FRAME_BYTES);
+
+	for (unsigned i = 0; has_frame && i < 4 * OPS_SAMPLE_FRAMES_MAX; i++) {
+		PyCodeObject code, *address;
+		int offset;
+
+		next = ops_frame_previous(&frame);
+		if (ops_frame_is_of_c(&frame)) {
+			has_frame = stack_copy(&frame, next, FRAME_BYTES);
+			continue;
+		}
+		if (stack->count == OPS_SAMPLE_FRAMES_MAX - 1) {
+			stack->is_cut = true;
+			return;
+		}
+		address = ops_frame_code(&frame);
+		offset = ops_frame_offset(&frame);
+		if (copy_code_and_frame(&code, address, &frame, next, &has_frame) && stack_is_code(&code))
+			stack->items[stack->count++] = position_of(&code, address, offset);
+	}
+}
+
+void ops_stack_threads_start(struct ops_stack_threads *threads)
+{
+	*threads = (struct ops_stack_threads){.next = interpreter ? PyInterpreterState_ThreadHead(interpreter) : NULL};
+}
+
+bool ops_stack_threads_next(struct ops_stack_threads *threads, struct ops_stack_positions *ret_stack)
+{
+	PyThreadState thread;
+
+	if (!threads->next || threads->count++ == THREADS_MAX || !stack_copy(&thread, threads->next, sizeof(thread)))
+		return false;
+	threads->next = thread.next;
+	ret_stack->tid = stack_tid(&thread);
+	ret_stack->count = 0;
+	ret_stack->is_cut = false;
+	positions_read(&thread, ret_stack);
+	return true;
+}
+
+bool ops_stack_position_resolve(const struct ops_stack_position *position, struct ops_stack_frame *ret_frame)
+{
+	PyCodeObject code;
+
+	if (!stack_copy(&code, (const void *)position->code, CODE_BYTES) || !stack_is_code(&code))
+		return false;
+	stack_code_read(&code, position->offset, ret_frame);
+	return true;
 }

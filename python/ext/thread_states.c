@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What threads wait for: a thread of ours samples what the kernel says of all threads of the process. It takes no GIL, and
- * threads notice nothing of it.
+ * Samples what threads wait for: a separate thread reads the kernel's information about all threads of the process. It does not
+ * take the GIL, and does not affect the threads.
  *
- *     /proc/self/task/TID/syscall     the system call in which a thread is blocked, and its arguments; "running" of others
- *     /proc/self/task/TID/schedstat   its time on a processor, and that in which it was ready to run
+ *     /proc/self/task/TID/syscall     the system call in which a thread is blocked, and its arguments; else "running"
+ *     /proc/self/task/TID/schedstat   its time on a processor, and its time ready to run
  *
- * A thread that waits for the GIL waits at an address in the interpreter's runtime state; other locks are elsewhere.
- * Equal samples in a row are one interval.
+ * Consecutive equal samples are one interval.
  */
 #include "ext.h"
 
-#include <dlfcn.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +22,18 @@
 #include <opstrobe/internal/thread_states.h>
 
 #include "repeating_thread.h"
+#include "thread_calls.h"
 
-/* Samples are at least this far apart, and take at most a hundredth of a processor. */
+/* Minimum distance of samples, which take at most a hundredth of a processor. */
 #define PERIOD_NS_MIN 2000000
 #define COST_SHARE 100
 #define THREADS_MAX 256
-#define INTERVALS_MAX 65536 /* of all threads; then samples end */
+#define INTERVALS_MAX 65536 /* for all threads; then sampling ends */
 #define TICK_NS 5000000
-#define ACTIVE_NS_MAX 50000000 /* a thread that runs on gets an interval then */
-#define LOOK_EVERY 8        /* samples: new threads are looked for */
+#define ACTIVE_NS_MAX 50000000 /* after this time a running thread gets an interval */
+#define LOOK_EVERY 8        /* number of samples between searches for new threads */
 
-/* In the order of the enumeration. */
-static const char *const state_names[OPS_THREAD_STATES] = {"running", "ready", "gil", "lock", "io", "process", "sleeping", "waiting"};
+static const char *const state_names[OPS_THREAD_STATES] = {OPS_THREAD_STATE_NAMES};
 
 struct state_interval {
 	int64_t start_ns, end_ns; /* since the start of the sampler */
@@ -48,62 +45,29 @@ struct sampled_thread {
 	int syscall_fd, schedule_fd; /* -1: the thread has ended */
 	long long ran_ns, ready_ns;  /* at the last sample */
 	long long first_ran_ns, first_ready_ns;
-	int64_t sampled_ns;          /* the last sample */
-	enum ops_thread_state state;            /* of it, if the thread was blocked; OPS_THREAD_STATES: it ran or was ready to */
-	int64_t active_ns;           /* since when it runs or is ready to, and the first sample that says so */
+	int64_t sampled_ns;          /* time of the last sample */
+	enum ops_thread_state state;            /* state in it if the thread was blocked; OPS_THREAD_STATES: it ran or was ready to */
+	int64_t active_ns;           /* since when it has been running or ready, and the first sample that showed this */
 	int64_t active_sample_ns;
-	long long active_ran_ns, active_ready_ns; /* then */
-	enum ops_thread_state before;           /* what it waited for before; OPS_THREAD_STATES unknown */
+	long long active_ran_ns, active_ready_ns; /* at that time */
+	enum ops_thread_state before;           /* what it waited for before; OPS_THREAD_STATES: unknown */
 	size_t count, capacity;
 	struct state_interval *intervals;
 };
 
 struct sampler {
 	struct repeating_thread thread;
-	pid_t pid; /* whose thread it is: a child of fork has none */
+	pid_t pid; /* process of the thread: a forked child has none */
 	pid_t own_tid;
-	int64_t wall_ns, start_ns; /* of the start, by the wall and the monotonic clock */
+	int64_t wall_ns, start_ns; /* time of the start, on the wall and the monotonic clock */
 	int64_t period_ns;
-	uintptr_t runtime, runtime_end; /* addresses of the interpreter's state */
 	size_t count, intervals;
 	struct sampled_thread threads[THREADS_MAX];
 };
 
-static struct sampler *sampler; /* under the GIL; one a process */
+static struct sampler *sampler; /* protected by the GIL; one per process */
 
 /* --- one thread ------------------------------------------------------------------------------------------------------ */
-
-static void find_runtime(struct sampler *of)
-{
-	void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
-
-	if (runtime && dladdr1(runtime, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol) {
-		of->runtime = (uintptr_t)runtime;
-		of->runtime_end = of->runtime + symbol->st_size;
-	}
-}
-
-static enum ops_thread_state state_of_call(const struct sampler *of, const char *text)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-	uintptr_t address = (uintptr_t)strtoull(end, NULL, 16);
-
-	switch (number) {
-	case SYS_futex:
-		return address >= of->runtime && address < of->runtime_end ? OPS_THREAD_GIL : OPS_THREAD_LOCK;
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-		return OPS_THREAD_SLEEPING;
-	case SYS_wait4:
-	case SYS_waitid:
-		return OPS_THREAD_PROCESS;
-	default:
-		return OPS_THREAD_IO; /* a page that has to be read is, too */
-	}
-}
 
 static ssize_t sampler_read(int fd, char *text, size_t size)
 {
@@ -150,8 +114,8 @@ static int64_t at_most(int64_t ns, int64_t most_ns)
 	return ns < 0 ? 0 : ns < most_ns ? ns : most_ns;
 }
 
-/* Ends the time in which each sample found the thread active. The kernel says how much of it the thread ran and was ready
- * to; the rest it was blocked: at the begin until the first sample, at the end since the last, and in between unseen.
+/* Ends a time in which every sample found the thread active. The kernel reports how much of it the thread ran or was ready to;
+ * for the rest it was blocked: at the begin until the first sample, at the end since the last, and undetected in between.
  *
  *     samples    lock    active    active    active    gil
  *                  [ lock | ready | running | waiting | gil ]
@@ -168,7 +132,7 @@ static void end_active(struct sampler *of, struct sampled_thread *thread, int64_
 	if (after != OPS_THREAD_STATES)
 		after_ns = at_most(left_ns - before_ns, now_ns - thread->sampled_ns);
 	left_ns -= before_ns + after_ns;
-	if (left_ns < TICK_NS) { /* the kernel counts time on a processor from tick to tick */
+	if (left_ns < TICK_NS) { /* the kernel counts time on a processor in ticks */
 		ran_ns += left_ns;
 		left_ns = 0;
 	}
@@ -221,7 +185,9 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 		end_thread(thread);
 		return;
 	}
-	state = strncmp(call, "running", 7) == 0 ? OPS_THREAD_STATES : state_of_call(of, call);
+	state = ops_thread_call_state(call);
+	if (state == OPS_THREAD_RUNNING)
+		state = OPS_THREAD_STATES;
 	if (thread->first_ran_ns >= 0) {
 		process_sample(of, thread, now_ns, state, ran_ns, ready_ns);
 		return;
@@ -233,7 +199,7 @@ static void sample_thread(struct sampler *of, struct sampled_thread *thread, int
 	begin_active(thread, now_ns, now_ns, OPS_THREAD_STATES);
 }
 
-/* What is still open at the end. */
+/* Ends the intervals that are open at the end. */
 static void finish_samples(struct sampler *of)
 {
 	for (size_t i = 0; i < of->count; i++)
@@ -241,7 +207,7 @@ static void finish_samples(struct sampler *of)
 			end_active(of, &of->threads[i], of->threads[i].sampled_ns, OPS_THREAD_STATES);
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------------- */
+/* --- all threads ----------------------------------------------------------------------------------------------------- */
 
 static int open_of_thread(int tid, const char *what)
 {
@@ -306,7 +272,7 @@ static void *sample(void *context)
 	}
 }
 
-/* --- its life -------------------------------------------------------------------------------------------------------- */
+/* --- lifetime -------------------------------------------------------------------------------------------------------- */
 
 static void sampler_free(struct sampler *of)
 {
@@ -324,13 +290,13 @@ static PyObject *thread_states_start(PyObject *module, PyObject *unused)
 	(void)unused;
 	if ((sampler && sampler->pid == getpid()) || access("/proc/thread-self/syscall", R_OK) != 0)
 		Py_RETURN_FALSE;
-	sampler = calloc(1, sizeof(*sampler)); /* a child of fork leaves that of its parent alone */
+	sampler = calloc(1, sizeof(*sampler)); /* a forked child does not touch that of its parent */
 	if (!sampler)
 		return PyErr_NoMemory();
 	sampler->pid = getpid();
 	sampler->wall_ns = ops_clock_read_ns(CLOCK_REALTIME);
 	sampler->start_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
-	find_runtime(sampler);
+	ops_thread_calls_init();
 	if (repeating_thread_start(&sampler->thread, sample, sampler)) {
 		sampler_free(sampler);
 		sampler = NULL;

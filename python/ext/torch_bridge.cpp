@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The torch bridge: torch's RecordFunction callbacks and allocator reports become records of the core. The one C++ file.
+ * The torch bridge: converts torch's RecordFunction callbacks and allocator reports to records of the core. The only C++ file.
  *
- * An operator costs one reserved slot and nothing else: no heap, no end callback. Torch keeps, from an operator's start
- * to its end, a pointer to an ObserverContext that the start callback returned. That context is the slot itself:
+ * An operator costs one reserved slot and nothing else: no heap, no end callback. Torch keeps, from an operator's start to its
+ * end, a pointer to an ObserverContext that the start callback returned. That context is the slot itself:
  *
  *     ops_slot ┌───────────────┬─────────────┬───────────┬ ─ ─
  *              │ owner: vtable │ start_ticks │ end_ticks │
  *              └───────────────┴─────────────┴───────────┴ ─ ─
  *                └ an op_context, no bytes beyond its vtable pointer
  *
- * When torch destroys the operator's RecordFunction it deletes the context, and op_context's own `operator delete`
- * closes the slot. By then the object is gone and the slot is memory again, still the core's: it keeps a block as long
- * as a slot in it is open, whatever became of the session.
+ * When torch destroys the operator's RecordFunction it deletes the context, and op_context's own `operator delete` closes the
+ * slot. By then the object has been destroyed and the slot is memory of the core again, which keeps a block as long as a slot in
+ * it is open, whatever the state of the session.
  *
- * Torch destroys the context with the RecordFunction and not at its end(). For operators that is the same moment. For
- * user ranges it is not (Python holds the RecordFunction longer, futures end it elsewhere), so USER_SCOPE has callbacks
- * of its own: an end callback, and a context on the heap.
+ * Torch destroys the context with the RecordFunction and not at its end(). For operators that is the same moment. For user ranges
+ * it is not (Python holds the RecordFunction longer, futures end it elsewhere), so USER_SCOPE has separate callbacks: an end
+ * callback, and a context on the heap.
  */
 #include "torch_bridge.h"
 #include "torch_allocator.hpp"
@@ -45,7 +45,7 @@
 #include <string>
 #include <vector>
 
-/* Of headers that are too large to be read for two functions. Weak: NULL in a torch that does not have them. */
+/* Declared here because the headers are too large to include for two functions. Weak: NULL in a torch that lacks them. */
 namespace torch {
 namespace jit::tracer {
 struct TracingState;
@@ -67,20 +67,21 @@ using context_ptr = std::unique_ptr<ObserverContext>;
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
 
-/* Which threads a session records. A thread that started a session which another thread stopped keeps its callbacks for
- * a while; once that has happened in this process, callbacks look whether they are those of the session. */
+/* Which threads a session records. If another thread stops a session, the thread that started it keeps its callbacks for a while;
+ * once that has happened in this process, callbacks check whether they belong to the session. */
 enum reach { inheriting, inheriting_checked, all_threads };
 
 /* Written by attach and detach, read by every operator. */
 struct alignas(64) attachment {
-	const ops_collector *collector; /* set by the first attach, the same ever after */
-	uint64_t session;               /* epoch of the attached session, 0 none; release store, acquire load */
+	const ops_collector *collector; /* set by the first attach; constant afterwards */
+	uint64_t session;               /* epoch of the attached session; 0: none; release store, acquire load */
 	enum reach reach;
-	int observed; /* observers that run, and sessions beside which one of torch's own does or which time ranges too; relaxed */
-	bool observes; /* the session is among those; for attach and detach alone */
-	bool more;    /* the options ask for more of an operator than its name and its inputs */
+	int observed; /* number of running observers, and of sessions that run along with one of torch's or that time ranges;
+	               * relaxed */
+	bool observes; /* the session is counted in `observed`; used only by attach and detach */
+	bool more;    /* the options require more of an operator than its name and inputs */
 	ops_torch_options options;
-	uint64_t op_handle;             /* the callbacks of that session */
+	uint64_t op_handle;             /* of the callbacks of that session */
 	uint64_t range_handle;
 };
 attachment attached;
@@ -92,18 +93,19 @@ uint64_t attached_session()
 
 /* --- threads and names --------------------------------------------------------------------------------------------- */
 
-/* Programs give the same inputs again and again. Where in the block some of the last lists lie, by a hash of what they hold:
- * what lies there is compared before it is trusted, so a new block or session needs nothing to be forgotten. */
+/* Programs use the same inputs repeatedly. The positions in the block of some of the last lists, by a hash of their contents.
+ * They are compared before use, so nothing has to be cleared for a new block or session. */
 constexpr size_t list_bits = 8;
 
 struct recorder {
 	ops_thread *thread;
-	uint64_t epoch; /* of the ids in `names` */
+	uint64_t epoch; /* session of the ids in `names` */
 	name_table names;
 	uint16_t lists[size_t{1} << list_bits];
 };
 
-/* In the thread's static block: one load. A pointer fits into what the loader sets aside for libraries loaded late. */
+/* In the thread's static block, so that access takes one load. A pointer fits into the space that the loader reserves for
+ * libraries loaded late. */
 __attribute__((tls_model("initial-exec"))) thread_local recorder *this_recorder = nullptr;
 thread_local int exit_rounds = 0;
 pthread_key_t exit_key;
@@ -114,8 +116,8 @@ void free_recorder(recorder *self)
 	std::free(self);
 }
 
-/* The core forgets a thread in the last round of its destructors but one. So that no recorder outlives what it points to,
- * this one goes a round earlier, after having asked to be called again; what runs later is counted as lost. */
+/* The core removes a thread in the last round of its destructors but one. So that no recorder outlives the objects to which it
+ * points, this one is removed a round earlier, after requesting further calls; later records are counted as lost. */
 constexpr int last_round = PTHREAD_DESTRUCTOR_ITERATIONS - 2;
 
 void thread_exit(void *self)
@@ -153,7 +155,7 @@ inline recorder *current_recorder()
 	return OPS_LIKELY(this_recorder != nullptr) ? this_recorder : make_recorder();
 }
 
-/* Which arguments an operator's schema says it writes to: bit i for argument i. */
+/* Returns which arguments an operator writes to according to its schema: bit i for argument i. */
 uint64_t find_writes(const RecordFunction &fn)
 {
 	const auto schema = fn.operator_schema(); /* a copy */
@@ -167,21 +169,21 @@ uint64_t find_writes(const RecordFunction &fn)
 	return writes;
 }
 
-/* What the bridge knows of an operator by its schema's name; all zero when this is no operator but a function with a name
- * of its own, or when there is no memory for it. */
+/* What the bridge knows about an operator by its schema's name; all zero for functions that are not operators, or if out of
+ * memory. */
 struct operator_name {
 	uint32_t id;
 	uint64_t writes;
 };
 
-/* NULL for a name that this thread has not met in this session. */
+/* Returns NULL for a name that this thread has not met in this session. */
 OPS_INLINE name_entry *find_known_name(recorder *self, const char *name, uint64_t epoch)
 {
 	return OPS_LIKELY(self->epoch == epoch) ? self->names.find(name) : nullptr;
 }
 
-/* That of an operator that is not remembered. With overload names every operator comes here, for its name alone says too
- * little. */
+/* Returns the name of an operator that is not cached. With overload names all operators are handled here, because the name alone
+ * is not sufficient. */
 OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn, const char *name, uint64_t epoch) noexcept
 {
 	try {
@@ -206,20 +208,20 @@ OPS_COLD operator_name find_schema_name(recorder *self, const RecordFunction &fn
 
 /* --- slots ---------------------------------------------------------------------------------------------------------- */
 
-/* How much of every operator is recorded. */
+/* How much is recorded of every operator. */
 enum detail { with_name, with_inputs, with_storages };
 
-/* What is to be recorded. Name and args are to go into the payload; their bytes are NULL where they are not. */
+/* What to record. Name and args go into the payload; their bytes are NULL if they do not. */
 struct record {
 	text name;
 	text args;
 	const RecordFunction *inputs; /* NULL: without its inputs */
-	uint64_t writes; /* which of the inputs it may write to */
+	uint64_t writes; /* which inputs the operator may write to */
 	named_values values;
 	script_place script;
 	uint32_t id;
 	uint8_t kind;
-	bool storages; /* with its inputs' storages */
+	bool storages; /* with the storages of its inputs */
 };
 
 inline bool has_values(const record &what)
@@ -259,12 +261,12 @@ inline uint16_t payload_flags(const record &what)
 	                             (has_script(what) ? OPS_SLOT_HAS_SCRIPT : 0));
 }
 
-/* By way of a buffer: into a new block, or when writing in place was disturbed. Clears `what->inputs` and the given values if
- * they are too much for any block. */
+/* Uses a buffer, for a new block, or if writing in place was disturbed. Clears `what->inputs` and the given values if they do not
+ * fit into any block. */
 OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 {
 	const ops_thread nobody = {};
-	char small[2 * (inline_max + sizeof(uint32_t)) + 512]; /* enough without inputs */
+	char small[2 * (inline_max + sizeof(uint32_t)) + 512]; /* sufficient without inputs */
 	const size_t large_bytes = OPS_PAYLOAD_MAX & ~size_t{3};
 	const bool is_large = what->inputs || what->values.given.bytes;
 	char *const large = is_large ? static_cast<char *>(std::malloc(large_bytes)) : nullptr;
@@ -292,8 +294,8 @@ OPS_COLD ops_slot *reserve_by_copy(recorder *self, uint64_t epoch, record *what)
 	return slot;
 }
 
-/* The end of the free room in the thread's block, where payloads are written before they are reserved: below it, and above
- * the slot that is to have them. NULL when there is none. */
+/* Returns the end of the free space in the thread's block, where payloads are written before they are reserved: below it, and
+ * above the slot that will have them. Returns NULL if there is none. */
 OPS_INLINE char *find_room(const recorder *self, uint64_t epoch, place *ret_place)
 {
 	const ops_thread *const thread = self->thread;
@@ -317,7 +319,7 @@ ops_slot *reserve(recorder *self, uint64_t epoch, record *what)
 	return at ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : reserve_by_copy(self, epoch, what);
 }
 
-/* 0 where the words of 4 bytes at two places are equal. */
+/* Returns 0 if the 4-byte words at two positions are equal. */
 OPS_INLINE uint32_t difference(const char *a, const char *b)
 {
 	uint32_t left, right;
@@ -327,7 +329,7 @@ OPS_INLINE uint32_t difference(const char *a, const char *b)
 	return left ^ right;
 }
 
-/* Of such words, as they were just written: wider reads would have to wait for several of those writes. */
+/* Compares words that were just written: wider reads would have to wait for several of those writes. */
 OPS_INLINE bool equal_words(const char *a, const char *b, size_t bytes)
 {
 	uint32_t differing = 0;
@@ -341,7 +343,7 @@ OPS_INLINE bool equal_words(const char *a, const char *b, size_t bytes)
 	return differing == 0;
 }
 
-/* With the payload of another slot of the block. */
+/* Reserves a slot that shares the payload of another slot of the block. */
 OPS_INLINE ops_slot *reserve_shared(ops_thread *thread, size_t payload, size_t bytes)
 {
 	ops_slot *const slot = ops_reserve_in_block(thread, 0);
@@ -351,8 +353,8 @@ OPS_INLINE ops_slot *reserve_shared(ops_thread *thread, size_t payload, size_t b
 	return slot;
 }
 
-/* With the operator's last input list, if the block still has it and these inputs equal it: nothing is written then. Else
- * NULL. The list is found by its bytes, so an entry that is out of date does no harm. */
+/* Reserves a slot with the operator's last input list, if the block still has it and it equals these inputs; then nothing is
+ * written. Else returns NULL. The list is compared by its bytes, so an outdated entry is harmless. */
 OPS_INLINE ops_slot *reserve_last_list(recorder *self, uint64_t epoch, const name_entry *name,
                                        c10::ArrayRef<const c10::IValue> inputs)
 {
@@ -375,8 +377,8 @@ OPS_INLINE void remember_list(name_entry *name, const ops_slot *slot)
 	name->list_words = static_cast<uint8_t>(words);
 }
 
-/* With an input list that lies where the next payload goes. An equal one that the block has already stands for both: that
- * takes a few nanoseconds, about what fresh memory for another would. */
+/* Reserves a slot with an input list that has been written where the next payload goes. An equal list in the block is shared:
+ * finding it takes a few nanoseconds, about as much as fresh memory for another one. */
 OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, uint64_t hash)
 {
 	ops_thread *const thread = self->thread;
@@ -391,7 +393,7 @@ OPS_INLINE ops_slot *reserve_list(recorder *self, const char *at, size_t bytes, 
 	return slot;
 }
 
-/* Of an operator that is remembered, with nothing but its inputs. NULL if they do not go into the block as they are. */
+/* Reserves a slot for a cached operator with only its inputs. Returns NULL if they do not fit into the block unchanged. */
 template <detail Detail>
 OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordFunction &fn, name_entry *name)
 {
@@ -417,7 +419,7 @@ OPS_INLINE ops_slot *reserve_usual(recorder *self, uint64_t epoch, const RecordF
 	return OPS_LIKELY(at != nullptr) ? ops_reserve_in_block(self->thread, static_cast<size_t>(end - at)) : nullptr;
 }
 
-/* Fills the slot but for `owner` and the start, and leaves it open. */
+/* Sets the members of the slot except for `owner` and the start, and leaves it open. */
 OPS_INLINE void fill(ops_slot *slot, const RecordFunction &fn, uint32_t name, uint8_t kind, uint16_t flags)
 {
 	slot->end_ticks = 0;
@@ -443,13 +445,13 @@ inline void close(ops_slot *slot)
 	close(slot, ops_ticks(attached.collector->tsc));
 }
 
-/* --- the callbacks --------------------------------------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------------------------------------------------- */
 
 bool is_live(bool global);
 void leave_thread() noexcept;
 void ensure_state() noexcept;
 
-/* Paused, to be checked, or over. */
+/* Handles a pause, a check, or the end of the session. */
 OPS_COLD uint64_t epoch_if_live(uint64_t epoch, bool global)
 {
 	if (is_live(global))
@@ -458,7 +460,7 @@ OPS_COLD uint64_t epoch_if_live(uint64_t epoch, bool global)
 	return 0;
 }
 
-/* The epoch if this callback is to record, else 0. */
+/* Returns the epoch if this callback is to record, else 0. */
 template <bool Global>
 OPS_INLINE uint64_t epoch_to_record()
 {
@@ -482,15 +484,15 @@ struct op_context final : ObserverContext {
 };
 static_assert(sizeof(op_context) == sizeof(ops_slot::owner) && offsetof(ops_slot, owner) == 0, "the slot's first word");
 
-/* An operator in which something is counted or that is timed on a device: read at its start and at its end, on one thread. */
+/* An operator with counters or with a device time: read at its start and at its end, on one thread. */
 struct counted_context final : ObserverContext {
 	ops_slot *slot = nullptr;
-	char *values = nullptr; /* the first counter, in the slot's payload */
+	char *values = nullptr; /* the first counter in the slot's payload */
 	char *device_time = nullptr;
 	device_events::open_pair pair;
 	const ops_counters *counters = nullptr;
 	const recorder *self = nullptr;
-	uint64_t session = 0; /* the counters are those of this session; 0: not read at the start */
+	uint64_t session = 0; /* session of the counters; 0: not read at the start */
 	int64_t start[OPS_COUNTERS_MAX] = {};
 
 	~counted_context() override
@@ -514,7 +516,7 @@ struct counted_context final : ObserverContext {
 	}
 };
 
-/* Where the payload has the first named value but the record's id. */
+/* Returns the position of the first named value, after the record's id, in the payload. */
 char *place_of_values(const recorder *self, ops_slot *slot, const record &what)
 {
 	char *at = static_cast<char *>(ops_slot_payload(self->thread, slot));
@@ -529,13 +531,13 @@ char *place_of_values(const recorder *self, ops_slot *slot, const record &what)
 	return at;
 }
 
-/* The number of a pair, where that is the next named value. */
+/* Returns the position of the number of a pair, if that is the next named value. */
 char *place_of_pair(char *values)
 {
 	return values + text_bytes(std::strlen(OPS_DEVICE_TIME_NAME)) + sizeof(uint32_t);
 }
 
-/* `context`: NULL where memory is out, else begun. */
+/* `context` is NULL if out of memory, else it has begun. */
 OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_slot *slot, const record &what,
                                   std::unique_ptr<counted_context> context) noexcept
 {
@@ -545,7 +547,7 @@ OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_
 	slot->owner = nullptr;
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
 	if (!context)
-		slot->end_ticks = slot->start_ticks; /* no memory to know the end */
+		slot->end_ticks = slot->start_ticks; /* no memory for recording the end */
 	ops_publish(self->thread);
 	if (!context)
 		return nullptr;
@@ -562,7 +564,8 @@ OPS_COLD context_ptr open_counted(const RecordFunction &fn, recorder *self, ops_
 	return context;
 }
 
-/* Before the slot is reserved, so that what the device runs meanwhile has no part in it. NULL when memory is out. */
+/* Called before the slot is reserved, so that operators run by the device for this are not part of it. Returns NULL if out of
+ * memory. */
 OPS_COLD std::unique_ptr<counted_context> begin_counted(const record &what, uint64_t session) noexcept
 {
 	std::unique_ptr<counted_context> context(new (std::nothrow) counted_context);
@@ -577,7 +580,7 @@ inline bool is_observed()
 	return __atomic_load_n(&attached.observed, __ATOMIC_RELAXED) != 0;
 }
 
-/* The id that torch gave, which it does when an observer asks. */
+/* Returns the id that torch assigns if an observer requests it. */
 inline uint64_t record_id(const RecordFunction &fn)
 {
 	return is_observed() ? fn.handle() : 0;
@@ -588,7 +591,7 @@ uint32_t intern_text(recorder *self, const std::string &text)
 	return text.empty() ? 0 : attached.collector->intern(self->thread, text.data(), text.size(), nullptr, 0);
 }
 
-/* Where that is, if a script runs; backward nodes are called by the engine. */
+/* Returns the position in a running script; backward nodes are called by the engine. */
 OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noexcept
 {
 	script_place script = {};
@@ -600,12 +603,12 @@ OPS_COLD script_place find_script(recorder *self, const RecordFunction &fn) noex
 			script.call_stack = intern_text(self, scripting::call_stack());
 		if (attached.options.script_modules)
 			script.module_hierarchy = intern_text(self, scripting::module_hierarchy());
-	} catch (...) { /* no memory: without */
+	} catch (...) { /* if out of memory, it is left out */
 	}
 	return script;
 }
 
-/* Whether more is to be recorded of this operator than its name and its inputs. */
+/* Returns whether more than its name and inputs is recorded of this operator. */
 __attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 {
 	const ops_torch_options &options = attached.options;
@@ -616,7 +619,7 @@ __attribute__((noinline)) bool needs_more(const RecordFunction &fn) noexcept
 	       scripting::is_running();
 }
 
-/* The keyword values that a function was called with; nothing when memory is out. */
+/* Returns the keyword values of a function; nothing if out of memory. */
 named::values find_keywords(const RecordFunction &fn) noexcept
 {
 	try {
@@ -626,7 +629,7 @@ named::values find_keywords(const RecordFunction &fn) noexcept
 	}
 }
 
-/* What torch says of a collective; nothing of other operators, and when memory is out. */
+/* Returns torch's description of a collective; nothing for other operators, or if out of memory. */
 OPS_COLD named::values find_collective(const char *name) noexcept
 {
 	try {
@@ -654,13 +657,13 @@ OPS_INLINE context_ptr open(ops_slot *slot, recorder *self)
 	return context;
 }
 
-/* Any operator: one that was not met before, or has no schema, or of which more is to be recorded. */
+/* The slow path for any operator: a new one, one without a schema, or one of which more is recorded. */
 template <detail Detail>
 __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, recorder *self, const char *name,
                                                    operator_name schema, uint64_t epoch) noexcept
 {
 	const bool more = needs_more(fn);
-	named::values given; /* of functions without schema: never among what is remembered */
+	named::values given; /* for functions without a schema, which are never cached */
 	std::unique_ptr<counted_context> context;
 	record what = {};
 
@@ -705,7 +708,7 @@ __attribute__((noinline)) context_ptr op_start_any(const RecordFunction &fn, rec
 	return open(slot, self);
 }
 
-/* How nearly all operators go. */
+/* The fast path of nearly all operators. */
 template <detail Detail, bool Global>
 OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 {
@@ -732,9 +735,9 @@ OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 	return open(slot, self);
 }
 
-thread_local bool range_recorded = false; /* a range was taken down on this thread */
+thread_local bool range_recorded = false; /* a range was recorded on this thread */
 
-/* Closes its slot at end(), or when it is destroyed without. */
+/* Closes its slot at end() or, without that, when it is destroyed. */
 struct range_context final : ObserverContext {
 	ops_slot *slot = nullptr;
 	char *device_time = nullptr;
@@ -765,7 +768,7 @@ private:
 	}
 };
 
-/* The text that record_function(name, args) was given: torch passes it as the only input. */
+/* Returns the argument text of record_function(name, args), which torch passes as the only input. */
 inline text args_of(const RecordFunction &fn)
 {
 	const auto inputs = fn.inputs();
@@ -817,7 +820,7 @@ context_ptr range_start(const RecordFunction &fn) noexcept
 	if (what.values.device_time)
 		context->device_time = place_of_pair(place_of_values(self, slot, what));
 	fill(slot, fn, what.id, what.kind, payload_flags(what));
-	/* Only ranges: torch calls no other function asynchronous, and to ask is a call. */
+	/* Only for ranges: torch marks no other function as asynchronous, and checking takes a call. */
 	slot->flags |= static_cast<uint16_t>((args.bytes ? OPS_SLOT_HAS_ARGS : 0) | (fn.isAsync() ? OPS_SLOT_ASYNC : 0));
 	slot->owner = nullptr;
 	slot->start_ticks = ops_ticks(attached.collector->tsc);
@@ -833,15 +836,15 @@ void range_end(const RecordFunction &, ObserverContext *context) noexcept
 		static_cast<range_context *>(context)->end();
 }
 
-/* --- the profiler state --------------------------------------------------------------------------------------------- */
+/* --- profiler state ------------------------------------------------------------------------------------------------- */
 
-/* What stands in the thread's PROFILER_STATE while a session records, and is carried to other threads by torch as callbacks
- * are. Allocators report to it, and torch's own fast ranges (_RecordFunctionFast) run only where there is one.
+/* The thread's PROFILER_STATE while a session records, which torch propagates to other threads like callbacks. Allocators report
+ * to it, and torch's own fast ranges (_RecordFunctionFast) run only if there is one.
  *
- * Other code in torch asks it what is recorded: _profiler_enabled() and _profiler_type(), which torch.utils.data and RPC call,
- * and the fast ranges, which hand over their values only to a profiler that wants the shapes of inputs. So it is of the class
- * that torch's own states have. ProfilerState::CPU is a state that is not disabled, and one that torch's own profiler refuses
- * to stop; with ActiveProfilerType::NONE nobody takes the class for another that is derived from it. */
+ * Other code in torch queries it: _profiler_enabled() and _profiler_type(), which torch.utils.data and RPC call, and the fast
+ * ranges, which pass their values only to a profiler that records the shapes of inputs. So it has the class of torch's own
+ * states. ProfilerState::CPU is a state that is not disabled, and that torch's own profiler refuses to stop; with
+ * ActiveProfilerType::NONE no code mistakes the class for a derived one. */
 uint64_t states_gone = 0;
 
 class profiler_state final : public torch::profiler::impl::ProfilerStateBase {
@@ -907,8 +910,8 @@ private:
 
 const auto state_kind = c10::DebugInfoKind::PROFILER_STATE;
 
-/* The state that this thread was last seen with, and was live then: to look at its class takes longer than to record an operator. Another object may
- * be at its address once a state is gone. */
+/* The state that was last seen on this thread and was valid: checking its class takes longer than recording an operator. After a
+ * state is destroyed, another object may be at its address. */
 struct seen_state {
 	const c10::DebugInfoBase *state;
 	uint64_t session;
@@ -921,10 +924,10 @@ void push_state(uint64_t session)
 	ThreadLocalDebugInfo::_push(state_kind, std::make_shared<profiler_state>(session, attached.options));
 }
 
-/* For memory in all threads. Those that record because all do have not inherited the state: they are given it with the first
- * operator, allocation or free, and again when a scope that torch restores behind itself has taken it away. When the session is over it
- * stays behind, dead, in threads other than the one that stops, for no thread can reach into another's state: such a thread
- * cannot start torch.profiler itself ("already enabled on this thread") before it has once started a session of ours. */
+/* For memory in all threads. Threads that record only because all threads do have not inherited the state: they get it with the
+ * first operator, allocation or free, and again after a scope in which torch restores an earlier state. After the session it
+ * remains, inactive, in all threads except the one that stops, because no thread can change another's state: such a thread cannot
+ * start torch.profiler itself ("already enabled on this thread") before it has started a session of ours once. */
 void ensure_state() noexcept
 {
 	try {
@@ -937,18 +940,18 @@ void ensure_state() noexcept
 			seen = {state, session, gone};
 		else if (present || !state)
 			push_state(session);
-	} catch (...) { /* no memory: this thread's reports are missing */
+	} catch (...) { /* if out of memory, this thread's reports are missing */
 	}
 }
 
-/* Of a thread that allocates or frees. */
+/* Called on a thread that allocates or frees. */
 void prepare_thread() noexcept
 {
 	if (attached_session() && attached.reach == all_threads && attached.options.profile_memory)
 		ensure_state();
 }
 
-/* --- own ranges, observed ------------------------------------------------------------------------------------------- */
+/* --- own ranges for observers --------------------------------------------------------------------------------------- */
 
 struct own_range {
 	std::vector<c10::IValue> args;
@@ -1004,7 +1007,7 @@ bool is_ours(RecordFunctionCallback::StartCallback start)
 	return false;
 }
 
-bool left_behind = false; /* some thread was left with callbacks of a session that another thread stopped */
+bool left_behind = false; /* some thread still has callbacks of a session that another thread stopped */
 
 bool thread_holds(at::CallbackHandle handle)
 {
@@ -1014,7 +1017,7 @@ bool thread_holds(at::CallbackHandle handle)
 	return false;
 }
 
-/* Whether the calling callback belongs to the attached session. */
+/* Returns whether the calling callback belongs to the attached session. */
 bool is_live(bool global)
 {
 	if (!attached_session() || (attached.reach == all_threads) != global)
@@ -1022,7 +1025,7 @@ bool is_live(bool global)
 	return attached.reach != inheriting_checked || thread_holds(attached.op_handle);
 }
 
-/* Takes from this thread's state what sessions other than the attached one left in it. Works inside a callback too:
+/* Removes from this thread's state everything that sessions other than the attached one left in it. Works inside a callback, too:
  * a RecordFunction has its own copy of the callbacks it runs. */
 void leave_thread() noexcept
 {
@@ -1042,7 +1045,7 @@ void leave_thread() noexcept
 		}
 		const auto *state = dynamic_cast<profiler_state *>(ThreadLocalDebugInfo::get(state_kind));
 		if (state && !state->live())
-			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it: then it stays */
+			ThreadLocalDebugInfo::_pop(state_kind); /* throws if something was pushed over it; then it stays */
 	} catch (...) {
 	}
 }
@@ -1073,8 +1076,8 @@ void detach() noexcept
 	leave_thread();
 }
 
-/* Not the three scopes that only a torch built to trace what a mobile build needs knows: for every scope of a callback torch
- * allocates memory whenever it sets a thread's state, which it does twice for each backward node. */
+/* Leaves out the three scopes that only occur in a torch built for tracing selective mobile builds: torch allocates memory for
+ * every scope of a callback whenever it sets a thread's state, which it does twice for each backward node. */
 RecordFunctionCallback op_callback(RecordFunctionCallback::StartCallback start)
 {
 	return RecordFunctionCallback(start)
@@ -1083,14 +1086,14 @@ RecordFunctionCallback op_callback(RecordFunctionCallback::StartCallback start)
 		         RecordScope::LITE_INTERPRETER, RecordScope::STATIC_RUNTIME_OP, RecordScope::STATIC_RUNTIME_MODEL});
 }
 
-/* Always with inputs, for the argument text is one. */
+/* Always with inputs, because the argument text is one. */
 RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback start)
 {
 	return RecordFunctionCallback(start, range_end).needsInputs(true).scopes({RecordScope::USER_SCOPE});
 }
 
-/* Until `session` is set they take themselves for stale; no operator runs on this thread meanwhile, and other threads, who
- * may see global ones, do not find them in their state to remove. */
+/* Until `session` is set, callbacks regard themselves as outdated. No operator runs on this thread meanwhile, and other threads,
+ * which may see global callbacks, do not find them in their state to remove. */
 void add_callbacks()
 {
 	const auto &options = attached.options;
@@ -1102,7 +1105,7 @@ void add_callbacks()
 	attached.range_handle = add(range_callback(pair.range));
 }
 
-/* The child of a fork has no session. Its callbacks are those of a session that is over. */
+/* A forked child has no session. Its callbacks belong to a session that has ended. */
 void forked()
 {
 	forking::in_child();
@@ -1113,7 +1116,7 @@ void forked()
 const char *first_attach(const ops_collector *collector)
 {
 	if (pthread_key_create(&exit_key, thread_exit) != 0)
-		return "the process has no thread key left";
+		return "all thread keys of the process are in use";
 	if (pthread_atfork(forking::before, forking::in_parent, forked) != 0) {
 		pthread_key_delete(exit_key);
 		return "out of memory";
@@ -1156,7 +1159,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
-/* Callbacks of one thread alone are torch's to change on that thread, so they stay. */
+/* Only torch can change the callbacks of a single thread, on that thread, so they stay. */
 void set_detail(bool operators, bool ranges) noexcept
 {
 	try {

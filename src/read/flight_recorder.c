@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dumps of the flight recorder of torch.distributed (NCCL, Gloo and others; TORCH_FR_BUFFER_SIZE), pickles of a dict whose `entries` are
- * collective operations: {profiling_name, process_group, time_created_ns, time_discovered_completed_ns, duration_ms, state, input_sizes,
- * frames, …}. Each becomes a range of Chrome JSON on the track of its process group, from when it was enqueued to when it was seen to be
- * complete; one that was never seen so does not end.
+ * Dumps of the flight recorder of torch.distributed (NCCL, Gloo and others; TORCH_FR_BUFFER_SIZE), pickles of a dict whose
+ * `entries` are collective operations: {profiling_name, process_group, time_created_ns, time_discovered_completed_ns,
+ * duration_ms, state, input_sizes, frames, …}. Each becomes a range of Chrome JSON on the track of its process group, from its
+ * enqueuing to the detection of its completion; if that was never detected, the range does not end.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,18 +17,18 @@
 #include "read/pickle.h"
 #include "read/transcode.h"
 
-/* What containers become. Numbers are string ids of the builder. */
+/* The records that containers become. Numbers are string ids of the builder. */
 enum record_type {
 	UNKNOWN,
 	FRAME, /* "train.py(12): step;" */
-	STACK, /* frames behind one another */
-	LIST,  /* JSON text of a list of integers, texts or such lists */
+	STACK, /* frames one after another */
+	LIST,  /* JSON text of a list of integers, texts or lists of them */
 	ENTRY,
 	DUMP,
 };
 
 struct flight_recorder {
-	struct pickle_visitor visitor; /* the first member: the functions get it */
+	struct pickle_visitor visitor; /* the first member, because its functions receive it */
 	struct ops_transcoder transcoder;
 	struct ops_reading *in;
 	struct ops_buffer rows; /* Chrome JSON */
@@ -47,7 +47,7 @@ static struct ops_string member_text(const struct pickle_dict *dict, const char 
 	return ops_builder_text(dict->in->builder, pickle_find_text(dict, name));
 }
 
-/* Makes what is in the scratch buffer what a container became. */
+/* Makes the contents of the scratch buffer the record of a container. */
 static enum ops_code keep_scratch(struct flight_recorder *f, enum record_type type, struct pickle_value *so_far)
 {
 	uint32_t id = f->scratch.failed ? OPS_NONE : ops_builder_string(f->in->builder, ops_buffer_text(&f->scratch), f->scratch.size);
@@ -76,7 +76,7 @@ static void put_item(struct flight_recorder *f, const struct pickle_value *item)
 		ops_buffer_append_text(&f->scratch, "[]");
 }
 
-/* A list that comes in parts is put together. */
+/* Combines a list that comes in parts. */
 static enum ops_code flight_on_list(struct pickle_visitor *visitor, const struct pickle_value *items, size_t count,
                                     struct pickle_value *so_far)
 {
@@ -148,7 +148,8 @@ static void flight_put_args(struct flight_recorder *f, const struct pickle_dict 
 	ops_buffer_append_text(&f->rows, "}");
 }
 
-/* When an operation ended: seen so, or by its duration, or (retired) at once. False: it has not. */
+/* Finds the end of an operation: when it was detected, or from its duration, or (retired) its start. Returns false if it has not
+ * ended. */
 static bool find_end(const struct pickle_dict *dict, int64_t start_ns, int64_t *ret_end_ns)
 {
 	const struct pickle_value *duration = pickle_find(dict, "duration_ms"), *retired = pickle_find(dict, "retired");
@@ -174,7 +175,7 @@ static enum ops_code flight_add_entry(struct flight_recorder *f, const struct pi
 	pickle_find_integer(dict, "time_created_ns", &start_ns);
 	pickle_find_integer(dict, "pg_id", &group);
 	if (start_ns < 0 || start_ns > INT64_MAX / 4)
-		return ops_reading_fault(f->in, f->in->window.at, "a time that makes no sense");
+		return ops_reading_fault(f->in, f->in->window.at, "an invalid time");
 	ended = find_end(dict, start_ns, &end_ns);
 	ops_buffer_append_text(&f->rows, f->entries++ ? ",\n{\"name\":" : "{\"name\":");
 	ops_json_string(&f->rows, name.bytes, name.size);
@@ -203,7 +204,7 @@ static enum ops_code flight_on_dict(struct pickle_visitor *visitor, const struct
 	return OPS_OK;
 }
 
-/* All at once: dumps are small, for the recorder's buffer is a ring. */
+/* Returns all rows at once: dumps are small, because the recorder's buffer is a ring. */
 static enum ops_code give_rows(struct ops_transcoder *transcoder, struct ops_buffer *text)
 {
 	struct flight_recorder *f = (struct flight_recorder *)(void *)((char *)transcoder - offsetof(struct flight_recorder, transcoder));

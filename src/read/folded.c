@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folded (collapsed) stacks, which flamegraph.pl and its relatives read: a line a stack, its frames from the outermost on with ';' between,
- * a space and a number. What the number counts, the format does not say: each is shown as a nanosecond, which is what Opstrobe writes.
- * The stacks are laid one after the other.
+ * Folded (collapsed) stacks, the format of flamegraph.pl and similar tools: a line for each stack, with its frames from the
+ * outermost on, separated by ';', a space and a number. The format does not define the unit of the number; it is shown as
+ * nanoseconds, which is what Opstrobe writes. The stacks are placed one after another.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,10 +14,8 @@
 #include "base/window.h"
 #include "read/stack_rows.h"
 
-#define FOLDED_TIME_MAX (INT64_MAX / 4)
-
 struct folded {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_stack_rows rows;
 	struct ops_stack_thread thread;
 	OPS_ARRAY(uint32_t) stack;
@@ -25,7 +23,7 @@ struct folded {
 	bool has_ended;
 };
 
-/* The number that ends a line, and the stack before it. Numbers may have decimals, which are dropped. */
+/* Parses the number that ends a line, and the stack before it. Decimals of numbers are dropped. */
 static bool parse_line(struct ops_string line, struct ops_string *ret_stack, int64_t *ret_count)
 {
 	const char *space = memrchr(line.bytes, ' ', line.size), *at;
@@ -33,7 +31,7 @@ static bool parse_line(struct ops_string line, struct ops_string *ret_stack, int
 
 	if (!space)
 		return false;
-	for (at = space + 1; at < line.bytes + line.size && *at >= '0' && *at <= '9' && count < FOLDED_TIME_MAX / 10; at++)
+	for (at = space + 1; at < line.bytes + line.size && *at >= '0' && *at <= '9' && count < OPS_STACK_TIME_MAX / 10; at++)
 		count = count * 10 + (*at - '0');
 	if (at == space + 1)
 		return false;
@@ -60,11 +58,9 @@ static enum ops_code put_folded_line(struct folded *f, struct ops_string line, s
 		if (next > at && !OPS_ARRAY_APPEND(&f->stack, ops_stack_frame_text(&f->rows, (struct ops_string){at, (size_t)(next - at)})))
 			return ops_fault_memory(in->error);
 	}
-	if (count > FOLDED_TIME_MAX - f->now_ns)
-		return ops_reading_fault(in, line.bytes, "numbers that are too large together");
-	ops_builder_notes(in->builder, OPS_NOTE_SAMPLED, 1, ops_window_offset(&in->window, line.bytes));
-	ops_builder_notes(in->builder, OPS_NOTE_NO_ORDER, 1, ops_window_offset(&in->window, line.bytes));
-	ops_builder_notes(in->builder, OPS_NOTE_NOT_TIME, 1, ops_window_offset(&in->window, line.bytes));
+	if (count > OPS_STACK_TIME_MAX - f->now_ns)
+		return ops_reading_fault(in, line.bytes, "numbers whose sum is too large");
+	ops_stack_report(&f->rows, ops_window_offset(&in->window, line.bytes), false, false);
 	ops_stack_set(&f->rows, &f->thread, f->stack.items, f->stack.count, f->now_ns, out);
 	f->now_ns += count;
 	return OPS_OK;
@@ -93,25 +89,16 @@ static enum ops_code folded_next(struct ops_transcoder *transcoder, struct ops_b
 	return code;
 }
 
-/* The first line that is no comment is a stack. */
+/* The first line that is not a comment must be a stack. */
 bool ops_is_folded(const char *head, size_t size)
 {
-	struct ops_string stack;
+	struct ops_string line = ops_stack_first_line(head, size), stack;
 	int64_t count;
 
-	for (const char *at = head, *end = head + size, *next; at < end; at = next + 1) {
-		next = memchr(at, '\n', (size_t)(end - at));
-		if (!next)
-			next = end;
-		if (next == at || *at == '#')
-			continue;
-		for (const char *byte = at; byte < next; byte++)
-			if ((uint8_t)*byte < ' ' && *byte != '\t' && *byte != '\r')
-				return false;
-		return *at != '{' && *at != '[' && *at != ' ' &&
-		       parse_line((struct ops_string){at, (size_t)(next - at) - (next[-1] == '\r')}, &stack, &count);
-	}
-	return false;
+	for (size_t i = 0; i < line.size; i++)
+		if ((uint8_t)line.bytes[i] < ' ' && line.bytes[i] != '\t' && line.bytes[i] != '\r')
+			return false;
+	return line.size && line.bytes[0] != '{' && line.bytes[0] != '[' && line.bytes[0] != ' ' && parse_line(line, &stack, &count);
 }
 
 enum ops_code ops_read_folded(struct ops_reading *reading, struct ops_trace **ret_trace)

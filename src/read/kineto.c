@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chrome trace JSON, the document: an object with traceEvents and metadata around, or the bare array of events.
+ * Chrome trace JSON, the document: an object with traceEvents and metadata, or just the array of events.
  */
 #include "read/kineto.h"
 
@@ -12,7 +12,7 @@
 #include "read/foreign_file.h"
 #include "trace/diagnostics.h"
 
-/* --- the text comes in pieces --------------------------------------------------------------------------------------- */
+/* --- reading text --------------------------------------------------------------------------------------------------- */
 
 static bool kineto_fail(struct kineto_reader *reader, const char *at, const char *failure)
 {
@@ -20,7 +20,7 @@ static bool kineto_fail(struct kineto_reader *reader, const char *at, const char
 	return false;
 }
 
-/* Refuses a file of another tool; false where it may be a trace after all. */
+/* Rejects a file of another tool. Returns false if the file may be a trace. */
 static bool refuse_foreign(struct kineto_reader *reader, enum ops_foreign_when when)
 {
 	if (!reader->foreign || reader->foreign->when != when)
@@ -36,7 +36,7 @@ static bool kineto_fail_memory(struct kineto_reader *reader)
 	return false;
 }
 
-/* Reads more text after the rest of the window; false at the end, or on an error with its `code`. */
+/* Reads more text into the window. Returns false at the end, or on an error, with its `code`. */
 static bool more(struct kineto_reader *reader)
 {
 	if (reader->in->window.last)
@@ -46,7 +46,7 @@ static bool more(struct kineto_reader *reader)
 	return reader->code == OPS_OK;
 }
 
-/* The next non-whitespace character; 0 at the end of the text. */
+/* Returns the next non-whitespace character; 0 at the end of the text. */
 static char next_character(struct kineto_reader *reader)
 {
 	struct ops_window *window = &reader->in->window;
@@ -68,13 +68,13 @@ static void note_here(struct kineto_reader *reader, enum ops_note_kind kind, con
 	ops_builder_notes(reader->builder, kind, 1, ops_window_offset(&reader->in->window, at));
 }
 
-/* The text has ended where it should not. That is all right once there are events. */
+/* Called when the text ends unexpectedly, which is accepted once there are events. */
 static bool end_early(struct kineto_reader *reader)
 {
 	if (reader->code)
 		return false;
 	if (!reader->has_events)
-		return kineto_fail(reader, reader->in->window.end, "the text ends before its events");
+		return kineto_fail(reader, reader->in->window.end, "the text ends before the events");
 	note_here(reader, OPS_NOTE_TRUNCATED, reader->in->window.end);
 	return true;
 }
@@ -83,7 +83,7 @@ static bool end_early(struct kineto_reader *reader)
 
 enum step { STEP_ON, STEP_END, STEP_FAIL };
 
-/* One element of traceEvents; the window is at its first character. */
+/* Parses one element of traceEvents; the window is at its first character. */
 static enum step parse_element(struct kineto_reader *reader)
 {
 	struct ops_window *window = &reader->in->window;
@@ -121,7 +121,7 @@ static enum step parse_element(struct kineto_reader *reader)
 	}
 }
 
-/* The elements up to the closing bracket. False when reading is over, for good or ill. */
+/* Parses the elements up to the closing bracket. Returns false if reading has ended, with or without an error. */
 static bool kineto_parse_events(struct kineto_reader *reader)
 {
 	bool comma = true;
@@ -144,7 +144,7 @@ static bool kineto_parse_events(struct kineto_reader *reader)
 			continue;
 		}
 		if (!comma)
-			return kineto_fail(reader, reader->in->window.at, "',' or ']' is expected behind an event");
+			return kineto_fail(reader, reader->in->window.at, "expected ',' or ']' after an event");
 		comma = false;
 		step = parse_element(reader);
 		if (step != STEP_ON)
@@ -154,7 +154,7 @@ static bool kineto_parse_events(struct kineto_reader *reader)
 
 /* --- metadata ------------------------------------------------------------------------------------------------------- */
 
-/* What was noted of the file that this one was made from: [kind, how often, at which byte] of each. */
+/* Reads the notes of the original file: [kind, count, byte] for each. */
 static void read_own_notes(struct kineto_reader *reader, const struct ops_json_member *list)
 {
 	struct ops_json_walk notes = ops_json_walk(list->value, list->type == '[' ? list->value_size : 0);
@@ -221,7 +221,7 @@ static void read_own_metadata(struct kineto_reader *reader, const struct ops_jso
 		reader->has_session = reader->recorded = false;
 }
 
-/* Keeps the pair for when there is a trace to set it in. */
+/* Stores the pair until the trace exists. */
 static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	struct ops_json_member key = {.value = member->key, .value_size = member->key_size, .flags = OPS_JSON_ESCAPED};
@@ -239,7 +239,7 @@ static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_
 	if (words)
 		kineto_note(reader, OPS_NOTE_BARE_WORD);
 	if (KINETO_IS(member->key, member->key_size, "deviceProperties") && reader->text.size == 2)
-		return true; /* [], as every file has it that has none */
+		return true; /* [], which every file without devices has */
 	kept = OPS_ARRAY_PUSH(&reader->metadata);
 	if (!kept || reader->text.failed)
 		return kineto_fail_memory(reader);
@@ -248,7 +248,7 @@ static bool kineto_keep_metadata(struct kineto_reader *reader, const struct ops_
 	return !ops_builder_failed(reader->builder) || kineto_fail_memory(reader);
 }
 
-/* Reads a member of the document other than its events. Members about the file and not about the trace are dropped. */
+/* Reads a member of the document other than its events. Members that describe the file and not the trace are dropped. */
 static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_member *member)
 {
 	const char *key = member->key;
@@ -273,8 +273,8 @@ static bool parse_metadata(struct kineto_reader *reader, const struct ops_json_m
 	return kineto_keep_metadata(reader, member);
 }
 
-/* Whether the list of events begins here. If its name is damaged, the first event decides: as metadata all of it would have
- * to be in memory at once. */
+/* Returns whether the list of events begins here. If its key is damaged, the first event decides: read as metadata, the list
+ * would have to be in memory at once. */
 static bool begins_events(struct kineto_reader *reader, const struct ops_json_member *key, struct ops_json_cursor cursor)
 {
 	if (*cursor.at != '[')
@@ -293,7 +293,7 @@ static bool begins_events(struct kineto_reader *reader, const struct ops_json_me
 	return true;
 }
 
-/* Key and value; the window is at the quote. False when reading is over. */
+/* Parses key and value; the window is at the quote. Returns false if reading has ended. */
 static bool kineto_parse_member(struct kineto_reader *reader)
 {
 	struct ops_window *window = &reader->in->window;
@@ -334,7 +334,7 @@ static bool kineto_parse_member(struct kineto_reader *reader)
 	}
 }
 
-/* --- the document --------------------------------------------------------------------------------------------------- */
+/* --- document ------------------------------------------------------------------------------------------------------- */
 
 static bool kineto_parse_members(struct kineto_reader *reader)
 {
@@ -357,7 +357,7 @@ static bool kineto_parse_members(struct kineto_reader *reader)
 		}
 		if (first != '"' || !comma)
 			return kineto_fail(reader, reader->in->window.at,
-			                   comma ? "a name in quotes is expected" : "',' or '}' is expected");
+			                   comma ? "expected a name in quotes" : "',' or '}' is expected");
 		comma = false;
 		count++;
 		if (!kineto_parse_member(reader))
@@ -396,7 +396,7 @@ static void kineto_parse_document(struct kineto_reader *reader)
 	}
 }
 
-/* What an event's category cannot show, the file's first bytes may. */
+/* The first bytes of the file may show what the categories of its events cannot. */
 static void check_categories(struct kineto_reader *reader)
 {
 	if (!reader->code && reader->has_events && !reader->has_known_category)
@@ -416,7 +416,7 @@ static void add_info(struct kineto_reader *reader)
 	kineto_end_events(reader);
 	earliest = reader->first_ns < reader->start_ns ? reader->first_ns : reader->start_ns;
 	latest = reader->last_ns > reader->stop_ns ? reader->last_ns : reader->stop_ns;
-	/* A base that leads out of all time is none. */
+	/* A base that makes times overflow is ignored. */
 	if (__builtin_add_overflow(latest, reader->base_ns, &latest) ||
 	    __builtin_add_overflow(earliest, reader->base_ns, &earliest)) {
 		kineto_note(reader, OPS_NOTE_BAD_METADATA);

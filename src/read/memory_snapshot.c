@@ -3,10 +3,10 @@
  * Memory snapshots of torch.cuda.memory (`_dump_snapshot`), pickles of a dict:
  *
  *     segments       of device memory, each with its blocks: {address, size, requested_size, state, frames}
- *     device_traces  by device, what its allocator did: {action, addr, size, time_us, frames}; a history that may have been cut
+ *     device_traces  by device, the history of its allocator, perhaps truncated: {action, addr, size, time_us, frames}
  *
- * Actions become memory records with the stacks of their frames. Blocks that are in use and whose allocation the history does not
- * have are allocated at its beginning, with the stack that the snapshot has of them; so are totals right from the first record on.
+ * Actions become memory records with their stacks. Blocks in use whose allocation is not in the history are allocated at its
+ * beginning, with their stack in the snapshot, so that totals are right from the first record on.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,17 +24,17 @@
 #include "read/pickle.h"
 
 #define CUDA 1 /* c10::DeviceType */
-#define DEVICES_MAX 128 /* numbers of devices are of 8 bits in torch */
+#define DEVICES_MAX 128 /* torch stores device numbers in 8 bits */
 
 /* The record types of containers. Lists of a type are represented by the range of their records. */
 enum record_type {
 	UNKNOWN,
-	FRAME,    /* number: in `frames` */
-	STACK,    /* in `stacks` */
+	FRAME,    /* number: index in `frames` */
+	STACK,    /* index in `stacks` */
 	ACTION,
-	ACTIONS,  /* of a device: in `devices` */
+	ACTIONS,  /* of a device: index in `devices` */
 	BLOCK,
-	BLOCKS,   /* the first in `blocks` */
+	BLOCKS,   /* index of the first in `blocks` */
 	SEGMENT,
 	SEGMENTS,
 	DEVICES,  /* lists of actions */
@@ -64,26 +64,26 @@ struct device_block {
 	uint32_t device;
 };
 
-/* The actions of a device, which follow one another. */
+/* The actions of a device, which are consecutive. */
 struct device_actions {
 	size_t first;
 	size_t count;
 };
 
 struct snapshot {
-	struct pickle_visitor visitor; /* the first member: the functions get it */
+	struct pickle_visitor visitor; /* the first member, because its functions receive it */
 	struct ops_reading *in;
 	struct ops_intern frames; /* struct frame */
-	struct ops_intern stacks; /* numbers of frames, the innermost first */
-	OPS_ARRAY(uint32_t) stack_texts; /* by stack: string ids, OPS_NONE before it is needed */
+	struct ops_intern stacks; /* numbers of frames, innermost first */
+	OPS_ARRAY(uint32_t) stack_texts; /* by stack: string ids; OPS_NONE until needed */
 	OPS_ARRAY(struct device_action) actions;
 	OPS_ARRAY(struct device_actions) devices;
 	OPS_ARRAY(struct device_block) blocks;
-	OPS_ARRAY(int64_t) reserved; /* by device: bytes of its segments */
-	OPS_ARRAY(uint32_t) list; /* frames of the stack in hand */
+	OPS_ARRAY(int64_t) reserved; /* by device: size of its segments */
+	OPS_ARRAY(uint32_t) list; /* frames of the current stack */
 	struct ops_buffer text;
-	size_t actions_listed; /* those before are in lists */
-	size_t blocks_placed;  /* the device of those before is known */
+	size_t actions_listed; /* number of actions that belong to lists */
+	size_t blocks_placed;  /* number of blocks whose device is known */
 };
 
 /* --- members -------------------------------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static int64_t find_integer(const struct pickle_dict *dict, const char *name)
 	return value;
 }
 
-/* OPS_NONE: there is none. */
+/* Returns OPS_NONE if there is none. */
 static uint32_t find_stack(const struct pickle_dict *dict)
 {
 	const struct pickle_value *value = pickle_find(dict, "frames");
@@ -180,11 +180,11 @@ static enum ops_code add_device_block(struct snapshot *s, const struct pickle_di
 	return OPS_OK;
 }
 
-/* Makes room for a device's number. OPS_CORRUPT when it makes no sense. */
+/* Makes room for a device's number. OPS_CORRUPT if it is invalid. */
 static enum ops_code reserve_device(struct snapshot *s, int64_t device)
 {
 	if (device < 0 || device >= DEVICES_MAX)
-		return ops_reading_fault(s->in, s->in->window.at, "the number of a device that makes no sense");
+		return ops_reading_fault(s->in, s->in->window.at, "an invalid device number");
 	while (s->reserved.count <= (size_t)device) {
 		int64_t *added = OPS_ARRAY_PUSH(&s->reserved);
 
@@ -195,7 +195,7 @@ static enum ops_code reserve_device(struct snapshot *s, int64_t device)
 	return OPS_OK;
 }
 
-/* Its blocks were met just before, and nothing has them yet. */
+/* Its blocks were read just before, and do not belong to a segment yet. */
 static enum ops_code add_segment(struct snapshot *s, const struct pickle_dict *dict, struct pickle_value *so_far)
 {
 	int64_t device = find_integer(dict, "device"), size = find_integer(dict, "total_size");
@@ -206,12 +206,12 @@ static enum ops_code add_segment(struct snapshot *s, const struct pickle_dict *d
 	if (code)
 		return code;
 	if (__builtin_add_overflow(s->reserved.items[device], size, &s->reserved.items[device]) || size < 0)
-		return ops_reading_fault(s->in, s->in->window.at, "sizes of segments that make no sense");
+		return ops_reading_fault(s->in, s->in->window.at, "invalid sizes of segments");
 	for (; s->blocks_placed < s->blocks.count; s->blocks_placed++) {
 		struct device_block *block = &s->blocks.items[s->blocks_placed];
 
 		block->device = (uint32_t)device;
-		if (!block->address) /* old snapshots: one after the other */
+		if (!block->address) /* old snapshots: blocks are consecutive */
 			block->address = address;
 		address += (uint64_t)block->size;
 	}
@@ -239,7 +239,7 @@ static enum ops_code on_dict(struct pickle_visitor *visitor, const struct pickle
 
 /* --- lists ---------------------------------------------------------------------------------------------------------- */
 
-/* The frames of a stack. A list of many comes in parts. */
+/* Adds the frames of a stack. A long list comes in parts. */
 static enum ops_code snapshot_add_stack(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
 {
 	uint32_t number;
@@ -266,7 +266,7 @@ static enum ops_code snapshot_add_stack(struct snapshot *s, const struct pickle_
 	return number == OPS_INTERN_NONE ? ops_fault_memory(s->in->error) : OPS_OK;
 }
 
-/* A device's actions are those met since the last list of them. A list of many comes in parts. */
+/* A device's actions are those read since the last list of actions. A long list comes in parts. */
 static enum ops_code add_actions(struct snapshot *s, struct pickle_value *so_far)
 {
 	struct device_actions *list;
@@ -285,7 +285,7 @@ static enum ops_code add_actions(struct snapshot *s, struct pickle_value *so_far
 	return OPS_OK;
 }
 
-/* The traces of devices in their order; an empty one is a device without actions. */
+/* Returns the histories of devices in order; an empty one is a device without actions. */
 static enum ops_code order_devices(struct snapshot *s, const struct pickle_value *items, size_t count, struct pickle_value *so_far)
 {
 	OPS_ARRAY(struct device_actions) ordered = {0};
@@ -327,7 +327,7 @@ static enum ops_code on_list(struct pickle_visitor *visitor, const struct pickle
 
 /* --- stacks as text ------------------------------------------------------------------------------------------------- */
 
-/* The string of a stack, OPS_NONE for none; also when memory is out, which the builder knows. */
+/* Returns the string id of a stack; OPS_NONE if there is none, or if out of memory, which the builder remembers. */
 static uint32_t stack_text(struct snapshot *s, uint32_t stack)
 {
 	const struct ops_intern_entry *entry;
@@ -367,7 +367,7 @@ static bool prepare_stacks(struct snapshot *s)
 struct device_state {
 	uint32_t device;
 	uint32_t track;
-	uint64_t allocated; /* sums that sizes of nonsense take beyond all numbers begin again at 0 */
+	uint64_t allocated; /* sums overflow to 0 if sizes are invalid */
 	uint64_t reserved;
 };
 
@@ -389,7 +389,7 @@ static void add_record(struct snapshot *s, const struct device_state *state, con
 	ops_builder_memory_stack(s->in->builder, stack_text(s, action->stack));
 }
 
-/* What the allocator did, in its order. Segments change the total alone, which the next record has. */
+/* Adds an action of the allocator. Segments only change the total, which the next record has. */
 static void add_action(struct snapshot *s, struct device_state *state, const struct device_action *action)
 {
 	switch (action->action) {
@@ -415,8 +415,8 @@ static void add_action(struct snapshot *s, struct device_state *state, const str
 	}
 }
 
-/* What a device holds when its history begins: what is freed in it without an allocation before, and blocks that it does not
- * have. The latter are reported at the beginning. False when memory is out. */
+/* Reports what a device holds when its history begins: allocations that are freed in it, and blocks that are not in it. Returns
+ * false if out of memory. */
 static bool begin_device(struct snapshot *s, struct device_state *state, const struct device_actions *list, int64_t start_us)
 {
 	struct ops_map met = {0};
@@ -450,7 +450,7 @@ static bool begin_device(struct snapshot *s, struct device_state *state, const s
 	return done;
 }
 
-/* Sizes and times that cannot be added up. */
+/* Rejects sizes and times that cannot be added. */
 static enum ops_code check_actions(struct snapshot *s)
 {
 	const int64_t most_us = INT64_MAX / 2000, most_bytes = INT64_C(1) << 50;
@@ -461,7 +461,7 @@ static enum ops_code check_actions(struct snapshot *s)
 
 		if (action->size < 0 || action->size > most_bytes || action->time_us < 0 || action->time_us > most_us)
 			return ops_fault(s->in->error, OPS_CORRUPT, "entry %zu of the history has an invalid size or time", i);
-		if (!action->time_us) /* snapshots from before torch 2.2 have no times: their order */
+		if (!action->time_us) /* snapshots from before torch 2.2 have no times; uses the order instead */
 			action->time_us = last_us + 1;
 		last_us = action->time_us;
 	}

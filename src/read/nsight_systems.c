@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exports of NVIDIA Nsight Systems in SQLite (`nsys export --type sqlite`), as its user guide describes their tables: kernels, copies,
- * fills, calls of CUDA, ranges of NVTX and calls of the operating system become Chrome JSON (transcode.h). Versions differ in their
- * columns: one that a table does not have is null. Ranges of torch.autograd.profiler.emit_nvtx() are operators.
+ * SQLite exports of NVIDIA Nsight Systems (`nsys export --type sqlite`), whose tables its user guide describes: kernels, copies,
+ * fills, CUDA calls, NVTX ranges and system calls become Chrome JSON (transcode.h). Columns differ between versions: a missing
+ * column is null. Ranges of torch.autograd.profiler.emit_nvtx() are operators.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "read/nvtx_text.h"
 #include "read/sqlite_library.h"
 #include "read/transcode.h"
 
@@ -24,22 +25,22 @@
 enum { NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60 };
 
 struct nsight {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_reading *in;
 	const struct ops_sqlite *sqlite;
 	struct sqlite3 *database;
-	struct sqlite3_stmt *rows; /* of the table in hand; NULL before it is opened */
+	struct sqlite3_stmt *rows; /* of the current table; NULL before it is opened */
 	size_t table;
-	int64_t epoch_ns; /* of the session's start */
+	int64_t epoch_ns; /* start of the session */
 	uint64_t pairs;
-	OPS_ARRAY(int64_t) pids; /* those met: correlations count in each process */
+	OPS_ARRAY(int64_t) pids; /* known processes, because correlations are counted for each process */
 	struct ops_buffer sql;
 	struct ops_buffer devices; /* deviceProperties */
 	bool has_rows;
 	bool has_ended;
 };
 
-/* --- columns of the row in hand ------------------------------------------------------------------------------------- */
+/* --- columns of the current row ------------------------------------------------------------------------------------- */
 
 static bool nsight_is_null(const struct nsight *n, int column)
 {
@@ -58,7 +59,7 @@ static struct ops_string nsight_text(const struct nsight *n, int column)
 	return bytes ? (struct ops_string){bytes, (size_t)n->sqlite->column_bytes(n->rows, column)} : (struct ops_string){"", 0};
 }
 
-/* A global id has the process and the thread in 24 bits each. */
+/* A global id contains the process and the thread in 24 bits each. */
 static int64_t pid_of(int64_t global)
 {
 	return global >> 24 & 0xffffff;
@@ -69,7 +70,7 @@ static int64_t tid_of(int64_t global)
 	return global & 0xffffff;
 }
 
-/* The number of a call in all processes. */
+/* Returns a number of the call that is unique across processes. */
 static int64_t correlation(struct nsight *n, int64_t pid, int64_t number)
 {
 	size_t place = 0;
@@ -91,7 +92,7 @@ static void nsight_begin_row(struct nsight *n, struct ops_buffer *out, const cha
 	n->in->events++;
 }
 
-/* Begins the row of a span from column 0 to column 1. Its arguments and a brace come behind. */
+/* Begins the row of a span from column 0 to column 1. The caller appends its arguments and a brace. */
 static void put_span(struct nsight *n, struct ops_buffer *out, const char *category, struct ops_string name, int64_t pid, int64_t tid)
 {
 	int64_t start_ns = integer(n, 0), end_ns = integer(n, 1);
@@ -105,7 +106,7 @@ static void put_span(struct nsight *n, struct ops_buffer *out, const char *categ
 		ops_put_time_member(out, "dur", end_ns > start_ns ? end_ns - start_ns : 0);
 }
 
-/* Work on a stream: columns 2 to 6 are device, context, stream, correlation and process. */
+/* Writes device work; columns 2 to 6 are device, context, stream, correlation and process. */
 static void nsight_put_work(struct nsight *n, struct ops_buffer *out, const char *category, struct ops_string name)
 {
 	put_span(n, out, category, name, integer(n, 2), integer(n, 4));
@@ -166,51 +167,16 @@ static void put_system_call(struct nsight *n, struct ops_buffer *out)
 	ops_buffer_append_text(out, "}");
 }
 
-/* What stands between a word and the comma that ends it; empty if the word is not there. */
-static struct ops_string nvtx_value(struct ops_string text, const char *word)
+/* Writes a range of emit_nvtx(). Returns false for other ranges. */
+static bool put_operator(struct nsight *n, struct ops_buffer *out, struct ops_string text, int64_t global)
 {
-	const char *at = memmem(text.bytes, text.size, word, strlen(word)), *end = text.bytes + text.size, *stop;
+	struct nvtx_operator operator;
 
-	if (!at)
-		return (struct ops_string){"", 0};
-	at += strlen(word);
-	stop = at < end && *at == '[' ? end : memchr(at, ',', (size_t)(end - at));
-	return (struct ops_string){at, (size_t)((stop ? stop : end) - at)};
-}
-
-/* The part of a text that is one list, with all its brackets. */
-static struct ops_string nvtx_list(struct ops_string text)
-{
-	size_t depth = 0;
-
-	for (size_t i = 0; i < text.size; i++) {
-		depth += text.bytes[i] == '[';
-		depth -= text.bytes[i] == ']' && depth;
-		if (!depth)
-			return (struct ops_string){text.bytes, i + 1};
-	}
-	return (struct ops_string){"", 0};
-}
-
-/* "aten::mm, seq = 3, op_id = 7, sizes = [[2, 3], [3, 4]]": what emit_nvtx() calls an operator. */
-static bool put_operator(struct nsight *n, struct ops_buffer *out, struct ops_string name, int64_t global)
-{
-	struct ops_string sequence = nvtx_value(name, ", seq = "), id = nvtx_value(name, ", op_id = ");
-	struct ops_string sizes = nvtx_list(nvtx_value(name, ", sizes = "));
-	const char *comma = memmem(name.bytes, name.size, ", ", 2);
-	int64_t number;
-
-	if (!comma || (!sequence.size && !id.size && !sizes.size))
+	if (!nvtx_parse_operator(text, &operator))
 		return false;
-	put_span(n, out, "cpu_op", (struct ops_string){name.bytes, (size_t)(comma - name.bytes)}, pid_of(global), tid_of(global));
-	ops_buffer_append_text(out, ",\"args\":{\"nvtx\":true");
-	if (sequence.size && sscanf(sequence.bytes, "%" SCNd64, &number) == 1 && number >= 0)
-		ops_buffer_printf(out, ",\"Sequence number\":%" PRId64, number);
-	if (sizes.size > 1 && !ops_json_validate(sizes.bytes, sizes.size, NULL)) {
-		ops_buffer_append_text(out, ",\"Input Dims\":");
-		ops_buffer_append(out, sizes.bytes, sizes.size);
-	}
-	ops_buffer_append_text(out, "}}");
+	put_span(n, out, "cpu_op", operator.name, pid_of(global), tid_of(global));
+	nvtx_put_args(out, &operator);
+	ops_buffer_append_text(out, "}");
 	return true;
 }
 
@@ -269,7 +235,7 @@ static void put_thread(struct nsight *n, struct ops_buffer *out)
 	ops_buffer_append_text(out, "}}");
 }
 
-/* Under the names that Kineto gives to what CUDA says of a device. */
+/* Writes what CUDA reports about a device under Kineto's names. */
 static void put_device(struct nsight *n, struct ops_buffer *out)
 {
 	static const char *const names[] = {"totalGlobalMem",          "computeMajor",         "computeMinor",          "numSms",
@@ -291,7 +257,7 @@ static void read_epoch(struct nsight *n, struct ops_buffer *out)
 	n->epoch_ns = integer(n, 0) > 0 && integer(n, 0) < INT64_MAX / 4 ? integer(n, 0) : 0;
 }
 
-/* Columns: a name, "=name" for the text in StringIds that it numbers, "a|b" for what is not null. */
+/* Columns: a name, "=name" for the text in StringIds with that number, "a|b" for the first that is not null. */
 static const struct nsight_table {
 	const char *name;
 	const char *columns[COLUMNS_MAX];
@@ -333,7 +299,7 @@ static enum ops_code prepare_query(struct nsight *n, struct sqlite3_stmt **ret_s
 	return OPS_OK;
 }
 
-/* Whether a table has a column; with an empty name, whether there is the table. */
+/* Returns whether a table has a column; with an empty name, whether the table exists. */
 static enum ops_code has_column(struct nsight *n, const char *table, const char *column, size_t size, bool *ret_has)
 {
 	struct sqlite3_stmt *statement = NULL;
@@ -350,7 +316,7 @@ static enum ops_code has_column(struct nsight *n, const char *table, const char 
 	return OPS_OK;
 }
 
-/* Appends what selects one of the columns that are given with '|' between. */
+/* Appends an expression for one of the columns, which are separated by '|'. */
 static enum ops_code put_column(struct nsight *n, struct ops_buffer *sql, const char *table, const char *column)
 {
 	enum ops_code code = OPS_OK;
@@ -372,7 +338,7 @@ static enum ops_code put_column(struct nsight *n, struct ops_buffer *sql, const 
 	return code;
 }
 
-/* Begins the query of a table, in the order of its first column; there may be no such table. */
+/* Begins the query of a table, ordered by its first column; the table may not exist. */
 static enum ops_code open_table(struct nsight *n, const struct nsight_table *table)
 {
 	struct ops_buffer sql = {0}, scratch;
@@ -396,7 +362,7 @@ static enum ops_code open_table(struct nsight *n, const struct nsight_table *tab
 	return code;
 }
 
-/* Takes the next row of the table in hand, or goes on to the next table. */
+/* Reads the next row of the current table, or continues with the next table. */
 static enum ops_code transcode_next(struct nsight *n, struct ops_buffer *out)
 {
 	const struct nsight_table *table = &tables[n->table];
@@ -443,7 +409,7 @@ static enum ops_code nsight_check_tables(struct nsight *n)
 
 	if (code || has)
 		return code;
-	return ops_fault(n->in->error, OPS_CORRUPT, "not a PyTorch trace: an SQLite database, but no export of Nsight Systems; open it with sqlite3");
+	return ops_fault(n->in->error, OPS_CORRUPT, "not a PyTorch trace: an SQLite database, but not an export of Nsight Systems; open it with sqlite3");
 }
 
 enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_trace **ret_trace)
@@ -452,7 +418,7 @@ enum ops_code ops_read_nsight_systems(struct ops_reading *reading, struct ops_tr
 	enum ops_code code;
 
 	if (!reading->path)
-		return ops_fault(reading->error, OPS_UNSUPPORTED, "an SQLite database, which can only be read where it is a file");
+		return ops_fault(reading->error, OPS_UNSUPPORTED, "an SQLite database, which must be a regular file");
 	code = ops_sqlite_load(&n.sqlite, reading->error);
 	if (code)
 		return code;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `perf script` of Linux prints: a line with program, thread, time, period and event of a sample, then its stack, the innermost frame
- * first, then an empty line.
+ * Output of Linux's `perf script`: a line with program, thread, time, period and event of a sample, then its stack, innermost
+ * frame first, then an empty line.
  *
  *     python3  7412 [001] 63017.679500:   10101010 cpu-clock:
  *                 24f43f drop_gil+0x5f (/usr/lib/libpython3.11.so.1.0)
  *
- * A sample of a clock (cpu-clock, task-clock) stands for its period, which ends with it; one of another event, such as cycles, for
- * a nanosecond, since its time is not known. Samples become spans of Chrome JSON (stack_rows.h).
+ * A sample of a clock (cpu-clock, task-clock) represents the period that ends with it; a sample of another event, such as cycles,
+ * lasts a nanosecond, since its time is not known. Samples become spans of Chrome JSON (stack_rows.h).
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,13 +20,11 @@
 #include "base/text.h"
 #include "read/stack_rows.h"
 
-#define PERF_TIME_MAX (INT64_MAX / 4)
-
 struct perf_header {
 	struct ops_string program;
-	struct ops_string event; /* without what perf appends after ':' */
-	struct ops_string place; /* the frame of a sample without a stack */
-	int64_t pid;             /* 0 if it is not printed */
+	struct ops_string event; /* without the modifiers that perf appends after ':' */
+	struct ops_string place; /* frame of a sample without a stack */
+	int64_t pid;             /* 0 if perf does not print it */
 	int64_t tid;
 	int64_t time_ns;
 	int64_t period;
@@ -34,19 +32,19 @@ struct perf_header {
 
 struct perf_thread {
 	struct ops_stack_thread stack;
-	int64_t end_ns; /* of its last sample */
+	int64_t end_ns; /* end of its last sample */
 };
 
 struct perf_script {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_stack_rows rows;
 	struct ops_map by_tid;
 	OPS_ARRAY(struct perf_thread) threads;
-	OPS_ARRAY(uint32_t) stack; /* of the sample in hand, the innermost frame first */
-	struct ops_buffer event; /* of the first sample */
-	uint32_t thread;   /* of the sample in hand; OPS_NONE: there is none */
-	int64_t time_ns;   /* when it was taken */
-	int64_t length_ns; /* what it stands for */
+	OPS_ARRAY(uint32_t) stack; /* stack of the current sample, innermost frame first */
+	struct ops_buffer event; /* event of the first sample */
+	uint32_t thread;   /* thread of the current sample; OPS_NONE: no sample */
+	int64_t time_ns;   /* time of the sample */
+	int64_t length_ns; /* length of its span */
 	bool has_ended;
 };
 
@@ -64,8 +62,8 @@ static struct ops_string next_word(const char **at, const char *end)
 	return (struct ops_string){start, (size_t)(*at - start)};
 }
 
-/* The number that begins at `*at`; false if there is no digit, or too many. */
-static bool take_digits(const char **at, const char *end, int64_t *ret_number)
+/* Parses the number that begins at `*at`. Returns false without digits, or with too many. */
+static bool parse_digits(const char **at, const char *end, int64_t *ret_number)
 {
 	const char *start = *at;
 
@@ -74,29 +72,29 @@ static bool take_digits(const char **at, const char *end, int64_t *ret_number)
 	return *at > start && (*at == end || **at < '0' || **at > '9');
 }
 
-/* "7412" or "7410/7412". */
+/* Parses "7412" or "7410/7412". */
 static bool parse_thread(struct ops_string word, struct perf_header *header)
 {
 	const char *at = word.bytes, *end = at + word.size;
 
 	header->pid = 0;
-	if (!take_digits(&at, end, &header->tid))
+	if (!parse_digits(&at, end, &header->tid))
 		return false;
 	if (at == end)
 		return true;
 	header->pid = header->tid;
-	return *at++ == '/' && take_digits(&at, end, &header->tid) && at == end;
+	return *at++ == '/' && parse_digits(&at, end, &header->tid) && at == end;
 }
 
-/* "63017.679500:" */
+/* Parses "63017.679500:". */
 static bool parse_perf_time(struct ops_string word, int64_t *ret_ns)
 {
 	return word.size > 2 && word.bytes[word.size - 1] == ':' && word.bytes[0] >= '0' && word.bytes[0] <= '9' &&
-	       memchr(word.bytes, '.', word.size) && ops_json_decimal(word.bytes, word.size - 1, 9, PERF_TIME_MAX, ret_ns);
+	       memchr(word.bytes, '.', word.size) && ops_json_decimal(word.bytes, word.size - 1, 9, OPS_STACK_TIME_MAX, ret_ns);
 }
 
-/* The program's name may have spaces: the first word that is a thread and has a time after it, maybe with a processor between, ends it.
- * `*at` is behind the time then. */
+/* The name of the program may have spaces. It ends at the first word that is a thread and is followed by a time, perhaps with a
+ * processor between. `*at` is then after the time. */
 static bool parse_taker(struct ops_string line, struct perf_header *header, const char **at)
 {
 	const char *end = line.bytes + line.size;
@@ -133,7 +131,7 @@ static bool parse_header(struct ops_string line, struct perf_header *ret_header)
 		return false;
 	word = next_word(&at, end);
 	digits = word.bytes;
-	if (take_digits(&digits, word.bytes + word.size, &ret_header->period) && digits == word.bytes + word.size)
+	if (parse_digits(&digits, word.bytes + word.size, &ret_header->period) && digits == word.bytes + word.size)
 		word = next_word(&at, end);
 	else
 		ret_header->period = 0;
@@ -144,7 +142,7 @@ static bool parse_header(struct ops_string line, struct perf_header *ret_header)
 	return true;
 }
 
-/* "  24f43f drop_gil+0x5f (/usr/lib/libpython3.so)": the symbol without its offset, or of one that is not known the file. */
+/* Parses "  24f43f drop_gil+0x5f (/usr/lib/libpython3.so)": the symbol without its offset or, if unknown, the file. */
 static bool parse_stack_line(struct ops_string line, struct ops_string *ret_name)
 {
 	const char *at = line.bytes, *end = at + line.size, *mark;
@@ -173,7 +171,7 @@ static bool parse_stack_line(struct ops_string line, struct ops_string *ret_name
 
 /* --- samples -------------------------------------------------------------------------------------------------------- */
 
-/* OPS_NONE when memory is out. */
+/* Returns OPS_NONE if out of memory. */
 static uint32_t perf_thread_of(struct perf_script *p, const struct perf_header *header, struct ops_buffer *out)
 {
 	uint32_t number = ops_map_number(&p->by_tid, (uint64_t)header->pid << 32 ^ (uint64_t)header->tid);
@@ -203,7 +201,7 @@ static void add_stack_line(struct perf_script *p, struct ops_string line)
 		p->rows.failed |= !OPS_ARRAY_APPEND(&p->stack, ops_stack_frame(&p->rows, (struct ops_string){"", 0}, 0, name));
 }
 
-/* A line that is not of a stack: a sample begins. Others than of the first event are left out. */
+/* Begins a sample at a line that is not part of a stack. Samples of events other than the first are left out. */
 static void begin_sample(struct perf_script *p, struct ops_string line, struct ops_buffer *out)
 {
 	struct perf_header header;
@@ -226,13 +224,11 @@ static void begin_sample(struct perf_script *p, struct ops_string line, struct o
 	p->thread = perf_thread_of(p, &header, out);
 	p->time_ns = header.time_ns;
 	p->length_ns = is_clock ? header.period < header.time_ns ? header.period : header.time_ns : 1;
-	note_line(p, OPS_NOTE_SAMPLED, line);
-	if (!is_clock)
-		note_line(p, OPS_NOTE_NOT_TIME, line);
+	ops_stack_report(&p->rows, ops_window_offset(&p->rows.in->window, line.bytes), true, is_clock);
 	add_stack_line(p, header.place);
 }
 
-/* The stack of a sample is complete. One that begins about where that before it on the thread ends goes on from it. */
+/* Adds a sample with its complete stack. If it begins about where the previous one of the thread ends, it continues that one. */
 static void end_sample(struct perf_script *p, struct ops_buffer *out)
 {
 	struct perf_thread *thread;
@@ -252,7 +248,7 @@ static void end_sample(struct perf_script *p, struct ops_buffer *out)
 		ops_stack_set(&p->rows, &thread->stack, NULL, 0, thread->end_ns, out);
 	else
 		start_ns = thread->end_ns;
-	if (end_ns < start_ns) /* perf prints in order of time; if it does not, the sample has no place */
+	if (end_ns < start_ns) /* perf prints in order of time; other samples have no position */
 		return;
 	ops_stack_set(&p->rows, &thread->stack, p->stack.items, p->stack.count, start_ns, out);
 	thread->end_ns = end_ns;
@@ -291,19 +287,14 @@ static enum ops_code perf_next(struct ops_transcoder *transcoder, struct ops_buf
 	return code;
 }
 
-/* The first line that is no comment is that of a sample. */
+/* The first line that is not a comment must be a complete header of a sample. */
 bool ops_is_perf_script(const char *head, size_t size)
 {
+	struct ops_string line = ops_stack_first_line(head, size);
+	const char *end = line.bytes + line.size;
 	struct perf_header header;
 
-	for (const char *at = head, *end = head + size, *next; at < end; at = next + 1) {
-		next = memchr(at, '\n', (size_t)(end - at));
-		if (!next)
-			return false;
-		if (next > at && *at != '#')
-			return parse_header((struct ops_string){at, (size_t)(next - at) - (next[-1] == '\r')}, &header);
-	}
-	return false;
+	return line.size && memchr(end, '\n', (size_t)(head + size - end)) && parse_header(line, &header);
 }
 
 enum ops_code ops_read_perf_script(struct ops_reading *reading, struct ops_trace **ret_trace)

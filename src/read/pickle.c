@@ -52,12 +52,12 @@ enum opcode {
 	OP_FRAME = 0x95,
 };
 
-/* On the stack and in the memo a value takes 8 bytes: three bits say what it is, the others are a small integer or an index. */
+/* On the stack and in the memo, a value takes 8 bytes: three bits are its kind, the others a small integer or an index. */
 enum slot_kind { SLOT_NONE, SLOT_BOOL, SLOT_SMALL, SLOT_INTEGER, SLOT_REAL, SLOT_TEXT, SLOT_CONTAINER, SLOT_BIG };
 typedef uint64_t slot_t;
 #define SLOT(kind, value) ((slot_t)(value) << 3 | (kind))
 #define SLOT_SMALL_MAX (INT64_C(1) << 60)
-/* A number that nothing was put at. */
+/* The value of unused numbers of the memo. */
 #define SLOT_UNSET SLOT(SLOT_BIG, 1)
 
 struct container {
@@ -72,9 +72,9 @@ struct machine {
 	OPS_ARRAY(size_t) marks; /* heights of the stack */
 	OPS_ARRAY(slot_t) memo;
 	OPS_ARRAY(struct container) containers;
-	OPS_ARRAY(int64_t) integers; /* those that are not small */
+	OPS_ARRAY(int64_t) integers; /* integers that are not small */
 	OPS_ARRAY(double) reals;
-	OPS_ARRAY(struct pickle_value) values; /* of a container in hand */
+	OPS_ARRAY(struct pickle_value) values; /* values of the current container */
 	enum ops_code code;
 	bool stopped;
 };
@@ -164,13 +164,13 @@ static struct pickle_value value_of(const struct machine *m, slot_t slot)
 
 /* --- the memo ------------------------------------------------------------------------------------------------------- */
 
-/* Places are given in order, though some may have been left out; one that is far beyond those before it makes no sense. */
+/* Numbers are assigned in order, though some may be skipped; a number far beyond the previous ones is invalid. */
 static bool put(struct machine *m, uint64_t place)
 {
 	if (!m->stack.count)
 		return pickle_fail(m, "nothing to remember");
 	if (place > 2 * m->memo.count + 1024)
-		return pickle_fail(m, "a place in the memo far beyond the others");
+		return pickle_fail(m, "a memo index far beyond the others");
 	while (m->memo.count <= place) {
 		slot_t *added = OPS_ARRAY_PUSH(&m->memo);
 
@@ -185,22 +185,22 @@ static bool put(struct machine *m, uint64_t place)
 static bool get(struct machine *m, uint64_t place)
 {
 	if (place >= m->memo.count || m->memo.items[place] == SLOT_UNSET)
-		return pickle_fail(m, "nothing was put at this place of the memo");
+		return pickle_fail(m, "a memo index that was not set");
 	return push(m, m->memo.items[place]);
 }
 
 /* --- containers ----------------------------------------------------------------------------------------------------- */
 
-/* The height of the stack at the last mark, which is removed. */
+/* Returns the height of the stack at the last mark, which is removed. */
 static bool pop_mark(struct machine *m, size_t *ret_height)
 {
 	if (!m->marks.count)
-		return pickle_fail(m, "items without a mark before them");
+		return pickle_fail(m, "items without a mark");
 	*ret_height = m->marks.items[--m->marks.count];
 	return true;
 }
 
-/* Gives the items from `height` of the stack on to the container. */
+/* Passes the items of the stack from `height` on to the container. */
 static bool give_items(struct machine *m, slot_t container, size_t height, bool as_dict)
 {
 	size_t count = m->stack.count - height;
@@ -223,7 +223,7 @@ static bool give_items(struct machine *m, slot_t container, size_t height, bool 
 	return m->code == OPS_OK;
 }
 
-/* The items stand above their container on the stack. */
+/* The items are above their container on the stack. */
 static bool add_items(struct machine *m, size_t height, bool as_dict)
 {
 	slot_t container = height && height <= m->stack.count ? m->stack.items[height - 1] : 0;
@@ -235,13 +235,13 @@ static bool add_items(struct machine *m, size_t height, bool as_dict)
 	return give_items(m, container, height, as_dict);
 }
 
-/* The items become a tuple, which counts as a list. */
+/* Makes the items a tuple, which is treated as a list. */
 static bool make_tuple(struct machine *m, size_t height)
 {
 	slot_t tuple;
 
 	if (height > m->stack.count)
-		return pickle_fail(m, "a tuple of more items than there are");
+		return pickle_fail(m, "a tuple with more items than the stack has");
 	if (!push_container(m))
 		return false;
 	tuple = m->stack.items[--m->stack.count];
@@ -255,11 +255,11 @@ static bool add_above_mark(struct machine *m, bool as_dict)
 	return pop_mark(m, &height) && add_items(m, height, as_dict);
 }
 
-/* Items without a mark: the uppermost `count` of the stack. */
+/* Adds items without a mark: the top `count` of the stack. */
 static bool add_last(struct machine *m, size_t count, bool as_dict)
 {
 	if (m->stack.count <= count)
-		return pickle_fail(m, "fewer items than there should be");
+		return pickle_fail(m, "too few items");
 	return add_items(m, m->stack.count - count, as_dict);
 }
 
@@ -276,7 +276,7 @@ static bool need(struct machine *m, size_t size)
 	return m->code == OPS_OK;
 }
 
-/* Reads a number of `size` bytes, the lowest first. */
+/* Reads a number of `size` bytes, lowest byte first. */
 static bool pickle_read_number(struct machine *m, size_t size, uint64_t *ret_number)
 {
 	if (!need(m, size))
@@ -288,14 +288,14 @@ static bool pickle_read_number(struct machine *m, size_t size, uint64_t *ret_num
 	return true;
 }
 
-/* An integer of `size` bytes in two's complement. */
+/* Reads an integer of `size` bytes in two's complement. */
 static bool read_long(struct machine *m, uint64_t size)
 {
 	uint64_t number;
 
 	if (size > 8) {
 		if (size > OPS_WINDOW_VALUE_MAX)
-			return pickle_fail(m, "a number that is too long");
+			return pickle_fail(m, "a number with too many digits");
 		if (!need(m, size))
 			return false;
 		m->in->window.at += size;
@@ -322,7 +322,7 @@ static bool read_real(struct machine *m)
 	return push_real(m, value);
 }
 
-/* A text behind its size, which has `size_bytes` bytes. */
+/* Reads a text preceded by its size, which has `size_bytes` bytes. */
 static bool read_text(struct machine *m, size_t size_bytes)
 {
 	uint64_t size;
@@ -357,7 +357,7 @@ static bool pop(struct machine *m)
 	return true;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------- */
+/* --- main loop ------------------------------------------------------------------------------------------------------ */
 
 static bool do_number(struct machine *m, enum opcode op)
 {
@@ -382,13 +382,13 @@ static bool do_number(struct machine *m, enum opcode op)
 		return pickle_read_number(m, 1, &number) && put(m, number);
 	case OP_LONG_BINPUT:
 		return pickle_read_number(m, 4, &number) && put(m, number);
-	case OP_PROTO: /* says the newest opcode; those that are there count */
+	case OP_PROTO: /* announces the newest opcode; the actual opcodes decide */
 		return pickle_read_number(m, 1, &number);
-	case OP_FRAME: /* says how much may be read at once */
+	case OP_FRAME: /* announces how much may be read at once */
 		return pickle_read_number(m, 8, &number);
 	default:
 		m->in->window.at--;
-		return pickle_fail(m, "an opcode that imports or calls something, which a pickle of plain data has not");
+		return pickle_fail(m, "an opcode that imports or calls something, which pickles of plain data do not contain");
 	}
 }
 
@@ -401,7 +401,7 @@ static bool do_opcode(struct machine *m, enum opcode op)
 		return push_mark(m);
 	case OP_STOP:
 		m->stopped = true;
-		return m->stack.count == 1 || pickle_fail(m, "the end, with more or less than one value");
+		return m->stack.count == 1 || pickle_fail(m, "the end, but not exactly one value");
 	case OP_POP:
 		return pop(m);
 	case OP_POP_MARK:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Profiles of pprof (profile.proto of github.com/google/pprof), as Go, Opstrobe and many others write them: samples, each the numbers of
- * its locations, the innermost first, and values. Of several values the first that is a time counts, else the first that is a count. A
- * location has a line for each function that was inlined into it. Tables may come after the samples, so the file is read at once.
+ * Profiles of pprof (profile.proto of github.com/google/pprof), as Go, Opstrobe and many others write them: samples, each with
+ * the numbers of its locations, innermost first, and values. Of several values, the first that is a time is used, else the first
+ * that is a count. A location has a line for each function that was inlined into it. Tables may come after the samples, so the
+ * complete file is read first.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,8 +18,6 @@
 #include "base/text.h"
 #include "read/stack_rows.h"
 
-#define PPROF_BYTES_MAX (UINT64_C(2) << 30)
-#define PPROF_TIME_MAX (INT64_MAX / 4)
 
 enum { PPROF_SAMPLE_TYPE = 1, PPROF_SAMPLE = 2, PPROF_LOCATION = 4, PPROF_FUNCTION = 5, PPROF_TEXT = 6, PPROF_LAST_FIELD = 15 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
@@ -33,18 +32,18 @@ struct function {
 	uint64_t start_line;
 };
 
-/* The frames of a location, the innermost first, in `frames`. */
+/* The frames of a location, innermost first, in `frames`. */
 struct location {
 	size_t first;
 	size_t count;
 };
 
 struct pprof_profile {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_stack_rows rows;
 	struct ops_stack_thread thread;
 	struct ops_buffer bytes; /* the file */
-	struct ops_pb_message samples; /* the fields that are left */
+	struct ops_pb_message samples; /* the remaining fields */
 	OPS_ARRAY(struct ops_string) texts;
 	struct ops_map functions_by_id;
 	OPS_ARRAY(struct function) functions;
@@ -52,8 +51,8 @@ struct pprof_profile {
 	OPS_ARRAY(struct location) locations;
 	OPS_ARRAY(uint32_t) frames;
 	OPS_ARRAY(uint32_t) stack;
-	uint64_t value_index; /* of a sample's values */
-	int64_t scale_ns;     /* of one of them */
+	uint64_t value_index; /* index of the shown value of a sample */
+	int64_t scale_ns;     /* its unit in ns */
 	bool is_time;
 	int64_t now_ns;
 	bool has_ended;
@@ -94,13 +93,13 @@ static enum ops_code pprof_add_function(struct pprof_profile *p, const struct op
 			function.start_line = part.value;
 	}
 	if (inside.malformed)
-		return pprof_fault(p, inside.at, "a function that is no Function");
+		return pprof_fault(p, inside.at, "a function that is not a Function");
 	return ops_map_add(&p->functions_by_id, id, (uint32_t)p->functions.count) && OPS_ARRAY_APPEND(&p->functions, function)
 	               ? OPS_OK
 	               : pprof_memory(p);
 }
 
-/* The frame of a line of a location. */
+/* Adds the frame of a line of a location. */
 static enum ops_code add_line_frame(struct pprof_profile *p, const struct ops_pb_field *field)
 {
 	struct ops_pb_message inside = ops_pb_inside(field);
@@ -117,7 +116,7 @@ static enum ops_code add_line_frame(struct pprof_profile *p, const struct ops_pb
 	}
 	place = ops_map_find(&p->functions_by_id, id);
 	if (inside.malformed || place == OPS_NONE)
-		return pprof_fault(p, field->bytes.bytes, "a line of a function that the file does not have");
+		return pprof_fault(p, field->bytes.bytes, "a line of a function that is not in the file");
 	function = &p->functions.items[place];
 	line = line ? line : function->start_line;
 	return OPS_ARRAY_APPEND(&p->frames, ops_stack_frame(&p->rows, function->file, line < INT32_MAX ? (uint32_t)line : 0, function->name))
@@ -143,8 +142,8 @@ static enum ops_code pprof_add_location(struct pprof_profile *p, const struct op
 			code = add_line_frame(p, &part);
 	}
 	if (!code && inside.malformed)
-		code = pprof_fault(p, inside.at, "a location that is no Location");
-	if (!code && p->frames.count == location.first) { /* without symbols */
+		code = pprof_fault(p, inside.at, "a location that is not a Location message");
+	if (!code && p->frames.count == location.first) { /* no symbols */
 		int size = snprintf(name, sizeof(name), "0x%" PRIx64, address);
 
 		if (!OPS_ARRAY_APPEND(&p->frames, ops_stack_frame(&p->rows, (struct ops_string){"", 0}, 0, (struct ops_string){name, (size_t)size})))
@@ -156,7 +155,7 @@ static enum ops_code pprof_add_location(struct pprof_profile *p, const struct op
 	return code;
 }
 
-/* How many nanoseconds a unit has; 0 for one that is no time. */
+/* Returns the nanoseconds of a unit; 0 if it is not a unit of time. */
 static int64_t unit_ns(struct ops_string unit)
 {
 	static const struct {
@@ -170,7 +169,7 @@ static int64_t unit_ns(struct ops_string unit)
 	return 0;
 }
 
-/* Chooses the value of samples that is shown. */
+/* Chooses the value of samples to show. */
 static enum ops_code choose_value(struct pprof_profile *p)
 {
 	struct ops_pb_message profile = p->samples;
@@ -200,10 +199,10 @@ static enum ops_code choose_value(struct pprof_profile *p)
 	}
 	if (p->is_time || has_count)
 		return OPS_OK;
-	return pprof_fault(p, p->bytes.bytes, "a profile without a value that is a time or a count, such as one of bytes");
+	return pprof_fault(p, p->bytes.bytes, "a profile whose values are neither times nor counts, such as a profile of bytes");
 }
 
-/* A walk over the file for the fields of one table. */
+/* Reads one table: walks over its fields in the file. */
 static enum ops_code pprof_read_table(struct pprof_profile *p, uint32_t number,
                                       enum ops_code (*add)(struct pprof_profile *p, const struct ops_pb_field *field))
 {
@@ -215,7 +214,7 @@ static enum ops_code pprof_read_table(struct pprof_profile *p, uint32_t number,
 		if (field.number == number && field.type == OPS_PB_BYTES)
 			code = add(p, &field);
 	if (!code && profile.malformed)
-		code = pprof_fault(p, profile.at, "the file ends early or is no profile");
+		code = pprof_fault(p, profile.at, "the file is truncated or not a profile");
 	return code;
 }
 
@@ -245,7 +244,7 @@ static enum ops_code add_location_frames(struct pprof_profile *p, uint64_t id, c
 	const struct location *location;
 
 	if (place == OPS_NONE)
-		return pprof_fault(p, at, "a sample of a location that the file does not have");
+		return pprof_fault(p, at, "a sample of a location that is not in the file");
 	location = &p->locations.items[place];
 	for (size_t i = 0; i < location->count; i++)
 		if (!OPS_ARRAY_APPEND(&p->stack, p->frames.items[location->first + i]))
@@ -253,11 +252,11 @@ static enum ops_code add_location_frames(struct pprof_profile *p, uint64_t id, c
 	return OPS_OK;
 }
 
-/* A sample while it is read. */
+/* The current sample. */
 struct sample {
 	const char *at;
-	uint64_t values; /* so far */
-	int64_t value;   /* that is shown */
+	uint64_t values; /* number of values so far */
+	int64_t value;   /* the shown value */
 };
 
 static enum ops_code add_number(struct pprof_profile *p, struct sample *sample, uint32_t field, uint64_t number)
@@ -269,7 +268,7 @@ static enum ops_code add_number(struct pprof_profile *p, struct sample *sample, 
 	return OPS_OK;
 }
 
-/* Numbers are one a field, or packed. */
+/* Numbers come one for each field, or packed. */
 static enum ops_code read_pprof_sample(struct pprof_profile *p, struct ops_pb_message inside, struct sample *sample)
 {
 	enum ops_code code = OPS_OK;
@@ -286,29 +285,25 @@ static enum ops_code read_pprof_sample(struct pprof_profile *p, struct ops_pb_me
 		       ops_pb_take_varint(&packed.at, packed.end, &number))
 			code = add_number(p, sample, field.number, number);
 	}
-	return !code && inside.malformed ? pprof_fault(p, inside.at, "a sample that is no Sample") : code;
+	return !code && inside.malformed ? pprof_fault(p, inside.at, "a sample that is not a Sample message") : code;
 }
 
 static enum ops_code put_pprof_sample(struct pprof_profile *p, const struct ops_pb_field *field, struct ops_buffer *out)
 {
 	struct sample sample = {.at = field->bytes.bytes};
-	struct ops_builder *builder = p->rows.in->builder;
 	uint64_t byte = (uint64_t)(sample.at - p->bytes.bytes);
 	enum ops_code code = read_pprof_sample(p, ops_pb_inside(field), &sample);
 
 	if (code)
 		return code;
 	if (sample.value < 0) { /* of a difference */
-		ops_builder_notes(builder, OPS_NOTE_BAD_DURATION, 1, byte);
+		ops_builder_notes(p->rows.in->builder, OPS_NOTE_BAD_DURATION, 1, byte);
 		sample.value = 0;
 	}
-	if (sample.value > (PPROF_TIME_MAX - p->now_ns) / p->scale_ns)
-		return pprof_fault(p, sample.at, "values that are too large together");
+	if (sample.value > (OPS_STACK_TIME_MAX - p->now_ns) / p->scale_ns)
+		return pprof_fault(p, sample.at, "values whose sum is too large");
 	ops_stack_reverse(p->stack.items, p->stack.count);
-	ops_builder_notes(builder, OPS_NOTE_SAMPLED, 1, byte);
-	ops_builder_notes(builder, OPS_NOTE_NO_ORDER, 1, byte);
-	if (!p->is_time)
-		ops_builder_notes(builder, OPS_NOTE_NOT_TIME, 1, byte);
+	ops_stack_report(&p->rows, byte, false, p->is_time);
 	ops_stack_set(&p->rows, &p->thread, p->stack.items, p->stack.count, p->now_ns, out);
 	p->now_ns += sample.value * p->scale_ns;
 	return OPS_OK;
@@ -333,7 +328,7 @@ static enum ops_code pprof_next(struct ops_transcoder *transcoder, struct ops_bu
 	return code;
 }
 
-/* Whether the message is of two small numbers, as a type of values is. */
+/* Returns whether the message consists of two small numbers, like a type of values. */
 static bool is_value_type(const struct ops_pb_field *field)
 {
 	struct ops_pb_message inside = ops_pb_inside(field);
@@ -345,7 +340,7 @@ static bool is_value_type(const struct ops_pb_field *field)
 	return !inside.malformed && field->bytes.size;
 }
 
-/* It begins with a type of values, as Perfetto's traces do not, or (Opstrobe's own) with the empty text. */
+/* The file begins with a type of values, unlike Perfetto's traces, or (if written by Opstrobe) with the empty string. */
 bool ops_is_pprof(const char *head, size_t size)
 {
 	struct ops_pb_message profile = {head, head + size, false};
@@ -370,7 +365,7 @@ bool ops_is_pprof(const char *head, size_t size)
 enum ops_code ops_read_pprof(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
 	struct pprof_profile p = {.transcoder = {pprof_next}, .rows = {.in = reading}, .thread = {.tid = 1}};
-	enum ops_code code = ops_reading_all(reading, PPROF_BYTES_MAX, &p.bytes);
+	enum ops_code code = ops_reading_all(reading, &p.bytes);
 
 	if (!code)
 		code = read_tables(&p);

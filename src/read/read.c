@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of every format: opened, identified by how they begin, and passed to the reader of the format.
+ * Files of all formats: opens them, identifies the format by the first bytes, and passes them to its reader.
  */
 #include "read/reading.h"
 
@@ -12,13 +12,15 @@
 #include "base/options.h"
 #include "base/protobuf.h"
 
-/* Whether a pickle has the names that a memory snapshot of torch begins with. */
+#define BYTES_MAX (UINT64_C(2) << 30) /* of a file that is kept in memory */
+
+/* Returns whether a pickle begins with the names of a memory snapshot of torch. */
 static bool is_memory_snapshot(const char *head, size_t size)
 {
 	return size && head[0] == '\x80' && (memmem(head, size, "segments", 8) || memmem(head, size, "device_traces", 13));
 }
 
-/* Whether two packets, each with its length as a varint before it, follow one another. JSON may begin with a line feed too. */
+/* Returns whether the file begins with two packets, each preceded by its length as a varint. JSON may also begin with a line feed. */
 static bool is_perfetto(const char *head, size_t size)
 {
 	size_t at = 0;
@@ -42,7 +44,7 @@ static bool is_perfetto(const char *head, size_t size)
 	return true;
 }
 
-/* Whether a pickle has the names that dumps of torch's flight recorder have. */
+/* Returns whether a pickle has the names of a dump of torch's flight recorder. */
 static bool is_flight_recorder(const char *head, size_t size)
 {
 	return size && head[0] == '\x80' && memmem(head, size, "profiling_name", 14);
@@ -60,7 +62,7 @@ static bool is_anything(const char *head, size_t size)
 	return true;
 }
 
-/* The first that knows the file reads it. */
+/* The first matching format is used. */
 static const struct file_format {
 	bool (*is_format)(const char *head, size_t size);
 	enum ops_code (*read)(struct ops_reading *reading, struct ops_trace **ret_trace);
@@ -69,8 +71,11 @@ static const struct file_format {
 	{is_flight_recorder, ops_read_flight_recorder},
 	{ops_is_xplane, ops_read_xplane},
 	{ops_is_pprof, ops_read_pprof},
+	{ops_is_chakra, ops_read_chakra},
 	{is_perfetto, ops_read_pftrace},
 	{is_sqlite, ops_read_nsight_systems},
+	{ops_is_execution_trace, ops_read_execution_trace},
+	{ops_is_rocprof, ops_read_rocprof},
 	{ops_is_speedscope, ops_read_speedscope},
 	{ops_is_perf_script, ops_read_perf_script},
 	{ops_is_folded, ops_read_folded},
@@ -115,7 +120,7 @@ enum ops_code ops_reading_need(struct ops_reading *reading, size_t size)
 	return code;
 }
 
-enum ops_code ops_reading_all(struct ops_reading *reading, uint64_t most, struct ops_buffer *out)
+enum ops_code ops_reading_all(struct ops_reading *reading, struct ops_buffer *out)
 {
 	struct ops_window *window = &reading->window;
 	enum ops_code code = OPS_OK;
@@ -124,9 +129,9 @@ enum ops_code ops_reading_all(struct ops_reading *reading, uint64_t most, struct
 		ops_buffer_append(out, window->at, (size_t)(window->end - window->at));
 		if (out->failed)
 			return ops_fault_memory(reading->error);
-		if (out->size > most)
+		if (out->size > BYTES_MAX)
 			return ops_fault(reading->error, OPS_CORRUPT, "byte %" PRIu64 ": more than %" PRIu64 " MiB, which a file of this format cannot have",
-			                 most, most >> 20);
+			                 BYTES_MAX, BYTES_MAX >> 20);
 		window->at = window->end;
 		if (window->last)
 			return OPS_OK;
@@ -192,7 +197,7 @@ static enum ops_code read_with_format(struct ops_reading *reading, struct ops_tr
 	return format_of(window->at, (size_t)(window->end - window->at))->read(reading, ret_trace);
 }
 
-/* `path` is NULL for what is in memory. */
+/* `path` is NULL for data in memory. */
 static enum ops_code read_source(struct ops_source *owned_source, const char *path, const struct ops_read_options *options,
                                  struct ops_trace **ret_trace, struct ops_error *error)
 {

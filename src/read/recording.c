@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording becomes a trace. Every thread left its slots in order of time; they are merged into one order, slot by
- * slot, and each block goes back as soon as its last slot is read, so that blocks and columns together stay near one
- * copy. If memory runs out, the recording keeps what was made of the blocks that are gone, and the next attempt continues:
+ * Converts a recording to a trace. The slots of every thread are in order of time; they are merged slot by slot, and each block
+ * is released as soon as its last slot has been read, so that blocks and columns together take little more memory than one copy.
+ * If memory runs out, the recording keeps the results of the released blocks, and the next attempt continues:
  *
  *     share ─▶ lane (head slot, its times) ─┐
  *     share ─▶ lane                         ├─ heap by (start, longest first) ─▶ builder
@@ -24,14 +24,14 @@
 
 /* --- lanes ---------------------------------------------------------------------------------------------------------- */
 
-/* Torch's threads by their number, then the others in order of their making. */
+/* Sorts torch's threads by their number, then the others in order of creation. */
 static int compare_lanes(const void *a, const void *b)
 {
 	const struct ops_share *left = ((const struct recording_lane *)a)->share;
 	const struct ops_share *right = ((const struct recording_lane *)b)->share;
 
 	if (left->torch_number != right->torch_number)
-		return left->torch_number - 1 < right->torch_number - 1 ? -1 : 1; /* 0 last */
+		return left->torch_number - 1 < right->torch_number - 1 ? -1 : 1; /* 0 comes last */
 	return left->number < right->number ? -1 : left->number > right->number;
 }
 
@@ -53,7 +53,7 @@ uint32_t recording_track_of(const struct recording_reader *reader, uint32_t numb
 	return OPS_NONE;
 }
 
-/* Puts the thread's names into the trace's strings. */
+/* Adds the thread's names to the trace's strings. */
 static bool translate_names(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_share *share = lane->share;
@@ -81,14 +81,30 @@ static int64_t recording_pid(const struct recording_reader *reader)
 	return reader->recording->recovered ? reader->recording->recovered->pid : getpid();
 }
 
+/* A thread that only samples others is not part of the program: it has no track. */
+static bool is_sampler(const struct ops_share *share)
+{
+	const struct ops_block *block = share->blocks;
+
+	for (; block; block = block->next)
+		for (uint32_t i = 0; i < block->count; i++)
+			if (block->slots[i].kind != OPS_SLOT_SAMPLE)
+				return false;
+	return share->blocks && share->blocks->count;
+}
+
 static bool open_lane(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_share *share = lane->share;
 	struct ops_track track = {.kind = OPS_TRACK_THREAD, .pid = recording_pid(reader), .tid = share->tid};
 
+	lane->wrapper = OPS_NONE;
+	if (is_sampler(share)) {
+		lane->track = OPS_NONE;
+		return true;
+	}
 	if (share->name)
 		track.name = ops_builder_string(reader->builder, share->name, share->name_size);
-	lane->wrapper = OPS_NONE;
 	lane->turn = (struct recording_turn){.tid = share->tid, .coroutine = OPS_NONE};
 	lane->track = ops_builder_track(reader->builder, &track);
 	if (share->torch_number > reader->number_max)
@@ -119,8 +135,8 @@ static bool open_lanes(struct recording_reader *reader)
 	return true;
 }
 
-/* Threads that torch never ran on are numbered behind all numbers that torch gave, whether or not their threads are part
- * of the recording: a backward operator may name any of them. Returns the last number. */
+/* Threads on which torch never ran get numbers above all numbers that torch assigned, even to threads that are not part of the
+ * recording, because a backward operator may refer to any of them. Returns the last number. */
 static uint32_t recording_number_tracks(struct recording_reader *reader)
 {
 	uint32_t number = reader->number_max;
@@ -130,7 +146,8 @@ static uint32_t recording_number_tracks(struct recording_reader *reader)
 		bool own = lane->share->torch_number &&
 		           (i == 0 || lane->share->torch_number != lane[-1].share->torch_number);
 
-		ops_builder_number_track(reader->builder, lane->track, own ? lane->share->torch_number : ++number);
+		if (lane->track != OPS_NONE)
+			ops_builder_number_track(reader->builder, lane->track, own ? lane->share->torch_number : ++number);
 	}
 	for (size_t i = 0; i < reader->devices.threads.count; i++)
 		if (!reader->devices.threads.items[i].ranges)
@@ -138,7 +155,7 @@ static uint32_t recording_number_tracks(struct recording_reader *reader)
 	return number;
 }
 
-/* --- the merge ------------------------------------------------------------------------------------------------------ */
+/* --- merge ---------------------------------------------------------------------------------------------------------- */
 
 static int64_t to_ns(const struct recording_reader *reader, uint64_t ticks)
 {
@@ -146,7 +163,7 @@ static int64_t to_ns(const struct recording_reader *reader, uint64_t ticks)
 	return ticks < reader->recording->stop.ticks ? ops_clock_to_ns(&reader->clock, ticks) : reader->stop_ns;
 }
 
-/* Takes the times of the lane's head. What is open at the stop, or ends later, ends with the session. */
+/* Computes the times of the lane's head. Slots that are open at the stop, or end later, end with the session. */
 static void load_head(const struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -169,7 +186,7 @@ static void load_head(const struct recording_reader *reader, struct recording_la
 		lane->end_ns = to_ns(reader, end_ticks);
 }
 
-/* Makes the next slot the head; false at the end of the lane. Blocks go back when their last slot is passed. */
+/* Makes the next slot the head. Returns false at the end of the lane. A block is released after its last slot. */
 static bool next_slot(struct recording_lane *lane)
 {
 	struct ops_block *block = lane->share->blocks;
@@ -194,7 +211,7 @@ static bool next_slot(struct recording_lane *lane)
 	return true;
 }
 
-/* The same for the next slot that has a part in the window. */
+/* Like next_slot, but skips slots that are outside of the window. */
 static bool recording_advance(struct recording_reader *reader, struct recording_lane *lane)
 {
 	while (next_slot(lane)) {
@@ -212,7 +229,7 @@ static bool lane_before(const struct recording_lane *a, const struct recording_l
 	return a->end_ns != b->end_ns ? a->end_ns > b->end_ns : a->track < b->track;
 }
 
-/* Lets the lane at `at` sink to its place below. */
+/* Lets the lane at `at` sink to its position in the heap. */
 static void sink_lane(struct recording_reader *reader, size_t at)
 {
 	struct recording_lane *lane = reader->heap[at];
@@ -239,7 +256,7 @@ static void fill_heap(struct recording_reader *reader)
 		sink_lane(reader, i);
 }
 
-/* False when memory is out. The next attempt continues with the head of the heap. */
+/* Returns false if out of memory. The next attempt continues with the head of the heap. */
 static bool merge_lanes(struct recording_reader *reader)
 {
 	while (reader->heap_count) {
@@ -256,7 +273,7 @@ static bool merge_lanes(struct recording_reader *reader)
 	return recording_devices_until(&reader->devices, INT64_MAX);
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- conversion ----------------------------------------------------------------------------------------------------- */
 
 static void set_info(struct recording_reader *reader)
 {
@@ -280,7 +297,7 @@ static void set_info(struct recording_reader *reader)
 	ops_builder_info(reader->builder, &info);
 }
 
-/* Whether there is memory to read all blocks, asked before the first is dropped. The columns are there already. */
+/* Returns whether there is memory to read all blocks; checked before the first one is released. The columns are allocated already. */
 static bool has_memory(const struct ops_recording *recording)
 {
 	uint64_t bytes = 0;
@@ -323,12 +340,13 @@ static void reader_free(void *reading)
 	release_lanes(reader);
 	recording_coroutines_release(&reader->coroutines);
 	recording_devices_release(&reader->devices);
+	recording_samples_release(&reader->samples);
 	ops_builder_free(reader->builder);
 	ops_trace_unref(reader->trace);
 	ops_free(reader);
 }
 
-/* Everything that precedes the first slot. */
+/* Prepares everything that precedes the first slot. */
 static bool recording_prepare(struct recording_reader *reader)
 {
 	const struct ops_activities *activities = reader->recording->activities;
@@ -344,7 +362,7 @@ static bool recording_prepare(struct recording_reader *reader)
 	return !ops_builder_failed(reader->builder) && has_memory(reader->recording);
 }
 
-/* The reader of a recording, made at the first attempt. NULL when memory is out, and then the recording is as before. */
+/* Returns the reader of a recording, created at the first attempt. Returns NULL if out of memory; then the recording is unchanged. */
 static struct recording_reader *reader_of(struct ops_recording *recording)
 {
 	struct recording_reader *reader = recording->reading;
@@ -370,7 +388,7 @@ static struct recording_reader *reader_of(struct ops_recording *recording)
 	return reader;
 }
 
-/* Adds everything that is left to the builder. False when memory is out. */
+/* Adds everything that remains to the builder. Returns false if out of memory. */
 static bool read_all(struct recording_reader *reader)
 {
 	uint32_t number;
@@ -398,7 +416,7 @@ static bool read_all(struct recording_reader *reader)
 	return true;
 }
 
-/* Each step is done once. After a step without memory, the next attempt continues with that step. */
+/* Each step is done once. If it fails for lack of memory, the next attempt continues with it. */
 static enum ops_code recording_make_trace(struct recording_reader *reader, struct ops_error *error)
 {
 	enum ops_code code = OPS_OK;
@@ -407,6 +425,8 @@ static enum ops_code recording_make_trace(struct recording_reader *reader, struc
 		return ops_fault_memory(error);
 	if (!reader->trace)
 		code = ops_builder_try_finish(&reader->builder, &reader->trace, error);
+	if (!code)
+		code = recording_samples_describe(&reader->samples, reader->trace, error);
 	return code ? code : recording_devices_describe(&reader->devices, reader->trace, error);
 }
 

@@ -16,7 +16,7 @@
 #define SCOPE_FUNCTION 0
 #define SCOPE_BACKWARD_FUNCTION 1
 
-/* A slot that gives nothing, because it is malformed or because memory is out. Then the next attempt reads it again. */
+/* Skips a slot because it is malformed, or because memory has run out. In the latter case the next attempt reads it again. */
 static void skip_slot(struct recording_reader *reader)
 {
 	if (recording_out_of_memory(reader))
@@ -53,8 +53,8 @@ static bool read_names(struct recording_reader *reader, struct recording_lane *l
 	return true;
 }
 
-/* The description of a collective: the named values from its name on, the last of all. Within a text, the quotes of this key
- * would be escaped. */
+/* Returns the description of a collective: the named values from its name on, which are the last ones. Within a text, the quotes
+ * of this key would be escaped. */
 static uint32_t find_collective(const struct recording_reader *reader)
 {
 	static const char key[] = "\"Collective name\":";
@@ -64,7 +64,7 @@ static uint32_t find_collective(const struct recording_reader *reader)
 	return at ? ops_builder_string(reader->builder, at, text->size - (size_t)(at - text->bytes)) : OPS_NONE;
 }
 
-/* Named values, of which those of counters and pairs are known once the slot is closed. */
+/* Reads named values. Those of counters and pairs are known once the slot is closed. */
 static bool read_values(struct recording_reader *reader, struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
@@ -82,7 +82,7 @@ static bool read_values(struct recording_reader *reader, struct recording_lane *
 	return true;
 }
 
-/* The text with a thread's id, OPS_NONE for 0; false if there is none. */
+/* Finds the text of a thread's id; OPS_NONE for 0. Returns false if there is none. */
 static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *ret_string)
 {
 	if (id > lane->share->names.count)
@@ -91,7 +91,7 @@ static bool find_text(const struct recording_lane *lane, uint32_t id, uint32_t *
 	return true;
 }
 
-/* Where in a script an operator runs. The modules go behind the named values. */
+/* Reads where in a script an operator runs. The modules are appended to the named values. */
 static bool read_script(struct recording_reader *reader, const struct recording_lane *lane, struct ops_payload *payload,
                         struct ops_new_event *event)
 {
@@ -114,7 +114,7 @@ static bool read_script(struct recording_reader *reader, const struct recording_
 	return !reader->text.failed;
 }
 
-/* As torch has it: an input list with a text, which has no shape. False when memory is out. */
+/* Adds an input list with a text, which has no shape, as torch does. Returns false if out of memory. */
 static bool add_args_as_inputs(struct recording_reader *reader, struct ops_new_event *event)
 {
 	static const struct {
@@ -126,7 +126,7 @@ static bool add_args_as_inputs(struct recording_reader *reader, struct ops_new_e
 	return event->inputs != OPS_NONE;
 }
 
-/* Name, overload, argument text, named values and inputs. False when the slot makes no sense: then it counts as lost. */
+/* Reads name, overload, argument text, named values and inputs. Returns false if the slot is malformed; it then counts as lost. */
 static bool recording_slots_describe(struct recording_reader *reader, struct recording_lane *lane, struct ops_new_event *event)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -160,11 +160,11 @@ static bool recording_slots_describe(struct recording_reader *reader, struct rec
 	if (event->inputs == OPS_NONE)
 		return false;
 	if (ops_inputs_count(payload.at, payload.size) == 0)
-		event->inputs = OPS_NONE; /* as if nobody had asked: so torch shows what takes none */
+		event->inputs = OPS_NONE; /* as if inputs were not recorded, which is how torch shows operators without inputs */
 	return true;
 }
 
-/* An evaluate_function takes over what its backward node says, if that follows on the same thread (spec, Appendix B). */
+/* An evaluate_function gets the members of its backward node, if that follows on the same thread. */
 static void complete_wrapper(struct recording_reader *reader, struct recording_lane *lane, uint32_t row)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -226,7 +226,7 @@ static void recording_slots_read_event(struct recording_reader *reader, struct r
 		recording_coroutines_open(&reader->coroutines, &lane->turn, &event, row, slot->flags & OPS_SLOT_HELD);
 }
 
-/* What follows on the lane is another coroutine's. */
+/* The following slots of the lane belong to another coroutine. */
 static void switch_context(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -239,7 +239,7 @@ static void switch_context(struct recording_reader *reader, struct recording_lan
 		reader->failed = true;
 }
 
-/* A call of Python or of a module, which ends on the thread that began it. */
+/* Reads a call of Python or of a module, which ends on the thread that began it. */
 static void recording_slots_read_call(struct recording_reader *reader, struct recording_lane *lane)
 {
 	const struct ops_slot *slot = lane->slot;
@@ -318,6 +318,16 @@ static void recording_slots_read_role(struct recording_reader *reader, struct re
 	ops_builder_role(reader->builder, &record);
 }
 
+static void recording_slots_read_sample(struct recording_reader *reader, const struct recording_lane *lane)
+{
+	const struct ops_block *block = lane->share->blocks;
+
+	if (!recording_samples_is_valid(lane->slot, block, lane->share))
+		skip_slot(reader);
+	else if (!recording_samples_add(&reader->samples, lane->slot, block, lane->share, lane->start_ns))
+		reader->failed = true;
+}
+
 void recording_read_slot(struct recording_reader *reader, struct recording_lane *lane)
 {
 	switch (lane->slot->kind) {
@@ -342,6 +352,9 @@ void recording_read_slot(struct recording_reader *reader, struct recording_lane 
 		break;
 	case OPS_SLOT_CONTEXT:
 		switch_context(reader, lane);
+		break;
+	case OPS_SLOT_SAMPLE:
+		recording_slots_read_sample(reader, lane);
 		break;
 	default:
 		skip_slot(reader);

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/map.h"
 
-#define BASELINE_DEVICES 64u /* more than a machine has: the last one represents all others */
+#define BASELINE_DEVICES 64u /* more than a machine has; the last one counts for all others */
 
 int64_t recording_window_start_ns(const struct recording_reader *reader)
 {
@@ -34,7 +34,7 @@ bool recording_window_clip(const struct recording_reader *reader, struct recordi
 		lane->start_ns = reader->window_ns;
 		return true;
 	case OPS_SLOT_ROLE:
-	case OPS_SLOT_CONTEXT: /* still hold */
+	case OPS_SLOT_CONTEXT: /* remain valid */
 		lane->start_ns = lane->end_ns = recording_window_start_ns(reader);
 		return true;
 	default:
@@ -42,21 +42,21 @@ bool recording_window_clip(const struct recording_reader *reader, struct recordi
 	}
 }
 
-/* --- the baseline --------------------------------------------------------------------------------------------------- */
+/* --- baseline ------------------------------------------------------------------------------------------------------- */
 
-/* The last that was reported of an address before the window. */
+/* The last record of an address before the window. */
 struct baseline_record {
 	const struct ops_memory_slot *slot;
 	uint32_t thread;
 };
 
 struct baseline {
-	struct ops_map by_place; /* address and device -> index in `records` */
+	struct ops_map by_place; /* address and device → index in `records` */
 	OPS_ARRAY(struct baseline_record) records;
 	uint64_t window_ticks;
 };
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool note_slot(struct baseline *baseline, const struct ops_memory_slot *slot, uint32_t thread)
 {
 	uint32_t *index = ops_map_slot(&baseline->by_place, ops_memory_place(slot), UINT32_MAX);
@@ -100,13 +100,13 @@ static int baseline_compare(const void *a, const void *b)
 	return left->time_ticks < right->time_ticks ? -1 : left->time_ticks > right->time_ticks;
 }
 
-/* What a device had allocated in all. */
+/* The total of a device. */
 struct baseline_device {
 	uint16_t type;
 	int16_t index;
 	uint64_t allocated;
 	uint64_t reserved;
-	uint64_t later_bytes; /* of the records that are not added yet */
+	uint64_t later_bytes; /* of the records that have not been added yet */
 };
 
 struct baseline_devices {
@@ -125,7 +125,7 @@ static struct baseline_device *find_device(struct baseline_devices *devices, con
 	return &devices->items[devices->count - 1];
 }
 
-/* Adds what lives, in order of time. The totals of the last record are those that its device had when the window began. */
+/* Adds the live allocations in order of time. The totals of the last record are those of its device at the start of the window. */
 static void baseline_write(struct recording_reader *reader, const struct baseline *baseline)
 {
 	struct baseline_devices devices = {.count = 0};
@@ -157,7 +157,8 @@ static void baseline_write(struct recording_reader *reader, const struct baselin
 		device->later_bytes -= (uint64_t)slot->bytes;
 		record.total_allocated = device->allocated > device->later_bytes ? device->allocated - device->later_bytes : 0;
 		record.total_reserved = device->reserved;
-		ops_builder_memory(reader->builder, &record);
+		if (record.track != OPS_NONE)
+			ops_builder_memory(reader->builder, &record);
 	}
 }
 

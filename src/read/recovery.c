@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording file becomes a recording, and that a trace (recovery.h). Nothing in the file is trusted: what a process that is
- * killed leaves is complete up to the counts that it published, but files are cut short, copied while they grow, and damaged.
+ * Converts a recording file to a recording, and that to a trace (recovery.h). Nothing in the file is trusted: the file of a
+ * killed process is complete up to the counts that it published, but files are also truncated, copied while they grow, and
+ * damaged.
  *
- *     units ── blocks ─▶ slots whose times make sense ─▶ shares ─┐
+ *     units ── blocks ─▶ slots with plausible times ────▶ shares ─┐
  *        └──── parts of the log ─▶ one text ─▶ recovery_log ─────┴─▶ recording ─▶ trace
  *
- * Blocks are read before the log: of a process that still records, a name is in the log before a slot has it.
+ * Blocks are read before the log, because a process that still records writes a name to the log before a slot has it.
  */
 #include "read/recovery.h"
 
@@ -32,7 +33,7 @@
 
 #define BLOCK_SLOTS ((OPS_BLOCK_BYTES - sizeof(struct ops_block)) / sizeof(struct ops_slot))
 
-/* Times that make sense: ten years before and after the start. */
+/* Limit of plausible times: ten years before and after the start. */
 #define FAR_NS 3.2e17
 
 struct part {
@@ -47,19 +48,19 @@ struct recovery {
 	struct ops_spill_header header;
 	struct ops_recording *recording;
 	struct ops_clock_map clock;
-	OPS_ARRAY(struct ops_block *) blocks; /* in order of their sequence once they are sorted */
+	OPS_ARRAY(struct ops_block *) blocks; /* in order of their sequence after sorting */
 	struct ops_buffer text; /* of the log */
 	struct ops_recovery_log log;
 	uint64_t last_ticks;
-	uint64_t until_ticks; /* what starts later is left out; 0: nothing is */
+	uint64_t until_ticks; /* slots that start later are left out; 0: none */
 	struct ops_block *baseline; /* linked by `next` */
-	uint64_t missing; /* slots that make no sense or are cut off */
+	uint64_t missing; /* number of invalid or missing slots */
 	bool is_torn;
 };
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
 
-/* Reads what there is of a unit from its start, `size` bytes at most; the rest is zeros. */
+/* Reads the available part of a unit, at most `size` bytes; the rest is zeros. */
 static enum ops_code read_unit(const struct recovery *recovery, uint64_t unit, void *out, size_t size, size_t *ret_got,
                                struct ops_error *error)
 {
@@ -106,18 +107,18 @@ static enum ops_code read_header(struct recovery *recovery, struct ops_error *er
 	header->process_name[sizeof(header->process_name) - 1] = '\0';
 	header->host_name[sizeof(header->host_name) - 1] = '\0';
 	if (header->byte_order != OPS_SPILL_BYTE_ORDER)
-		return ops_fault(error, OPS_UNSUPPORTED, "it was written by a machine with another order of bytes");
+		return ops_fault(error, OPS_UNSUPPORTED, "it was written by a machine with another byte order");
 	if (header->version != OPS_SPILL_VERSION || head.abi != OPS_COLLECTOR_ABI ||
 	    header->slot_bytes != sizeof(struct ops_slot)) {
 		ops_make_plain(header->opstrobe_version);
-		return ops_fault(error, OPS_UNSUPPORTED, "it has another format: Opstrobe %s wrote it; recover it with that version",
+		return ops_fault(error, OPS_UNSUPPORTED, "Opstrobe %s wrote it in another format; recover it with that version",
 		                 header->opstrobe_version);
 	}
 	recovery->session = head.epoch;
 	return OPS_OK;
 }
 
-/* Where the window begins by now. */
+/* Reads the current start of the window. */
 static enum ops_code recovery_read_window(struct recovery *recovery, struct ops_error *error)
 {
 	char unit[sizeof(struct ops_block) + sizeof(struct ops_spill_header)];
@@ -131,7 +132,7 @@ static enum ops_code recovery_read_window(struct recovery *recovery, struct ops_
 	recovery->header.window_ticks = header.window_ticks;
 	recovery->header.dropped = header.dropped;
 	if (recovery->until_ticks && (int64_t)(header.window_ticks - recovery->until_ticks) > 0)
-		return ops_fault(error, OPS_BUSY, "the recording is written over faster than it can be read");
+		return ops_fault(error, OPS_BUSY, "the recording is overwritten faster than it can be read");
 	return OPS_OK;
 }
 
@@ -142,7 +143,7 @@ static bool is_later(const struct ops_clock_pair *pair, const struct ops_clock_p
 	return pair->ticks > start->ticks && pair->monotonic_ns > start->monotonic_ns;
 }
 
-/* The pair to measure the rate of the ticks to: of this moment if it is the same counter, else the last one known. */
+/* Returns the pair for measuring the rate of the ticks: the current one if the counter is the same, else the last one in the file. */
 static struct ops_clock_pair latest_pair(const struct recovery *recovery)
 {
 	struct ops_clock_pair now = ops_clock_pair_of_tsc();
@@ -164,15 +165,15 @@ static enum ops_code find_clock(struct recovery *recovery, struct ops_error *err
 
 	if (header->tsc && is_later(&last, &first))
 		rate = (double)(last.monotonic_ns - first.monotonic_ns) / (double)(last.ticks - first.ticks);
-	/* 20 MHz to 50 GHz, as when the recorder chose the clock, and a wall clock within a century of 1970. */
+	/* Between 20 MHz and 50 GHz, as when the recorder chose the clock, and a wall clock within a century of 1970. */
 	if (!(rate > 0.02 && rate < 50) || header->start.wall_ns < 0 || header->start.wall_ns > INT64_C(4000000000000000000))
 		return ops_fault(error, OPS_CORRUPT, "its clocks are inconsistent");
 	recovery->clock = (struct ops_clock_map){header->start.ticks, header->start.wall_ns, rate};
 	return OPS_OK;
 }
 
-/* Of a process that still writes, whose clock is this machine's: what it records from now on is left out, so that all threads end
- * at the same moment. */
+/* If a process still writes, and its clock is this machine's, leaves out later records, so that all threads end at the same
+ * moment. */
 static void find_until(struct recovery *recovery)
 {
 	char boot_id[40];
@@ -198,7 +199,7 @@ static void note_ticks(struct recovery *recovery, uint64_t ticks)
 
 /* --- blocks --------------------------------------------------------------------------------------------------------- */
 
-/* Whether a slot can be shown; what is not known of it when its end is cut off is taken from it. */
+/* Returns whether a slot can be shown; removes what is unknown because its end is missing. */
 static bool check_slot(struct recovery *recovery, struct ops_slot *slot, size_t got)
 {
 	if (!makes_sense(recovery, slot->start_ticks))
@@ -217,7 +218,7 @@ static bool check_slot(struct recovery *recovery, struct ops_slot *slot, size_t 
 	return true;
 }
 
-/* Keeps the slots of a block that make sense; `got` bytes of it were there. */
+/* Keeps the valid slots of a block, of which `got` bytes were read. */
 static void check_slots(struct recovery *recovery, struct ops_block *block, size_t got)
 {
 	size_t there = got < sizeof(*block) ? 0 : (got - sizeof(*block)) / sizeof(struct ops_slot);
@@ -241,7 +242,7 @@ static void check_slots(struct recovery *recovery, struct ops_block *block, size
 	block->next = NULL;
 }
 
-/* Whether a unit that was copied was not used again meanwhile. What such a block held is older than the window by now. */
+/* Returns whether a unit was not reused while it was copied. The contents of a reused block are older than the window by now. */
 static bool is_still(const struct recovery *recovery, uint64_t unit, const struct ops_block *copy)
 {
 	struct ops_block head;
@@ -253,7 +254,7 @@ static bool is_still(const struct recovery *recovery, uint64_t unit, const struc
 	       head.sequence == copy->sequence && head.thread == copy->thread && head.epoch == copy->epoch;
 }
 
-/* Keeps the memory records of the baseline that make sense. */
+/* Keeps the valid memory records of the baseline. */
 static enum ops_code read_baseline(struct recovery *recovery, uint64_t unit, struct ops_error *error)
 {
 	struct ops_block *block = ops_alloc(OPS_BLOCK_BYTES);
@@ -335,7 +336,7 @@ static int compare_blocks(const void *a, const void *b)
 	return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
 }
 
-/* Gives each block to the share of its thread. Blocks that are given are NULL. */
+/* Gives each block to the share of its thread, and replaces it by NULL in the list. */
 static bool share_blocks(struct recovery *recovery)
 {
 	if (recovery->blocks.count)
@@ -346,7 +347,7 @@ static bool share_blocks(struct recovery *recovery)
 
 		if (!share)
 			return false;
-		/* Each block has what its thread had lost by then. */
+		/* Each block has the number of records that its thread had lost by then. */
 		if (block->lost > (share->last ? share->last->lost : 0))
 			recovery->recording->lost += block->lost - (share->last ? share->last->lost : 0);
 		else if (share->last)
@@ -358,7 +359,7 @@ static bool share_blocks(struct recovery *recovery)
 	return true;
 }
 
-/* --- the log -------------------------------------------------------------------------------------------------------- */
+/* --- log ------------------------------------------------------------------------------------------------------------ */
 
 static int compare_parts(const void *a, const void *b)
 {
@@ -369,7 +370,7 @@ static int compare_parts(const void *a, const void *b)
 	return left->unit < right->unit ? -1 : left->unit > right->unit;
 }
 
-/* Appends what was published of a part to the text. */
+/* Appends the published bytes of a part to the text. */
 static enum ops_code read_part(struct recovery *recovery, uint64_t unit, bool is_last, struct ops_error *error)
 {
 	struct ops_block *part = ops_alloc(OPS_BLOCK_BYTES);
@@ -391,7 +392,7 @@ static enum ops_code read_part(struct recovery *recovery, uint64_t unit, bool is
 	return code;
 }
 
-/* Reads the log as far as it is complete. */
+/* Reads the log up to its last complete record. */
 static enum ops_code read_log(struct recovery *recovery, struct ops_error *error)
 {
 	OPS_ARRAY(struct part) parts = {0};
@@ -423,9 +424,9 @@ static enum ops_code read_log(struct recovery *recovery, struct ops_error *error
 	return code;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- recovery ------------------------------------------------------------------------------------------------------- */
 
-/* When the part begins that is wanted; 0: with the recording. */
+/* Returns the start of the requested part; 0: that of the recording. */
 static uint64_t find_window(const struct recovery *recovery)
 {
 	double ticks = (double)recovery->source->last_ns / recovery->clock.ns_per_tick;
@@ -441,7 +442,7 @@ static uint64_t find_window(const struct recovery *recovery)
 	return window;
 }
 
-/* Threads of a ring that have no record in it are left out: there may be any number of them. */
+/* Threads of a ring without records are left out: there may be any number of them. */
 static void drop_empty_shares(struct ops_recording *recording)
 {
 	struct ops_share **link = &recording->shares, *share;
@@ -498,7 +499,7 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 	if (!code)
 		code = read_blocks(recovery, error);
 	torn = recovery->is_torn;
-	recovery->is_torn = false; /* the log is another matter: it is read up to where it is torn */
+	recovery->is_torn = false; /* the log is handled separately: it is read up to the damage */
 	if (!code)
 		code = read_log(recovery, error);
 	recovery->is_torn |= torn;
@@ -507,12 +508,12 @@ static enum ops_code recovery_read(struct recovery *recovery, struct ops_error *
 		code = ops_fault_memory(error);
 	if (!code)
 		code = find_clock(recovery, error);
-	if (!code && recovery->source->is_running) /* blocks may have been used again while others were read */
+	if (!code && recovery->source->is_running) /* blocks may have been reused while others were read */
 		code = recovery_read_window(recovery, error);
 	return code ? code : describe_process(recovery, error);
 }
 
-/* What the black box measured of its own cost. Torn figures of a process that runs on are no harm. */
+/* Adds the overhead that the black box measured. Inconsistent figures of a running process are harmless. */
 static enum ops_code add_overhead(const struct ops_overhead *overhead, struct ops_trace *trace, struct ops_error *error)
 {
 	char json[320], measured[160] = "null", exceeded[32] = "null";
@@ -530,7 +531,7 @@ static enum ops_code add_overhead(const struct ops_overhead *overhead, struct op
 	return ops_trace_set_metadata(trace, "black_box", 9, json, (size_t)size, error);
 }
 
-/* The metadata that the process had noted, and what is known of the recovery. */
+/* Adds the metadata that the process had recorded, and facts about the recovery. */
 static enum ops_code add_metadata(const struct recovery *recovery, const struct ops_recovery *recovered, struct ops_trace *trace,
                                   struct ops_error *error)
 {
@@ -548,7 +549,7 @@ static enum ops_code add_metadata(const struct recovery *recovery, const struct 
 
 		code = ops_trace_set_metadata(trace, row->key.bytes, row->key.size, row->json.bytes, row->json.size, error);
 		if (code != OPS_NO_MEMORY)
-			code = OPS_OK; /* not JSON: left out */
+			code = OPS_OK; /* not JSON, so it is left out */
 	}
 	return code;
 }
@@ -586,7 +587,7 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	recovery.log.recording = recovery.recording;
 	code = recovery_read(&recovery, error);
 	if (!code && !(code = ops_trace_from_recording(recovery.recording, &trace, error)))
-		recovery.recording = NULL; /* freed */
+		recovery.recording = NULL; /* it has been freed */
 	if (!code) {
 		recovered = (struct ops_recovery){
 			.pid = recovery.header.pid,
@@ -609,7 +610,7 @@ enum ops_code ops_trace_recover_from(const struct ops_recovery_source *source, s
 	return code;
 }
 
-#define ATTEMPTS 5 /* to read a ring before it has gone round */
+#define ATTEMPTS 5 /* to read a ring before it is overwritten */
 
 /* Reads the file of a descriptor. */
 static enum ops_code recover_file(struct ops_recovery_source *source, struct ops_trace **ret_trace,
@@ -635,7 +636,7 @@ enum ops_code ops_trace_recover_last(const char *path, uint64_t last_ns, struct 
 
 	if (source.fd < 0)
 		return ops_fault_errno(error, errno, "cannot open '%s'", path);
-	/* Who records holds a lock until it ends. */
+	/* A recording process holds a lock until it ends. */
 	source.is_running = flock(source.fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	code = recover_file(&source, ret_trace, ret_recovery, error);
 	close(source.fd);

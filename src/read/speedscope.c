@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file format of speedscope, which py-spy, rbspy and others write: {"shared": {"frames": […]}, "profiles": […]}. A profile is a thread,
+ * The file format of speedscope, which py-spy, rbspy and others write: {"shared": {"frames": […]}, "profiles": […]}. A profile is
+ * a thread:
  *
- *     sampled   {"samples": [[0, 1], [0, 2]], "weights": [10, 20]}: stacks, each with how long it was seen
- *     evented   {"events": [{"type": "O", "frame": 0, "at": 5}, …]}: calls that open and close
+ *     sampled   {"samples": [[0, 1], [0, 2]], "weights": [10, 20]}: stacks, each with its duration
+ *     evented   {"events": [{"type": "O", "frame": 0, "at": 5}, …]}: begin and end of calls
  *
- * The text is validated and kept at once, for frames may come after the profiles; its events become Chrome JSON (transcode.h) step by step.
+ * The complete text is validated and kept in memory, because frames may come after the profiles; its events become Chrome JSON
+ * (transcode.h) step by step.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,23 +22,22 @@
 #include "base/text.h"
 #include "read/stack_rows.h"
 
-#define SPEEDSCOPE_BYTES_MAX (UINT64_C(2) << 30)
 #define SPEEDSCOPE_TIME_MAX 4e18 /* ns */
 
 struct speedscope {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_stack_rows rows;
-	struct ops_stack_thread thread; /* the profile in hand */
+	struct ops_stack_thread thread; /* the current profile */
 	struct ops_buffer bytes; /* the file */
 	struct ops_buffer text[2]; /* decoded strings */
 	OPS_ARRAY(uint32_t) frames;
 	OPS_ARRAY(uint32_t) stack;
-	struct ops_json_walk profiles; /* those that are left */
-	struct ops_json_walk events;   /* or samples, of the profile in hand */
+	struct ops_json_walk profiles; /* the remaining ones */
+	struct ops_json_walk events;   /* events or samples of the current profile */
 	struct ops_json_walk weights;
-	double now;   /* in the profile's unit */
-	double scale; /* of it, in ns */
-	bool is_open; /* a profile is in hand */
+	double now;   /* in the unit of the profile */
+	double scale; /* unit of the profile in ns */
+	bool is_open; /* there is a current profile */
 	bool is_evented;
 	bool has_ended;
 };
@@ -51,15 +52,15 @@ static void speedscope_note(const struct speedscope *s, enum ops_note_kind kind,
 	ops_builder_notes(s->rows.in->builder, kind, 1, (uint64_t)(at - s->bytes.bytes));
 }
 
-/* A member's text, decoded into one of the buffers; empty if it has none. */
+/* Returns a member's text, decoded into one of the buffers; empty if there is none. */
 static struct ops_string speedscope_text(struct speedscope *s, struct ops_string object, const char *name, int buffer)
 {
 	struct ops_buffer *text = &s->text[buffer];
 	struct ops_string value;
 
 	text->size = 0;
-	if (ops_json_find_member(object, name, &value) && value.size > 1 && value.bytes[0] == '"')
-		ops_json_decode(text, value.bytes + 1, value.size - 2);
+	if (ops_json_find_member(object, name, &value))
+		ops_json_decode_value(text, value);
 	s->rows.failed |= text->failed;
 	return (struct ops_string){ops_buffer_text(text), text->size};
 }
@@ -86,7 +87,7 @@ static enum ops_code speedscope_read_frames(struct speedscope *s, struct ops_str
 		                ops_json_parse_integer(line_text, &line) && line > 0 && line < INT32_MAX;
 
 		if (frame.bytes[0] != '{')
-			return speedscope_fault(s, frame.bytes, "a frame that is no object");
+			return speedscope_fault(s, frame.bytes, "a frame that is not an object");
 		name = speedscope_text(s, frame, "name", 0);
 		path = speedscope_text(s, frame, "file", 1);
 		if (!OPS_ARRAY_APPEND(&s->frames, ops_stack_frame(&s->rows, path, has_line ? (uint32_t)line : 0, name)))
@@ -100,14 +101,14 @@ static enum ops_code frame_at(const struct speedscope *s, struct ops_string text
 	int64_t index;
 
 	if (!ops_json_parse_integer(text, &index) || index < 0 || (uint64_t)index >= s->frames.count)
-		return speedscope_fault(s, text.bytes, "the number of a frame that the file does not have");
+		return speedscope_fault(s, text.bytes, "a frame number that is not in the file");
 	*ret_frame = s->frames.items[index];
 	return OPS_OK;
 }
 
 /* --- profiles ------------------------------------------------------------------------------------------------------- */
 
-/* What times are in; without a unit a weight is shown as nanoseconds. */
+/* Reads the unit of times; without one, a weight is shown as nanoseconds. */
 static enum ops_code read_profile_unit(struct speedscope *s, struct ops_string profile)
 {
 	static const struct {
@@ -129,11 +130,11 @@ static enum ops_code read_profile_unit(struct speedscope *s, struct ops_string p
 	return OPS_OK;
 }
 
-/* A time in the profile's unit. */
+/* Parses a time in the profile's unit. */
 static enum ops_code read_time(const struct speedscope *s, struct ops_string text, double *ret_value)
 {
 	if (!ops_json_parse_number(text, ret_value) || !(fabs(*ret_value * s->scale) < SPEEDSCOPE_TIME_MAX))
-		return speedscope_fault(s, text.bytes, "a time or weight that is no number or too large");
+		return speedscope_fault(s, text.bytes, "a time or weight that is not a number, or too large");
 	return OPS_OK;
 }
 
@@ -148,7 +149,7 @@ static enum ops_code open_profile(struct speedscope *s, struct ops_string profil
 	enum ops_code code;
 
 	if (profile.bytes[0] != '{')
-		return speedscope_fault(s, profile.bytes, "a profile that is no object");
+		return speedscope_fault(s, profile.bytes, "a profile that is not an object");
 	s->thread.tid++;
 	s->weights = (struct ops_json_walk){0};
 	s->is_evented = find_typed_member(profile, "events", &list, '[');
@@ -175,7 +176,7 @@ static enum ops_code put_sample_row(struct speedscope *s, struct ops_string samp
 	double weight = 0;
 
 	if (sample.bytes[0] != '[')
-		return speedscope_fault(s, sample.bytes, "a sample that is no list");
+		return speedscope_fault(s, sample.bytes, "a sample that is not a list");
 	s->stack.count = 0;
 	while (!code && ops_json_next_element(&walk, &item)) {
 		uint32_t *frame = OPS_ARRAY_PUSH(&s->stack);
@@ -193,7 +194,7 @@ static enum ops_code put_sample_row(struct speedscope *s, struct ops_string samp
 	speedscope_note(s, OPS_NOTE_SAMPLED, sample.bytes);
 	ops_stack_set(&s->rows, &s->thread, s->stack.items, s->stack.count, now_ns(s), out);
 	s->now += weight;
-	return fabs(s->now * s->scale) < SPEEDSCOPE_TIME_MAX ? OPS_OK : speedscope_fault(s, item.bytes, "weights that are too large together");
+	return fabs(s->now * s->scale) < SPEEDSCOPE_TIME_MAX ? OPS_OK : speedscope_fault(s, item.bytes, "weights whose sum is too large");
 }
 
 static enum ops_code put_event_row(struct speedscope *s, struct ops_string event, struct ops_buffer *out)
@@ -210,7 +211,7 @@ static enum ops_code put_event_row(struct speedscope *s, struct ops_string event
 	if (!code)
 		code = frame_at(s, frame_text, &frame);
 	if (!code && at < s->now)
-		code = speedscope_fault(s, at_text.bytes, "an event before the one in front of it");
+		code = speedscope_fault(s, at_text.bytes, "an event that is earlier than the event before it");
 	if (code)
 		return code;
 	s->now = at;
@@ -224,7 +225,7 @@ static enum ops_code put_event_row(struct speedscope *s, struct ops_string event
 	return OPS_OK;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------- */
+/* --- file ----------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code close_profile(struct speedscope *s, struct ops_buffer *out)
 {
@@ -280,7 +281,7 @@ static enum ops_code open_file(struct speedscope *s)
 	return OPS_OK;
 }
 
-/* The address of the schema may come last in the file. */
+/* The address of the schema may be at the end of the file. */
 bool ops_is_speedscope(const char *head, size_t size)
 {
 	struct ops_string text = {head, size};
@@ -295,7 +296,7 @@ bool ops_is_speedscope(const char *head, size_t size)
 enum ops_code ops_read_speedscope(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
 	struct speedscope s = {.transcoder = {speedscope_next}, .rows = {.in = reading}};
-	enum ops_code code = ops_reading_all(reading, SPEEDSCOPE_BYTES_MAX, &s.bytes);
+	enum ops_code code = ops_reading_all(reading, &s.bytes);
 
 	if (!code)
 		code = open_file(&s);

@@ -45,5 +45,5 @@ enum ops_code ops_sqlite_load(const struct ops_sqlite **ret_sqlite, struct ops_e
 	*ret_sqlite = &sqlite;
 	if (is_complete)
 		return OPS_OK;
-	return ops_fault(error, OPS_UNSUPPORTED, "an SQLite database, which libsqlite3.so.0 is needed to read: install libsqlite3-0");
+	return ops_fault(error, OPS_UNSUPPORTED, "an SQLite database, which requires libsqlite3.so.0: install libsqlite3-0");
 }

@@ -27,7 +27,7 @@ uint32_t ops_stack_frame(struct ops_stack_rows *rows, struct ops_string file, ui
 	return keep_frame(rows, ops_buffer_text(&rows->scratch), rows->scratch.size);
 }
 
-/* The digits before `end`, which `divider` is before; false if it is not so. */
+/* Parses the digits before `end`, which must follow `divider`. Returns false if there are none. */
 static bool line_before(const char *start, const char *end, char divider, const char **ret_divider, uint32_t *ret_line)
 {
 	const char *at = end;
@@ -53,7 +53,7 @@ uint32_t ops_stack_frame_text(struct ops_stack_rows *rows, struct ops_string tex
 	if (mark > start && mark[-1] == ' ' && line_before(mark, end - 1, ':', &divider, &line))
 		return ops_stack_frame(rows, (struct ops_string){mark + 1, (size_t)(divider - mark - 1)}, line,
 		                       (struct ops_string){start, (size_t)(mark - 1 - start)});
-	mark = memmem(start, text.size, "):_", 3); /* collapsed stacks have '_' for a space */
+	mark = memmem(start, text.size, "):_", 3); /* collapsed stacks have '_' instead of a space */
 	if (mark && line_before(start, mark, '(', &divider, &line))
 		return ops_stack_frame(rows, (struct ops_string){start, (size_t)(divider - start)}, line,
 		                       (struct ops_string){mark + 3, (size_t)(end - mark - 3)});
@@ -67,7 +67,7 @@ static void stack_begin_row(struct ops_stack_rows *rows, const struct ops_stack_
 	rows->has_rows = true;
 }
 
-/* Calls begin and end in rows of their own, so that of calls with the same times the outer one comes first. */
+/* Calls begin and end in separate rows, so that of two calls with the same times the outer one comes first. */
 void ops_stack_open(struct ops_stack_rows *rows, struct ops_stack_thread *thread, uint32_t frame, int64_t ns, struct ops_buffer *out)
 {
 	struct ops_string name = frame == OPS_INTERN_NONE ? (struct ops_string){"", 0} : ops_intern_text(&rows->frames, frame);
@@ -75,7 +75,8 @@ void ops_stack_open(struct ops_stack_rows *rows, struct ops_stack_thread *thread
 	rows->failed |= !OPS_ARRAY_APPEND(&thread->open, frame);
 	stack_begin_row(rows, thread, "B", out);
 	ops_put_text_member(out, "name", name);
-	ops_put_text_member(out, "cat", ops_string_of("python_function")); /* of which some are native in torch's traces, too */
+	ops_put_text_member(out, "cat", ops_string_of("python_function")); /* although some are native functions, as in torch's
+	                                                                    * traces */
 	ops_put_time_member(out, "ts", ns);
 	ops_buffer_append_text(out, "}");
 	rows->in->events++;
@@ -110,6 +111,26 @@ void ops_stack_set(struct ops_stack_rows *rows, struct ops_stack_thread *thread,
 		ops_stack_close(rows, thread, ns, out);
 	for (; same < count; same++)
 		ops_stack_open(rows, thread, frames[same], ns, out);
+}
+
+void ops_stack_report(struct ops_stack_rows *rows, uint64_t byte, bool has_order, bool is_time)
+{
+	ops_builder_notes(rows->in->builder, OPS_NOTE_SAMPLED, 1, byte);
+	if (!has_order)
+		ops_builder_notes(rows->in->builder, OPS_NOTE_NO_ORDER, 1, byte);
+	if (!is_time)
+		ops_builder_notes(rows->in->builder, OPS_NOTE_NOT_TIME, 1, byte);
+}
+
+struct ops_string ops_stack_first_line(const char *head, size_t size)
+{
+	for (const char *at = head, *end = head + size, *next; at < end; at = next + 1) {
+		next = memchr(at, '\n', (size_t)(end - at));
+		next = next ? next : end;
+		if (next > at && *at != '#')
+			return (struct ops_string){at, (size_t)(next - at) - (next[-1] == '\r')};
+	}
+	return (struct ops_string){NULL, 0};
 }
 
 void ops_stack_put_name(struct ops_stack_rows *rows, const struct ops_stack_thread *thread, const char *what, struct ops_string name,

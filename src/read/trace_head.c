@@ -10,11 +10,11 @@
 #include "base/source.h"
 #include "read/reading.h"
 
-/* More than the description of eight devices, which is the first thing in a file of torch's, and than what a test bench says
- * of itself before (26 kB in a file of HTA's). */
+/* More than the description of eight devices, which comes first in torch's files, and than a test bench's description of itself
+ * before that (26 kB in one of HTA's files). */
 #define HEAD_BYTES (64u << 10)
 
-/* Reads on until `room` is full or the source ends; less after a failure. */
+/* Reads until `room` is full or the source ends; less after a failure. */
 static size_t read_on(struct ops_source *source, char *out, size_t room)
 {
 	size_t size = 0, got = 1;
@@ -31,7 +31,8 @@ static bool trace_head_looks_like_trace(const char *text, size_t size)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (memmem(text, size, words[i], strlen(words[i])))
 			return true;
-	return ops_is_format_but_json(text, size);
+	/* An execution trace lies next to the trace of the same run: it is not another one. */
+	return ops_is_format_but_json(text, size) && !ops_is_execution_trace(text, size);
 }
 
 bool ops_begins_like_trace(const char *path)
@@ -42,7 +43,7 @@ bool ops_begins_like_trace(const char *path)
 	struct stat about;
 	size_t size;
 
-	/* Who opens a pipe waits. */
+	/* Opening a pipe would wait. */
 	if (stat(path, &about) || !S_ISREG(about.st_mode) || ops_source_open_file(path, &source, NULL))
 		return false;
 	size = read_on(source, text, 4);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Profiles of XLA (`*.xplane.pb` of JAX, TensorFlow and PyTorch/XLA; xplane.proto of OpenXLA): an XSpace has planes, a plane is a host
- * or a device, its lines are threads, streams or summaries of them, a line has events. Names of events and of their values (stats) are
- * in tables of the plane, which come after its lines. So the file is read at once, then becomes Chrome JSON line by line (transcode.h).
+ * Profiles of XLA (`*.xplane.pb` of JAX, TensorFlow and PyTorch/XLA; xplane.proto of OpenXLA): an XSpace has planes, a plane is a
+ * host or a device, its lines are threads, streams or summaries of them, and a line has events. Names of events and of their
+ * values (stats) are in tables of the plane, which come after its lines. So the complete file is read first, and then converted
+ * to Chrome JSON line by line (transcode.h).
  *
  *     /device:GPU:0   Stream #14(Compute)   kernels, copies and fills
- *                     XLA Modules, Steps    annotations: they sum up what the streams say
- *     /device:TPU:0   XLA Ops               kernels; one that has others inside, such as a loop, is an annotation
- *     /host:CPU       a line a thread       operators (events with hlo_op), calls of CUDA, Python functions, annotations
+ *                     XLA Modules, Steps    annotations: they summarize the streams
+ *     /device:TPU:0   XLA Ops               kernels; one that contains others, such as a loop, is an annotation
+ *     /host:CPU       a line per thread     operators (events with hlo_op), calls of CUDA, Python functions, annotations
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,16 +25,15 @@
 #include "read/frame_text.h"
 #include "read/transcode.h"
 
-#define XSPACE_BYTES_MAX (UINT64_C(2) << 30) /* of any protocol buffer */
-#define HOST_PID 1000000 /* of the first plane of a host that does not name its process: unlike the number of a device */
+#define HOST_PID 1000000 /* of the first host plane without a process id; differs from all device numbers */
 #define TIME_MAX (INT64_MAX / 4)
 
 enum { SPACE_PLANE = 1, SPACE_HOST_NAME = 4 };
 enum { PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PLANE_STAT_NAME = 5, PLANE_STAT = 6 };
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 }; /* of a map */
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 }; /* fields of a map entry */
 enum { LINE_ID = 1, LINE_NAME = 2, LINE_START_NS = 3, LINE_EVENT = 4, LINE_DISPLAY_NAME = 11 };
 enum { XEVENT_NAME = 1, XEVENT_OFFSET_PS = 2, XEVENT_DURATION_PS = 3, XEVENT_STAT = 4, XEVENT_OCCURRENCES = 5 };
-enum { NAME_TEXT = 2, NAME_DISPLAY = 4, NAME_STAT = 5 }; /* of an event's or, the first alone, of a stat's */
+enum { NAME_TEXT = 2, NAME_DISPLAY = 4, NAME_STAT = 5 }; /* fields of the metadata of an event or, for the first one only, a stat */
 enum { STAT_NAME = 1, STAT_DOUBLE = 2, STAT_UINT = 3, STAT_INT = 4, STAT_TEXT = 5, STAT_BYTES = 6, STAT_REFERENCE = 7 };
 
 struct xevent {
@@ -42,17 +42,17 @@ struct xevent {
 	uint64_t name;
 	struct ops_pb_message message;
 	bool is_instant;
-	bool has_inner; /* another event of its line is inside it */
+	bool has_inner; /* contains another event of its line */
 };
 
 struct plane {
 	struct ops_string name;
-	struct ops_pb_message lines; /* the fields that are left */
-	struct ops_map event_names;  /* id → in `messages` */
+	struct ops_pb_message lines; /* the remaining fields */
+	struct ops_map event_names;  /* id → index in `messages` */
 	struct ops_map stat_names;
 	OPS_ARRAY(struct ops_pb_message) messages;
 	int64_t pid;
-	uint32_t line_count; /* so far */
+	uint32_t line_count; /* number so far */
 	bool is_device;
 	bool has_streams;
 };
@@ -60,31 +60,31 @@ struct plane {
 struct line {
 	struct ops_string name;
 	int64_t tid;
-	bool has_work; /* its events are a device's work, not a summary of it */
+	bool has_work; /* its events are device work, not a summary of it */
 	OPS_ARRAY(struct xevent) events;
 	size_t next;
 };
 
 struct xplane {
-	struct ops_transcoder transcoder; /* the first member: `next` gets it */
+	struct ops_transcoder transcoder; /* the first member, because `next` receives it */
 	struct ops_reading *in;
 	struct ops_buffer bytes; /* the file */
-	struct ops_pb_message planes; /* the fields that are left */
+	struct ops_pb_message planes; /* the remaining fields */
 	struct plane plane;
 	struct line line;
 	struct ops_buffer properties; /* deviceProperties */
 	struct ops_string host_name;
-	int64_t base_ns; /* of times that count from the profile's start */
+	int64_t base_ns; /* origin of times relative to the profile's start */
 	uint32_t hosts;
 	uint32_t devices;
 	bool has_rows;
 	bool has_ended;
 };
 
-/* What is known of an event before its arguments are written. */
+/* Facts about an event that are needed before its arguments are written. */
 struct xevent_facts {
 	const char *category;
-	struct ops_string step; /* its number, "" for no step */
+	struct ops_string step; /* number of the step; "": not a step */
 	bool is_operator;
 	bool has_correlation;
 };
@@ -112,7 +112,7 @@ static struct ops_string text_in(struct ops_pb_message message, uint32_t number)
 	return found;
 }
 
-/* An entry of a table of names; an empty message if there is none. */
+/* Returns an entry of a table of names; an empty message if there is none. */
 static struct ops_pb_message named(const struct plane *plane, const struct ops_map *names, uint64_t id)
 {
 	uint32_t place = ops_map_find(names, id);
@@ -162,7 +162,7 @@ static void put_stat_value(struct ops_buffer *out, const struct stat *stat)
 		ops_buffer_printf(out, "%" PRIu64, stat->value.value);
 }
 
-/* The numbers behind a word of a text such as "regs:32 grid:8,4,1"; how many there are. */
+/* Parses the numbers after a word of a text such as "regs:32 grid:8,4,1". Returns their number. */
 static int numbers_of(struct ops_string text, const char *word, uint64_t *ret_numbers, int most)
 {
 	const char *at = memmem(text.bytes, text.size, word, strlen(word)), *end = text.bytes + text.size;
@@ -177,7 +177,7 @@ static int numbers_of(struct ops_string text, const char *word, uint64_t *ret_nu
 	return count;
 }
 
-/* What XLA says of a launch in one text, as Kineto's arguments. */
+/* Writes XLA's description of a launch, a single text, as Kineto's arguments. */
 static void put_kernel_details(struct ops_buffer *out, struct ops_string text)
 {
 	static const struct {
@@ -197,7 +197,7 @@ static void put_kernel_details(struct ops_buffer *out, struct ops_string text)
 	}
 }
 
-/* Names that begin with '_' are for XProf alone. */
+/* Names that begin with '_' are for XProf only. */
 static void put_stat(struct ops_buffer *out, const struct stat *stat)
 {
 	uint64_t bytes;
@@ -228,7 +228,7 @@ static void xplane_begin_row(struct xplane *x, struct ops_buffer *out, const cha
 	x->has_rows = true;
 }
 
-/* Appends the arguments that are a message's stats. */
+/* Appends the stats of a message as arguments. */
 static void put_stats(const struct xplane *x, struct ops_buffer *out, struct ops_pb_message message, uint32_t number)
 {
 	struct ops_pb_field field;
@@ -278,7 +278,7 @@ static struct xevent_facts facts_of(const struct xplane *x, const struct xevent 
 	return facts;
 }
 
-/* "$train.py:12 step" of the tracer of Python is the frame "train.py(12): step". */
+/* Converts "$train.py:12 step" of the Python tracer to the frame "train.py(12): step". */
 static void put_python_name(struct ops_buffer *out, struct ops_string name)
 {
 	const char *start = name.bytes + 1, *end = name.bytes + name.size, *space = memchr(start, ' ', (size_t)(end - start)), *colon;
@@ -338,7 +338,7 @@ static void put_xevent(struct xplane *x, const struct xevent *event, struct ops_
 
 /* --- lines ---------------------------------------------------------------------------------------------------------- */
 
-/* An event of the line that begins at `start_ns`; a note where it has no time that can be used. */
+/* Reads an event of the line that begins at `start_ns`; adds a note if its time is not usable. */
 static enum ops_code read_xevent(struct xplane *x, const struct ops_pb_field *field, int64_t start_ns)
 {
 	struct ops_pb_message message = ops_pb_inside(field);
@@ -382,7 +382,7 @@ static int compare_xevents(const void *a, const void *b)
 	return left->message.at < right->message.at ? -1 : 1;
 }
 
-/* The stream's number in "Stream #14(Compute)"; false for another name. */
+/* Parses the stream's number in "Stream #14(Compute)". Returns false for another name. */
 static bool parse_stream(struct ops_string name, int64_t *ret_stream)
 {
 	uint64_t number;
@@ -448,7 +448,7 @@ static void release_plane(struct plane *plane)
 	*plane = (struct plane){.name = {"", 0}};
 }
 
-/* An entry of one of the tables of names, which are maps. */
+/* Adds an entry of one of the tables of names, which are maps. */
 static bool add_name(struct plane *plane, struct ops_map *names, const struct ops_pb_field *field)
 {
 	struct ops_pb_message inside = ops_pb_inside(field), value = {0};
@@ -471,7 +471,7 @@ static bool is_stream_line(const struct ops_pb_field *field)
 	return parse_stream(text_in(ops_pb_inside(field), LINE_NAME), &stream);
 }
 
-/* Devices are numbered as their planes' names say: "/device:GPU:3". */
+/* Devices are numbered as in the names of their planes: "/device:GPU:3". */
 static int64_t device_of(const struct xplane *x, struct ops_string name)
 {
 	const char *colon = memrchr(name.bytes, ':', name.size);
@@ -482,7 +482,7 @@ static int64_t device_of(const struct xplane *x, struct ops_string name)
 	return x->devices;
 }
 
-/* Reads all of a plane but its lines. */
+/* Reads everything of a plane except its lines. */
 static enum ops_code open_plane(struct xplane *x, struct ops_pb_message message)
 {
 	struct ops_pb_field field;
@@ -507,7 +507,7 @@ static enum ops_code open_plane(struct xplane *x, struct ops_pb_message message)
 	return message.malformed ? xplane_fault(x, message.at, "malformed XPlane") : OPS_OK;
 }
 
-/* The value of a plane's stat that is a number; false if it has none. */
+/* Finds a numeric stat of a plane. Returns false if there is none. */
 static bool plane_number(const struct xplane *x, const char *name, int64_t *ret_value)
 {
 	struct ops_pb_message message = x->plane.lines;
@@ -527,7 +527,7 @@ static bool plane_number(const struct xplane *x, const char *name, int64_t *ret_
 	return false;
 }
 
-/* Under the names that Kineto gives to what CUDA says of a device. */
+/* Writes what CUDA reports about a device under Kineto's names. */
 static void put_device_properties(struct xplane *x)
 {
 	static const struct {
@@ -563,7 +563,7 @@ static void begin_plane(struct xplane *x, struct ops_buffer *out)
 	ops_buffer_append_text(out, "}}");
 }
 
-/* Whether the plane has a line at all; those of metadata have none. */
+/* Returns whether the plane has any line; metadata planes have none. */
 static bool has_lines(const struct plane *plane)
 {
 	struct ops_pb_message message = plane->lines;
@@ -575,9 +575,9 @@ static bool has_lines(const struct plane *plane)
 	return false;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------- */
+/* --- file ----------------------------------------------------------------------------------------------------------- */
 
-/* When the first line begins; INT64_MAX for none. */
+/* Returns the start of the first line; INT64_MAX if there is none. */
 static int64_t first_line_ns(const struct xplane *x)
 {
 	struct ops_pb_message plane = x->plane.lines;
@@ -594,8 +594,8 @@ static int64_t first_line_ns(const struct xplane *x)
 	return first_ns;
 }
 
-/* Looks at all planes once: whether the file is whole, and when times begin. Profiles from before 2022 have times since 1970, later
- * ones since the start that the plane "Task Environment" has. */
+/* Reads all planes once to check whether the file is complete, and to find the origin of times. Times in profiles from before
+ * 2022 are relative to 1970, in later ones to the start in the plane "Task Environment". */
 static enum ops_code survey_planes(struct xplane *x)
 {
 	struct ops_pb_message space = {x->bytes.bytes, x->bytes.bytes + x->bytes.size, false};
@@ -619,7 +619,7 @@ static enum ops_code survey_planes(struct xplane *x)
 	if (code)
 		return code;
 	x->base_ns = first_ns < started_ns ? started_ns : 0;
-	x->planes.end = at; /* a plane that is cut short has no names: it is left out */
+	x->planes.end = at; /* a truncated plane has no names, so it is left out */
 	if (space.malformed && at == x->planes.at)
 		return xplane_fault(x, x->bytes.bytes + x->bytes.size, "the file ends early, in its first plane");
 	if (space.malformed)
@@ -639,7 +639,7 @@ static void put_document_end(struct xplane *x, struct ops_buffer *out)
 	x->has_ended = true;
 }
 
-/* One step: an event, the next line, or the next plane. */
+/* Converts one step: an event, the next line, or the next plane. */
 static enum ops_code xplane_step(struct xplane *x, struct ops_buffer *out)
 {
 	struct ops_pb_field field;
@@ -671,7 +671,7 @@ static enum ops_code xplane_next(struct ops_transcoder *transcoder, struct ops_b
 	return code;
 }
 
-/* The first field is a plane, whose name comes first, behind its number if it has one. */
+/* The first field is a plane, which begins with its name, perhaps after its id. */
 bool ops_is_xplane(const char *head, size_t size)
 {
 	struct ops_pb_message message = {head, head + size, false};
@@ -696,7 +696,7 @@ bool ops_is_xplane(const char *head, size_t size)
 enum ops_code ops_read_xplane(struct ops_reading *reading, struct ops_trace **ret_trace)
 {
 	struct xplane x = {.transcoder = {xplane_next}, .in = reading, .host_name = {"", 0}};
-	enum ops_code code = ops_reading_all(reading, XSPACE_BYTES_MAX, &x.bytes);
+	enum ops_code code = ops_reading_all(reading, &x.bytes);
 
 	if (!code)
 		code = survey_planes(&x);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a session: start, pause, resume, stop; and what it collects from the threads (recorder.h).
+ * Sessions: start, pause, resume, stop, and collecting the records of threads (recorder.h).
  *
- * A session is a number, 1, 2, … in the life of a process. The handle that callers hold is that number, not an
- * address, so that a handle of a stopped session, or one that a child of fork inherited, is always distinguished
- * from a valid one.
+ * A session has a number, 1, 2, … in the life of a process. The callers' handle is that number, not an address, so that the
+ * handle of a stopped session, or one inherited by a forked child, is never mistaken for a valid one.
  */
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
@@ -30,7 +29,7 @@ static struct ops_session *handle_of(uint64_t session)
 	return (struct ops_session *)(uintptr_t)session;
 }
 
-/* Whether the handle is that of the session in progress. The lock is held. */
+/* Returns whether the handle is that of the session in progress. The lock must be held. */
 static bool is_current(const struct ops_session *handle)
 {
 	return handle && (uintptr_t)handle == ops_recorder.session;
@@ -56,7 +55,7 @@ void ops_recorder_append(struct ops_share *share, struct ops_block *block)
 {
 	ops_share_append(share, block);
 	if (ops_recorder.ring)
-		ops_ring_push(ops_recorder.ring, share, block); /* without memory it is kept to the end */
+		ops_ring_push(ops_recorder.ring, share, block); /* if out of memory, the block is kept until the end */
 }
 
 void ops_recorder_retire(struct ops_block *block)
@@ -89,7 +88,7 @@ size_t ops_recorder_sweep(void)
 
 /* --- collecting -------------------------------------------------------------------------------------------------- */
 
-/* Where the name of a thread is linked, or would be. */
+/* Returns the link to the name of a thread, or the link where it would be inserted. */
 static struct recorder_name **session_find_name(int64_t tid)
 {
 	struct recorder_name **link = &ops_recorder.names[(uint64_t)tid % OPS_NAME_LISTS];
@@ -99,7 +98,7 @@ static struct recorder_name **session_find_name(int64_t tid)
 	return link;
 }
 
-/* The name given for the share's thread replaces the system's, and is used up. */
+/* Uses up a name set for the share's thread; it replaces the system's. */
 static void session_read_name(struct ops_share *share)
 {
 	struct recorder_name **link = session_find_name(share->tid);
@@ -133,13 +132,14 @@ void ops_recorder_forget_names(void)
 	}
 }
 
-/* Whether the thread has a part in the session in progress that was not collected yet. */
+/* Returns whether the thread has records in the session in progress that have not been collected. */
 static bool is_to_collect(const struct recorder_thread *thread)
 {
 	return ops_recorder.recording && thread->hot.epoch == ops_recorder.session && !thread->collected;
 }
 
-/* What the thread's current block holds goes to the share. False, and nothing changed, when memory is out for the copy. */
+/* Moves or copies the contents of the thread's current block to the share. Returns false, with nothing changed, if out of memory
+ * for the copy. */
 static bool collect_block(struct recorder_thread *thread, struct ops_share *share, bool leaving)
 {
 	struct ops_block *block = thread->hot.block;
@@ -147,7 +147,7 @@ static bool collect_block(struct recorder_thread *thread, struct ops_share *shar
 
 	if (!ops_block_count(block))
 		return true;
-	/* A block of a recording file stays what it is: the file is to keep what is in it. */
+	/* A block in a recording file is not replaced, because the file must keep its contents. */
 	copy = leaving && (ops_block_open(block) || ops_pool_is_in_file(block)) ? NULL : ops_block_pack(block);
 	if (copy) {
 		ops_share_append(share, copy);
@@ -205,9 +205,9 @@ void ops_recorder_drop_ring(void)
 	__atomic_store_n(&ops_recorder.ring_session, 0, __ATOMIC_RELAXED);
 }
 
-/* --- life -------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ---------------------------------------------------------------------------------------------------- */
 
-/* Makes `recording` that of a new session, not recorded yet; 0 when one is in progress. */
+/* Makes `recording` that of a new session, which is not recorded yet. Returns its number; 0 if a session is in progress. */
 static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes)
 {
 	uint64_t session = 0;
@@ -219,7 +219,7 @@ static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes
 		ops_recorder.session = session;
 		ops_recorder.recording = recording;
 		ops_recorder.max_bytes = max_bytes;
-		ops_recorder.last_block = 0;
+		ops_recorder.last_block = ops_recorder.observer_blocks = 0;
 		ops_recorder.bytes = ops_recorder_sweep() * OPS_BLOCK_BYTES;
 		__atomic_store_n(&ops_recorder.full, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&ops_recorder.lost_nowhere, 0, __ATOMIC_RELAXED);
@@ -228,7 +228,7 @@ static uint64_t open_session(struct ops_recording *recording, uint64_t max_bytes
 	return session;
 }
 
-/* Lets threads record no more. The lock is held. */
+/* Stops all recording of threads. The lock must be held. */
 static void end_recording(struct ops_recording *recording)
 {
 	__atomic_store_n(&ops_recorder_epoch, 0, __ATOMIC_RELEASE);
@@ -236,7 +236,7 @@ static void end_recording(struct ops_recording *recording)
 		recording->stop = ops_clock_pair_now();
 }
 
-/* Collects what threads recorded; the lock is held. False when memory is out: the next call collects the rest. */
+/* Collects the records of all threads; the lock must be held. Returns false if out of memory; the next call collects the rest. */
 static bool collect_all(void)
 {
 	bool complete = true;
@@ -246,13 +246,14 @@ static bool collect_all(void)
 	return complete;
 }
 
-/* Ends the session in progress, of which all is collected; the lock is held. What it recorded is the caller's. */
+/* Ends the session in progress, of which everything has been collected; the lock must be held. Returns its recording, which the
+ * caller owns. */
 static struct ops_recording *close_session(void)
 {
 	struct ops_recording *recording = ops_recorder.recording;
 
 	for (struct ops_share *share = recording->shares; share; share = share->next)
-		if (!share->named) /* it ended before its name came */
+		if (!share->named) /* the thread ended before it was named */
 			session_read_name(share);
 	recording->lost += __atomic_load_n(&ops_recorder.lost_nowhere, __ATOMIC_RELAXED);
 	if (ops_recorder.ring)
@@ -266,7 +267,7 @@ static struct ops_recording *close_session(void)
 	return recording;
 }
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool session_start_spill(struct ops_recording *recording, const struct ops_record_options *options)
 {
 	recording->spill = ops_spill_new(&(struct ops_spill_options){
@@ -280,7 +281,7 @@ static bool session_start_spill(struct ops_recording *recording, const struct op
 	return recording->spill != NULL;
 }
 
-/* Lets the session keep its last part alone. False when memory is out. */
+/* Makes the session keep only its last part. Returns false if out of memory. */
 static bool session_start_ring(uint64_t session, uint64_t keep_ns)
 {
 	struct ops_ring *ring = ops_ring_new(keep_ns);
@@ -328,7 +329,7 @@ enum ops_code ops_session_start(const struct ops_record_options *options, struct
 	if (code)
 		return code;
 	if (!ops_recorder_init())
-		return ops_fault(error, OPS_STATE, "cannot start a session: the process has no thread key left");
+		return ops_fault(error, OPS_STATE, "cannot start a session: all thread keys of the process are in use");
 	recording = ops_alloc_zeroed(1, sizeof(*recording));
 	if (!recording)
 		return ops_fault_memory(error);
@@ -412,7 +413,7 @@ void ops_session_discard(struct ops_session *session)
 	if (is_current(session)) {
 		end_recording(ops_recorder.recording);
 		for (struct recorder_thread *thread = ops_recorder.threads; thread; thread = thread->next)
-			hand_over(thread); /* without its own block, which stays the thread's */
+			hand_over(thread); /* without its current block, which the thread keeps */
 		recording = close_session();
 	}
 	pthread_mutex_unlock(&ops_recorder.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout of recording files, for their writer (spill.c) and their reader (read/recovery.c). Its description, and what it
- * promises, is docs/reference/recording-format.md; whoever changes a layout here raises OPS_SPILL_VERSION.
+ * The layout of recording files, for the writer (spill.c) and the reader (read/recovery.c). docs/reference/recording-format.md
+ * describes it and its guarantees; a change of a layout here must increase OPS_SPILL_VERSION.
  */
 #ifndef OPS_RECORD_SPILL_FORMAT_H
 #define OPS_RECORD_SPILL_FORMAT_H
@@ -17,13 +17,13 @@
 #define OPS_SPILL_MAGIC 0x4345524fu     /* "OREC" in memory order on little endian: unit 0 */
 #define OPS_SPILL_LOG_MAGIC 0x474f4c4fu /* "OLOG": a part of the log */
 #define OPS_SPILL_BASELINE_MAGIC 0x4d454d4fu /* "OMEM": memory records from before the window */
-#define OPS_SPILL_VERSION 2u
+#define OPS_SPILL_VERSION 3u
 #define OPS_SPILL_BYTE_ORDER 0x01020304u
 
-/* Bytes by which files grow at a time: a chunk of the pool. */
+/* Number of bytes by which files grow: a chunk of the pool. */
 #define OPS_SPILL_GROWTH_BYTES (OPS_BLOCK_BYTES * 32u)
 
-/* Each unit of a file has the head of a block. What lies behind it in a part of the log: */
+/* Each unit of a file begins with the header of a block. The rest of a part of the log has this size. */
 #define OPS_SPILL_LOG_BYTES (OPS_BLOCK_BYTES - (uint32_t)sizeof(struct ops_block))
 
 enum ops_spill_state {
@@ -31,7 +31,7 @@ enum ops_spill_state {
 	OPS_SPILL_STOPPED = 1,
 };
 
-/* What lies behind the head of unit 0. */
+/* The rest of unit 0. */
 struct ops_spill_header {
 	uint32_t version;
 	uint32_t byte_order;
@@ -48,7 +48,7 @@ struct ops_spill_header {
 	char opstrobe_version[24];
 	char process_name[64];
 	char host_name[256];
-	uint64_t window_ticks; /* of a ring: what started before may be missing; 0: nothing is. Written after `dropped` */
+	uint64_t window_ticks; /* for a ring: records that started earlier may be missing; 0: none are. Written after `dropped` */
 	uint64_t dropped;
 	struct ops_overhead overhead;
 };
@@ -57,7 +57,7 @@ _Static_assert(offsetof(struct ops_spill_header, first) == 40, "layout of record
 _Static_assert(sizeof(struct ops_overhead) == 32, "layout of recording files");
 _Static_assert(sizeof(struct ops_spill_header) == 536, "layout of recording files");
 
-/* A record of the log: this, and its payload, filled up to a multiple of 8. */
+/* A record of the log: this header and its payload, padded to a multiple of 8. */
 struct ops_spill_record {
 	uint32_t bytes;
 	uint32_t kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads that record: registered when they first do, forgotten when they end; the slow half of the hot path.
+ * Recording threads: registration on first use, removal when they end, and the slow path of recording.
  */
 #include "record/recorder.h"
 
@@ -20,7 +20,7 @@
 #include "record/ring.h"
 #include "record/spill.h"
 
-/* The round of thread destructors in which a thread is forgotten. */
+/* The round of thread destructors in which a thread is removed. */
 #define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 
 static struct ops_thread *collector_thread(void);
@@ -57,10 +57,10 @@ static pthread_key_t exit_key;
 __thread struct recorder_thread *ops_this_thread;
 static __thread int exit_rounds;
 
-/* --- registration ------------------------------------------------------------------------------------------------ */
+/* --- registration ----------------------------------------------------------------------------------------------------- */
 
-/* Runs when a thread ends. Other libraries' destructors may still record after this one, so it asks to be called again
- * and acts in the last round but one; the last is that of allocators and sanitizers, which it needs alive. */
+/* Called when a thread ends. Other libraries' destructors may record after this one, so it requests further calls and acts in the
+ * last round but one. The last round belongs to allocators and sanitizers, which this function needs. */
 static void thread_thread_exit(void *argument)
 {
 	struct recorder_thread *thread = argument;
@@ -106,7 +106,7 @@ struct ops_thread *ops_recorder_register(void)
 {
 	struct recorder_thread *thread = NULL;
 
-	/* A thread whose last destructor round is over would never be forgotten. */
+	/* A thread whose last destructor round is over would never be removed. */
 	if (exit_rounds < LAST_ROUND && ops_recorder_init())
 		thread = ops_alloc_zeroed(1, sizeof(*thread));
 	if (!thread || pthread_setspecific(exit_key, thread) != 0) {
@@ -143,7 +143,7 @@ static struct ops_thread *collector_thread(void)
 	return ops_recorder_thread();
 }
 
-/* --- the slow half of reserving ---------------------------------------------------------------------------------- */
+/* --- slow path of reserving -------------------------------------------------------------------------------------- */
 
 static struct ops_share *new_share(const struct recorder_thread *thread)
 {
@@ -174,8 +174,8 @@ static void thread_note(struct recorder_thread *thread, uint64_t epoch)
 	                 (struct ops_string){name, strlen(name)});
 }
 
-/* Makes the thread part of session `epoch`; false when that is not being recorded any more. Without memory for a share
- * it is part of it all the same, so that its losses are counted, and the next record tries again. */
+/* Makes the thread part of session `epoch`. Returns false if that session is no longer recorded. If out of memory for a share,
+ * the thread still becomes part of it, so that its losses are counted, and the next record tries again. */
 static bool thread_join(struct recorder_thread *thread, uint64_t epoch)
 {
 	struct ops_share *share = new_share(thread);
@@ -187,7 +187,7 @@ static bool thread_join(struct recorder_thread *thread, uint64_t epoch)
 		if (thread->hot.epoch != epoch) {
 			thread->hot.epoch = epoch;
 			thread->hot.context = thread->hot.greenlet = NULL;
-			thread->hot.payload_start = 0; /* no room: the next record comes by next_block */
+			thread->hot.payload_start = 0; /* no room, so the next record calls next_block */
 			thread->collected = false;
 			__atomic_store_n(&thread->hot.lost, 0, __ATOMIC_RELAXED);
 		}
@@ -207,7 +207,7 @@ static bool is_member(const struct recorder_thread *thread, uint64_t epoch)
 	return thread->hot.epoch == epoch && thread->joined;
 }
 
-/* How many blocks of a file that cannot grow are left for what explains the others. */
+/* Number of blocks of a file that cannot grow that are reserved for the log. */
 #define SPARE_BLOCKS 16u
 
 static void give_ring_block(struct ops_block *block)
@@ -216,7 +216,7 @@ static void give_ring_block(struct ops_block *block)
 	ops_recorder_refund(OPS_BLOCK_BYTES);
 }
 
-/* A block that the session has room for, or one that is used again; the lock is held. NULL: all that could be is needed. */
+/* Returns a new block within the session's limit, or a reused one; the lock must be held. Returns NULL if all blocks are needed. */
 static struct ops_block *pop_ring_block(void)
 {
 	struct ops_block *block = NULL, *old;
@@ -242,7 +242,7 @@ static struct ops_block *pop_ring_block(void)
 	return block;
 }
 
-/* The same for a thread, whose block goes to its share first: it may be the oldest. */
+/* Like pop_ring_block, for a thread. First moves its block to its share, because it may be the oldest. */
 static struct ops_block *next_ring_block(struct recorder_thread *thread, bool filled)
 {
 	if (filled)
@@ -250,11 +250,12 @@ static struct ops_block *next_ring_block(struct recorder_thread *thread, bool fi
 	else
 		ops_recorder_retire(thread->hot.block);
 	thread->hot.block = NULL;
-	thread->hot.payload_start = 0; /* full: without a block, the next record comes by next_block */
+	thread->hot.payload_start = 0; /* full: without a new block, the next record calls next_block */
 	return pop_ring_block();
 }
 
-/* Gives the thread an empty block; false if there is no memory, or the session is over or paused: then *ret_over. */
+/* Gives the thread an empty block. Returns false if out of memory, or if the session has ended or is paused; then `*ret_over` is
+ * true. */
 static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret_over)
 {
 	struct ops_thread *hot = &thread->hot;
@@ -282,6 +283,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 			ops_recorder_retire(old);
 		ops_block_init(block, epoch, hot->number);
 		block->sequence = ops_recorder.last_block++;
+		ops_recorder.observer_blocks += thread->is_observer;
 		block->lost = hot->lost;
 		hot->block = block;
 		hot->reserved_slots = 0;
@@ -298,7 +300,7 @@ static bool next_block(struct recorder_thread *thread, uint64_t epoch, bool *ret
 
 static void count_lost(struct ops_thread *hot)
 {
-	/* The thread alone writes it; the stop reads it. */
+	/* Written only by the thread; read by the stop. */
 	__atomic_store_n(&hot->lost, hot->lost + 1, __ATOMIC_RELAXED);
 	if (hot->block && hot->block->epoch == hot->epoch)
 		hot->block->lost = hot->lost; /* for the readers of recording files */
@@ -322,7 +324,7 @@ static struct ops_slot *reserve_slow(struct ops_thread *hot, uint64_t epoch, siz
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* The id of (name, overload) in the share, 0 when it is not there. */
+/* Returns the id of (name, overload) in the share; 0 if it is not there. */
 static uint32_t thread_find_name(const struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
@@ -337,7 +339,7 @@ static uint32_t thread_find_name(const struct ops_share *share, struct ops_strin
 	return id == OPS_INTERN_NONE ? 0 : id + 1;
 }
 
-/* The same, added when it is not there; 0 when memory is out. */
+/* Like thread_find_name, but adds a missing name. Returns 0 if out of memory. */
 static uint32_t thread_add_name(struct ops_share *share, struct ops_string name, struct ops_string overload)
 {
 	struct ops_name pair = {
@@ -352,7 +354,7 @@ static uint32_t thread_add_name(struct ops_share *share, struct ops_string name,
 	return id == OPS_INTERN_NONE ? 0 : id + 1;
 }
 
-/* Only the thread itself adds names, so what is not there when it looks is not there when it adds. */
+/* Only the thread itself adds names, so a name that is not found cannot appear before it is added. */
 static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t name_size, const char *overload_bytes,
                        size_t overload_size)
 {
@@ -379,13 +381,13 @@ static uint32_t intern(struct ops_thread *hot, const char *name_bytes, size_t na
 		return 0;
 	if (room) {
 		pthread_mutex_lock(&thread->names_lock);
-		if (thread->share) /* else stopped since, or without memory from the beginning */
+		if (thread->share) /* else the session has stopped, or there has been no memory from the beginning */
 			id = thread_add_name(thread->share, name, overload);
 		pthread_mutex_unlock(&thread->names_lock);
 	}
 	if (id && ops_spill_is_on(epoch)) {
 		if (thread->noted_torch_number != __atomic_load_n(&hot->torch_number, __ATOMIC_RELAXED))
-			thread_note(thread, epoch); /* torch has come to run on it */
+			thread_note(thread, epoch); /* torch has started to run on it */
 		ops_spill_name(epoch, hot->number, id, name, overload);
 	}
 	if (!id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A memory timeline as a page for a browser: stacked areas by category, what is held at the peak and by whom. Everything is
- * in the one file; light or dark as the reader's system is. However long the timeline, the plot has one column a pixel:
- * each shows the moment in it at which most was held, so that no peak is lost.
+ * A memory timeline as a page for a browser: stacked areas by category, and what holds memory at the peak. The page is a single
+ * file, light or dark according to the reader's system. The plot has one column for each pixel, however long the timeline; each
+ * column shows the moment with the most memory in it, so that no peak is lost.
  */
 #include "write/memory_html.h"
 
@@ -18,7 +18,7 @@
 #define HEIGHT 360
 #define LEFT 76
 #define TOP 14
-#define ROWS 15 /* of the list of allocations */
+#define ROWS 15 /* in the list of allocations */
 
 struct column {
 	int64_t held[OPS_MEMORY_CATEGORY_COUNT];
@@ -35,7 +35,7 @@ struct page {
 	struct ops_buffer out;
 };
 
-/* --- what is to be shown ------------------------------------------------------------------------------------------- */
+/* --- contents of the page ------------------------------------------------------------------------------------------ */
 
 static void find_span(struct page *page)
 {
@@ -172,7 +172,7 @@ static void memory_html_put_head(struct page *page)
 	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
 		ops_buffer_printf(&page->out, ".c%zu{fill:%s;background:%s}", i, colours[i][1], colours[i][1]);
 	ops_memory_device_name(page->peak.device, device);
-	ops_buffer_printf(&page->out, "}\n</style></head><body>\n<h1>Memory timeline of %s</h1>\n<p>Most is held ", device);
+	ops_buffer_printf(&page->out, "}\n</style></head><body>\n<h1>Memory timeline of %s</h1>\n<p>The peak is ", device);
 	if (page->peak.time_ns >= 0)
 		ops_buffer_printf(&page->out, "%.3f ms after the first change",
 		                  (double)(page->peak.time_ns - page->start_ns) / 1e6);
@@ -180,16 +180,16 @@ static void memory_html_put_head(struct page *page)
 		memory_html_put(page, "at the start");
 	memory_html_put(page, ": ");
 	memory_html_put_bytes(page, page->peak.bytes);
-	memory_html_put(page, ". Each column of the plot shows the moment in it at which most is held.");
+	memory_html_put(page, ". Each column of the plot shows its highest value.");
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
 		if (page->timeline->gaps & gap)
 			ops_buffer_printf(&page->out, "<br>Note: %s.", ops_memory_gap_text(gap));
 	memory_html_put(page, "</p>\n");
 }
 
-/* --- the plot -------------------------------------------------------------------------------------------------------- */
+/* --- plot ------------------------------------------------------------------------------------------------------------ */
 
-/* A round distance between lines of a scale, of which there are about five. */
+/* Returns a round distance between the grid lines of a scale, for about five lines. */
 static double round_step(double length)
 {
 	double step = 1, unit;
@@ -218,7 +218,7 @@ static void put_scales(struct page *page)
 		                  "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n",
 		                  LEFT, LEFT + COLUMNS, y_of(page, (int64_t)bytes), y_of(page, (int64_t)bytes), LEFT - 8,
 		                  y_of(page, (int64_t)bytes) + 4, bytes / unit, name);
-	for (int digit = 0; length_ms / ms > 10; digit++) /* 1, 2, 5, 10, … */
+	for (int digit = 0; length_ms / ms > 10; digit++) /* factors 1, 2, 5, 10, … */
 		ms *= digit % 3 == 1 ? 2.5 : 2;
 	for (double at = 0; at <= length_ms; at += ms)
 		ops_buffer_printf(&page->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
@@ -227,7 +227,7 @@ static void put_scales(struct page *page)
 	                  TOP + HEIGHT + 34);
 }
 
-/* What is held of the categories below `category` in a column. */
+/* Returns the bytes of the categories below `category` in a column. */
 static int64_t below(const struct column *column, size_t category)
 {
 	int64_t sum = 0;
@@ -237,7 +237,7 @@ static int64_t below(const struct column *column, size_t category)
 	return sum;
 }
 
-/* The upper edge from left to right, then the lower one back; a corner only where it changes. */
+/* Writes the upper edge from left to right, then the lower one back, with corners only at changes. */
 static void put_area(struct page *page, size_t category)
 {
 	bool any = false;
@@ -319,7 +319,7 @@ static void put_allocations(struct page *page)
 	memory_html_put(page, "</table>\n");
 }
 
-/* Shows what is held where the pointer is. */
+/* Writes the script that shows the values under the pointer. */
 static void put_script(struct page *page)
 {
 	memory_html_put(page, "<script>\nconst held=[");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flame graphs' data as a file, whose name says the format.
+ * Writes flame graphs to files; the file name selects the format.
  */
 #include "write/stack_files.h"
 
@@ -14,7 +14,7 @@
 
 static const struct {
 	const char *suffix;
-	int level; /* of gzip; 0 none */
+	int level; /* gzip level; 0: no compression */
 	bool (*put)(const struct ops_flame *flame, struct ops_sink *sink, struct ops_flame_cut *cut);
 } formats[] = {
 	{".speedscope.json", 0, ops_put_speedscope},
@@ -65,6 +65,20 @@ static enum ops_code write_diff(const struct ops_trace *base, const struct ops_t
 	return code;
 }
 
+static enum ops_code write_sampled(const struct ops_trace *trace, const char *path, struct ops_flame_cut *ret_cut,
+                                   struct ops_error *error)
+{
+	struct ops_flame *flame = NULL;
+	enum ops_code code = ops_flame_sampled_new(trace, &flame, error);
+
+	if (!code && !flame->self_ns.count)
+		code = ops_fault(error, OPS_INVALID, "cannot write '%s': the trace has no sampled Python stacks, which a black box records", path);
+	if (!code)
+		code = ops_flame_write(flame, path, ret_cut, error);
+	ops_flame_free(flame);
+	return code;
+}
+
 enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, const struct ops_flame_options *options,
                               struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
@@ -80,8 +94,12 @@ enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, c
 		return code;
 	choices = (struct ops_flame_choices){.metric = given.device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
 	                                     .keep_wrappers = given.keep_wrappers};
+	if (given.base && given.sampled)
+		return ops_fault(error, OPS_INVALID, "sampled stacks of two traces cannot be compared");
 	if (given.base)
 		return write_diff(given.base, trace, path, &choices, ret_cut, error);
+	if (given.sampled)
+		return write_sampled(trace, path, ret_cut, error);
 	code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a recording file: an error, or a trace that keeps its promises. fuzzing.h tells how to run it.
+ * Any bytes as a recording file: the result is an error or a valid trace. fuzzing.h describes how to run it.
  *
- * Recording files are large and mostly zeros, so an input lists the bytes that are not: an offset (4 bytes), a size (2 bytes), the
- * bytes, and so on. What the reader refuses at once, such as another version, is put right, so that inputs outlive versions.
+ * Recording files are large and mostly zeros, so an input lists the bytes that are not: an offset (4 bytes), a size (2 bytes),
+ * the bytes, and so on. What the reader would reject at once, such as another version, is corrected, so that inputs remain useful
+ * across versions.
  */
 #include <string.h>
+
+#include <opstrobe/internal/analyze.h>
 
 #include "fuzzing.h"
 #include "read/recovery.h"
@@ -60,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct ops_recovery_source source = {.fd = -1, .bytes = file, .size = fill(bytes, size)};
 	struct ops_trace *trace = NULL;
+	struct ops_flame *flame = NULL;
 	struct ops_recovery recovery;
 	struct ops_error error;
 
@@ -68,6 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		expect(error.code == OPS_CORRUPT || error.code == OPS_UNSUPPORTED, error.text);
 	else
 		expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
+	if (trace && !ops_flame_sampled_new(trace, &flame, &error))
+		ops_flame_free(flame);
 	ops_trace_unref(trace);
 	return 0;
 }

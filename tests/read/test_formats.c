@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of other formats than Chrome JSON, given by their paths, while memory runs out and when reading is cancelled. What they say is
- * compared in tests/cli.
+ * Files of formats other than Chrome JSON, given by their paths, while memory runs out and when reading is cancelled. Their
+ * contents are compared in tests/cli.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,6 +30,9 @@ static const struct expected {
 	{"stacks.folded", 6, 0},
 	{"stacks.pprof", 6, 0},
 	{"stacks.perf", 4, 0},
+	{"rocprof.json", 11, 0},
+	{"chakra.et", 5, 0},
+	{"execution.json", 6, 0},
 };
 #define FILE_COUNT (sizeof(files) / sizeof(files[0]))
 

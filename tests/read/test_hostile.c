@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces that nobody would write: read, or refused with a reason; looked at, in time near linear to their size, which a limit
- * on the processor's time sees to.
+ * Traces that nobody would write: they are read, or rejected with a reason, and inspected, in time nearly linear in their size; a
+ * limit on CPU time checks this.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,7 +225,7 @@ static void a_million_arguments(void **state)
 	for (int i = 0; i < 1000000; i++)
 		ops_buffer_printf(&text, "\"%d\":%d,", i, i);
 	ops_buffer_append_text(&text, "\"z\":0}}]");
-	assert_refused(&text, "cannot read trace: byte 10113: an object of too many members");
+	assert_refused(&text, "cannot read trace: byte 10113: an object with too many members");
 
 	/* As many in one argument are read. */
 	ops_buffer_append_text(&text, "[{\"ph\":\"X\",\"name\":\"n\",\"ts\":1,\"dur\":1,\"args\":{\"Input Dims\":[");
@@ -243,11 +243,11 @@ static void what_is_missing_in_a_value(void **state)
 		size_t at;
 		const char *message;
 	} damaged[] = {
-		{"[[8,8],[8,8]", 12, "another bracket is open"},
-		{"[8,8],[8,8]]", 6, "a name in quotes is expected"},
-		{"[{8,8],[8,8]]", 5, "another bracket is open"},
-		{"[[8,8],[\"8,8]]", 20, "',' or a closing bracket is expected"},
-		{"[[8,8],[8\",8]]", 20, "',' or a closing bracket is expected"},
+		{"[[8,8],[8,8]", 12, "the bracket does not match"},
+		{"[8,8],[8,8]]", 6, "expected a name in quotes"},
+		{"[{8,8],[8,8]]", 5, "the bracket does not match"},
+		{"[[8,8],[\"8,8]]", 20, "expected ',' or a closing bracket"},
+		{"[[8,8],[8\",8]]", 20, "expected ',' or a closing bracket"},
 	};
 
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the events of a file become, and what is made of files that are not quite right.
+ * How events of a file are converted, and how slightly invalid files are handled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -499,13 +499,13 @@ static void refused(void **state)
 	assert_refused("{\"nodes\":[]}", "the file looks like an execution trace");
 	assert_refused("[[-1, 1, 512, 7], [5, 2, 64, 0]]", "the file looks like a raw memory timeline");
 	assert_refused("[{\"ph\":\"X\",\"cat\":\"devtools.timeline\",\"ts\":1,\"dur\":1}]", "the file looks like a performance profile");
-	assert_refused("{\"a\":1", "byte 6: the text ends before its events");
+	assert_refused("{\"a\":1", "byte 6: the text ends before the events");
 	assert_refused("[{\"ph\":\"X\" \"ts\":1}]", "byte 11: ',' or '}' is expected");
 	assert_refused("[{\"ph\";1}]", "byte 6: ':' is expected");
-	assert_refused("[{ph:1}]", "byte 2: a name in quotes is expected");
+	assert_refused("[{ph:1}]", "byte 2: expected a name in quotes");
 	assert_refused("[{\"ph\":=}]", "byte 7: a value is expected");
-	assert_refused("[{\"ph\":\"X\"}{\"ph\":\"X\"}]", "byte 11: ',' or ']' is expected behind an event");
-	assert_refused("{\"traceEvents\":[],\"a\":[1}", "byte 24: another bracket is open");
+	assert_refused("[{\"ph\":\"X\"}{\"ph\":\"X\"}]", "byte 11: expected ',' or ']' after an event");
+	assert_refused("{\"traceEvents\":[],\"a\":[1}", "byte 24: the bracket does not match");
 	assert_refused("[{\"ph\":\"X\",\"ts\":1,\"args\":{\"a\":[1 2]}}]", "byte 1: ',' is expected");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that runs out while a recording is read: the next attempt gives the trace that an undisturbed one gives.
+ * Lack of memory while a recording is read: the next attempt results in the same trace as an undisturbed one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void add_memory(struct ops_recording *recording, struct ops_share *share,
 	*memory = (struct ops_memory_slot){.address = ticks, .time_ticks = ticks, .bytes = bytes, .kind = OPS_SLOT_MEMORY};
 }
 
-/* A name with a storage for its second text. */
+/* Adds a name with a storage as its second text. */
 static uint32_t add_role(struct ops_share *share, const char *tensor, uint64_t address)
 {
 	struct ops_storage storage = {.address = address, .role = OPS_ROLE_PARAMETER};
@@ -106,6 +106,21 @@ static void add_activity(struct ops_activities *activities, enum ops_activity_ki
 	ops_activities_add(activities, &activity);
 }
 
+/* Samples of both threads, by a third. */
+static void add_samples(struct ops_recording *recording)
+{
+	struct ops_share *share = add_share(recording, 3, 0);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ops_slot *slot = add_slot(recording, share, "sample", START + 30 * (uint64_t)i, START + 30 * (uint64_t)i);
+		const struct ops_sample_frame frames[] = {{add_name(share, "inner", "a.py"), 7}, {add_name(share, "outer", NULL), (uint32_t)i}};
+
+		slot->kind = OPS_SLOT_SAMPLE;
+		slot->sequence_nr = 101 + i % 2;
+		add_payload(share, slot, frames, sizeof(frames));
+	}
+}
+
 /* Calls of both threads, and of one without slots, with what they launch; work of a CUDA graph with an edge; a counter. */
 static struct ops_activities *device_activities(void)
 {
@@ -159,6 +174,7 @@ static struct ops_recording *full_recording(bool devices)
 			add_step(recording, share, START + 30 * (uint64_t)i + number, i);
 		}
 	}
+	add_samples(recording);
 	if (devices)
 		recording->activities = device_activities();
 	return recording;

@@ -57,7 +57,7 @@ static void assert_file(const char *path, const char *text)
 	free(whole.bytes);
 }
 
-static void spec_4_4_times_and_sizes(void **state)
+static void test_times_and_sizes(void **state)
 {
 	struct ops_memory_timeline *timeline = sample();
 
@@ -72,7 +72,7 @@ static void spec_4_4_times_and_sizes(void **state)
 	ops_memory_timeline_free(timeline);
 }
 
-static void spec_4_4_raw(void **state)
+static void test_raw_timeline(void **state)
 {
 	struct ops_memory_timeline *timeline = sample();
 
@@ -136,7 +136,7 @@ static void allocation_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(spec_4_4_times_and_sizes), TEST(spec_4_4_raw), TEST(page), TEST(failures), TEST(allocation_failures),
+		TEST(test_times_and_sizes), TEST(test_raw_timeline), TEST(page), TEST(failures), TEST(allocation_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
