@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the rules on every trace of a run, one after the other, and then on what the ranks say together.
+ * Runs the rules on each trace of a run in turn, then those about all ranks together.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 struct ops_adviser {
 	struct advice_report report;
 	struct advice_ranks ranks;
-	bool failed; /* memory is out: the findings are incomplete */
+	bool failed; /* out of memory: the findings are incomplete */
 };
 
 struct ops_adviser *ops_adviser_new(void)
@@ -46,7 +46,7 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 	bool done = true;
 
 	for (size_t i = 0; done && i < rule_count; i++) {
-		if (advice->is_of_samples || rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
+		if (advice->is_of_samples || advice->has_no_times || rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
 			continue;
 		advice->report->checked |= (uint64_t)1 << i;
 		done = advice_result_init(&results[count], rules[i], advice, advice->report, claimed) &&
@@ -95,6 +95,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 		adviser->report.steps = advice.real_steps ? (uint32_t)advice.views->steps.count : 0;
 	}
 	adviser->report.incomplete += advice.incomplete;
+	adviser->report.of_samples += advice.is_of_samples;
 	advice_release(&advice);
 	adviser->report.traces++;
 	adviser->failed |= !done;
@@ -103,7 +104,7 @@ enum ops_code ops_adviser_add(struct ops_adviser *adviser, const struct ops_rank
 
 /* --- runs ----------------------------------------------------------------------------------------------------------- */
 
-/* Adds the findings about the run, whose gains are limited to what those about its traces leave. */
+/* Adds the findings about the run. Their gains are limited to what the findings about its traces leave. */
 static bool run_rank_rules(struct ops_adviser *adviser)
 {
 	struct advice_result all = {0};
@@ -193,7 +194,7 @@ enum ops_code ops_advise(const struct ops_rank *ranks, size_t count, enum ops_fo
 	return code;
 }
 
-/* --- a line of a list ----------------------------------------------------------------------------------------------- */
+/* --- list of traces ------------------------------------------------------------------------------------------------- */
 
 enum ops_code ops_trace_summary(const struct ops_rank *rank, char **ret_text, size_t *ret_size, struct ops_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attribution: whose time it is that rules claim.
+ * Attribution: decides which rule gets time that several rules claim.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ int64_t advice_backward_left_ns(const struct advice *advice, uint32_t row)
 	return ns > 0 ? ns : 0;
 }
 
-/* Where nothing is claimed, nothing is written: those pages then take no memory. */
+/* Does not write where nothing is claimed, so those pages take no memory. */
 static void copy_times(int64_t *to, const int64_t *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -39,7 +39,7 @@ static void add_to_parents(int64_t *ns, const uint32_t *parents, size_t count)
 			ns[parents[row]] = ops_sum(ns[parents[row]], ns[row]);
 }
 
-/* Down for what is claimed, since a row comes after its parent; up for the sums. */
+/* Propagates claims down, since a row comes after its parent, and sums up. */
 static void advice_claim_sum_up(struct advice *advice)
 {
 	const uint32_t *parents = advice->events->parent;
@@ -54,7 +54,7 @@ static void advice_claim_sum_up(struct advice *advice)
 	add_to_parents(advice->backward_claimed_ns, parents, count);
 }
 
-/* Returns what of the time another result of the stage has claimed already. */
+/* Returns the part of the time that another result of the stage has already claimed. */
 static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 {
 	uint32_t row = claim->row;
@@ -76,7 +76,7 @@ static int64_t apply(struct advice *advice, const struct advice_claim *claim)
 	return claim->rest ? 0 : ops_sum(claim->ns - ns, claim->backward_ns - backward_ns);
 }
 
-/* Returns the time that other results of the stage have claimed already. */
+/* Returns the time that other results of the stage have already claimed. */
 static int64_t advice_claim_attribute(struct advice *advice, const struct advice_result *result)
 {
 	int64_t lost_ns = 0;
@@ -96,7 +96,8 @@ static int64_t advice_claim_attribute(struct advice *advice, const struct advice
 	return lost_ns;
 }
 
-/* A step with more than this multiple of the median one is an accident: another program had the processor, or the caches. */
+/* A step with more than this multiple of the median is an outlier: another program had the processor, or displaced the
+ * caches. */
 #define ACCIDENT 3
 
 bool advice_find_spread(const struct advice_result *result, struct advice_spread *ret_spread)
@@ -136,14 +137,7 @@ static double gain_ms(const struct advice_result *result)
 	return result->findings.count ? result->findings.items[0].gain_ms : 0;
 }
 
-static int compare_results(const void *a, const void *b)
-{
-	const struct advice_result *left = a, *right = b;
-
-	if (gain_ms(left) != gain_ms(right))
-		return gain_ms(left) < gain_ms(right) ? 1 : -1;
-	return strcmp(left->rule->id, right->rule->id);
-}
+OPS_ORDER(compare_results, struct advice_result, OPS_DOWN_OF(gain_ms) OPS_BY_WORD(rule->id))
 
 void advice_attribute(struct advice *advice, struct advice_result *results, size_t count)
 {

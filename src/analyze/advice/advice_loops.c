@@ -9,25 +9,26 @@
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "trace/names.h"
 
 /* Minimum number of iterations; fewer are blocks of a model or parts of a step. */
 #define ITERATIONS_MIN 16
 
-/* A longer operator does real work, which a single operator does not save. Calls cost 1 to 10 µs, with allocation and
- * recording; operators composed of some ten others, such as an LSTM cell, several times that. */
+/* A longer operator does real work, which one operator for all iterations does not save. Calls cost 1 to 10 µs, with
+ * allocation and recording. Operators composed of some ten others, such as an LSTM cell, cost several times that. */
 #define CALL_NS_MAX 40000
 
 struct iteration {
 	uint32_t parent;
-	uint32_t count;       /* of calls */
-	uint32_t visits;      /* of the line that contain them */
-	uint32_t arrivals;    /* of these: from another line */
+	uint32_t count;       /* number of calls */
+	uint32_t visits;      /* number of visits of the line that contain them */
+	uint32_t arrivals;    /* those of the visits that came from another line */
 	uint32_t last_visit, last_arrival;
 	uint32_t first;
 	int64_t start_ns, end_ns;
-	int64_t own_ns;       /* of the calls at this line */
+	int64_t own_ns;       /* time of the calls at this line */
 	int64_t backward_ns;
 };
 
@@ -37,7 +38,7 @@ struct visit {
 	uint32_t line;
 	uint32_t first_name;
 	uint32_t number;
-	uint32_t arrival; /* how often the call reached it from another line, or reached an unknown line */
+	uint32_t arrival; /* how often the call has reached it from another line, or has reached an unknown line */
 };
 
 struct search {
@@ -61,7 +62,7 @@ static uint64_t advice_loops_key_of(const struct advice *advice, uint32_t row)
 	return key * 0x9e3779b97f4a7c15u + advice->events->name[row];
 }
 
-/* Directly below a function of the program, or a range or step in one. */
+/* Returns true for a row directly below a function of the program, or below a range or step in one. */
 static bool advice_loops_is_candidate(const struct advice *advice, uint32_t row)
 {
 	uint32_t parent = advice->events->parent[row], caller = advice->caller[row];
@@ -72,7 +73,7 @@ static bool advice_loops_is_candidate(const struct advice *advice, uint32_t row)
 	       advice->events->name[advice->sites.items[advice->site[row]].frame] == advice->events->name[caller];
 }
 
-/* The visit that contains a row; NULL if memory is out. Without lines each call counts. */
+/* Returns the visit that contains a row; NULL if out of memory. Without lines each call counts as a visit. */
 static const struct visit *visit_of(struct search *search, const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -88,8 +89,8 @@ static const struct visit *visit_of(struct search *search, const struct advice *
 	return visit;
 }
 
-/* Minimum number of calls of the first name at a line that are iterations of a loop within it, even if the line itself is in
- * a loop: fewer may be written one after another. */
+/* Minimum number of calls of the first name at a line to count as iterations of a loop within it, even if the line
+ * itself is in a loop. Fewer calls may be written one after another. */
 #define INNER_ITERATIONS_MIN 4
 
 static uint32_t iterations_of(const struct iteration *iteration)
@@ -128,16 +129,7 @@ static bool find_iterations(struct search *search, const struct advice *advice)
 	return true;
 }
 
-static int compare_rounds(const void *a, const void *b)
-{
-	const struct iteration *left = a, *right = b;
-
-	if (left->parent != right->parent)
-		return left->parent < right->parent ? -1 : 1;
-	if (left->start_ns != right->start_ns)
-		return left->start_ns < right->start_ns ? -1 : 1;
-	return left->first < right->first ? -1 : 1;
-}
+OPS_ORDER(compare_rounds, struct iteration, OPS_UP(parent) OPS_UP(start_ns) OPS_UP(first))
 
 static void add_iteration(struct advice_loop *loop, const struct iteration *iteration)
 {
@@ -178,7 +170,8 @@ static bool join_rounds(struct search *search, struct advice *advice)
  * microsecond. */
 #define SMALL_ELEMENTS 4096
 
-/* Time of an operator beyond its call: for a large one, beyond the fastest of the same name. */
+/* Returns the time of an operator beyond its call overhead: for a large operator, beyond the fastest one of the same
+ * name. */
 static int64_t work_of(const struct search *search, const struct advice *advice, uint32_t row)
 {
 	int64_t call_ns = search->quickest_ns[advice->events->name[row]], elements;
@@ -205,7 +198,7 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 		return advice->loop_of[parent];
 	if (ops_map_find(&search->next_loop, parent) == OPS_NONE)
 		return OPS_NONE;
-	next = ops_map_slot(&search->next_loop, parent, 0); /* exists, so this allocates nothing */
+	next = ops_map_slot(&search->next_loop, parent, 0); /* the slot exists, so this allocates nothing */
 	while (*next + 1 < advice->loops.count && loops[*next + 1].parent == parent &&
 	       loops[*next + 1].start_ns <= advice->events->start_ns[row])
 		++*next;
@@ -213,8 +206,8 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 	               ? *next : OPS_NONE;
 }
 
-/* A loop over a tensor unbinds it before the first iteration: in the function that contains the loop, or, if a comprehension
- * is a separate function, in the one around it. */
+/* A loop over a tensor unbinds it before the first iteration: in the function that contains the loop, or, if a
+ * comprehension is a separate function, in the function around that. */
 static bool find_unbound(struct search *search, struct advice *advice)
 {
 	static const char *const patterns[] = {"aten::unbind", NULL};
@@ -228,7 +221,7 @@ static bool find_unbound(struct search *search, struct advice *advice)
 		if (!which[advice->events->name[row]] || !advice_counts(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR) ||
 		    !advice_input(advice, row, 0, &input) || !input.n)
 			continue;
-		/* Tensor.__iter__ is torch's. */
+		/* Tensor.__iter__ belongs to torch. */
 		if (frame != OPS_NONE && advice_own_site(advice, frame) == OPS_NONE)
 			frame = advice->caller[frame];
 		if (frame == OPS_NONE)
@@ -277,7 +270,8 @@ bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int amon
 	return votes != NULL;
 }
 
-/* Whether operators of a loop are mostly calls. A busy machine makes them slower, never quicker: the quickest tenth decides. */
+/* Decides whether the operators of a loop are mostly call overhead. A busy machine makes them slower, never quicker, so
+ * the quickest tenth decides. */
 #define QUICK_AMONG 10
 
 static bool find_small_loops(struct advice *advice)
@@ -335,12 +329,13 @@ static bool weigh(struct search *search, struct advice *advice)
 	return true;
 }
 
-/* Modules called in loops, except for those called by another module in the loop; each once. */
+/* Counts the modules called in loops, each once, except for those called by another module in the loop. */
 static bool count_modules(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
 	struct ops_map seen = {0};
-	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or is in, a call of a module in the loop */
+	uint8_t *inside = ops_alloc_zeroed(events->count + 1, 1); /* by row: it is, or is inside, a module call in the
+	                                                           * loop */
 	bool done = inside != NULL;
 
 	for (uint32_t row = 0; done && row < events->count; row++) {

@@ -54,11 +54,11 @@ static bool add_site(struct advice *advice, uint32_t row, uint32_t frame)
 	uint32_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
 
 	if (!line && ops_event_function(advice->trace, frame, &function))
-		line = function.line; /* otherwise the line at which the function begins */
+		line = function.line; /* or else the line at which the function begins */
 	return advice_add_site(advice, frame, line, &advice->site[row]);
 }
 
-/* The first line of a function of the program, for its self time. */
+/* Adds the first line of a function of the program, for its self time. */
 static bool add_own_site(struct advice *advice, uint32_t row)
 {
 	uint32_t name = advice->events->name[row];
@@ -77,8 +77,8 @@ static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t 
 		return true;
 	caller = advice_model_frame_of(advice, parent, known) >= FRAME_LIBRARY ? parent : advice->caller[parent];
 	advice->caller[row] = caller;
-	/* Calls of an operator are at the place of the operator, also if that is another operator's: a backward node is at
-	 * the place of its forward operator. */
+	/* A call of an operator is at the place of that operator, even if the place comes from another operator: a
+	 * backward node is at the place of its forward operator. */
 	if (advice_is_operator(advice, parent) && advice->site[parent] != OPS_NONE) {
 		advice->site[row] = advice->site[parent];
 		return true;
@@ -91,8 +91,8 @@ static bool advice_model_place_row(struct advice *advice, uint32_t row, uint8_t 
 	return true;
 }
 
-/* Forward operators by backward node, or by the engine's call of it, which holds the node itself and what it accumulates. False
- * when memory is out. */
+/* Finds forward operators by backward node, or by the engine's range around a node, which holds the node itself and
+ * what it accumulates. Returns false if out of memory. */
 static bool find_forwards(const struct advice *advice)
 {
 	const uint32_t *forward = ops_forward_rows(advice->trace);
@@ -111,7 +111,7 @@ static bool find_forwards(const struct advice *advice)
 	return forward != NULL;
 }
 
-/* The self time of a function has no line. Most likely it is in the line that calls most: its loop. */
+/* The self time of a function has no line. Most likely it is spent at the line that makes most calls: its loop. */
 static bool find_busiest_lines(struct advice *advice)
 {
 	uint32_t *calls = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*calls));
@@ -189,10 +189,11 @@ static bool find_zones(struct advice *advice)
 	return blocked != NULL;
 }
 
-/* Between nodes the engine counts, passes gradients on, and frees what each kept: equally long for each. */
+/* Between nodes the engine counts dependencies, passes gradients on, and frees what each node kept. This takes equally
+ * long for each node. */
 static void find_engine_times(struct advice *advice)
 {
-	int64_t *nodes = advice->engine_ns; /* at first how many there are */
+	int64_t *nodes = advice->engine_ns; /* first the number of nodes */
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t parent = advice->events->parent[row];
@@ -206,7 +207,7 @@ static void find_engine_times(struct advice *advice)
 			advice->engine_ns[row] = advice->self_ns[row] / nodes[row];
 }
 
-/* From the last row to the first: children come after their parents. */
+/* Walks from the last row to the first, since children come after their parents. */
 static void advice_model_sum_up(struct advice *advice)
 {
 	const uint32_t *forward = advice->forward;
@@ -226,7 +227,7 @@ static void advice_model_sum_up(struct advice *advice)
 	}
 }
 
-/* --- the model ------------------------------------------------------------------------------------------------------ */
+/* --- model ---------------------------------------------------------------------------------------------------------- */
 
 static void find_needs(struct advice *advice)
 {
@@ -282,18 +283,10 @@ static bool advice_model_find_flow(struct advice *advice)
 	if (!(advice->has & ADVICE_NEEDS_STORAGES) || !(advice->has & ADVICE_NEEDS_MEMORY))
 		return true;
 	advice->flow = ops_alloc_zeroed(1, sizeof(*advice->flow));
-	return advice->flow && data_flow_init(advice->flow, advice->trace);
-}
-
-static bool is_noted(const struct ops_trace *trace, enum ops_note_kind kind)
-{
-	size_t count;
-	const struct ops_note *notes = ops_trace_notes(trace, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (notes[i].kind == kind)
-			return true;
-	return false;
+	if (!advice->flow || !data_flow_init(advice->flow, advice->trace))
+		return false;
+	advice->contents = data_content_of(advice->flow);
+	return advice->contents && advice_find_pointer_reads(advice);
 }
 
 bool advice_init(struct advice *advice, const struct ops_trace *trace, struct advice_report *report)
@@ -301,8 +294,9 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	bool done;
 
 	*advice = (struct advice){.report = report, .trace = trace, .events = ops_trace_events(trace),
-	                          .is_of_samples = is_noted(trace, OPS_NOTE_SAMPLED),
-	                          .incomplete = is_noted(trace, OPS_NOTE_TRUNCATED) || is_noted(trace, OPS_NOTE_GZIP_TRUNCATED)};
+	                          .is_of_samples = ops_trace_has_note(trace, OPS_NOTE_SAMPLED),
+	                          .has_no_times = ops_trace_has_note(trace, OPS_NOTE_NO_TIMES),
+	                          .incomplete = ops_trace_has_note(trace, OPS_NOTE_TRUNCATED) || ops_trace_has_note(trace, OPS_NOTE_GZIP_TRUNCATED)};
 	advice->views = ops_views_open(&advice->own_views, trace, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
@@ -340,6 +334,8 @@ void advice_release(struct advice *advice)
 	ops_free(advice->stalled_ns);
 	ops_free(advice->stalled_self_ns);
 	OPS_ARRAY_RELEASE(&advice->stalls);
+	OPS_ARRAY_RELEASE(&advice->pointer_reads);
+	ops_free(advice->contents);
 	ops_free(advice->device_ns);
 	ops_free(advice->step_of);
 	ops_free(advice->site);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a trace to what is kept of a rank, and from all ranks to who waited how long.
+ * Reduces a trace to the summary of a rank, and computes from all ranks which one waited how long.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 #include "analyze/ranks/collectives.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/messages.h"
 
@@ -63,8 +64,8 @@ static bool advice_ranks_add_time(struct gathering *gathering, uint32_t site, ui
 	return true;
 }
 
-/* Adds the times of operators, of their kernels, and of Python outside of them. What a rank waits for takes longer on the
- * others. */
+/* Adds the times of operators, of their kernels, and of Python outside of operators. What a rank waits for takes longer
+ * on the other ranks. */
 static bool gather_times(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
@@ -98,7 +99,7 @@ static bool gather_times(struct gathering *gathering)
 
 /* --- collectives ---------------------------------------------------------------------------------------------------- */
 
-/* What ranks do together is of one kind, group and size, in the step of one name, and the nth of these there. */
+/* Identifies one operation of all ranks: its kind, group and size, the name of the step, and its number among these. */
 struct key {
 	uint32_t step, kind, group, nth;
 	int64_t bytes;
@@ -118,7 +119,7 @@ static struct ops_string advice_ranks_group_of(const struct advice *advice, uint
 	return ops_event_arg(advice->trace, row, "Process Group Ranks", &json) ? json : (struct ops_string){"", 0};
 }
 
-/* What a link carries of a message, in either direction. */
+/* Returns the bytes of a message that a link carries, in either direction. */
 static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_string kind, int64_t bytes, int64_t group_size)
 {
 	double in = (double)advice_ranks_argument(advice, row, "In msg nelems"),
@@ -154,7 +155,7 @@ static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t ro
 	                  &collective->place);
 }
 
-/* Kernels of collectives, or where a host does it by itself, as with Gloo, its rows. */
+/* Gathers kernels of collectives, or rows of the host if it performs them itself, as with Gloo. */
 static bool gather_collectives(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
@@ -183,15 +184,10 @@ static bool gather_collectives(struct gathering *gathering)
 	return done;
 }
 
-static int advice_ranks_compare_starts(const void *a, const void *b)
-{
-	const struct rank_collective *left = a, *right = b;
+OPS_ORDER(advice_ranks_compare_starts, struct rank_collective, OPS_UP(start_ns))
 
-	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
-/* The host requests each collective by an operator, and threads of Gloo run them in that order: the nth belongs to the nth
- * operator, which has the line and the time of the request. */
+/* The host requests each collective by an operator, and threads of Gloo run them in that order. So the nth collective
+ * belongs to the nth operator, which has the line and the time of the request. */
 static bool advice_ranks_find_calls(struct gathering *gathering)
 {
 	struct advice *advice = gathering->advice;
@@ -221,7 +217,7 @@ static bool advice_ranks_find_calls(struct gathering *gathering)
 	return done;
 }
 
-/* First each kind counts how often it was there, then the count is part of the key. */
+/* First counts the operations with each key, then makes the count part of the key. */
 static bool number_collectives(struct gathering *gathering)
 {
 	struct ops_intern *keys = &gathering->ranks->keys;
@@ -258,7 +254,7 @@ struct activity {
 	struct ops_intervals backward;
 	struct ops_intervals collectives;
 	struct ops_intervals exposed;
-	struct ops_intervals alone; /* the backward pass without collectives */
+	struct ops_intervals alone; /* times of the backward pass without collectives */
 };
 
 static void release_activity(struct activity *activity)
@@ -278,7 +274,8 @@ static bool add_activity(struct activity *activity, const struct advice *advice,
 	       (!backward || ops_intervals_merge(&activity->backward, start_ns, end_ns));
 }
 
-/* Kernels, or on hosts alone operators, which do not wait for collectives; rows are in order of time. */
+/* Gathers kernels, or on hosts without devices the operators that do not wait for collectives. Rows are in order of
+ * time. */
 static bool gather_activity(const struct gathering *gathering, struct activity *activity)
 {
 	const struct advice *advice = gathering->advice;
@@ -338,7 +335,7 @@ static void advice_ranks_measure_steps(struct gathering *gathering, const struct
 	}
 }
 
-/* --- one rank ------------------------------------------------------------------------------------------------------- */
+/* --- a rank --------------------------------------------------------------------------------------------------------- */
 
 static void advice_ranks_release_rank(struct rank *rank)
 {
@@ -377,7 +374,7 @@ bool advice_ranks_add(struct advice_ranks *ranks, struct advice *advice, const s
 	done = rank.name != OPS_INTERN_NONE && advice_ranks_gather(&gathering);
 	ops_map_release(&gathering.times);
 	ops_map_release(&gathering.known);
-	/* Spans of one worker come one after the other. */
+	/* The profiling cycles of one worker come one after another. */
 	for (size_t i = 0; done && i < ranks->ranks.count && !added; i++)
 		if (ranks->ranks.items[i].name == rank.name)
 			added = &ranks->ranks.items[i];
@@ -431,7 +428,7 @@ static bool advice_ranks_find_shortest(struct advice_ranks *ranks)
 	return true;
 }
 
-/* Transfers end with the collective, and several may run at once: time that is covered counts once. */
+/* Transfers end with the collective. Several may run at once, so time that they share counts once. */
 static bool measure_transfers(const struct advice_ranks *ranks, struct rank *rank)
 {
 	struct ops_intervals transfers = {0};

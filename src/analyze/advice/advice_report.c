@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/roofline/roof.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/modules.h"
 #include "trace/names.h"
 
-/* Gains from which a finding has a severity. Below one percent the noise between steps hides the figure; a tenth is worth an
+/* Minimum gains of each severity. Below one percent, noise between steps hides the gain; a tenth of a step is worth an
  * interruption. */
 #define GAIN_LOW_PCT 1.0
 #define GAIN_MEDIUM_PCT 4.0
@@ -87,6 +89,18 @@ int64_t advice_input_elements(const struct ops_input *input)
 	return elements;
 }
 
+struct advice_tensor advice_describe_tensor(const struct ops_input *tensor)
+{
+	struct advice_tensor described;
+	int used = snprintf(described.text, sizeof(described.text), "%s [", roof_dtype_name(tensor->dtype, roof_type_of(tensor->dtype)));
+
+	for (size_t i = 0; i < tensor->n && used > 0 && (size_t)used + 24 < sizeof(described.text); i++)
+		used += snprintf(described.text + used, sizeof(described.text) - (size_t)used, "%s%lld", i ? ", " : "",
+		                 (long long)ops_input_int(tensor, i));
+	snprintf(described.text + used, sizeof(described.text) - (size_t)used, "]");
+	return described;
+}
+
 int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_dtype)
 {
 	struct ops_input input;
@@ -102,7 +116,7 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 	return -1;
 }
 
-/* By c10::ScalarType; types of a byte or less, and those to come, count as one. */
+/* By c10::ScalarType. Types of a byte or less, and unknown types, count as one byte. */
 size_t advice_dtype_bytes(uint8_t dtype)
 {
 	size_t bytes = ops_dtype_bytes(dtype);
@@ -126,7 +140,7 @@ static bool advice_report_keep(struct advice_report *report, const char *bytes, 
 	return copy != NULL;
 }
 
-/* Path of the innermost module around a row; "" none. */
+/* Returns the path of the innermost module around a row; "": none. */
 static struct ops_string module_of(const struct advice *advice, uint32_t row)
 {
 	for (; row != OPS_NONE; row = advice->events->parent[row])
@@ -135,8 +149,8 @@ static struct ops_string module_of(const struct advice *advice, uint32_t row)
 	return (struct ops_string){"", 0};
 }
 
-/* The operator that a row is or that calls it; else the row itself if it is a call of the driver, a kernel, a loader, an
- * optimizer or a collective. Files of 2020 have steps among operators. */
+/* Returns the operator that a row is, or that calls it; else the row itself if it is a driver call, a kernel, a loader,
+ * an optimizer or a collective. Files of 2020 have steps among operators. */
 static struct ops_string advice_report_operator_of(const struct advice *advice, uint32_t row)
 {
 	const struct ops_events *events = advice->events;
@@ -177,21 +191,14 @@ static bool keep_where(struct advice_report *report, struct advice_where *where)
 	       advice_report_keep(report, where->operator_name.bytes, where->operator_name.size, &where->operator_name);
 }
 
-static int compare_costs(const void *a, const void *b)
-{
-	const struct advice_cost *left = a, *right = b;
-
-	if (left->ns != right->ns)
-		return left->ns < right->ns ? 1 : -1;
-	return (left->row > right->row) - (left->row < right->row);
-}
+OPS_ORDER(compare_costs, struct advice_cost, OPS_DOWN(ns) OPS_UP(row))
 
 static bool same_line(const struct advice_where *a, const struct advice_where *b)
 {
 	return a->line == b->line && ops_string_equals(a->file, b->file);
 }
 
-/* Whether a finding has the place: a comprehension is a separate function at the same line. */
+/* Returns true if a finding already has the place. A comprehension is a separate function at the same line. */
 static bool is_told(const struct advice_finding *finding, const struct advice_where *place)
 {
 	for (size_t i = 0; place->line && i < finding->where_count; i++)
@@ -200,7 +207,7 @@ static bool is_told(const struct advice_finding *finding, const struct advice_wh
 	return false;
 }
 
-/* Adds the most expensive places; those below a twentieth of the total mean little. */
+/* Adds the places with the highest costs. Places below a twentieth of the total are omitted. */
 static bool add_places(const struct advice *advice, const struct advice_tally *tally, struct advice_finding *finding)
 {
 	struct advice_cost *costs = ops_realloc_array(NULL, tally->count, sizeof(*costs));
@@ -240,8 +247,8 @@ static enum advice_severity severity_of(const struct advice_finding *finding)
 	return finding->rule->severity_max && severity > finding->rule->severity_max ? finding->rule->severity_max : severity;
 }
 
-/* Rules word their texts for steps. Of a trace without steps, they are about the recording. Applied before names of the trace are
- * in the text. */
+/* The texts of rules mention steps. For a trace without steps this rewrites them to mention the recording. Applied
+ * before names of the trace are inserted. */
 static void append_of_recording(struct ops_buffer *out, const char *text)
 {
 	static const char *const words[][2] = {
@@ -266,7 +273,7 @@ static void append_of_recording(struct ops_buffer *out, const char *text)
 	}
 }
 
-/* What was seen, and how the gain is computed. */
+/* Writes what was observed, and how the gain is computed. */
 static bool format_evidence(const struct advice_result *result, struct ops_string *ret_text, const char *format,
                             va_list arguments)
 {
@@ -294,7 +301,7 @@ static bool format_evidence(const struct advice_result *result, struct ops_strin
 	return done;
 }
 
-/* Adds what the result says of itself, copies what the finding borrows, and adds the finding. */
+/* Adds the result's settings to the finding, copies borrowed texts, and appends the finding. */
 static bool advice_report_push(struct advice_result *result, struct advice_finding finding, const char *format,
                                va_list arguments)
 {
@@ -324,10 +331,10 @@ static bool advice_report_report(struct advice_result *result, const struct advi
 
 	if (!advice_find_spread(result, &spread))
 		return false;
-	/* Waits differ from step to step for reasons of the program. */
+	/* Waits differ from step to step for reasons within the program. */
 	if (result->rule->stage > ADVICE_STAGE_WAITS)
 		gain_ns *= spread.usual;
-	/* What a rule predicts is an estimate, and may be more than there is. */
+	/* A predicted gain is an estimate, and may exceed the available time. */
 	gain_ns = !(gain_ns > 0) || advice->incomplete ? 0 : gain_ns < (double)advice->steps_ns ? gain_ns : (double)advice->steps_ns;
 	finding.gain_ms = advice_step_ms(advice, gain_ns);
 	finding.gain_pct = advice_percent(advice, gain_ns);
@@ -390,11 +397,11 @@ static int compare_findings(const void *a, const void *b)
 {
 	const struct advice_finding *left = a, *right = b;
 
-	/* Findings with almost no gain in time are about memory, for example: these are ordered by severity. */
+	/* Findings with almost no gain in time are, for example, about memory. They are ordered by severity. */
 	double left_ms = left->gain_pct < GAIN_LOW_PCT ? 0 : left->gain_ms;
 	double right_ms = right->gain_pct < GAIN_LOW_PCT ? 0 : right->gain_ms;
 
-	/* A general finding is what is left after those that know a cause. A cause of half its gain is more useful. */
+	/* A general finding covers the time that findings with a cause do not. A cause of half its gain is more useful. */
 	left_ms /= left->rule->general ? 2 : 1;
 	right_ms /= right->rule->general ? 2 : 1;
 	if (left_ms != right_ms)
@@ -406,14 +413,7 @@ static int compare_findings(const void *a, const void *b)
 	return (left->where[0].trace > right->where[0].trace) - (left->where[0].trace < right->where[0].trace);
 }
 
-static int compare_gains(const void *a, const void *b)
-{
-	const struct advice_finding *left = a, *right = b;
-
-	if (left->gain_pct != right->gain_pct)
-		return left->gain_pct < right->gain_pct ? 1 : -1;
-	return strcmp(left->rule->id, right->rule->id);
-}
+OPS_ORDER(compare_gains, struct advice_finding, OPS_DOWN(gain_pct) OPS_BY_WORD(rule->id))
 
 bool advice_report_add(struct advice_report *report, struct advice_finding *findings, size_t count, double *left_pct)
 {
@@ -436,7 +436,7 @@ bool advice_report_add(struct advice_report *report, struct advice_finding *find
 	return true;
 }
 
-/* Several workers may report the same at the same place: the one with the largest gain stays. */
+/* Several workers may report the same finding at the same place. The one with the largest gain stays. */
 static bool same(const struct advice_finding *a, const struct advice_finding *b)
 {
 	return a->rule == b->rule && (a->where_count > 0) == (b->where_count > 0) &&
@@ -466,7 +466,7 @@ void advice_report_sort(struct advice_report *report)
 	for (size_t i = 0; i < report->findings.count; i++) {
 		bool again = false;
 
-		/* The loops are short: each rule has few findings. */
+		/* The loops are short, since each rule has few findings. */
 		for (size_t k = 0; k < kept && !again; k++)
 			again = same(&report->findings.items[k], &report->findings.items[i]);
 		if (!again)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of rules. Add a new rule to ADVICE_RULES. The order is that of "checked" in JSON and of the list of rules; which rule
- * runs first is up to its stage.
+ * The table of rules. Add a new rule to ADVICE_RULES. The order is that of "checked" in JSON and of the list of rules;
+ * the stage of a rule decides when it runs.
  */
 #include "analyze/advice/advice.h"
 
@@ -23,6 +23,10 @@
 	X(unread_gradient) \
 	X(unread_part)    \
 	X(intermediate)   \
+	X(redundant)      \
+	X(order)          \
+	X(inverse)        \
+	X(zero_gradients) \
 	X(attention)      \
 	X(embedding)      \
 	X(churn)          \
@@ -46,6 +50,7 @@
 	X(pageable)       \
 	X(python_time)    \
 	X(idle)           \
+	X(avoidable)      \
 	X(threads)        \
 	X(memory_limit)   \
 	X(first_steps)    \

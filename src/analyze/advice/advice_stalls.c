@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rows waited, as the kernel says. The names of calls do not show all waits: `with lock:` calls nothing that a recording
- * sees, and no call waits for the global interpreter lock (GIL). The samples of the threads have both.
+ * Which rows waited, according to the operating system's scheduler. The names of calls do not show all waits: `with
+ * lock:` makes no call that a recording contains, and no call waits for the global interpreter lock (GIL). Samples of
+ * thread states show both.
  *
  *     step thread    ──[ train    ░░░░░░░░ waits for a lock ░░░░   ]──
- *     other thread   ──[ save         ▒▒ sleeps ▒▒▒                ]──   the only one that does not wait for a lock: it has it
+ *     other thread   ──[ save         ▒▒ sleeps ▒▒▒                ]──   the only one that does not wait for a lock, so it holds it
  */
 #include <stdio.h>
 
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
+#include "base/search.h"
 #include "derive/program.h"
+#include "trace/track_rows.h"
 
 struct stalls {
 	struct advice *advice;
 	struct ops_thread_states states;
-	uint32_t *track_of;    /* by sampled thread; OPS_NONE */
-	uint32_t *rows;        /* in order, those of a track together */
-	size_t *first_of;      /* by track, and the end of the last */
+	uint32_t *track_of;    /* by sampled thread; OPS_NONE: none */
+	struct ops_track_rows rows;
 };
 
 /* --- other threads --------------------------------------------------------------------------------------------------- */
 
-static bool stalls_order_rows(struct stalls *stalls)
+static bool stalls_find_tracks(struct stalls *stalls)
 {
-	const struct ops_events *events = stalls->advice->events;
 	size_t tracks;
 	const struct ops_track *track = ops_trace_tracks(stalls->advice->trace, &tracks);
 
-	stalls->rows = ops_realloc_array(NULL, events->count + 1, sizeof(*stalls->rows));
-	stalls->first_of = ops_alloc_zeroed(tracks + 2, sizeof(*stalls->first_of));
 	stalls->track_of = ops_realloc_array(NULL, stalls->states.threads.count + 1, sizeof(*stalls->track_of));
-	if (!stalls->rows || !stalls->first_of || !stalls->track_of)
+	if (!ops_track_rows_init(&stalls->rows, stalls->advice->trace) || !stalls->track_of)
 		return false;
 	for (size_t i = 0; i < stalls->states.threads.count; i++) {
 		stalls->track_of[i] = OPS_NONE;
@@ -39,31 +38,18 @@ static bool stalls_order_rows(struct stalls *stalls)
 			if (track[t].kind == OPS_TRACK_THREAD && track[t].tid == stalls->states.threads.items[i].tid)
 				stalls->track_of[i] = (uint32_t)t;
 	}
-	for (uint32_t row = 0; row < events->count; row++)
-		stalls->first_of[events->track[row] + 2]++;
-	for (size_t t = 2; t < tracks + 2; t++)
-		stalls->first_of[t] += stalls->first_of[t - 1];
-	for (uint32_t row = 0; row < events->count; row++)
-		stalls->rows[stalls->first_of[events->track[row] + 1]++] = row;
 	return true;
 }
 
-/* The innermost row of a track at a time; OPS_NONE. */
+/* Returns the innermost row of a track at a time; OPS_NONE: none. */
 static uint32_t row_at(const struct stalls *stalls, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *events = stalls->advice->events;
-	size_t low = stalls->first_of[track], high = stalls->first_of[track + 1];
+	size_t at = stalls->rows.first[track];
 	uint32_t row;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (events->start_ns[stalls->rows[middle]] <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	row = low > stalls->first_of[track] ? stalls->rows[low - 1] : OPS_NONE;
+	OPS_LOWER_BOUND(at, stalls->rows.first[track + 1], i, events->start_ns[stalls->rows.rows[i]] <= time_ns);
+	row = at > stalls->rows.first[track] ? stalls->rows.rows[at - 1] : OPS_NONE;
 	while (row != OPS_NONE && events->end_ns[row] <= time_ns)
 		row = events->parent[row];
 	return row;
@@ -77,7 +63,8 @@ static enum ops_thread_state state_at(const struct ops_thread_samples *thread, i
 	                                                                              : OPS_THREAD_STATES;
 }
 
-/* Who has the lock: the GIL a thread that is in Python and can run; another lock the only thread that waits for none. */
+/* Finds the holder of a lock: for the GIL a thread that is in Python and can run, for another lock the only thread that
+ * does not wait for a lock. */
 static uint32_t find_holder(const struct stalls *stalls, const struct ops_thread_part *part)
 {
 	const struct ops_events *events = stalls->advice->events;
@@ -113,13 +100,13 @@ static uint32_t stalls_line_of(const struct advice *advice, uint32_t row)
 	return row != OPS_NONE && advice->events->call_line ? advice->events->call_line[row] : 0;
 }
 
-/* The self time of a function has no line, but lies between two of its calls. A block that waits first, `with lock:`, is the
- * line before the call that comes next. */
+/* The self time of a function has no line, but lies between two of its calls. A block that waits first, such as `with
+ * lock:`, is on the line before the next call. */
 static bool stalls_place(struct advice *advice, const struct ops_thread_part *part, uint32_t *ret_site)
 {
 	uint32_t before = stalls_line_of(advice, part->before), line = stalls_line_of(advice, part->after), frame = part->row;
 
-	/* The mark of a step is around calls of the function that it is in. */
+	/* The mark of a step is around calls of the function that contains it. */
 	if (is_step(advice, frame) && advice->caller[frame] != OPS_NONE)
 		frame = advice->caller[frame];
 	*ret_site = advice_own_site(advice, frame);
@@ -145,7 +132,7 @@ static bool add_stall(void *context, const struct ops_thread_part *part)
 	struct advice *advice = stalls->advice;
 	struct advice_stall stall = {part->row, OPS_NONE, part->state, part->end_ns - part->start_ns, OPS_NONE, OPS_NONE};
 
-	/* advice_waits.c has subtracted that from the row. */
+	/* advice_waits.c has already subtracted ready time from the row. */
 	if (part->state == OPS_THREAD_GIL || part->state == OPS_THREAD_LOCK)
 		stall.ns -= ops_thread_states_starved_ns(&stalls->states, part->thread, part->start_ns, part->end_ns);
 
@@ -167,9 +154,9 @@ bool advice_find_stalls(struct advice *advice)
 	bool done = ops_thread_states_read(&stalls.states, advice->trace);
 
 	if (done && stalls.states.threads.count)
-		done = stalls_order_rows(&stalls) && ops_thread_states_walk(&stalls.states, advice->trace, add_stall, &stalls);
+		done = stalls_find_tracks(&stalls) && ops_thread_states_walk(&stalls.states, advice->trace, add_stall, &stalls);
 	advice->sampled = stalls.states.threads.count > 0;
-	/* Samples are coarser than rows, and self times are without the overhead of recording. */
+	/* Samples are coarser than rows, and self times exclude the overhead of recording. */
 	for (size_t i = 0; i < advice->stalls.count; i++) {
 		struct advice_stall *stall = &advice->stalls.items[i];
 		int64_t all_ns = advice->stalled_self_ns[stall->row], self_ns = advice->self_ns[stall->row];
@@ -177,7 +164,7 @@ bool advice_find_stalls(struct advice *advice)
 		if (all_ns > self_ns)
 			stall->ns = (int64_t)((double)stall->ns * (double)self_ns / (double)all_ns);
 	}
-	/* From the last row to the first: children come after their parents. */
+	/* Walks from the last row to the first, since children come after their parents. */
 	for (uint32_t row = (uint32_t)advice->events->count; done && row-- > 0;) {
 		uint32_t parent = advice->events->parent[row];
 
@@ -187,8 +174,7 @@ bool advice_find_stalls(struct advice *advice)
 		if (parent != OPS_NONE && advice->stalled_ns[row])
 			advice->stalled_ns[parent] = ops_sum(advice->stalled_ns[parent], advice->stalled_ns[row]);
 	}
-	ops_free(stalls.rows);
-	ops_free(stalls.first_of);
+	ops_track_rows_release(&stalls.rows);
 	ops_free(stalls.track_of);
 	ops_thread_states_release(&stalls.states);
 	return done;
@@ -216,7 +202,7 @@ void advice_describe_holder(const struct advice *advice, enum ops_thread_state s
 			most = stall;
 	}
 	*text = '\0';
-	/* A place that is there for less than a third of the time is chance. */
+	/* A place that occurs in less than a third of the time is coincidence. */
 	if (most && by_site[most->holder_site] >= all_ns / 3) {
 		where = advice_describe(advice, most->holder_site, most->holder);
 		snprintf(text, size, " Meanwhile another thread is in %.*s (%.*s:%u).", (int)where.function.size,

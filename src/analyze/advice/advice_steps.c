@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps: which of them are steady, and what belongs to each.
+ * Steps: which of them are steady, and which rows belong to each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void leave_out_waiting(const struct advice *advice, uint8_t *steady)
 		steady[i] &= !has_waited(advice, i);
 }
 
-/* A step that captures graphs is not steady, unless all do. */
+/* A step that captures graphs is not steady, unless all steps do. */
 static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 {
 	size_t cursor = 0, left = 0, steps = advice->views->steps.count;
@@ -88,8 +88,9 @@ static void leave_out_capturing(const struct advice *advice, uint8_t *steady)
 	}
 }
 
-/* Steps that make the same calls differ by the machine: cold caches in the first of them, clock rates, other programs. The
- * faster half then shows the program. The duration of a step that waits for another process may vary. */
+/* Steps that make the same calls differ because of the machine: cold caches in the first of them, clock rates, other
+ * programs. The faster half then represents the program. The duration of a step that waits for another process may
+ * vary. */
 #define SAME_CALLS 0.02
 
 struct pace {
@@ -98,16 +99,10 @@ struct pace {
 	uint64_t rows;
 };
 
-static int compare_paces(const void *a, const void *b)
-{
-	const struct pace *left = a, *right = b;
+OPS_ORDER(compare_paces, struct pace, OPS_UP(ns) OPS_UP(step))
 
-	if (left->ns != right->ns)
-		return left->ns < right->ns ? -1 : 1;
-	return (left->step > right->step) - (left->step < right->step);
-}
-
-/* Of the steady steps. Returns false if they do not make the same calls, or wait for another process. */
+/* Finds the paces of the steady steps. Returns false if they do not make the same calls, or wait for another
+ * process. */
 static bool find_paces(const struct advice *advice, const uint8_t *steady, struct pace *paces)
 {
 	const struct ops_events *events = advice->events;
@@ -140,7 +135,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 
 	for (size_t i = 0; i < steps; i++)
 		left += steady[i];
-	/* A device has its own speed, and ranks are compared step by step. */
+	/* A device has its own speed, and ranks are compared step by step, so all steps count there. */
 	if (paces && steps && !advice->views->device_events.count && !advice->views->has_collectives &&
 	    find_paces(advice, steady, paces)) {
 		qsort(paces, steps, sizeof(*paces), compare_paces);
@@ -152,7 +147,7 @@ static bool leave_out_slower(const struct advice *advice, uint8_t *steady)
 	return paces != NULL;
 }
 
-/* By step; NULL if memory is out. */
+/* Result by step; NULL if out of memory. */
 static uint8_t *find_steady(const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
@@ -178,15 +173,15 @@ static uint8_t *find_steady(const struct advice *advice)
 
 /* --- the threads of a step ------------------------------------------------------------------------------------------ */
 
-/* An operator that is not called by another operator. */
+/* True for an operator that is not called by another operator. */
 static bool is_outermost(const struct advice *advice, uint32_t row)
 {
 	return advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR) &&
 	       !(advice->events->flags[row] & (OPS_EVENT_HIDDEN | OPS_EVENT_ASYNC));
 }
 
-/* By track: whether it is a thread of the steps. Those are the threads whose steps there are, of one process; without
- * steps, the thread that spends most in operators, and without operators all. NULL when memory is out. */
+/* By track: true for a thread of the steps. Those are the threads that have the steps of one process; without steps,
+ * the thread that spends most time in operators; without operators, all threads. Returns NULL if out of memory. */
 static uint8_t *find_step_tracks(const struct advice *advice)
 {
 	size_t count;
@@ -220,9 +215,10 @@ static uint8_t *find_step_tracks(const struct advice *advice)
 	return of_steps;
 }
 
-/* Steps wait for other threads, such as the one of the backward pass, while they run no operator themselves. Work that
- * overlaps with an operator of a step, or of a thread that the step waits for, runs in parallel to the step: if it counted
- * as well, the step would have more than its time. Marks such rows, and their children. */
+/* Marks the rows, with their children, that run in parallel to a step. A step waits for other threads, such as the one
+ * of the backward pass, while it runs no operator itself. Work that overlaps with an operator of the step, or of a
+ * thread that it waits for, runs in parallel. If it counted as well, the rows of a step would take longer than the
+ * step. */
 static bool find_parallel(struct advice *advice, const uint8_t *of_steps)
 {
 	const struct ops_events *events = advice->events;
@@ -250,9 +246,9 @@ static bool find_parallel(struct advice *advice, const uint8_t *of_steps)
 	return done;
 }
 
-/* --- what belongs to a step ------------------------------------------------------------------------------------------ */
+/* --- rows of a step -------------------------------------------------------------------------------------------------- */
 
-/* The steady step of the host at a time; `at` is that of an earlier time. */
+/* Returns the steady step of the host at a time. `at` is the result for an earlier time. */
 static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t ns)
 {
 	const struct view_step *step;
@@ -264,7 +260,7 @@ static uint32_t steady_step_at(const struct advice *advice, size_t *at, int64_t 
 	return ns >= step->host_start_ns && ns < step->host_end_ns ? (uint32_t)*at : OPS_NONE;
 }
 
-/* Device work belongs to the step that launched it, and to none if its launch is not in the trace. */
+/* Device work belongs to the step that launched it; without a launch in the trace it belongs to no step. */
 static void find_steps_of_device(struct advice *advice)
 {
 	for (size_t i = 0; i < advice->views->device_events.count; i++) {
@@ -288,7 +284,7 @@ bool advice_steady_spans(const struct advice *advice, struct ops_intervals *ret_
 	return done;
 }
 
-/* A row that begins in a step and ends after it, or captures graphs, counts with its time in steady steps. */
+/* A row that begins in a step and ends after it, or that captures graphs, counts only with its time in steady steps. */
 static bool clip_to_steps(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -319,7 +315,7 @@ static bool sum_up_steps(struct advice *advice)
 		advice->step_count += advice->steady[i];
 	advice->steps_ns = ops_intervals_length(&steady);
 	ops_intervals_release(&steady);
-	/* The overhead of recording a row is around it: that of the first row of a step is before the step. */
+	/* The overhead of recording a row occurs around it, so that of a step's first row precedes the step. */
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (advice_counts(advice, row) &&
 		    advice->events->start_ns[row] > advice->views->steps.items[advice->step_of[row]].host_start_ns)

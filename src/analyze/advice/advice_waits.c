@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the rows that waited for a processor. The kernel says how long the thread of each step was ready to run while other
- * programs had the processors ("machine" in the metadata), but not where. Most of it is in few rows, for milliseconds each,
- * which take longer than equal rows: those of the same name at the same position in the tree, in other iterations and steps.
- * The wait is subtracted from the row with the largest excess over the quickest of them first, until it is used up. The rest is
- * divided among all rows that ran, in proportion to their time.
+ * Finds the rows that waited for a processor. The operating system reports how long the thread of each step was ready
+ * to run while other programs had the processors ("machine" in the metadata), but not where. Most of this wait is in
+ * few rows, for milliseconds each. These take longer than equal rows, which have the same name at the same position in
+ * the tree in other iterations and steps. The wait is subtracted from the rows with the largest excess over their
+ * quickest equal rows, until it is used up. The rest is divided among all rows that ran, in proportion to their time.
  *
- * An operator on several threads ends when the last of them does, also if that one waits for a processor. The thread of the step
- * then polls, or is blocked, which the kernel does not count as a wait for a processor. If the machine is busy and there are
- * several threads, all of the excess of operators over equal ones on as many elements is subtracted.
+ * An operator on several threads ends when the last of them does, even if that thread waits for a processor. The thread
+ * of the step then polls, or is blocked, which does not count as a wait for a processor. If the machine is busy and
+ * there are several threads, the entire excess of operators over equal ones on as many elements is subtracted.
  */
 #include <stdlib.h>
 
 #include "analyze/advice/advice.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
-/* With fewer rows none of them is known to be quick. */
+/* With fewer equal rows, none of them is known to be quick. */
 #define LIKE_MIN 3
 /* Equal rows take as long as the quickest tenth of them: on a busy machine more than half of them may have waited. */
 #define QUICK_SHARE 10
@@ -24,32 +25,16 @@
 #define WAIT_NS_MIN 20000
 
 struct own {
-	uint64_t path; /* then the step of the row */
-	int64_t ns;    /* self time; then the excess over that of quick rows */
+	uint64_t path; /* first the path, then the step of the row */
+	int64_t ns;    /* self time, then the excess over that of quick rows */
 	uint32_t row;
 };
 
-static int by_path(const void *a, const void *b)
-{
-	const struct own *left = a, *right = b;
+OPS_ORDER(by_path, struct own, OPS_UP(path) OPS_UP(ns))
 
-	if (left->path != right->path)
-		return left->path < right->path ? -1 : 1;
-	return (left->ns > right->ns) - (left->ns < right->ns);
-}
+OPS_ORDER(by_step, struct own, OPS_UP(path) OPS_DOWN(ns) OPS_UP(row))
 
-static int by_step(const void *a, const void *b)
-{
-	const struct own *left = a, *right = b;
-
-	if (left->path != right->path)
-		return left->path < right->path ? -1 : 1;
-	if (left->ns != right->ns)
-		return left->ns > right->ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
-}
-
-/* The track with the marks of steps: the waits are those of its thread. */
+/* Returns the track that contains the marks of steps. The waits are those of its thread. */
 static uint32_t track_of_steps(const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++)
@@ -58,7 +43,8 @@ static uint32_t track_of_steps(const struct advice *advice)
 	return OPS_NONE;
 }
 
-/* By row: its position in the tree, by names and lines, of operators also by their size. Steps are equal whatever their number. */
+/* By row: its position in the tree, by names and lines, and for operators also by size. All steps count as equal,
+ * whatever their number. */
 static void find_paths(const struct advice *advice, uint64_t *paths)
 {
 	const struct ops_events *events = advice->events;
@@ -77,7 +63,7 @@ static void find_paths(const struct advice *advice, uint64_t *paths)
 	}
 }
 
-/* The rows of steps on a track with the `path` of each; `steps` has the step of each. */
+/* Gathers the rows of steps on a track with the `path` of each; `steps` is the step of each. */
 static size_t advice_waits_gather(const struct advice *advice, uint32_t track, const uint64_t *paths, struct own *rows,
                                   uint32_t *steps)
 {
@@ -114,7 +100,8 @@ static void advice_waits_find_excess(struct own *rows, size_t count, const uint3
 	qsort(rows, count, sizeof(*rows), by_step);
 }
 
-/* Subtracts up to `wait_ns` from the excess of rows, the largest first; only of operators or of all. Returns the sum. */
+/* Subtracts up to `wait_ns` from the excess of rows, the largest first; only from operators, or from all rows. Returns
+ * the sum. */
 static int64_t assign_to_excess(struct advice *advice, struct own *rows, size_t count, int64_t wait_ns, bool operators)
 {
 	int64_t assigned_ns = 0;
@@ -131,12 +118,12 @@ static int64_t assign_to_excess(struct advice *advice, struct own *rows, size_t 
 	return assigned_ns;
 }
 
-/* The rows of a step, those with the largest excess first. */
+/* Assigns the wait to the rows of a step, those with the largest excess first. */
 static void assign_waits(struct advice *advice, struct own *rows, size_t count, const struct ops_step_wait *wait)
 {
 	int64_t own_ns = 0, polled_ns = 0, left_ns;
 
-	/* How much of that is in `waited_ns` is unknown: it may all be of other rows. */
+	/* How much of that is part of `waited_ns` is unknown; it may all belong to other rows. */
 	if (advice->machine.threads > 1 && advice->machine.waited_ratio >= VIEW_WAITED_MUCH)
 		polled_ns = assign_to_excess(advice, rows, count, INT64_MAX, true);
 	left_ns = wait->waited_ns - assign_to_excess(advice, rows, count, wait->waited_ns, false);
@@ -144,7 +131,7 @@ static void assign_waits(struct advice *advice, struct own *rows, size_t count, 
 	for (size_t i = 0; i < count; i++)
 		if (!(advice->zone[rows[i].row] & ADVICE_WAITING))
 			own_ns = ops_sum(own_ns, ops_difference(advice->self_ns[rows[i].row], advice->lost_ns[rows[i].row]));
-	/* Only rows that ran can lose the processor, not those that slept or waited for others. */
+	/* Only rows that ran can lose the processor, unlike those that slept or waited for other threads. */
 	if (left_ns <= 0 || left_ns >= own_ns || ops_sum(wait->ran_ns, left_ns) < own_ns / 2)
 		return;
 	for (size_t i = 0; i < count; i++) {
@@ -173,7 +160,8 @@ static bool add_starved(void *context, const struct ops_thread_part *part)
 	return true;
 }
 
-/* Who waits for a thread that waits for a processor waits for it as well. A part of that may be in the excess already. */
+/* A row that waits for a thread that waits for a processor is waiting for the processor as well. Part of this may
+ * already be in the excess. */
 static bool assign_starved(struct advice *advice, uint32_t track)
 {
 	struct ops_thread_states states;
@@ -191,7 +179,7 @@ static bool assign_starved(struct advice *advice, uint32_t track)
 	return done;
 }
 
-/* Also below each row: children come after their parents. */
+/* Also corrects the rows around each row. Children come after their parents. */
 static bool correct(struct advice *advice)
 {
 	int64_t *below_ns = ops_alloc_zeroed(advice->events->count + 1, sizeof(*below_ns));
@@ -219,7 +207,8 @@ bool advice_take_out_waits(struct advice *advice)
 	struct own *rows;
 	bool done;
 
-	/* Times of ranks are compared with each other, and a device has its own times. */
+	/* Times of ranks are compared with each other, and a device has its own times, so nothing is subtracted
+	 * there. */
 	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE ||
 	    advice->views->device_events.count || advice->views->has_collectives)
 		return true;

@@ -96,7 +96,7 @@ static void advice_write_proof(struct ops_json_writer *json, const struct advice
 	ops_json_close(json, '}');
 }
 
-/* `brief`: for a line of a list, without the texts and with the first place. */
+/* `brief`: for one line of a list, without the texts and with only the first place. */
 static void write_finding(struct ops_json_writer *json, const struct advice_finding *finding, bool brief)
 {
 	ops_json_open(json, '{');
@@ -134,16 +134,34 @@ void advice_write_top(const struct advice_report *report, bool brief, struct ops
 		ops_json_null(json);
 }
 
+/* Writes the number of findings, or why there are none, for every output format. */
+static void append_outcome(struct ops_buffer *out, const struct advice_report *report)
+{
+	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
+
+	if (count)
+		ops_buffer_printf(out, "%zu finding%s", count, count == 1 ? "" : "s");
+	else if (!checked && report->of_samples)
+		ops_buffer_append_text(out, "This profile has samples, so no rule of advice applies");
+	else if (!checked)
+		ops_buffer_append_text(out, "No rule applies to this trace");
+	else
+		ops_buffer_append_text(out, report->incomplete ? "No findings" : "No problems found");
+	if (checked)
+		ops_buffer_printf(out, " (%zu of %zu rules applied)", checked, advice_rule_count);
+}
+
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out)
 {
 	struct ops_json_writer json = {.out = out};
+	struct ops_buffer summary = {0};
 
 	ops_json_open(&json, '{');
 	ops_json_member_open(&json, "findings", '[');
 	for (size_t i = 0; i < report->findings.count; i++)
 		write_finding(&json, &report->findings.items[i], false);
 	ops_json_close(&json, ']');
-	/* Of the first trace: percentages are shares of this. */
+	/* Of the first trace; percentages are shares of this. */
 	ops_json_member_open(&json, "base", '{');
 	ops_json_member_number(&json, "ms", report->step_ms);
 	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
@@ -157,7 +175,12 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));
 	ops_json_close(&json, ']');
 	ops_json_member(&json, "rules", (int64_t)advice_rule_count);
+	append_outcome(&summary, report);
+	ops_json_key(&json, "summary");
+	ops_json_text(&json, summary.bytes, summary.size);
 	ops_json_close(&json, '}');
+	out->failed |= summary.failed;
+	ops_buffer_release(&summary);
 	ops_buffer_append_text(out, "\n");
 }
 
@@ -202,7 +225,7 @@ static size_t word_size(const char *text, size_t size)
 	return space ? (size_t)(space - text) : size;
 }
 
-/* A paragraph. */
+/* Appends a paragraph. */
 void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size)
 {
 	size_t column = 0, indent = style->markdown ? 0 : 3;
@@ -227,7 +250,7 @@ void advice_append_words(const struct advice_style *style, enum advice_speaker s
 	ops_buffer_append_text(style->out, "\n");
 }
 
-/* Likewise, after a label. */
+/* The same, after a label. */
 static void append_paragraph(const struct advice_style *style, const char *label, enum advice_speaker speaker, const char *text,
                              size_t size)
 {
@@ -251,7 +274,7 @@ static void append_name(const struct advice_style *style, struct ops_string name
 	(style->markdown ? ops_code_append : ops_plain_append)(style->out, name.bytes, name.size);
 }
 
-/* Writes "at train.py:12 in step, aten::mm, module net.0", as far as known, on a new line where it gets too long. */
+/* Writes "at train.py:12 in step, aten::mm, module net.0", as far as known, on a new line if the line gets too long. */
 static void append_where(const struct advice_style *style, const struct advice_where *where)
 {
 	const struct {
@@ -296,13 +319,13 @@ static void format_ms(double ms, char *text, size_t size)
 }
 #pragma GCC diagnostic pop
 
-/* Findings without a gain in time are about memory, or about where time goes. */
+/* Findings without a gain in time are about memory, or show where time goes. */
 static bool gains(const struct advice_finding *finding)
 {
 	return finding->gain_pct >= 0.05;
 }
 
-/* Of a trace without steps, gains are of the complete recording. */
+/* Without steps in the trace, gains refer to the complete recording. */
 static bool is_per_step(const struct advice_report *report)
 {
 	return report->steps || report->traces > 1;
@@ -383,26 +406,18 @@ static void append_finding(const struct advice_style *style, const struct advice
 	ops_buffer_printf(style->out, style->markdown ? "\n<%s>\n" : "   %s\n", rule->link);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- report --------------------------------------------------------------------------------------------------------- */
 
 static void append_count(const struct advice_style *style, const struct advice_report *report)
 {
-	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
-
-	if (count)
-		ops_buffer_printf(style->out, "%zu finding%s (%zu of %zu rules applied)\n", count, count == 1 ? "" : "s", checked,
-		                  advice_rule_count);
-	else if (!checked)
-		ops_buffer_append_text(style->out, "No rule applies to this trace\n");
-	else
-		ops_buffer_printf(style->out, "%s (%zu of %zu rules applied)\n", report->incomplete ? "No findings" : "No problems found",
-		                  checked, advice_rule_count);
+	append_outcome(style->out, report);
+	ops_buffer_append_text(style->out, "\n");
 	if (report->incomplete)
 		ops_buffer_printf(style->out, "%s%s early, so gains are unknown\n", style->markdown ? "\n" : "",
 		                  report->traces > 1 ? "Traces end" : "The trace ends");
 }
 
-/* Says what percentages are shares of. */
+/* Writes what the percentages refer to. */
 static void advice_write_append_base(const struct advice_style *style, const struct advice_report *report)
 {
 	char text[384], step[32], mean[32];
@@ -430,7 +445,7 @@ static void advice_write_append_base(const struct advice_style *style, const str
 	ops_buffer_append_text(style->out, "\n");
 }
 
-/* Says what to record for more rules. */
+/* Suggests what to record so that more rules apply. */
 static void append_hint(const struct advice_style *style, const struct advice_report *report)
 {
 	static const struct {

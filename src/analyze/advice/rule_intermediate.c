@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Large intermediate results: small tensors are expanded into a large one, which passes through memory only to be reduced to a
- * small one again.
+ * Large intermediate results: small tensors are expanded into a large one, which passes through memory only to be
+ * reduced to a small one again.
  *
  *     12 kB, 1 MB ──sub──▶ 77 MB ──pow──▶ 77 MB ──sum──▶ 1.2 MB
  */
@@ -10,18 +10,18 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-#define BYTES_MIN (1 << 20)   /* of the intermediate result */
-#define RATIO_MIN 4           /* of it to what it is made of, and to what is made of it */
-#define PASSES_MAX 8          /* operators between expansion and reduction */
-#define FLOPS_MAX 8           /* for each byte that is made: what computes more does not wait for memory */
+#define BYTES_MIN (1 << 20)   /* minimum size of the intermediate result */
+#define RATIO_MIN 4           /* minimum ratio of its size to that of its sources, and to that of its reduction */
+#define PASSES_MAX 8          /* maximum number of operators between expansion and reduction */
+#define FLOPS_MAX 8           /* maximum per byte created; operators with more arithmetic are not limited by memory */
 
 enum intermediate_name { NAME_REDUCES = 1, NAME_MULTIPLIES, NAME_MARKS };
 
 struct expansion {
 	uint32_t rows[PASSES_MAX + 1]; /* from the reduction back to the operator that expands */
 	size_t count;
-	int64_t bytes;                 /* of the largest result */
-	int64_t moved;                 /* bytes of all passes over such results */
+	int64_t bytes;                 /* size of the largest result */
+	int64_t moved;                 /* bytes moved by all passes over such results */
 };
 
 struct intermediates {
@@ -30,7 +30,7 @@ struct intermediates {
 	int64_t bytes;
 };
 
-/* The largest value that a node reads; OPS_NONE. */
+/* Returns the largest value that a node reads; OPS_NONE: none. */
 static uint32_t largest_input(const struct data_flow *flow, uint32_t node)
 {
 	uint32_t largest = OPS_NONE;
@@ -44,7 +44,7 @@ static uint32_t largest_input(const struct data_flow *flow, uint32_t node)
 	return largest;
 }
 
-/* Whether only this node reads a value, except for the backward pass. */
+/* Returns true if only this node reads a value, except for the backward pass. */
 static bool is_read_here_alone(const struct data_flow *flow, uint32_t value, uint32_t node)
 {
 	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
@@ -60,11 +60,11 @@ static bool moves_only(const struct intermediates *all, const struct advice *adv
 {
 	struct ops_demand demand;
 
-	return !ops_demand_of(advice->trace, row, all->formulas, &demand) ||
+	return !ops_demand_within(advice->trace, row, all->formulas, &demand) ||
 	       (double)demand.flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
 }
 
-/* Follows a reduction back. False if what it reads is not expanded from something small. */
+/* Follows a reduction back. Returns false if its input is not expanded from something small. */
 static bool follow_back(const struct intermediates *all, const struct advice *advice, uint32_t row, struct expansion *expansion)
 {
 	const struct data_flow *flow = advice->flow;
@@ -102,7 +102,7 @@ static void add_expansion(struct intermediates *all, struct advice_result *resul
 	    !follow_back(all, advice, row, &expansion) ||
 	    ops_product(data_flow_made_bytes(advice->flow, row), RATIO_MIN) > expansion.bytes)
 		return;
-	/* One pass over it remains: that in which a fused operator computes the elements. */
+	/* One pass over it remains, in which a fused operator computes the elements. */
 	for (size_t i = 0; i < expansion.count; i++)
 		if (!advice_is_claimed(result, expansion.rows[i]))
 			advice_add_share(result, expansion.rows[i],
@@ -153,6 +153,6 @@ const struct advice_rule advice_rule_intermediate = {
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_COPIES,
 	.confidence = ADVICE_LIKELY,
-	.bound = ADVICE_AT_LEAST, /* memory that is not allocated takes no page faults either */
+	.bound = ADVICE_AT_LEAST, /* memory that is not allocated causes no page faults either */
 	.find = rule_intermediate_find,
 };

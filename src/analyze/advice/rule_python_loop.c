@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loops in functions of the program around operators that are too small to justify their call: over rows of a tensor, or
- * others.
+ * Loops in functions of the program around operators that are too small to justify their calls: over rows of a tensor,
+ * or over other items.
  */
 #include <stdio.h>
 
@@ -11,12 +11,13 @@
 /* Time of a loop that earlier stages claimed. */
 struct claimed {
 	int64_t ns, backward_ns;
-	uint32_t calls; /* directly in it, of which they claimed at least a part */
+	uint32_t calls; /* calls directly in the loop that are claimed at least in part */
 	bool explained;
 };
 
-/* A specific cause in every other iteration, as in a loop of concatenations, explains the loop, whatever its share of the
- * time, unless that is close to zero. Reading values is a part of such loops: there only its time decides. */
+/* A specific cause in every other iteration, as in a loop of concatenations, explains the loop, whatever its share of
+ * the time, unless that is close to zero. Reading values is part of such loops, so only its share of the time
+ * decides. */
 static bool is_explained(const struct advice_loop *loop, const struct claimed *claimed)
 {
 	int64_t claimed_ns = ops_sum(claimed->ns, claimed->backward_ns), all_ns = ops_sum(loop->span_ns, loop->backward_ns);
@@ -26,8 +27,8 @@ static bool is_explained(const struct advice_loop *loop, const struct claimed *c
 	return !loop->reads && claimed_ns > all_ns / 50 && claimed->calls >= loop->iterations / 2;
 }
 
-/* Iterations that depend on each other, with more operators than a recurrent cell (an LSTM written out has some fifteen),
- * are a model that is called in turn: a sampler, a decoder. They cannot be computed at once. */
+/* Iterations that depend on each other and have more operators than a recurrent cell (an LSTM written out has about
+ * fifteen) are a model that is called repeatedly, such as a sampler or a decoder. They cannot be computed at once. */
 #define CELL_OPERATORS 20
 
 static bool is_sequence(const struct advice_loop *loop)
@@ -35,20 +36,20 @@ static bool is_sequence(const struct advice_loop *loop)
 	return loop->recurrent && loop->operators > CELL_OPERATORS * loop->iterations;
 }
 
-/* Every iteration calls another module: the layers of a model, which no operator computes at once. */
+/* Every iteration calls another module: these are layers of a model, which no operator computes at once. */
 static bool is_layers(const struct advice_loop *loop)
 {
 	return loop->modules > loop->iterations / 2;
 }
 
-/* Loops over separate tensors that change them in place, such as parameters, become functions torch._foreach_…: on the CPU
- * those call the same operators one after another, and save the time in Python. */
+/* Loops that change separate tensors in place, such as parameters, can use functions torch._foreach_…. On the CPU those
+ * call the same operators one after another, and save only the time in Python. */
 static bool becomes_foreach(const struct advice *advice, const struct advice_loop *loop)
 {
 	return !(advice->has & ADVICE_NEEDS_DEVICE) && !loop->slices && loop->in_place * 2 >= loop->operators;
 }
 
-/* One iteration remains, and the work of large operators; the backward pass shrinks by the same share. */
+/* One iteration and the work of large operators remain. The backward pass shrinks by the same share. */
 static int64_t gain_of(const struct advice *advice, const struct advice_loop *loop, const struct claimed *claimed)
 {
 	int64_t span_ns = loop->span_ns, gain_ns;
@@ -62,7 +63,7 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
 }
 
-/* By loop; NULL if memory is out. */
+/* Returns claimed times by loop; NULL if out of memory. */
 static struct claimed *find_claimed(const struct advice *advice)
 {
 	struct claimed *claimed = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*claimed));
@@ -89,13 +90,13 @@ static struct claimed *find_claimed(const struct advice *advice)
 	return claimed;
 }
 
-/* Whether the loop is explained as a whole, whatever it gains. */
+/* Returns true if other rules explain the entire loop, whatever its gain. */
 static bool is_claimed(const struct advice_loop *loop, bool slices)
 {
 	return loop->small && !is_sequence(loop) && !is_layers(loop) && loop->slices == slices;
 }
 
-/* Claims the loops, and what their functions do in between. */
+/* Claims the loops, and the self time of their functions in between. */
 static void rule_python_loop_claim(struct advice_result *result, bool slices)
 {
 	const struct advice *advice = result->advice;
@@ -188,7 +189,7 @@ const struct advice_rule advice_rule_small = {
 		       "count. If the operators change tensors in place, as those on parameters do, only the time in Python "
 		       "counts: on the CPU, functions torch._foreach_… call the same operators.",
 	.gain = "all iterations but one, less the work of large operators, with the backward pass",
-	.explanation = "Calling an operator costs microseconds, whatever its size. These do little more.",
+	.explanation = "A call of an operator costs microseconds, independent of its size. These operators do little work beyond that.",
 	.advice = "Stack the tensors and compute once, use the functions torch._foreach_…, or let torch.compile fuse them. To "
 		       "check: fewer operators in a step.",
 	.link = "https://docs.pytorch.org/docs/stable/torch.compiler.html",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of the program that compute in Python: time in steps outside of operators, for lack of a tensor operation or with
- * C functions called one by one.
+ * Functions of the program that compute in Python: time in steps outside of operators, because no tensor operation is
+ * used or C functions are called one by one.
  */
 #include <stdio.h>
 
@@ -11,16 +11,16 @@
 #include "derive/program.h"
 #include "trace/names.h"
 
-/* Minimum self time of a call that computes rather than combines calls: a hundred lines of Python take less. And the share
- * of the step below which it does not matter. */
+/* Minimum self time of a call that computes rather than combines calls, since a hundred lines of Python take less; and
+ * the share of the step below which it does not matter. */
 #define CALL_NS_MIN 100000
 #define SHARE_MIN 0.05
 
-/* Minimum share of that time to report waits for Python on other threads. */
+/* Minimum share of that time for reporting waits for Python on other threads. */
 #define WAITED_MIN 0.05
 
-/* Between two calls of operators a function assigns, compares and looks up names, and recording adds overhead: this is not
- * computation. */
+/* Between two calls of operators, a function assigns, compares and looks up names, and recording adds overhead. This is
+ * not computation. */
 #define GLUE_NS 5000
 
 static int64_t at_least_zero(int64_t ns)
@@ -35,7 +35,7 @@ static bool is_own(const struct advice *advice, uint32_t row)
 	       advice->views->parts[row] == VIEW_STEP;
 }
 
-/* The self time of a row in which it neither waits nor is explained. What is claimed of it may be its waits. */
+/* Returns the self time of a row in which it neither waits nor is explained. Its claimed time may be its waits. */
 static int64_t computing_ns(const struct advice *advice, uint32_t row)
 {
 	int64_t claimed_ns = advice->self_claimed_ns[row], stalled_ns = advice->stalled_self_ns[row];
@@ -43,8 +43,8 @@ static int64_t computing_ns(const struct advice *advice, uint32_t row)
 	return ops_difference(advice->self_ns[row], claimed_ns > stalled_ns ? claimed_ns : stalled_ns);
 }
 
-/* Functions of C, and of packages other than torch, that the program calls directly: their time outside of operators. Python
- * code of torch only connects operators. */
+/* Returns the time outside of operators of C functions, and of packages other than torch, that the program calls
+ * directly. Python code of torch only connects operators. */
 static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 {
 	struct ops_function_text function;
@@ -59,12 +59,13 @@ static int64_t borrowed_ns(const struct advice *advice, uint32_t row)
 	                                    at_least_zero(advice->stalled_ns[row] - advice->claimed_ns[row])));
 }
 
-/* A call of this length is reported at its line. Shorter ones are part of a loop, and count for the function that calls
- * them. */
+/* A call at least this long is reported at its own line. Shorter ones are part of a loop, and count for the calling
+ * function. */
 #define CALLED_NS_MIN 50000
 
-/* Unclaimed self time of a function, with its calls that lead to no operator: short functions of the program, of C and of
- * packages. From the last row to the first, since children come after their parents. */
+/* Gathers the unclaimed self time of functions, with calls that lead to no operator: short functions of the program, C
+ * functions and functions of packages. Walks from the last row to the first, since children come after their
+ * parents. */
 static void rule_python_time_gather(const struct advice *advice, int64_t *own_ns)
 {
 	for (uint32_t row = (uint32_t)advice->events->count; row-- > 0;) {
@@ -109,7 +110,7 @@ static uint32_t rule_python_time_site_of(const struct advice *advice, uint32_t r
 	return is_own(advice, row) ? advice_own_site(advice, row) : advice->site[row];
 }
 
-/* Adds self time that matters; too little for a call or for the steps becomes 0. */
+/* Adds self time that matters. Time that is too short for a call or for the steps becomes 0. */
 static void rule_python_time_add_own(const struct advice *advice, struct advice_result *result, int64_t *own_ns)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -122,7 +123,7 @@ static void rule_python_time_add_own(const struct advice *advice, struct advice_
 	}
 }
 
-/* Time of all steps if each takes the median. */
+/* Computes the time of all steps if each takes the median. */
 static bool find_typical(const struct advice *advice, const int64_t *own_ns, double *ret_ns)
 {
 	int64_t *by_step = ops_alloc_zeroed(advice->views->steps.count + 1, sizeof(*by_step));
@@ -136,14 +137,71 @@ static bool find_typical(const struct advice *advice, const int64_t *own_ns, dou
 	return by_step != NULL;
 }
 
+/* Returns the library's function that runs the step in which a row computes; OPS_NONE if the program itself has the
+ * loop. */
+static uint32_t loop_of_library(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row], caller;
+
+	if (advice->views->parts[row] != VIEW_STEP && (is_own(advice, row) || parent == OPS_NONE))
+		return OPS_NONE;
+	row = advice->views->parts[row] == VIEW_STEP ? row : parent;
+	if (advice->views->parts[row] != VIEW_STEP)
+		return OPS_NONE;
+	caller = advice->caller[row];
+	return caller == OPS_NONE || is_own(advice, caller) ? OPS_NONE : caller;
+}
+
+/* The part of the time that a library spends which runs the steps, such as a trainer. */
+struct library_part {
+	int64_t ns;
+	char name[64];
+};
+
+static struct library_part find_library_part(const struct advice *advice, const int64_t *own_ns)
+{
+	struct library_part part = {.ns = 0, .name = "a library"};
+
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t loop = own_ns[row] > 0 ? loop_of_library(advice, row) : OPS_NONE;
+		struct ops_function_text function;
+		struct ops_string package;
+
+		if (loop == OPS_NONE)
+			continue;
+		part.ns = ops_sum(part.ns, own_ns[row]);
+		if (!ops_event_function(advice->trace, loop, &function))
+			continue;
+		package = ops_file_package(function.file);
+		if (package.size && package.size < sizeof(part.name))
+			snprintf(part.name, sizeof(part.name), "%.*s", (int)package.size, package.bytes);
+	}
+	return part;
+}
+
+/* Reports that most of the time belongs to a library. */
+static bool report_library(const struct advice *advice, struct advice_result *result, const struct library_part *part)
+{
+	char detail[320];
+
+	snprintf(detail, sizeof(detail), "This is code of %s, not of the program, which calls it at the line named first. Give "
+	                                 "it larger batches, so that there are fewer steps, and turn off callbacks, logging "
+	                                 "and progress bars that are not needed.", part->name);
+	result->detail = detail;
+	result->confidence = ADVICE_UNSURE;
+	return advice_report_costs(result, "Code of %s computes in Python, outside of operators, for %s a step.", part->name,
+	                           advice_spent(advice, (double)part->ns).text);
+}
+
 static bool rule_python_time_report(const struct advice *advice, struct advice_result *result, const int64_t *own_ns)
 {
 	const struct advice_tally *tally = &result->tally;
-	int64_t shared_ns = 0; /* 0 with samples of threads: their waits are left out above */
+	const struct library_part library = find_library_part(advice, own_ns);
+	int64_t shared_ns = 0; /* 0 if thread states are sampled: their waits are excluded above */
 	double waited_ns, typical_ns;
 	char waits[160] = "";
 
-	/* The median step decides: in one of many the machine may be busy. */
+	/* The median step decides, since the machine may be busy in one of many steps. */
 	if (!find_typical(advice, own_ns, &typical_ns))
 		return false;
 	if (advice_percent(advice, typical_ns) < 100 * SHARE_MIN)
@@ -153,7 +211,9 @@ static bool rule_python_time_report(const struct advice *advice, struct advice_r
 	for (uint32_t row = 0; row < advice->events->count; row++)
 		if (own_ns[row] > 0)
 			advice_claim_self(result, row, own_ns[row]);
-	/* Two threads that take turns wait for half of the time. */
+	if (library.ns > tally->ns / 2)
+		return report_library(advice, result, &library);
+	/* Two threads that take turns each wait for half of the time. */
 	waited_ns = (double)(shared_ns < tally->ns ? shared_ns : tally->ns) / 2;
 	if (waited_ns > WAITED_MIN * (double)tally->ns)
 		snprintf(waits, sizeof(waits), " For about %.3f ms of that the thread waits for the global interpreter lock "
@@ -184,7 +244,7 @@ const struct advice_rule advice_rule_python_time = {
 	.title = "Python code computes within steps",
 	.condition = "Functions of the program take more than 0.1 ms of self time in a call, and 5 % of the median step, "
 		     "outside of operators. Short functions, and those of C and of packages other than torch, count for "
-		     "their caller. Waits for locks, queues and threads, and code generated by Inductor, do not count. If "
+		     "their caller; a library that runs the steps, such as a trainer, is named. Waits for locks, queues and threads, and code generated by Inductor, do not count. If "
 		     "another thread runs Python at the same time, the evidence says how long one of the two waits for the "
 		     "global interpreter lock (GIL).",
 	.gain = "that time",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks that are late for a collective, so that the others wait; and what they do longer than the others.
+ * Stragglers: ranks that are late for a collective, so that the others wait, and the work that takes them longer than
+ * the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,21 +10,22 @@
 #include "base/alloc.h"
 #include "base/order.h"
 
-/* A rank that is last in this number of ten steps is the cause; else the work is uneven from step to step. */
+/* A rank that is last in at least this number of steps out of ten is the cause; otherwise the work is uneven from step
+ * to step. */
 #define OFTEN_LAST 6
 
-/* In fewer steps the last rank may be last by chance. */
+/* With fewer steps, a rank may be last by chance. */
 #define STEPS_MIN 3
 
 struct lateness {
-	int64_t *gain_ns;  /* by step: the mean wait less the shortest, which is that of the last */
-	int64_t *waits_ns; /* by step: the mean wait */
+	int64_t *gain_ns;  /* by step: mean wait minus the shortest, which is that of the last rank */
+	int64_t *waits_ns; /* by step: mean wait */
 	size_t steps;
-	size_t *last;    /* by rank: how many steps it was last in */
-	uint32_t worst;  /* rank */
+	size_t *last;    /* by rank: number of steps in which it was last */
+	uint32_t worst;  /* rank with the highest count */
 };
 
-/* Steps of the same name belong together. Each rank's are in order, so that a cursor finds most at once. */
+/* Finds the step of that name. Each rank's steps are in order, so a cursor finds most of them at once. */
 static const struct rank_step *step_of(const struct rank *rank, uint32_t name, size_t hint)
 {
 	for (size_t i = 0; i < rank->steps.count; i++) {
@@ -70,22 +72,17 @@ static void find_lateness(struct lateness *lateness, const struct advice_ranks *
 	qsort(lateness->waits_ns, lateness->steps, sizeof(*lateness->waits_ns), ops_compare_int64);
 }
 
-/* --- what the late one does ------------------------------------------------------------------------------------------ */
+/* --- work of the late rank ------------------------------------------------------------------------------------------- */
 
 struct excess {
 	uint32_t place;
-	double ms;        /* a step, beyond the mean of the others */
+	double ms;        /* per step, beyond the mean of the others */
 	double others_ms; /* that mean */
 };
 
-static int most_first(const void *a, const void *b)
-{
-	const struct excess *left = a, *right = b;
+OPS_ORDER(most_first, struct excess, OPS_DOWN(ms))
 
-	return (left->ms < right->ms) - (left->ms > right->ms);
-}
-
-/* Ordered by excess; freed with ops_free. */
+/* Returns the differences ordered by excess. Freed with ops_free. */
 static struct excess *rule_stragglers_find_excess(const struct advice_ranks *ranks, uint32_t late)
 {
 	struct excess *excess = ops_alloc_zeroed(ranks->places.count + 1, sizeof(*excess));
@@ -109,8 +106,8 @@ static struct excess *rule_stragglers_find_excess(const struct advice_ranks *ran
 	return excess;
 }
 
-/* Share of the excess at places where the others spend almost no time: work of the late rank alone. Distributing it helps by
- * the difference to the average; removing it helps more. */
+/* Returns the share of the excess at places where the others spend almost no time: work of the late rank alone.
+ * Distributing that work gains the difference to the average; removing it gains more. */
 static double own_share(const struct excess *excess, size_t count)
 {
 	double own_ms = 0, all_ms = 0;
@@ -122,7 +119,7 @@ static double own_share(const struct excess *excess, size_t count)
 	return all_ms > 0 ? own_ms / all_ms : 0;
 }
 
-/* "1", or the name of the worker if the file has no rank. */
+/* Formats "1", or the name of the worker if the file has no rank. */
 static void name_rank(const struct advice_ranks *ranks, const struct rank *rank, char *name, size_t size)
 {
 	struct ops_string worker = rank_text(ranks, rank->name);
@@ -147,7 +144,7 @@ static bool rule_stragglers_report(const struct advice_ranks *ranks, struct advi
 		if (excess[i].ms > gain_ms / 10)
 			where[count++] = advice_place(ranks, excess[i].place);
 	own = own_share(excess, count);
-	/* The late rank hardly waits: the rest is its share of the average wait. */
+	/* The late rank hardly waits. The rest is its share of the average wait. */
 	gain_ms *= 1 + own / (double)(ranks->ranks.count - 1);
 	name_rank(ranks, late, name, sizeof(name));
 	if (one)

@@ -1,81 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results that are computed in vain, by the data flow (analyze/flow): those of which only a small part is ever read, and gradients
- * that no optimizer reads.
+ * Results that are computed in vain, according to the data flow (analyze/flow): results of which only a small part is
+ * ever read, and gradients that no optimizer reads.
  */
 #include "analyze/advice/advice.h"
 #include "analyze/flops.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-#define BYTES_MIN (64 << 10) /* of results that matter */
-#define PART_MAX 0.25        /* largest part that is read */
-#define SORTED_SHARE 0.9     /* of a sort that selecting its first elements saves: they all have to be compared with something */
+#define BYTES_MIN (64 << 10) /* minimum bytes of results that matter */
+#define PART_MAX 0.25        /* maximum part that is read */
+#define SORTED_SHARE 0.9     /* share of a sort that selecting its first elements saves; each element still has to be
+                              * compared once */
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS, NAME_READS_POINTER };
-
-/* Calls by which Python reads a tensor without an operator, in order of time. */
-struct pointer_reads {
-	OPS_ARRAY(int64_t) times;
-};
+enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS };
 
 struct parts {
-	struct pointer_reads reads;
 	uint8_t *kind; /* by string: enum unread_name */
 	uint16_t *formulas;
 	int64_t made, read;
 };
 
-static bool find_pointer_reads(struct parts *parts, const struct advice *advice)
-{
-	for (uint32_t row = 0; row < advice->events->count; row++)
-		if (parts->kind[advice->events->name[row]] == NAME_READS_POINTER &&
-		    !OPS_ARRAY_APPEND(&parts->reads.times, advice->events->start_ns[row]))
-			return false;
-	return true;
-}
-
-static bool read_by_pointer(const struct pointer_reads *reads, int64_t from_ns, int64_t until_ns)
-{
-	size_t low = 0, high = reads->times.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (reads->times.items[middle] < from_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < reads->times.count && reads->times.items[low] <= until_ns;
-}
-
-/* Whether it is known what an operator, or one directly below it, has to do: then that is in proportion to its result. */
-static bool has_demand(const struct parts *parts, const struct advice *advice, uint32_t row)
-{
-	const struct ops_events *events = advice->events;
-	struct ops_demand demand;
-
-	if (ops_demand_of(advice->trace, row, parts->formulas, &demand))
-		return true;
-	for (uint32_t child = row + 1; child < events->count && events->start_ns[child] < events->end_ns[row]; child++)
-		if (events->parent[child] == row && ops_demand_of(advice->trace, child, parts->formulas, &demand))
-			return true;
-	return false;
-}
-
-/* Whether the program selects a part of a value. A tensor may be smaller than its memory for other reasons. */
-static bool is_selected_from(const struct data_flow *flow, uint32_t value)
-{
-	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next)
-		if (flow->uses.items[i].kind == DATA_NARROWS || flow->uses.items[i].kind == DATA_SELECTS)
-			return true;
-	return false;
-}
-
-/* Sums up the results of a node. False if one of them may be read otherwise, or is mostly read. */
+/* Sums up the results of a node. Returns false if one of them may be read in another way, or is mostly read. */
 static bool sum_results(const struct parts *parts, const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
 {
 	const struct data_flow *flow = advice->flow;
@@ -89,10 +37,10 @@ static bool sum_results(const struct parts *parts, const struct advice *advice, 
 		struct data_uses uses = data_flow_uses_of(flow, value);
 
 		if (block->end_ns <= advice->events->end_ns[row] || flow->values[value].first == OPS_NONE)
-			continue; /* scratch memory, and what may be that */
+			continue; /* scratch memory, or possibly so */
 		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates || uses.read_bytes > block->bytes / 2 ||
-		    !is_selected_from(flow, value) ||
-		    read_by_pointer(&parts->reads, block->start_ns, block->end_ns))
+		    !data_flow_is_selected_from(flow, value) ||
+		    advice_reads_pointers(advice, block->start_ns, block->end_ns))
 			return false;
 		*ret_made = ops_sum(*ret_made, block->bytes);
 		*ret_read = ops_sum(*ret_read, uses.read_bytes);
@@ -104,13 +52,14 @@ static void add_unread_part(struct parts *parts, struct advice_result *result, u
 {
 	const struct advice *advice = result->advice;
 	uint8_t kind = parts->kind[advice->events->name[row]];
+	struct ops_demand demand; /* which is in proportion to its result */
 	int64_t made, read;
 	double share;
 
 	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
 	    !data_flow_read_bytes(advice->flow, row) || !sum_results(parts, advice, row, &made, &read) ||
-	    (kind != NAME_SORTS && !has_demand(parts, advice, row)))
+	    (kind != NAME_SORTS && !ops_demand_within(advice->trace, row, parts->formulas, &demand)))
 		return;
 	share = 1 - (double)read / (double)made;
 	share = kind == NAME_SORTS && share > SORTED_SHARE ? SORTED_SHARE : share;
@@ -124,10 +73,7 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	static const char *const all_needed[] = {"*cumsum*", "*cumprod*", "*softmax*", "*lstm*", "*gru*", "*rnn*", "*linalg*", "*fft*", "*transformer*",
 	                                         NULL};
 	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", NULL};
-	static const char *const pointers[] = {"<built-in method numpy of *", "<built-in method tolist of *", "<built-in method data_ptr of *",
-	                                       "<built-in method __dlpack__ of *", "*: Tensor.__array__", "*: Tensor.tolist",
-	                                       "*: Tensor.untyped_storage", "*: Tensor.__reduce_ex__", "*: Tensor.__dlpack__", NULL};
-	const char *const *const lists[] = {all_needed, sorts, pointers};
+	const char *const *const lists[] = {all_needed, sorts};
 	struct parts parts = {.formulas = ops_flops_formulas(advice->trace),
 	                      .kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
 	bool done = parts.formulas && parts.kind;
@@ -140,14 +86,12 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 			parts.kind[id] = which[id] ? (uint8_t)(i + 1) : parts.kind[id];
 		ops_free(which);
 	}
-	done = done && find_pointer_reads(&parts, advice);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_unread_part(&parts, result, row);
 	done = done && advice_report_costs(result, "%s operators in each step make results of which only %s %% is ever read. The rest takes %s.",
 	                                   advice_events(result).text,
 	                                   advice_number(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
 	                                   advice_cost(result).text);
-	OPS_ARRAY_RELEASE(&parts.reads.times);
 	ops_free(parts.kind);
 	ops_free(parts.formulas);
 	return done;
@@ -173,16 +117,17 @@ const struct advice_rule advice_rule_unread_part = {
 
 /* --- gradients ------------------------------------------------------------------------------------------------------ */
 
-#define UPDATES_MIN 2 /* steps of an optimizer that do not read a gradient */
+#define UPDATES_MIN 2 /* minimum number of optimizer steps that do not read a gradient */
 
 struct gradients {
 	uint8_t *unread;               /* by value */
-	uint8_t *used;                 /* by block: something but an accumulation reads it */
-	OPS_ARRAY(int64_t) updates_ns; /* when optimizers step */
+	uint8_t *used;                 /* by block: something other than an accumulation reads it */
+	OPS_ARRAY(int64_t) updates_ns; /* times of optimizer steps */
 	int64_t bytes;
 };
 
-/* Of a gradient whose memory operators show; that of a sparse one they do not. */
+/* Returns true if the node accumulates a gradient and operators show its memory, which is not so for sparse
+ * gradients. */
 static bool is_accumulation(const struct data_flow *flow, uint32_t node)
 {
 	const struct ops_events *events = flow->memory.events;
@@ -203,7 +148,7 @@ static bool makes_unread_alone(const struct gradients *gradients, const struct d
 	return flow->nodes[node].made_count > 0;
 }
 
-/* Whether optimizers could have read a gradient that is still there at the end. */
+/* Returns true if optimizers could have read a gradient that still exists at the end. */
 static bool was_left_out(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
 {
 	uint32_t block = flow->memory.values.items[value].block;
@@ -225,7 +170,7 @@ static void find_used(struct gradients *gradients, const struct data_flow *flow)
 	}
 }
 
-/* Later values are known already. An accumulation that makes nothing takes a gradient over as it is. */
+/* Later values have been decided already. An accumulation that creates nothing takes over a gradient unchanged. */
 static bool is_unread(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
 {
 	const struct data_value *of = &flow->values[value];
@@ -243,7 +188,7 @@ static bool is_unread(const struct gradients *gradients, const struct data_flow 
 	return accumulated && (ends || was_left_out(gradients, flow, value));
 }
 
-/* The part of a node that makes a value: the row directly below it. */
+/* Returns the part of a node that creates a value: the row directly below it. */
 static uint32_t part_that_makes(const struct data_flow *flow, uint32_t node, uint32_t value)
 {
 	const uint32_t *parents = flow->memory.events->parent;
@@ -254,7 +199,7 @@ static uint32_t part_that_makes(const struct data_flow *flow, uint32_t node, uin
 	return row == OPS_NONE ? node : row;
 }
 
-/* Whether the same part of the node also makes what is read. */
+/* Returns true if the same part of the node also creates a value that is read. */
 static bool makes_more(const struct gradients *gradients, const struct data_flow *flow, uint32_t node, uint32_t part)
 {
 	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
@@ -275,7 +220,7 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 	if (!gradients->unread[value] || !advice_counts(advice, node))
 		return;
 	part = is_accumulation(advice->flow, node) ? node : part_that_makes(advice->flow, node, value);
-	/* What is no operator runs another backward pass, of a checkpoint. */
+	/* A part that is not an operator runs another backward pass, that of a checkpoint. */
 	if (advice_is_claimed(result, part) || advice_is_claimed(result, node) ||
 	    (part != node && !ops_string_starts(advice_name(advice, part), "aten::")))
 		return;
@@ -284,7 +229,7 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 	if (makes_more(gradients, advice->flow, node, part)) {
 		int64_t ns = advice_claim_share(result, part, 0.5 * advice_work_share(advice, part));
 
-		result->claimed[part] = 1; /* once */
+		result->claimed[part] = 1; /* claimed only once */
 		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, ns);
 	} else {
 		advice_add_at(result, advice->site[forward == OPS_NONE ? part : forward], part, advice_claim(result, part));
@@ -311,7 +256,7 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 
 	if (done)
 		find_used(&gradients, flow);
-	/* Without an optimizer nothing reads any: what comes of them is beyond the recording. */
+	/* Without an optimizer nothing reads gradients; they may be used after the recording. */
 	for (size_t value = count; done && gradients.updates_ns.count && value-- > 0;) {
 		uint32_t node = flow->values[value].node;
 
@@ -343,7 +288,7 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.link = "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_MODE,
-	.severity_max = ADVICE_MEDIUM, /* adversarial networks are mostly written so */
+	.severity_max = ADVICE_MEDIUM, /* adversarial networks are often written like this */
 	.confidence = ADVICE_LIKELY,
 	.find = rule_unread_find_gradients,
 };

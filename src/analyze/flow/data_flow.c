@@ -14,8 +14,10 @@
 struct tracer {
 	struct data_flow *flow;
 	struct memory_edges edges;
-	uint8_t *effects; /* by string: enum operator_effect, plus one; 0 not known yet */
+	uint8_t *effects; /* by string: enum operator_effect, plus one; 0: not known yet */
 	uint32_t *use_of; /* by value: its last use; only that of the present node counts */
+	uint32_t *row_of; /* by value: the row of its last use */
+	int64_t *row_bytes; /* by value: bytes that this row uses of it, summed over several tensors */
 	int64_t new_bytes; /* that the present node allocates */
 };
 
@@ -35,14 +37,15 @@ static struct ops_string data_flow_inputs(const struct memory_flow *memory, uint
 	return inputs == OPS_NONE ? (struct ops_string){"", 0} : ops_trace_inputs(memory->trace, inputs);
 }
 
-/* Whether the operator at the row writes to a storage of the edge without an update: as `out=`, which in-place operators, whose
- * names end in '_', do not have. */
+/* Returns true if the operator at the row writes to a storage of the edge without an update, as with `out=`. In-place
+ * operators, whose names end in '_', do not have it. */
 static bool is_out_argument(const struct memory_flow *memory, const struct memory_edge *edge)
 {
 	return edge->storage > 0 && !ops_string_ends(ops_trace_string(memory->trace, memory->events->name[edge->row]), "_");
 }
 
-/* What an edge that reads says about its value. `written`: the event's schema says that it writes to the storage. */
+/* Derives the use of a value from an edge that reads it. `written`: the event's schema says that it writes to the
+ * storage. */
 static struct data_use use_of(struct tracer *tracer, const struct memory_edge *edge, bool written)
 {
 	const struct memory_flow *memory = &tracer->flow->memory;
@@ -77,8 +80,8 @@ static struct data_use use_of(struct tracer *tracer, const struct memory_edge *e
 	return use;
 }
 
-/* Of two uses by one node the stronger one is what the node does, of equal ones the larger. What runs below a node that selects
- * reads no more than that. */
+/* Merges two uses by one node: the stronger one determines what the node does, of equally strong ones the larger. Rows
+ * below a node that selects do not read more than the selection. */
 static void merge_uses(struct data_use *use, const struct data_use *other)
 {
 	if (use->kind != DATA_SELECTS && (other->kind > use->kind || (other->kind == use->kind && other->bytes > use->bytes))) {
@@ -87,15 +90,30 @@ static void merge_uses(struct data_use *use, const struct data_use *other)
 	}
 }
 
-static bool add_use(struct tracer *tracer, const struct data_use *use)
+/* Adds a use by a row. An operator may read several parts of a value, such as the query, the key and the value of one
+ * projection, and a node may create several views, as chunk does. */
+static bool add_use(struct tracer *tracer, const struct data_use *added, uint32_t row)
 {
 	struct data_flow *flow = tracer->flow;
-	uint32_t number = (uint32_t)flow->uses.count, *before = &tracer->use_of[use->value];
+	uint32_t number = (uint32_t)flow->uses.count, *before = &tracer->use_of[added->value];
+	struct data_use one = *added, *use = &one;
 
 	if (*before != OPS_NONE && flow->uses.items[*before].node == use->node) {
-		merge_uses(&flow->uses.items[*before], use);
+		struct data_use *earlier = &flow->uses.items[*before];
+
+		if (earlier->kind == use->kind && use->kind == DATA_NARROWS)
+			use->bytes = ops_sum(use->bytes, earlier->bytes);
+		else if (tracer->row_of[use->value] == row)
+			use->bytes = ops_sum(use->bytes, tracer->row_bytes[use->value]);
+		if (use->bytes > flow->values[use->value].bytes)
+			use->bytes = flow->values[use->value].bytes;
+		tracer->row_of[use->value] = row;
+		tracer->row_bytes[use->value] = use->bytes;
+		merge_uses(earlier, use);
 		return true;
 	}
+	tracer->row_of[use->value] = row;
+	tracer->row_bytes[use->value] = use->bytes;
 	*before = number;
 	flow->nodes[use->node].count++;
 	return OPS_ARRAY_APPEND(&flow->uses, *use);
@@ -106,13 +124,22 @@ static bool is_new(const struct memory_flow *memory, const struct memory_edge *e
 	return edge->write && memory->values.items[edge->value].previous == OPS_NONE;
 }
 
-/* An edge that writes the next version of a value stands right after that which reads it. */
+/* An edge that writes the next version of a value directly follows the edge that reads it. */
 static bool is_written(const struct memory_flow *memory, const struct memory_edge *edge, const struct memory_edge *end)
 {
 	const struct memory_edge *next = edge + 1;
 
 	return next < end && next->write && next->row == edge->row && next->storage == edge->storage &&
 	       memory->values.items[next->value].previous == edge->value;
+}
+
+/* Returns true if the operator that creates a view of a part is within another that creates it, like aten::slice in
+ * aten::narrow. */
+static bool is_within_narrowing(struct tracer *tracer, uint32_t row)
+{
+	uint32_t parent = tracer->flow->memory.events->parent[row];
+
+	return parent != OPS_NONE && effect_of(tracer, parent) == EFFECT_NARROWS;
 }
 
 static bool trace_node(struct tracer *tracer, uint32_t node)
@@ -140,13 +167,15 @@ static bool trace_node(struct tracer *tracer, uint32_t node)
 		if (edges[i].write || edges[i].row == OPS_NONE)
 			continue;
 		use = use_of(tracer, &edges[i], is_written(&flow->memory, &edges[i], edges + count));
-		if (!add_use(tracer, &use))
+		if (use.kind == DATA_NARROWS && is_within_narrowing(tracer, edges[i].row))
+			continue;
+		if (!add_use(tracer, &use, edges[i].row))
 			return false;
 	}
 	return true;
 }
 
-/* Nodes are in order of their starts, and so are the uses of each value. */
+/* Nodes are in order of their starts, so the uses of each value are too. */
 static void link_uses(struct data_flow *flow)
 {
 	for (uint32_t i = 0; i < flow->uses.count; i++) {
@@ -191,11 +220,16 @@ bool data_flow_init(struct data_flow *flow, const struct ops_trace *trace)
 		flow->nodes = ops_alloc_zeroed(flow->memory.events->count + 1, sizeof(*flow->nodes));
 		tracer.effects = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*tracer.effects));
 		tracer.use_of = ops_alloc_none(flow->memory.values.count + 1);
-		done = flow->values && flow->nodes && tracer.effects && tracer.use_of && data_flow_trace(&tracer);
+		tracer.row_of = ops_alloc_none(flow->memory.values.count + 1);
+		tracer.row_bytes = ops_alloc_zeroed(flow->memory.values.count + 1, sizeof(*tracer.row_bytes));
+		done = flow->values && flow->nodes && tracer.effects && tracer.use_of && tracer.row_of && tracer.row_bytes &&
+		       data_flow_trace(&tracer);
 	}
 	ops_memory_edges_release(&tracer.edges);
 	ops_free(tracer.effects);
 	ops_free(tracer.use_of);
+	ops_free(tracer.row_of);
+	ops_free(tracer.row_bytes);
 	return done;
 }
 
@@ -224,11 +258,19 @@ struct data_uses data_flow_uses_of(const struct data_flow *flow, uint32_t value)
 		uses.read_bytes = ops_sum(uses.read_bytes, use->bytes);
 		uses.reader = uses.readers++ ? uses.reader : use->node;
 	}
-	/* What is read of a part was counted with both. */
+	/* Bytes read of a part were counted with both. */
 	uses.read_bytes = narrowed > uses.read_bytes ? narrowed : uses.read_bytes;
 	if (uses.read_bytes > flow->values[value].bytes)
 		uses.read_bytes = flow->values[value].bytes;
 	return uses;
+}
+
+bool data_flow_is_selected_from(const struct data_flow *flow, uint32_t value)
+{
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next)
+		if (flow->uses.items[i].kind == DATA_NARROWS || flow->uses.items[i].kind == DATA_SELECTS)
+			return true;
+	return false;
 }
 
 int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators by name and line, with what they read and make, and how much of that is read.
+ * Operators by name and line: the bytes that they read and create, and the part of these that is read.
  */
 #include "analyze/flow/data_flow_table.h"
 
@@ -12,6 +12,7 @@
 #include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 
 struct flow_row {
@@ -72,7 +73,7 @@ static struct flow_row *data_flow_table_find_row(struct flow_rows *rows, uint32_
 	return slot ? &rows->rows.items[*slot] : NULL;
 }
 
-/* A node releases part of what it makes itself: that is scratch memory, not a result. */
+/* A node frees part of the memory that it creates itself: that is scratch memory, not a result. */
 static bool is_scratch(const struct flow_rows *rows, uint32_t node, uint32_t value)
 {
 	const struct memory_flow *memory = &rows->flow.memory;
@@ -117,18 +118,9 @@ static bool add_node(struct flow_rows *rows, uint32_t node)
 	return true;
 }
 
-static int data_flow_table_compare(const void *a, const void *b)
-{
-	const struct flow_row *left = a, *right = b;
-	int64_t left_bytes = left->complete_bytes - left->read_bytes, right_bytes = right->complete_bytes - right->read_bytes;
-
-	if (left_bytes != right_bytes)
-		return left_bytes < right_bytes ? 1 : -1;
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? 1 : -1;
-	return ops_string_compare(left->name, right->name) ? ops_string_compare(left->name, right->name)
-	                                                   : (left->line > right->line) - (left->line < right->line);
-}
+OPS_ORDER(data_flow_table_compare, struct flow_row,
+          OPS_ORDER_BY(right->complete_bytes - right->read_bytes, left->complete_bytes - left->read_bytes)
+          OPS_DOWN(time_ns) OPS_BY_TEXT(name) OPS_UP(line))
 
 bool data_flow_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
 {
@@ -143,7 +135,7 @@ bool data_flow_table_fill(struct result_table *table, const struct ops_trace *tr
 		done = add_node(&rows, (uint32_t)node);
 	if (done)
 		OPS_ARRAY_SORT(&rows.rows, data_flow_table_compare);
-	table->copies = true; /* names of files are those of the sums */
+	table->copies = true; /* names of files belong to the sums */
 	for (size_t i = 0; done && i < rows.rows.count && (!rows_max || i < rows_max); i++) {
 		if (worker)
 			result_text(table, ops_string_of(worker));

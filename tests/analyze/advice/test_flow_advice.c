@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice by the data flow: results of which a part is read, gradients that nothing reads, large intermediate results. Each
- * cause has a program beside it that differs in what is read, and has no finding.
+ * analyze/advice by data flow: results of which only a part is read, gradients that nothing reads, large intermediate results.
+ * Each cause has a counterpart that only differs in what is read and has no finding.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "device_trace.h"
 
 #define STEPS 8
+#define ROOF "{\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e11, \"call_us\": 1}"
 #define STEP_NS 1000000
 #define WEIGHT 0x100u
 #define INPUT 0x200u
@@ -76,6 +77,7 @@ static double gain_of(const char *rule, void (*write)(struct writer *w, bool cau
 {
 	struct writer w = {.b = scene_open()};
 	struct ops_rank worker = {.name = "w"};
+	struct ops_trace *trace;
 	char name[32], *text = NULL;
 	size_t size;
 	double ms;
@@ -86,11 +88,12 @@ static double gain_of(const char *rule, void (*write)(struct writer *w, bool cau
 		w.now_ns = (int64_t)step * STEP_NS + 1000;
 		write(&w, cause);
 	}
-	worker.trace = scene_close(w.b);
+	worker.trace = trace = scene_close(w.b);
+	assert_int_equal(ops_trace_set_metadata(trace, "roof", 4, ROOF, strlen(ROOF), NULL), OPS_OK);
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ms = finding_ms(text, rule);
 	ops_free(text);
-	ops_trace_unref((struct ops_trace *)worker.trace);
+	ops_trace_unref(trace);
 	return ms;
 }
 
@@ -184,6 +187,159 @@ static void finds_large_intermediate_results(void **state)
 	assert_true(gain_of("large-intermediate", distances, false) < 0);
 }
 
+/* A table of zeros, into which few rows are copied or most, and a product. */
+static void padding(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	use(w, "aten::zeros", 1000, NULL, 0, -1);
+	USE(w, "aten::copy_", 1000, -1, {LARGE, cause ? 200 : 800, 1000, 4000000, true}, {INPUT, cause ? 200 : 800, 1000, 0, false});
+	allocate(w, SMALL, 40000);
+	USE(w, "aten::mm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 1000, 10, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
+static void finds_products_of_zeros(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", padding, true), 0.5 * 0.8, 0.001);
+	assert_true(gain_of("redundant-elements", padding, false) < 0);
+}
+
+/* Rows that are repeated for a layer, which has the same weight for all; or for a product of two matrices each. */
+static void repeated_rows(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::repeat", 1000, -1, {INPUT, 10, 1000, 0, false});
+	allocate(w, SMALL, 40000);
+	USE(w, cause ? "aten::linear" : "aten::bmm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
+static void finds_layers_of_repeated_rows(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", repeated_rows, true), 0.5 * 0.99, 0.001);
+	assert_true(gain_of("redundant-elements", repeated_rows, false) < 0);
+}
+
+/* A product of thin matrices meets few rows, or all of them. */
+static void products(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::mm", 300000, -1, {INPUT, 1000, 10, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	if (cause)
+		USE(w, "aten::mm", 200000, -1, {GRADIENT, 100, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+	else
+		USE(w, "aten::add", 200000, -1, {GRADIENT, 100, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 100, 1000, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void finds_expensive_orders_of_products(void **state)
+{
+	(void)state;
+	/* 100 · 1000 · 10 twice, in place of 1000 · 10 · 1000 and 100 · 1000 · 1000 */
+	assert_float_equal(gain_of("product-order", products, true), 0.5 * (1 - 2.0 / 110), 0.001);
+	assert_true(gain_of("product-order", products, false) < 0);
+}
+
+/* Two layers: the products have to be made in this order. */
+static void layers(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::mm", 300000, -1, {INPUT, 100, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::mm", 200000, -1, {LARGE, 100, 1000, 0, false}, {GRADIENT, 1000, cause ? 1 : 1000, 0, false});
+	allocate(w, LARGE, -400000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 100, 1000, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void leaves_orders_that_are_needed_alone(void **state)
+{
+	(void)state;
+	assert_true(gain_of("product-order", layers, true) > 0);
+	assert_true(gain_of("product-order", layers, false) < 0);
+}
+
+/* An inverse that a product reads, and a function. */
+static void inverses(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::linalg_inv", 500000, -1, {INPUT, 1000, 1000, 0, false});
+	allocate(w, SMALL, 40000);
+	USE(w, "aten::matmul", 1000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 1000, 10, 0, false});
+	if (!cause)
+		USE(w, "aten::trace", 1000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
+static void finds_inverses_for_products(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("explicit-inverse", inverses, true), 0.5 * 0.6, 0.001);
+	assert_true(gain_of("explicit-inverse", inverses, false) < 0);
+}
+
+/* A gradient that is set to zero before it is added to, or kept from an earlier pass. */
+static void accumulate(struct writer *w, bool cause)
+{
+	int64_t at_ns;
+
+	if (w->now_ns < STEP_NS)
+		allocate(w, GRADIENT, 400000);
+	if (cause)
+		USE(w, "aten::zero_", 50000, -1, {GRADIENT, 100, 1000, 0, true});
+	allocate(w, LARGE, 400000);
+	USE(w, "MmBackward0", 300000, -1, {INPUT, 100, 1000, 0, false});
+	at_ns = w->now_ns;
+	USE(w, "torch::autograd::AccumulateGrad", 100000, -1, {LARGE, 100, 1000, 0, false});
+	w->now_ns = at_ns + 1000;
+	USE(w, "aten::add_", 95000, -1, {GRADIENT, 100, 1000, 0, true}, {LARGE, 100, 1000, 0, false});
+	w->now_ns += 10000;
+	allocate(w, LARGE, -400000);
+}
+
+static void finds_gradients_that_are_filled_with_zeros(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("zero-filled-gradients", accumulate, true), 0.05 + 0.1, 0.001);
+	assert_true(gain_of("zero-filled-gradients", accumulate, false) < 0);
+}
+
+/* Three passes over 4 MB take 0.12 ms at the roof. */
+static void sums(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::add", 400000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	if (!cause)
+		USE(w, "aten::sort", 1000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+}
+
+static void finds_avoidable_time_at_unusual_tensors(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("avoidable-time", sums, true), 0.4 - 0.12, 0.001);
+	assert_true(gain_of("avoidable-time", sums, false) < 0);
+}
+
+/* No more is left to be avoided where another rule has the cause. */
+static void leaves_explained_time_alone(void **state)
+{
+	(void)state;
+	assert_true(gain_of("unread-part", logits, true) > 0);
+	assert_true(gain_of("avoidable-time", logits, true) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +347,14 @@ int main(void)
 		cmocka_unit_test(leaves_out_what_needs_all_elements),
 		cmocka_unit_test(finds_gradients_that_no_optimizer_reads),
 		cmocka_unit_test(finds_large_intermediate_results),
+		cmocka_unit_test(finds_products_of_zeros),
+		cmocka_unit_test(finds_layers_of_repeated_rows),
+		cmocka_unit_test(finds_expensive_orders_of_products),
+		cmocka_unit_test(leaves_orders_that_are_needed_alone),
+		cmocka_unit_test(finds_inverses_for_products),
+		cmocka_unit_test(finds_gradients_that_are_filled_with_zeros),
+		cmocka_unit_test(finds_avoidable_time_at_unusual_tensors),
+		cmocka_unit_test(leaves_explained_time_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

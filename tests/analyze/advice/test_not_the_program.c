@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/advice: what is in steps and is not the program's Python to be changed: compiled regions, loops over a model's
+ * analyze/advice: parts of steps that are not Python code of the program to change: compiled regions, loops over a model's
  * layers, the capture of CUDA graphs.
  */
 #include "device_trace.h"
 
 static int last_id;
 
-/* A Python call below `parent`; returns its id. */
+/* Adds a Python call below `parent`; returns its id. */
 static int add_python(struct device_trace *trace, const char *name, int parent, double us, double duration_us)
 {
 	char args[96];
@@ -96,7 +96,45 @@ static void knows_generated_code(void **state)
 	}
 }
 
-/* A loop whose rounds call a module each: the same one, or the next layer. */
+/* Steps in which a function calls one operator, and computes for the rest of the time. */
+static char *advise_loop(const char *loop)
+{
+	struct device_trace trace;
+	int main_id, loop_id;
+
+	device_trace_open(&trace);
+	main_id = add_python(&trace, "train.py(28): main", 0, 0, 40000);
+	loop_id = add_python(&trace, loop, main_id, 1, 39995);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 10000 + 2;
+
+		device_trace_step(&trace, step, at, 9990);
+		add_python(&trace, "/v/lib/python3.11/site-packages/trainer/batch.py(3): place", loop_id, at + 10, 2000);
+		device_trace_host(&trace, "cpu_op", "aten::mm", at + 3000, 4000);
+	}
+	return device_trace_advise(&trace);
+}
+
+/* A trainer's own Python is not the program's: the line that calls the trainer is named, and whose code it is. */
+static void knows_the_loop_of_a_library(void **state)
+{
+	char *text = advise_loop("train.py(12): loop");
+
+	(void)state;
+	assert_true(finding_ms(text, "python-in-step") > 0);
+	assert_non_null(strstr(text, "Functions of the program compute in Python"));
+	ops_free(text);
+	text = advise_loop("/v/lib/python3.11/site-packages/trainer/loop.py(5): fit");
+	assert_true(finding_ms(text, "python-in-step") > 0);
+	assert_null(strstr(text, "Functions of the program compute"));
+	assert_non_null(strstr(text, "Code of trainer computes in Python, outside of operators, for 5.98"));
+	assert_non_null(strstr(text, "This is code of trainer, not of the program"));
+	assert_non_null(strstr(text, "\"file\":\"train.py\",\"line\":28"));
+	assert_non_null(strstr(text, "\"confidence\":\"low\""));
+	ops_free(text);
+}
+
+/* Advises on a loop each of whose iterations calls a module: the same one, or the next layer. */
 static char *advise_modules(bool layers)
 {
 	struct device_trace trace;
@@ -135,7 +173,7 @@ static void leaves_loops_over_layers_alone(void **state)
 	ops_free(text);
 }
 
-/* A server that captures graphs for 90 ms, where nothing runs, and then serves for 10 ms with a busy device. */
+/* Advises on a server that captures graphs for 90 ms, where nothing runs, and then serves for 10 ms with a busy device. */
 static char *advise_server(const char *begin, const char *end, const char *function)
 {
 	struct device_trace trace;
@@ -208,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_compiled_regions), cmocka_unit_test(knows_generated_code),
+		cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
 		cmocka_unit_test(names_the_base_of_percentages)};
 

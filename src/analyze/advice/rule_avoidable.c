@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Avoidable time without a known cause: the time of operators above their lower bound (analyze/roofline), at lines that
+ * no other rule explains, if something about their tensors is unusual (analyze/flow).
+ *
+ *     train.py:40  aten::cat   20 ms, 2 ms at the roof   reads again what it read in the step before
+ */
+#include "analyze/advice/advice.h"
+#include "analyze/roofline/roofline.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define BYTES_MIN (64 << 10) /* minimum bytes of tensors that matter */
+#define SHARE_MIN 0.04       /* minimum share of the steps at a line; a smaller difference between roof and steps is
+                              * noise */
+#define READ_MAX 0.5         /* maximum part of a result that is read */
+#define EMPTY_MIN 0.25       /* minimum share of zeros or copies */
+#define GROWS_MIN 0.75       /* minimum share of a copy's input that it has read before */
+#define CLAIMED_MAX 0.01     /* maximum share of a line that rules with a cause claim */
+#define CACHE_LINE 64
+
+enum unusual { USUAL, NEVER_READ, READ_IN_PART, MOSTLY_ZEROS, MOSTLY_COPIES, GROWN, SCATTERED, AGAINST_EACH_OTHER, UNUSUAL_COUNT };
+
+static const char *const unusual_texts[UNUSUAL_COUNT] = {
+	[NEVER_READ] = "no operator reads its result",
+	[READ_IN_PART] = "at most half of its result is read",
+	[MOSTLY_ZEROS] = "a quarter or more of what it reads are zeros by construction",
+	[MOSTLY_COPIES] = "a quarter or more of what it reads are copies by construction",
+	[GROWN] = "most of what it reads was there before and was copied to make it longer",
+	[SCATTERED] = "each element that it reads is in another cache line",
+	[AGAINST_EACH_OTHER] = "the tensors that it reads are laid out in different orders",
+};
+
+/* Sums of a line. */
+struct avoidable_line {
+	int64_t ns, left_ns;   /* time of all calls with a bound, and the part that other rules leave */
+	int64_t avoidable_ns;  /* avoidable time of unusual calls */
+	int64_t longest_ns;
+	uint32_t longest;      /* row of an unusual call */
+	uint8_t unusual;       /* what is unusual about that call */
+};
+
+struct avoidable {
+	struct roofline roofline;
+	struct ops_map read_by; /* by value: the last place at which a copy read it */
+	uint8_t *grown;         /* by value: it was copied to extend it */
+	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
+	uint8_t *copies;        /* by string: the operator joins tensors */
+};
+
+/* --- unusual tensors ------------------------------------------------------------------------------------------------- */
+
+static enum unusual of_results(const struct advice *advice, uint32_t node)
+{
+	const struct data_flow *flow = advice->flow;
+	int64_t made = 0, read = 0;
+
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
+		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
+		const struct memory_value *of = &flow->memory.values.items[value];
+		const struct ops_memory_block *block = &flow->memory.blocks.items[of->block];
+		struct data_uses uses = data_flow_uses_of(flow, value);
+
+		if (block->end_ns <= advice->events->end_ns[node])
+			continue; /* scratch memory */
+		if (of->previous != OPS_NONE || !flow->values[value].complete || uses.updates ||
+		    (uses.read_bytes && !data_flow_is_selected_from(flow, value)) ||
+		    advice_reads_pointers(advice, block->start_ns, block->end_ns))
+			return USUAL;
+		made = ops_sum(made, block->bytes);
+		read = ops_sum(read, uses.read_bytes);
+	}
+	return made < BYTES_MIN ? USUAL : !read ? NEVER_READ : (double)read <= READ_MAX * (double)made ? READ_IN_PART : USUAL;
+}
+
+static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node)
+{
+	const struct data_flow *flow = advice->flow;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+		const struct data_content *content = &advice->contents[use->value];
+
+		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && all->grown[use->value])
+			return GROWN;
+		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && content->kind && content->bytes > 0 &&
+		    (double)data_content_read(advice->contents, use) <= (1 - EMPTY_MIN) * (double)use->bytes)
+			return content->kind == CONTENT_COPIES ? MOSTLY_COPIES : MOSTLY_ZEROS;
+	}
+	return USUAL;
+}
+
+/* Marks the result of a copy if the copy has read most of its inputs at this line before. Returns false if out of
+ * memory. */
+static bool mark_grown(struct avoidable *all, const struct advice *advice, uint32_t node)
+{
+	const struct data_flow *flow = advice->flow;
+	int64_t before = 0, read = 0;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+		uint32_t *site;
+
+		if (use->kind < DATA_SELECTS)
+			continue;
+		site = ops_map_slot(&all->read_by, use->value + 1, OPS_NONE);
+		if (!site)
+			return false;
+		read = ops_sum(read, use->bytes);
+		before = ops_sum(before, *site == advice->site[node] && *site != OPS_NONE ? use->bytes : 0);
+		*site = advice->site[node];
+	}
+	for (uint32_t i = 0; read >= BYTES_MIN && (double)before >= GROWS_MIN * (double)read && i < flow->nodes[node].made_count; i++)
+		all->grown[flow->made.items[flow->nodes[node].first_made + i]] = 1;
+	return true;
+}
+
+/* Returns the dimension along which a tensor is contiguous in memory; -1 for small tensors, and for tensors with one
+ * element in each dimension. */
+static int dense_dimension(const struct ops_input *tensor, int64_t *ret_stride)
+{
+	int dense = -1;
+
+	*ret_stride = 0;
+	for (size_t i = 0; tensor->tag == OPS_INPUT_TENSOR && i < tensor->n; i++) {
+		int64_t stride = ops_input_int(tensor, tensor->n + i);
+
+		if (ops_input_int(tensor, i) < 2 || stride <= 0 || (dense >= 0 && stride >= *ret_stride))
+			continue;
+		dense = (int)i;
+		*ret_stride = stride;
+	}
+	return dense;
+}
+
+/* Matrix products rearrange their inputs themselves. */
+static enum unusual of_layout(const struct advice *advice, uint32_t row, bool computes_much)
+{
+	struct ops_input input;
+	int order = -1;
+	uint16_t dimensions = 0;
+
+	for (size_t i = 0; !computes_much && advice_input(advice, row, i, &input); i++) {
+		int64_t stride, elements = advice_input_elements(&input);
+		int dense = dense_dimension(&input, &stride);
+
+		if (elements < 0 || dense < 0 || ops_product(elements, (int64_t)advice_dtype_bytes(input.dtype)) < BYTES_MIN)
+			continue;
+		if (ops_product(stride, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE)
+			return SCATTERED;
+		if (order >= 0 && input.n == dimensions && dense != order)
+			return AGAINST_EACH_OTHER;
+		order = dense;
+		dimensions = input.n;
+	}
+	return USUAL;
+}
+
+static enum unusual unusual_of(const struct avoidable *all, const struct advice *advice, const struct roofline_call *call, uint32_t node)
+{
+	enum unusual unusual = of_inputs(all, advice, node);
+
+	if (!unusual)
+		unusual = of_results(advice, node);
+	return unusual ? unusual : of_layout(advice, call->row, call->is_compute_bound);
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------------ */
+
+/* Returns the forward operator of a row in the backward pass; OPS_NONE: none. */
+static uint32_t avoidable_forward(const struct advice *advice, uint32_t row)
+{
+	for (; row != OPS_NONE; row = advice->events->parent[row])
+		if (advice->forward[row] != OPS_NONE)
+			return advice->forward[row];
+	return OPS_NONE;
+}
+
+static double left_part(int64_t left_ns, int64_t ns)
+{
+	return ns > 0 ? (double)left_ns / (double)ns : 1;
+}
+
+/* Returns the time of a call that other rules leave. They claim outermost operators, and the backward pass with its
+ * forward operator. */
+static int64_t avoidable_left(const struct advice *advice, uint32_t row, uint32_t forward)
+{
+	uint32_t node = advice->flow->memory.rows.node[row];
+	double part = left_part(advice_left_ns(advice, row), advice_ns(advice, row)), of_node;
+
+	if (advice->claimed[row])
+		return 0;
+	of_node = node == OPS_NONE ? 1 : left_part(advice_left_ns(advice, node), advice_ns(advice, node));
+	part = of_node < part ? of_node : part;
+	if (forward != OPS_NONE)
+		part *= left_part(advice_backward_left_ns(advice, forward), advice->backward_ns[forward]);
+	return (int64_t)(part * (double)advice_ns(advice, row));
+}
+
+static struct avoidable_line *avoidable_line_of(const struct avoidable *all, const struct advice *advice, uint32_t row)
+{
+	return &all->lines[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
+}
+
+static double avoidable_part(const struct advice *advice, const struct roofline_call *call, int64_t left_ns)
+{
+	double ns = (double)advice_ns(advice, call->row);
+	double bound = ns > 0 ? call->bound_ns / ns : 1;
+
+	return bound < 1 ? (double)left_ns * (1 - bound) : 0;
+}
+
+static void sum_call(struct avoidable *all, const struct advice *advice, const struct roofline_call *call)
+{
+	uint32_t forward = avoidable_forward(advice, call->row), place = forward == OPS_NONE ? call->row : forward;
+	uint32_t node = advice->flow->memory.rows.node[place];
+	struct avoidable_line *line = avoidable_line_of(all, advice, place);
+	int64_t left_ns, avoidable_ns;
+	enum unusual unusual;
+
+	if (!call->roof || call->roof->source == ROOF_UNKNOWN || call->bound_ns < call->roof->call_ns || !advice_counts(advice, call->row) ||
+	    (advice->zone[call->row] & (ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || node == OPS_NONE)
+		return;
+	left_ns = avoidable_left(advice, call->row, forward);
+	line->ns = ops_sum(line->ns, advice_ns(advice, call->row));
+	line->left_ns = ops_sum(line->left_ns, left_ns);
+	unusual = unusual_of(all, advice, call, node);
+	avoidable_ns = (int64_t)avoidable_part(advice, call, left_ns);
+	if (!unusual || !avoidable_ns)
+		return;
+	line->avoidable_ns = ops_sum(line->avoidable_ns, avoidable_ns);
+	if (avoidable_ns > line->longest_ns) {
+		line->longest_ns = avoidable_ns;
+		line->longest = place;
+		line->unusual = (uint8_t)unusual;
+	}
+}
+
+/* Returns the largest tensor among the inputs of a row; without a tag if there is none. */
+static struct ops_input largest_tensor(const struct advice *advice, uint32_t row)
+{
+	struct ops_input input, largest = {0};
+
+	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
+		if (advice_input_elements(&input) > (largest.tag ? advice_input_elements(&largest) : -1))
+			largest = input;
+	return largest;
+}
+
+static bool report_lines(struct avoidable *all, struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	const struct avoidable_line *most = NULL;
+	struct ops_input tensor;
+
+	for (uint32_t site = 0; site <= advice->sites.count; site++) {
+		const struct avoidable_line *line = &all->lines[site];
+
+		if ((double)line->avoidable_ns < SHARE_MIN * (double)advice->steps_ns || (double)(line->ns - line->left_ns) > CLAIMED_MAX * (double)line->ns)
+			continue;
+		advice_add_at(result, site < advice->sites.count ? site : OPS_NONE, line->longest, line->avoidable_ns);
+		most = !most || line->avoidable_ns > most->avoidable_ns ? line : most;
+	}
+	if (!most)
+		return true;
+	tensor = largest_tensor(advice, most->longest);
+	return advice_report_costs(result, "Each step takes %s above the lower bound of the FLOPs and bytes of operators at these lines. Most of it takes %s%s%s: %s.",
+	                           advice_cost(result).text,
+	                           advice_name(advice, most->longest).bytes, tensor.tag ? " of " : "",
+	                           tensor.tag ? advice_describe_tensor(&tensor).text : "", unusual_texts[most->unusual]);
+}
+
+static bool rule_avoidable_find(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const patterns[] = {"aten::cat", "aten::concat", "aten::stack", "aten::hstack", "aten::vstack", NULL};
+	struct avoidable all = {.lines = NULL};
+	struct roof cpu, device;
+	bool done;
+
+	roof_of_cpu(advice->trace, &cpu);
+	roof_of_device(advice->trace, &device);
+	if (cpu.source == ROOF_UNKNOWN && device.source == ROOF_UNKNOWN)
+		return true;
+	all.lines = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*all.lines));
+	all.grown = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1);
+	all.copies = advice_names(advice, patterns);
+	done = all.lines && all.grown && all.copies &&
+	       roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		if (all.copies[advice->events->name[row]] && advice->flow->nodes[row].made_count)
+			done = mark_grown(&all, advice, row);
+	for (size_t i = 0; done && i < all.roofline.calls.count; i++)
+		sum_call(&all, advice, &all.roofline.calls.items[i]);
+	done = done && report_lines(&all, result);
+	roofline_release(&all.roofline);
+	ops_map_release(&all.read_by);
+	ops_free(all.lines);
+	ops_free(all.grown);
+	ops_free(all.copies);
+	return done;
+}
+
+const struct advice_rule advice_rule_avoidable = {
+	.id = "avoidable-time",
+	.title = "Operators take much longer than their work requires",
+	.condition = "The recording has a roof (`opstrobe roof`), operators at a line take at least 4 % of a step above the lower bound that the roofline "
+		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
+		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders.",
+	.gain = "the time above the lower bound of the unusual operators",
+	.explanation = "The lower bound is the time for the FLOPs and for the bytes of the tensors at the measured speed of the machine.",
+	.advice = "Look at what is unusual about the tensors: compute only what is read, keep what does not change, and store tensors in the order "
+		  "in which they are read. `opstrobe roofline --by line` lists all lines, `opstrobe analyze data_flow` what becomes of results. To "
+		  "check: less avoidable time at the line.",
+	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_REST,
+	.severity_max = ADVICE_MEDIUM, /* it shows where time goes, but not why */
+	.confidence = ADVICE_UNSURE,
+	.bound = ADVICE_AT_MOST,
+	.general = true,
+	.find = rule_avoidable_find,
+};

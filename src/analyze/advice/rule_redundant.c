@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products and convolutions of tensors that consist mostly of zeros, or of copies of the same rows, by construction
+ * (analyze/flow).
+ *
+ *     aten::zeros ──▶ 1.5 MB ──aten::copy_ of 0.15 MB──▶ ──aten::conv1d──▶ nine tenths of the work are on zeros
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define BYTES_MIN (64 << 10) /* minimum bytes of tensors that matter */
+#define ZEROS_MIN 0.4        /* a triangular matrix has one half without the diagonal */
+#define COPIES_MIN 0.75      /* each row occurs four times */
+
+enum redundant_name { NAME_MULTIPLIES = 1, NAME_MULTIPLIES_ROWS, NAME_CONVOLVES };
+
+struct redundant {
+	uint8_t *kind;        /* by string: enum redundant_name */
+	double bytes, content; /* sums over all findings */
+	int64_t largest;      /* in bytes */
+	struct ops_input tensor; /* the largest redundant tensor */
+	uint32_t origin;      /* the row that creates it */
+	uint8_t seen;         /* enum data_content_kind */
+};
+
+/* Returns true for a product whose second factor is the same for all rows of the first, so that equal rows give equal
+ * rows. */
+static bool works_by_rows(const struct advice *advice, uint32_t row, enum redundant_name name)
+{
+	struct ops_input weight;
+
+	if (name == NAME_MULTIPLIES || !advice_input(advice, row, 1, &weight) || weight.tag != OPS_INPUT_TENSOR)
+		return false;
+	if (name == NAME_MULTIPLIES_ROWS)
+		return weight.n == 2;
+	for (size_t i = 2; i < weight.n; i++)
+		if (ops_input_int(&weight, i) != 1)
+			return false;
+	return true;
+}
+
+/* Copies matter only in the first input, since rows of a weight are not rows of the result. */
+static bool is_first_input(const struct advice *advice, uint32_t row, const struct data_use *use)
+{
+	struct ops_input first;
+	int64_t elements = advice_input(advice, row, 0, &first) ? advice_input_elements(&first) : -1;
+
+	return elements > 0 && ops_product(elements, (int64_t)advice_dtype_bytes(first.dtype)) == use->bytes;
+}
+
+static void note_tensor(struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use,
+                        const struct data_content *content)
+{
+	struct ops_input input;
+
+	if (use->bytes <= all->largest)
+		return;
+	all->largest = use->bytes;
+	all->origin = content->origin;
+	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
+		if (ops_product(advice_input_elements(&input), (int64_t)advice_dtype_bytes(input.dtype)) == use->bytes) {
+			all->tensor = input;
+			return;
+		}
+}
+
+/* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is
+ * redundant. */
+static double redundant_share(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
+{
+	const struct data_content *content = &advice->contents[use->value];
+	enum redundant_name name = (enum redundant_name)all->kind[advice->events->name[row]];
+	double share;
+
+	/* A value of only zeros is an initial state, or data of a trial. */
+	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
+		return 0;
+	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
+	if (content->kind == CONTENT_ZEROS)
+		return share >= ZEROS_MIN ? share : 0;
+	return share >= COPIES_MIN && works_by_rows(advice, row, name) && is_first_input(advice, row, use) ? share : 0;
+}
+
+static void add_product(struct redundant *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	const struct data_node *node = &advice->flow->nodes[row];
+	const struct data_use *most = NULL;
+	double share = 0;
+
+	if (!all->kind[advice->events->name[row]] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)))
+		return;
+	for (uint32_t i = 0; i < node->count; i++) {
+		const struct data_use *use = &advice->flow->uses.items[node->first + i];
+		double of_use = redundant_share(all, advice, row, use);
+
+		if (of_use > share) {
+			share = of_use;
+			most = use;
+		}
+	}
+	if (!most)
+		return;
+	all->bytes += (double)most->bytes;
+	all->content += (double)most->bytes * (1 - share);
+	all->seen |= advice->contents[most->value].kind;
+	note_tensor(all, advice, row, most, &advice->contents[most->value]);
+	advice_add_share(result, row, share * advice_work_share(advice, row));
+}
+
+static bool rule_redundant_find(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const patterns[] = {"aten::mv", "aten::addmm", "aten::addmv", "aten::bmm", "aten::baddbmm", "aten::einsum",
+	                                       "aten::linear", "aten::matmul", "aten::mm", "aten::conv1d", "aten::conv2d", "aten::conv3d",
+	                                       "aten::convolution", NULL};
+	enum { FIRST_BY_ROWS = 7, FIRST_CONVOLUTION = 10 };
+	struct redundant all = {.kind = advice_names(advice, patterns), .origin = OPS_NONE};
+	bool done = all.kind != NULL;
+
+	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
+		all.kind[id] = !all.kind[id]                      ? 0
+		               : all.kind[id] >= FIRST_CONVOLUTION ? NAME_CONVOLVES
+		               : all.kind[id] >= FIRST_BY_ROWS     ? NAME_MULTIPLIES_ROWS
+		                                                   : NAME_MULTIPLIES;
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_product(&all, result, row);
+	/* Also adds the place where the zeros come from, since padding has to be changed there. */
+	if (done && all.origin != OPS_NONE && result->tally.ns > 0) {
+		double gain_ns = (double)result->tally.ns;
+
+		advice_add(result, all.origin, result->tally.ns / 16);
+		done = advice_report_gain(result, gain_ns, "%s products and convolutions in each step compute with tensors of which %s %% of the elements are %s "
+		                          "by construction. The largest is %s. They take %s.",
+		                          advice_events(result).text, advice_number(100 - 100 * all.content / all.bytes).text,
+		                          all.seen == CONTENT_ZEROS    ? "zeros"
+		                          : all.seen == CONTENT_COPIES ? "copies of others"
+		                                                       : "zeros or copies of others",
+		                          advice_describe_tensor(&all.tensor).text, advice_spent(advice, gain_ns).text);
+	}
+	ops_free(all.kind);
+	return done;
+}
+
+const struct advice_rule advice_rule_redundant = {
+	.id = "redundant-elements",
+	.title = "Operators compute with zeros or with copies",
+	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
+		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
+		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation). What an operator computes from "
+		     "numbers counts as dense, and so do tensors that are all zeros.",
+	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward",
+	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",
+	.advice = "Pad to the longest sample of the batch and group samples by length, keep sparse matrices sparse (torch.sparse, index_add_), "
+		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix, and apply a layer "
+		  "before its input is repeated or enlarged. To check: smaller shapes at the line.",
+	.code = "scores = F.interpolate(classify(x), size=size)  # in place of classify(F.interpolate(x, size=size))",
+	.link = "https://docs.pytorch.org/docs/stable/sparse.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.severity_max = ADVICE_MEDIUM, /* remedies differ: another operator, another order, other batches */
+	.confidence = ADVICE_LIKELY,
+	.bound = ADVICE_AT_LEAST, /* zeros and copies pass through later layers as well */
+	.find = rule_redundant_find,
+};
