@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options of an analysis: those given, else those of its table.
+ * Options of an analysis: given values, or the defaults in its table.
  */
 #include "analyze/analysis.h"
 
@@ -77,9 +77,7 @@ enum ops_code analysis_text(const struct analysis_run *run, const char *name, st
 {
 	struct ops_string value = analysis_arg(run, name);
 
-	if (value.bytes[0] == '"')
-		ops_json_decode(ret_text, value.bytes + 1, value.size - 2);
-	else if (!ops_string_is(value, "null"))
+	if (!ops_json_decode_value(ret_text, value) && !ops_string_is(value, "null"))
 		return analysis_args_fail(run, name, "a text");
 	return ret_text->failed ? ops_fault_memory(run->error) : OPS_OK;
 }
@@ -156,7 +154,7 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 {
 	struct ops_string list = analysis_arg(run, "ranks"), item;
 	struct ops_json_walk cursor = ops_json_walk(list.bytes, list.size);
-	size_t *indexes = ops_alloc_zeroed(list.size + 1, sizeof(*indexes)); /* a rank takes a digit at least */
+	size_t *indexes = ops_alloc_zeroed(list.size + 1, sizeof(*indexes)); /* a rank takes at least one digit */
 	enum ops_code code = OPS_OK;
 	int64_t rank;
 
@@ -185,7 +183,7 @@ enum ops_code analysis_ranks(const struct analysis_run *run, size_t **ret_indexe
 
 bool analysis_has_events(const struct ops_rank *rank)
 {
-	return rank->trace && ops_trace_events(rank->trace)->count > 0;
+	return rank->trace && ops_trace_events(rank->trace)->count > 0 && !ops_trace_has_note(rank->trace, OPS_NOTE_NO_TIMES);
 }
 
 enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace)

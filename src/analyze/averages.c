@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over groups of function events. What makes a group is turned into small dense numbers first: a name into its string
- * id, shapes into the number of their text. By name alone the group is then one look into a table.
+ * Sums over groups of function events. The parts of a group's key are mapped to small dense numbers first: a name to
+ * its string id, shapes to the number of their text. For grouping by name alone, finding the group is then one table
+ * access.
  */
 #include <opstrobe/internal/analyze.h>
 
@@ -26,7 +27,7 @@ static bool averages_is_step(struct ops_string name)
 {
 	int64_t number;
 
-	/* torch goes by how the name begins, whatever follows. */
+	/* torch compares only the beginning of the name. */
 	return ops_string_starts(name, STEP_NAME) || ops_step_number(name, &number);
 }
 
@@ -49,9 +50,9 @@ static bool is_annotation(uint8_t kind)
 	return kind == OPS_EVENT_USER_ANNOTATION || kind == OPS_EVENT_GPU_USER_ANNOTATION;
 }
 
-/* --- one function event ------------------------------------------------------------------------------------------- */
+/* --- function events ---------------------------------------------------------------------------------------------- */
 
-/* What a group takes from its first event. */
+/* Sets the members of a group that come from its first event. */
 static void averages_describe(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
                               struct ops_average *row)
 {
@@ -93,14 +94,14 @@ static void averages_add_memory(const struct ops_memory_record *record, struct o
 	}
 }
 
-/* Adds up function events; the columns are looked up once. */
+/* Adds up function events. Columns are fetched once. */
 struct adder {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_track *tracks;
 	const struct ops_memory_record *memory;
 	const struct ops_event_costs *costs;
-	uint16_t *formulas; /* by string id, see flops.h; NULL to look names up */
+	uint16_t *formulas; /* by string id, see flops.h; NULL: look names up */
 };
 
 static struct adder adder_of(const struct ops_trace *trace, const struct ops_event_costs *costs)
@@ -179,19 +180,20 @@ void ops_total_average(const struct ops_trace *trace, const struct ops_event_cos
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
-/* Names are numbered in order of first occurrence. Each has slots in the table of numbers: for operators and user
- * annotations, on the host and on a device, timed by events around them or not; memory records have two of the last. */
+/* Names are numbered in order of first occurrence. Each has slots in the table of numbers for the combinations of
+ * operator or user annotation, host or device, and timed by surrounding events or not. Memory records use two of the
+ * last slots. */
 #define SLOTS_A_NAME 8
 #define SLOT_ANNOTATION 1
 #define SLOT_DEVICE 2
 #define SLOT_LEGACY 4
 
-struct group_slot {
+/* Identifies a group. Has no padding, because it is hashed. */
+struct group_key {
 	uint32_t name_number;
 	uint32_t overload;
 	uint32_t shape;
 	uint32_t stack;
-	uint32_t group; /* OPS_NONE: the slot is free */
 };
 
 struct grouping {
@@ -199,15 +201,14 @@ struct grouping {
 	struct ops_averages_options options;
 	OPS_ARRAY(struct ops_average) rows; /* by group */
 	size_t string_count;
-	uint32_t *number_of_slot; /* OPS_NONE for a name not met yet */
+	uint32_t *number_of_slot; /* OPS_NONE for a name that has not occurred yet */
 	uint32_t number_count;
-	uint32_t step_number[SLOTS_A_NAME]; /* what all steps have in common */
+	uint32_t step_number[SLOTS_A_NAME]; /* shared by all steps */
 	size_t inputs_count;
-	uint32_t *shape_of; /* by input list: number of its text in `shapes`; that of no list comes last */
+	uint32_t *shape_of; /* by input list: number of its text in `shapes`; the last entry is for events without a list */
 	struct ops_intern shapes;
 	uint32_t *stack_groups; /* by chain */
-	struct group_slot *slots; /* open addressing, a power of two; used when grouped by more than the name */
-	size_t slot_count;
+	struct ops_intern keys; /* groups by key, if they are by more than the name */
 };
 
 static void grouping_release(struct grouping *g)
@@ -218,10 +219,11 @@ static void grouping_release(struct grouping *g)
 	ops_free(g->shape_of);
 	ops_intern_release(&g->shapes);
 	ops_free(g->stack_groups);
-	ops_free(g->slots);
+	ops_intern_release(&g->keys);
 }
 
-/* Input lists that differ in strides or types alone have one shape. False when memory is out. */
+/* Numbers the shapes. Input lists that differ only in strides or types have the same shapes. Returns false if out of
+ * memory. */
 static bool number_shapes(struct grouping *g)
 {
 	const struct ops_trace *trace = g->adder.trace;
@@ -245,7 +247,7 @@ static bool number_shapes(struct grouping *g)
 	return ok;
 }
 
-/* False when memory is out; grouping_release in every case. */
+/* Returns false if out of memory. The caller must call grouping_release() in any case. */
 static bool grouping_init(struct grouping *g)
 {
 	size_t slots;
@@ -295,7 +297,7 @@ static uint32_t name_number(struct grouping *g, uint32_t ref)
 	return g->number_of_slot[slot] != OPS_NONE ? g->number_of_slot[slot] : number_new_slot(g, slot);
 }
 
-/* What the options let a row show next to its name; OPS_NONE if there is nothing. */
+/* Returns the overload that the options let a row show next to its name; OPS_NONE if there is none. */
 static uint32_t shown_overload(const struct grouping *g, uint32_t ref)
 {
 	const uint32_t *overload = g->adder.events->overload;
@@ -308,67 +310,23 @@ static uint32_t shown_inputs(const struct grouping *g, uint32_t ref)
 	return g->options.by_input_shape && !(ref & OPS_MEMORY_REF) ? g->adder.events->inputs[ref] : OPS_NONE;
 }
 
-/* Where the key's slot is, or the free one that it belongs in. */
-static struct group_slot *averages_find_slot(const struct grouping *g, const struct group_slot *key)
-{
-	uint64_t hash = ((uint64_t)key->name_number << 32 | key->shape) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t at;
-
-	hash = (hash ^ hash >> 32 ^ key->overload) * UINT64_C(0x9e3779b97f4a7c15);
-	hash = (hash ^ hash >> 32 ^ key->stack) * UINT64_C(0x9e3779b97f4a7c15);
-	for (at = hash >> 32;; at++) {
-		struct group_slot *slot = &g->slots[at & (g->slot_count - 1)];
-
-		if (slot->group == OPS_NONE || (slot->name_number == key->name_number && slot->shape == key->shape &&
-						slot->overload == key->overload && slot->stack == key->stack))
-			return slot;
-	}
-}
-
-/* Makes the table twice as large, so that at most half of it is taken. False when memory is out. */
-static bool averages_grow_slots(struct grouping *g)
-{
-	struct group_slot *old = g->slots, *grown;
-	size_t old_count = g->slot_count, count = old_count ? old_count * 2 : 1024;
-
-	grown = ops_realloc_array(NULL, count, sizeof(*grown));
-	if (!grown)
-		return false;
-	memset(grown, 0xff, count * sizeof(*grown));
-	g->slots = grown;
-	g->slot_count = count;
-	for (size_t i = 0; i < old_count; i++)
-		if (old[i].group != OPS_NONE)
-			*averages_find_slot(g, &old[i]) = old[i];
-	ops_free(old);
-	return true;
-}
-
-/* The group of a function event: the number of its row, that of the next one if there is none yet. OPS_NONE when memory is
- * out. */
+/* Returns the group of a function event: the index of its row, or of the next row if the group is new. Returns OPS_NONE
+ * if out of memory. */
 static uint32_t averages_group_of(struct grouping *g, uint32_t ref)
 {
-	struct group_slot key = {.name_number = name_number(g, ref), .overload = shown_overload(g, ref)};
+	struct group_key key = {.name_number = name_number(g, ref), .overload = shown_overload(g, ref)};
 	uint32_t inputs = shown_inputs(g, ref);
-	struct group_slot *slot;
 
 	if (!g->options.by_overload_name && !g->options.by_input_shape && !g->options.by_stack_frames)
 		return key.name_number;
-	if (g->rows.count * 2 >= g->slot_count && !averages_grow_slots(g))
-		return OPS_NONE;
 	if (g->options.by_input_shape)
 		key.shape = g->shape_of[inputs == OPS_NONE ? g->inputs_count : inputs];
 	if (g->options.by_stack_frames)
 		key.stack = g->stack_groups[ops_stack_of(g->options.stacks, ref)];
-	slot = averages_find_slot(g, &key);
-	if (slot->group == OPS_NONE) {
-		key.group = (uint32_t)g->rows.count;
-		*slot = key;
-	}
-	return slot->group;
+	return ops_intern_add(&g->keys, &key, sizeof(key));
 }
 
-/* The row of a function event's group, new if need be; NULL when memory is out. */
+/* Returns the row of a function event's group, which is added if it is new. Returns NULL if out of memory. */
 static struct ops_average *averages_row_of(struct grouping *g, uint32_t ref)
 {
 	uint32_t group = averages_group_of(g, ref);

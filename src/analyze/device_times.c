@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device work belongs to the operator that launched it (derive/launches.h), in a file without calls to the one that the
- * work names by its id. Work launched outside of operators is time of the innermost Python function around the launch;
- * ranges have the time of the operators in them, as in torch's tables. An event on a stream has its own duration and no
+ * Device work belongs to the operator that launched it (derive/launches.h); in a file without calls, to the operator
+ * whose id the work has. Work launched outside of operators counts for the innermost Python function around the launch.
+ * Ranges have the time of the operators in them, as in torch's tables. An event on a stream has its own duration and no
  * children. A device that waits does no work, so waiting takes no time of the device.
  */
 #include "analyze/device_times.h"
@@ -13,7 +13,8 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "derive/launches.h"
+#include "derive/captures.h"
+#include "trace/kinds.h"
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
@@ -47,13 +48,13 @@ const char *ops_trace_device(const struct ops_trace *trace, char *device)
 	return NULL;
 }
 
-/* --- whose work it is ----------------------------------------------------------------------------------------------- */
+/* --- owner of device work ------------------------------------------------------------------------------------------- */
 
 struct attribution {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_track *tracks;
-	const uint32_t *launchers;
+	const uint32_t *origins;
 };
 
 static bool on_stream(const struct attribution *a, size_t row)
@@ -61,7 +62,7 @@ static bool on_stream(const struct attribution *a, size_t row)
 	return a->tracks[a->events->track[row]].kind == OPS_TRACK_STREAM;
 }
 
-/* A row that tables and lists show: of a folded one that is the row it is folded into. */
+/* Returns the row that tables and lists show for a row: for a folded row the one that it is folded into. */
 static uint32_t device_times_shown(const struct ops_events *events, uint32_t row)
 {
 	while (row != OPS_NONE && (events->flags[row] & OPS_EVENT_FOLDED))
@@ -69,20 +70,20 @@ static uint32_t device_times_shown(const struct ops_events *events, uint32_t row
 	return row;
 }
 
-/* The innermost Python function around the call that launched work. */
+/* Returns the innermost Python function around the call that launched work. */
 static uint32_t device_times_function_of(const struct attribution *a, size_t work)
 {
 	const struct ops_events *events = a->events;
 	uint32_t around = OPS_NONE;
 
-	if (ops_kind_is_work(events->kind[work]) && a->launchers[work] != OPS_NONE)
-		around = events->parent[a->launchers[work]];
+	if (ops_kind_is_work(events->kind[work]) && a->origins[work] != OPS_NONE)
+		around = events->parent[a->origins[work]];
 	while (around != OPS_NONE && events->kind[around] != OPS_EVENT_PYTHON_FUNCTION)
 		around = events->parent[around];
 	return around;
 }
 
-/* Of files without calls: the operator that the work names by its id. */
+/* For files without calls: maps ids to operators, since work has the id of its operator. */
 static bool device_times_map_operators(const struct ops_events *events, struct ops_map *ids)
 {
 	bool ok = true;
@@ -104,8 +105,8 @@ static bool find_launchers(const struct attribution *a, uint32_t *launcher)
 		launcher[row] = OPS_NONE;
 		if (!ops_kind_is_work(events->kind[row]) || !on_stream(a, row))
 			continue;
-		if (a->launchers[row] != OPS_NONE) {
-			launcher[row] = device_times_shown(events, ops_launching_operator(a->launchers, row));
+		if (a->origins[row] != OPS_NONE) {
+			launcher[row] = device_times_shown(events, ops_origin_operator(a->origins, row));
 		} else if (events->id && events->id[row]) {
 			ok = mapped || device_times_map_operators(events, &ids);
 			mapped = true;
@@ -155,8 +156,8 @@ bool ops_device_times(struct ops_event_costs *costs, const struct ops_trace *tra
 	costs->launcher = ops_realloc_array(NULL, count, sizeof(*costs->launcher));
 	costs->device_time = ops_alloc_zeroed(count, sizeof(*costs->device_time));
 	costs->self_device_time = ops_alloc_zeroed(count, sizeof(*costs->self_device_time));
-	a.launchers = ops_launchers(trace);
-	ok = a.launchers && costs->launcher && costs->device_time && costs->self_device_time &&
+	a.origins = ops_origins(trace);
+	ok = a.origins && costs->launcher && costs->device_time && costs->self_device_time &&
 	     find_launchers(&a, costs->launcher);
 	if (ok)
 		device_times_add_times(&a, costs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A flame graph as JSON: the tree of its frames as columns, for programs that draw it. With a limit it has the frames with most
- * time; a frame's callers have at least as much, so the result is a tree again.
+ * A flame graph as JSON: the tree of its frames as columns, for programs that draw it. With a limit, only the frames
+ * with most time are included. A frame's callers have at least as much time, so the result is still a tree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 
 struct flame_columns {
 	const struct ops_flame *flame;
-	int64_t *sums;    /* by chain: with all below */
-	int64_t *base_sums; /* those of the other trace of a difference; else 0 */
-	uint32_t *places; /* by chain: in the columns, OPS_NONE: left out */
-	uint32_t *names;  /* by name: its place in the list */
-	uint32_t *chains; /* those written, in order */
+	int64_t *sums;    /* by chain: time including all callees */
+	int64_t *base_sums; /* the same for the other trace of a difference; else 0 */
+	uint32_t *places; /* by chain: its index in the columns; OPS_NONE: omitted */
+	uint32_t *names;  /* by name: its index in the list */
+	uint32_t *chains; /* written chains, in order */
 	size_t count;
 	size_t left_out;
 };
@@ -34,13 +34,13 @@ static int64_t flame_json_base_of(const struct ops_flame *flame, size_t chain)
 	return ops_flame_is_diff(flame) ? flame->base_ns.items[chain] : 0;
 }
 
-/* Frames with most are written. A caller has at least as much in both traces. */
+/* Returns the value by which frames are selected. A caller has at least as much in both traces. */
 static int64_t flame_json_weight(const struct flame_columns *t, size_t chain)
 {
 	return t->sums[chain] > t->base_sums[chain] ? t->sums[chain] : t->base_sums[chain];
 }
 
-/* What is called has a higher number than who calls it. */
+/* Callees have higher numbers than their callers. */
 static void add_up(struct flame_columns *t)
 {
 	for (size_t i = t->flame->frames.frames.count; i-- > 1;) {
@@ -60,7 +60,7 @@ static int flame_json_compare_sums(const void *left, const void *right)
 	return (a < b) - (a > b);
 }
 
-/* The smallest sum that is kept, and how many frames with exactly that sum are. */
+/* Finds the smallest sum that is kept, and how many frames with exactly that sum are kept. */
 static bool find_least(const struct flame_columns *t, size_t limit, int64_t *ret_least, size_t *ret_room)
 {
 	size_t chains = t->flame->frames.frames.count;
@@ -211,13 +211,15 @@ static void write_frames(struct flame_columns *t, const char *metric, struct ops
 enum ops_code ops_flame_json(const struct ops_flame *flame, enum ops_stack_metric metric, size_t limit, char **ret_text,
                              size_t *ret_size, struct ops_error *error)
 {
+	static const char *const metrics[] = {
+		[OPS_STACKS_SELF_CPU] = "self_cpu", [OPS_STACKS_SELF_DEVICE] = "self_device", [OPS_STACKS_SAMPLED] = "sampled"};
 	struct flame_columns drawing = {.flame = flame};
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 	bool done = flame_columns_init(&drawing, limit);
 
 	if (done)
-		write_frames(&drawing, metric == OPS_STACKS_SELF_DEVICE ? "self_device" : "self_cpu", &json);
+		write_frames(&drawing, metrics[metric], &json);
 	flame_columns_release(&drawing);
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);

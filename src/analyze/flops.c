@@ -11,16 +11,17 @@
 #include "analyze/traffic.h"
 #include "base/alloc.h"
 
-/* How far up to look for an operator that counts already: operators inside operators are not many, a hostile file's may be. */
+/* Limit on the search for an outer operator that already counts. Real traces nest few operators; a hostile file may
+ * nest many. */
 #define ANCESTORS_MAX 256
 
-/* Number of the row of the table plus one; 0 for none. */
+/* Returns the index of the table's row plus one; 0: none. */
 static uint16_t row_number(struct ops_string name)
 {
 	static const char prefix[] = "aten::";
 	static const size_t prefix_size = sizeof(prefix) - 1;
 
-	static const char other_prefix[] = "mkldnn::"; /* which the table has with its names */
+	static const char other_prefix[] = "mkldnn::"; /* the table has its names with the prefix */
 
 	if (name.size > prefix_size && memcmp(name.bytes, prefix, prefix_size) == 0) {
 		name.bytes += prefix_size;
@@ -45,7 +46,8 @@ uint16_t *ops_flops_formulas(const struct ops_trace *trace)
 	return numbers;
 }
 
-/* The table's row for an event, and the event's arguments; NULL if there is none, or the arguments make no sense. */
+/* Returns the table's row for an event, and gets the event's arguments. Returns NULL if there is no row, or the
+ * arguments are not plausible. */
 static const struct operator_row *flops_find_row(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers,
                                                  struct operator_call *ret_call)
 {
@@ -73,7 +75,7 @@ static int64_t row_flops(const struct operator_row *row, const struct operator_c
 	return row->flops ? row->flops(call, row->where) : OPERATOR_UNKNOWN;
 }
 
-/* The formula's value for one event, whatever is around it. */
+/* Returns the formula's value for one event, regardless of the events around it. */
 static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers)
 {
 	struct operator_call call;
@@ -120,4 +122,26 @@ bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t
 		return false;
 	*ret_demand = demand;
 	return true;
+}
+
+bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers, struct ops_demand *ret_demand)
+{
+	const struct ops_events *events = ops_trace_events(trace);
+	struct ops_demand part;
+	bool known = false;
+
+	if (ops_demand_of(trace, event, numbers, ret_demand))
+		return true;
+	for (uint32_t child = event + 1; child < events->count && events->start_ns[child] < events->end_ns[event]; child++) {
+		if (events->parent[child] != event || !ops_demand_of(trace, child, numbers, &part))
+			continue;
+		if (known) {
+			ret_demand->flops = ops_sum(ret_demand->flops, part.flops);
+			ret_demand->bytes = ops_sum(ret_demand->bytes, part.bytes);
+		} else {
+			*ret_demand = part;
+		}
+		known = true;
+	}
+	return known;
 }

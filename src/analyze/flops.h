@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FLOPs and traffic of events, for analyses that go over many.
+ * FLOPs and traffic of events, for analyses that visit many events.
  */
 #ifndef OPS_ANALYZE_FLOPS_H
 #define OPS_ANALYZE_FLOPS_H
@@ -10,20 +10,23 @@
 
 #include <opstrobe/trace.h>
 
-/* Which formula each string of the trace names: a number a string, to be freed with ops_free. NULL when memory is out. */
+/* Returns the formula for each string of the trace as a number, in an array freed with ops_free. Returns NULL if out of
+ * memory. */
 uint16_t *ops_flops_formulas(const struct ops_trace *trace);
 
-/* As ops_event_flops. `formulas` spares looking names up; NULL is allowed. */
+/* Like ops_event_flops(). `formulas` avoids the lookup of names; it may be NULL. */
 int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas);
 
-/* What an operator has to do, whoever does it and however. */
+/* The operations and bytes that an operator requires, regardless of its implementation. */
 struct ops_demand {
-	int64_t flops; /* 0: it computes nothing */
-	int64_t bytes; /* tensors that it reads and writes, each once: analyze/traffic.h */
-	uint8_t dtype; /* c10::ScalarType that it computes with; UINT8_MAX: not known */
+	int64_t flops; /* 0: no arithmetic */
+	int64_t bytes; /* bytes of the tensors that it reads and writes, each counted once: analyze/traffic.h */
+	uint8_t dtype; /* c10::ScalarType of the computation; UINT8_MAX: unknown */
 };
 
-/* What one call has to do, whatever is around it. False when that is not known. */
+/* Finds the demand of one call, regardless of the events around it. Returns false if it is unknown. */
 bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas, struct ops_demand *ret_demand);
+/* The same for an operator or, if it is composite and has no formula, for the operators directly below it together. */
+bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas, struct ops_demand *ret_demand);
 
 #endif

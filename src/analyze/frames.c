@@ -8,27 +8,17 @@
 
 #include "base/alloc.h"
 
-#define SLOTS_MIN 1024u
-
 bool ops_frames_init(struct ops_frames *frames, const struct ops_trace *trace)
 {
-	struct ops_frame *none;
-
 	*frames = (struct ops_frames){.trace = trace};
-	frames->slots = ops_alloc_zeroed(SLOTS_MIN, sizeof(*frames->slots));
-	none = frames->slots ? OPS_ARRAY_PUSH(&frames->frames) : NULL;
-	if (!none)
-		return false;
-	frames->slot_count = SLOTS_MIN;
-	*none = (struct ops_frame){OPS_NONE, OPS_NONE};
-	return true;
+	return OPS_ARRAY_APPEND(&frames->frames, ((struct ops_frame){OPS_NONE, OPS_NONE}));
 }
 
 void ops_frames_release(struct ops_frames *frames)
 {
 	ops_intern_release(&frames->names);
 	OPS_ARRAY_RELEASE(&frames->frames);
-	ops_free(frames->slots);
+	ops_map_release(&frames->chains);
 	*frames = (struct ops_frames){0};
 }
 
@@ -57,53 +47,16 @@ struct ops_string ops_frames_text(const struct ops_frames *frames, uint32_t name
 
 /* --- chains ------------------------------------------------------------------------------------------------------- */
 
-/* The frame's slot, or the free one that it belongs in. */
-static uint32_t *frames_find_slot(const struct ops_frames *frames, struct ops_frame frame)
-{
-	uint64_t hash = ((uint64_t)frame.caller << 32 | frame.name) * UINT64_C(0x9e3779b97f4a7c15);
-
-	for (size_t at = hash >> 32 ^ hash >> 20;; at++) {
-		uint32_t *slot = &frames->slots[at & (frames->slot_count - 1)];
-		const struct ops_frame *found = &frames->frames.items[*slot];
-
-		if (*slot == 0 || (found->caller == frame.caller && found->name == frame.name))
-			return slot;
-	}
-}
-
-/* Keeps the table at most half full. */
-static bool frames_grow_slots(struct ops_frames *frames)
-{
-	uint32_t *old = frames->slots;
-
-	if (frames->frames.count * 2 < frames->slot_count)
-		return true;
-	frames->slots = ops_alloc_zeroed(frames->slot_count * 2, sizeof(*frames->slots));
-	if (!frames->slots) {
-		frames->slots = old;
-		return false;
-	}
-	frames->slot_count *= 2;
-	for (size_t i = 1; i < frames->frames.count; i++)
-		*frames_find_slot(frames, frames->frames.items[i]) = (uint32_t)i;
-	ops_free(old);
-	return true;
-}
-
 uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t name)
 {
-	struct ops_frame frame = {caller, name};
-	uint32_t *slot;
+	uint32_t *chain, next = (uint32_t)frames->frames.count;
 
-	if (caller == OPS_NONE || name == OPS_NONE || !frames_grow_slots(frames))
+	if (caller == OPS_NONE || name == OPS_NONE)
 		return OPS_NONE;
-	slot = frames_find_slot(frames, frame);
-	if (*slot == 0) {
-		if (!OPS_ARRAY_APPEND(&frames->frames, frame))
-			return OPS_NONE;
-		*slot = (uint32_t)(frames->frames.count - 1);
-	}
-	return *slot;
+	chain = ops_map_slot(&frames->chains, (uint64_t)caller << 32 | name, next);
+	if (!chain || (*chain == next && !OPS_ARRAY_APPEND(&frames->frames, ((struct ops_frame){caller, name}))))
+		return OPS_NONE;
+	return *chain;
 }
 
 uint32_t ops_frames_add_text(struct ops_frames *frames, uint32_t caller, struct ops_string text,
@@ -124,7 +77,7 @@ uint32_t ops_frames_add_text(struct ops_frames *frames, uint32_t caller, struct 
 	return caller;
 }
 
-/* --- what is around a row ----------------------------------------------------------------------------------------- */
+/* --- calls around a row ------------------------------------------------------------------------------------------- */
 
 uint32_t *ops_python_callers(const struct ops_trace *trace)
 {

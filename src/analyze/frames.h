@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains of frames that share what they have in common: each is a frame and the chain of its callers.
+ * Chains of frames that share common parts: each is a frame and the chain of its callers.
  *
  *     0 ─▶ 1 train.py(3): main ─▶ 2 train.py(9): step ─▶ 4 aten::mm
  *                              └▶ 3 train.py(20): save
  *
- * Chain 0 has no frames. Callers have smaller numbers than what they call, so that one walk up or down the array passes
- * every chain after (or before) those it builds on.
+ * Chain 0 has no frames. Callers have smaller numbers than their callees, so a walk up (or down) the array visits every
+ * chain after (or before) its callers.
  */
 #ifndef OPS_ANALYZE_FRAMES_H
 #define OPS_ANALYZE_FRAMES_H
@@ -17,20 +17,21 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "base/map.h"
 
 struct ops_frames {
-	const struct ops_trace *trace; /* numbers below its count of strings are names of its */
-	struct ops_intern names;       /* those that follow */
+	const struct ops_trace *trace; /* numbers below its count of strings are its strings */
+	struct ops_intern names;       /* names with the numbers after those */
 	OPS_ARRAY(struct ops_frame) frames;
-	uint32_t *slots; /* open addressing, 0 free; a power of two of them */
-	size_t slot_count;
+	struct ops_map chains; /* from caller and name to chain */
 };
 
-/* With chain 0. False when memory is out; ops_frames_release in every case. */
+/* Initializes the chains with chain 0. Returns false if out of memory. The caller must call ops_frames_release() in any
+ * case. */
 bool ops_frames_init(struct ops_frames *frames, const struct ops_trace *trace);
 void ops_frames_release(struct ops_frames *frames);
 
-/* The number of a name, which may be any bytes; OPS_NONE when memory is out. */
+/* Returns the number of a name, which may be any bytes; OPS_NONE if out of memory. */
 uint32_t ops_frames_name(struct ops_frames *frames, struct ops_string text);
 struct ops_string ops_frames_text(const struct ops_frames *frames, uint32_t name);
 static inline size_t ops_frames_name_count(const struct ops_frames *frames)
@@ -38,15 +39,17 @@ static inline size_t ops_frames_name_count(const struct ops_frames *frames)
 	return ops_trace_string_count(frames->trace) + frames->names.count;
 }
 
-/* The chain of `caller` and, innermost, a frame of that name; OPS_NONE when memory is out or `caller` is OPS_NONE. */
+/* Returns the chain of `caller` with a frame of that name as the innermost; OPS_NONE if out of memory or `caller` is
+ * OPS_NONE. */
 uint32_t ops_frames_add(struct ops_frames *frames, uint32_t caller, uint32_t name);
 
-/* By row, OPS_NONE where there is none: the call of a Python function that it began in, on its own track. (The tree knows
- * only what lies in a function altogether; in torch's files ranges begin in one and end in another.) NULL when memory is
- * out; freed with ops_free. */
+/* Returns, by row, the call of a Python function on its own track in which the row began; OPS_NONE: none. (The tree
+ * contains only rows that lie entirely in a function; in torch's files ranges begin in one and end in another.) Freed
+ * with ops_free. Returns NULL if out of memory. */
 uint32_t *ops_python_callers(const struct ops_trace *trace);
 
-/* By chain: a number shared by chains with the same `innermost` innermost frames. NULL when memory is out; ops_free. */
+/* Returns, by chain, a number shared by chains with the same `innermost` innermost frames. Freed with ops_free. Returns
+ * NULL if out of memory. */
 uint32_t *ops_stack_groups(const struct ops_stacks *stacks, uint32_t innermost);
 
 /* Adds the frames of an event's `call_stack` text below the chain `caller`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory over time as JSON, a stretch of it at a time, for those who draw it.
+ * Memory over time as JSON, one time range at a time, for drawing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/json_writer.h"
+#include "base/order.h"
 
 static void write_device(struct ops_json_writer *json, struct ops_memory_device device)
 {
@@ -112,7 +113,7 @@ enum ops_code ops_memory_json(const struct ops_memory_timeline *timeline, const 
 	return ops_buffer_give(&out, code, ret_text, ret_size, error);
 }
 
-/* --- the curve ------------------------------------------------------------------------------------------------------ */
+/* --- curve ---------------------------------------------------------------------------------------------------------- */
 
 struct point {
 	int64_t time_ns;
@@ -122,9 +123,9 @@ struct point {
 struct curve {
 	const struct ops_memory_window *window;
 	OPS_ARRAY(struct point) points;
-	int64_t part_ns; /* the length of a part of the window */
-	int64_t part;    /* that of the last point; -1: the initial state */
-	int64_t most;    /* held at it */
+	int64_t part_ns; /* length of one part of the window */
+	int64_t part;    /* part of the last point; -1: the initial state */
+	int64_t most;    /* bytes held at that point */
 };
 
 static bool add_point(struct curve *curve, int64_t time_ns, const int64_t *held)
@@ -147,7 +148,7 @@ static int64_t memory_answers_sum_of(const int64_t *held)
 	return sum;
 }
 
-/* A moment in the window: the point of its part, if none of that has more. */
+/* Processes a time in the window. It becomes the point of its part if no other time of that part has more bytes. */
 static bool parse_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
 {
 	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = memory_answers_sum_of(held);
@@ -161,7 +162,7 @@ static bool parse_moment(struct curve *curve, int64_t time_ns, const int64_t *he
 	return add_point(curve, time_ns, held);
 }
 
-/* First what is held when the window begins, last what is when it ends. */
+/* Finds the points: first the bytes held when the window begins, last those when it ends. */
 static bool find_points(const struct ops_memory_timeline *timeline, struct curve *curve)
 {
 	const struct ops_memory_window *window = curve->window;
@@ -170,7 +171,7 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 
 	for (size_t i = 0; done && i < timeline->step_count; i++) {
 		const struct ops_memory_step *step = &timeline->steps[i];
-		/* The initial state is before every window. */
+		/* The initial state precedes every window. */
 		int64_t time_ns = step->time_ns < window->origin_ns ? -1 : ops_difference(step->time_ns, window->origin_ns);
 
 		if (time_ns > window->to_ns)
@@ -203,17 +204,17 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 		ops_json_close(json, ']');                                                                             \
 	} while (0)
 
-/* A walk through what the allocator said of the window's device. */
+/* A walk over the allocator's reports for the window's device. */
 struct said {
 	const struct ops_memory_record *records;
 	size_t count;
 	size_t next;
 	const struct ops_memory_window *window;
 	bool reserved;
-	int64_t last; /* -1: nothing yet */
+	int64_t last; /* -1: none yet */
 };
 
-/* The maximum until then; without a newer value, the last one. */
+/* Returns the maximum up to a time; without a newer value, the last one. */
 static int64_t most_until(struct said *said, int64_t until_ns)
 {
 	int64_t most = -1;
@@ -231,8 +232,8 @@ static int64_t most_until(struct said *said, int64_t until_ns)
 	return most < 0 ? said->last : most;
 }
 
-/* The allocator's values: the first and last of the moment, and between points the maximum, so that no peak is lost,
- * also not of reserved memory. The last value but one also covers the time before the last. */
+/* Writes the allocator's values: the first and last in the window, and between points the maximum, so that no peak is
+ * lost, including peaks of reserved memory. The second to last value also covers the time before the last. */
 static void write_allocator(const struct ops_memory_timeline *timeline, const struct curve *curve, bool reserved,
                             struct ops_json_writer *json)
 {
@@ -306,14 +307,7 @@ struct sized_block {
 	uint32_t block;
 };
 
-static int memory_answers_compare_sizes(const void *left, const void *right)
-{
-	const struct sized_block *a = left, *b = right;
-
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return (a->block > b->block) - (a->block < b->block);
-}
+OPS_ORDER(memory_answers_compare_sizes, struct sized_block, OPS_DOWN(bytes) OPS_UP(block))
 
 static bool lives_in(const struct ops_memory_block *block, const struct ops_memory_window *window)
 {

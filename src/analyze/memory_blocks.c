@@ -20,66 +20,33 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/map.h"
 
-/* Those of one machine; what a file says beyond them is left as it is. */
+/* Types of one machine; other types in a file are ignored. */
 #define TYPES_MAX 32
 #define DEVICES_MAX 256
 
 struct follower {
 	struct memory_flow *flow;
-	uint32_t *table;     /* by hash of address and device: block + 1, 0 free; open addressing */
-	size_t table_mask;
-	uint32_t *open_row;  /* by track: the innermost event open, as far as we are */
-	int64_t first_ns;    /* when the program had named all tensors there were, INT64_MAX never */
-	int64_t last_ns;     /* when it began to name all for the last time, INT64_MAX never */
-	uint32_t detach;     /* names, OPS_NONE where the trace has none */
+	struct ops_map last; /* from address and device type to the last block there */
+	uint32_t *open_row;  /* by track: the innermost open event at the current time */
+	int64_t first_ns;    /* when the program had named all existing tensors; INT64_MAX: never */
+	int64_t last_ns;     /* when it last began to name all tensors; INT64_MAX: never */
+	uint32_t detach;     /* names; OPS_NONE if the trace does not contain them */
 	uint32_t add;
 };
 
-static bool same_place(const struct ops_memory_block *block, uint64_t address, uint8_t device_type)
+/* Addresses have at most 56 bits. */
+static uint64_t place_key(uint64_t address, uint8_t device_type)
 {
-	return block->address == address && block->device_type == device_type;
-}
-
-/* The entry for an address: that of its last block, or a free one. */
-static uint32_t *find_entry(const struct follower *follower, uint64_t address, uint8_t device_type)
-{
-	size_t at = ((address ^ (uint64_t)device_type << 56) * 0x9e3779b97f4a7c15u) >> 16;
-
-	for (;; at++) {
-		uint32_t *entry = &follower->table[at & follower->table_mask];
-
-		if (*entry == 0 || same_place(&follower->flow->blocks.items[*entry - 1], address, device_type))
-			return entry;
-	}
-}
-
-static bool grow_table(struct follower *follower)
-{
-	const struct memory_flow *flow = follower->flow;
-	uint32_t *old = follower->table;
-	size_t old_size = old ? follower->table_mask + 1 : 0;
-	size_t size = old ? old_size * 2 : 1024;
-
-	follower->table = ops_alloc_zeroed(size, sizeof(*follower->table));
-	if (!follower->table) {
-		follower->table = old;
-		return false;
-	}
-	follower->table_mask = size - 1;
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i])
-			*find_entry(follower, flow->blocks.items[old[i] - 1].address,
-			            flow->blocks.items[old[i] - 1].device_type) = old[i];
-	ops_free(old);
-	return true;
+	return address ^ (uint64_t)device_type << 56;
 }
 
 static struct ops_memory_block *block_at(const struct follower *follower, uint64_t address, uint8_t device_type)
 {
-	uint32_t entry = *find_entry(follower, address, device_type);
+	uint32_t number = ops_map_find(&follower->last, place_key(address, device_type));
 
-	return entry ? &follower->flow->blocks.items[entry - 1] : NULL;
+	return number == OPS_NONE ? NULL : &follower->flow->blocks.items[number];
 }
 
 static bool is_live(const struct ops_memory_block *block)
@@ -87,7 +54,7 @@ static bool is_live(const struct ops_memory_block *block)
 	return block->end_ns == INT64_MAX;
 }
 
-/* Gives a block a new value. False when memory is out. */
+/* Gives a block a new value. Returns false if out of memory. */
 static bool add_value(struct memory_flow *flow, uint32_t block, int64_t time_ns)
 {
 	struct memory_life *life = &flow->lives.items[block];
@@ -116,32 +83,34 @@ static uint32_t memory_blocks_node_of(const struct memory_flow *flow, uint32_t r
 	return row == OPS_NONE ? OPS_NONE : flow->rows.node[row];
 }
 
-/* Ends a block that was freed without a report before a time: one without reports ends with its last use. */
+/* Ends a block that was freed without a report before a time. A block without any reports ends at its last use. */
 static void end_untold(struct memory_flow *flow, uint32_t number, int64_t time_ns)
 {
 	struct ops_memory_block *block = &flow->blocks.items[number];
 	const struct memory_life *life = &flow->lives.items[number];
 
-	block->end_ns = time_ns - (time_ns > block->start_ns); /* not at once with what came in its place */
+	block->end_ns = time_ns - (time_ns > block->start_ns); /* must not overlap the block that replaces it */
 	if (!life->reported && life->last_use_ns < block->end_ns)
 		block->end_ns = life->last_use_ns;
 }
 
-/* Adds a block at an address, with the fields of `made`, and ends the block there. NULL when memory is out. */
+/* Adds a block at an address, with the fields of `made`, and ends the previous block there. Returns NULL if out of
+ * memory. */
 static struct ops_memory_block *add_block(struct follower *follower, const struct ops_memory_block *made, bool reported)
 {
 	struct memory_flow *flow = follower->flow;
 	struct ops_memory_block *block;
 	struct memory_life *life;
 	int64_t start_ns = made->start_ns;
-	uint32_t *entry, number = (uint32_t)flow->blocks.count;
+	uint32_t *last, number = (uint32_t)flow->blocks.count;
 
-	if (!OPS_ARRAY_RESERVE(&flow->blocks, 1) || number >= INT32_MAX ||
-	    ((number + 1) * 2 > follower->table_mask && !grow_table(follower)))
+	if (!OPS_ARRAY_RESERVE(&flow->blocks, 1) || number >= INT32_MAX)
 		return NULL;
-	entry = find_entry(follower, made->address, made->device_type);
-	if (*entry && is_live(&flow->blocks.items[*entry - 1]))
-		end_untold(flow, *entry - 1, start_ns);
+	last = ops_map_slot(&follower->last, place_key(made->address, made->device_type), number);
+	if (!last)
+		return NULL;
+	if (*last != number && is_live(&flow->blocks.items[*last]))
+		end_untold(flow, *last, start_ns);
 	life = OPS_ARRAY_PUSH(&flow->lives);
 	if (!life)
 		return NULL;
@@ -149,7 +118,7 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 	block = &flow->blocks.items[flow->blocks.count++];
 	*block = *made;
 	block->end_ns = INT64_MAX;
-	*entry = number + 1;
+	*last = number;
 	if (!add_value(flow, number, start_ns) ||
 	    !memory_blocks_add_edge(flow, (struct memory_edge){memory_blocks_node_of(flow, made->row), life->value, made->row, OPS_NONE, true}))
 		return NULL;
@@ -157,9 +126,9 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 	return block;
 }
 
-/* --- the allocator's reports ---------------------------------------------------------------------------------------- */
+/* --- reports of the allocator --------------------------------------------------------------------------------------- */
 
-/* The innermost event of a track that holds a time which no event before ours is behind. */
+/* Returns the innermost event of a track at a time, which must not be earlier than the current event. */
 static uint32_t memory_blocks_innermost(struct follower *follower, uint32_t track, int64_t time_ns)
 {
 	const struct ops_events *e = follower->flow->events;
@@ -188,7 +157,7 @@ static bool memory_blocks_read_record(struct follower *follower, const struct op
 		return true;
 	if (record->bytes > 0)
 		return add_block(follower, &made, true) != NULL;
-	if (!block) /* nobody knew of it, so it was there before */
+	if (!block) /* the block is unknown, so it existed before the recording */
 		block = add_block(follower, &made, true);
 	if (!block)
 		return false;
@@ -197,10 +166,10 @@ static bool memory_blocks_read_record(struct follower *follower, const struct op
 	return true;
 }
 
-/* --- storages: of operators, of the program's roles ------------------------------------------------------------------- */
+/* --- storages of operators and of named tensors ----------------------------------------------------------------------- */
 
-/* The block that a storage is at a time. One that nobody reported is new then, or (`before`) was there all along.
- * NULL when memory is out. */
+/* Returns the block of a storage at a time. An unreported block is new at that time or (`before`) has existed since
+ * before the recording. Returns NULL if out of memory. */
 static struct ops_memory_block *block_of(struct follower *follower, const struct ops_storage *storage, int64_t time_ns,
                                          bool before, uint32_t row)
 {
@@ -217,7 +186,8 @@ static struct ops_memory_block *block_of(struct follower *follower, const struct
 		.device_index = (int16_t)((int)storage->device_index - 1),
 	};
 
-	/* A reported block is at least as large as its storage. A smaller one is another block, whose end was not reported. */
+	/* A reported block is at least as large as its storage. If it is smaller, the storage is in another block, and
+	 * the end of the reported one was not reported. */
 	if (known && is_live(block) && flow->lives.items[block - flow->blocks.items].reported &&
 	    (int64_t)storage->bytes > block->bytes)
 		end_untold(flow, (uint32_t)(block - flow->blocks.items), time_ns);
@@ -285,7 +255,7 @@ static bool memory_blocks_is_tensor(const struct ops_input *input)
 	return input->tag == OPS_INPUT_TENSOR || input->tag == OPS_INPUT_TENSOR_PLAIN;
 }
 
-/* Of a size that overflows 0, as of an empty tensor: neither has a storage of that size. */
+/* 0 for a size that overflows, and for an empty tensor: neither has a storage of that size. */
 static int64_t memory_blocks_tensor_bytes(const struct ops_input *tensor)
 {
 	int64_t bytes = (int64_t)ops_dtype_bytes(tensor->dtype);
@@ -317,13 +287,16 @@ bool ops_memory_find_tensor(struct ops_string inputs, size_t nth, struct ops_inp
 			return true;
 		}
 		while (input.tag == OPS_INPUT_TENSOR_LIST && ops_inputs_next(&inner, ret_tensor))
-			if (has_elements(ret_tensor) && nth-- == 0)
+			if (has_elements(ret_tensor) && nth-- == 0) {
+				ret_tensor->dtype = ret_tensor->dtype ? ret_tensor->dtype : UINT8_MAX;
 				return true;
+			}
 	}
 	return false;
 }
 
-/* Notes the shape of a tensor that fills its storage; one that is a part of it says less. False when memory is out. */
+/* Records the shape of a tensor that fills its storage. The shape of a part of the storage says less. Returns false if
+ * out of memory. */
 static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block, const struct ops_storage *storage,
                        uint32_t row, size_t nth)
 {
@@ -348,7 +321,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 	return block->shape != 0;
 }
 
-/* A storage among an event's inputs. */
+/* Processes a storage among an event's inputs. */
 static bool read_use(struct follower *follower, uint32_t row, const struct ops_storage *storage, size_t nth)
 {
 	struct memory_flow *flow = follower->flow;
@@ -366,7 +339,7 @@ static bool read_use(struct follower *follower, uint32_t row, const struct ops_s
 	if (!note_shape(flow, block, storage, row, nth))
 		return false;
 	if (node == OPS_NONE || life->written_by == node)
-		return true; /* no node, or one among its own */
+		return true; /* no node, or one of the node's own storages */
 	if (!memory_blocks_add_edge(flow, (struct memory_edge){node, life->value, row, (uint32_t)nth, false}))
 		return false;
 	if (!storage->written)
@@ -376,7 +349,7 @@ static bool read_use(struct follower *follower, uint32_t row, const struct ops_s
 	       memory_blocks_add_edge(flow, (struct memory_edge){node, life->value, row, (uint32_t)nth, true});
 }
 
-/* Autograd takes a gradient over by detaching it, or adds it to the one there is. */
+/* Autograd adopts a gradient by detaching it, or adds it to the existing one. */
 static void note_gradient(struct follower *follower, uint32_t row, const struct ops_storage *first)
 {
 	const struct memory_flow *flow = follower->flow;
@@ -385,7 +358,7 @@ static void note_gradient(struct follower *follower, uint32_t row, const struct 
 
 	if ((e->name[row] == follower->detach || e->name[row] == follower->add) && parent != OPS_NONE &&
 	    flow->rows.context[parent] & MEMORY_IN_ACCUMULATE && flow->rows.region[parent] == parent)
-		set_role(follower->flow, *find_entry(follower, first->address, (uint8_t)first->device_type) - 1,
+		set_role(follower->flow, ops_map_find(&follower->last, place_key(first->address, (uint8_t)first->device_type)),
 		         OPS_ROLE_GRADIENT, 0);
 }
 
@@ -408,9 +381,9 @@ static bool memory_blocks_read_row(struct follower *follower, uint32_t row)
 	return true;
 }
 
-/* --- from before the recording ------------------------------------------------------------------------------------------ */
+/* --- memory from before the recording ----------------------------------------------------------------------------------- */
 
-/* What blocks that are known to be older than the recording hold on a device. */
+/* Returns the bytes on a device in blocks that are known to be older than the recording. */
 static int64_t known_before(const struct memory_flow *flow, const struct ops_memory_record *of)
 {
 	int64_t bytes = 0;
@@ -424,7 +397,8 @@ static int64_t known_before(const struct memory_flow *flow, const struct ops_mem
 	return bytes;
 }
 
-/* A block for what a device's allocator held at its first report and of which nothing else is known. It stays to the end. */
+/* Adds a block for the bytes that a device's allocator held at its first report and that are otherwise unknown. The
+ * block lives to the end. */
 static bool add_unknown(struct memory_flow *flow, const struct ops_memory_record *first)
 {
 	int64_t held = ops_difference((int64_t)first->total_allocated, first->bytes);
@@ -445,7 +419,8 @@ static bool add_unknown(struct memory_flow *flow, const struct ops_memory_record
 	return add_value(flow, number, INT64_MIN);
 }
 
-/* Allocators of devices say with each report what they hold in all. That of the CPU counts only what a profiler saw. */
+/* Allocators of devices report their total with each record. The CPU's allocator counts only memory that a profiler
+ * saw. */
 static bool add_unknown_of_devices(struct memory_flow *flow)
 {
 	bool seen[TYPES_MAX][DEVICES_MAX] = {{false}};
@@ -466,9 +441,9 @@ static bool add_unknown_of_devices(struct memory_flow *flow)
 	return true;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------ */
+/* --- construction --------------------------------------------------------------------------------------------------- */
 
-/* Unreported blocks that the program does not name at the end are gone with their last use. */
+/* Unreported blocks that the program does not name at the end are gone after their last use. */
 static void end_unreported(const struct follower *follower)
 {
 	struct memory_flow *flow = follower->flow;
@@ -528,7 +503,7 @@ bool ops_memory_follow(struct memory_flow *flow)
 
 	ops_trace_tracks(flow->trace, &track_count);
 	follower.open_row = ops_realloc_array(NULL, track_count + 1, sizeof(*follower.open_row));
-	ok = follower.open_row && grow_table(&follower);
+	ok = follower.open_row != NULL;
 	for (size_t track = 0; ok && track < track_count; track++)
 		follower.open_row[track] = OPS_NONE;
 	ok = ok && memory_blocks_follow(&follower);
@@ -536,7 +511,7 @@ bool ops_memory_follow(struct memory_flow *flow)
 		end_unreported(&follower);
 	ok = ok && add_unknown_of_devices(flow);
 	ops_free(follower.open_row);
-	ops_free(follower.table);
+	ops_map_release(&follower.last);
 	return ok;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The moment at which most memory is held, and who holds it: what lives then, summed by who allocated it. An allocation
- * carries the row of its innermost event, so its operator, module, line and stack come from the tree.
+ * The time at which most memory is held, and what holds it: the live blocks at that time, summed by what allocated
+ * them. An allocation has the row of its innermost event, so its operator, module, line and stack follow from the tree.
  */
 #include <opstrobe/internal/memory.h>
 #include <opstrobe/internal/trace.h>
@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/modules.h"
@@ -22,7 +23,7 @@
 
 static const struct ops_string nothing = {"", 0};
 
-/* --- who allocated ------------------------------------------------------------------------------------------------- */
+/* --- source of an allocation --------------------------------------------------------------------------------------- */
 
 struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline, uint32_t block)
 {
@@ -38,7 +39,7 @@ struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline
 	return found;
 }
 
-/* The row from which to look on for a module: the forward operator's behind a backward node, else the parent. */
+/* Returns the next row in the search for a module: the forward operator of a backward node, else the parent. */
 static uint32_t row_around(const struct ops_memory_timeline *timeline, const struct ops_events *e, uint32_t row)
 {
 	return timeline->forward[row] < OPS_ROW_PLAIN ? timeline->forward[row] : e->parent[row];
@@ -81,24 +82,11 @@ struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, u
 
 /* --- sums ------------------------------------------------------------------------------------------------------------ */
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct ops_memory_share *left = a, *right = b;
-	int order = ops_string_compare(left->name, right->name);
+OPS_ORDER(compare_keys, struct ops_memory_share, OPS_BY_TEXT(name) OPS_UP(line))
 
-	return order ? order : (left->line > right->line) - (left->line < right->line);
-}
+OPS_ORDER(memory_peak_compare_bytes, struct ops_memory_share, OPS_DOWN(bytes) OPS_BY_TEXT(name) OPS_UP(line))
 
-static int memory_peak_compare_bytes(const void *a, const void *b)
-{
-	const struct ops_memory_share *left = a, *right = b;
-
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? 1 : -1;
-	return compare_keys(a, b);
-}
-
-/* Sums shares of one key up; gives how many there are. */
+/* Sums the shares of each key. Returns the number of keys. */
 static size_t memory_peak_sum_up(struct ops_memory_share *shares, size_t count)
 {
 	size_t sums = 0;
@@ -118,7 +106,8 @@ static size_t memory_peak_sum_up(struct ops_memory_share *shares, size_t count)
 
 enum key { BY_OPERATOR, BY_MODULE, BY_LINE, BY_SHAPE };
 
-/* The live blocks by one key; what has none stands under "", unless nothing has one. False when memory is out. */
+/* Groups the live blocks by one key. Blocks without it are listed as "", unless none has it. Returns false if out of
+ * memory. */
 static bool memory_peak_share_out(const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak, enum key key,
                                   struct ops_memory_share **ret_shares, size_t *ret_count)
 {
@@ -142,7 +131,7 @@ static bool memory_peak_share_out(const struct ops_memory_timeline *timeline, co
 	return true;
 }
 
-/* --- the moment -------------------------------------------------------------------------------------------------------- */
+/* --- time of the peak -------------------------------------------------------------------------------------------------- */
 
 static int64_t memory_peak_sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
 {
@@ -153,7 +142,7 @@ static int64_t memory_peak_sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
 	return sum;
 }
 
-/* Finds when most is held in a range of time; gives the number of steps until then, with that of the peak. */
+/* Finds when most is held within a time range. Returns the number of steps up to and including that of the peak. */
 static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t from_ns, int64_t to_ns,
                           struct ops_memory_peak *peak)
 {
@@ -173,7 +162,7 @@ static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t fr
 			if (step->action == OPS_MEMORY_CREATE)
 				row = block->row;
 		}
-		/* What is held from here on, until the next step: the range may begin in between. */
+		/* Compares the bytes held from this step to the next, because the range may begin in between. */
 		if (next_ns == step->time_ns || (next_ns <= from_ns && i + 1 < timeline->step_count))
 			continue;
 		if (memory_peak_sum_of(held) > peak->bytes) {
@@ -192,16 +181,9 @@ struct by_size {
 	uint32_t block;
 };
 
-static int memory_peak_compare_sizes(const void *a, const void *b)
-{
-	const struct by_size *left = a, *right = b;
+OPS_ORDER(memory_peak_compare_sizes, struct by_size, OPS_DOWN(bytes) OPS_UP(block))
 
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? 1 : -1;
-	return left->block < right->block ? -1 : left->block > right->block;
-}
-
-/* What lives after the first `steps` steps, largest first. */
+/* Finds the blocks that live after the first `steps` steps, largest first. */
 static bool find_blocks(const struct ops_memory_timeline *timeline, size_t steps, struct ops_memory_peak *peak)
 {
 	uint8_t *lives = ops_alloc_zeroed(timeline->block_count + 1, sizeof(*lives));

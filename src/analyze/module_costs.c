@@ -14,8 +14,9 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "derive/backward.h"
-#include "derive/launches.h"
+#include "derive/captures.h"
 #include "derive/modules.h"
+#include "trace/kinds.h"
 
 /* --- units ---------------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ static bool add_unit(struct module_costs *costs, size_t event, uint32_t outer, b
 	return true;
 }
 
-/* Divides the events. An event's parent stands above it, so that its unit is known. */
+/* Divides the events among units. An event's parent precedes it, so the parent's unit is known. */
 static bool find_units(struct module_costs *costs, const uint32_t *modules)
 {
 	const struct ops_events *events = costs->events;
@@ -59,7 +60,7 @@ static bool find_units(struct module_costs *costs, const uint32_t *modules)
 		}
 		costs->unit_of[event] = unit;
 	}
-	/* A node may stand above the call that it works for, in files without sense. */
+	/* In malformed files a node may precede the call that it works for. */
 	for (size_t i = 0; i < costs->units.count; i++) {
 		struct module_unit *unit = &costs->units.items[i];
 
@@ -83,7 +84,8 @@ static void module_costs_add(struct module_costs *costs, uint32_t unit, enum ops
 	*sum = ops_sum(*sum, value);
 }
 
-/* A call's time less that of the calls right inside it, and a node's less that of all units right inside it. */
+/* The time of a call minus that of the calls directly inside it, and the time of a node minus that of all units
+ * directly inside it. */
 static void module_costs_add_times(struct module_costs *costs)
 {
 	const struct ops_events *events = costs->events;
@@ -117,13 +119,13 @@ static bool add_flops(struct module_costs *costs)
 static bool add_device_times(struct module_costs *costs)
 {
 	const struct ops_events *events = costs->events;
-	const uint32_t *launchers = ops_launchers(costs->trace);
+	const uint32_t *origins = ops_origins(costs->trace);
 
-	for (size_t row = 0; launchers && row < events->count; row++)
-		if (ops_kind_is_work(events->kind[row]) && launchers[row] != OPS_NONE)
-			module_costs_add(costs, costs->unit_of[launchers[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
+	for (size_t row = 0; origins && row < events->count; row++)
+		if (ops_kind_is_work(events->kind[row]) && origins[row] != OPS_NONE)
+			module_costs_add(costs, costs->unit_of[origins[row]], OPS_MODULE_DEVICE, OPS_MODULE_BACKWARD_DEVICE,
 			                 ops_difference(events->end_ns[row], events->start_ns[row]));
-	return launchers != NULL;
+	return origins != NULL;
 }
 
 bool module_costs_init(struct module_costs *costs, const struct ops_trace *trace)

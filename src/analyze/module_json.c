@@ -7,7 +7,7 @@
 #include "analyze/tables.h"
 #include "base/json_writer.h"
 
-/* Their row is an array of metrics. */
+/* For rows that are an array of metrics. */
 #define METRIC(index, text)                                                                                             \
 	{.name = (text), .type = RESULT_INTEGER, .field = RESULT_INT64, .offset = OPS_MODULE_##index * sizeof(int64_t)},
 static const struct result_column cost_columns[] = {OPS_MODULE_METRICS(METRIC)};
@@ -62,7 +62,7 @@ static const struct result_column module_columns[] = {
 	 .offset = offsetof(struct ops_module_row, self)},
 	{.name = "cpu_peak_bytes",
 	 .type = RESULT_BYTES,
-	 .about = "Largest rise of the memory in use during a call",
+	 .about = "Largest increase of memory in use during a call",
 	 MODULE_FIELD(cpu_peak_bytes)},
 	{.name = "device_peak_bytes",
 	 .type = RESULT_BYTES,
@@ -75,7 +75,7 @@ static const struct result_column module_columns[] = {
 	{.name = "parameter_bytes", .type = RESULT_BYTES, .about = "Size of the parameters", MODULE_FIELD(parameter_bytes)},
 };
 const struct result_declaration table_module =
-	RESULT_DECLARATION("Module", "A module that is called, or holds one that is, or a class of modules", module_columns);
+	RESULT_DECLARATION("Module", "A module that was called or contains one that was called, or a class of modules", module_columns);
 
 static void module_json_write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows,
                                    size_t count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results as text for a terminal, as CSV and as Markdown. A tree of values becomes tables first (result_tree.h).
+ * Results as text for a terminal, as CSV and as Markdown. A tree of values is converted to tables first
+ * (result_tree.h).
  */
 #include "analyze/result_tree.h"
 
@@ -19,7 +20,16 @@
 #define NUMBER_ROOM OPS_FORMAT_ROOM
 #define COUNT_SCALED_FROM 1000000
 #define GAP 2
-#define ALIGNED_MAX 60 /* texts that are longer move what is at their right; names of kernels go on for thousands of characters */
+#define BAR_LEAST 8
+#define BAR_MOST 20
+#define NAME_LEAST 27 /* minimum width of the first column on a page */
+#define INDENT 4
+#define BELOW_LEAST 18 /* minimum width of a column that could be below its rows */
+#define BOLD "\033[1m"
+#define FAINT "\033[2m"
+#define CYAN "\033[36m"
+#define PLAIN "\033[0m"
+#define ALIGNED_MAX 60 /* longer texts shift the cells to their right; names of kernels can have thousands of characters */
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +40,7 @@ char *result_short_number(char *to, double value)
 	return ops_json_double_to(to, plain ? result_round(value, 6) : value);
 }
 
-/* Digits in groups of three, in place. */
+/* Groups digits by three, in place. */
 static char *group_digits(char *number, char *end)
 {
 	char *first = number + (*number == '-'), *last = first;
@@ -44,7 +54,7 @@ static char *group_digits(char *number, char *end)
 	return end;
 }
 
-/* A figure in the unit that fits it; false for what is shown as it is. */
+/* Formats a figure with the unit that fits it. Returns false for figures that are shown unchanged. */
 static bool scale(const struct result_cell *cell, enum result_type type, char room[NUMBER_ROOM])
 {
 	if (type == RESULT_TIME)
@@ -60,8 +70,8 @@ static bool scale(const struct result_cell *cell, enum result_type type, char ro
 	return true;
 }
 
-/* The text of a cell; numbers are written into `room`, with all their digits for programs, with separators and signs of percent
- * on terminals. */
+/* Returns the text of a cell. Numbers are formatted into `room`: with all digits for programs, with separators and
+ * percent signs on terminals. */
 static struct ops_string cell_text(const struct result_cell *cell, enum result_type type, bool scaled,
                                    enum ops_format format, char room[NUMBER_ROOM])
 {
@@ -110,7 +120,7 @@ static struct ops_string text_at(const struct result_table *table, size_t row, s
 	return cell_text(cell, table->columns.items[column].type, is_scaled(table, format), format, room);
 }
 
-/* What people see above a column: the title with the unit, unless it ends in that. */
+/* Makes the heading of a column in text: the title with the unit, unless the title ends in it. */
 static void make_title(const struct result_table *table, size_t column, struct ops_buffer *title)
 {
 	const struct result_column *declared = &table->columns.items[column];
@@ -125,7 +135,20 @@ static void make_title(const struct result_table *table, size_t column, struct o
 		ops_buffer_printf(title, " (%s)", strcmp(unit, "us") == 0 ? OPS_MICROSECONDS : unit);
 }
 
-/* --- a terminal --------------------------------------------------------------------------------------------------- */
+/* Appends a bar of at most `width` characters. Returns their number. */
+static size_t result_text_append_bar(struct ops_buffer *out, const struct result_cell *share, size_t width, bool ascii)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	size_t filled = share->is_null ? 0 : (size_t)lrint(fmax(0, fmin(share->number, 1)) * 8 * (double)width);
+	size_t full = (ascii ? filled + 4 : filled) / 8, part = ascii ? 0 : filled % 8;
+
+	for (size_t i = 0; i < full; i++)
+		ops_buffer_append_text(out, ascii ? "#" : "█");
+	ops_buffer_append_text(out, eighths[part]);
+	return full + (part != 0);
+}
+
+/* --- terminal ----------------------------------------------------------------------------------------------------- */
 
 struct terminal {
 	const struct result_table *table;
@@ -158,6 +181,21 @@ static bool result_text_is_text(const struct result_table *table, size_t column)
 	return table->columns.items[column].type >= RESULT_TEXT;
 }
 
+static bool is_bar(const struct result_table *table, size_t column)
+{
+	return table->columns.items[column].type == RESULT_BAR;
+}
+
+static bool is_below(const struct result_table *table, size_t column)
+{
+	return table->columns.items[column].priority == RESULT_BELOW;
+}
+
+static void append_style(const struct terminal *terminal, const char *style)
+{
+	ops_buffer_append_text(terminal->out, terminal->table->colours ? style : "");
+}
+
 static struct ops_string title_of(const struct terminal *terminal, size_t column)
 {
 	const struct ops_buffer *title = &terminal->columns[column].title;
@@ -172,21 +210,66 @@ static unsigned result_text_rank_of(const struct result_table *table, size_t col
 	return !column || priority == RESULT_MAJOR ? 0 : priority == RESULT_MINOR ? 2 : 1;
 }
 
-static struct fit_column result_text_column_of(const struct terminal *terminal, size_t column)
+/* Returns the width of the longest text in a column, or of its title if that is longer; 0 if there is no text. */
+static size_t longest_text(const struct terminal *terminal, size_t column)
 {
-	size_t width = ops_text_length(title_of(terminal, column));
-	unsigned rank = result_text_rank_of(terminal->table, column);
+	size_t title = ops_text_length(title_of(terminal, column)), longest = 0;
 	char number[NUMBER_ROOM];
 
 	for (size_t row = 0; row < result_table_rows(terminal->table); row++) {
 		size_t own = ops_text_length(text_at(terminal->table, row, column, OPS_FORMAT_TEXT, number));
 
-		width = own > width ? own : width;
+		longest = own > longest ? own : longest;
 	}
-	if (result_text_is_text(terminal->table, column) && terminal->room)
+	return longest && longest < title ? title : longest;
+}
+
+static struct fit_column result_text_column_of(const struct terminal *terminal, size_t column)
+{
+	const struct result_table *table = terminal->table;
+	size_t title = ops_text_length(title_of(terminal, column)), width;
+	unsigned rank = result_text_rank_of(table, column);
+
+	if (is_bar(table, column))
+		return (struct fit_column){BAR_LEAST, BAR_LEAST, rank};
+	width = longest_text(terminal, column);
+	if (is_below(table, column)) /* no width until all other columns fit */
+		return (struct fit_column){0, width, 0};
+	width = width > title ? width : title;
+	if (table->on_page && !column) /* shrinks after the other columns are fitted */
+		return (struct fit_column){width > NAME_LEAST ? width : NAME_LEAST, NAME_LEAST, 0};
+	if (result_text_is_text(table, column) && terminal->room)
 		return fit_texts(width, rank);
 	width = width < ALIGNED_MAX ? width : ALIGNED_MAX;
 	return (struct fit_column){width, width, rank};
+}
+
+/* Distributes the remaining width: first to columns below, then to bars. */
+static void widen(const struct terminal *terminal, struct fit_column *fit, size_t count)
+{
+	size_t used = 0, left;
+
+	for (size_t i = 0; i < count; i++)
+		used += fit[i].width ? fit[i].width + (i ? GAP : 0) : 0;
+	left = !terminal->room ? SIZE_MAX : used < terminal->room ? terminal->room - used : 0;
+	for (size_t i = count; i-- > 0;) { /* the columns below follow the bars */
+		size_t more = 0;
+
+		if (is_below(terminal->table, i) && left >= GAP + (fit[i].least < BELOW_LEAST ? fit[i].least : BELOW_LEAST))
+			more = fit[i].least < left - GAP ? fit[i].least : left - GAP;
+		else if (is_bar(terminal->table, i) && fit[i].width)
+			more = left < BAR_MOST - BAR_LEAST ? left : BAR_MOST - BAR_LEAST;
+		left -= more && !fit[i].width ? more + GAP : more;
+		fit[i].width += more;
+	}
+}
+
+/* Returns the width of a column's cells. A column below its rows can use the complete line. */
+static size_t result_text_width_of(const struct terminal *terminal, size_t column)
+{
+	size_t width = terminal->columns[column].fit.width;
+
+	return width || !is_below(terminal->table, column) ? width : terminal->room - INDENT;
 }
 
 static bool fit_terminal(struct terminal *terminal)
@@ -200,40 +283,80 @@ static bool fit_terminal(struct terminal *terminal)
 	for (size_t i = 0; i < count; i++)
 		fit[i] = result_text_column_of(terminal, i);
 	fit_columns(fit, count, GAP, terminal->room);
+	if (terminal->table->on_page && fit[0].width > longest_text(terminal, 0))
+		fit[0].width = longest_text(terminal, 0);
+	widen(terminal, fit, count);
 	for (size_t i = 0; i < count; i++) {
 		terminal->columns[i].fit = fit[i];
+		terminal->columns[i].names.ascii = terminal->table->ascii;
 		for (size_t row = 0;
 		     terminal->room && result_text_is_text(terminal->table, i) && row < result_table_rows(terminal->table);
 		     row++)
 			fit_names_expect(&terminal->columns[i].names, text_at(terminal->table, row, i, OPS_FORMAT_TEXT, number),
-			                 fit[i].width);
+			                 result_text_width_of(terminal, i));
 	}
 	ops_free(fit);
 	return true;
 }
 
-/* Line 0 is that of the headings. */
-static void append_line(struct terminal *terminal, size_t line)
+/* Line 0 is the headings. */
+static void append_cell(struct terminal *terminal, size_t line, size_t column, bool is_last)
+{
+	const struct result_table *table = terminal->table;
+	struct terminal_column *at = &terminal->columns[column];
+	bool is_text = result_text_is_text(table, column);
+	size_t width = at->fit.width;
+	char number[NUMBER_ROOM];
+	struct ops_string text;
+
+	if (line && is_bar(table, column)) {
+		append_style(terminal, CYAN);
+		width -= result_text_append_bar(terminal->out, &table->cells.items[(line - 1) * table->columns.count + column], width, table->ascii);
+		append_style(terminal, PLAIN);
+		append_spaces(terminal->out, is_last ? 0 : width);
+		return;
+	}
+	text = line ? text_at(table, line - 1, column, OPS_FORMAT_TEXT, number) : title_of(terminal, column);
+	if (terminal->room)
+		text = fit_name(&at->names, text, result_text_width_of(terminal, column));
+	append_style(terminal, !line && !column ? BOLD : is_below(table, column) ? FAINT : "");
+	append_padded(terminal->out, text, is_last && is_text ? 0 : width, !is_text);
+	append_style(terminal, (!line && !column) || is_below(table, column) ? PLAIN : "");
+}
+
+/* Appends the cells of columns below, each on a line. */
+static void append_below(struct terminal *terminal, size_t line)
 {
 	const struct result_table *table = terminal->table;
 	char number[NUMBER_ROOM];
-	size_t last = table->columns.count - 1;
+
+	for (size_t i = 0; line && i < table->columns.count; i++) {
+		if (terminal->columns[i].fit.width || !is_below(table, i) ||
+		    !text_at(table, line - 1, i, OPS_FORMAT_TEXT, number).size)
+			continue;
+		append_spaces(terminal->out, INDENT);
+		append_cell(terminal, line, i, true);
+		ops_buffer_append(terminal->out, "\n", 1);
+	}
+}
+
+static void append_line(struct terminal *terminal, size_t line)
+{
+	size_t last = terminal->table->columns.count - 1;
+	struct ops_buffer *out = terminal->out;
 
 	while (!terminal->columns[last].fit.width)
 		last--;
 	for (size_t i = 0; i <= last; i++) {
-		struct ops_string text = line ? text_at(table, line - 1, i, OPS_FORMAT_TEXT, number) : title_of(terminal, i);
-		size_t width = terminal->columns[i].fit.width;
-
-		if (!width)
+		if (!terminal->columns[i].fit.width)
 			continue;
-		if (terminal->room)
-			text = fit_name(&terminal->columns[i].names, text, width);
-		append_spaces(terminal->out, i ? GAP : 0);
-		append_padded(terminal->out, text, i == last && result_text_is_text(table, i) ? 0 : width,
-		              !result_text_is_text(table, i));
+		append_spaces(out, i ? GAP : 0);
+		append_cell(terminal, line, i, i == last);
 	}
-	ops_buffer_append(terminal->out, "\n", 1);
+	while (out->size && out->bytes[out->size - 1] == ' ')
+		out->size--;
+	ops_buffer_append(out, "\n", 1);
+	append_below(terminal, line);
 }
 
 static void append_note(const struct terminal *terminal)
@@ -241,7 +364,7 @@ static void append_note(const struct terminal *terminal)
 	struct ops_buffer note = {0};
 
 	for (size_t i = 0; i < terminal->table->columns.count; i++)
-		if (!terminal->columns[i].fit.width)
+		if (!terminal->columns[i].fit.width && !is_below(terminal->table, i))
 			fit_note_title(&note, title_of(terminal, i));
 	fit_note_end(&note, terminal->out, terminal->room);
 }
@@ -261,7 +384,7 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 		append_line(&terminal, line);
 	if (!rows)
 		ops_buffer_append_text(out, "(no rows)\n");
-	if (done)
+	if (done && !table->on_page)
 		append_note(&terminal);
 	for (size_t i = 0; i < count; i++) {
 		done = done && !terminal.columns[i].names.failed && !terminal.columns[i].title.failed;
@@ -274,7 +397,7 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-/* Programs see the name. */
+/* Files use the name as the heading. */
 static struct ops_string heading(const struct result_table *table, size_t column, enum ops_format format,
                                  struct ops_buffer *title)
 {
@@ -301,21 +424,23 @@ static void result_text_write_lines(const struct result_table *table, bool markd
 			                              : heading(table, i, format, &title);
 
 			ops_buffer_append_text(out, !i ? "" : markdown ? " | " : ",");
-			if (line ? table->columns.items[i].type < RESULT_FIGURE : markdown && table->columns.items[i].title)
+			if (markdown && line && is_bar(table, i))
+				result_text_append_bar(out, &table->cells.items[(line - 1) * count + i], BAR_MOST, table->ascii);
+			else if (line ? table->columns.items[i].type < RESULT_FIGURE : markdown && table->columns.items[i].title)
 				ops_buffer_append(out, text.bytes, text.size);
 			else
 				(markdown ? ops_markdown_append : ops_csv_append)(out, text.bytes, text.size);
 		}
 		ops_buffer_append_text(out, markdown ? " |\n" : "\n");
 		for (size_t i = 0; markdown && !line && i < count; i++)
-			ops_buffer_append_text(out, table->columns.items[i].type >= RESULT_TEXT ? "|---" : "|--:");
+			ops_buffer_append_text(out, result_text_is_text(table, i) || is_bar(table, i) ? "|---" : "|--:");
 		ops_buffer_append_text(out, markdown && !line ? "|\n" : "");
 	}
 	out->failed |= title.failed;
 	ops_buffer_release(&title);
 }
 
-/* How many rows there are beyond those that are shown. */
+/* Writes how many rows there are beyond those shown. */
 static void write_rest(const struct result_table *table, bool markdown, struct ops_buffer *out)
 {
 	size_t rows = result_table_rows(table);
@@ -326,7 +451,7 @@ static void write_rest(const struct result_table *table, bool markdown, struct o
 
 bool result_table_write(const struct result_table *table, enum ops_format format, size_t columns, struct ops_buffer *out)
 {
-	if (table->failed) /* a cell may stand under another one's column */
+	if (table->failed) /* a cell may be in another column's place */
 		return false;
 	if (format == OPS_FORMAT_TEXT && !write_terminal(table, columns, out))
 		return false;
@@ -357,7 +482,7 @@ static void result_text_write_json(const struct result *result, struct ops_buffe
 	ops_buffer_append(out, "\n", 1);
 }
 
-/* Branches stand below, each under its path. */
+/* Branches follow, each under its path. */
 static bool write_tree(const struct result *result, enum ops_format format, size_t room, struct ops_buffer *out)
 {
 	struct result_tree tree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The declarations of tables as JSON, from which tools/generate_tables.py makes documents and types.
+ * The declarations of tables as JSON, from which tools/generate_tables.py generates documents and types.
  */
 #include "analyze/tables.h"
 
@@ -10,7 +10,8 @@
 
 static const char *const types[] = {
 	[RESULT_INTEGER] = "integer", [RESULT_FLAG] = "flag", [RESULT_COUNT] = "count", [RESULT_BYTES] = "bytes",
-	[RESULT_NUMBER] = "number", [RESULT_PERCENT] = "percent", [RESULT_CHANGE] = "change", [RESULT_TIME] = "time",
+	[RESULT_NUMBER] = "number", [RESULT_PERCENT] = "percent", [RESULT_CHANGE] = "change", [RESULT_BAR] = "number",
+	[RESULT_TIME] = "time",
 	[RESULT_FIGURE] = "text", [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_OBJECT] = "object",
 	[RESULT_LIST] = "list",
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a trace is, what is wrong with it, and its averages.
+ * The description of a trace, its problems, and its averages.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static void test_what_a_trace_has(void **state)
 	asking_done(&question);
 }
 
-static void test_spec_23_types_and_unknown_arguments(void **state)
+static void test_types_and_unknown_arguments(void **state)
 {
 	struct question question =
 		ask_of("validate", NULL, KERNEL("a", 1, 2, 1, ",\"grid\":3,\"block\":[1,1,1],\"zzz\":1,\"Group size\":\"2\"") "," KERNEL(
@@ -65,7 +65,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_a_trace_has),
-		cmocka_unit_test(test_spec_23_types_and_unknown_arguments),
+		cmocka_unit_test(test_types_and_unknown_arguments),
 		cmocka_unit_test(test_averages_as_data),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every analysis on traces that are small, odd or hostile; with each allocation failing once; and how they are asked.
+ * Every analysis on small, unusual and hostile traces; with each allocation failing once; and the interface of analyses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void assert_answer(const char *id, const struct ops_trace *trace, const c
 	ops_free(text);
 }
 
-static void test_spec_1_rank(void **state)
+static void test_rank_of_a_trace(void **state)
 {
 	struct ops_trace *said = read_text(ordinary), *unsaid = read_text("[]");
 
@@ -110,7 +110,7 @@ static void test_spec_1_rank(void **state)
 }
 
 /* The second step is left out, with what it launched. Busy are 140…170 and 180. */
-static void test_spec_2_temporal_breakdown(void **state)
+static void test_temporal_breakdown(void **state)
 {
 	struct ops_trace *trace = read_text(ordinary);
 
@@ -126,7 +126,7 @@ static void test_spec_2_temporal_breakdown(void **state)
 }
 
 /* The kernel and the collective overlap; the copy is called before they end, and so did not wait for the host. */
-static void test_spec_5_idle_time(void **state)
+static void test_idle_time(void **state)
 {
 	struct ops_trace *trace = read_text(ordinary);
 
@@ -138,7 +138,7 @@ static void test_spec_5_idle_time(void **state)
 }
 
 /* The call of the copy takes 5.5 us: rounded it ends at 135. */
-static void test_spec_0_2_rounding(void **state)
+static void test_rounding(void **state)
 {
 	struct ops_trace *trace = read_text(
 		"[" SPAN("cuda_runtime", "cudaLaunchKernel", "1", "1", "0.5", "2.1", "\"correlation\":2") ","
@@ -189,7 +189,7 @@ static bool is_of_files(const struct ops_query_info *analysis)
 	return analysis->inputs == OPS_QUERY_FILES || !strcmp(analysis->id, "trace_with_counters");
 }
 
-/* Whatever the trace: an answer in JSON, or an error that says why there is none. */
+/* For any trace, the result is an answer in JSON, or an error with a reason. */
 static void answer_all(const struct ops_trace *trace, bool round)
 {
 	size_t count;
@@ -256,7 +256,7 @@ static const char *const run[] = {
 };
 #define RUN_COUNT 3
 
-/* Reads the trace anew each time; of what comes behind `limit` nothing is to be had. */
+/* Reads the trace again each time; nothing after `limit` is available. */
 static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	size_t limit = *(const size_t *)context;
@@ -330,10 +330,10 @@ static void test_one_trace_at_a_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_1_rank),
-		cmocka_unit_test(test_spec_2_temporal_breakdown),
-		cmocka_unit_test(test_spec_5_idle_time),
-		cmocka_unit_test(test_spec_0_2_rounding),
+		cmocka_unit_test(test_rank_of_a_trace),
+		cmocka_unit_test(test_temporal_breakdown),
+		cmocka_unit_test(test_idle_time),
+		cmocka_unit_test(test_rounding),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_every_analysis_of_odd_traces),
 		cmocka_unit_test(test_no_memory),

@@ -33,7 +33,7 @@ static struct question ask_of(const char *id, const char *rows)
 	"{\"table\":{\"columns\":[\"ts\",\"dur\",\"name\",\"top_level_op\",\"bottom_level_op\",\"op_stack\",\"dram__bytes.sum\","    \
 	"\"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum\",\"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum\"],"
 
-static void test_spec_18_the_nth_range_is_the_nth_launch(void **state)
+static void test_the_nth_range_is_the_nth_launch(void **state)
 {
 	struct question question = ask_of("cupti_counters", PROGRAM COUNTED);
 
@@ -43,7 +43,7 @@ static void test_spec_18_the_nth_range_is_the_nth_launch(void **state)
 	asking_done(&question);
 }
 
-static void test_spec_18_unequal_counts_leave_launches_unknown(void **state)
+static void test_unequal_counts_leave_launches_unknown(void **state)
 {
 	struct question question = ask_of("cupti_counters", PROGRAM RANGE("k", 100, FFMA "6"));
 
@@ -54,7 +54,7 @@ static void test_spec_18_unequal_counts_leave_launches_unknown(void **state)
 	asking_done(&question);
 }
 
-static void test_spec_18_without_counters_there_is_nothing(void **state)
+static void test_without_counters_there_is_nothing(void **state)
 {
 	struct question question = ask_of("cupti_counters", STEP(1, 0, 10));
 
@@ -66,7 +66,7 @@ static void test_spec_18_without_counters_there_is_nothing(void **state)
 }
 
 /* 2·6 + 1 operations and 26 bytes, then 13 operations and unknown bytes. */
-static void test_spec_18_operations_and_bytes(void **state)
+static void test_operations_and_bytes(void **state)
 {
 	struct question question =
 		ask_of("roofline", RANGE("a", 100, FFMA "6," FADD "1,\"dram__bytes.sum\":26,\"gpu__time_duration.sum\":2") "," RANGE(
@@ -82,10 +82,10 @@ static void test_spec_18_operations_and_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_18_the_nth_range_is_the_nth_launch),
-		cmocka_unit_test(test_spec_18_unequal_counts_leave_launches_unknown),
-		cmocka_unit_test(test_spec_18_without_counters_there_is_nothing),
-		cmocka_unit_test(test_spec_18_operations_and_bytes),
+		cmocka_unit_test(test_the_nth_range_is_the_nth_launch),
+		cmocka_unit_test(test_unequal_counts_leave_launches_unknown),
+		cmocka_unit_test(test_without_counters_there_is_nothing),
+		cmocka_unit_test(test_operations_and_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Expressions in filters: what they mean, what is refused and where, and texts of all sorts.
- * tests/cli/test_analyze_filters.py asks a plain program the same.
+ * Expressions in filters: their meaning, errors and their positions, and all kinds of texts. tests/cli/test_analyze_filters.py
+ * compares them with a simple program.
  */
 #include "analyze/events/event_query.h"
 
@@ -40,7 +40,7 @@ static void ask(const char *expression, const char *left)
 	ops_trace_unref((struct ops_trace *)rank.trace);
 }
 
-static void test_spec_23_what_expressions_mean(void **state)
+static void test_what_expressions_mean(void **state)
 {
 	static const char *const asked[][2] = {
 		{"dur > 2", "0"}, {"dur >= 2", "01"}, {"2 < dur < 9", "0"}, {"1 < 2 < 3", "01"}, {"1 < 3 < 2", ""},
@@ -91,7 +91,7 @@ static void refuse(const char *expression, const char *why)
 	event_query_release(&query);
 }
 
-static void test_spec_23_what_is_refused(void **state)
+static void test_what_is_refused(void **state)
 {
 	(void)state;
 	refuse("", "a value is missing at character 1");
@@ -124,7 +124,7 @@ static void test_spec_23_what_is_refused(void **state)
 	refuse("dur.isin('a')", "isin takes a list");
 	refuse("@x > 3", "this is not a value");
 	/* Else whatever is in brackets would be asked twice on each of a hundred levels. */
-	refuse("(1==1) == (1==1) == (1==1)", "brackets are missing");
+	refuse("(1==1) == (1==1) == (1==1)", "requires brackets");
 }
 
 /* An evaluation ends, whatever the expression and the trace. */
@@ -195,7 +195,7 @@ static void test_texts_without_end(void **state)
 	repeat("name.contains('", "a", 0, "");
 }
 
-/* Whatever is cut off, left out or put elsewhere: a query or an error, and nothing else. */
+/* Whatever is removed, left out or moved: the result is a query or an error. */
 static void test_texts_of_all_sorts(void **state)
 {
 	static const char whole[] = "not (dur > 1e-3 and name.str.contains('a|b')) or `x y` in [1, 'b'] and -ts // 3 != .5 | true";
@@ -240,9 +240,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_23_what_expressions_mean),
+		cmocka_unit_test(test_what_expressions_mean),
 		cmocka_unit_test(test_points_are_points),
-		cmocka_unit_test(test_spec_23_what_is_refused),
+		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_work_is_bounded), cmocka_unit_test(test_filters_are_bounded),
 		cmocka_unit_test(test_texts_without_end),
 		cmocka_unit_test(test_texts_of_all_sorts),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/incident: what the facts of an incident lead to; facts that are not as they should be; the page and the table.
+ * analyze/incident: the report for the facts of an incident; malformed facts; the page and the table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <opstrobe/internal/incidents.h>
+#include <opstrobe/read.h>
 #include <sys/syscall.h>
 
 #define STRINGIFY_(text) #text
@@ -164,12 +165,66 @@ static void overhead(void **state)
 	ops_free(text);
 }
 
+/* Twenty steps of 10 ms, then one of 1 s, most of it in load_shard. All steps are sampled every 2 ms, the last every 20 ms. */
+static struct ops_trace *sampled_trace(void)
+{
+	static char text[16384];
+	int at = snprintf(text, sizeof(text), "{\"traceEvents\":[");
+	struct ops_trace *trace;
+	struct ops_error error;
+
+	for (int i = 0; i < 21; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at,
+		               "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":7,\"tid\":7,\"ts\":%d,\"dur\":%d}",
+		               i ? "," : "", 37 + i, 1000 + 10000 * i, i < 20 ? 10000 : 1000000);
+	at += snprintf(text + at, sizeof(text) - (size_t)at,
+	               "],\"python_samples\":{\"version\":1,\"start_ns\":1000000,\"functions\":[[\"/home/train.py\",\"main\"],"
+	               "[\"/home/train.py\",\"load_shard\"]],\"stacks\":[-1,0,5,-1,0,6,1,1,88],\"threads\":["
+	               "{\"tid\":8,\"samples\":[0,20000,2,6]},{\"tid\":7,\"samples\":[");
+	for (int i = 0; i < 100; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%d,2000,0,0,", 2000 * i + 1);
+	for (int i = 0; i < 50; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%d,20000,%d,%d", i ? "," : "", 200000 + 20000 * i + 1, i < 10 ? 0 : 2,
+		               i < 10 ? 0 : 6);
+	at += snprintf(text + at, sizeof(text) - (size_t)at, "]}]}}");
+	assert_true((size_t)at < sizeof(text));
+	if (ops_trace_read_memory(text, (size_t)at, NULL, &trace, &error))
+		fail_msg("%s", error.text);
+	return trace;
+}
+
+/* Without samples of the time beyond the limit, those of the black box show the cause. */
+static void sampled_stacks(void **state)
+{
+	static const char facts[] = SLOW("\"threads\":[]");
+	struct ops_trace *trace = sampled_trace();
+	struct ops_error error;
+	char *report, *page;
+	size_t size, page_size;
+
+	(void)state;
+	assert_int_equal(ops_incident_report(facts, sizeof(facts) - 1, trace, &report, &size, &error), OPS_OK);
+	assert_non_null(strstr(report, "\"cause\":\"Sleeping at /home/train.py:88 in load_shard: 80 % of the sampled time of the step, 0 % of that "
+	                               "of other steps. More than in other steps: Python and other +990.000 ms."));
+	assert_non_null(strstr(report, "\"cause_kind\":\"sleep\""));
+	assert_non_null(strstr(report, "\"sampled\":{\"tid\":7,\"samples\":50,\"usual_samples\":100,\"usual_steps\":20,\"period_ns\":20000000,"));
+	assert_non_null(strstr(report, "\"share\":0.2,\"usual_share\":1}"));
+	assert_int_equal(ops_incident_page(report, size, OPS_FORMAT_TEXT, &page, &page_size, &error), OPS_OK);
+	assert_non_null(strstr(page, "\nsampled stacks of its thread\n"
+	                             "  50 samples of the step and 100 of 20 other steps, one each 20.000 ms of wall-clock time\n"
+	                             "   80 % (0 % in other steps)  sleeping at /home/train.py:88 in load_shard\n"
+	                             "   20 % (100 % in other steps)  running at /home/train.py:5 in main\n"));
+	ops_free(page);
+	ops_free(report);
+	ops_trace_unref(trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_steps), cmocka_unit_test(hangs),          cmocka_unit_test(ends),
 		cmocka_unit_test(wrong_facts), cmocka_unit_test(page_and_table),
-		cmocka_unit_test(overhead),
+		cmocka_unit_test(overhead), cmocka_unit_test(sampled_stacks),
 	};
 
 	return cmocka_run_group_tests_name("incident", tests, NULL, NULL);

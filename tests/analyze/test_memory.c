@@ -68,7 +68,7 @@ static struct ops_memory_timeline *timeline_of(struct ops_builder *b)
 	return timeline;
 }
 
-/* The `nth` block (from 0) at an address. */
+/* Returns the `nth` block (from 0) at an address. */
 static const struct ops_memory_block *block(const struct ops_memory_timeline *timeline, uint64_t address, size_t nth)
 {
 	for (size_t i = 0; i < timeline->block_count; i++)
@@ -223,7 +223,7 @@ static void categories_of_a_training_step(void **state)
 	assert_category(timeline, SEED, OPS_MEMORY_AUTOGRAD_DETAIL);
 	assert_category(timeline, G, OPS_MEMORY_GRADIENT);
 	assert_category(timeline, M, OPS_MEMORY_OPTIMIZER_STATE);
-	assert_category(timeline, T, OPS_MEMORY_TEMPORARY); /* D28: the scratch of an optimizer */
+	assert_category(timeline, T, OPS_MEMORY_TEMPORARY); /* the scratch memory of an optimizer */
 	assert_category(timeline, U, OPS_MEMORY_UNKNOWN);
 	assert_int_equal(timeline->gaps, 0);
 	ops_memory_timeline_free(timeline);
@@ -457,7 +457,7 @@ static void allocation_failures(void **state)
 
 enum { RECORDS = 500 };
 
-/* The numbers of a member of the curve; null is -1. How many there are. */
+/* Reads the numbers of a member of the curve; null is -1. Returns their number. */
 static size_t numbers(const char *text, const char *member, int64_t *values)
 {
 	const char *at = strstr(text, member);
@@ -506,7 +506,7 @@ static void check_curve(const struct ops_memory_timeline *timeline, const struct
 }
 
 /* Peaks of what is reserved are elsewhere than those of what is held, and short; of few points none loses them. */
-static void spec_18_f14_thinning_loses_no_peak(void **state)
+static void thinning_loses_no_peak(void **state)
 {
 	static struct ops_memory_record records[RECORDS];
 
@@ -579,7 +579,7 @@ int main(void)
 		cmocka_unit_test(peak_of_a_training_step),   cmocka_unit_test(random_sequences),
 		cmocka_unit_test(moments_of_a_training_step), cmocka_unit_test(shapes_of_blocks),
 		cmocka_unit_test(memory_from_before_the_recording_counts),
-		cmocka_unit_test(allocation_failures),       cmocka_unit_test(spec_18_f14_thinning_loses_no_peak),
+		cmocka_unit_test(allocation_failures),       cmocka_unit_test(thinning_loses_no_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

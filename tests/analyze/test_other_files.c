@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Analyses of files beside traces: memory timelines and execution traces.
+ * Analyses of files other than traces: memory timelines and execution traces.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void done_with_file(struct question *question, size_t which)
 	"\"Autograd\":0,\"Unknown\":" #b "}"
 
 /* 1696966047096061874 does not fit a double. */
-static void test_spec_21_a_curve_of_categories(void **state)
+static void test_a_curve_of_categories(void **state)
 {
 	struct question question =
 		ask_file("memory_timeline", "{\"points\": [1]}",
@@ -51,7 +51,7 @@ static void test_spec_21_a_curve_of_categories(void **state)
 	done_with_file(&question, 0);
 }
 
-static void test_spec_21_what_is_no_timeline(void **state)
+static void test_not_a_timeline(void **state)
 {
 	static const char *const texts[] = {"[[1, 2, 3, 8]]", "[[1, 2, 3]]", "[1]", "[[1,2,3,4]", "{\"a\": 1}", "[[1,2,3,4] 5]", ""};
 	struct question question;
@@ -75,7 +75,7 @@ static void test_spec_21_what_is_no_timeline(void **state)
 		"cpu_op", "c", 1, 20, 5, "\"External id\":900,\"Record function id\":3")
 
 /* Nodes of schema 1.0 and of 1.1 in one file; they need not be in order. */
-static void test_spec_22_operators_meet_their_nodes(void **state)
+static void test_operators_meet_their_nodes(void **state)
 {
 	struct question question =
 		ask_file("execution_trace", "{\"columns\": [\"et_node_name\", \"op_schema\", \"input_shapes\"]}",
@@ -95,7 +95,7 @@ static void test_spec_22_operators_meet_their_nodes(void **state)
 	done_with_file(&question, 0);
 }
 
-static void test_spec_22_traces_of_other_runs_are_not_joined(void **state)
+static void test_traces_of_other_runs_are_not_joined(void **state)
 {
 	struct question question = ask_file("execution_trace", NULL, "{\"nodes\": [{\"id\": 9, \"name\": \"c\", \"rf_id\": 77}]}");
 
@@ -112,10 +112,10 @@ static void test_spec_22_traces_of_other_runs_are_not_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_21_a_curve_of_categories),
-		cmocka_unit_test(test_spec_21_what_is_no_timeline),
-		cmocka_unit_test(test_spec_22_operators_meet_their_nodes),
-		cmocka_unit_test(test_spec_22_traces_of_other_runs_are_not_joined),
+		cmocka_unit_test(test_a_curve_of_categories),
+		cmocka_unit_test(test_not_a_timeline),
+		cmocka_unit_test(test_operators_meet_their_nodes),
+		cmocka_unit_test(test_traces_of_other_runs_are_not_joined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * opstrobe/query.h: every query in every format, of traces in memory and from a source, and what callers can do wrong.
+ * opstrobe/query.h: every query in every format, for traces in memory and from a source, and errors of callers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,8 +94,8 @@ static void tables_have_rows(void **state)
 	              "name,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
 	              "gemm,1,30,100,30,30,30,,,no\n");
 	assert_answer(&two, "lines", OPS_FORMAT_CSV, "{\"limit\": 1}",
-	              "worker,self,with_calls,device,allocated,calls,line,function,file\n"
-	              "rank 0,200,200,30,64,1,3,main,train.py\nrank 1,200,200,30,64,1,3,main,train.py\n");
+	              "worker,self,with_calls,device,allocated,calls,line,function,file,is_library\n"
+	              "rank 0,200,200,30,64,1,3,main,train.py,no\nrank 1,200,200,30,64,1,3,main,train.py,no\n");
 	assert_answer(&one, "memory", OPS_FORMAT_CSV, "{\"at_ns\": 0}", "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,0,,\n");
 	assert_answer(&one, "gpu_kernel_breakdown.by_type", OPS_FORMAT_JSON, "{\"limit\": 1, \"include_last_profiler_step\": true}",
 	              "{\"table\":{\"columns\":[\"kernel_type\",\"sum\",\"percentage\"],\"rows\":[[\"COMPUTATION\",30,100]]}}\n");

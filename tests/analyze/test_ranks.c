@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ranks say together: stragglers and collectives.
+ * Analyses across ranks: stragglers and collectives.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static struct question three_ranks(const char *args)
 	return question;
 }
 
-static void test_spec_16_the_last_to_begin_is_late(void **state)
+static void test_the_last_to_begin_is_late(void **state)
 {
 	struct question question = three_ranks("{\"num_candidates\": 1, \"profiler_steps\": [0]}");
 
@@ -48,7 +48,7 @@ static void test_spec_16_the_last_to_begin_is_late(void **state)
 	asking_done(&question);
 }
 
-static void test_spec_25_3_one_rank_waits_for_nobody(void **state)
+static void test_one_rank_has_no_waits(void **state)
 {
 	struct question question = three_ranks(NULL);
 	size_t count = question.count;
@@ -66,7 +66,7 @@ static void test_spec_25_3_one_rank_waits_for_nobody(void **state)
 #define OTHER_GROUP                                                                                \
 	",\"Collective name\":\"allgather\",\"dtype\":\"Half\",\"Group size\":4,\"In msg nelems\":2,\"Out msg nelems\":8"
 
-static void test_spec_20_alike_collectives_are_summed(void **state)
+static void test_equal_collectives_are_summed(void **state)
 {
 	struct question question = {.id = "nccl_collectives", .count = 1};
 
@@ -87,9 +87,9 @@ static void test_spec_20_alike_collectives_are_summed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_16_the_last_to_begin_is_late),
-		cmocka_unit_test(test_spec_25_3_one_rank_waits_for_nobody),
-		cmocka_unit_test(test_spec_20_alike_collectives_are_summed),
+		cmocka_unit_test(test_the_last_to_begin_is_late),
+		cmocka_unit_test(test_one_rank_has_no_waits),
+		cmocka_unit_test(test_equal_collectives_are_summed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results in their forms.
+ * Results in their formats.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static void test_forms_of_a_table(void **state)
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "name     rank  time (µs)  pctg\n"
 	               "a|\"b\",c    -3        1.5  12.5\n"
-	               "x.                     2      \n");
+	               "x.                     2\n");
 	assert_written(&result, OPS_FORMAT_CSV, "name,rank,time,pctg\n\"a|\"\"b\"\",c\",-3,1.5,12.5\n\"x\n\",,2,\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| name | rank | `time (µs)` | pctg |\n|---|--:|--:|--:|\n| `a\\|\"b\",c` | -3 | 1.5 | 12.5 |\n"
@@ -93,7 +93,7 @@ static void test_units(void **state)
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "                     calls      pid         dur_us  sum (µs)  held (bytes)    pctg\n"
 	               "                 1,234,567  1234567  1,234,567.891      -999        -1,000  12.0 %\n"
-	               "-9,223,372,036,854,775,808        0            100                     999        \n");
+	               "-9,223,372,036,854,775,808        0            100                     999\n");
 	assert_written(&result, OPS_FORMAT_CSV,
 	               "calls,pid,dur_us,sum,held,pctg\n"
 	               "1234567,1234567,1234567.891,-999,-1000,12.04\n"
@@ -221,7 +221,7 @@ static void test_members_of_a_row(void **state)
 	assert_written(&result, OPS_FORMAT_TEXT,
 	               "Name  Text  Small          Count  Time (µs)  Speed (GB/s)\n"
 	               "a     b        -1  4,294,967,295        1.5           2.5\n"
-	               "                0              0                         \n");
+	               "                0              0\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| Name | Text | Small | Count | Time (µs) | Speed (GB/s) |\n|---|---|--:|--:|--:|--:|\n"
 	               "| a | b | -1 | 4294967295 | 1.5 | 2.5 |\n|  |  | 0 | 0 |  |  |\n");
@@ -352,8 +352,8 @@ static void test_tables_in_a_tree(void **state)
 	result.keeps_parts = true;
 	fill_tree(&result);
 	assert_written(&result, OPS_FORMAT_TEXT,
-	               "Field    Value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1  \n\n"
-	               "0.first:\nA    n (µs)\nx\"y     0.1\nz          \n");
+	               "Field    Value\n0.mean   9.454648\n0.tiny   0.0000000015\nlists.0  1, 2\nlists.1\n\n"
+	               "0.first:\nA    n (µs)\nx\"y     0.1\nz\n");
 	assert_written(&result, OPS_FORMAT_MARKDOWN,
 	               "| Field | Value |\n|---|---|\n| 0.mean | 9.454648 |\n| 0.tiny | 0.0000000015 |\n| `lists.0` | 1, 2 |\n"
 	               "| `lists.1` |  |\n\n0.first\n\n| A | `n (µs)` |\n|---|--:|\n| `x\"y` | 0.1 |\n| z |  |\n");

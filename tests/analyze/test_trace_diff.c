@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side, and short names.
+ * Differences between two traces, and short names.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static struct question two_traces(const char *id, const char *args)
 	return question;
 }
 
-static void test_spec_17_steps_of_both(void **state)
+static void test_steps_of_both(void **state)
 {
 	struct question question = two_traces("trace_diff.iterations", NULL);
 
@@ -41,7 +41,7 @@ static void test_spec_17_steps_of_both(void **state)
 	"{\"columns\":[\"name\",\"control_counts\",\"control_total_duration\",\"test_counts\",\"test_total_duration\","        \
 	"\"diff_counts\",\"diff_duration\",\"counts_change_categories\"],"
 
-static void test_spec_17_names_are_counted_in_the_lowest_step(void **state)
+static void test_names_are_counted_in_the_lowest_step(void **state)
 {
 	struct question question =
 		two_traces("trace_diff.compare", "{\"device_type\": \"CPU\", \"limit\": 2}");
@@ -69,7 +69,7 @@ static void test_spec_17_names_are_counted_in_the_lowest_step(void **state)
 	asking_done(&question);
 }
 
-static void test_spec_17_what_became_of_each_name(void **state)
+static void test_changes_of_each_name(void **state)
 {
 	struct question question = two_traces("trace_diff.ops_diff", NULL);
 
@@ -91,7 +91,7 @@ static void assert_short(const char *name, const char *expected)
 	ops_buffer_release(&out);
 }
 
-static void test_spec_0_6_short_names(void **state)
+static void test_short_names(void **state)
 {
 	(void)state;
 	assert_short("aten::add", "aten::add");
@@ -106,10 +106,10 @@ static void test_spec_0_6_short_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spec_17_steps_of_both),
-		cmocka_unit_test(test_spec_17_names_are_counted_in_the_lowest_step),
-		cmocka_unit_test(test_spec_17_what_became_of_each_name),
-		cmocka_unit_test(test_spec_0_6_short_names),
+		cmocka_unit_test(test_steps_of_both),
+		cmocka_unit_test(test_names_are_counted_in_the_lowest_step),
+		cmocka_unit_test(test_changes_of_each_name),
+		cmocka_unit_test(test_short_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,17 +17,17 @@
 #include "base/pattern.h"
 #include "base/text.h"
 
-#define LIST_MAX 64 /* numbers or texts of a condition */
+#define LIST_MAX 64 /* numbers or texts in a condition */
 #define FILTERS_MAX 64
 
 enum place { ANYWHERE, UNDER, AFTER, BEFORE };
 
-/* One object, read. */
+/* The conditions of one JSON object. */
 struct filter {
 	bool has_iterations, has_range, has_depth, has_streams, has_query;
 	int64_t iterations[LIST_MAX], streams[LIST_MAX];
 	size_t iteration_count, stream_count;
-	bool by_position; /* iterations are places among all steps */
+	bool by_position; /* iterations are positions among all steps */
 	double from_us, to_us;
 	struct ops_pattern *name; /* NULL: any */
 	struct event_query query;
@@ -36,14 +36,14 @@ struct filter {
 	struct ops_buffer copies; /* "HtoD"; empty: any row */
 	bool non_zero, kernels, operators, with_kernels;
 	enum place place;
-	struct ops_buffer anchor; /* the name that `place` is about */
+	struct ops_buffer anchor; /* name of the rows that `place` refers to */
 	int64_t occurrence;
 	int64_t depth_min, depth_max;
 	struct ops_error *error;
 	enum ops_code code;
 };
 
-/* --- reading -------------------------------------------------------------------------------------------------------- */
+/* --- parsing -------------------------------------------------------------------------------------------------------- */
 
 static void event_filter_refuse(struct filter *filter, struct ops_string key, const char *wanted)
 {
@@ -55,10 +55,8 @@ static void event_filter_refuse(struct filter *filter, struct ops_string key, co
 static void event_filter_parse_text(struct filter *filter, struct ops_string key, struct ops_string value,
                                     struct ops_buffer *ret)
 {
-	if (value.bytes[0] != '"')
+	if (!ops_json_decode_value(ret, value))
 		event_filter_refuse(filter, key, "must be a text");
-	else
-		ops_json_decode(ret, value.bytes + 1, value.size - 2);
 	if (ret->failed && !filter->code)
 		filter->code = ops_fault_memory(filter->error);
 }
@@ -200,7 +198,7 @@ static void event_filter_release(struct filter *filter)
 	ops_buffer_release(&filter->anchor);
 }
 
-/* To be released in any case; `code` says whether it is whole. */
+/* Parses an object. The caller must release the filter in any case; `code` is the result. */
 static void read_filter(struct filter *filter, struct ops_string object, struct ops_error *error)
 {
 	struct ops_json_walk walk = ops_json_walk(object.bytes, object.size);
@@ -219,17 +217,17 @@ static void read_filter(struct filter *filter, struct ops_string object, struct 
 		event_filter_parse_member(filter, key, value);
 }
 
-/* --- applying ------------------------------------------------------------------------------------------------------- */
+/* --- evaluation ----------------------------------------------------------------------------------------------------- */
 
-/* One filter at work on one table. */
+/* The evaluation of one filter on one table. */
 struct work {
 	struct filter *filter;
 	const struct event_set *set;
 	struct event_table *table;
-	uint8_t *named;    /* by string: 0 not asked yet, 1 not so, 2 the name is as wanted */
+	uint8_t *named;    /* by string: 0 not tested yet, 1 does not match, 2 matches */
 	uint32_t *depths;  /* by row of the trace */
 	uint8_t *chosen;   /* by row */
-	uint32_t anchor;   /* the row that `place` is about; OPS_NONE: there is none */
+	uint32_t anchor;   /* row that `place` refers to; OPS_NONE: none */
 	uint64_t *steps_left;
 };
 
@@ -251,7 +249,7 @@ static bool is_in_iteration(const struct work *work, int64_t step)
 	                 filter->by_position ? (int64_t)event_step_index(work->set, step) : step);
 }
 
-/* Counts a step of work. False when there are none left, or the time of the request is over. */
+/* Counts one unit of work. Returns false if none are left or the request has run out of time. */
 static bool spend(const struct work *work)
 {
 	if (ops_limit_reached())
@@ -327,7 +325,8 @@ static bool event_filter_is_chosen(const struct work *work, const struct event_r
 	       (!filter->has_query || event_query_holds(&work->filter->query, work->set, work->table, row));
 }
 
-/* Which of the rows that are kept `place` is about, in order of time. False when memory is out. */
+/* Finds the row that `place` refers to: the kept rows of its name are counted in order of time. Returns false if out of
+ * memory. */
 static bool find_anchor(struct work *work)
 {
 	const struct ops_buffer *wanted = &work->filter->anchor;
@@ -353,7 +352,7 @@ static bool find_anchor(struct work *work)
 	return true;
 }
 
-/* Parents stand above their children. */
+/* Parents precede their children. */
 static bool event_filter_find_depths(struct work *work)
 {
 	const struct ops_events *events = ops_trace_events(work->table->trace);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses an expression into nodes, by recursive descent. Each node knows the type of its value as far as columns determine it,
- * so that type errors are reported before the first row.
+ * Parses an expression into nodes, by recursive descent. Nodes have the type of their value where the columns determine
+ * it, so type errors are reported before the first row.
  */
 #include "analyze/events/event_query.h"
 
@@ -12,8 +12,8 @@
 #include "base/fault.h"
 #include "base/json_walk.h"
 
-#define NODES_MAX 1000 /* so deep at most does a row's evaluation go down */
-#define DEPTH_MAX 100  /* of brackets */
+#define NODES_MAX 1000 /* limits the recursion depth of the evaluation */
+#define DEPTH_MAX 100  /* nesting of brackets */
 #define PATTERNS_MAX 32
 
 struct parser {
@@ -24,7 +24,7 @@ struct parser {
 	enum ops_code code;
 };
 
-/* What a level of precedence knows. */
+/* Operators of one level of precedence. */
 struct sign {
 	const char *text;
 	enum query_op op;
@@ -81,7 +81,7 @@ static uint32_t add_constant(struct parser *parser, struct query_value value)
 	return node;
 }
 
-/* Refuses a node of a type that is known to be another one. */
+/* Rejects a node whose type is known to differ. */
 static bool is_of_type(struct parser *parser, uint32_t node, enum query_type type, const char *message)
 {
 	if (parser->code)
@@ -110,7 +110,7 @@ static void event_query_skip_space(struct parser *parser)
 		parser->at++;
 }
 
-/* A sign, or a word that no letter follows. */
+/* Consumes a sign, or a word that is not followed by a letter. */
 static bool event_query_accept(struct parser *parser, const char *text)
 {
 	size_t size = strlen(text);
@@ -149,7 +149,7 @@ static struct ops_string event_query_parse_word(struct parser *parser)
 	return word;
 }
 
-/* What stands between two of `quote`; a backslash takes the next character as it is. NULL after a failure. */
+/* Parses the text between two `quote` characters. A backslash escapes the next character. Returns NULL on failure. */
 static const char *parse_quoted(struct parser *parser, char quote, size_t *ret_size)
 {
 	const char *from = ++parser->at;
@@ -168,7 +168,7 @@ static const char *parse_quoted(struct parser *parser, char quote, size_t *ret_s
 		return NULL;
 	}
 	for (const char *c = from; c < parser->at; c++) {
-		if (*c == '\\' && (c[1] == quote || c[1] == '\\')) /* others are a regular expression's own */
+		if (*c == '\\' && (c[1] == quote || c[1] == '\\')) /* other escapes belong to regular expressions */
 			c++;
 		copy[size++] = *c;
 	}
@@ -234,7 +234,7 @@ static uint32_t parse_column(struct parser *parser)
 	return node;
 }
 
-/* Behind its bracket. */
+/* Parses a list after its opening bracket. */
 static uint32_t parse_list(struct parser *parser)
 {
 	uint32_t list = event_query_add_node(parser, QUERY_CONSTANT, QUERY_LIST, OPS_NONE, OPS_NONE), last = OPS_NONE;
@@ -351,7 +351,7 @@ static uint32_t add_sum(struct parser *parser, enum query_op op, uint32_t left, 
 	return event_query_add_node(parser, op, QUERY_NUMBER, left, right);
 }
 
-/* Parses the operand of a sign, which may be signed itself: operand and result have one type. */
+/* Parses the operand of a sign, which can have a sign too. Operand and result have the same type. */
 static uint32_t parse_signed(struct parser *parser, uint32_t (*parse)(struct parser *parser), enum query_op op,
                              enum query_type type, const char *message)
 {
@@ -371,7 +371,7 @@ static uint32_t parse_unary(struct parser *parser)
 		       : parse_postfix(parser);
 }
 
-/* Operands with signs of one precedence between them. */
+/* Parses operands separated by operators of one precedence. */
 static uint32_t parse_level(struct parser *parser, const struct sign *signs, size_t count,
                             uint32_t (*parse)(struct parser *parser))
 {
@@ -441,8 +441,9 @@ static uint32_t parse_comparison(struct parser *parser)
 
 		if (op == QUERY_CONSTANT)
 			return chain == OPS_NONE ? left : chain;
-		if (chain != OPS_NONE && node_at(parser, left)->type == QUERY_TRUTH) /* it would be asked twice, and what is in it */
-			return event_query_fail(parser, "brackets are missing before this");
+		if (chain != OPS_NONE && node_at(parser, left)->type == QUERY_TRUTH) /* the comparison, and everything in it,
+		                                                                      * would be evaluated twice */
+			return event_query_fail(parser, "a chained comparison requires brackets before this");
 		right = parse_sum(parser);
 		check_comparison(parser, op, left, right);
 		node = event_query_add_node(parser, op, QUERY_TRUTH, left, right);
@@ -489,7 +490,7 @@ static uint32_t parse_or(struct parser *parser)
 	return node;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- analysis -------------------------------------------------------------------------------------------------------- */
 
 enum ops_code event_query_parse(struct event_query *query, struct ops_string text, struct ops_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be analysed: files and ranks, the contents of each trace, and what the step filter keeps of it.
+ * Overview of the input: files and ranks, the contents of each trace, and what the step filter keeps.
  */
 #include "analyze/analysis.h"
 
@@ -10,16 +10,12 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/order.h"
 #include "base/text.h"
 
 /* --- files and ranks ---------------------------------------------------------------------------------------------- */
 
-static int event_summary_compare_ranks(const void *a, const void *b)
-{
-	const struct ops_rank *left = a, *right = b;
-
-	return (left->rank > right->rank) - (left->rank < right->rank);
-}
+OPS_ORDER(event_summary_compare_ranks, struct ops_rank, OPS_UP(rank))
 
 enum ops_code analysis_discovery(struct analysis_run *run)
 {
@@ -45,7 +41,7 @@ enum ops_code analysis_discovery(struct analysis_run *run)
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
-/* Rows, or those at `kept`. */
+/* All rows, or those in `kept`. */
 struct selection {
 	const struct event_table *table;
 	const uint32_t *kept; /* NULL: all */
@@ -63,15 +59,9 @@ struct counted {
 	size_t count;
 };
 
-static int compare_counted(const void *a, const void *b)
-{
-	const struct counted *left = a, *right = b;
-	int order = ops_string_compare(left->text, right->text);
+OPS_ORDER(compare_counted, struct counted, OPS_BY_TEXT(text) OPS_UP(number))
 
-	return order ? order : (left->number > right->number) - (left->number < right->number);
-}
-
-/* {"cpu_op": 70, …}; `stamp` fills one item for each row. */
+/* Counts equal items: {"cpu_op": 70, …}. `stamp` fills one item for each row. */
 static size_t count_equal(struct counted *items, size_t count)
 {
 	size_t distinct = 0;
@@ -131,7 +121,7 @@ static void write_streams(const struct selection *rows, struct counted *items, s
 	ops_json_close(json, ']');
 }
 
-/* The distinct steps of the rows, without those that are in none. */
+/* Writes the distinct steps of the rows. Rows outside of steps do not count. */
 static void write_iterations(const struct selection *rows, struct counted *items, struct ops_json_writer *json)
 {
 	size_t distinct;
@@ -202,7 +192,7 @@ static struct extent extent_of(const struct selection *rows)
 	return rows->count ? extent : (struct extent){0};
 }
 
-/* Without rows there is no first and no last time. */
+/* The times are null if there are no rows. */
 static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows,
                                      int64_t time_ns)
 {
@@ -215,7 +205,7 @@ static void event_summary_write_time(struct ops_json_writer *json, const char *k
 
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
-/* What the reference's table has of each event by default. */
+/* The columns of an event in HTA's table by default. */
 static const char *const columns[] = {
 	"bytes", "cat", "collective_name", "correlation", "dur", "end", "external_id", "group_size", "in_msg_nelems",
 	"in_split_size", "index", "index_correlation", "input_dims", "input_strides", "input_type", "iteration",
@@ -223,9 +213,9 @@ static const char *const columns[] = {
 	"python_parent_id", "stream", "tid", "ts", "wait_on_cuda_event_record_corr_id", "wait_on_stream"};
 
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
-#define COUNTERS_MAX 256 /* as many as an analysis of counters takes */
+#define COUNTERS_MAX 256 /* the limit of the analyses of counters */
 
-/* The counters of kernels are columns, too. False when memory is out. */
+/* Finds the counters of kernels, which are also columns. Returns false if out of memory. */
 static bool event_summary_find_counters(const struct event_table *table, struct ops_intern *names)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
@@ -307,7 +297,7 @@ enum ops_code analysis_parse(struct analysis_run *run)
 
 /* --- load --------------------------------------------------------------------------------------------------------- */
 
-/* Distinct names and categories of all ranks together. */
+/* Adds the names and categories of a rank to the distinct ones of all ranks. */
 static bool add_symbols(struct ops_intern *symbols, const struct event_table *table)
 {
 	bool done = true;
@@ -363,7 +353,7 @@ enum ops_code analysis_load(struct analysis_run *run)
 	return done ? OPS_OK : analysis_failed(run);
 }
 
-/* Steps of which something is kept. */
+/* Lists steps that have kept rows. */
 enum ops_code analysis_profiler_steps(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;

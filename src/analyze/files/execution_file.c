@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators of a trace and their nodes in the execution trace of the same run. They meet in the id that torch
- * gave the operator's call: `rf_id` of a node, in the trace "Record function id" or, in older ones, "External id".
+ * Operators of a trace and their nodes in the execution trace of the same run. They are matched by the id that torch
+ * assigns to the operator's call: `rf_id` of a node, "Record function id" in the trace or, in older traces, "External
+ * id".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,10 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 
-/* Fields of a node in addition to its name. A value is a text, or JSON as in the file. */
+/* Fields of a node in addition to its name. A value is a text, or JSON as it is in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
 static const char *const fields[NODE_FIELDS] = {"op_schema",     "input_shapes", "input_types",
                                                 "output_shapes", "output_types", "et_node_name"};
@@ -29,23 +31,23 @@ struct node {
 struct nodes {
 	OPS_ARRAY(struct node) items;
 	struct ops_intern texts;
-	struct ops_map by_record; /* of rf_id */
+	struct ops_map by_record; /* by rf_id */
 	struct ops_buffer scratch;
 	int64_t first_record;
 	int64_t last_record;
-	unsigned wanted; /* bits of fields */
+	unsigned wanted; /* bits of the fields to keep */
 };
 
 struct operators {
 	const struct ops_trace *trace;
-	OPS_ARRAY(uint32_t) rows; /* of operators and annotations, in order of the file */
+	OPS_ARRAY(uint32_t) rows; /* rows of operators and annotations, in order of the file */
 	int64_t first_id;
 	int64_t last_id;
 };
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------ */
 
-/* The field that a column, a JSON string, names; NODE_FIELDS: none. */
+/* Returns the field that a column (a JSON string) names; NODE_FIELDS: none. */
 static unsigned field_of(struct ops_string column)
 {
 	unsigned field = 0;
@@ -61,9 +63,7 @@ static bool execution_file_keep(struct nodes *nodes, struct node *node, unsigned
 	if (!(nodes->wanted & 1u << field))
 		return true;
 	nodes->scratch.size = 0;
-	if (value.size >= 2 && *value.bytes == '"')
-		ops_json_decode(&nodes->scratch, value.bytes + 1, value.size - 2);
-	else
+	if (!ops_json_decode_value(&nodes->scratch, value))
 		ops_json_clean(&nodes->scratch, value.bytes, value.size, false, NULL);
 	if (nodes->scratch.failed)
 		return false;
@@ -72,7 +72,7 @@ static bool execution_file_keep(struct nodes *nodes, struct node *node, unsigned
 	return node->texts[field] != OPS_NONE;
 }
 
-/* "inputs" and "outputs" are objects since schema 1.1; before, there are members apart. */
+/* "inputs" and "outputs" are objects since schema 1.1; before that, they are separate members. */
 static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes, struct ops_string object)
 {
 	struct ops_json_walk cursor = ops_json_walk(object.bytes, object.size);
@@ -88,7 +88,7 @@ static bool keep_values(struct nodes *nodes, struct node *node, unsigned shapes,
 	return kept;
 }
 
-/* Since schema 1.1 a list of {name, type, value}. */
+/* Since schema 1.1: a list of {name, type, value}. */
 static bool keep_attributes(struct nodes *nodes, struct node *node, struct ops_string list, int64_t *ret_record)
 {
 	struct ops_json_walk attributes = ops_json_walk(list.bytes, list.size);
@@ -134,7 +134,7 @@ static bool keep_member(struct nodes *nodes, struct node *node, struct ops_strin
 	return true;
 }
 
-/* The nodes of the process and its threads are not calls. */
+/* The nodes of the process and of its threads are not calls. */
 static bool execution_file_is_call(const struct nodes *nodes, const struct node *node)
 {
 	static const char prefix[] = "[pytorch|profiler|execution_trace|";
@@ -201,12 +201,7 @@ struct place {
 	uint32_t row;
 };
 
-static int execution_file_compare_places(const void *a, const void *b)
-{
-	uint32_t left = ((const struct place *)a)->index, right = ((const struct place *)b)->index;
-
-	return (left > right) - (left < right);
-}
+OPS_ORDER(execution_file_compare_places, struct place, OPS_UP(index))
 
 static bool execution_file_find_operators(struct operators *operators)
 {
@@ -234,7 +229,7 @@ static bool execution_file_find_operators(struct operators *operators)
 	return found;
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------- */
+/* --- result ----------------------------------------------------------------------------------------------------------- */
 
 static const struct node *execution_file_node_of(const struct nodes *nodes, const struct operators *operators, uint32_t row)
 {
@@ -298,7 +293,8 @@ static void write_answer(struct analysis_run *run, const struct nodes *nodes, co
 	ops_json_close(json, '}');
 }
 
-/* Of all files the first trace and the first execution trace; without one, nothing is correlated. */
+/* Uses the first trace and the first execution trace of the files. Without an execution trace, nothing is
+ * correlated. */
 static enum ops_code read_files(struct analysis_run *run, struct nodes *nodes, const struct ops_trace **ret_trace)
 {
 	enum ops_code code;

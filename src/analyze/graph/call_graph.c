@@ -10,12 +10,13 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/order.h"
 #include "base/text.h"
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */
 
-/* A track of a device is one whose rows all are on streams, or that is numbered as one (GPU 0, stream 0) and has no code of
- * the host: annotations are drawn there, too. */
+/* A track belongs to a device if all its rows are on streams, or if it is numbered like one (GPU 0, stream 0) and has
+ * no host code, since annotations are drawn there as well. */
 static void find_stream_tracks(struct call_graph *graph)
 {
 	const struct event_table *table = graph->table;
@@ -38,7 +39,7 @@ static void find_stream_tracks(struct call_graph *graph)
 	}
 }
 
-/* The thread whose steps there are and the one that runs autograd, where that is clear. */
+/* Finds the thread that has the steps and the one that runs autograd, where these are unambiguous. */
 static void find_main_and_autograd_threads(struct call_graph *graph)
 {
 	uint32_t mains = 0, autograds = 0;
@@ -68,18 +69,10 @@ struct interval {
 	uint32_t at;
 };
 
-static int compare_intervals(const void *a, const void *b)
-{
-	const struct interval *left = a, *right = b;
+OPS_ORDER(compare_intervals, struct interval, OPS_UP(start_ns) OPS_DOWN(end_ns) OPS_UP(at))
 
-	if (left->start_ns != right->start_ns)
-		return left->start_ns < right->start_ns ? -1 : 1;
-	if (left->end_ns != right->end_ns)
-		return left->end_ns > right->end_ns ? -1 : 1;
-	return (left->at > right->at) - (left->at < right->at);
-}
-
-/* Whether what started before and ends then has more of the interval inside than outside. An instant at its end counts. */
+/* Returns true if a row that started earlier and ends at `end_ns` covers more of the interval than it leaves uncovered.
+ * An instant at the very end counts as covered. */
 static bool call_graph_is_in(const struct interval *interval, int64_t end_ns)
 {
 	if (interval->end_ns == interval->start_ns)
@@ -120,7 +113,8 @@ static void call_graph_place(struct call_graph *graph, struct call_thread *threa
 	thread->count = 0;
 }
 
-/* Puts the host rows of each thread together, in order of the table, the main thread first: it calls rows of others. */
+/* Groups the host rows by thread, in order of the table. The main thread comes first, since its rows call rows of other
+ * threads. */
 static void call_graph_gather(struct call_graph *graph)
 {
 	const struct event_table *table = graph->table;
@@ -163,8 +157,9 @@ static bool call_graph_nest(struct call_graph *graph)
 
 /* --- backward ------------------------------------------------------------------------------------------------------- */
 
-/* Top rows of autograd's thread hang below the innermost row of the main thread, among those whose name begins so, that has
- * them whole. Top rows follow one another, so whoever has ended is done with. False when memory is out. */
+/* Attaches each top row of autograd's thread to the innermost row of the main thread that contains it and whose name
+ * begins with `name`. Top rows follow one another, so candidates that have ended can be dropped. Returns false if out
+ * of memory. */
 static bool call_graph_adopt(struct call_graph *graph, const char *name)
 {
 	const struct call_thread *main = &graph->threads[graph->main];
@@ -236,7 +231,7 @@ static void call_graph_add_kernels(struct call_node *to, const struct call_node 
 	to->kernels_ns = ops_sum(to->kernels_ns, from->kernels_ns);
 }
 
-/* What is on a stream hangs below its launch. */
+/* Rows on streams are children of their launch. */
 static void link_kernels(struct call_graph *graph)
 {
 	const struct event_table *table = graph->table;
@@ -274,7 +269,7 @@ static void call_graph_sum_up(struct call_graph *graph)
 	}
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------ */
+/* --- analysis ------------------------------------------------------------------------------------------------------- */
 
 bool call_graph_init(struct call_graph *graph, const struct event_table *table)
 {

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path's edges to, on and from devices, in order of time: work starts when it is launched, when its
- * stream is done with the work before, and when what it waits for is; calls that synchronise end when what they wait for does.
+ * The critical path's edges to, on and from devices, in order of time. Work starts once it has been launched, its
+ * stream has finished the previous work, and the events that it waits for are complete. A synchronising call ends when
+ * the work that it waits for ends.
  */
 #include <stdlib.h>
 
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/search.h"
 
-/* A longer gap on a stream has other reasons than the work before. */
+/* A longer gap on a stream has other causes than the previous work. */
 #define KERNEL_GAP_NS INT64_C(1500000)
 
-/* Something that work waits for before it starts. */
+/* A dependency of device work that must complete before the work starts. */
 struct wait {
-	uint32_t source; /* event */
-	uint32_t next;   /* of the same work */
+	uint32_t source; /* event that must complete */
+	uint32_t next;   /* next wait of the same work */
 };
 
 struct work_item {
-	int64_t ts_ns; /* start; of synchronisation the end */
+	int64_t ts_ns; /* start; end for synchronisation */
 	uint32_t row;
 };
 
@@ -28,34 +30,16 @@ struct device_walk {
 	OPS_ARRAY(struct wait) waits;
 	uint32_t *waits_of; /* by event */
 	struct critical_launch *by_thread; /* launches by stream, calling thread and time */
-	uint32_t *waited;   /* by stream: its work that a sync of the whole device waited for last */
+	uint32_t *waited;   /* by stream: the last work that a synchronisation of the entire device waited for */
 };
 
-/* --- looking up ------------------------------------------------------------------------------------------------------ */
+/* --- lookup ---------------------------------------------------------------------------------------------------------- */
 
-static int critical_device_compare_items(const void *a, const void *b)
-{
-	const struct work_item *left = a, *right = b;
+OPS_ORDER(critical_device_compare_items, struct work_item, OPS_UP(ts_ns) OPS_UP(row))
 
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
-}
+OPS_ORDER(compare_by_thread, struct critical_launch, OPS_UP(stream) OPS_UP(track) OPS_UP(ts_ns) OPS_UP(row))
 
-static int compare_by_thread(const void *a, const void *b)
-{
-	const struct critical_launch *left = a, *right = b;
-
-	if (left->stream != right->stream)
-		return left->stream < right->stream ? -1 : 1;
-	if (left->track != right->track)
-		return left->track < right->track ? -1 : 1;
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
-}
-
-/* The first launch of a thread onto a stream after a time. */
+/* Returns the first launch of a thread onto a stream after a time. */
 static const struct critical_launch *launch_after(const struct device_walk *walk, uint32_t stream, uint32_t track,
                                                   int64_t ts_ns)
 {
@@ -68,7 +52,7 @@ static const struct critical_launch *launch_after(const struct device_walk *walk
 	return &walk->by_thread[low];
 }
 
-/* The last launch onto a stream before a time. */
+/* Returns the last launch onto a stream before a time. */
 static const struct critical_launch *launch_before(const struct critical_path *path, uint32_t stream, int64_t ts_ns)
 {
 	const struct critical_stream *on = &path->streams.items[stream];
@@ -98,7 +82,7 @@ static int64_t critical_device_of(const struct critical_path *path, const struct
 	return ops_trace_tracks(path->table->trace, &count)[row->track].pid;
 }
 
-/* The work before the event that a row waits for, as an event of the graph; OPS_NONE when that is not known. */
+/* Returns the work before the recorded event that a row waits for, as an event of the graph; OPS_NONE if unknown. */
 static uint32_t source_of(const struct critical_path *path, const struct event_row *row)
 {
 	const struct event_table *table = path->table;
@@ -118,7 +102,7 @@ static bool critical_device_add_sync(struct critical_path *path, uint32_t source
 	return critical_add_edge(path, 2 * source + 1, to, CRITICAL_SYNC, 0, OPS_NONE);
 }
 
-/* Work on one stream is in order anyway. */
+/* Work on the same stream runs in order anyway. */
 static bool critical_device_add_wait(struct device_walk *walk, uint32_t event, uint32_t source)
 {
 	const struct critical_path *path = walk->path;
@@ -134,7 +118,7 @@ static bool critical_device_add_wait(struct device_walk *walk, uint32_t event, u
 	return true;
 }
 
-/* What the thread launches next onto the stream waits for the source. */
+/* The next work that the thread launches onto the stream waits for the source. */
 static bool stream_waits(struct device_walk *walk, const struct event_row *row, uint32_t source)
 {
 	struct critical_path *path = walk->path;
@@ -153,7 +137,8 @@ static uint32_t event_at(const struct critical_path *path, uint32_t trace_row)
 	return row == OPS_NONE ? OPS_NONE : path->event_of[row];
 }
 
-/* What waits for what in launches of CUDA graphs; not where the two overlap, as programmatic launches let them. */
+/* Adds the dependencies within launches of CUDA graphs, except where source and dependent overlap, as programmatic
+ * launches allow. */
 static bool graphs_wait(struct device_walk *walk)
 {
 	const struct critical_path *path = walk->path;
@@ -171,11 +156,11 @@ static bool graphs_wait(struct device_walk *walk)
 	return done;
 }
 
-/* Of devices with more streams than this, those that nothing was added to since are not waited for again: the graph would
- * grow with streams times calls. */
+/* With more streams than this, a synchronisation adds no edge for streams without new work since the last one.
+ * Otherwise the graph would grow with the product of streams and calls. */
 #define STREAMS_MAX 256u
 
-/* A call waits for all streams of the device, not for those of others. */
+/* A call waits for all streams of its device, but not for those of other devices. */
 static bool device_waits(struct device_walk *walk, uint32_t call, int64_t device)
 {
 	struct critical_path *path = walk->path;
@@ -220,7 +205,7 @@ static bool sync_edges(struct device_walk *walk, uint32_t at)
 
 /* --- work ------------------------------------------------------------------------------------------------------------ */
 
-/* Edges from all that the work waits for; `*ret_end_ns` is when the last of it ended. */
+/* Adds edges from everything that the work waits for. Sets `*ret_end_ns` to the end of the last of these. */
 static bool wait_edges(struct device_walk *walk, uint32_t event, int64_t *ret_end_ns)
 {
 	struct critical_path *path = walk->path;
@@ -277,7 +262,7 @@ static bool walk_work(struct device_walk *walk)
 		const struct event_row *row = &rows[at];
 		bool syncs = row->kind == OPS_EVENT_SYNC;
 
-		/* Work that the step filter left out is on no stream. */
+		/* Work that the step filter removed is on no stream. */
 		if (row->correlation >= 0 && (path->stream_of[at] != OPS_NONE || syncs))
 			items[count++] = (struct work_item){syncs ? event_end(row) : row->ts_ns, at};
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path's edges on the host: calls that hold the process's lock one after the other, and the order of
- * a thread's events. Calls that wait for a device have no weight, so that the path through the device is longer.
+ * The critical path's edges on the host: calls that hold the process's lock one after another, and the order of a
+ * thread's events. Calls that wait for a device have no weight, so that the path through the device is longer.
  */
 #include <stdlib.h>
 
@@ -9,25 +9,19 @@
 #include "analyze/graph/critical_backward.h"
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 
-/* --- the lock -------------------------------------------------------------------------------------------------------- */
+/* --- lock ------------------------------------------------------------------------------------------------------------ */
 
 struct lock_node {
 	int64_t ts_ns;
 	uint32_t node;
 };
 
-static int compare_lock_nodes(const void *a, const void *b)
-{
-	const struct lock_node *left = a, *right = b;
+OPS_ORDER(compare_lock_nodes, struct lock_node, OPS_UP(ts_ns) OPS_UP(node))
 
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return (left->node > right->node) - (left->node < right->node);
-}
-
-/* The edges into the end of a call: from all starts since the last end, and from that. */
+/* Adds the edges into the end of a call: from all starts since the previous end, and from that end. */
 static bool end_call(struct critical_path *path, const uint32_t *starts, size_t count, uint32_t previous, uint32_t end)
 {
 	bool done = true;
@@ -75,7 +69,7 @@ static bool lock_edges(struct critical_path *path)
 
 /* --- threads --------------------------------------------------------------------------------------------------------- */
 
-/* The only thread with a row of that word, OPS_NONE when there is none or another. */
+/* Returns the only thread with a row whose name contains the word; OPS_NONE if there is none or several. */
 static uint32_t thread_with(const struct critical_path *path, const char *word)
 {
 	uint32_t found = OPS_NONE;
@@ -94,12 +88,12 @@ static uint32_t thread_with(const struct critical_path *path, const char *word)
 }
 
 struct threads {
-	uint32_t *of;    /* by track: the thread it counts as */
+	uint32_t *of;    /* by track: the thread that it counts as */
 	bool *is_stream; /* by track */
-	size_t *first;   /* by track: its rows in `order`, on to those of the next */
+	size_t *first;   /* by track: start of its rows in `order`, which extend to the start of the next track */
 	uint32_t *order;
 	uint32_t *parents; /* by row */
-	uint32_t *around;  /* by row: the innermost event that it is or is in */
+	uint32_t *around;  /* by row: the innermost event that the row is or lies in */
 	size_t count;
 };
 
@@ -125,7 +119,7 @@ static bool threads_init(struct threads *threads, const struct critical_path *pa
 	return threads->of && threads->is_stream && threads->first && threads->order && threads->parents && threads->around;
 }
 
-/* Where one thread runs all forward passes and another all of autograd, they count as one, as in the reference. */
+/* If one thread runs all forward passes and another all of autograd, they count as one thread, as in HTA. */
 static void join_autograd(struct threads *threads, const struct critical_path *path, const struct critical_engines *engines)
 {
 	uint32_t forward = thread_with(path, "forward"), autograd = thread_with(path, "autograd");
@@ -155,26 +149,28 @@ static void critical_host_gather(struct threads *threads, const struct critical_
 	}
 }
 
-/* One walk through a thread: where it is. */
+/* Position of the walk through a thread. */
 struct walk {
 	struct critical_path *path;
 	const uint32_t *parents;
 	uint32_t *around;
-	uint32_t last;  /* node before, OPS_NONE at first */
-	uint32_t open;  /* innermost row that is running, with nodes or without */
-	uint32_t depth; /* of running rows with nodes */
+	uint32_t last;  /* previous node; OPS_NONE at first */
+	uint32_t open;  /* innermost running row, with nodes or without */
+	uint32_t depth; /* number of running rows with nodes */
 	struct critical_engines *engines;
 	uint32_t track;
 };
 
-/* Edges between calls that hold the lock come from there, but for those from the end of one to the start of the next. */
+/* Edges between calls that hold the lock are added there, except those from the end of one call to the start of the
+ * next. */
 static bool is_lock_edge(const struct critical_path *path, uint32_t from, uint32_t to)
 {
 	return critical_name_is(path, critical_row(path, from / 2), CRITICAL_NAME_LOCK) &&
 	       critical_name_is(path, critical_row(path, to / 2), CRITICAL_NAME_LOCK) && !(from % 2 == 1 && to % 2 == 0);
 }
 
-/* Whose time it is until an event starts: that of what started before, or of what runs around both. */
+/* Returns the event that the time until the next start belongs to: the event that started last, or else the event
+ * around both. */
 static uint32_t owner(const struct walk *walk)
 {
 	if (walk->last % 2 == 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The streams of a trace: which launches go onto each, and how much work waits on it at each launch and at each start.
- * What is launched counts from the launch on, until it starts.
+ * The streams of a trace: which launches go onto each, and the length of its queue at each launch and at each start.
+ * Work is in the queue from its launch until it starts.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/graph/critical_path.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
 /* --- streams --------------------------------------------------------------------------------------------------------- */
 
@@ -48,18 +49,9 @@ uint32_t critical_find_stream(const struct critical_path *path, int64_t device, 
 
 /* --- launches -------------------------------------------------------------------------------------------------------- */
 
-static int critical_queue_compare_launches(const void *a, const void *b)
-{
-	const struct critical_launch *left = a, *right = b;
+OPS_ORDER(critical_queue_compare_launches, struct critical_launch, OPS_UP(stream) OPS_UP(ts_ns) OPS_UP(row) OPS_UP(work))
 
-	if (left->stream != right->stream)
-		return left->stream < right->stream ? -1 : 1;
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	return left->row != right->row ? (left->row < right->row ? -1 : 1) : (left->work > right->work) - (left->work < right->work);
-}
-
-/* Adds what a call launched, a launch each. */
+/* Adds one launch for each piece of work that a call launched. */
 static bool critical_queue_add_launches(struct critical_path *path, uint32_t call)
 {
 	const struct event_table *table = path->table;
@@ -103,26 +95,15 @@ static bool critical_queue_find_launches(struct critical_path *path)
 
 struct change {
 	int64_t ts_ns;
-	uint32_t at; /* launches first, then starts, each in order of rows */
+	uint32_t at; /* position in the order: launches first, then starts, each by row */
 	uint32_t work;
 	bool starts;
 };
 
-static int compare_changes(const void *a, const void *b)
-{
-	const struct change *left = a, *right = b;
+OPS_ORDER(compare_changes, struct change, OPS_UP(ts_ns) OPS_UP(starts) OPS_UP(at) OPS_UP(work))
 
-	if (left->ts_ns != right->ts_ns)
-		return left->ts_ns < right->ts_ns ? -1 : 1;
-	if (left->starts != right->starts)
-		return left->starts ? 1 : -1;
-	if (left->at != right->at)
-		return left->at < right->at ? -1 : 1;
-	return (left->work > right->work) - (left->work < right->work);
-}
-
-/* Of what one call launched onto a stream, as a graph's launch does, the first to start waits in the queue for all: the others
- * wait for each other. Launches of a call onto a stream stand together. */
+/* When one call launches several pieces of work onto a stream, as the launch of a graph does, only the first to start
+ * counts in the queue, because the others wait for each other. Launches of one call onto a stream are adjacent. */
 static size_t list_changes(const struct critical_path *path, struct change *changes)
 {
 	const struct event_row *rows = path->table->rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a thread waits for or does, and the cause of an incident in a sentence: see incident.h.
+ * What a thread waits for or does, and a sentence about the cause of an incident; see incident.h.
  */
 #include "analyze/incident/incident.h"
 
@@ -14,9 +14,9 @@
 #include "base/text.h"
 #include "derive/program.h"
 
-/* What takes this share of the time is the cause. */
+/* An activity that takes at least this share of the time is the cause. */
 #define CAUSE_SHARE 0.5
-/* Pages read from a disk take some 100 us each. */
+/* Reading a page from a disk takes about 100 us. */
 #define FAULT_NS 100000
 #define NEAR_LIMIT 0.9
 
@@ -34,6 +34,7 @@ static const struct {
 	[INCIDENT_CHILD] = {"child_process", "waiting for a child process"},
 	[INCIDENT_FILE] = {"file", "reading or writing a file"},
 	[INCIDENT_SOCKET] = {"socket", "waiting for a socket or pipe"},
+	[INCIDENT_IO] = {"io", "waiting for a file, a pipe or the network"},
 	[INCIDENT_DISK] = {"disk", "waiting for a disk"},
 	[INCIDENT_COLLECTS] = {"garbage_collection", "garbage collection"},
 	[INCIDENT_UNKNOWN] = {"unknown", "at an unknown place"},
@@ -51,7 +52,7 @@ const char *incident_doing_text(enum incident_doing doing)
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-/* Code that has no file, as with `python -c`, is the program's. */
+/* Code without a file, as with `python -c`, belongs to the program. */
 static bool is_program(const struct incident_frame *frame)
 {
 	return ops_string_is(frame->file, "<string>") || ops_string_is(frame->file, "<stdin>") ||
@@ -81,7 +82,7 @@ static bool is_in(const struct incident_frame *frame, const char *file)
 	return ops_string_ends(frame->file, file);
 }
 
-/* What the frames of libraries inside of the program's say. INCIDENT_UNKNOWN: nothing. */
+/* What the library frames inside the program's innermost frame reveal. INCIDENT_UNKNOWN: nothing. */
 static enum incident_doing doing_by_frames(const struct incident_stack *stack)
 {
 	size_t place = program_frame(stack);
@@ -204,7 +205,7 @@ static void set_place(struct incident_cause *cause, const struct incident_stack 
 		cause->place = *place;
 }
 
-/* "Sleeping at train.py:12 in step". The first letter is a capital one. */
+/* Begins the text with a capital letter: "Sleeping at train.py:12 in step". */
 static void cause_begin(struct incident_cause *cause, const char *text)
 {
 	char first = text[0];
@@ -223,7 +224,7 @@ static void cause_set_doing(struct incident_cause *cause, enum incident_doing do
 	set_place(cause, stack);
 }
 
-/* Which collective, as the program calls it: the outermost function of torch.distributed. */
+/* Returns the name of the collective in the program: the outermost function of torch.distributed. */
 static struct ops_string called_collective(const struct incident_stack *stack)
 {
 	struct ops_string name = {0};
@@ -249,7 +250,7 @@ static bool is_same_place(const struct incident_frame *a, const struct incident_
 	return a && b && a->line == b->line && ops_string_equals(a->file, b->file);
 }
 
-/* The samples of the same doing at the same line, which are most. */
+/* Returns the most frequent combination of activity and line among the samples. */
 static const struct incident_stack *samples_find(const struct incident_facts *facts, double *ret_share)
 {
 	const struct incident_stack *best = NULL;
@@ -281,7 +282,8 @@ static void append_share(struct incident_cause *cause, double share)
 		ops_buffer_printf(&cause->text, ", %.0f %% of the time that the step took too long", 100 * share);
 }
 
-/* What the trace says takes longer than in other steps, where samples are missing or say only that it runs. */
+/* Appends what took longer than in other steps according to the trace. Used if samples are missing or only say that the
+ * thread runs. */
 static void append_outlier(struct incident_cause *cause, const struct ops_views *views, const struct view_outlier *outlier)
 {
 	bool any = false;
@@ -304,28 +306,49 @@ static void append_outlier(struct incident_cause *cause, const struct ops_views 
 	ops_buffer_append_text(&cause->text, any ? "." : "");
 }
 
-/* Without samples: the largest of what the trace shows. */
-static void explain_by_trace(struct incident_cause *cause, const struct view_outlier *outlier)
+/* Returns what the largest item in the trace says that the thread did; INCIDENT_UNKNOWN: nothing in particular. */
+static enum incident_doing doing_by_trace(const struct view_outlier *outlier)
 {
 	static const struct {
 		const char *name;
 		enum incident_doing doing;
 	} known[] = {{"garbage_collection", INCIDENT_COLLECTS}, {"dataloader", INCIDENT_LOADER}, {"communication", INCIDENT_COLLECTIVE}};
 
-	cause->doing = INCIDENT_UNKNOWN;
-	cause->kind = incident_doing_name(INCIDENT_UNKNOWN);
-	for (size_t i = 0; outlier && i < outlier->cause_count && i < 1; i++) {
-		cause->kind = outlier->causes[i].name;
-		for (size_t j = 0; j < sizeof(known) / sizeof(known[0]); j++)
-			if (!strcmp(known[j].name, cause->kind))
-				cause->kind = incident_doing_name(known[j].doing);
-		cause_begin(cause, outlier->causes[i].title);
-	}
-	if (!outlier || !outlier->cause_count)
-		ops_buffer_append_text(&cause->text, "Unknown: nothing was seen while the step took too long");
+	for (size_t i = 0; outlier && outlier->cause_count && i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].name, outlier->causes[0].name))
+			return known[i].doing;
+	return INCIDENT_UNKNOWN;
 }
 
-/* Threads other than `stack`'s that might hold what it waits for: where each is. */
+/* Explains the step without samples, by the largest item in the trace. */
+static void explain_by_trace(struct incident_cause *cause, const struct view_outlier *outlier)
+{
+	enum incident_doing doing = doing_by_trace(outlier);
+
+	cause->doing = INCIDENT_UNKNOWN;
+	cause->kind = incident_doing_name(doing);
+	if (outlier && outlier->cause_count) {
+		if (doing == INCIDENT_UNKNOWN)
+			cause->kind = outlier->causes[0].name;
+		cause_begin(cause, outlier->causes[0].title);
+	} else {
+		ops_buffer_append_text(&cause->text, "Unknown: nothing was seen while the step took too long");
+	}
+}
+
+static void explain_by_samples(struct incident_cause *cause, const struct incident_sampled *sampled,
+                               const struct incident_sampled_place *place)
+{
+	cause->doing = place->doing;
+	cause->kind = incident_doing_name(place->doing);
+	cause->place = place->place;
+	cause_begin(cause, incident_doing_text(place->doing));
+	ops_buffer_printf(&cause->text, ": %.0f %% of the sampled time of the step, %.0f %% of that of other steps",
+	                  100 * incident_sampled_share(place->ns, sampled->total_ns),
+	                  100 * incident_sampled_share(place->usual_ns, sampled->usual_total_ns));
+}
+
+/* Appends where the threads other than `stack`'s are, since one of them might hold what it waits for. */
 static void append_others(struct incident_cause *cause, const struct incident_facts *facts, const struct incident_stack *stack)
 {
 	for (size_t i = 0, listed = 0; i < facts->threads.count && listed < 2; i++) {
@@ -343,8 +366,9 @@ static void append_others(struct incident_cause *cause, const struct incident_fa
 }
 
 static void explain_slow(struct incident_cause *cause, const struct incident_facts *facts, const struct ops_views *views,
-                         const struct view_outlier *outlier)
+                         const struct view_outlier *outlier, const struct incident_sampled *sampled)
 {
+	const struct incident_sampled_place *place = incident_sampled_cause(sampled);
 	double share = 0, over_ns = fmax(1, (double)facts->over_ns);
 	const struct incident_stack *stack = samples_find(facts, &share);
 	double collecting = (double)facts->collecting_ns / over_ns, waited = (double)facts->waited_ns / over_ns;
@@ -368,6 +392,8 @@ static void explain_slow(struct incident_cause *cause, const struct incident_fac
 	} else if (stack) {
 		cause_begin(cause, incident_doing_text(cause->doing));
 		append_share(cause, share);
+	} else if (place && doing_by_trace(outlier) == INCIDENT_UNKNOWN) {
+		explain_by_samples(cause, sampled, place);
 	} else {
 		explain_by_trace(cause, outlier);
 	}
@@ -380,7 +406,7 @@ static void explain_slow(struct incident_cause *cause, const struct incident_fac
 
 /* --- hangs -------------------------------------------------------------------------------------------------------------- */
 
-/* The thread that holds the GIL in C code, while those that want it wait. */
+/* Returns the thread that holds the GIL in C code while others wait for it. */
 static const struct incident_stack *gil_holder_of(const struct incident_facts *facts, const struct incident_stack *stack)
 {
 	for (size_t i = 0; i < facts->threads.count; i++)
@@ -533,11 +559,11 @@ static void cause_title(struct incident_cause *cause, const struct incident_fact
 }
 
 bool incident_cause_find(const struct incident_facts *facts, const struct ops_views *views, const struct view_outlier *outlier,
-                         struct incident_cause *ret_cause)
+                         const struct incident_sampled *sampled, struct incident_cause *ret_cause)
 {
 	*ret_cause = (struct incident_cause){.doing = INCIDENT_UNKNOWN, .kind = "unknown"};
 	if (ops_string_is(facts->trigger, "slow_step"))
-		explain_slow(ret_cause, facts, views, outlier);
+		explain_slow(ret_cause, facts, views, outlier, sampled);
 	else if (ops_string_is(facts->trigger, "hang"))
 		explain_hang(ret_cause, facts);
 	else if (ops_string_is(facts->trigger, "killed"))

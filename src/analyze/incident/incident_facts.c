@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts of an incident, from JSON: see incident.h. What is missing or of another type stays zero.
+ * The facts of an incident, from JSON: see incident.h. Members that are missing or of another type stay zero.
  */
 #include "analyze/incident/incident.h"
 
@@ -28,15 +28,14 @@ static bool fact_flag(struct ops_string object, const char *key)
 	return ops_json_find_member(object, key, &value) && ops_string_is(value, "true");
 }
 
-/* Decoded into the facts' texts, whose space was reserved: decoded, a text is never longer. */
+/* Decodes a text into the facts' buffer. Its capacity was reserved, since a decoded text is never longer. */
 static struct ops_string fact_text(struct incident_facts *facts, struct ops_string object, const char *key)
 {
 	struct ops_string value;
 	size_t start = facts->texts.size;
 
-	if (!ops_json_find_member(object, key, &value) || value.size < 2 || value.bytes[0] != '"')
+	if (!ops_json_find_member(object, key, &value) || !ops_json_decode_value(&facts->texts, value))
 		return (struct ops_string){0};
-	ops_json_decode(&facts->texts, value.bytes + 1, value.size - 2);
 	return facts->texts.failed ? (struct ops_string){0}
 	                           : (struct ops_string){facts->texts.bytes + start, facts->texts.size - start};
 }

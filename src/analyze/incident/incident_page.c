@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A report on an incident as a page of text or Markdown. It is made from the report's JSON alone.
+ * A report on an incident as a page of text or Markdown, rendered from the report's JSON alone.
  */
 #include <opstrobe/internal/incidents.h>
 
@@ -16,6 +16,7 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "derive/program.h"
 
 #define FRAMES_SHOWN 20
 
@@ -32,9 +33,8 @@ static struct ops_string page_member(struct incident_page *page, struct ops_stri
 	struct ops_string value;
 
 	page->scratch.size = 0;
-	if (!ops_json_find_member(object, key, &value) || value.size < 2 || value.bytes[0] != '"')
+	if (!ops_json_find_member(object, key, &value) || !ops_json_decode_value(&page->scratch, value))
 		return (struct ops_string){0};
-	ops_json_decode(&page->scratch, value.bytes + 1, value.size - 2);
 	return (struct ops_string){ops_buffer_text(&page->scratch), page->scratch.size};
 }
 
@@ -142,7 +142,7 @@ static void incident_put_head(struct incident_page *page)
 	                  facts->usual_ns ? ", usually " : "", facts->usual_ns ? usual : "");
 }
 
-/* --- what differed -------------------------------------------------------------------------------------------------------- */
+/* --- differences ---------------------------------------------------------------------------------------------------------- */
 
 static void incident_put_more(struct incident_page *page, struct ops_string object, const char *name, const char *value, const char *typical,
                      bool is_count)
@@ -210,15 +210,19 @@ static void incident_put_over(struct incident_page *page)
 
 static void incident_put_stack(struct incident_page *page, const struct incident_stack *stack)
 {
-	size_t shown = stack->frame_count < FRAMES_SHOWN ? stack->frame_count : FRAMES_SHOWN;
+	size_t count = stack->frame_count, shown;
+
+	while (count > 1 && ops_is_launcher(stack->frames[count - 1].file, stack->frames[count - 1].function))
+		count--;
+	shown = count < FRAMES_SHOWN ? count : FRAMES_SHOWN;
 
 	for (size_t i = 0; i < shown; i++) {
 		ops_buffer_append_text(&page->out, page->markdown ? "  - " : "    ");
 		incident_put_place(page, &stack->frames[i]);
 		ops_buffer_append_text(&page->out, "\n");
 	}
-	if (shown < stack->frame_count)
-		ops_buffer_printf(&page->out, "%sand %zu more\n", page->markdown ? "  - " : "    ", stack->frame_count - shown);
+	if (shown < count)
+		ops_buffer_printf(&page->out, "%sand %zu more\n", page->markdown ? "  - " : "    ", count - shown);
 }
 
 static void incident_put_open_events(struct incident_page *page, int64_t tid)
@@ -269,6 +273,58 @@ static void incident_put_samples(struct incident_page *page)
 			ops_buffer_append_text(&page->out, " at ");
 			incident_put_place(page, place);
 		}
+		ops_buffer_append_text(&page->out, "\n");
+	}
+}
+
+static double page_number(struct ops_string object, const char *key)
+{
+	struct ops_string value;
+	double number = 0;
+
+	if (ops_json_find_member(object, key, &value))
+		ops_json_parse_number(value, &number);
+	return number;
+}
+
+/* "/home/train.py:12 in f", of the member "where" of an object. */
+static void incident_put_where(struct incident_page *page, struct ops_string object)
+{
+	struct ops_string where;
+	double line;
+
+	if (!ops_json_find_member(object, "where", &where) || where.bytes[0] != '{')
+		return;
+	ops_buffer_append_text(&page->out, " at ");
+	line = page_number(where, "line");
+	page_member(page, where, "file");
+	if (line > 0)
+		ops_buffer_printf(&page->scratch, ":%.0f", line);
+	incident_put_code(page, (struct ops_string){ops_buffer_text(&page->scratch), page->scratch.size});
+	ops_buffer_append_text(&page->out, " in ");
+	incident_put_code(page, page_member(page, where, "function"));
+}
+
+static void incident_put_sampled(struct incident_page *page)
+{
+	struct ops_string sampled, list, place;
+	struct ops_json_walk cursor;
+	char period[OPS_FORMAT_ROOM];
+
+	if (!ops_json_find_member(page->report, "sampled", &sampled) || sampled.bytes[0] != '{' ||
+	    !ops_json_find_member(sampled, "places", &list))
+		return;
+	incident_put_heading(page, "sampled stacks of its thread");
+	ops_format_duration(period, page_number(sampled, "period_ns"));
+	ops_buffer_printf(&page->out, "%s%.0f samples of the step and %.0f of %.0f other steps, one each %s of wall-clock time\n%s",
+	                  page->markdown ? "" : "  ", page_number(sampled, "samples"), page_number(sampled, "usual_samples"),
+	                  page_number(sampled, "usual_steps"), period, page->markdown ? "\n" : "");
+	cursor = ops_json_walk(list.bytes, list.size);
+	while (ops_json_next_element(&cursor, &place)) {
+		ops_buffer_printf(&page->out, "%s%3.0f %% (%.0f %% in other steps)  ", page->markdown ? "- " : "  ",
+		                  100 * page_number(place, "share"), 100 * page_number(place, "usual_share"));
+		incident_put_text(page, page_member(page, place, "doing"));
+		incident_put_where(page, place);
 		ops_buffer_append_text(&page->out, "\n");
 	}
 }
@@ -326,6 +382,7 @@ static void page_put(struct incident_page *page)
 	incident_put_difference(page);
 	incident_put_over(page);
 	incident_put_samples(page);
+	incident_put_sampled(page);
 	if (facts->end.frame_count) {
 		incident_put_heading(page, "where it ended");
 		incident_put_stack(page, &facts->end);

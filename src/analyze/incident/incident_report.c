@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report on an incident: its facts, the cause, what differed from the steps before, what was open, and memory.
+ * The report on an incident: its facts, the cause, the differences from earlier steps, open events, and memory.
  */
 #include <opstrobe/internal/incidents.h>
 
@@ -18,8 +18,9 @@
 #include "base/text.h"
 #include "derive/steps.h"
 
-#define OPEN_MAX 32   /* events under way that are listed */
-#define GROWTH_STEPS 3 /* fewer say nothing of what a step adds */
+#define OPEN_MAX 32   /* limit on the listed open events */
+#define SAMPLED_MAX 10 /* places of samples that are listed */
+#define GROWTH_STEPS 3 /* fewer steps do not show how much a step adds */
 
 struct report {
 	const struct incident_facts *facts;
@@ -27,13 +28,14 @@ struct report {
 	struct ops_views own;
 	const struct ops_views *views; /* NULL: no trace */
 	struct view_step_stats stats;
-	const struct view_outlier *outlier; /* NULL: the step is not in the trace, or one of too few */
+	const struct view_outlier *outlier; /* NULL: the step is not in the trace, or there are too few steps */
+	struct incident_sampled sampled;
 	struct ops_json_writer json;
 };
 
-/* --- what differed ------------------------------------------------------------------------------------------------------ */
+/* --- differences -------------------------------------------------------------------------------------------------------- */
 
-/* False when memory is out. */
+/* Returns false if out of memory. */
 static bool report_explain(struct report *report)
 {
 	struct view_step_phases phases = {0};
@@ -55,9 +57,9 @@ static bool report_explain(struct report *report)
 	return done;
 }
 
-/* --- what was open -------------------------------------------------------------------------------------------------------- */
+/* --- open events ---------------------------------------------------------------------------------------------------------- */
 
-/* The innermost events of each thread that had not ended: what it was in. */
+/* Writes the innermost events of each thread that had not ended. */
 static void write_open(struct report *report)
 {
 	const struct ops_events *events = report->trace ? ops_trace_events(report->trace) : NULL;
@@ -81,7 +83,8 @@ static void write_open(struct report *report)
 
 /* --- memory --------------------------------------------------------------------------------------------------------------- */
 
-/* What a step adds, by the median, to what the allocator of the CPU or of the first device that reports holds at its end; false if there are too few. */
+/* Finds how much a step adds, by the median, to the bytes that the CPU's allocator or that of the first reporting
+ * device holds at its end. Returns false if there are too few steps. */
 static bool memory_growth(const struct report *report, int64_t *ret_bytes)
 {
 	const struct ops_steps *steps = ops_steps_of(report->trace);
@@ -140,7 +143,7 @@ static void write_memory_report(struct report *report)
 	ops_json_close(&report->json, '}');
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+/* --- report --------------------------------------------------------------------------------------------------------------- */
 
 static void write_place(struct report *report, const struct incident_frame *place)
 {
@@ -156,7 +159,8 @@ static void write_place(struct report *report, const struct incident_frame *plac
 	ops_json_close(&report->json, '}');
 }
 
-/* What the stacks mean, which are among the facts: what each of `threads` does, in their order, and where the sampled thread was. */
+/* Writes the meaning of the stacks in the facts: what each of `threads` does, in their order, and where the sampled
+ * thread was. */
 static void write_doings(struct report *report)
 {
 	struct ops_json_writer *json = &report->json;
@@ -182,6 +186,37 @@ static void write_doings(struct report *report)
 	ops_json_close(json, ']');
 }
 
+/* Where the thread of the step was by samples, and where it is in other steps. */
+static void write_sampled_places(struct report *report)
+{
+	struct ops_json_writer *json = &report->json;
+	const struct incident_sampled *sampled = &report->sampled;
+
+	if (!sampled->count)
+		return;
+	ops_json_member_open(json, "sampled", '{');
+	ops_json_member(json, "tid", sampled->tid);
+	ops_json_member(json, "samples", (int64_t)sampled->count);
+	ops_json_member(json, "usual_samples", (int64_t)sampled->usual_count);
+	ops_json_member(json, "usual_steps", (int64_t)sampled->usual_steps);
+	ops_json_member(json, "period_ns", (int64_t)(sampled->total_ns / (double)sampled->count));
+	ops_json_member_open(json, "places", '[');
+	for (size_t i = 0; i < sampled->places.count && i < SAMPLED_MAX; i++) {
+		const struct incident_sampled_place *place = &sampled->places.items[i];
+
+		if (place->ns <= 0)
+			continue;
+		ops_json_open(json, '{');
+		ops_json_member_text(json, "doing", incident_doing_text(place->doing));
+		write_place(report, &place->place);
+		ops_json_member_number(json, "share", incident_sampled_share(place->ns, sampled->total_ns));
+		ops_json_member_number(json, "usual_share", incident_sampled_share(place->usual_ns, sampled->usual_total_ns));
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+	ops_json_close(json, '}');
+}
+
 static void report_write(struct report *report, struct incident_cause *cause)
 {
 	struct ops_json_writer *json = &report->json;
@@ -205,8 +240,9 @@ static void report_write(struct report *report, struct incident_cause *cause)
 		ops_json_null(json);
 	write_open(report);
 	write_doings(report);
+	write_sampled_places(report);
 	write_memory_report(report);
-	/* The facts behind, without their braces. */
+	/* Appends the facts without their braces. */
 	while (facts.size && facts.bytes[facts.size - 1] != '}')
 		facts.size--;
 	if (facts.size > 2) {
@@ -229,11 +265,13 @@ enum ops_code ops_incident_report(const char *facts_text, size_t facts_size, con
 		report.views = ops_views_open(&report.own, trace, true);
 		code = report.views ? OPS_OK : ops_fault_memory(error);
 	}
-	if (!code && (!report_explain(&report) || !incident_cause_find(&facts, report.views, report.outlier, &cause)))
+	if (!code && (!report_explain(&report) || !incident_sampled_find(&facts, trace, &report.sampled) ||
+	              !incident_cause_find(&facts, report.views, report.outlier, &report.sampled, &cause)))
 		code = ops_fault_memory(error);
 	if (!code)
 		report_write(&report, &cause);
 	view_step_stats_release(&report.stats);
+	incident_sampled_release(&report.sampled);
 	if (trace)
 		ops_views_release(&report.own);
 	ops_buffer_release(&cause.text);

@@ -36,7 +36,7 @@ static const struct result_column incident_columns[] = {
 const struct result_declaration table_incidents = RESULT_DECLARATION(
 	"incidents", "An incident that the black box kept; see <code>opstrobe incidents</code>.", incident_columns);
 
-/* A member that is a text, in the table's arena by way of the scratch buffer. */
+/* Returns a member that is a text, copied into the table's arena by way of the scratch buffer. */
 static struct ops_string row_text(struct result_table *table, struct ops_buffer *scratch)
 {
 	char *copy = ops_arena_copy(&table->arena, ops_buffer_text(scratch), scratch->size);
@@ -50,8 +50,8 @@ static struct ops_string row_member(struct result_table *table, struct ops_buffe
 	struct ops_string value;
 
 	scratch->size = 0;
-	if (ops_json_find_member(report, key, &value) && value.size >= 2 && value.bytes[0] == '"')
-		ops_json_decode(scratch, value.bytes + 1, value.size - 2);
+	if (ops_json_find_member(report, key, &value))
+		ops_json_decode_value(scratch, value);
 	return row_text(table, scratch);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long launches take, the work that they launch, and the way from one to the other.
+ * Durations of launches, of the work that they launch, and of the delay between them.
  */
 #include "analyze/launch/launches.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 #define FIRST_ROWS 5
 
@@ -15,14 +16,14 @@ struct cutoffs {
 	double delay_us;
 };
 
-/* A launch and work that it launched, by correlation. */
+/* A launch and a piece of work that it launched, matched by correlation. */
 struct pair {
 	int64_t correlation;
 	uint32_t call;
 	uint32_t work;
 };
 
-/* As a row. */
+/* A pair as a row of the table. */
 struct launch_row {
 	int64_t rank, correlation, cpu_ns, gpu_ns, delay_ns;
 };
@@ -44,7 +45,7 @@ static const struct result_column first_columns[] = {LAUNCH_COLUMNS};
 const struct result_declaration table_first_launches =
 	RESULT_DECLARATION("cuda_kernel_launch_stats.first_rows", "A launch: the first of a rank", first_columns);
 
-/* Durations of launches and of what they launched, in microseconds. */
+/* Durations of launches and of the launched work, in microseconds. */
 struct launches {
 	OPS_ARRAY(struct pair) pairs;
 	struct numbers cpu, gpu, delay;
@@ -98,14 +99,7 @@ static bool launch_stats_collect(struct launches *launches, const struct event_t
 	return done;
 }
 
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *left = a, *right = b;
-
-	if (left->correlation != right->correlation)
-		return left->correlation < right->correlation ? -1 : 1;
-	return (left->work > right->work) - (left->work < right->work);
-}
+OPS_ORDER(compare_pairs, struct pair, OPS_UP(correlation) OPS_UP(work))
 
 static void put_launch(struct result_table *out, const struct event_table *table, const struct pair *pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much work waits on each stream: every launch adds to its queue when it is called, every kernel leaves it when it
- * begins.
+ * How much work waits on each stream: a launch adds to its queue when it is called, and a kernel leaves the queue when
+ * it begins.
  */
 #include "analyze/launch/launches.h"
 
@@ -12,14 +12,7 @@
 #include "base/intern.h"
 #include "base/order.h"
 
-static int compare_queues(const void *a, const void *b)
-{
-	const struct queue *left = a, *right = b;
-
-	if (left->stream != right->stream)
-		return left->stream < right->stream ? -1 : 1;
-	return (left->device > right->device) - (left->device < right->device);
-}
+OPS_ORDER(compare_queues, struct queue, OPS_UP(stream) OPS_UP(device))
 
 static struct queue queue_of(const struct event_table *table, uint32_t row)
 {
@@ -28,7 +21,7 @@ static struct queue queue_of(const struct event_table *table, uint32_t row)
 	return (struct queue){ops_trace_tracks(table->trace, &count)[table->rows[row].track].pid, table->rows[row].stream};
 }
 
-/* A point whose queue is that of the device work. */
+/* Adds a point to the queue that the device work belongs to. */
 static bool queues_push(struct queues *queues, const struct event_table *table, struct ops_intern *seen, uint32_t row,
                         uint32_t work, int change)
 {
@@ -47,7 +40,7 @@ static bool queues_push(struct queues *queues, const struct event_table *table, 
 	return true;
 }
 
-/* All launches, then all that they launched. */
+/* Collects all launches, then all work that they launched. */
 static bool queues_collect(struct queues *queues, const struct event_table *table, const uint8_t *kinds, uint8_t *is_kept,
                            struct ops_intern *seen)
 {
@@ -79,7 +72,7 @@ static bool queues_before(const void *context, uint32_t a, uint32_t b)
 	return points[a].ts_ns < points[b].ts_ns;
 }
 
-/* Numbers queues by stream and device, orders the points by time, and sums up. */
+/* Numbers queues by stream and device, orders the points by time, and computes lengths. */
 static bool queues_sum_up(struct queues *queues)
 {
 	size_t count = queues->queues.count;

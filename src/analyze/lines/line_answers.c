@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines with what they cost, as JSON by file, and as a table.
+ * Lines and their costs, as JSON by file, and as a table.
  */
 #include <opstrobe/internal/lines.h>
 
@@ -13,21 +13,28 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "derive/program.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-/* Files with most time first, the lines of each in order. */
+/* Orders files of the program before those of libraries. */
+static int line_answers_compare_owners(const struct line_costs *costs, uint32_t a, uint32_t b)
+{
+	return (int)costs->files.items[a].is_library - (int)costs->files.items[b].is_library;
+}
+
+/* Orders files of the program first, files with most time first, and the lines of each file by number. */
 static int line_answers_compare_places(const void *left, const void *right, void *context)
 {
 	const struct line_costs *costs = context;
 	const struct line_cost *a = &costs->lines.items[*(const uint32_t *)left];
 	const struct line_cost *b = &costs->lines.items[*(const uint32_t *)right];
-	int order = line_answers_compare_numbers(costs->files.items[b->file].host_ns, costs->files.items[a->file].host_ns);
+	int order = line_answers_compare_owners(costs, a->file, b->file);
 
+	if (!order)
+		order = line_answers_compare_numbers(costs->files.items[b->file].host_ns, costs->files.items[a->file].host_ns);
 	if (!order)
 		order = line_answers_compare_numbers(a->file, b->file);
 	return order ? order : line_answers_compare_numbers(a->line, b->line);
@@ -38,8 +45,10 @@ static int compare_own_times(const void *left, const void *right, void *context)
 	const struct line_costs *costs = context;
 	const struct line_cost *a = &costs->lines.items[*(const uint32_t *)left];
 	const struct line_cost *b = &costs->lines.items[*(const uint32_t *)right];
-	int order = line_answers_compare_numbers(ops_sum(b->self_ns, b->device_ns), ops_sum(a->self_ns, a->device_ns));
+	int order = line_answers_compare_owners(costs, a->file, b->file);
 
+	if (!order)
+		order = line_answers_compare_numbers(ops_sum(b->self_ns, b->device_ns), ops_sum(a->self_ns, a->device_ns));
 	return order ? order : line_answers_compare_places(left, right, context);
 }
 
@@ -56,30 +65,37 @@ static uint32_t *sort_lines(struct line_costs *costs, int (*compare)(const void 
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-/* A line, or a file with all its lines. */
+/* A line, or a file with the sums of its lines. */
 struct place_row {
 	struct ops_string file, function;
 	int64_t line, calls, host_ns, self_ns, device_ns, bytes, longest, is_library;
 };
 
-/* What columns of the table and members of the JSON objects have in common. */
+/* The common columns of the table and members of the JSON objects. */
 #define FIELD(member) RESULT_FIELD(struct place_row, member)
 #define SELF .type = RESULT_TIME, .title = "Self", .about = "Time without what the lines of the program below it account for", FIELD(self_ns)
-#define TOTAL .type = RESULT_TIME, .title = "Total", .about = "Time with all that the line called, on any thread", FIELD(host_ns)
+#define TOTAL .type = RESULT_TIME, .title = "Total", .about = "Time including all calls that the line made, on any thread", FIELD(host_ns)
 #define DEVICE                                                                                                          \
-	.type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Device", .about = "Device work that the line started itself", \
+	.type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Device", .about = "Device work that the line launched directly", \
 	FIELD(device_ns)
 #define ALLOCATED                                                                                                       \
 	.type = RESULT_BYTES, .priority = RESULT_MINOR, .title = "Memory", .about = "Memory that the line allocated itself", \
 	FIELD(bytes)
-#define CALLS .type = RESULT_COUNT, .title = "Calls", .about = "Number of times that it called what was recorded", FIELD(calls)
+#define CALLS .type = RESULT_COUNT, .title = "Calls", .about = "Number of recorded calls that the line made", FIELD(calls)
 #define LINE .type = RESULT_INTEGER, .priority = RESULT_MAJOR, .title = "Line", .about = "Number of the line", FIELD(line)
 #define FUNCTION .type = RESULT_TEXT, .title = "Function", .about = "Function of the line", FIELD(function)
+#define IS_LIBRARY                                                                                                      \
+	.type = RESULT_FLAG, .title = "Library", .about = "In a file of Python or of an installed package, not of the program", \
+	FIELD(is_library)
 #define FILE_NAME .type = RESULT_TEXT, .priority = RESULT_MAJOR, .title = "File", .about = "Path of the file", FIELD(file)
+
+/* Text needs no such column: the order and the paths show it. */
+#define WITH_LIBRARY 1
 
 static const struct result_column line_columns[] = {
 	{.name = "self", SELF}, {.name = "with_calls", TOTAL}, {.name = "device", DEVICE}, {.name = "allocated", ALLOCATED},
 	{.name = "calls", CALLS}, {.name = "line", LINE}, {.name = "function", FUNCTION}, {.name = "file", FILE_NAME},
+	{.name = "is_library", IS_LIBRARY, .when = "not in text", .option = WITH_LIBRARY},
 };
 const struct result_declaration table_lines = RESULT_DECLARATION("lines", "A line of the program", line_columns);
 
@@ -95,7 +111,7 @@ const struct result_declaration table_source_line =
 static const struct result_column source_file_columns[] = {
 	{.name = "file", FILE_NAME}, {.name = "host_us", TOTAL}, {.name = "self_us", SELF},
 	{.name = "device_us", DEVICE}, {.name = "allocated_bytes", ALLOCATED},
-	{.name = "is_library", .type = RESULT_FLAG, .about = "A file of Python or of an installed package, not of the program", FIELD(is_library)},
+	{.name = "is_library", IS_LIBRARY},
 	{.name = "lines", .type = RESULT_LIST, .about = "Lines in order of their numbers", .object = &table_source_line},
 };
 const struct result_declaration table_source_file =
@@ -113,6 +129,7 @@ static struct place_row line_answers_row_of(const struct line_costs *costs, cons
 		.device_ns = line->device_ns,
 		.bytes = line->allocated_bytes,
 		.longest = line->longest == OPS_NONE ? RESULT_NULL : (int64_t)line->longest,
+		.is_library = costs->files.items[line->file].is_library,
 	};
 }
 
@@ -140,7 +157,7 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 				.self_ns = file->self_ns,
 				.device_ns = file->device_ns,
 				.bytes = file->allocated_bytes,
-				.is_library = ops_file_is_library(file->name),
+				.is_library = file->is_library,
 			}, json);
 			ops_json_open(json, '[');
 		}
@@ -153,7 +170,7 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 	ops_json_close(json, ']');
 }
 
-/* How many steps there are, and from the first event's start to the last one's end. */
+/* Writes the number of steps, and the time from the first event's start to the last one's end. */
 static void line_answers_write_extent(struct ops_json_writer *json, const struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
@@ -182,9 +199,10 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 	return true;
 }
 
-/* --- a table -------------------------------------------------------------------------------------------------------- */
+/* --- table ---------------------------------------------------------------------------------------------------------- */
 
-bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+static bool fill_line_table(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max,
+                            unsigned options)
 {
 	struct line_costs costs;
 	bool done = line_costs_init(&costs, trace);
@@ -193,7 +211,7 @@ bool line_table_fill(struct result_table *table, const struct ops_trace *trace, 
 	if (worker && !table->columns.count)
 		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
 	if (table->columns.count <= 1)
-		result_declare(table, &table_lines, 0);
+		result_declare(table, &table_lines, options);
 	for (size_t i = 0; order && i < costs.lines.count && (!rows_max || i < rows_max); i++) {
 		struct place_row row = line_answers_row_of(&costs, &costs.lines.items[order[i]]);
 
@@ -206,6 +224,11 @@ bool line_table_fill(struct result_table *table, const struct ops_trace *trace, 
 	return order != NULL;
 }
 
+bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+{
+	return fill_line_table(table, trace, worker, rows_max, WITH_LIBRARY);
+}
+
 static bool line_answers_write_table(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
                                      struct ops_buffer *out)
 {
@@ -215,7 +238,8 @@ static bool line_answers_write_table(const struct ops_trace *trace, enum ops_for
 	result_init(&result);
 	result.table.copies = result.table.scaled = true;
 	result.room = columns;
-	done = line_table_fill(&result.table, trace, NULL, rows_max) && result_write(&result, format, out);
+	done = fill_line_table(&result.table, trace, NULL, rows_max, format == OPS_FORMAT_TEXT ? 0 : WITH_LIBRARY) &&
+	       result_write(&result, format, out);
 	result_release(&result);
 	return done;
 }

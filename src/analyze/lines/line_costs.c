@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lines cost; see opstrobe/lines.h for what belongs to a line.
+ * Costs of lines; opstrobe/lines.h defines what belongs to a line.
  *
  *     train.py(1): main        ├──────────────────────────────────────────┤
  *       called from line 3       ├ torch/…: forward ────┤  ├ net.py(7): step ──────┤
  *                                   ├ aten::mm ┤             ├ aten::add ┤  called from line 9
  *
- * Line 3 of train.py has the total of forward, with aten::mm; line 9 of net.py has aten::add, which is not self time of the line
- * of train.py that called step.
+ * Line 3 of train.py has the total of forward, with aten::mm; line 9 of net.py has aten::add, which is not self time of
+ * the line of train.py that called step.
  */
 #include "analyze/lines/line_costs.h"
 
@@ -18,7 +18,9 @@
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "derive/backward.h"
-#include "derive/launches.h"
+#include "derive/captures.h"
+#include "derive/program.h"
+#include "trace/kinds.h"
 
 /* --- functions and lines -------------------------------------------------------------------------------------------- */
 
@@ -28,12 +30,13 @@ static uint32_t file_number(struct line_costs *costs, struct ops_string name)
 
 	if (number == OPS_INTERN_NONE || number < costs->files.count)
 		return number;
-	if (!OPS_ARRAY_APPEND(&costs->files, (struct line_file){.name = {costs->names.entries[number].bytes, name.size}}))
+	if (!OPS_ARRAY_APPEND(&costs->files, (struct line_file){.name = {costs->names.entries[number].bytes, name.size},
+	                                                        .is_library = ops_file_is_library(name)}))
 		return OPS_INTERN_NONE;
 	return number;
 }
 
-/* What a row of PYTHON_FUNCTION calls; false when memory is out. */
+/* Finds the function that a row of PYTHON_FUNCTION calls. Returns false if out of memory. */
 static bool find_function(struct line_costs *costs, uint32_t row, uint32_t *ret_function)
 {
 	const struct ops_events *e = costs->events;
@@ -61,7 +64,7 @@ static bool find_function(struct line_costs *costs, uint32_t row, uint32_t *ret_
 	return added;
 }
 
-/* The sums of a line of a function; OPS_NONE when memory is out. */
+/* Returns the sums of a line of a function; OPS_NONE if out of memory. */
 static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
 {
 	uint32_t file = costs->functions.items[function].file;
@@ -75,9 +78,9 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 	return *slot = (uint32_t)(costs->lines.count - 1);
 }
 
-/* --- where each row belongs ----------------------------------------------------------------------------------------- */
+/* --- place of each row ---------------------------------------------------------------------------------------------- */
 
-/* The line from which a function called a row. */
+/* Finds the line from which a function called a row. */
 static bool place_call(struct line_costs *costs, uint32_t row, uint32_t function)
 {
 	const uint32_t *call_line = costs->events->call_line;
@@ -87,7 +90,7 @@ static bool place_call(struct line_costs *costs, uint32_t row, uint32_t function
 	return costs->place[row] != OPS_NONE;
 }
 
-/* Rows stand below their parents, and backward nodes below their forward operators. */
+/* Rows come after their parents, and backward nodes after their forward operators. */
 static bool line_costs_place_row(struct line_costs *costs, uint32_t row, const uint32_t *forward)
 {
 	const struct ops_events *e = costs->events;
@@ -113,14 +116,15 @@ static bool line_costs_place_row(struct line_costs *costs, uint32_t row, const u
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-/* Below zero where events of a file overlap each other. */
+/* Negative if events of a file overlap each other. */
 static int64_t line_costs_self_of(const struct line_costs *costs, uint32_t row)
 {
 	return costs->events->self_ns[row] > 0 ? costs->events->self_ns[row] : 0;
 }
 
-/* The part of a row that was not counted before for the same key, on its track: the complete row, or nothing if it is nested.
- * Rows come in order of their start, so the end of the last outermost one decides. False when memory is out. */
+/* Adds the part of a row that was not counted before for the same key on its track: the complete row, or nothing if it
+ * is nested. Rows are in order of their start, so the end of the last outermost one decides. Returns false if out of
+ * memory. */
 static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row, int64_t *sum)
 {
 	const struct ops_events *e = costs->events;
@@ -144,20 +148,21 @@ static bool count_outermost(struct line_costs *costs, uint32_t key, uint32_t row
 	return true;
 }
 
-/* Files are keyed behind all lines. */
+/* Keys of files follow those of all lines. */
 static bool count_file(struct line_costs *costs, uint32_t file, uint32_t row)
 {
 	return count_outermost(costs, OPS_NONE - 1 - file, row, &costs->files.items[file].host_ns);
 }
 
-/* A row that a line called itself. Of a backward node, which runs outside of the file's functions, the file has the time here. */
+/* Counts a row that a line called itself. A backward node runs outside of the file's functions, so its time is also
+ * added to the file here. */
 static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
 {
 	const struct ops_events *e = costs->events;
 	struct line_cost *line = &costs->lines.items[place];
 	int64_t duration_ns = ops_difference(e->end_ns[row], e->start_ns[row]);
 
-	line->calls += line->line != costs->functions.items[line->function].line; /* that has the calls of the function */
+	line->calls += line->line != costs->functions.items[line->function].line; /* first line: calls of the function */
 	if (duration_ns > line->longest_ns) {
 		line->longest_ns = duration_ns;
 		line->longest = row;
@@ -165,7 +170,7 @@ static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
 	return count_outermost(costs, place, row, &line->host_ns) && count_file(costs, line->file, row);
 }
 
-/* The first line of a function has its calls, and what its own code takes. */
+/* The first line of a function has its calls, and the time of its own code. */
 static bool count_function(struct line_costs *costs, uint32_t row)
 {
 	uint32_t function = costs->inside[row];
@@ -194,14 +199,14 @@ static bool count_row(struct line_costs *costs, uint32_t row)
 		line->self_ns = ops_sum(line->self_ns, line_costs_self_of(costs, row));
 	if (line && !is_function && costs->inside[row] != OPS_NONE) {
 		line->host_ns = ops_sum(line->host_ns,
-		                        line_costs_self_of(costs, row)); /* what a range holds, other lines called */
+		                        line_costs_self_of(costs, row)); /* calls inside a range were made by other lines */
 		return true;
 	}
 	if (is_function && !count_function(costs, row))
 		return false;
 	if (!line)
 		return true;
-	/* Below another row of the line it is part of that one's time. */
+	/* Below another row of the line, it is part of that row's time. */
 	if (parent == OPS_NONE || costs->inside[parent] != OPS_NONE || costs->place[parent] == OPS_NONE)
 		return count_call(costs, row, place);
 	return true;
@@ -233,21 +238,21 @@ static bool line_costs_add_rows(struct line_costs *costs)
 static bool line_costs_add_device_work(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;
-	const uint32_t *launchers = ops_launchers(costs->trace);
+	const uint32_t *origins = ops_origins(costs->trace);
 
-	for (size_t row = 0; launchers && row < e->count; row++) {
+	for (size_t row = 0; origins && row < e->count; row++) {
 		uint32_t place = OPS_NONE;
 
-		if (ops_kind_is_work(e->kind[row]) && launchers[row] != OPS_NONE)
-			place = costs->place[launchers[row]];
+		if (ops_kind_is_work(e->kind[row]) && origins[row] != OPS_NONE)
+			place = costs->place[origins[row]];
 		if (place != OPS_NONE)
 			costs->lines.items[place].device_ns = ops_sum(costs->lines.items[place].device_ns,
 			                                              ops_difference(e->end_ns[row], e->start_ns[row]));
 	}
-	return launchers != NULL;
+	return origins != NULL;
 }
 
-/* The innermost row that is open on each track follows the records, both in order of time. */
+/* Both records and rows are in order of time, so the innermost open row of each track follows the records. */
 static bool line_costs_add_memory(struct line_costs *costs)
 {
 	const struct ops_events *e = costs->events;

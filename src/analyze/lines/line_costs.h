@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lines of the user's source cost: the sums, and where each event of a trace belongs.
+ * Costs of source lines of the user: the sums, and the line that each event of a trace belongs to.
  */
 #ifndef OPS_ANALYZE_LINE_COSTS_H
 #define OPS_ANALYZE_LINE_COSTS_H
@@ -16,9 +16,9 @@
 #include "base/map.h"
 
 struct line_cost {
-	uint32_t file; /* of `files` */
+	uint32_t file; /* index in `files` */
 	uint32_t line;
-	uint32_t function; /* of `functions` */
+	uint32_t function; /* index in `functions` */
 	uint32_t longest;  /* row */
 	int64_t longest_ns;
 	int64_t calls;
@@ -31,13 +31,14 @@ struct line_cost {
 /* A function that rows call. */
 struct line_function {
 	struct ops_string name;
-	uint32_t file; /* OPS_NONE: not the user's */
-	uint32_t line; /* the first */
+	uint32_t file; /* OPS_NONE: not a function of the user */
+	uint32_t line; /* first line */
 };
 
 struct line_file {
 	struct ops_string name;
-	int64_t host_ns; /* while some line of it ran, on any thread, or the backward of what it called */
+	bool is_library; /* part of Python or of a package, not of the program */
+	int64_t host_ns; /* time while a line of the file ran on any thread, or the backward pass of what it called */
 	int64_t self_ns;
 	int64_t device_ns;
 	int64_t allocated_bytes;
@@ -46,24 +47,24 @@ struct line_file {
 struct line_costs {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
-	struct ops_intern names;  /* of files */
+	struct ops_intern names;  /* names of files */
 	OPS_ARRAY(struct line_file) files; /* by number in `names` */
 	OPS_ARRAY(struct line_function) functions;
 	OPS_ARRAY(struct line_cost) lines;
-	struct ops_map function_of; /* by the table's index, or the row's name */
+	struct ops_map function_of; /* by the index in the trace's table, or by the row's name */
 	struct ops_map line_of;     /* by file and line */
-	struct ops_map open;        /* by line (or file) and track: where its outermost event so far is in `ends` */
+	struct ops_map open;        /* by line (or file) and track: index in `ends` of its last outermost event */
 	OPS_ARRAY(int64_t) ends;
-	uint32_t *place;  /* by row: its line, OPS_NONE none */
-	uint32_t *inside; /* by row: the user's function that it is, or in which it is a range; OPS_NONE */
+	uint32_t *place;  /* by row: its line; OPS_NONE: none */
+	uint32_t *inside; /* by row: the user's function that it is, or that a range lies in; OPS_NONE: none */
 };
 
-/* False when memory is out; released in any case. */
+/* Returns false if out of memory. The caller must release the costs in any case. */
 bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace);
 void line_costs_release(struct line_costs *costs);
 
-/* Adds the lines of a trace that take most time, at most `rows_max` (0: all), to a table. With a worker the first column names it.
- * The first call adds the columns. Returns false if memory is out. */
+/* Adds the lines of a trace, those of the program before those of libraries, by time, at most `rows_max` (0: all), to a
+ * table. With a worker the first column names it. The first call adds the columns. Returns false if out of memory. */
 bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast collective operations are, and how far apart ranks come to them. All ranks leave an operation together,
- * so it lasts longest for who comes first, and shortest for who comes last: the shortest is the transfer, and what others
- * take longer is waiting. No clocks are compared. The nth operation of a kind is the same one on all ranks.
+ * The speed of collective operations, and the skew between ranks. All ranks leave an operation together, so it lasts
+ * longest on the rank that arrives first and shortest on the one that arrives last. The shortest duration is the
+ * transfer time; the rest of a longer one is wait time. Clocks are not compared. The nth operation of a kind is the
+ * same operation on all ranks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 struct operation {
 	uint32_t kind;
 	uint32_t ranks;
-	size_t last_rank; /* index: that for which it was the shortest */
+	size_t last_rank; /* index of the rank on which it was shortest */
 	int64_t shortest_ns, longest_ns, sum_ns;
 	int64_t elements; /* of the larger side */
 };
@@ -35,7 +36,7 @@ struct meeting {
 	OPS_ARRAY(struct operation) operations;
 };
 
-/* --- collecting ------------------------------------------------------------------------------------------------------- */
+/* --- collection ------------------------------------------------------------------------------------------------------- */
 
 struct by_time {
 	const struct event_table *table;
@@ -82,7 +83,7 @@ static bool collective_bandwidth_collect(struct collectives *collectives, const 
 	return true;
 }
 
-/* Numbers a rank's operations by kind, in order of time. */
+/* Numbers a rank's operations of each kind in order of time. */
 static bool collective_bandwidth_number(struct meeting *meeting, const struct event_table *table, size_t from, size_t rank)
 {
 	const struct collective *items = meeting->collectives.items.items;
@@ -114,13 +115,13 @@ static double element_bytes(struct ops_string dtype)
 	return bytes ? (double)bytes : (double)NAN;
 }
 
-/* The sums of all operations of a kind. */
+/* Sums over all operations of a kind. */
 struct sums {
 	uint32_t kind;
 	int64_t count, ranks, calls;
 	int64_t sum_ns, transfer_ns, skew_ns, skew_max_ns;
 	double elements;
-	uint32_t *last; /* by rank: how often it came last */
+	uint32_t *last; /* by rank: how often it arrived last */
 };
 
 static int collective_bandwidth_compare_sums(const void *a, const void *b, void *collectives)
@@ -144,7 +145,7 @@ static void collective_bandwidth_add_sums(struct sums *sums, const struct operat
 		sums->last[operation->last_rank]++;
 }
 
-/* That which was last most often; RESULT_NULL: none was. */
+/* Returns the rank that was last most often; RESULT_NULL: no rank was. */
 static int64_t last_rank(const struct analysis_run *run, const struct sums *sums)
 {
 	size_t most = 0;
@@ -164,7 +165,7 @@ struct kind_row {
 static const struct result_column kind_columns[] = {
 	COLLECTIVE_COLUMNS(struct kind_row),
 	COLLECTIVE_RANKS_COLUMN(struct kind_row),
-	{.name = "ranks", .type = RESULT_COUNT, .title = "Ranks", .about = "Number of ranks that have it in their traces",
+	{.name = "ranks", .type = RESULT_COUNT, .title = "Ranks", .about = "Number of ranks whose traces contain it",
 	 RESULT_FIELD(struct kind_row, ranks)},
 	{.name = "count", .type = RESULT_COUNT, .title = "Count", .about = "Number of operations", RESULT_FIELD(struct kind_row, count)},
 	{.name = "bytes_mean", .type = RESULT_NUMBER, .title = "Mean size", .unit = "bytes",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding collective operations, and what alike ones sum up to.
+ * Finding collective operations, and the sums of identical ones.
  */
 #include "analyze/ranks/collectives.h"
 
@@ -16,7 +16,7 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-/* --- finding them ----------------------------------------------------------------------------------------------------- */
+/* --- search ----------------------------------------------------------------------------------------------------------- */
 
 static bool collectives_argument(const struct event_table *table, uint32_t source, const char *key,
                                  struct ops_string *ret_value)
@@ -39,7 +39,7 @@ static int64_t collectives_integer(const struct event_table *table, uint32_t sou
 	return number;
 }
 
-/* The id of an argument's text, of "" if there is none; OPS_INTERN_NONE when memory is out. */
+/* Returns the id of an argument's text, or of "" if there is none; OPS_INTERN_NONE if out of memory. */
 static uint32_t collectives_text(struct collectives *collectives, const struct event_table *table, uint32_t source,
                                  const char *key)
 {
@@ -48,9 +48,7 @@ static uint32_t collectives_text(struct collectives *collectives, const struct e
 
 	scratch->size = 0;
 	collectives_argument(table, source, key, &value);
-	if (value.size >= 2 && *value.bytes == '"')
-		ops_json_decode(scratch, value.bytes + 1, value.size - 2);
-	else
+	if (!ops_json_decode_value(scratch, value))
 		ops_buffer_append(scratch, value.bytes, value.size);
 	if (scratch->failed)
 		return OPS_INTERN_NONE;
@@ -98,7 +96,7 @@ void collectives_release(struct collectives *collectives)
 	ops_buffer_release(&collectives->scratch);
 }
 
-/* --- what they are ---------------------------------------------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------------------------------- */
 
 struct collective_kind collective_kind(const struct collectives *collectives, uint32_t kind)
 {
@@ -192,7 +190,7 @@ static bool collectives_find(struct collectives *collectives, const struct event
 	return !event_query_failed(filter);
 }
 
-/* A rank's table; false when memory is out. */
+/* Adds the rows of a rank's table. Returns false if out of memory. */
 static bool collectives_sum_up(struct collectives *collectives, const struct event_table *table, struct result *result)
 {
 	struct result_table out = {.copies = true};

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Assigns each trace of a run its rank: the one it states, else the one of its file's name, else an unused one.
+ * Assigns a rank to each trace of a run: the rank that it states, else the one in its file's name, else an unused one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analysis.h"
 #include "analyze/ranks/trace_job.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #define KEY "distributedInfo"
 
-/* --- what a trace says ------------------------------------------------------------------------------------------------ */
+/* --- rank of one trace ------------------------------------------------------------------------------------------------ */
 
 static bool digits(const char *text, int64_t *ret_number)
 {
@@ -22,7 +23,8 @@ static bool digits(const char *text, int64_t *ret_number)
 	return count > 0;
 }
 
-/* Whether a number and what follows is that of a process, as profilers name their files: "host_4711.1795263960573.pt.trace.json". */
+/* Returns true if a number is a process id, by what follows it in the names that profilers give their files:
+ * "host_4711.1795263960573.pt.trace.json". */
 static bool is_process(const char *number)
 {
 	const char *time = number + strspn(number, "0123456789") + 1;
@@ -49,7 +51,7 @@ static int64_t rank_of_name(const char *path)
 	return -1;
 }
 
-/* What a trace says of its process among the others; empty: nothing. */
+/* Returns what a trace says about its rank among the other processes; empty: nothing. */
 static struct ops_string distributed_info(const struct ops_trace *trace)
 {
 	struct ops_string json;
@@ -93,7 +95,7 @@ enum ops_code ops_trace_set_rank(struct ops_trace *trace, int64_t rank, struct o
 	return code;
 }
 
-/* --- a run ------------------------------------------------------------------------------------------------------------ */
+/* --- ranks of a run --------------------------------------------------------------------------------------------------- */
 
 static bool is_taken(const struct ops_rank *ranks, size_t count, int64_t rank)
 {
@@ -103,14 +105,9 @@ static bool is_taken(const struct ops_rank *ranks, size_t count, int64_t rank)
 	return false;
 }
 
-static int number_ranks_compare_ranks(const void *a, const void *b)
-{
-	const struct ops_rank *left = a, *right = b;
+OPS_ORDER(number_ranks_compare_ranks, struct ops_rank, OPS_UP(rank))
 
-	return (left->rank > right->rank) - (left->rank < right->rank);
-}
-
-/* Runs have thousands of ranks at most. */
+/* Quadratic, but runs have thousands of ranks at most. */
 void ops_number_ranks(struct ops_rank *ranks, size_t count)
 {
 	int64_t next = 0;

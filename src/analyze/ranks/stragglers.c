@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which ranks are late. A collective ends everywhere at once, so that who begins it last is whom the others
- * wait for. Of all communication that is long enough to matter, that is asked whose length differs most from rank to rank.
+ * Finds stragglers. A collective ends everywhere at once, so the others wait for the rank that begins it last. Of all
+ * communication that is long enough to matter, the kernel whose duration differs most from rank to rank is used.
  *
- * The reference knows kernels of old NCCL alone, and loses step 0; here it is all that communicates. Of traces
- * without steps all is one step.
+ * HTA considers only kernels of old NCCL versions, and drops step 0. Here all kernels that communicate count. A trace
+ * without steps counts as one step.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #include "base/order.h"
 #include "base/text.h"
 
-/* The last run of a kernel on a stream in a step of a rank. */
+/* The last run of a kernel on a stream in one step of a rank. */
 struct sample {
-	uint32_t name; /* ids in a table of the run: each rank has separate strings */
-	uint32_t rank; /* index */
+	uint32_t name; /* ids in a table of the run, since each rank has its own strings */
+	uint32_t rank; /* index of the rank */
 	int64_t stream;
 	int64_t step;
 	int64_t ts_ns;
@@ -31,12 +31,12 @@ struct sample {
 struct search {
 	struct analysis_run *run;
 	struct ops_intern names;
-	OPS_ARRAY(struct sample) samples; /* by name, stream, step, rank; one each */
+	OPS_ARRAY(struct sample) samples; /* one for each combination of name, stream, step and rank, sorted by these */
 	int64_t *steps;
 	size_t step_count;
 	bool stepless; /* no rank has steps, and none are requested */
 	int64_t first_ns;
-	double step_ns; /* of an average step */
+	double step_ns; /* duration of an average step */
 	int64_t candidates;
 };
 
@@ -48,10 +48,10 @@ static bool stragglers_is_chosen(const struct search *search, int64_t step)
 	       (search->step_count && bsearch(&step, search->steps, search->step_count, sizeof(step), ops_compare_int64));
 }
 
-/* Whether the option, a number or a list of them, has a step. */
+/* Returns true if the option, a number or a list of numbers, contains a step. */
 static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
 {
-	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a number alone is one element */
+	struct ops_json_walk cursor = ops_json_walk(wanted.bytes, wanted.size); /* a single number counts as one element */
 	struct ops_string item;
 	int64_t number;
 
@@ -61,7 +61,7 @@ static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
 	return false;
 }
 
-/* The requested steps among those that the filter kept. */
+/* Selects the requested steps among those that the filter kept. */
 static enum ops_code choose_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
@@ -97,7 +97,7 @@ static enum ops_code choose_steps(struct search *search)
 	return OPS_OK;
 }
 
-/* The first moment of the steps, and how long one is. */
+/* Finds the start of the first step, and the average duration of a step. */
 static bool stragglers_measure_steps(struct search *search)
 {
 	const struct event_set *events = &search->run->events;
@@ -156,22 +156,8 @@ static bool stragglers_collect(struct search *search)
 	return true;
 }
 
-#define ORDER(left, right)                                                                         \
-	if ((left) != (right))                                                                     \
-		return (left) < (right) ? -1 : 1
-
-/* Runs of one kernel in one step stand together, in order of the file. */
-static int compare_samples(const void *a, const void *b)
-{
-	const struct sample *left = a, *right = b;
-
-	ORDER(left->name, right->name);
-	ORDER(left->stream, right->stream);
-	ORDER(left->step, right->step);
-	ORDER(left->rank, right->rank);
-	ORDER(left->order, right->order);
-	return 0;
-}
+/* Groups runs of one kernel in one step, in order of the file. */
+OPS_ORDER(compare_samples, struct sample, OPS_UP(name) OPS_UP(stream) OPS_UP(step) OPS_UP(rank) OPS_UP(order))
 
 static bool same_kernel(const struct sample *a, const struct sample *b)
 {
@@ -194,7 +180,7 @@ static void keep_last_ones(struct search *search)
 	search->samples.count = kept;
 }
 
-/* How much the lengths of `count` runs differ; NaN of one. */
+/* Returns the standard deviation of the durations of `count` runs; NaN for one run. */
 static double deviation(const struct sample *samples, size_t count)
 {
 	double mean = 0, squares = 0;
@@ -206,7 +192,7 @@ static double deviation(const struct sample *samples, size_t count)
 	return count > 1 ? sqrt(squares / (double)(count - 1)) : NAN;
 }
 
-/* Runs of the same step. */
+/* Returns the end of the runs of the same step. */
 static size_t step_end(const struct search *search, size_t from)
 {
 	const struct sample *samples = search->samples.items;
@@ -217,7 +203,8 @@ static size_t step_end(const struct search *search, size_t from)
 	return to;
 }
 
-/* The runs of the kernel whose length differs most on the average of the steps; none if no kernel ran on two ranks. */
+/* Chooses the kernel whose durations differ most, averaged over the steps. Chooses none if no kernel ran on two
+ * ranks. */
 static size_t choose_kernel(const struct search *search, size_t *ret_end)
 {
 	size_t chosen = *ret_end = 0;
@@ -244,26 +231,16 @@ static size_t choose_kernel(const struct search *search, size_t *ret_end)
 	return chosen;
 }
 
-/* --- the latest ------------------------------------------------------------------------------------------------------- */
+/* --- scores ----------------------------------------------------------------------------------------------------------- */
 
 struct late {
 	uint32_t rank;
 	int64_t score;
 };
 
-static int latest_first(const void *a, const void *b)
-{
-	return ops_compare_int64(&(int64_t){((const struct sample *)b)->ts_ns}, &(int64_t){((const struct sample *)a)->ts_ns});
-}
+OPS_ORDER(latest_first, struct sample, OPS_DOWN(ts_ns))
 
-static int most_often_first(const void *a, const void *b)
-{
-	const struct late *left = a, *right = b;
-
-	ORDER(right->score, left->score);
-	ORDER(left->rank, right->rank);
-	return 0;
-}
+OPS_ORDER(most_often_first, struct late, OPS_DOWN(score) OPS_UP(rank))
 
 /* In each step the ranks that begin last get a point. */
 static void score(struct search *search, size_t from, size_t end, struct late *ranks)

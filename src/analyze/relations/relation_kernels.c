@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `kernels`: a row for each kernel, copy and fill that a device ran, with what launched it.
+ * Relation `kernels`: a row for each kernel, copy and fill that a device ran, and its launch.
  */
 #include "analyze/relations/relation_list.h"
-#include "derive/launches.h"
+#include "derive/captures.h"
+#include "derive/categories.h"
 #include "derive/messages.h"
 #include "derive/work.h"
 #include "trace/kinds.h"
@@ -27,9 +28,16 @@ static void set_work(const struct relation_rows *rows, uint32_t event, struct re
 	cell->text = ops_string_of(name);
 }
 
+static void set_category(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
+{
+	enum ops_category category = ops_category_of(rows->events->kind[event], ops_trace_string(rows->trace, rows->events->name[event]));
+
+	cell->text = ops_string_of(ops_category_name(category));
+}
+
 static void set_operator(const struct relation_rows *rows, uint32_t event, struct result_cell *cell)
 {
-	uint32_t operator = ops_launching_operator(rows->launchers, event);
+	uint32_t operator = ops_origin_operator(rows->origins, event);
 
 	relation_set_text(cell, operator == OPS_NONE ? (struct ops_string){0} : ops_trace_string(rows->trace, rows->events->name[operator]));
 }
@@ -52,6 +60,7 @@ static void set_message(const struct relation_rows *rows, uint32_t event, struct
 RELATION_GETTER(get_kernel_id, cell->integer = EVENT)
 RELATION_GETTER(get_kernel_name, cell->text = ops_trace_string(rows->trace, rows->events->name[EVENT]))
 RELATION_GETTER(get_kernel_work, set_work(rows, EVENT, cell))
+RELATION_GETTER(get_kernel_category, set_category(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_start, cell->integer = rows->events->start_ns[EVENT])
 RELATION_GETTER(get_kernel_duration, relation_get_duration(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_device, relation_get_pid(rows, rows->events->track[EVENT], cell))
@@ -60,16 +69,18 @@ RELATION_GETTER(get_kernel_step, relation_get_step(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_module, relation_get_module(rows, EVENT, cell))
 RELATION_GETTER(get_kernel_launch, relation_set_id(cell, rows->launchers[EVENT]))
 RELATION_GETTER(get_kernel_delay, set_delay(rows, EVENT, cell))
-RELATION_GETTER(get_kernel_operator_id, relation_set_id(cell, ops_launching_operator(rows->launchers, EVENT)))
+RELATION_GETTER(get_kernel_operator_id, relation_set_id(cell, ops_origin_operator(rows->origins, EVENT)))
 RELATION_GETTER(get_kernel_operator, set_operator(rows, EVENT, cell))
-RELATION_GETTER(get_kernel_file, relation_get_file(rows, rows->launchers[EVENT], cell))
-RELATION_GETTER(get_kernel_line, relation_get_line(rows, rows->launchers[EVENT], cell))
+RELATION_GETTER(get_kernel_file, relation_get_file(rows, rows->origins[EVENT], cell))
+RELATION_GETTER(get_kernel_line, relation_get_line(rows, rows->origins[EVENT], cell))
 RELATION_GETTER(get_kernel_message, set_message(rows, EVENT, cell))
 
 static const struct result_column columns[] = {
 	{.name = "id", .type = RESULT_INTEGER, .get = get_kernel_id, .about = "id of its row in events"},
 	{.name = "name", .type = RESULT_TEXT, .get = get_kernel_name, .about = "name"},
 	{.name = "work", .type = RESULT_TEXT, .get = get_kernel_work, .about = "compute, communication, copy, fill, or other for names that are none of a kernel"},
+	{.name = "category", .type = RESULT_TEXT, .get = get_kernel_category,
+	 .about = "matrix_product, attention, experts, convolution, normalisation, softmax, reduction, pointwise, indexing, sort, quantisation, memory, communication or other"},
 	{.name = "start_ns", .type = RESULT_INTEGER, .unit = "ns", .get = get_kernel_start, .about = "start, since the Unix epoch"},
 	{.name = "dur_ns", .type = RESULT_INTEGER, .unit = "ns", .get = get_kernel_duration, .about = "duration"},
 	{.name = "device", .type = RESULT_INTEGER, .nullable = true, .get = get_kernel_device, .about = "number of the device"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relation `steps`: a row a step of the program, marked or derived.
+ * Relation `steps`: one row per step of the program, marked or derived.
  */
 #include "analyze/relations/relation_list.h"
 
@@ -21,6 +21,7 @@ RELATION_GETTER(get_step_pid, relation_get_pid(rows, STEP->track, cell))
 RELATION_GETTER(get_step_tid, relation_get_tid(rows, STEP->track, cell))
 RELATION_GETTER(get_step_event, relation_set_id(cell, STEP->row))
 RELATION_GETTER(get_step_from, cell->text = ops_string_of(ops_steps_source_name(rows->steps->source)))
+RELATION_GETTER(get_step_kind, cell->text = ops_string_of(ops_iteration_kind_name((enum ops_iteration_kind)STEP->kind)))
 RELATION_GETTER(get_step_data_loading, set_phase(rows, STEP, OPS_PHASE_DATA_LOADING, cell))
 RELATION_GETTER(get_step_forward, set_phase(rows, STEP, OPS_PHASE_FORWARD, cell))
 RELATION_GETTER(get_step_backward, set_phase(rows, STEP, OPS_PHASE_BACKWARD, cell))
@@ -35,7 +36,9 @@ static const struct result_column columns[] = {
 	{.name = "tid", .type = RESULT_INTEGER, .nullable = true, .get = get_step_tid, .about = "thread"},
 	{.name = "event_id", .type = RESULT_INTEGER, .nullable = true, .get = get_step_event,
 	 .about = "id of the event that marks it; null for a derived step"},
-	{.name = "steps_from", .type = RESULT_TEXT, .get = get_step_from, .about = "what the steps are taken from: marks, optimizer or batches"},
+	{.name = "steps_from", .type = RESULT_TEXT, .get = get_step_from, .about = "what the steps are taken from: marks, optimizer, batches or iterations"},
+	{.name = "kind", .type = RESULT_TEXT, .get = get_step_kind,
+	 .about = "of an iteration of a server: prefill, decode, mixed, idle or unknown; empty for other steps"},
 	{.name = "data_loading_ns", .type = RESULT_INTEGER, .unit = "ns", .option = RELATION_PHASES, .get = get_step_data_loading,
 	 .about = "part in which the step waits for its batch"},
 	{.name = "forward_ns", .type = RESULT_INTEGER, .unit = "ns", .option = RELATION_PHASES, .get = get_step_forward, .about = "part of the forward pass"},

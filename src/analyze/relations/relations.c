@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of relations, and what their columns share.
+ * The list of relations, and the functions that their columns share.
  */
 #include "analyze/relations/relations.h"
 
@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/json_value.h"
+#include "derive/captures.h"
 #include "derive/launches.h"
 #include "derive/modules.h"
 
@@ -30,8 +31,8 @@ const struct relation *relation_find(const char *name)
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-/* By track: the process whose steps its rows are in, OPS_NONE; and by process the step that it is in while rows are passed in
- * order of time. */
+/* By track: the process whose steps contain its rows; OPS_NONE: none. By process: its current step while rows are
+ * visited in order of time. */
 struct process_steps {
 	uint32_t *process_of;
 	uint32_t *step;
@@ -57,7 +58,8 @@ static bool find_step_processes(const struct relation_rows *rows, struct process
 	for (size_t i = 0; done && i < pids.count; i++)
 		processes->step[i] = OPS_NONE;
 	for (size_t i = 0; done && i < tracks; i++) {
-		/* Devices belong to no process: the work on them is that of the only one, unless a launch says otherwise. */
+		/* Devices belong to no process. Their work counts for the only process, unless its launch says
+		 * otherwise. */
 		if (rows->tracks[i].kind == OPS_TRACK_STREAM)
 			processes->process_of[i] = pids.count == 1 ? 0 : OPS_NONE;
 		else
@@ -87,17 +89,22 @@ static void find_steps_by_time(struct relation_rows *rows, struct process_steps 
 static bool find_steps(struct relation_rows *rows)
 {
 	struct process_steps processes = {0};
+	int64_t *first_launched = ops_first_launched(rows->trace, rows->launchers);
 	bool done;
 
 	rows->steps = ops_steps_of(rows->trace);
 	rows->step_of = ops_realloc_array(NULL, rows->events->count + 1, sizeof(*rows->step_of));
-	done = rows->steps && rows->step_of && find_step_processes(rows, &processes);
+	done = first_launched && rows->steps && rows->step_of && find_step_processes(rows, &processes);
 	if (done)
 		find_steps_by_time(rows, &processes);
-	/* Work belongs to the step that launched it, also when it runs later. */
-	for (size_t row = 0; done && row < rows->events->count; row++)
+	/* Work belongs to the step that launched it, even if it runs later. */
+	for (size_t row = 0; done && row < rows->events->count; row++) {
 		if (ops_row_is_launched(rows->events, row) && rows->launchers[row] != OPS_NONE)
 			rows->step_of[row] = rows->step_of[rows->launchers[row]];
+		else if (ops_was_queued_before(rows->events, rows->launchers, first_launched, row))
+			rows->step_of[row] = OPS_NONE;
+	}
+	ops_free(first_launched);
 	ops_free(processes.process_of);
 	ops_free(processes.step);
 	return done;
@@ -115,7 +122,8 @@ bool relation_open(struct relation_rows *rows, const struct relation *relation, 
 		return false;
 	if (needs & RELATION_LAUNCHERS) {
 		rows->launchers = ops_launchers(trace);
-		if (!rows->launchers)
+		rows->origins = ops_origins(trace);
+		if (!rows->launchers || !rows->origins)
 			return false;
 	}
 	if ((needs & RELATION_STEPS) == RELATION_STEPS && !find_steps(rows))
@@ -175,8 +183,7 @@ void relation_set_scratch(struct relation_rows *rows, struct result_cell *cell)
 void relation_set_json_text(struct relation_rows *rows, struct ops_string json, struct result_cell *cell)
 {
 	rows->scratch.size = 0;
-	if (json.size >= 2 && *json.bytes == '"')
-		ops_json_decode(&rows->scratch, json.bytes + 1, json.size - 2);
+	ops_json_decode_value(&rows->scratch, json);
 	relation_set_scratch(rows, cell);
 }
 
@@ -185,7 +192,7 @@ void relation_get_duration(const struct relation_rows *rows, uint32_t row, struc
 	cell->integer = rows->events->end_ns[row] - rows->events->start_ns[row];
 }
 
-/* The path of the module in whose call a row is, or for whose call a backward node works. */
+/* Returns the path of the module whose call contains a row, or for whose call a backward node works. */
 static struct ops_string module_path(const struct relation_rows *rows, uint32_t row)
 {
 	const struct module_costs *costs = &rows->modules;
@@ -201,13 +208,13 @@ void relation_get_module(const struct relation_rows *rows, uint32_t row, struct 
 	struct ops_string path = {0};
 
 	if (row != OPS_NONE && ops_row_is_launched(rows->events, row))
-		row = rows->launchers[row];
+		row = rows->origins[row];
 	if (row != OPS_NONE && rows->modules.unit_of)
 		path = module_path(rows, row);
 	relation_set_text(cell, path);
 }
 
-/* Columns of a row follow one another, so the walk to the line of the program is made once for both. */
+/* Getters visit the columns of a row one after another, so the program's line is found once for both. */
 static void relation_find_line(struct relation_rows *rows, uint32_t row)
 {
 	if (rows->line_row == row)

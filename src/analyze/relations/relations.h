@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Relations: the tables that queries ask, with a row an event, a kernel, a step, and so on. Each is declared once, with names,
- * types, units and meanings of its columns; its cells are computed from the trace when they are read. Times are nanoseconds.
+ * Relations: the tables that queries read, with a row for each event, kernel, step, and so on. Each is declared once,
+ * with the names, types, units and meanings of its columns. Its cells are computed from the trace when they are read.
+ * Times are nanoseconds.
  *
  *     relation_open(&rows, relation_find("events"), trace, RELATION_ALL_COLUMNS);
  *     row = relation_row(&rows, i);
@@ -26,7 +27,7 @@
 #include "derive/phases.h"
 #include "derive/steps.h"
 
-/* What columns need that is computed for the whole trace: bits of result_column.option. */
+/* Derived data that columns require: bits of result_column.option. */
 enum relation_need {
 	RELATION_LAUNCHERS = 1,
 	RELATION_STEPS = 2 | RELATION_LAUNCHERS,
@@ -39,14 +40,15 @@ struct relation_rows {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const struct ops_track *tracks;
-	size_t count; /* of rows */
-	/* Where the relation or one of its columns needs it: */
+	size_t count; /* number of rows */
+	/* Set if the relation or one of its columns requires it: */
 	const struct ops_memory_record *memory;
 	const struct ops_counter_record *counters;
 	const struct ops_link *links;
 	const struct ops_steps *steps;
-	const uint32_t *launchers;
-	uint32_t *step_of;  /* by event: index into `steps`, OPS_NONE */
+	const uint32_t *launchers; /* by event: its launch, for times */
+	const uint32_t *origins;   /* by event: the call that it is for, see derive/captures.h */
+	uint32_t *step_of;  /* by event: index into `steps`; OPS_NONE: none */
 	uint32_t *selected; /* the events that are rows */
 	struct module_costs modules;
 	struct ops_module_tree *module_tree;
@@ -58,10 +60,10 @@ struct relation_rows {
 	uint32_t line_row; /* the event whose line of the program was found last; OPS_NONE: none */
 	struct ops_string line_file;
 	uint32_t line;
-	struct ops_buffer scratch; /* the text of a cell that is made; valid until the next one is */
+	struct ops_buffer scratch; /* text of a computed cell; valid until the next one is computed */
 };
 
-/* A row, as getters of columns take it. */
+/* A row, as passed to getters of columns. */
 struct relation_row {
 	struct relation_rows *rows;
 	size_t at;
@@ -69,34 +71,35 @@ struct relation_row {
 
 struct relation {
 	const struct result_declaration *declaration;
-	/* Sets `count` and what the rows come from. False when memory is out. */
+	/* Sets `count` and the source of the rows. Returns false if out of memory. */
 	bool (*open)(struct relation_rows *rows);
 };
 
-/* The relations, in the order of the reference. */
+/* The relations, in the order of the reference documentation. */
 extern const struct relation relations[];
 extern const size_t relation_count;
 
-/* NULL for a name that is none. */
+/* Returns NULL if there is no relation of that name. */
 const struct relation *relation_find(const char *name);
 
-/* A member "relations" with the declarations of all. */
+/* Writes a member "relations" with the declarations of all relations. */
 void relations_json(struct ops_json_writer *json);
 
-/* Prepares the rows of a trace, with what columns with these needs use. False when memory is out. To be closed in any case. */
+/* Prepares the rows of a trace and the derived data for columns with these needs. Returns false if out of memory. The
+ * caller must close it in any case. */
 bool relation_open(struct relation_rows *rows, const struct relation *relation, const struct ops_trace *trace, unsigned needs);
 void relation_close(struct relation_rows *rows);
 
-/* Makes rows of the events that a function selects. False when memory is out. */
+/* Makes rows of the events that a function selects. Returns false if out of memory. */
 bool relation_select(struct relation_rows *rows, bool (*selects)(const struct relation_rows *rows, uint32_t event));
 
-/* What columns of several relations have in common; `row` is that of an event, OPS_NONE gives null. */
+/* Getters that several relations share. `row` is the row of an event; OPS_NONE gives null. */
 void relation_get_step(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_duration(const struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_file(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
 void relation_get_line(struct relation_rows *rows, uint32_t row, struct result_cell *cell);
-/* The id of a process or thread; null where the file has a text instead. */
+/* Gets the id of a process or thread; null if the file has a text instead. */
 void relation_get_pid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
 void relation_get_tid(const struct relation_rows *rows, uint32_t track, struct result_cell *cell);
 
@@ -106,9 +109,9 @@ static inline void relation_set_text(struct result_cell *cell, struct ops_string
 	cell->is_null = !text.size;
 }
 
-/* The text that `scratch` has; null if it is empty. */
+/* Sets the cell to the text in `scratch`; null if it is empty. */
 void relation_set_scratch(struct relation_rows *rows, struct result_cell *cell);
-/* A JSON value if it is a text that is not empty, else null. */
+/* Sets the cell to a JSON value if that is a non-empty text, else to null. */
 void relation_set_json_text(struct relation_rows *rows, struct ops_string json, struct result_cell *cell);
 
 static inline void relation_set_id(struct result_cell *cell, uint32_t id)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The nodes of a trace: one walk over its rows. The time of a thread belongs to the innermost event at each moment; on the
- * thread of the steps, also the time between events is a node.
+ * The nodes of a trace, made in one pass over its rows. At each time a thread's time belongs to the innermost event. On
+ * the thread of the steps, the time between events also forms nodes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "derive/blocking.h"
@@ -86,7 +87,8 @@ static bool replay_read_names(struct replay *replay)
 
 /* --- threads of steps ---------------------------------------------------------------------------------------------------- */
 
-/* By track: time of its outermost operators, those of the backward pass excepted, which may have a separate thread. */
+/* By track: total time of its outermost operators. Those of the backward pass, which can have a separate thread, do not
+ * count. */
 static void replay_sum_operators(const struct replay *replay, int64_t *ns)
 {
 	const struct ops_events *events = replay->events;
@@ -94,7 +96,7 @@ static void replay_sum_operators(const struct replay *replay, int64_t *ns)
 	for (uint32_t row = 0; row < events->count; row++)
 		if (events->kind[row] != OPS_EVENT_TRACE && events->parent[row] == OPS_NONE && replay_is_host_row(replay, row) &&
 		    !replay_name_is(replay, row, REPLAY_NAME_NODE | REPLAY_NAME_COLLECTIVE))
-			ns[events->track[row]] += (events->end_ns[row] - events->start_ns[row]) >> 8; /* no overflow */
+			ns[events->track[row]] += (events->end_ns[row] - events->start_ns[row]) >> 8; /* avoids overflow */
 }
 
 /* Ranges of a coroutine overlap those of its thread. */
@@ -103,7 +105,7 @@ static bool replay_is_thread(const struct ops_track *track)
 	return track->kind == OPS_TRACK_THREAD && !(track->flags & (OPS_TRACK_PID_TEXT | OPS_TRACK_COROUTINE));
 }
 
-/* The thread of the steps of each process: the first that has any, or else the one with most time in events. */
+/* Finds the thread of the steps of each process: the first that has steps, or else the one with most time in events. */
 static bool find_mains(struct replay *replay)
 {
 	const struct ops_track *tracks = ops_trace_tracks(replay->trace, &replay->track_count);
@@ -155,7 +157,8 @@ static void sweep_push(struct replay_sweep *sweep, uint32_t track, int64_t start
 		.start_ns = start_ns, .end_ns = end_ns, .row = row, .previous = OPS_NONE, .edges = OPS_NONE, .track = track};
 }
 
-/* The time of a thread up to a moment belongs to a row. Nothing of threads without a row but on the thread of the steps. */
+/* Assigns the time of a thread up to `time_ns` to a row. Time outside of rows is dropped, except on the thread of the
+ * steps. */
 static void sweep_to(struct replay_sweep *sweep, uint32_t track, int64_t time_ns, uint32_t row)
 {
 	int64_t start_ns = sweep->cursor_ns[track];
@@ -178,7 +181,7 @@ static void sweep_to(struct replay_sweep *sweep, uint32_t track, int64_t time_ns
 	sweep->cursor_ns[track] = time_ns;
 }
 
-/* Ends the rows that are open up to one of them. */
+/* Closes the open rows from the innermost up to `until`. */
 static void sweep_close(struct replay_sweep *sweep, uint32_t track, uint32_t until)
 {
 	const struct ops_events *events = sweep->replay->events;
@@ -205,7 +208,7 @@ static void sweep_row(struct replay_sweep *sweep, const struct ops_track *tracks
 	sweep->current[track] = row;
 }
 
-/* A row makes two nodes at most: what is before it, and its time after its children. */
+/* A row makes at most two nodes: the time before it, and its time after its children. */
 static bool sweep_init(struct replay_sweep *sweep)
 {
 	struct replay *replay = sweep->replay;
@@ -237,7 +240,7 @@ static bool sweep_init(struct replay_sweep *sweep)
 	return total < UINT32_MAX && OPS_ARRAY_RESERVE(&replay->nodes, total + 1);
 }
 
-/* Puts the nodes of all tracks next to each other. */
+/* Moves the nodes of all tracks next to each other. */
 static void sweep_pack(struct replay *replay)
 {
 	uint32_t used = 0;
@@ -304,16 +307,9 @@ bool replay_add_edge(struct replay *replay, uint32_t to, uint32_t source, int64_
 
 /* --- cuts -------------------------------------------------------------------------------------------------------------- */
 
-static int compare_cuts(const void *a, const void *b)
-{
-	const struct replay_cut *left = a, *right = b;
+OPS_ORDER(compare_cuts, struct replay_cut, OPS_UP(track) OPS_UP(time_ns))
 
-	if (left->track != right->track)
-		return left->track < right->track ? -1 : 1;
-	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-}
-
-/* Where threads meet, and where steps begin and end that no row marks. */
+/* Cuts nodes where threads synchronise, and where derived steps begin and end. */
 static bool replay_cut_nodes(struct replay *replay, const struct replay_joins *joins)
 {
 	const struct ops_steps *steps = replay->trace_steps;
@@ -352,7 +348,7 @@ static bool replay_add_step(struct replay *replay, int64_t number, uint32_t trac
 	return true;
 }
 
-/* Those of the first process: the ranks of a merged trace take theirs together. */
+/* Uses the steps of the first process: the ranks of a merged trace take theirs together. */
 static bool replay_find_steps(struct replay *replay)
 {
 	const struct ops_steps *steps = replay->trace_steps;
@@ -378,7 +374,8 @@ static bool replay_find_steps(struct replay *replay)
 	return done;
 }
 
-/* Step i lasts until its last work on a device is done, and begins when that of step i - 1 was, if it has begun by then. */
+/* Step i ends when its last work on a device ends. It begins at its start on the host, or when the work of step i - 1
+ * ends, if that is later. */
 static void measure_steps(struct replay *replay)
 {
 	int64_t before_ns = INT64_MIN;
@@ -402,7 +399,7 @@ static void measure_steps(struct replay *replay)
 	}
 }
 
-/* --- all together ------------------------------------------------------------------------------------------------------ */
+/* --- construction ------------------------------------------------------------------------------------------------------ */
 
 static void read_processors(struct replay *replay)
 {

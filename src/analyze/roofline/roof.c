@@ -15,12 +15,13 @@
 #include "base/json_walk.h"
 #include "base/text.h"
 
-/* A kernel that does nothing takes about this time on the devices of the table. */
+/* Approximate duration of an empty kernel on the devices of the table. */
 #define KERNEL_NS 2000
 
 enum roof_type roof_type_of(uint8_t dtype)
 {
-	/* c10::ScalarType: unsigned and signed char, Half, float, double, the complex ones, quantised, BFloat16, of eight bits. */
+	/* c10::ScalarType: unsigned and signed char, Half, float, double, the complex types, quantised types, BFloat16,
+	 * 8-bit floats. */
 	switch (dtype) {
 	case 0: case 1: case 12: case 13: return ROOF_INT8;
 	case 5: case 8: return ROOF_FLOAT16;
@@ -39,14 +40,29 @@ const char *roof_type_name(enum roof_type type)
 	return names[type];
 }
 
+const char *roof_dtype_name(uint8_t dtype, enum roof_type type)
+{
+	/* Names of the c10::ScalarType values that roofs do not distinguish. */
+	static const struct {
+		uint8_t dtype;
+		const char *name;
+	} others[] = {{0, "uint8"}, {2, "int16"}, {3, "int32"}, {4, "int64"}, {8, "complex32"}, {9, "complex64"},
+	              {10, "complex128"}, {11, "bool"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].dtype == dtype)
+			return others[i].name;
+	return roof_type_name(type);
+}
+
 /* --- published peaks ---------------------------------------------------------------------------------------------- */
 
-/* Dense peaks in TFLOP/s as the makers publish them, without sparsity and at the boost clock, memory in GB/s, caches in MB:
- * NVIDIA's data sheets and architecture whitepapers of each product (of GeForce with accumulation in 32 bits), AMD's data
- * sheets of the Instinct series (of MI250 and MI250X those of one of the two devices that a card shows as). float64 and
- * float32 are the faster of vector and matrix units. The speed of NVIDIA's second-level cache is 64 bytes a clock for each
- * multiprocessor (CUDA C++ Best Practices Guide and whitepapers), AMD's that of the Infinity Cache. The first row whose name
- * the device's has as a word holds. */
+/* Peak rates that the manufacturers publish: dense TFLOP/s without sparsity at the boost clock, memory in GB/s, caches
+ * in MB. Sources: NVIDIA's data sheets and architecture whitepapers of each product (GeForce: with 32-bit
+ * accumulation), AMD's data sheets of the Instinct series (MI250 and MI250X: one of the two devices that a card appears
+ * as). float64 and float32 are the faster of vector and matrix units. The speed of NVIDIA's second-level cache is 64
+ * bytes a clock for each multiprocessor (CUDA C++ Best Practices Guide and whitepapers), AMD's that of the Infinity
+ * Cache. The first row whose name is a word of the device's name applies. */
 static const struct published {
 	const char *name;
 	double flops[ROOF_TYPE_COUNT]; /* float64, float32, tfloat32, float16, bfloat16, float8, int8 */
@@ -96,7 +112,7 @@ static const struct published {
 	{"MI100", {11.5, 46.1, 46.1, 184.6, 92.3, 0, 184.6}, 1229, 8, 3000},
 };
 
-/* Whether a device's name has a product's as a word: "A40" is part of "RTX A4000", too. */
+/* Returns true if a device's name contains a product's name as a word: "A40" is also part of "RTX A4000". */
 static bool names_product(const char *device, const char *product)
 {
 	const char *at = strstr(device, product);
@@ -126,15 +142,14 @@ static void find_published(struct roof *roof)
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
 
-/* Copies a string of JSON, as far as there is room. */
+/* Copies a JSON string, truncated to the capacity. */
 static void parse_name(struct ops_string value, struct roof *roof)
 {
 	struct ops_buffer text = {0};
 	size_t size;
 
-	if (value.size < 2 || value.bytes[0] != '"')
+	if (!ops_json_decode_value(&text, value))
 		return;
-	ops_json_decode(&text, value.bytes + 1, value.size - 2);
 	size = text.failed ? 0 : text.size < ROOF_NAME_ROOM - 1 ? text.size : ROOF_NAME_ROOM - 1;
 	memcpy(roof->name, ops_buffer_text(&text), size);
 	roof->name[size] = '\0';
@@ -158,7 +173,8 @@ static void parse_flops(struct ops_string object, struct roof *roof)
 				roof->flops[type] = number;
 }
 
-/* A number, or a list of [bytes, bytes a second]. More memory in use is never faster: what was measured otherwise is noise. */
+/* Parses a number, or a list of [bytes, bytes per second]. A larger working set is never faster; measurements that say
+ * so are noise. */
 static void parse_bandwidth(struct ops_string value, struct roof *roof)
 {
 	struct ops_json_walk walk = ops_json_walk(value.bytes, value.size), pair;

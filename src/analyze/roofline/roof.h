@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast a processor can be at most: its roof. Of the CPU what `opstrobe roof` measured, of a GPU what its maker says.
+ * The roof of a processor: the highest rates that it can reach. For the CPU `opstrobe roof` measures them; for a GPU
+ * they are the manufacturer's figures.
  */
 #ifndef OPS_ANALYZE_ROOF_H
 #define OPS_ANALYZE_ROOF_H
@@ -17,7 +18,7 @@
 enum roof_type {
 	ROOF_FLOAT64,
 	ROOF_FLOAT32,
-	ROOF_TFLOAT32, /* of float32 by tensor cores */
+	ROOF_TFLOAT32, /* float32 on tensor cores */
 	ROOF_FLOAT16,
 	ROOF_BFLOAT16,
 	ROOF_FLOAT8,
@@ -33,34 +34,37 @@ enum roof_source { ROOF_UNKNOWN, ROOF_MEASURED, ROOF_PUBLISHED, ROOF_GIVEN };
 
 struct roof {
 	enum roof_source source;
-	char name[ROOF_NAME_ROOM]; /* of the processor; may be empty */
-	double flops[ROOF_TYPE_COUNT]; /* a second; 0: not known */
-	/* Bytes a second that were measured with a number of bytes in use, the fewest first; one level: always. */
+	char name[ROOF_NAME_ROOM]; /* name of the processor; may be empty */
+	double flops[ROOF_TYPE_COUNT]; /* per second; 0: unknown */
+	/* Measured bytes per second by working set, the smallest first. A single level applies to all sizes. */
 	struct {
 		double bytes;
 		double per_second;
 	} levels[ROOF_LEVELS_MAX];
 	size_t level_count;
-	/* A cache that outlives kernels. What an operator finds there it moves so fast. 0: none. */
+	/* Capacity and bandwidth of a cache whose contents survive between kernels. 0: none. */
 	double cache_bytes, cache_per_second;
-	double call_ns; /* the least that a call takes; 0: not known */
+	double call_ns; /* shortest possible duration of a call; 0: unknown */
 };
 
-/* By c10::ScalarType. */
+/* Maps a c10::ScalarType. */
 enum roof_type roof_type_of(uint8_t dtype);
 const char *roof_type_name(enum roof_type type);
+/* Returns the name of a dtype, including types that no roof has: "int64". `type`: that of the dtype, or TFLOAT32. */
+const char *roof_dtype_name(uint8_t dtype, enum roof_type type);
 
-/* What a text says: "FLOPS,BANDWIDTH" a second with prefixes ("67T,3.35T"), or a JSON object (docs/manual/roofline.md).
- * OPS_INVALID for another text. */
+/* Parses "FLOPS,BANDWIDTH" per second with prefixes ("67T,3.35T"), or a JSON object (docs/manual/roofline.md). Returns
+ * OPS_INVALID for any other text. */
 enum ops_code roof_parse(struct ops_string text, struct roof *ret_roof, struct ops_error *error);
-/* Of the CPU: the metadata "roof". Where there is none, or none that makes sense, unknown. */
+/* The roof of the CPU, from the metadata "roof"; unknown if that is absent or malformed. */
 void roof_of_cpu(const struct ops_trace *trace, struct roof *ret_roof);
-/* Of the first device in "deviceProperties", by its name; the name alone where its peaks are not known. */
+/* The roof of the first device in "deviceProperties", by its name. If its peaks are unknown, only the name is set. */
 void roof_of_device(const struct ops_trace *trace, struct roof *ret_roof);
 
-/* The least time for a number of operations; 0 where the roof does not say. */
+/* Returns the shortest time for a number of operations; 0 if the roof does not have the rate. */
 double roof_compute_ns(const struct roof *roof, enum roof_type type, double flops);
-/* Likewise for bytes, which are in memory; only where the call was faster than that, as much of them in the cache as fits. */
+/* Returns the shortest time to move this many bytes, assuming they are in memory. If the call was faster than that, as
+ * many of them as fit count as being in the cache. */
 double roof_memory_ns(const struct roof *roof, double bytes, double time_ns);
 /* {"name", "source", "flops", "bandwidth", "call_us"} */
 void roof_write(const struct roof *roof, struct ops_json_writer *json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the calls of operators had to do, and how long it took.
+ * The operations and bytes of operator calls, and how long the calls took.
  *
  *     aten::linear         ├──────────────────┤    the table has no row for it,
  *     aten::addmm             ├────────────┤       so this call counts: its FLOPs and bytes,
@@ -20,6 +20,7 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/calls.h"
@@ -35,10 +36,10 @@ struct maker {
 	const struct ops_events *events;
 	const uint32_t *launchers;
 	uint16_t *formulas;
-	uint32_t *call_of;   /* by row: the call that it is or is in; OPS_NONE for none */
+	uint32_t *call_of;   /* by row: the call that the row is or lies in; OPS_NONE: none */
 	struct ops_demand *demands; /* by call */
-	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE unknown yet. NULL: not by shape */
-	const uint32_t *forward; /* by row, see derive/backward.h; of lines and modules alone */
+	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE: not known yet. NULL: not by shape */
+	const uint32_t *forward; /* by row, see derive/backward.h; set for lines and modules only */
 	enum ops_module_source source;
 };
 
@@ -62,7 +63,7 @@ static bool add_call(struct maker *maker, uint32_t row, const struct ops_demand 
 	return true;
 }
 
-/* The outermost operators whose demand is known. Parents precede their children. */
+/* Finds the outermost operators whose demand is known. Parents precede their children. */
 static bool find_calls(struct maker *maker)
 {
 	const struct ops_events *events = maker->events;
@@ -80,7 +81,7 @@ static bool find_calls(struct maker *maker)
 	return true;
 }
 
-/* Between host and device: "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice". */
+/* True for copies between host and device: "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice". */
 static bool crosses_bus(struct ops_string name)
 {
 	return ops_string_contains(name, "HtoD") || ops_string_contains(name, "DtoH") || ops_string_contains(name, "HostToDevice") ||
@@ -92,7 +93,7 @@ static bool computes(const struct maker *maker, uint32_t row)
 	return ops_work_of(maker->events->kind[row], ops_trace_string(maker->trace, maker->events->name[row])) == OPS_WORK_COMPUTE;
 }
 
-/* The call that work belongs to; OPS_NONE for none. */
+/* Returns the call that work belongs to; OPS_NONE: none. */
 static uint32_t call_of_work(const struct maker *maker, size_t row)
 {
 	uint32_t owner = ops_launching_operator(maker->launchers, row);
@@ -138,7 +139,8 @@ static void find_work(struct maker *maker)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* The text of an operator's shapes, as a number; slot 0 is for those without inputs. False when memory is out. */
+/* Finds the text of an operator's shapes, as a number. Slot 0 is for operators without inputs. Returns false if out of
+ * memory. */
 static bool find_shapes(struct maker *maker, uint32_t inputs, uint32_t *ret_text)
 {
 	uint32_t *known = &maker->shapes_of[inputs == OPS_NONE ? 0 : inputs + 1];
@@ -154,7 +156,7 @@ static bool find_shapes(struct maker *maker, uint32_t inputs, uint32_t *ret_text
 	return *known != OPS_NONE;
 }
 
-/* The row whose line and module count: of a backward node that of its forward operator. */
+/* Returns the row whose line and module apply: for a backward node the row of its forward operator. */
 static uint32_t row_of_place(const struct maker *maker, uint32_t row)
 {
 	for (uint32_t at = row; at != OPS_NONE; at = maker->events->parent[at])
@@ -171,7 +173,7 @@ static struct ops_string roofline_module_of(const struct maker *maker, uint32_t 
 	return (struct ops_string){"", 0};
 }
 
-/* The number of a call's line or module. False when memory is out. */
+/* Finds the number of a call's line or module. Returns false if out of memory. */
 static bool roofline_find_place(struct maker *maker, uint32_t row, uint32_t *ret_place)
 {
 	struct ops_buffer text = {0};
@@ -193,22 +195,7 @@ static bool roofline_find_place(struct maker *maker, uint32_t row, uint32_t *ret
 	return *ret_place != OPS_NONE;
 }
 
-static const char *type_name(uint8_t dtype, enum roof_type type)
-{
-	/* c10::ScalarType of those that roofs do not name. */
-	static const struct {
-		uint8_t dtype;
-		const char *name;
-	} others[] = {{0, "uint8"}, {2, "int16"}, {3, "int32"}, {4, "int64"}, {8, "complex32"}, {9, "complex64"},
-	              {10, "complex128"}, {11, "bool"}};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i].dtype == dtype)
-			return others[i].name;
-	return roof_type_name(type);
-}
-
-/* A row's identity. */
+/* Identity of a row. */
 struct row_key {
 	uint32_t name, shapes;
 	uint32_t type;
@@ -231,12 +218,12 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 	if (maker->shapes_of && !find_shapes(maker, maker->events->inputs[call->row], &key.shapes))
 		return NULL;
 	row = OPS_ARRAY_AT(&roofline->rows, ops_intern_add(&roofline->keys, &key, sizeof(key)));
-	if (row && row->roof && strcmp(row->type, type_name(dtype, type)) != 0)
+	if (row && row->roof && strcmp(row->type, roof_dtype_name(dtype, type)) != 0)
 		row->type = "";
 	if (!row || row->roof)
 		return row;
 	*row = (struct roofline_row){.name = by_place ? ops_intern_text(&roofline->places, key.name)
-	                                              : ops_trace_string(maker->trace, name), .type = type_name(dtype, type),
+	                                              : ops_trace_string(maker->trace, name), .type = roof_dtype_name(dtype, type),
 	                             .processor = on_device ? "GPU" : "CPU", .roof = on_device ? &roofline->device : &roofline->cpu,
 	                             .longest = call->row, .longest_ns = -1};
 	if (key.shapes != OPS_NONE)
@@ -244,7 +231,7 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 	return row;
 }
 
-/* What part of a call counts for a row, and how long that took. */
+/* The share of a call that counts for a row, and the time of that share. */
 struct part {
 	uint32_t name;
 	int64_t time_ns;
@@ -254,7 +241,7 @@ struct part {
 
 static bool roofline_add_part(struct maker *maker, uint32_t call_number, bool on_device, const struct part *part)
 {
-	const struct roofline_call *call = &maker->roofline->calls.items[call_number];
+	struct roofline_call *call = &maker->roofline->calls.items[call_number];
 	const struct ops_demand *demand = &maker->demands[call_number];
 	enum roof_type type = roof_type_of(demand->dtype);
 	struct roofline_row *row;
@@ -274,6 +261,10 @@ static bool roofline_add_part(struct maker *maker, uint32_t call_number, bool on
 	row->compute_ns += compute_ns;
 	row->memory_ns += memory_ns;
 	row->bound_ns += compute_ns > memory_ns ? compute_ns : memory_ns;
+	call->roof = row->roof;
+	call->is_compute_bound = compute_ns > memory_ns;
+	call->time_ns = ops_sum(call->time_ns, part->time_ns);
+	call->bound_ns += compute_ns > memory_ns ? compute_ns : memory_ns;
 	row->calls_ns += row->roof->call_ns * (on_device ? part->kernels : 1);
 	if (part->time_ns > row->longest_ns) {
 		row->longest_ns = part->time_ns;
@@ -282,8 +273,8 @@ static bool roofline_add_part(struct maker *maker, uint32_t call_number, bool on
 	return true;
 }
 
-/* Whether what a call did on the host is all that it did: one that launches something did the rest on a device, which may be
- * missing in the trace. A trace with device work but without calls leaves this open. */
+/* Returns true if a call did all of its work on the host. A call that launches something did the rest on a device,
+ * whose events may be missing in the trace. A trace with device work but without runtime calls leaves this open. */
 static bool ran_on_host(const struct maker *maker, const struct roofline_call *call, bool has_calls)
 {
 	return !call->kernels && !call->launches && (!maker->roofline->has_device_work || has_calls);
@@ -315,7 +306,7 @@ static bool roofline_sum_calls(struct maker *maker)
 	return done;
 }
 
-/* What an operator has to do is shared among its kernels by their time. */
+/* An operator's demand is divided among its kernels in proportion to their time. */
 static bool sum_kernels(struct maker *maker)
 {
 	const struct ops_events *events = maker->events;
@@ -334,7 +325,7 @@ static bool sum_kernels(struct maker *maker)
 	return done;
 }
 
-/* All time of operators: of those that are in no other. */
+/* Sums the time of all outermost operators. */
 static void sum_operators(struct maker *maker)
 {
 	const struct ops_events *events = maker->events;
@@ -358,26 +349,12 @@ static double avoidable_ns_of(const struct roofline_row *row)
 	return row->roof->source == ROOF_UNKNOWN || (double)row->time_ns < row->bound_ns ? 0 : (double)row->time_ns - row->bound_ns;
 }
 
-static int most_time_first(const void *a, const void *b)
-{
-	const struct roofline_row *left = a, *right = b;
-	int order = (left->time_ns < right->time_ns) - (left->time_ns > right->time_ns);
+OPS_ORDER(most_time_first, struct roofline_row, OPS_DOWN(time_ns) OPS_BY_TEXT(name) OPS_BY_WORD(type) OPS_BY_TEXT(shapes))
 
-	if (!order)
-		order = ops_string_compare(left->name, right->name);
-	if (!order)
-		order = strcmp(left->type, right->type);
-	return order ? order : ops_string_compare(left->shapes, right->shapes);
-}
+OPS_ORDER(most_avoidable_first, struct roofline_row,
+          OPS_DOWN_OF(avoidable_ns_of) OPS_DOWN(time_ns) OPS_BY_TEXT(name) OPS_BY_WORD(type) OPS_BY_TEXT(shapes))
 
-static int most_avoidable_first(const void *a, const void *b)
-{
-	double left = avoidable_ns_of(a), right = avoidable_ns_of(b);
-
-	return left != right ? (left < right ? 1 : -1) : most_time_first(a, b);
-}
-
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- roofline ----------------------------------------------------------------------------------------------------- */
 
 static bool maker_init(struct maker *maker, struct roofline *roofline)
 {
@@ -407,7 +384,7 @@ static void maker_release(struct maker *maker)
 	ops_free(maker->shapes_of);
 }
 
-/* A roof that is given holds for what most of the trace is about. */
+/* A roof given by the user applies to the processor that most of the trace is about. */
 static enum ops_code find_roofs(struct roofline *roofline, const char *roof, struct ops_error *error)
 {
 	struct roof given;

@@ -8,12 +8,11 @@
 #include "analyze/format.h"
 #include "analyze/result.h"
 #include "analyze/roofline/roofline.h"
+#include "analyze/sum.h"
 #include "analyze/tables.h"
-#include "analyze/views/view_text.h"
 #include "base/text.h"
 
-#define BAR_WIDTH 10
-#define ABOVE_ROOF 1.1 /* more than noise */
+#define ABOVE_ROOF 1.1 /* a larger ratio is not noise */
 
 enum { BY_SHAPE = 1, FOR_TEXT = 2 };
 
@@ -22,14 +21,13 @@ enum { BY_SHAPE = 1, FOR_TEXT = 2 };
 struct answer_row {
 	struct ops_string name, shapes;
 	const char *type, *processor, *bound;
-	struct ops_string bar;
 	int64_t count, time_ns, flops, bytes, roof_ns, avoidable_ns, event;
 	double intensity, gflops, gbps, percent;
 };
 
 #define FIELD(member) RESULT_FIELD(struct answer_row, member)
 
-/* Of the table and of the JSON objects. */
+/* Columns of the table, and members of the JSON objects. */
 #define COLUMNS \
 	{.name = "name", .type = RESULT_TEXT, .title = "Name", .about = "Name of the operator or kernel; or line, or module", FIELD(name)}, \
 	{.name = "input_shapes", .type = RESULT_TEXT, .title = "Shapes", .about = "Shapes of the inputs", .when = "by shape", \
@@ -52,19 +50,21 @@ struct answer_row {
 	{.name = "gb_per_second", .type = RESULT_NUMBER, .title = "GB/s", .unit = "GB/s", .about = "Bytes by time", \
 	 .nullable = true, FIELD(gbps)}, \
 	{.name = "bound", .type = RESULT_TEXT, .title = "Bound by", \
-	 .about = "What takes the time at the roof: compute or memory; or overhead, where calls cost more than their work", \
+	 .about = "What limits the operator at the roof: compute, memory, or overhead if the calls cost more than their work", \
 	 .nullable = true, FIELD(bound)}, \
 	{.name = "roof_us", .type = RESULT_TIME, .priority = RESULT_MINOR, .title = "At the roof", \
-	 .about = "Lower bound of the time: what the FLOPs or the bytes take at least", .nullable = true, FIELD(roof_ns)}, \
+	 .about = "Lower bound of the time, from FLOPs and bytes", .nullable = true, FIELD(roof_ns)}, \
 	{.name = "avoidable_us", .type = RESULT_TIME, .title = "Avoidable", .about = "Time above the lower bound", \
 	 .nullable = true, FIELD(avoidable_ns)}, \
 	{.name = "percent_of_roof", .type = RESULT_PERCENT, .priority = RESULT_MAJOR, .title = "Of the roof", \
 	 .about = "Time at the roof by the time of the calls", .nullable = true, FIELD(percent)}
 
+RESULT_GETTER(roofline_answers_get_bar, struct answer_row, number, row->percent / 100)
+
 static const struct result_column operator_roofline_columns[] = {
 	COLUMNS,
-	{.name = "bar", .type = RESULT_TEXT, .title = "", .option = FOR_TEXT, .when = "text", .about = "The same as a bar",
-	 FIELD(bar)},
+	{.name = "bar", .type = RESULT_BAR, .title = "", .option = FOR_TEXT, .when = "text", .about = "The same as a bar",
+	 .get = roofline_answers_get_bar},
 };
 const struct result_declaration table_operator_roofline =
 	RESULT_DECLARATION("operator_roofline", "Calls of an operator, or a kernel, against the roof", operator_roofline_columns);
@@ -76,7 +76,7 @@ static const struct result_column roofline_row_columns[] = {
 const struct result_declaration table_roofline_row =
 	RESULT_DECLARATION("RooflineRow", "Calls of an operator, or a kernel, against the roof", roofline_row_columns);
 
-/* Two digits behind the point, and more of small numbers. */
+/* Rounds to two decimals, or more for small numbers. */
 static double shown(double value)
 {
 	return result_round(value, fabs(value) < 1 ? 4 : 2);
@@ -116,7 +116,7 @@ static struct answer_row answer_of(const struct roofline_row *row)
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
 struct sums {
-	int64_t time_ns; /* of rows whose roof is known */
+	int64_t time_ns; /* time of rows whose roof is known */
 	double bound_ns;
 };
 
@@ -168,7 +168,7 @@ static void write_json(const struct roofline *roofline, size_t rows, struct ops_
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* "1.98 T" of a number without its space. */
+/* Appends a number with a prefix but without the space before it: "1.98T". */
 static void append_speed(struct ops_buffer *out, double per_second, const char *unit)
 {
 	char text[OPS_FORMAT_ROOM];
@@ -177,7 +177,7 @@ static void append_speed(struct ops_buffer *out, double per_second, const char *
 	ops_buffer_printf(out, "%s%s/s", text, unit);
 }
 
-/* Whether a row of that roof is of that type. */
+/* Returns true if a row limited by that roof has that type. */
 static bool roofline_answers_has_type(const struct roofline *roofline, const struct roof *roof, enum roof_type type)
 {
 	for (size_t i = 0; i < roofline->rows.count; i++)
@@ -210,9 +210,9 @@ static void append_roof(struct ops_buffer *out, const char *processor, const str
 	}
 	ops_buffer_append_text(out, roof->level_count ? "\n" : "");
 	if (roof->source == ROOF_UNKNOWN && !strcmp(processor, "CPU"))
-		ops_buffer_append_text(out, "  Run 'opstrobe roof' before recording, or give --roof FLOPS,BANDWIDTH, as 200G,20G\n");
+		ops_buffer_append_text(out, "  Run 'opstrobe roof' before recording, or give --roof FLOPS,BANDWIDTH, such as 200G,20G\n");
 	else if (roof->source == ROOF_UNKNOWN)
-		ops_buffer_append_text(out, "  Give --roof FLOPS,BANDWIDTH, as 67T,3.35T\n");
+		ops_buffer_append_text(out, "  Give --roof FLOPS,BANDWIDTH, such as 67T,3.35T\n");
 }
 
 static bool has_processor(const struct roofline *roofline, const struct roof *roof)
@@ -270,19 +270,6 @@ static void append_head(struct ops_buffer *out, const struct roofline *roofline)
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static void roofline_answers_add_row(struct result_table *table, const struct roofline_row *row, bool ascii)
-{
-	struct answer_row answer = answer_of(row);
-	struct page page = {.ascii = ascii};
-
-	if (!isnan(answer.percent))
-		page_bar(&page, answer.percent > 100 ? 1 : answer.percent / 100, BAR_WIDTH);
-	table->failed |= page.out.failed;
-	answer.bar = (struct ops_string){ops_buffer_text(&page.out), page.out.size};
-	result_add(table, &answer);
-	ops_buffer_release(&page.out);
-}
-
 static bool write_table(const struct roofline *roofline, size_t rows, const struct ops_roofline_options *options,
                         struct ops_buffer *out)
 {
@@ -296,8 +283,12 @@ static bool write_table(const struct roofline *roofline, size_t rows, const stru
 	result.table.scaled = text || options->format == OPS_FORMAT_MARKDOWN;
 	result_declare(&result.table, &table_operator_roofline,
 	               (roofline->by == OPS_ROOFLINE_SHAPE ? BY_SHAPE : 0) | (text && sums_of(roofline).time_ns > 0 ? FOR_TEXT : 0));
-	for (size_t i = 0; i < rows; i++)
-		roofline_answers_add_row(&result.table, &roofline->rows.items[i], options->ascii);
+	result.table.ascii = options->ascii;
+	for (size_t i = 0; i < rows; i++) {
+		struct answer_row row = answer_of(&roofline->rows.items[i]);
+
+		result_add(&result.table, &row);
+	}
 	if (text)
 		append_head(out, roofline);
 	done = (text && !roofline->rows.count) || result_write(&result, options->format, out);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The annotation around each piece of device work: the shortest on its own stream that it overlaps (not
- * on other streams).
+ * The annotation of each piece of device work: the shortest one on its own stream that it overlaps.
  *
  * The work of a stream is visited in order of its start. An annotation that overlaps a piece of work either runs when
- * it starts, and is in a heap of those that have begun, or begins before it ends, and is in a range of
- * the annotations in order of their start, whose shortest a tree finds.
+ * the work starts, and is then in a heap of open annotations, or begins before the work ends, and is then in a range of
+ * the annotations ordered by start. A tree finds the shortest of that range.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +24,15 @@ struct lists {
 	size_t annotation_count;
 	uint32_t *work;
 	size_t work_count;
-	uint32_t *label; /* by place in `work`: a row, OPS_NONE none */
+	uint32_t *label; /* by position in `work`: a row; OPS_NONE: none */
 };
 
-/* The annotations of one track: a tree of the shortest, and a heap, both of places in `rows`. */
+/* The annotations of one track: a tree to find the shortest, and a heap, both of positions in `rows`. */
 struct track {
 	const struct event_table *table;
 	const uint32_t *rows;
 	size_t count;
-	uint32_t *tree; /* 2 * count: leaves behind, OPS_NONE none */
+	uint32_t *tree; /* 2 * count entries, the leaves last; OPS_NONE: none */
 	uint32_t *heap;
 	size_t heap_count;
 };
@@ -47,7 +46,7 @@ static bool annotated_kernels_before(const void *context, uint32_t a, uint32_t b
 	return rows[a].ts_ns < rows[b].ts_ns;
 }
 
-/* Of two annotations that which counts: the shorter; of equally short ones the later in the file. */
+/* Returns the annotation that applies: the shorter, or of equally short ones the later one in the file. */
 static uint32_t shorter(const struct track *track, uint32_t a, uint32_t b)
 {
 	const struct event_row *left, *right;
@@ -69,7 +68,7 @@ static void fill_tree(struct track *track)
 		track->tree[i] = shorter(track, track->tree[2 * i], track->tree[2 * i + 1]);
 }
 
-/* The shortest of the places from `first` on and before `end`. */
+/* Returns the shortest annotation of the positions from `first` up to `end`, exclusive. */
 static uint32_t shortest_of(const struct track *track, size_t first, size_t end)
 {
 	uint32_t found = OPS_NONE;
@@ -187,7 +186,7 @@ static void annotated_kernels_release(struct lists *lists)
 	ops_free(lists->label);
 }
 
-/* --- what comes of it --------------------------------------------------------------------------------------------- */
+/* --- sums --------------------------------------------------------------------------------------------------------- */
 
 struct labelled {
 	struct ops_string name;
@@ -195,12 +194,9 @@ struct labelled {
 	int64_t dur_ns;
 };
 
-static int annotated_kernels_compare(const void *a, const void *b)
-{
-	return ops_string_compare(((const struct labelled *)a)->name, ((const struct labelled *)b)->name);
-}
+OPS_ORDER(annotated_kernels_compare, struct labelled, OPS_BY_TEXT(name))
 
-/* Sums by name; the items are merged in place. */
+/* Sums by name. Merges the items in place. */
 static size_t annotated_kernels_sum_up(const struct lists *lists, struct labelled *items)
 {
 	size_t count = 0;
@@ -271,7 +267,7 @@ static bool is_annotated(const struct event_table *table)
 	return false;
 }
 
-/* Null if there are no annotations on devices. */
+/* The result is null if there are no annotations on devices. */
 enum ops_code analysis_annotated_kernels(struct analysis_run *run)
 {
 	struct ops_json_writer *json = &run->result.json;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which kernels take the time of devices, and which ranges of annotations.
+ * Which kernels, and which annotated ranges, take the time of devices.
  */
 #include "analyze/time/device_time.h"
 
@@ -9,6 +9,7 @@
 
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 
 static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATION, EVENT_MEMORY};
@@ -17,21 +18,16 @@ static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATIO
 
 /* --- by type ------------------------------------------------------------------------------------------------------ */
 
-/* Where work of a class begins or ends. */
+/* The time at which work of a class begins or ends. */
 struct boundary {
 	int64_t time_ns;
 	int class_;
 	int change;
 };
 
-static int compare_boundaries(const void *a, const void *b)
-{
-	const struct boundary *left = a, *right = b;
+OPS_ORDER(compare_boundaries, struct boundary, OPS_UP(time_ns))
 
-	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-}
-
-/* Adds to `sums_ns[mix]` how long just the classes of that mix (a bit each) ran. */
+/* Adds to `sums_ns[mix]` how long exactly the classes of that mix (a bit each) ran. */
 static bool sum_mixes(const struct ops_intervals *spans, int64_t sums_ns[MIX_COUNT])
 {
 	size_t count = spans[0].count + spans[1].count + spans[2].count, filled = 0;
@@ -70,7 +66,7 @@ static bool sum_rank(const struct event_table *table, bool memory, int64_t sums_
 	return done;
 }
 
-/* How long classes of work ran together, and nothing else. */
+/* How long a set of classes of work ran together, without other classes. */
 struct mix {
 	struct ops_string name;
 	int64_t sum_ns;
@@ -148,39 +144,11 @@ enum ops_code analysis_kernels_by_type(struct analysis_run *run)
 
 /* --- by name ------------------------------------------------------------------------------------------------------ */
 
-static int kernel_breakdown_compare_ranks(const struct name_sum *a, const struct name_sum *b)
-{
-	return (a->rank > b->rank) - (a->rank < b->rank);
-}
+OPS_ORDER(by_type_name_rank, struct name_sum, OPS_BY_WORD(type) OPS_BY_TEXT(name) OPS_UP(rank))
 
-static int by_type_name_rank(const void *a, const void *b)
-{
-	const struct name_sum *left = a, *right = b;
-	int order = strcmp(left->type, right->type);
+OPS_ORDER(by_rank_type_sum, struct name_sum, OPS_UP(rank) OPS_BY_WORD(type) OPS_DOWN(sum_ns) OPS_BY_TEXT(name))
 
-	if (!order)
-		order = ops_string_compare(left->name, right->name);
-	return order ? order : kernel_breakdown_compare_ranks(left, right);
-}
-
-static int by_rank_type_sum(const void *a, const void *b)
-{
-	const struct name_sum *left = a, *right = b;
-	int order = kernel_breakdown_compare_ranks(left, right);
-
-	if (!order)
-		order = strcmp(left->type, right->type);
-	if (!order)
-		order = (left->sum_ns < right->sum_ns) - (left->sum_ns > right->sum_ns);
-	return order ? order : ops_string_compare(left->name, right->name);
-}
-
-static int by_rank_name(const void *a, const void *b)
-{
-	int order = kernel_breakdown_compare_ranks(a, b);
-
-	return order ? order : ops_string_compare(((const struct name_sum *)a)->name, ((const struct name_sum *)b)->name);
-}
+OPS_ORDER(by_rank_name, struct name_sum, OPS_UP(rank) OPS_BY_TEXT(name))
 
 RESULT_GETTER(get_deviation, struct name_sum, number, row->deviation_ns / 1000)
 RESULT_GETTER(get_mean, struct name_sum, number, (double)row->sum_ns / (double)row->count / 1000)
@@ -295,7 +263,7 @@ enum ops_code analysis_kernels_by_name(struct analysis_run *run)
 	return code;
 }
 
-/* No table when nothing is annotated. */
+/* Writes no table if there are no annotations. */
 enum ops_code analysis_user_annotations(struct analysis_run *run)
 {
 	struct name_sums sums = {0};

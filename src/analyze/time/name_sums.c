@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums by name, of the names that take most time; the rest together as "others", whose figures are of their events like
- * those of any name.
+ * Sums by name, for the names that take most time. The rest are combined as "others", whose figures are computed from
+ * their events like those of any name.
  */
 #include "analyze/time/device_time.h"
 #include "base/text.h"
@@ -16,7 +16,7 @@
 #include "base/json_value.h"
 #include "base/order.h"
 
-/* The rows of a name: a stretch of the rows in order of names. */
+/* The rows of one name: a range of the rows sorted by name. */
 struct group {
 	struct ops_string name;
 	const uint32_t *rows;
@@ -32,14 +32,7 @@ static bool name_sums_by_name(const void *context, uint32_t a, uint32_t b)
 	return rows[a].name < rows[b].name;
 }
 
-static int name_sums_compare_groups(const void *a, const void *b)
-{
-	const struct group *left = a, *right = b;
-
-	if (left->sum_ns != right->sum_ns)
-		return left->sum_ns < right->sum_ns ? 1 : -1;
-	return ops_string_compare(left->name, right->name);
-}
+OPS_ORDER(name_sums_compare_groups, struct group, OPS_DOWN(sum_ns) OPS_BY_TEXT(name))
 
 static size_t find_groups(const struct event_table *table, const uint32_t *rows, size_t count, struct group *groups)
 {
@@ -56,7 +49,7 @@ static size_t find_groups(const struct event_table *table, const uint32_t *rows,
 	return found;
 }
 
-/* `text` is for each of the texts in turn, without its escapes. */
+/* Returns true if the name contains an allowed text. `text` is scratch for each unescaped text in turn. */
 static bool is_allowed(struct ops_string name, struct ops_string allowed, struct ops_buffer *text)
 {
 	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
@@ -72,7 +65,8 @@ static bool is_allowed(struct ops_string name, struct ops_string allowed, struct
 	return false;
 }
 
-/* Names are kept until they make up the wanted part of the time: all when there are not too many. False when memory is out. */
+/* Keeps names until they make up the requested share of the time; keeps all if there are few. Returns false if out of
+ * memory. */
 static bool name_sums_choose(struct group *groups, size_t count, const struct name_limits *limits)
 {
 	int64_t total_ns = 0, before_ns = 0;
@@ -92,7 +86,7 @@ static bool name_sums_choose(struct group *groups, size_t count, const struct na
 	return done;
 }
 
-/* Takes the rows of a group into a sum; the deviation's squares are summed in a second pass, about the mean. */
+/* Adds the rows of a group to a sum. A second pass sums the squared deviations from the mean. */
 static void name_sums_read(struct name_sum *sum, const struct event_table *table, const struct group *group)
 {
 	for (size_t i = 0; i < group->count; i++) {
@@ -127,7 +121,7 @@ static bool keep_name(struct name_sums *sums, struct ops_string name, struct ops
 	return true;
 }
 
-/* Adds one sum of those groups that are kept, each for itself, or of all that are not. */
+/* Adds a separate sum for each kept group, or one sum of all other groups. */
 static bool name_sums_add_sums(struct name_sums *sums, const struct event_table *table, const struct group *groups,
                                size_t count, const char *type)
 {

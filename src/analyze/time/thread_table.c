@@ -10,6 +10,7 @@
 #include "analyze/tables.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/blocking.h"
 #include "derive/program.h"
@@ -52,12 +53,12 @@ struct thread_tables {
 	const struct ops_events *events;
 	uint8_t *blocking;        /* by string: enum ops_blocking */
 	struct thread_row *rows;  /* by sampled thread */
-	struct ops_map wait_of;   /* by thread and name of a function: index of its time */
+	struct ops_map wait_of;   /* by thread and function name: index of its time */
 	OPS_ARRAY(int64_t) waits;
 	int64_t *longest;         /* by thread */
 };
 
-/* What a wait for a lock is for: the calls that it is in say it. */
+/* Finds what a wait for a lock waits for, by the calls around it. */
 static int64_t *lock_of(const struct thread_tables *tables, const struct ops_thread_part *part)
 {
 	struct thread_row *row = &tables->rows[part->thread];
@@ -125,7 +126,7 @@ static bool thread_table_add_part(void *context, const struct ops_thread_part *p
 	return part->state <= OPS_THREAD_READY || add_wait(tables, part);
 }
 
-/* A thread without events has no part of them. */
+/* Adds threads without events, which have no part of any row. */
 static void add_silent(struct thread_tables *tables, const struct ops_thread_states *states)
 {
 	for (uint32_t i = 0; i < states->threads.count; i++) {
@@ -146,15 +147,8 @@ static void add_silent(struct thread_tables *tables, const struct ops_thread_sta
 	}
 }
 
-static int thread_table_compare(const void *a, const void *b)
-{
-	const struct thread_row *left = a, *right = b;
-	int64_t left_ns = left->time_ns - left->lock_ns, right_ns = right->time_ns - right->lock_ns;
-
-	if (left_ns != right_ns)
-		return left_ns < right_ns ? 1 : -1;
-	return (left->tid > right->tid) - (left->tid < right->tid);
-}
+OPS_ORDER(thread_table_compare, struct thread_row,
+          OPS_ORDER_BY(right->time_ns - right->lock_ns, left->time_ns - left->lock_ns) OPS_UP(tid))
 
 static bool thread_table_sum(struct thread_tables *tables, const struct ops_thread_states *states)
 {

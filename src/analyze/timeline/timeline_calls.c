@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call among all of its name: how long they take, where it ranks, which lines make them.
+ * Statistics of all calls of one name: durations, rank of one call, and the lines that make them.
  */
 #include <opstrobe/internal/timeline.h>
 
@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/map.h"
+#include "base/order.h"
 
 #define LONGEST_MAX 10
 #define LINES_MAX 20
@@ -31,30 +32,16 @@ struct line {
 
 struct calls {
 	const struct ops_timeline *timeline;
-	OPS_ARRAY(struct call) items; /* the longest first */
+	OPS_ARRAY(struct call) items; /* longest first */
 	OPS_ARRAY(struct line) lines;
 	int64_t total_ns;
 };
 
-static int compare_calls(const void *left, const void *right)
-{
-	const struct call *a = left, *b = right;
+OPS_ORDER(compare_calls, struct call, OPS_DOWN(duration_ns) OPS_UP(row))
 
-	if (a->duration_ns != b->duration_ns)
-		return a->duration_ns < b->duration_ns ? 1 : -1;
-	return (a->row > b->row) - (a->row < b->row);
-}
+OPS_ORDER(compare_lines, struct line, OPS_DOWN(total_ns) OPS_UP(line))
 
-static int compare_lines(const void *left, const void *right)
-{
-	const struct line *a = left, *b = right;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	return (a->line > b->line) - (a->line < b->line);
-}
-
-/* Those of the name that the timeline shows; of `kind` only, unless it is negative. */
+/* Finds the visible calls of a name; only those of `kind`, unless it is negative. */
 static bool timeline_calls_find_calls(struct calls *calls, uint32_t name, int kind)
 {
 	const struct ops_timeline *timeline = calls->timeline;
@@ -89,7 +76,7 @@ static bool timeline_calls_find_lines(struct calls *calls)
 
 		if (!file.size)
 			continue;
-		/* Equal files are one string of the trace. */
+		/* Equal file names are the same string of the trace. */
 		line = OPS_ARRAY_AT(&calls->lines, ops_map_number(&places, (uint64_t)(uintptr_t)file.bytes << 20 ^ number));
 		done = line != NULL;
 		if (!done)
@@ -104,7 +91,7 @@ static bool timeline_calls_find_lines(struct calls *calls)
 	return done;
 }
 
-/* The duration that a share of the calls does not exceed. */
+/* Returns the duration that a share of the calls does not exceed. */
 static int64_t timeline_calls_quantile(const struct calls *calls, double share)
 {
 	size_t at = (size_t)((1 - share) * (double)(calls->items.count - 1) + 0.5);
@@ -112,7 +99,7 @@ static int64_t timeline_calls_quantile(const struct calls *calls, double share)
 	return calls->items.items[at].duration_ns;
 }
 
-/* Equal parts from the shortest to the longest. */
+/* Divides the range from the shortest to the longest duration into equal parts. */
 static void write_histogram(const struct calls *calls, struct ops_json_writer *json)
 {
 	uint64_t counts[BINS] = {0};
@@ -165,7 +152,7 @@ static void write_calls(const struct calls *calls, uint32_t row, struct ops_json
 {
 	size_t count = calls->items.count, rank = 0;
 
-	/* Of equal durations all have the rank of the first. */
+	/* Calls of equal duration have the rank of the first. */
 	for (size_t i = 0; row != OPS_NONE && !rank && i < count; i++)
 		if (calls->items.items[i].row == row)
 			for (rank = i + 1; rank > 1 && calls->items.items[rank - 2].duration_ns == calls->items.items[i].duration_ns;)

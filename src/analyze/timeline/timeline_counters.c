@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters of the timeline: what memory lives on each device, how busy each device is, and those of the trace itself. Each is a
- * list of values in order of time; least and greatest of blocks make a stretch of any length cheap.
+ * Counters of the timeline: live memory and utilization of each device, and the counters of the trace. Each is a list
+ * of values in order of time. The minimum and maximum of each block make ranges of any length cheap.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +12,14 @@
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "base/search.h"
 
 #define UTILIZATION_BUCKETS 2000
 
-/* --- adding one ----------------------------------------------------------------------------------------------------- */
+/* --- adding a counter ----------------------------------------------------------------------------------------------- */
 
-/* Room for the times of `count` values, owned by the timeline. */
+/* Allocates the times of `count` values, which the timeline owns. */
 static int64_t *timeline_counters_add_times(struct ops_timeline *timeline, size_t count)
 {
 	int64_t **slot = OPS_ARRAY_PUSH(&timeline->counter_times);
@@ -50,7 +51,7 @@ static bool summarise(struct timeline_counter *counter)
 	return true;
 }
 
-/* Owns values and label from here on; they are NULL if memory is out. */
+/* Takes ownership of the values and the label, which are NULL if out of memory. */
 static bool timeline_counters_add_counter(struct ops_timeline *timeline, const struct timeline_counter *take)
 {
 	struct timeline_counter *counter = OPS_ARRAY_PUSH(&timeline->counters);
@@ -64,7 +65,7 @@ static bool timeline_counters_add_counter(struct ops_timeline *timeline, const s
 	return counter->values && counter->label && summarise(counter);
 }
 
-/* Texts end with a NUL. */
+/* Terminates the label with a NUL. */
 static char *finish_label(struct ops_buffer *label)
 {
 	ops_buffer_append(label, "", 1);
@@ -102,7 +103,7 @@ static bool timeline_counters_is_of(const struct ops_memory_record *record, cons
 	       record->device_index == series->device.index;
 }
 
-/* Of the process for memory of the host, of its device else. */
+/* Returns the group of the process for host memory, else the group of the device. */
 static uint32_t memory_group(const struct ops_timeline *timeline, struct ops_memory_device device)
 {
 	return ops_device_is_host(device.type)
@@ -124,8 +125,8 @@ static bool add_memory_counter(struct ops_timeline *timeline, struct ops_memory_
 	return timeline_counters_add_counter(timeline, &counter);
 }
 
-/* What lives on a device, whose greatest value is the peak that every view of memory has. Times that several changes share
- * have one value. */
+/* Adds the live bytes of a device. Their maximum is the peak that every view of memory shows. Several changes at the
+ * same time make one value. */
 static bool add_live_memory(struct ops_timeline *timeline, const struct memory_series *series,
                             const struct ops_memory_timeline *memory)
 {
@@ -189,7 +190,7 @@ static bool add_memory_series(struct ops_timeline *timeline, const struct memory
 	return done;
 }
 
-/* Old traces do not say which memory is where. */
+/* Old traces do not record the device of memory. */
 static bool timeline_counters_add_memory(struct ops_timeline *timeline)
 {
 	size_t count, series_count = 0;
@@ -214,16 +215,16 @@ static bool timeline_counters_add_memory(struct ops_timeline *timeline)
 	return done;
 }
 
-/* --- how busy devices are ------------------------------------------------------------------------------------------- */
+/* --- utilization of devices ----------------------------------------------------------------------------------------- */
 
 struct utilization {
 	uint32_t group;
 	double *busy_ns;  /* by bucket */
-	int64_t until_ns; /* up to where it has counted */
+	int64_t until_ns; /* end of the time that has been counted */
 	bool any;
 };
 
-/* Adds [from, to) to the buckets that it lies in. */
+/* Adds the range [from, to) to the buckets that it overlaps. */
 static void add_busy(struct utilization *of, int64_t from_ns, int64_t to_ns, int64_t bucket_ns)
 {
 	if (from_ns < of->until_ns)
@@ -255,7 +256,7 @@ static bool add_utilization_counter(struct ops_timeline *timeline, struct utiliz
 	return timeline_counters_add_counter(timeline, &counter);
 }
 
-/* The share of time in which any kernel of a device runs, in equal parts of the trace. */
+/* Computes the share of time in which any kernel of a device runs, in equal parts of the trace. */
 static bool count_kernels(struct ops_timeline *timeline, struct utilization *groups, size_t buckets, int64_t bucket_ns)
 {
 	const struct ops_events *events = timeline->events;
@@ -297,20 +298,9 @@ static bool add_utilizations(struct ops_timeline *timeline)
 	return done;
 }
 
-/* --- the trace's own ------------------------------------------------------------------------------------------------- */
+/* --- counters of the trace ------------------------------------------------------------------------------------------- */
 
-static int compare_records(const void *left, const void *right)
-{
-	const struct ops_counter_record *a = left, *b = right;
-
-	if (a->track != b->track)
-		return a->track < b->track ? -1 : 1;
-	if (a->name != b->name)
-		return a->name < b->name ? -1 : 1;
-	if (a->series != b->series)
-		return a->series < b->series ? -1 : 1;
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
+OPS_ORDER(compare_records, struct ops_counter_record, OPS_UP(track) OPS_UP(name) OPS_UP(series) OPS_UP(time_ns))
 
 static bool same_series(const struct ops_counter_record *a, const struct ops_counter_record *b)
 {
@@ -329,7 +319,7 @@ static uint32_t group_of_source(const struct ops_timeline *timeline, uint32_t so
 	return timeline_find_group(timeline, TIMELINE_PROCESS, track->pid);
 }
 
-/* Adds the records of one counter, by time, without those that are not numbers. */
+/* Adds the records of one counter in order of time. Skips values that are not numbers. */
 static bool add_records(struct ops_timeline *timeline, const struct ops_counter_record *records, size_t count)
 {
 	struct ops_string name = ops_trace_string(timeline->trace, records->name);
@@ -383,7 +373,7 @@ bool timeline_counters_build(struct ops_timeline *timeline)
 	return add_utilizations(timeline) && timeline_counters_add_memory(timeline) && timeline_counters_add_own(timeline);
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------------------- */
 
 void timeline_counters_write(const struct ops_timeline *timeline, struct ops_json_writer *json)
 {
@@ -405,7 +395,7 @@ void timeline_counters_write(const struct ops_timeline *timeline, struct ops_jso
 	ops_json_close(json, ']');
 }
 
-/* The first value that is not before `time_ns`. */
+/* Returns the first value at or after `time_ns`. */
 static size_t find_value(const struct timeline_counter *counter, size_t from, int64_t time_ns)
 {
 	OPS_LOWER_BOUND(from, counter->count, mid, counter->times_ns[mid] < time_ns);
@@ -429,7 +419,7 @@ static void find_extremes(const struct timeline_counter *counter, size_t from, s
 	*ret_max = max;
 }
 
-/* Of each bin in which the counter has values. */
+/* A bin in which the counter has values. */
 struct bin {
 	int64_t time_ns;
 	double min, max, last;

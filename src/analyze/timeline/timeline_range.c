@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums by name of what runs in a window. Events are cut at its ends; what runs inside another is taken off that one's own
- * time, so that own times of a thread add up to the time in which it ran anything.
+ * Sums by name of the events in a window. Events are clipped to the window. The time of a child is subtracted from its
+ * parent's self time, so the self times of a thread add up to the time in which it ran anything.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,10 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/order.h"
 #include "base/search.h"
 
-/* --- what lies in a window ------------------------------------------------------------------------------------------ */
+/* --- rows in a window ----------------------------------------------------------------------------------------------- */
 
 enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct ops_window *window, uint8_t **ret_wanted,
                               struct ops_error *error)
@@ -37,7 +38,7 @@ enum ops_code timeline_wanted(const struct ops_timeline *timeline, const struct 
 	return OPS_OK;
 }
 
-/* The first row that does not start before a time since the origin. */
+/* Returns the first row that starts at or after a time relative to the origin. */
 static uint32_t timeline_range_find_row(const struct ops_timeline *timeline, int64_t time_ns)
 {
 	size_t low = 0;
@@ -53,7 +54,7 @@ static int timeline_range_compare_rows(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* In each lane at most one row reaches into the window: the last that begins before it. */
+/* In each lane at most one row reaches into the window: the last one that begins before it. */
 bool timeline_rows_in(const struct ops_timeline *timeline, const struct ops_window *window, struct timeline_rows *ret_rows)
 {
 	uint32_t *straddlers = ops_realloc_array(NULL, timeline->lane_count + 1, sizeof(*straddlers));
@@ -98,15 +99,16 @@ struct range {
 	const struct ops_timeline *timeline;
 	const struct ops_window *window;
 	uint8_t *wanted;
-	uint32_t *slots; /* by name: place of its first sum, OPS_NONE none; further ones of other kinds are found by `next` */
+	uint32_t *slots; /* by name: index of its first sum; OPS_NONE: none. `next` links further sums of other kinds */
 	OPS_ARRAY(struct name_sum) sums;
-	OPS_ARRAY(uint32_t) next; /* by sum */
+	OPS_ARRAY(uint32_t) next; /* by sum: next sum of the same name */
 	struct track_sum *tracks;
-	int64_t *covered; /* by row: where its children so far end, counted from the begin of the window: they may overlap */
+	int64_t *covered; /* by row: end of its children so far, relative to the start of the window; children may
+	                   * overlap */
 	uint64_t events;
 };
 
-/* The sum of a row's name and kind; there are few kinds of one name. */
+/* Returns the sum for a row's name and kind. One name has only few kinds. */
 static struct name_sum *timeline_range_sum_of(struct range *range, uint32_t row)
 {
 	const struct ops_events *events = range->timeline->events;
@@ -207,16 +209,9 @@ static bool timeline_range_init(struct range *range)
 	return true;
 }
 
-/* --- the answer ----------------------------------------------------------------------------------------------------- */
+/* --- result --------------------------------------------------------------------------------------------------------- */
 
-static int timeline_range_compare_sums(const void *left, const void *right)
-{
-	const struct name_sum *a = left, *b = right;
-
-	if (a->total_ns != b->total_ns)
-		return a->total_ns > b->total_ns ? -1 : 1;
-	return a->name != b->name ? (a->name < b->name ? -1 : 1) : a->kind - b->kind;
-}
+OPS_ORDER(timeline_range_compare_sums, struct name_sum, OPS_DOWN(total_ns) OPS_UP(name) OPS_UP(kind))
 
 static void timeline_range_write_sums(const struct range *range, struct ops_json_writer *json, size_t count)
 {
@@ -253,7 +248,7 @@ static void timeline_range_write_tracks(const struct range *range, struct ops_js
 	ops_json_close(json, ']');
 }
 
-/* Sums that only a child of theirs was taken off have no event in the window themselves. */
+/* Drops sums without an event in the window. They exist because a child's time was subtracted from them. */
 static void drop_empty(struct range *range)
 {
 	size_t kept = 0;

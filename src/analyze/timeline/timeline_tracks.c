@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tracks in the order in which they are shown: the threads of each process, what is asynchronous below them, the streams of
- * each device, and last what belongs to neither.
+ * Tracks in display order: the threads of each process, each followed by its asynchronous events, then the streams of
+ * each device, then everything else.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
-/* A position of the trace (a track, nested or asynchronous) that has rows. */
+/* A track of the trace, nested or asynchronous, that has rows. */
 struct place {
 	const struct ops_track *track;
 	uint32_t place;
 	enum timeline_group_kind group;
-	bool own_process; /* that which recorded */
+	bool own_process; /* the process that recorded the trace */
 };
 
 static enum timeline_group_kind group_kind(const struct ops_track *track)
@@ -24,38 +25,20 @@ static enum timeline_group_kind group_kind(const struct ops_track *track)
 	return track->kind == OPS_TRACK_STREAM ? TIMELINE_DEVICE : TIMELINE_PROCESS;
 }
 
-static int timeline_tracks_compare_numbers(int64_t a, int64_t b)
+static bool is_main_thread(const struct place *place)
 {
-	return (a > b) - (a < b);
+	return place->group == TIMELINE_PROCESS && place->track->tid == place->track->pid;
 }
 
-/* Among threads the first that the process had, then as torch numbers them. */
-static int compare_threads(const struct ops_track *a, const struct ops_track *b)
+static int64_t thread_number(const struct place *place)
 {
-	bool left_is_main = a->tid == a->pid, right_is_main = b->tid == b->pid;
-
-	if (left_is_main != right_is_main)
-		return left_is_main ? -1 : 1;
-	return a->number != b->number ? timeline_tracks_compare_numbers(a->number, b->number)
-	                              : timeline_tracks_compare_numbers(a->tid, b->tid);
+	return place->group == TIMELINE_PROCESS ? (int64_t)place->track->number : 0;
 }
 
-static int timeline_tracks_compare_places(const void *left, const void *right)
-{
-	const struct place *a = left, *b = right;
-	int order = (int)a->group - (int)b->group;
-
-	if (!order && a->own_process != b->own_process)
-		order = a->own_process ? -1 : 1;
-	if (!order)
-		order = timeline_tracks_compare_numbers(a->track->pid, b->track->pid);
-	if (!order)
-		order = timeline_tracks_compare_numbers(a->track->flags, b->track->flags);
-	if (!order)
-		order = a->group == TIMELINE_PROCESS ? compare_threads(a->track, b->track)
-		                                     : timeline_tracks_compare_numbers(a->track->tid, b->track->tid);
-	return order ? order : timeline_tracks_compare_numbers(a->place, b->place);
-}
+/* Orders threads: the first thread of the process first, then by torch's numbers. */
+OPS_ORDER(timeline_tracks_compare_places, struct place,
+          OPS_UP(group) OPS_DOWN(own_process) OPS_UP(track->pid) OPS_UP(track->flags) OPS_DOWN_OF(is_main_thread)
+          OPS_UP_OF(thread_number) OPS_UP(track->tid) OPS_UP(place))
 
 static enum timeline_track_kind track_kind(const struct place *place)
 {
@@ -66,7 +49,7 @@ static enum timeline_track_kind track_kind(const struct place *place)
 	return place->track->kind == OPS_TRACK_STREAM ? TIMELINE_STREAM : TIMELINE_THREAD;
 }
 
-/* --- building ------------------------------------------------------------------------------------------------------- */
+/* --- construction --------------------------------------------------------------------------------------------------- */
 
 static struct place *list_places(const struct ops_timeline *timeline, const uint32_t *lanes, size_t *ret_count)
 {
@@ -91,15 +74,9 @@ struct process_key {
 	uint32_t process;
 };
 
-static int compare_processes(const void *left, const void *right)
-{
-	const struct process_key *a = left, *b = right;
-	int order = timeline_tracks_compare_numbers(a->pid, b->pid);
+OPS_ORDER(compare_processes, struct process_key, OPS_UP(pid) OPS_UP(flags))
 
-	return order ? order : timeline_tracks_compare_numbers(a->flags, b->flags);
-}
-
-/* What the file says of the groups' processes and devices. */
+/* Sets the names of the groups' processes and devices from the file. */
 static bool name_groups(struct ops_timeline *timeline)
 {
 	size_t count;
@@ -200,7 +177,7 @@ uint32_t timeline_find_group(const struct ops_timeline *timeline, enum timeline_
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
-/* A string of the trace as part of a text; nothing for none. */
+/* Appends a string of the trace; nothing if there is none. */
 static void append_string(const struct ops_timeline *timeline, struct ops_buffer *text, uint32_t id)
 {
 	if (id != OPS_NONE) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two traces side by side. The steps' nodes of each side's main thread make one sequence; loaders, modules and
- * their backwards, optimizer steps and steps are anchors, each matched with the first later one of the same kind and name
- * on the other side. What stands between two matches is one pair of lists, and what is in a matched pair is compared
- * likewise.
+ * A comparison of two traces. The nodes of the steps on each side's main thread form one sequence. Loaders, modules and
+ * their backwards, optimizer steps and steps are anchors: each is matched with the next one of the same kind and name
+ * on the other side. The nodes between two matches form one pair of lists. The contents of a matched pair are compared
+ * in the same way.
  */
 #include "analyze/views/view_diff.h"
 
@@ -22,19 +22,19 @@ struct list {
 	size_t capacity;
 };
 
-/* Two nodes that match, whose children are still to be compared. */
+/* Two matching nodes whose children are still to be compared. */
 struct task {
 	uint32_t nodes[2];
-	size_t pair; /* of the root's, whose children are counted; SIZE_MAX: further down */
+	size_t pair; /* index of the root's pair whose children are counted; SIZE_MAX: a pair further down */
 };
 
-#define ROOT (SIZE_MAX - 1) /* instead of the index of a pair */
+#define ROOT (SIZE_MAX - 1) /* used instead of the index of a pair */
 
 struct comparer {
 	struct view_diff_tree sides[2];
-	struct ops_intern keys; /* of anchors, which both sides have in common */
-	uint32_t *later;   /* by position on the right: the next one of the same key */
-	uint32_t *head;    /* by key: its first position not passed yet */
+	struct ops_intern keys; /* keys of anchors, shared by both sides */
+	uint32_t *later;   /* by position on the right: the next position with the same key */
+	uint32_t *head;    /* by key: its first position that has not been passed */
 	size_t later_capacity, head_capacity;
 	OPS_ARRAY(struct task) tasks;
 	struct view_diff *diff;
@@ -55,7 +55,7 @@ static bool push_children(const struct view_diff_tree *side, uint32_t node, stru
 	return true;
 }
 
-/* The thread that has the steps; without any, the one whose nodes take the longest. */
+/* Returns the thread that has the steps; without steps, the thread with the longest total of nodes. */
 static uint32_t main_track(const struct ops_views *views)
 {
 	size_t tracks;
@@ -89,7 +89,7 @@ static int view_diff_compare_places(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-/* What begins in a derived step, and is in nothing else that does: no event holds it. */
+/* Adds the outermost nodes that begin in a derived step, since no event contains them. */
 static bool push_derived(const struct view_diff_tree *side, uint32_t track, struct list *list)
 {
 	const struct ops_views *views = side->views;
@@ -110,7 +110,7 @@ static bool push_derived(const struct view_diff_tree *side, uint32_t track, stru
 	return true;
 }
 
-/* What is in all steps, or on the thread where there are none. */
+/* Collects the contents of all steps, or of the main thread if there are no steps. */
 static bool root_list(const struct view_diff_tree *side, struct list *list)
 {
 	const struct ops_views *views = side->views;
@@ -143,7 +143,7 @@ static bool view_diff_add_operator(struct view_diff_rows *rows, int which, const
 	                                                     [VIEW_DIFF_DEVICE_SELF] = node->device_self_ns});
 }
 
-/* Counts the names of operators among the nodes and in them, and adds them to the rows, if those are given. */
+/* Counts the names of operators among the nodes and inside them, and adds them to the rows, if these are given. */
 static bool count_operators(struct comparer *comparer, int which, const uint32_t *items, size_t count,
                             struct view_diff_rows *rows, size_t *ret_names)
 {
@@ -194,7 +194,7 @@ static bool view_diff_describe(struct comparer *comparer, int which, const uint3
 
 /* --- matching ------------------------------------------------------------------------------------------------------- */
 
-/* Chains the right side's anchors of each key in order. */
+/* Links the right side's anchors of each key in order. */
 static bool chain(struct comparer *comparer, const struct list *left, const struct list *right)
 {
 	size_t keys = comparer->keys.count + 1;
@@ -220,7 +220,7 @@ static bool chain(struct comparer *comparer, const struct list *left, const stru
 	return true;
 }
 
-/* The right anchor that matches the left one, from `from` on; the end of the list if none does. */
+/* Returns the first right anchor from `from` on that matches the left one; the end of the list if there is none. */
 static size_t match(struct comparer *comparer, const struct list *right, uint32_t key, size_t from)
 {
 	uint32_t at = comparer->head[key];
@@ -231,13 +231,13 @@ static size_t match(struct comparer *comparer, const struct list *right, uint32_
 	return at == OPS_NONE ? right->count : at;
 }
 
-/* From a place on; an empty list has no items to point into. */
+/* Returns the items from a position on. An empty list has no array to point into. */
 static const uint32_t *items_from(const struct list *list, size_t from)
 {
 	return list->count ? list->items + from : NULL;
 }
 
-/* A pair of the root's list is described, one further down is counted. */
+/* Adds a pair: a pair of the root's list is described, one further down is only counted. */
 static bool add_pair(struct comparer *comparer, size_t parent, const struct list *left, size_t left_from, size_t left_to,
                      const struct list *right, size_t right_from, size_t right_to)
 {
@@ -267,8 +267,8 @@ static bool has_anchors(const struct view_diff_tree *side, const struct list *li
 	return false;
 }
 
-/* Compares two lists: a pair for each match and one for the gap between two. Matched nodes are added to the tasks. Without
- * anchors there is one gap. */
+/* Compares two lists: adds a pair for each match and one for each gap between two. Adds matched nodes to the tasks.
+ * Without anchors there is one gap. */
 static bool compare_lists(struct comparer *comparer, const struct list *left, const struct list *right, size_t parent)
 {
 	const uint32_t *left_keys = comparer->sides[0].keys;
@@ -332,7 +332,7 @@ static bool view_diff_compare_roots(struct comparer *comparer)
 	return done;
 }
 
-/* Adds those of every thread that begin in a step, or all if there are no steps. */
+/* Adds the operators of every thread that begin in a step, or all operators if there are no steps. */
 static bool add_all_operators(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
 	const struct ops_views *views = tree->views;
@@ -347,7 +347,7 @@ static bool add_all_operators(struct view_diff *diff, int which, const struct vi
 	return done;
 }
 
-/* A kernel is of the step that launches it, which may be over when it runs. */
+/* A kernel belongs to the step that launches it, which may have ended when the kernel runs. */
 static bool view_diff_add_kernels(struct view_diff *diff, int which, const struct view_diff_tree *tree)
 {
 	const struct ops_views *views = tree->views;
@@ -357,7 +357,7 @@ static bool view_diff_add_kernels(struct view_diff *diff, int which, const struc
 		const struct view_device_event *event = &views->device_events.items[i];
 		uint32_t row = event->launch == OPS_NONE ? event->row : views->launches.items[event->launch].row;
 
-		if (event->part == VIEW_KERNEL && view_diff_counts(tree, view_start(views, row)))
+		if (event->part == VIEW_KERNEL && !event->queued_before && view_diff_counts(tree, view_start(views, row)))
 			done = view_diff_rows_add(&diff->kernels, which, view_row_name(views, event->row),
 			                          (int64_t[VIEW_DIFF_TIMES]){[VIEW_DIFF_TOTAL] = view_duration(views, event->row)});
 	}
@@ -366,12 +366,12 @@ static bool view_diff_add_kernels(struct view_diff *diff, int which, const struc
 
 /* --- steps ---------------------------------------------------------------------------------------------------------- */
 
-/* The spread of fewer steps is too uncertain to leave out the largest deviations. */
+/* With fewer steps, their spread is too uncertain to exclude the largest deviations. */
 #define ROBUST_MIN 8
-/* Standard errors of a median in those of a mean, where steps are distributed normally. */
+/* Ratio of the standard error of a median to that of a mean if steps are normally distributed. */
 #define ERRORS 1.2533
 
-/* A step that was slow for once moves neither the median nor, of several steps, its error. False when memory is out. */
+/* A single slow step affects neither the median nor, with enough steps, its error. Returns false if out of memory. */
 static bool measure_noise(const struct ops_views *views, struct view_diff_noise *ret_noise)
 {
 	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
@@ -395,7 +395,8 @@ static bool measure_noise(const struct ops_views *views, struct view_diff_noise 
 	return true;
 }
 
-/* The noise of a difference of medians: two standard errors, about 95 % of differences between equal programs. */
+/* Computes the noise of a difference of medians: two standard errors, which cover about 95 % of the differences between
+ * equal programs. */
 static void view_diff_judge(struct view_diff *diff, const struct ops_diff_options *options)
 {
 	const struct view_diff_noise *base = &diff->steps[0], *now = &diff->steps[1];
@@ -412,24 +413,33 @@ static void view_diff_judge(struct view_diff *diff, const struct ops_diff_option
 	verdict->regression = verdict->change_ratio > gate && verdict->change_ratio > verdict->noise_ratio;
 }
 
-/* Steps of the thread that has them: what is in the steps, and the list of the root, is theirs. */
+/* Counts the steps of the main thread, to which the contents of steps and the root's list belong. */
 static size_t count_steps(const struct ops_views *views)
 {
 	return ops_steps_of_track(views->host_steps, main_track(views));
+}
+
+static bool has_module_paths(const struct ops_trace *trace)
+{
+	size_t count;
+
+	ops_trace_modules(trace, &count);
+	return count;
 }
 
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
                     const struct ops_diff_options *options)
 {
 	struct comparer comparer = {.diff = diff};
+	bool by_path = has_module_paths(base) && has_module_paths(experiment);
 	bool done;
 
 	*diff = (struct view_diff){0};
 	diff->views[0] = ops_views_open(&diff->own[0], base, true);
 	diff->views[1] = ops_views_open(&diff->own[1], experiment, true);
 	done = diff->views[0] && diff->views[1] &&
-	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts) &&
-	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts) &&
+	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts, by_path) &&
+	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts, by_path) &&
 	       view_diff_compare_roots(&comparer);
 	for (int side = 0; done && side < 2; side++)
 		done = add_all_operators(diff, side, &comparer.sides[side]) &&

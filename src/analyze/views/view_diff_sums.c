@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of each side of a diff: see view_diff_sums.h.
+ * Sums of each side of a diff; see view_diff_sums.h.
  */
 #include "analyze/views/view_diff_sums.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "derive/modules.h"
 
@@ -35,10 +36,7 @@ static bool view_diff_sums_add(struct view_diff_rows *rows, int which, struct op
 	                                                     [VIEW_DIFF_TOTAL] = device_ns ? device_ns : host_ns});
 }
 
-static int view_diff_sums_by_name(const void *a, const void *b)
-{
-	return ops_string_compare(((const struct view_diff_row *)a)->name, ((const struct view_diff_row *)b)->name);
-}
+OPS_ORDER(view_diff_sums_by_name, struct view_diff_row, OPS_BY_TEXT(name))
 
 void view_diff_rows_sort(struct view_diff_rows *rows)
 {
@@ -53,7 +51,7 @@ void view_diff_rows_release(struct view_diff_rows *rows)
 
 /* --- parts ---------------------------------------------------------------------------------------------------------- */
 
-/* What says nothing next to others of its kind is left out: "Linear_0" of "nn.Module: Linear_0", "Optimizer.step" of
+/* Removes the uninformative part of a name: "Linear_0" for "nn.Module: Linear_0", "Optimizer.step" for
  * "Optimizer.step#SGD.step". */
 static struct ops_string short_name(struct ops_string name)
 {
@@ -98,12 +96,12 @@ bool view_diff_add_modules(struct view_diff *diff, int which, const struct view_
 		const struct view_node *node = &views->nodes.items[i];
 
 		if (node->part == VIEW_MODULE && view_diff_counts(tree, view_start(views, node->row)))
-			done = view_diff_sums_add(&diff->modules, which, ops_module_of_call(views->trace, node->row),
+			done = view_diff_sums_add(&diff->modules, which, ops_module_path(view_diff_module_name(tree, i)),
 			                          view_duration(views, node->row), node->device_total_ns);
 	}
 	for (size_t i = 0; done && i < tree->backwards.items.count; i++) {
 		const struct view_backward *backward = &tree->backwards.items.items[i];
-		struct ops_string name = ops_module_of_call(views->trace, views->nodes.items[backward->module].row);
+		struct ops_string name = ops_module_path(view_diff_module_name(tree, backward->module));
 		struct ops_buffer text = {0};
 
 		if (!view_diff_counts(tree, backward->start_ns))

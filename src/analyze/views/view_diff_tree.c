@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree of a side of a diff: see view_diff_tree.h.
+ * The tree of one side of a diff; see view_diff_tree.h.
  */
 #include "analyze/views/view_diff_tree.h"
 
@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/search.h"
+#include "derive/modules.h"
 
 static const struct view_backward *backward_at(const struct view_diff_tree *tree, uint32_t at)
 {
@@ -47,6 +48,13 @@ int64_t view_diff_device_ns(const struct view_diff_tree *tree, uint32_t at)
 	return node ? node->device_total_ns : backward_at(tree, at)->device_total_ns;
 }
 
+struct ops_string view_diff_module_name(const struct view_diff_tree *tree, uint32_t at)
+{
+	uint32_t row = tree->views->nodes.items[at].row;
+
+	return tree->by_path ? ops_module_of_call(tree->views->trace, row) : view_row_name(tree->views, row);
+}
+
 struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);
@@ -56,8 +64,8 @@ struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at)
 	uint32_t text;
 
 	if (node)
-		return view_row_name(tree->views, node->row);
-	module = view_row_name(tree->views, tree->views->nodes.items[backward_at(tree, at)->module].row);
+		return node->part == VIEW_MODULE ? view_diff_module_name(tree, at) : view_row_name(tree->views, node->row);
+	module = view_diff_module_name(tree, backward_at(tree, at)->module);
 	ops_buffer_append(&name, module.bytes, module.size);
 	ops_buffer_append_text(&name, ".backward");
 	text = name.failed ? OPS_INTERN_NONE : ops_intern_add(texts, name.bytes, name.size);
@@ -66,7 +74,7 @@ struct ops_string view_diff_name(const struct view_diff_tree *tree, uint32_t at)
 	                               : ops_intern_text(texts, text);
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------ */
+/* --- construction --------------------------------------------------------------------------------------------------- */
 
 static bool is_anchor(const struct view_node *node)
 {
@@ -76,7 +84,7 @@ static bool is_anchor(const struct view_node *node)
 static bool find_key(struct view_diff_tree *tree, struct ops_intern *keys, uint32_t at)
 {
 	const struct view_node *node = view_diff_node(tree, at);
-	uint8_t part = node ? node->part : VIEW_NOTHING; /* of backwards, which no node has */
+	uint8_t part = node ? node->part : VIEW_NOTHING; /* no node has the part of backwards */
 	struct ops_string name;
 	struct ops_buffer key = {0};
 
@@ -138,7 +146,7 @@ uint32_t view_diff_parent(const struct view_diff_tree *tree, uint32_t at)
 	backward = backward_at(tree, at);
 	if (backward->parent != OPS_NONE)
 		return (uint32_t)tree->views->nodes.count + backward->parent;
-	/* Where its first node was, or, if that is another thread, in the step. */
+	/* Below the parent of its first node; if that is on another thread, in the step. */
 	first = backward->first;
 	return view_diff_track(tree, first) == view_diff_track(tree, at) ? tree->views->nodes.items[first].parent
 	                                                                 : view_diff_step_at(tree, backward->start_ns);
@@ -164,7 +172,7 @@ static void view_diff_tree_put_first(struct view_diff_tree *tree, uint32_t at)
 	*list = at;
 }
 
-/* From the last to the first by start: nodes are in order, backwards are put among them. */
+/* Inserts from the last start to the first. Nodes are in order already; backwards are merged into them. */
 static bool hang_up(struct view_diff_tree *tree)
 {
 	size_t nodes = tree->views->nodes.count, backwards = tree->backwards.items.count;
@@ -192,11 +200,11 @@ static bool hang_up(struct view_diff_tree *tree)
 }
 
 bool view_diff_tree_init(struct view_diff_tree *tree, const struct ops_views *views, struct ops_intern *keys,
-                         struct ops_intern *texts)
+                         struct ops_intern *texts, bool by_path)
 {
 	size_t count, strings = ops_trace_string_count(views->trace) + 1;
 
-	*tree = (struct view_diff_tree){.views = views, .texts = texts, .roots = OPS_NONE};
+	*tree = (struct view_diff_tree){.views = views, .texts = texts, .by_path = by_path, .roots = OPS_NONE};
 	if (!view_backwards_find(views, &tree->backwards))
 		return false;
 	count = views->nodes.count + tree->backwards.items.count + 1;

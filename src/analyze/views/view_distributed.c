@@ -2,8 +2,8 @@
  *
  * All workers of a run together. The shortest of one operation's ranges is its transfer time, at the end of each
  * worker's range; the rest of a range is wait time. Ranges are the host's event and each kernel; clocks are not
- * compared. The TensorBoard plugin matched by order alone and showed nothing if workers differ in number of collectives; here
- * operations with a counterpart are matched, and `shown` is true if the plugin would show them.
+ * compared. The TensorBoard plugin matches by order alone, and shows nothing if workers differ in the number of
+ * collectives. Here all operations with a counterpart are matched, and `shown` is true if the plugin would show them.
  */
 #include "analyze/views/view_distributed.h"
 
@@ -17,10 +17,11 @@
 #include "analyze/views/view_operations.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/order.h"
 
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
-/* Of one range of an operation, among the workers. */
+/* Durations of one range of an operation over the workers. */
 struct range_lengths {
 	int64_t shortest_ns;
 	int64_t longest_ns;
@@ -30,13 +31,13 @@ struct run {
 	struct view_worker *const *workers;
 	size_t count;
 	bool shown;
-	struct view_names names; /* by worker: its name as a key */
+	struct view_names names; /* by worker: its name as a unique key */
 	struct view_operations operations;
 	struct ops_map ranges;     /* by operation and number of the range: index into `lengths` */
 	OPS_ARRAY(struct range_lengths) lengths;
 };
 
-/* --- who waits ------------------------------------------------------------------------------------------------------ */
+/* --- wait times ----------------------------------------------------------------------------------------------------- */
 
 static bool view_distributed_add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
@@ -54,20 +55,15 @@ static bool view_distributed_add_range(struct run *run, uint32_t operation, uint
 	return OPS_ARRAY_APPEND(&run->lengths, ((struct range_lengths){length_ns, length_ns}));
 }
 
-/* Of a range that was added. */
+/* Returns the durations of a range that was added before. */
 static const struct range_lengths *lengths_of(const struct run *run, uint32_t operation, uint32_t range)
 {
 	return &run->lengths.items[ops_map_find(&run->ranges, view_operations_pair(operation, range))];
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct ops_interval *left = a, *right = b;
+OPS_ORDER(compare_spans, struct ops_interval, OPS_UP(start_ns))
 
-	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
-/* Ranges are matched in order of time, whatever they are of. */
+/* Ranges are matched in order of time, regardless of their kind. */
 static void sort_ranges(struct ops_views *views)
 {
 	for (size_t i = 0; i < views->collectives.count; i++) {
@@ -94,7 +90,7 @@ static bool view_distributed_find_lengths(struct run *run, const struct view_wor
 	return true;
 }
 
-/* Every worker's transfers have the shape of its ranges, but are only as long as the shortest. */
+/* The transfers of each worker are its ranges, shortened to the shortest duration. */
 static bool cut_transfers(const struct run *run, struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
@@ -138,7 +134,7 @@ static void release_run(struct run *run)
 	OPS_ARRAY_RELEASE(&run->lengths);
 }
 
-/* The time that the spans of these collectives cover. */
+/* Computes the time that the spans of these collectives cover. */
 static bool covered_ns(const struct view_worker *worker, const struct ops_intervals *spans, const uint32_t *order, size_t count,
                        int64_t *ret_ns)
 {
@@ -193,7 +189,7 @@ static bool measure_waits(struct view_worker *worker)
 	return true;
 }
 
-/* Finds in each step the range for which another worker waited longest for this one. */
+/* Finds, in each step, the range for which another worker waited longest for this one. */
 static void find_late_ranges(const struct run *run, struct view_worker *worker)
 {
 	const struct ops_views *views = &worker->views;
@@ -229,7 +225,7 @@ static bool measure_overlaps(struct view_worker *worker)
 
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
-/* "node_3" is process 3 of the node; else the whole name is the node, and processes are counted. */
+/* "node_3" is process 3 of the node. Otherwise the complete name is the node, and processes are counted. */
 static size_t node_size(const char *name, const char **ret_process)
 {
 	const char *line = strrchr(name, '_');
@@ -261,7 +257,7 @@ static void view_distributed_write_gpu(struct ops_json_writer *json, const struc
 	ops_json_close(json, '}');
 }
 
-/* Devices are numbered by their place in the list. */
+/* Devices are numbered by their position in the list. */
 static void view_distributed_write_process(struct ops_json_writer *json, const struct view_worker *worker,
                                            struct ops_string process)
 {
@@ -295,7 +291,7 @@ static bool has_devices(const struct view_worker *worker)
 	return worker->views.used.count && worker->views.devices.count;
 }
 
-/* By the number in its worker's name, or its place. */
+/* Names a process by the number in its worker's name, or by its position. */
 static bool name_process(struct view_names *processes, const struct view_worker *worker)
 {
 	const char *process;
@@ -308,7 +304,7 @@ static bool name_process(struct view_names *processes, const struct view_worker 
 	return view_names_add(processes, (struct ops_string){text, strlen(text)});
 }
 
-/* All workers with devices on the node of this one, which is its first. */
+/* Writes all workers with devices on the node of this worker, which is its first. */
 static bool write_node(const struct run *run, size_t first, struct ops_json_writer *json)
 {
 	struct view_names processes = {0};
@@ -383,7 +379,7 @@ static void write_step_wait(struct ops_json_writer *json, const struct view_work
 	write_wait(json, worker->waits[step].transfer_ns, worker->waits[step].synchronizing_ns);
 }
 
-/* null where no worker waited for this one. */
+/* Writes null if no worker waited for this one. */
 static void write_step_late(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
 	const struct view_late *late = &worker->lates[step];
@@ -403,7 +399,7 @@ static void write_step_late(struct ops_json_writer *json, const struct view_work
 	ops_json_close(json, '}');
 }
 
-/* Means are cut to whole microseconds. */
+/* Means are truncated to whole microseconds. */
 static int64_t view_distributed_mean_ns(int64_t sum_ns, size_t count)
 {
 	return count ? sum_ns / (int64_t)count / 1000 * 1000 : 0;
@@ -492,7 +488,7 @@ static void view_distributed_write_average(struct ops_json_writer *json, const c
 	ops_json_member(json, key, (int64_t)rint((double)value / (double)count));
 }
 
-/* Of the `count` collectives of one name. */
+/* Writes the `count` collectives of one name. */
 static bool view_distributed_write_operation(const struct view_worker *worker, struct ops_json_writer *json,
                                              const uint32_t *order, size_t count)
 {
@@ -542,7 +538,7 @@ static bool write_operations(const struct run *run, struct ops_json_writer *json
 	return true;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------ */
+/* --- analysis ------------------------------------------------------------------------------------------------------- */
 
 static bool view_distributed_write_run(const struct run *run, struct ops_json_writer *json)
 {
@@ -607,7 +603,7 @@ static bool view_distributed_keep_text(struct view_worker *worker, struct ops_st
 	return true;
 }
 
-/* Copies all texts that point into the trace. */
+/* Copies all texts that belong to the trace. */
 static bool keep_texts(struct view_worker *worker)
 {
 	struct ops_views *views = &worker->views;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each device that ran a kernel: how much of all steps it was busy, how far its multiprocessors were taken and
- * occupied, and how busy it was over time.
+ * Each device that ran a kernel: the share of all steps in which it was busy, the use and occupancy of its
+ * multiprocessors, and its utilization over time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,27 +20,20 @@ struct gpu {
 	const uint32_t *kernels; /* its device events */
 	size_t kernel_count;
 	struct ops_intervals busy;
-	struct ops_interval steps; /* all of them, gaps included */
-	bool own;               /* whether kernels' own figures are summed */
+	struct ops_interval steps; /* range of all steps, including gaps */
+	bool own;               /* whether computed figures of kernels are summed */
 	uint64_t with_blocks, with_occupancy;
 	uint64_t stretches;
 	struct view_gpu_figures figures;
 };
 
-/* A kernel ends. */
+/* The end of a kernel. */
 struct end {
 	int64_t time_ns;
-	uint32_t event; /* of device events; among equal times they are in their order */
+	uint32_t event; /* index of the device event; orders equal times */
 };
 
-static int view_gpus_compare_ends(const void *a, const void *b)
-{
-	const struct end *left = a, *right = b;
-
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? -1 : 1;
-	return (left->event > right->event) - (left->event < right->event);
-}
+OPS_ORDER(view_gpus_compare_ends, struct end, OPS_UP(time_ns) OPS_UP(event))
 
 static double cut_ns(const struct ops_interval *steps, int64_t start_ns, int64_t end_ns)
 {
@@ -57,7 +50,7 @@ static struct gpu gpu_of(const struct ops_views *views, size_t place, bool own)
 	                    .kernel_count = views->gpu_first[place + 1] - views->gpu_first[place]};
 }
 
-/* How much of the device's multiprocessors a kernel of it takes while it runs; 0: it does not say. */
+/* Returns the share of the device's multiprocessors that a kernel takes while it runs; 0: unknown. */
 static double blocks_of(const struct gpu *gpu, size_t event)
 {
 	const struct view_device_event *at = &gpu->views->device_events.items[event];
@@ -67,7 +60,7 @@ static double blocks_of(const struct gpu *gpu, size_t event)
 	return blocks > 0 ? blocks : 0;
 }
 
-/* What is taken of the multiprocessors, as time goes on. */
+/* Use of the multiprocessors during the walk over time. */
 struct sweep {
 	double taken;
 	double sum;
@@ -84,8 +77,8 @@ static void go_to(struct gpu *gpu, struct sweep *sweep, int64_t time_ns, double 
 	sweep->taken += blocks;
 }
 
-/* Blocks of all kernels that run at a moment share the multiprocessors: 1 is all of them. Kernels are in order of their
- * beginnings, so only the ends have to be sorted. Of equal times beginnings come first. */
+/* The blocks of all kernels that run at a time share the multiprocessors: 1 is all of them. Kernels are in order of
+ * start, so only the ends have to be sorted. At equal times starts come first. */
 static void sweep_kernels(struct gpu *gpu, const struct end *ends, size_t count)
 {
 	const struct ops_views *views = gpu->views;
@@ -154,7 +147,7 @@ static bool measure_use(struct gpu *gpu)
 			weight += cut_ns(&gpu->steps, start_ns, end_ns);
 		}
 		linked |= event->in_tree;
-		kernels += (double)(end_ns - start_ns); /* whoever launched them */
+		kernels += (double)(end_ns - start_ns); /* regardless of what launched them */
 		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
 			tensor += (double)(end_ns - start_ns);
 	}
@@ -207,7 +200,7 @@ bool view_gpu_figures(const struct ops_views *views, int64_t id, struct view_gpu
 
 /* --- over time ------------------------------------------------------------------------------------------------------ */
 
-/* The session, or all there is. */
+/* The range of the session, or of the complete trace. */
 static struct ops_interval range_of(const struct ops_views *views)
 {
 	struct ops_interval range = {views->first_ns, views->last_ns};
@@ -238,7 +231,7 @@ static void write_width(struct ops_json_writer *json, int64_t width_us)
 	ops_json_text(json, text, (size_t)size);
 }
 
-/* The last bucket has the rest of the range. */
+/* The last bucket is the rest of the range. */
 static void write_timeline(const struct gpu *gpu, struct ops_interval range, struct ops_json_writer *json)
 {
 	int64_t length_ns = ops_difference(range.end_ns, range.start_ns);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device work and who launched it: device event → launching call → node. Which call and which operator that is,
- * derive/launches.h says. A call outside of operators is its collective's, where that is a node.
+ * Device work and its launch: device event → launching call → node. derive/launches.h defines the call and the
+ * operator, derive/captures.h those of the work of graphs. A call outside of operators belongs to its collective, if that is a node.
  */
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "derive/captures.h"
 #include "derive/launches.h"
 
 struct linker {
 	struct ops_views *views;
 	const uint32_t *launchers;
-	uint32_t *launch_of; /* launch by row */
+	const uint32_t *origins;
+	uint32_t *launch_of; /* by row: launch */
 };
 
 static bool view_launches_is_device(uint8_t part)
@@ -20,7 +22,7 @@ static bool view_launches_is_device(uint8_t part)
 
 static bool view_launches_add_device_event(struct ops_views *views, uint32_t row)
 {
-	return OPS_ARRAY_APPEND(&views->device_events, (struct view_device_event){.row = row, .launch = OPS_NONE, .next = OPS_NONE,
+	return OPS_ARRAY_APPEND(&views->device_events, (struct view_device_event){.row = row, .launch = OPS_NONE, .origin = OPS_NONE, .next = OPS_NONE,
 	                                                                          .node = OPS_NONE, .label = OPS_NONE,
 	                                                                          .collective = OPS_NONE,
 	                                                                          .part = views->parts[row]});
@@ -57,7 +59,8 @@ static bool view_launches_collect(struct linker *linker)
 
 /* --- calls to nodes ------------------------------------------------------------------------------------------------- */
 
-/* Of operators that are folded into one, the innermost that is open when the call is made: its calls alone are the node's. */
+/* Of operators that are folded into one node, returns the innermost one that is open when the call is made: the node
+ * has only the calls of that one. */
 static uint32_t node_of_operator(const struct ops_views *views, uint32_t operator, uint32_t call)
 {
 	uint32_t node = views->node_of[operator], inner;
@@ -78,7 +81,7 @@ static bool is_label(const struct ops_views *views, uint32_t row)
 	return part == VIEW_LABEL || part == VIEW_FUNCTION || part == VIEW_MODULE || part == VIEW_OLD_PYTHON;
 }
 
-/* The innermost row around a call that is such; OPS_NONE. */
+/* Returns the innermost matching row around a call; OPS_NONE: none. */
 static uint32_t around(const struct ops_views *views, uint32_t call, bool (*is_such)(const struct ops_views *views, uint32_t row))
 {
 	uint32_t row = views->events->parent[call];
@@ -125,15 +128,20 @@ static void link_event(struct linker *linker, struct view_device_event *event, u
 	launch = &views->launches.items[event->launch];
 	event->next = launch->first;
 	launch->first = at;
-	event->node = launch->node;
+	event->origin = event->launch;
+	if (linker->launch_of[linker->origins[event->row]] != OPS_NONE) {
+		call = linker->origins[event->row];
+		event->origin = linker->launch_of[call];
+	}
+	event->node = views->launches.items[event->origin].node;
 	event->in_tree = true;
 	label = around(views, call, is_label);
 	if (label != OPS_NONE)
 		event->label = views->events->name[label];
 }
 
-/* From the last to the first, so that chains are in order of time. Work of unknown origin hangs on the root of the steps'
- * thread where there are steps. */
+/* Links from the last event to the first, so that lists are in order of time. Work of unknown origin belongs to the
+ * root of the thread with the steps, if there are steps. */
 static void link_events(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
@@ -148,23 +156,57 @@ static void link_events(struct linker *linker)
 		if (event->launch == OPS_NONE)
 			event->in_tree = has_steps;
 		else if (event->node != OPS_NONE && views->nodes.items[views->nodes.items[event->node].kept].calls_of != event->node)
-			event->in_tree = false; /* lost with the calls of a node that was folded */
+			event->in_tree = false; /* not counted, like the calls of a folded node */
 		else if (event->node != OPS_NONE)
 			event->node = views->nodes.items[event->node].kept;
 	}
 }
 
+static bool find_queued_before(struct linker *linker)
+{
+	int64_t *first_launched = ops_first_launched(linker->views->trace, linker->launchers);
+
+	for (size_t i = 0; first_launched && i < linker->views->device_events.count; i++) {
+		struct view_device_event *event = &linker->views->device_events.items[i];
+
+		event->queued_before = ops_was_queued_before(linker->views->events, linker->launchers, first_launched, event->row);
+	}
+	ops_free(first_launched);
+	return first_launched;
+}
+
 bool view_launches_link(struct ops_views *views)
 {
-	struct linker linker = {.views = views, .launchers = ops_launchers(views->trace)};
+	struct linker linker = {.views = views, .launchers = ops_launchers(views->trace), .origins = ops_origins(views->trace)};
 	bool done;
 
 	linker.launch_of = ops_realloc_array(NULL, views->events->count + 1, sizeof(*linker.launch_of));
-	done = linker.launchers && linker.launch_of && view_launches_collect(&linker);
+	done = linker.launchers && linker.origins && linker.launch_of && view_launches_collect(&linker);
 	if (done) {
 		link_calls(&linker);
 		link_events(&linker);
+		done = find_queued_before(&linker);
 	}
 	ops_free(linker.launch_of);
 	return done;
+}
+
+bool view_origins_find(const struct ops_views *views, struct view_origins *origins)
+{
+	const struct ops_captures *captures = ops_captures_of(views->trace);
+
+	*origins = (struct view_origins){0};
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+
+		if (!event->queued_before)
+			continue;
+		origins->queued++;
+		view_add(&origins->queued_ns, view_duration(views, event->row));
+	}
+	if (captures) {
+		origins->replayed = captures->replayed;
+		origins->captured = captures->known;
+	}
+	return captures;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory: who allocated what, the curve, and each allocation with its release. A device at a time: allocations and
- * releases are paired by address within a device. A record belongs to the innermost operator on its
- * thread. Allocations in a step, a module, a loader or nothing at all have no operator, so they have separate rows, by
- * the name of the event.
+ * Memory: allocations by operator, the curve, and each allocation with its release. Each device is processed
+ * separately, since allocations and releases are paired by address within a device. A record belongs to the innermost
+ * operator on its thread. Allocations in a step, a module, a loader or outside of any event have no operator, so they
+ * have separate rows, by the name of the event.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,11 +16,12 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #define CPU_KEY 0
 #define LARGEST 10
-/* More devices than any machine has are those of a file without sense, and each takes a walk over all records. */
+/* Upper bound on devices. A corrupt file could list more, and each costs a pass over all records. */
 #define DEVICES_MAX 256
 #define CURVE_POINTS_MAX 10240
 
@@ -30,7 +31,7 @@ struct amounts {
 	int64_t size;
 };
 
-/* Of an operator's name on one device. */
+/* Sums for an operator's name on one device. */
 struct row {
 	uint32_t name;
 	uint64_t calls;
@@ -40,7 +41,7 @@ struct row {
 typedef OPS_ARRAY(struct row) row_list;
 
 struct event {
-	uint32_t node; /* of the allocation, else of the release */
+	uint32_t node; /* node of the allocation, else of the release */
 	int64_t size;
 	int64_t allocated_ns; /* INT64_MIN: before the trace */
 	int64_t freed_ns;     /* INT64_MIN: not in the trace */
@@ -51,16 +52,16 @@ struct device {
 	const struct ops_memory_record *records;
 	const uint32_t *owners;
 	size_t count;
-	int key; /* CPU_KEY, else the type of device and its number: the order of output */
+	int key; /* CPU_KEY, else the type of device and its number; determines the order of output */
 	struct amounts *sums; /* by node */
 	row_list rows;
-	row_list outside; /* of operators; OPS_NONE is the name where nothing runs */
+	row_list outside; /* records outside of operators; OPS_NONE is the name if nothing runs */
 	OPS_ARRAY(struct event) events;
-	/* The curve. */
+	/* Figures of the curve. */
 	uint64_t points;
 	const struct ops_memory_record *first, *last;
 	uint64_t allocated_max, reserved_max;
-	int64_t peak_bytes; /* of what lives, as `opstrobe memory` has it */
+	int64_t peak_bytes; /* peak of live bytes, as in `opstrobe memory` */
 };
 
 static int view_memory_key_of(const struct ops_memory_record *record)
@@ -87,7 +88,7 @@ static uint32_t view_memory_innermost(const struct ops_views *views, uint32_t no
 	return node;
 }
 
-/* Nodes and records go by in time together. */
+/* Merges nodes and records in order of time. */
 static bool find_owners(const struct ops_views *views, const struct ops_memory_record *records, size_t count,
                         uint32_t *owners)
 {
@@ -109,7 +110,7 @@ static bool find_owners(const struct ops_views *views, const struct ops_memory_r
 	return true;
 }
 
-/* The operator that a record belongs to, or OPS_NONE. */
+/* Returns the operator that a record belongs to, or OPS_NONE. */
 static uint32_t view_memory_operator_of(const struct device *device, size_t record)
 {
 	uint32_t owner = device->owners[record];
@@ -147,7 +148,7 @@ static struct row *view_memory_row_of(row_list *rows, struct ops_map *names, uin
 	return row;
 }
 
-/* First what each node has itself, then from the last node to the first what is in it. */
+/* First sets what each node has itself. Then adds, from the last node to the first, what is inside it. */
 static bool view_memory_sum(struct device *device)
 {
 	const struct ops_views *views = device->views;
@@ -218,7 +219,7 @@ static int view_memory_compare_rows(const void *a, const void *b, void *context)
 	return order ? order : ops_string_compare(x, y);
 }
 
-/* Rows that say nothing are not shown. */
+/* Removes rows without content. */
 static void finalize_rows(struct device *device)
 {
 	size_t kept = 0;
@@ -253,7 +254,7 @@ static void trace_curve(struct device *device)
 		if (record->total_reserved > device->reserved_max)
 			device->reserved_max = record->total_reserved;
 	}
-	if (!totals) /* torch before 1.10 does not say */
+	if (!totals) /* torch before 1.10 does not record it */
 		device->points = 0;
 }
 
@@ -293,7 +294,7 @@ static bool pair_event(struct device *device, struct ops_map *open, size_t i)
 	return true;
 }
 
-/* The 2021 files have no addresses: then nothing can be paired. */
+/* Files of 2021 have no addresses, so nothing can be paired. */
 static bool pair_events(struct device *device)
 {
 	struct ops_map open = {0};
@@ -311,18 +312,11 @@ static int64_t known_ns(const struct event *event)
 	return event->allocated_ns == INT64_MIN ? event->freed_ns : event->allocated_ns;
 }
 
-static int view_memory_compare_events(const void *a, const void *b)
-{
-	const struct event *left = a, *right = b;
-
-	if (left->size != right->size)
-		return left->size < right->size ? 1 : -1;
-	return (known_ns(left) > known_ns(right)) - (known_ns(left) < known_ns(right));
-}
+OPS_ORDER(view_memory_compare_events, struct event, OPS_DOWN(size) OPS_UP_OF(known_ns))
 
 /* --- output --------------------------------------------------------------------------------------------------------- */
 
-/* "CPU", "GPU0" as the plugin called what torch calls "cuda:0", and others as torch does: "XPU0". */
+/* Formats "CPU"; "GPU0", the TensorBoard plugin's name of torch's "cuda:0"; and others by torch's name: "XPU0". */
 static const char *name_device(int key, char room[OPS_MEMORY_DEVICE_ROOM])
 {
 	struct ops_memory_device device = memory_device(key);
@@ -434,7 +428,7 @@ static void view_memory_write_peak(const struct device *device, struct ops_json_
 	ops_json_text(json, text, strlen(text));
 }
 
-/* What aten::empty allocates is for whoever calls it. */
+/* Memory that aten::empty allocates counts for its caller. */
 static void write_owner(const struct device *device, struct ops_json_writer *json, uint32_t node)
 {
 	const struct ops_views *views = device->views;
@@ -575,10 +569,7 @@ static void view_memory_write_all(const struct memory *memory, struct ops_json_w
 	ops_json_close(json, '}');
 }
 
-static int compare_devices(const void *a, const void *b)
-{
-	return ((const struct device *)a)->key - ((const struct device *)b)->key;
-}
+OPS_ORDER(compare_devices, struct device, OPS_UP(key))
 
 static bool find_devices(struct memory *memory, const struct ops_memory_record *records, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators: by name, by name and input shapes, and the stacks they were called from. All calls of all threads, also
- * outside of steps; nested calls of a name add up.
+ * Operators: by name, by name and input shapes, and the stacks from which they were called. Covers all calls of all
+ * threads, including those outside of steps. Nested calls of one name add up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 #include "base/text.h"
 
 #define TOP_SHAPES 30
-#define ROWS_MAX 10000 /* by shape: inputs of many different sizes would make the reply grow with the trace */
+#define ROWS_MAX 10000 /* limit on rows by shape, since inputs of many different sizes would make the reply grow with
+                        * the trace */
 
 struct row {
 	uint32_t name;
@@ -25,21 +26,21 @@ struct row {
 	uint64_t calls;
 	int64_t host_total_ns;
 	int64_t host_self_ns;
-	int64_t host_min_ns; /* of one call, as the total counts it */
+	int64_t host_min_ns; /* shortest call, as counted in the total */
 	int64_t host_max_ns;
 	int64_t device_total_ns;
 	int64_t device_self_ns;
 	int64_t tensor_self_ns;
 	int64_t tensor_total_ns;
-	int64_t cpu_memory; /* what the calls allocated themselves less what they freed, as in tables of averages */
+	int64_t cpu_memory; /* bytes allocated minus bytes freed by the calls themselves, as in tables of averages */
 	int64_t device_memory;
 	int64_t flops;
-	int64_t longest_ns; /* what the call takes itself, on devices or else on the host */
+	int64_t longest_ns; /* self time of that call, on devices or else on the host */
 	uint32_t longest;
 	bool eligible;
 };
 
-/* What only some traces have of each row. */
+/* Columns that only some traces have. */
 struct extras {
 	struct ops_event_costs costs;
 	uint16_t *formulas;
@@ -49,9 +50,9 @@ struct table {
 	const struct ops_views *views;
 	struct ops_map keys;
 	OPS_ARRAY(struct row) rows;
-	uint32_t *shapes; /* text by input list; OPS_NONE unknown yet. NULL: by name alone */
+	uint32_t *shapes; /* text by input list; OPS_NONE: not known yet. NULL: by name alone */
 	struct ops_intern texts;
-	const struct extras *extras; /* NULL: not wanted */
+	const struct extras *extras; /* NULL: not requested */
 };
 
 /* --- shapes --------------------------------------------------------------------------------------------------------- */
@@ -99,7 +100,7 @@ void view_shapes_text(const struct ops_trace *trace, uint32_t inputs, struct ops
 	append_items(out, ops_inputs_open(list.bytes, list.size));
 }
 
-/* Input lists that differ in types or strides have the same text. Slot 0 is for those without inputs. */
+/* Input lists that differ only in types or strides have the same text. Slot 0 is for calls without inputs. */
 static bool shapes_of(struct table *table, uint32_t inputs, uint32_t *ret_text)
 {
 	uint32_t *known = &table->shapes[inputs == OPS_NONE ? 0 : inputs + 1];
@@ -181,7 +182,7 @@ static bool view_operators_sum(struct table *table)
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-/* By device self, else host self, the largest first; then by name and shapes. */
+/* Orders by device self time, else host self time, the largest first; then by name and shapes. */
 static int view_operators_compare_rows(const void *a, const void *b, void *context)
 {
 	const struct table *table = context;
@@ -289,8 +290,9 @@ static void view_operators_release(struct table *table)
 bool view_each_operator(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_operator_row *row), void *context)
 {
-	struct table by_name = {.views = views};
-	bool done = view_operators_sum(&by_name);
+	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
+	struct table by_name = {.views = views, .extras = &extras};
+	bool done = extras.formulas && view_operators_sum(&by_name);
 
 	if (done)
 		sort(&by_name);
@@ -298,9 +300,11 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 		const struct row *row = &by_name.rows.items[i];
 
 		take(context, &(struct view_operator_row){ops_trace_string(views->trace, row->name), row->calls, row->host_total_ns,
-		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns, row->longest});
+		                                          row->host_self_ns, row->device_total_ns, row->device_self_ns, row->flops,
+		                                          row->longest});
 	}
 	view_operators_release(&by_name);
+	ops_free(extras.formulas);
 	return done;
 }
 

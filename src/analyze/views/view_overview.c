@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kind of a trace it is: marks, views that have something to show, devices.
+ * Summary of a trace: marks, views that have contents, devices.
  */
 #include <stdio.h>
 #include <string.h>
@@ -87,8 +87,8 @@ static void view_overview_write_devices(const struct ops_views *views, struct op
 	ops_json_close(json, ']');
 }
 
-/* A mark that says the window ended more than a day after the last iteration began is a clock gone wrong, and no event of
- * the trace. (The plugin meant a day and wrote 86 s.) */
+/* Counts marks to ignore: if a mark places the window's end more than a day after the last iteration began, a clock was
+ * wrong. (The TensorBoard plugin intended a day, but its limit is 86 s.) */
 static uint64_t stray_marks(const struct ops_views *views)
 {
 	const struct ops_events *events = views->events;
@@ -118,6 +118,8 @@ static uint64_t stray_marks(const struct ops_views *views)
 bool view_write_overview(const struct ops_views *views, struct ops_json_writer *json)
 {
 	const struct ops_trace_info *info = ops_trace_info(views->trace);
+	struct view_origins origins;
+	bool done = view_origins_find(views, &origins);
 	size_t records;
 
 	ops_trace_memory(views->trace, &records);
@@ -133,5 +135,13 @@ bool view_write_overview(const struct ops_views *views, struct ops_json_writer *
 	write_flags(views, json);
 	view_overview_write_names(views, json);
 	view_overview_write_devices(views, json);
-	return true;
+	ops_json_member_open(json, "queued_before", '{');
+	ops_json_member(json, "count", (int64_t)origins.queued);
+	ops_json_member_us(json, "time", origins.queued_ns);
+	ops_json_close(json, '}');
+	ops_json_member_open(json, "graph_work", '{');
+	ops_json_member(json, "count", (int64_t)origins.replayed);
+	ops_json_member(json, "with_capture", (int64_t)origins.captured);
+	ops_json_close(json, '}');
+	return done;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Call stacks: from how many places each operator was called. "call_stacks" is what the plugin counts: the text that a
- * file has for an operator, which torch no longer writes; of our recordings, the Python functions around it. These
- * "python_stacks" counts in every trace that has them.
+ * Call stacks: the number of different places from which each operator was called. "call_stacks" counts what the
+ * TensorBoard plugin counts: the text that a file has for an operator, which torch no longer writes, or in recordings
+ * of Opstrobe the Python functions around it. "python_stacks" counts the latter in every trace that has them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/order.h"
 #include "base/text.h"
 
 struct name {
@@ -19,13 +20,13 @@ struct name {
 };
 
 struct stacks {
-	uint32_t *of_row;      /* number of the stack of a row, OPS_NONE without one */
-	struct ops_map pairs; /* name and stack */
-	struct ops_map names; /* → index below */
+	uint32_t *of_row;      /* number of a row's stack; OPS_NONE: none */
+	struct ops_map pairs; /* pairs of name and stack */
+	struct ops_map names; /* from name to the index below */
 	OPS_ARRAY(struct name) list;
 };
 
-/* The chain of Python functions around each row. NULL when memory is out. */
+/* Returns the chain of Python functions around each row. Returns NULL if out of memory. */
 static uint32_t *number_callers(const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -51,7 +52,7 @@ static uint32_t *number_callers(const struct ops_trace *trace)
 	return NULL;
 }
 
-/* The texts that a file has, but for empty ones. NULL when memory is out. */
+/* Returns the non-empty texts in a file. Returns NULL if out of memory. */
 static uint32_t *number_texts(const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -83,10 +84,7 @@ static bool view_stacks_add(const struct ops_views *views, struct stacks *stacks
 	return true;
 }
 
-static int view_stacks_compare(const void *a, const void *b)
-{
-	return ops_string_compare(((const struct name *)a)->text, ((const struct name *)b)->text);
-}
+OPS_ORDER(view_stacks_compare, struct name, OPS_BY_TEXT(text))
 
 static void write(const struct stacks *stacks, struct ops_json_writer *json)
 {
@@ -102,7 +100,7 @@ static void write(const struct stacks *stacks, struct ops_json_writer *json)
 	ops_json_close(json, '}');
 }
 
-/* Counts by `of_row`, which it frees; NULL is out of memory. */
+/* Counts by `of_row` and frees it; NULL means out of memory. */
 static bool view_stacks_count(const struct ops_views *views, uint32_t *of_row, struct ops_json_writer *json)
 {
 	struct stacks stacks = {.of_row = of_row};
@@ -129,7 +127,7 @@ bool view_write_call_stacks(const struct ops_views *views, struct ops_json_write
 {
 	size_t functions;
 
-	ops_trace_functions(views->trace, &functions); /* of recordings alone */
+	ops_trace_functions(views->trace, &functions); /* only in recordings */
 	ops_json_key(json, "call_stacks");
 	if (!view_stacks_count(views, functions ? number_callers(views->trace) : number_texts(views->trace), json))
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps compared with each other: see view_step_stats.h.
+ * Comparison of steps; see view_step_stats.h.
  */
 #include "analyze/views/view_step_stats.h"
 
@@ -13,13 +13,13 @@
 #include "base/order.h"
 #include "base/text.h"
 
-/* Fewer steps do not show which of them is usual. */
+/* With fewer steps it is unclear which of them are typical. */
 #define STEPS_MIN 4
-/* An outlier takes longer than this multiple of the median, and is this many standard deviations from it; these are estimated by the
- * median absolute deviation, which outliers do not change. */
+/* An outlier takes longer than this multiple of the median of its kind, and differs from it by this many standard deviations. */
 #define OUTLIER_RATIO 1.2
 #define OUTLIER_DEVIATIONS 3
-/* A cause explains at least this much of what an outlier takes longer; counts are this many times the usual ones. */
+/* A cause explains at least this share of the excess of an outlier; counts are at least this multiple of the typical
+ * ones. */
 #define CAUSE_SHARE 0.1
 #define COUNT_RATIO 1.5
 #define COUNT_MORE 10
@@ -27,7 +27,7 @@
 /* --- figures of each step ------------------------------------------------------------------------------------------- */
 
 enum figure {
-	FIGURE_LAST_CATEGORY = VIEW_TIME_OTHER, /* the figures before are enum view_category */
+	FIGURE_LAST_CATEGORY = VIEW_TIME_OTHER, /* figures up to this one are enum view_category */
 	FIGURE_FORWARD,
 	FIGURE_BACKWARD,
 	FIGURE_OPTIMIZER,
@@ -38,7 +38,7 @@ enum figure {
 	FIGURE_COUNT
 };
 
-/* Of the figures behind the categories. */
+/* The figures after the categories. */
 static const struct {
 	const char *name;
 	const char *title;
@@ -68,11 +68,11 @@ static const char *figure_title(int figure)
 
 struct table {
 	const struct ops_views *views;
-	double *cells;    /* FIGURE_COUNT a step */
+	double *cells;    /* FIGURE_COUNT numbers per step */
 	uint8_t *outlier; /* by step */
-	double *scratch;  /* a number a step */
+	double *scratch;  /* one number per step */
 	size_t count;
-	size_t only; /* the one step to explain, an outlier or not; SIZE_MAX: all outliers */
+	size_t only; /* the only step to explain, whether an outlier or not; SIZE_MAX: all outliers */
 };
 
 static double *cell(const struct table *table, size_t step, int figure)
@@ -129,21 +129,44 @@ static void view_step_stats_fill(const struct table *table, const struct view_st
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
+static enum ops_iteration_kind kind_of(const struct table *table, size_t step)
+{
+	return table->views->steps.items[step].kind;
+}
+
+static void find_kind(const struct table *table, enum ops_iteration_kind kind, struct view_step_kind *of)
+{
+	double sum_ns = 0;
+
+	*of = (struct view_step_kind){0};
+	for (size_t i = 0; i < table->count; i++)
+		if (kind_of(table, i) == kind)
+			sum_ns += table->scratch[of->count++] = step_length_ns(&table->views->steps.items[i]);
+	if (!of->count)
+		return;
+	of->mean_ns = sum_ns / (double)of->count;
+	of->median_ns = ops_median(table->scratch, of->count);
+	of->p95_ns = ops_quantile(table->scratch, of->count, 0.95);
+	for (size_t i = 0; i < of->count; i++)
+		table->scratch[i] = fabs(table->scratch[i] - of->median_ns);
+	of->deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(table->scratch, of->count);
+}
+
+/* A step is compared with those of its kind: a prefill takes longer than a decode. */
 static void find_lengths(const struct table *table, struct view_step_stats *stats)
 {
-	double deviation_ns;
-
 	for (size_t i = 0; i < table->count; i++)
 		table->scratch[i] = step_length_ns(&table->views->steps.items[i]);
 	stats->median_ns = ops_median(table->scratch, table->count);
 	stats->p95_ns = ops_quantile(table->scratch, table->count, 0.95);
-	for (size_t i = 0; i < table->count; i++)
-		table->scratch[i] = fabs(step_length_ns(&table->views->steps.items[i]) - stats->median_ns);
-	deviation_ns = OPS_DEVIATION_OF_MAD * ops_median(table->scratch, table->count);
-	for (size_t i = 0; i < table->count && table->count >= STEPS_MIN; i++) {
+	for (int kind = 0; kind < OPS_ITERATION_KIND_COUNT; kind++)
+		find_kind(table, (enum ops_iteration_kind)kind, &stats->kinds[kind]);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct view_step_kind *of = &stats->kinds[kind_of(table, i)];
 		double ns = step_length_ns(&table->views->steps.items[i]);
 
-		table->outlier[i] = ns > OUTLIER_RATIO * stats->median_ns && ns > stats->median_ns + OUTLIER_DEVIATIONS * deviation_ns;
+		table->outlier[i] = of->count >= STEPS_MIN && ns > OUTLIER_RATIO * of->median_ns &&
+		                    ns > of->median_ns + OUTLIER_DEVIATIONS * of->deviation_ns;
 		stats->outliers_in_all += table->outlier[i];
 	}
 	if (table->only != SIZE_MAX) {
@@ -152,18 +175,18 @@ static void find_lengths(const struct table *table, struct view_step_stats *stat
 	}
 }
 
-/* The median of a figure over the steps that are not outliers. */
-static double typical(const struct table *table, int figure)
+/* Returns the median of a figure over the steps of a kind that are not outliers. */
+static double typical(const struct table *table, enum ops_iteration_kind kind, int figure)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->count; i++)
-		if (!table->outlier[i])
+		if (!table->outlier[i] && kind_of(table, i) == kind)
 			table->scratch[count++] = *cell(table, i, figure);
 	return ops_median(table->scratch, count);
 }
 
-/* The longest outliers, in order of steps. */
+/* Chooses the longest outliers, in order of steps. */
 static void view_step_stats_choose(const struct table *table, struct view_step_stats *stats)
 {
 	for (size_t i = 0; i < table->count; i++) {
@@ -179,35 +202,28 @@ static void view_step_stats_choose(const struct table *table, struct view_step_s
 			longer += table->outlier[j] && (other_ns > ns || (other_ns == ns && j < i));
 		}
 		if (table->outlier[i] && longer < VIEW_OUTLIERS_MAX)
-			stats->outliers[stats->outlier_count++] = (struct view_outlier){.step = i, .over_ns = ns - stats->median_ns};
+			stats->outliers[stats->outlier_count++] = (struct view_outlier){.step = i, .over_ns = ns - stats->kinds[step->kind].median_ns};
 	}
 }
 
 /* --- causes --------------------------------------------------------------------------------------------------------- */
 
-static int compare_causes(const void *a, const void *b)
-{
-	const struct view_cause *left = a, *right = b;
-	double left_more = left->value - left->typical, right_more = right->value - right->typical;
+OPS_ORDER(compare_causes, struct view_cause,
+          OPS_UP(is_count) OPS_ORDER_BY(right->value - right->typical, left->value - left->typical))
 
-	if (left->is_count != right->is_count)
-		return left->is_count - right->is_count;
-	return (left_more < right_more) - (left_more > right_more);
-}
-
-static void explain(const struct table *table, const double usual[FIGURE_COUNT], struct view_outlier *outlier)
+static void explain(const struct table *table, struct view_outlier *outlier)
 {
 	struct view_cause causes[FIGURE_COUNT];
 	size_t count = 0;
 
 	for (int figure = 0; figure < FIGURE_COUNT; figure++) {
-		double value = *cell(table, outlier->step, figure), more = value - usual[figure];
+		double usual = typical(table, kind_of(table, outlier->step), figure);
+		double value = *cell(table, outlier->step, figure), more = value - usual;
 		bool is_count = figure >= FIGURE_OPERATORS;
 
-		if (is_count ? more < COUNT_MORE || value < COUNT_RATIO * usual[figure] : more < CAUSE_SHARE * outlier->over_ns)
+		if (is_count ? more < COUNT_MORE || value < COUNT_RATIO * usual : more < CAUSE_SHARE * outlier->over_ns)
 			continue;
-		causes[count++] = (struct view_cause){figure_name(figure), figure_title(figure), is_count, value,
-		                                      usual[figure]};
+		causes[count++] = (struct view_cause){figure_name(figure), figure_title(figure), is_count, value, usual};
 	}
 	qsort(causes, count, sizeof(*causes), compare_causes);
 	outlier->cause_count = count < VIEW_CAUSES_MAX ? count : VIEW_CAUSES_MAX;
@@ -221,7 +237,7 @@ struct name_sum {
 	double calls;
 };
 
-/* What a row takes itself, on its thread or on its device; negative: nothing that explains a step. */
+/* Returns the self time of a row, on its thread or on its device; negative if it cannot explain a step. */
 static double view_step_stats_own_ns(const struct ops_views *views, uint32_t row)
 {
 	switch (views->parts[row]) {
@@ -255,12 +271,15 @@ static void view_step_stats_add_name(struct view_outlier *outlier, struct view_e
 	outlier->excess_count += outlier->excess_count < VIEW_CAUSES_MAX;
 }
 
-/* Sums of names over the usual steps, and over each outlier that is explained: one array behind the other. */
+/* Sums by name over the typical steps of each kind, and over each explained outlier, one array after another. */
 static bool view_step_stats_compare_names(const struct table *table, struct view_step_stats *stats)
 {
 	const struct ops_views *views = table->views;
-	size_t names = ops_trace_string_count(views->trace), usual = table->count - stats->outliers_in_all;
-	struct name_sum *sums = ops_alloc_zeroed((names + 1) * (stats->outlier_count + 1), sizeof(*sums));
+	size_t names = ops_trace_string_count(views->trace), usual[OPS_ITERATION_KIND_COUNT] = {0};
+	struct name_sum *sums = ops_alloc_zeroed((names + 1) * (stats->outlier_count + OPS_ITERATION_KIND_COUNT), sizeof(*sums));
+
+	for (size_t i = 0; i < table->count; i++)
+		usual[kind_of(table, i)] += !table->outlier[i];
 
 	for (uint32_t row = 0; sums && row < views->events->count; row++) {
 		double self_ns = view_step_stats_own_ns(views, row);
@@ -270,16 +289,19 @@ static bool view_step_stats_compare_names(const struct table *table, struct view
 			continue;
 		while (table->outlier[step] && list < stats->outlier_count && stats->outliers[list].step != step)
 			list++;
-		if (table->outlier[step] && list++ == stats->outlier_count)
-			continue; /* one that is not shown */
+		if (table->outlier[step] && list == stats->outlier_count)
+			continue; /* an outlier that is not shown */
+		list = table->outlier[step] ? OPS_ITERATION_KIND_COUNT + list : (size_t)kind_of(table, step);
 		sums[list * (names + 1) + views->events->name[row]].self_ns += self_ns;
 		sums[list * (names + 1) + views->events->name[row]].calls += 1;
 	}
 	for (size_t i = 0; sums && i < stats->outlier_count; i++)
 		for (uint32_t name = 0; name < names; name++) {
-			const struct name_sum *here = &sums[(i + 1) * (names + 1) + name];
-			struct view_excess excess = {name, here->self_ns, sums[name].self_ns / (double)usual, here->calls,
-			                             sums[name].calls / (double)usual};
+			enum ops_iteration_kind kind = kind_of(table, stats->outliers[i].step);
+			const struct name_sum *here = &sums[(i + OPS_ITERATION_KIND_COUNT) * (names + 1) + name];
+			const struct name_sum *others = &sums[(size_t)kind * (names + 1) + name];
+			struct view_excess excess = {name, here->self_ns, others->self_ns / (double)usual[kind], here->calls,
+			                             others->calls / (double)usual[kind]};
 
 			if (excess.self_ns - excess.typical_self_ns >= CAUSE_SHARE * stats->outliers[i].over_ns)
 				view_step_stats_add_name(&stats->outliers[i], excess);
@@ -327,13 +349,12 @@ static bool view_step_stats_find_waits(const struct ops_views *views, struct vie
 	return done;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- statistics ----------------------------------------------------------------------------------------------------- */
 
 static bool view_step_stats_fill_all(const struct ops_views *views, const struct view_step_phases *phases, size_t only,
                                      struct view_step_stats *stats)
 {
 	struct table table = {.views = views, .count = views->steps.count, .only = only};
-	double usual[FIGURE_COUNT];
 	bool done;
 
 	*stats = (struct view_step_stats){.waits = ops_alloc_zeroed(table.count + 1, sizeof(*stats->waits))};
@@ -346,10 +367,8 @@ static bool view_step_stats_fill_all(const struct ops_views *views, const struct
 	if (done && stats->outliers_in_all) {
 		view_step_stats_fill(&table, phases, stats);
 		view_step_stats_choose(&table, stats);
-		for (int figure = 0; figure < FIGURE_COUNT; figure++)
-			usual[figure] = typical(&table, figure);
 		for (size_t i = 0; i < stats->outlier_count; i++)
-			explain(&table, usual, &stats->outliers[i]);
+			explain(&table, &stats->outliers[i]);
 		done = view_step_stats_compare_names(&table, stats);
 	}
 	ops_free(table.cells);
@@ -383,6 +402,8 @@ void view_outlier_write(const struct ops_views *views, const struct view_outlier
 
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", step->name);
+	if (step->kind != OPS_ITERATION_NONE)
+		ops_json_member_text(json, "kind", ops_iteration_kind_name(step->kind));
 	ops_json_member_number(json, "total", step_length_ns(step) / 1000);
 	ops_json_member_number(json, "over_median", outlier->over_ns / 1000);
 	ops_json_member_open(json, "causes", '[');
@@ -438,6 +459,26 @@ static void write_waits(const struct ops_views *views, const struct view_step_st
 	ops_json_close(json, '}');
 }
 
+/* Iterations by kind. */
+static void write_kinds(const struct view_step_stats *stats, struct ops_json_writer *json)
+{
+	ops_json_member_open(json, "kinds", '[');
+	for (int kind = OPS_ITERATION_NONE + 1; kind < OPS_ITERATION_KIND_COUNT; kind++) {
+		const struct view_step_kind *of = &stats->kinds[kind];
+
+		if (!of->count)
+			continue;
+		ops_json_open(json, '{');
+		ops_json_member_text(json, "kind", ops_iteration_kind_name((enum ops_iteration_kind)kind));
+		ops_json_member(json, "count", (int64_t)of->count);
+		ops_json_member_number(json, "median", of->median_ns / 1000);
+		ops_json_member_number(json, "mean", of->mean_ns / 1000);
+		ops_json_member_number(json, "p95", of->p95_ns / 1000);
+		ops_json_close(json, '}');
+	}
+	ops_json_close(json, ']');
+}
+
 void view_step_stats_write(const struct ops_views *views, const struct view_step_stats *stats, struct ops_json_writer *json)
 {
 	bool any = views->steps.count > 0;
@@ -450,4 +491,5 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 		view_outlier_write(views, &stats->outliers[i], json);
 	ops_json_close(json, ']');
 	write_waits(views, stats, json);
+	write_kinds(stats, json);
 }

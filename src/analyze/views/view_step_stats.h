@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps compared with each other: median, 95th percentile, the steps that take much longer and what they did more of, and
- * how long steps waited for a processor.
+ * Comparison of steps: median, 95th percentile, the steps that take much longer and the likely causes, and how long
+ * steps waited for a processor.
  */
 #ifndef OPS_ANALYZE_VIEW_STEP_STATS_H
 #define OPS_ANALYZE_VIEW_STEP_STATS_H
@@ -12,22 +12,23 @@
 
 #define VIEW_OUTLIERS_MAX 5
 #define VIEW_CAUSES_MAX 4
-#define VIEW_WAITED_MUCH 0.1 /* a share of the steps' time from which on the machine disturbed the figures */
+#define VIEW_WAITED_MUCH 0.1 /* share of the steps' time above which the machine distorted the figures */
 
-/* Finds how each step was scheduled (`number` is -1 where that was not recorded), and the share of the time of these steps in
- * which they were ready to run, but other threads had the CPUs; NAN if no step says. False when memory is out. */
+/* Finds how each step was scheduled (`number` is -1 if that was not recorded), and the share of these steps' time in
+ * which they were ready to run while other threads had the processors; NAN if no step has this. Returns false if out of
+ * memory. */
 bool view_waits_find(const struct ops_views *views, struct ops_step_wait *ret_waits, double *ret_ratio);
 
-/* What a step may have more of than others. */
+/* A figure of which a step can have more than others. */
 struct view_cause {
-	const char *name;  /* in JSON: "cpu_exec", "garbage_collection" */
-	const char *title; /* in text: "operators", "garbage collection" */
-	bool is_count;     /* calls, allocations; else nanoseconds */
+	const char *name;  /* name in JSON: "cpu_exec", "garbage_collection" */
+	const char *title; /* name in text: "operators", "garbage collection" */
+	bool is_count;     /* calls or allocations; else nanoseconds */
 	double value;
 	double typical;
 };
 
-/* An event name whose own time is longer than in other steps. */
+/* An event name whose self time is longer than in other steps. */
 struct view_excess {
 	uint32_t name; /* string id */
 	double self_ns, typical_self_ns;
@@ -36,35 +37,47 @@ struct view_excess {
 
 struct view_outlier {
 	size_t step;
-	double over_ns; /* beyond the median */
+	double over_ns; /* excess over the median of its kind */
 	struct view_cause causes[VIEW_CAUSES_MAX];
 	size_t cause_count;
 	struct view_excess excesses[VIEW_CAUSES_MAX];
 	size_t excess_count;
 };
 
+/* Statistics of the steps of one kind. Steps that are not iterations are one kind, OPS_ITERATION_NONE. */
+struct view_step_kind {
+	size_t count;
+	double median_ns;
+	double mean_ns;
+	double p95_ns;
+	double deviation_ns; /* standard deviation, estimated by the median absolute deviation, which outliers hardly
+	                      * affect */
+};
+
 struct view_step_stats {
 	double median_ns;
 	double p95_ns;
-	struct view_outlier outliers[VIEW_OUTLIERS_MAX]; /* in order of steps, the longest of all */
+	struct view_step_kind kinds[OPS_ITERATION_KIND_COUNT];
+	struct view_outlier outliers[VIEW_OUTLIERS_MAX]; /* the longest outliers, in order of steps */
 	size_t outlier_count;
 	size_t outliers_in_all;
 	struct ops_step_wait *waits; /* by step, see view_waits_find() */
 	bool has_waits;
-	double waited_average_ns; /* of the steps that say */
-	double waited_ratio;      /* of their time */
+	double waited_average_ns; /* of the steps that have it */
+	double waited_ratio;      /* share of their time */
 };
 
-/* False when memory is out. Released in any case. */
+/* Returns false if out of memory. The caller must release it in any case. */
 bool view_step_stats_find(const struct ops_views *views, const struct view_step_phases *phases, struct view_step_stats *stats);
-/* Likewise, but explains this step alone, as the only one of `outliers`, also if it takes no longer than others. */
+/* Like view_step_stats_find(), but explains only this step, as the only one of `outliers`, even if it takes no longer
+ * than others. */
 bool view_step_stats_explain(const struct ops_views *views, const struct view_step_phases *phases, size_t step,
                              struct view_step_stats *stats);
 void view_step_stats_release(struct view_step_stats *stats);
 
-/* An element of "outliers". */
+/* Writes an element of "outliers". */
 void view_outlier_write(const struct ops_views *views, const struct view_outlier *outlier, struct ops_json_writer *json);
-/* The members "median", "p95", "outliers" and "waited_for_cpu" of the steps. */
+/* Writes the members "median", "p95", "outliers", "waited_for_cpu" and "kinds" of the steps. */
 void view_step_stats_write(const struct ops_views *views, const struct view_step_stats *stats, struct ops_json_writer *json);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps and where their time goes. A step lasts until the last device work it launched is done; work of a
+ * Steps and how their time is spent. A step lasts until the last device work that it launched has ended. Work of a
  * category of higher rank hides that of the others.
  */
 #include <assert.h>
@@ -27,7 +27,8 @@ static bool view_steps_add_step(struct ops_views *views, struct ops_string name,
 	                                                          .start_ns = start_ns, .end_ns = end_ns});
 }
 
-/* Without steps there is one: all of the host's work, or all events if there is none. A trace of memory alone has no step. */
+/* Without marked steps, adds one step: all host work, or all events if there is none. A trace that has only memory
+ * records has no step. */
 static bool view_steps_add_whole(struct ops_views *views)
 {
 	int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
@@ -49,15 +50,15 @@ static bool view_steps_add_whole(struct ops_views *views)
 	return !host || view_steps_add_step(views, (struct ops_string){"0", 1}, start_ns, end_ns);
 }
 
-/* Steps by number and by how often their process had that number before. */
+/* Finds steps by number, and by how often their process had that number before. */
 struct step_finder {
-	struct ops_map processes; /* process id → its place */
-	struct ops_map numbers;   /* number of a step → its place */
-	struct ops_map times;     /* process and step → how many there were */
-	struct ops_map steps;     /* step and time → place in views.steps */
+	struct ops_map processes; /* from process id to its index */
+	struct ops_map numbers;   /* from number of a step to its index */
+	struct ops_map times;     /* from process and step to the number of earlier ones */
+	struct ops_map steps;     /* from step and occurrence to index in views.steps */
 };
 
-/* "12" of "ProfilerStep#12". */
+/* Returns "12" for "ProfilerStep#12". */
 static struct ops_string view_steps_number_of(struct ops_string name)
 {
 	size_t digits = 0;
@@ -67,8 +68,8 @@ static struct ops_string view_steps_number_of(struct ops_string name)
 	return (struct ops_string){name.bytes + name.size - digits, digits};
 }
 
-/* The step that another process, which works on the same at the same time, began before; OPS_NONE when it is new. False
- * when memory is out. */
+/* Finds the step that another process, which runs the same step at the same time, began before; OPS_NONE if it is new.
+ * Returns false if out of memory. */
 static bool find_step(const struct ops_views *views, struct step_finder *finder, const struct ops_step *step, uint32_t *ret_step)
 {
 	size_t tracks;
@@ -81,7 +82,7 @@ static bool find_step(const struct ops_views *views, struct step_finder *finder,
 	if (!place)
 		return false;
 	if (*place < views->steps.count && views->steps.items[*place].host_end_ns <= step->start_ns)
-		*place = (uint32_t)views->steps.count; /* that was another time */
+		*place = (uint32_t)views->steps.count; /* that one was at another time */
 	*ret_step = *place < views->steps.count ? *place : OPS_NONE;
 	return true;
 }
@@ -90,20 +91,25 @@ static bool add_view_step(struct ops_views *views, struct step_finder *finder, c
 {
 	struct view_step *known;
 	uint32_t at;
+	bool done;
 
 	if (!find_step(views, finder, step, &at))
 		return false;
-	if (at == OPS_NONE)
-		return view_steps_add_step(views,
+	if (at == OPS_NONE) {
+		done = view_steps_add_step(views,
 		                           step->row == OPS_NONE ? (struct ops_string){step->text, strlen(step->text)}
 		                                                 : view_steps_number_of(view_row_name(views, step->row)),
 		                           step->start_ns, step->end_ns);
+		if (done)
+			views->steps.items[views->steps.count - 1].kind = (enum ops_iteration_kind)step->kind;
+		return done;
+	}
 	known = &views->steps.items[at];
 	known->host_end_ns = known->end_ns = view_steps_later(known->end_ns, step->end_ns);
 	return true;
 }
 
-/* A step that several processes take together, as ranks that were put into one trace do, is one. */
+/* A step that several processes run together counts as one, as in a trace merged from several ranks. */
 static bool find_host_steps(struct ops_views *views)
 {
 	struct step_finder finder = {0};
@@ -120,7 +126,7 @@ static bool find_host_steps(struct ops_views *views)
 	return done && (views->steps.count || view_steps_add_whole(views));
 }
 
-/* --- the device's share --------------------------------------------------------------------------------------------- */
+/* --- device time ---------------------------------------------------------------------------------------------------- */
 
 static void view_steps_add_device_event(const struct ops_views *views, struct view_step *step, uint32_t row)
 {
@@ -130,8 +136,8 @@ static void view_steps_add_device_event(const struct ops_views *views, struct vi
 		step->device_end_ns = view_end(views, row);
 }
 
-/* Adds to the steps what each of their calls launched. Both are in order of start: `first` goes on with the steps. A call
- * within the first step that contains it whole; steps of one program do not overlap. */
+/* Adds the launched work of each call to the steps. Both are in order of start, so `first` advances with the steps. A
+ * call belongs to the first step that contains it completely; steps of one program do not overlap. */
 static void view_steps_add_launches(struct ops_views *views, uint8_t *in_step)
 {
 	size_t step = 0;
@@ -156,7 +162,7 @@ static void view_steps_add_launches(struct ops_views *views, uint8_t *in_step)
 	}
 }
 
-/* Where the first step starts: not before earlier work on the device is done. */
+/* Returns the start of the first step, which is not before earlier work on the device ends. */
 static int64_t first_start(const struct ops_views *views, const uint8_t *in_step)
 {
 	const struct view_step *first = &views->steps.items[0];
@@ -173,7 +179,8 @@ static int64_t first_start(const struct ops_views *views, const uint8_t *in_step
 	return start_ns;
 }
 
-/* Trailing steps whose device work was not seen to its end are dropped, and that is said. */
+/* Drops trailing steps whose device work is not recorded completely, and reports that. Iterations of a server differ in
+ * what they launch, so fewer events do not mean that some are missing. */
 static void drop_last(struct ops_views *views)
 {
 	size_t *count = &views->steps.count, before = *count;
@@ -181,7 +188,8 @@ static void drop_last(struct ops_views *views)
 
 	while (*count > 1 && steps[*count - 1].device_events == 0)
 		--*count;
-	if (*count > 1 && (double)steps[*count - 2].device_events * 0.8 > (double)steps[*count - 1].device_events)
+	if (*count > 1 && views->host_steps->source != OPS_STEPS_ITERATIONS &&
+	    (double)steps[*count - 2].device_events * 0.8 > (double)steps[*count - 1].device_events)
 		--*count;
 	views->left_out = before - *count;
 }
@@ -240,8 +248,8 @@ static enum view_category view_steps_category_of(const struct ops_views *views, 
 	}
 }
 
-/* The work of a category, without what the plugin counts in addition: labels, and calls of collectives that kernels
- * execute. */
+/* The work of a category, without what the TensorBoard plugin also counts: labels, and calls of collectives that
+ * kernels execute. */
 struct work {
 	struct ops_intervals computing;
 	struct ops_intervals talking;
@@ -260,7 +268,7 @@ static bool add_work(const struct ops_views *views, struct work *work, uint32_t 
 
 static bool collect_times(struct ops_views *views, struct work *work)
 {
-	uint32_t next = 0; /* device events are rows in order, too */
+	uint32_t next = 0; /* device events are also rows in order */
 
 	for (uint32_t row = 0; row < views->events->count; row++) {
 		enum view_category category = view_steps_category_of(views, row);
@@ -285,7 +293,7 @@ static bool collect_times(struct ops_views *views, struct work *work)
 	return true;
 }
 
-/* Adds to each step its part of these spans. */
+/* Adds its part of these spans to each step. */
 static void view_steps_share_out(struct ops_views *views, const struct ops_intervals *spans, enum view_category category)
 {
 	size_t cursor = 0;
@@ -297,7 +305,7 @@ static void view_steps_share_out(struct ops_views *views, const struct ops_inter
 	}
 }
 
-/* Adds the part of a category that is not work to each step. */
+/* Adds to each step the part of a category that is not work. */
 static bool set_apart(struct ops_views *views, const struct ops_intervals *taken, const struct work *work,
                       enum view_category category)
 {
@@ -334,14 +342,14 @@ static bool break_down(struct ops_views *views, const struct work *work)
 		done = done && set_apart(views, &taken, work, (enum view_category)category);
 		ops_intervals_release(&taken);
 		ops_intervals_release(&free_spans);
-		free_spans = left; /* empty is empty, and stays so */
+		free_spans = left; /* an empty list stays empty */
 	}
 	view_steps_share_out(views, &free_spans, VIEW_TIME_OTHER);
 	ops_intervals_release(&free_spans);
 	return done;
 }
 
-/* A collective is of the step that has the host's part of it whole. Both are in order of start. */
+/* A collective belongs to the step that contains its host part completely. Both are in order of start. */
 static void assign_collectives(struct ops_views *views)
 {
 	for (size_t i = 0; i < views->collectives.count; i++) {
@@ -448,7 +456,7 @@ double view_step_shown_average_ns(const struct ops_views *views, enum view_categ
 	return average_ns(views, view_step_shown_ns, category);
 }
 
-/* `with_labels`: also the two parts that step_ns and view_step_shown_ns assign to different categories. */
+/* `with_labels`: also writes the two parts that step_ns and view_step_shown_ns() assign to different categories. */
 static void view_steps_write_rows(const struct ops_views *views, step_time *time, bool with_labels,
                                   struct ops_json_writer *json)
 {
@@ -458,6 +466,8 @@ static void view_steps_write_rows(const struct ops_views *views, step_time *time
 
 		ops_json_open(json, '{');
 		ops_json_member_string(json, "name", step->name);
+		if (step->kind != OPS_ITERATION_NONE)
+			ops_json_member_text(json, "kind", ops_iteration_kind_name(step->kind));
 		for (int c = 0; c <= VIEW_TIME_COUNT; c++)
 			ops_json_member_us(json, names[c], time(step, (enum view_category)c));
 		if (with_labels) {
@@ -506,7 +516,7 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 	const char *source = ops_steps_source_name(views->host_steps->source);
 
 	ops_json_member_open(json, "steps", '{');
-	ops_json_key(json, "from"); /* without steps the trace is one, "0" */
+	ops_json_key(json, "from"); /* without steps the trace is one step, "0" */
 	ops_json_text(json, source, strlen(source));
 	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < views->steps.count; i++)
@@ -515,12 +525,12 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 	view_steps_write_rows(views, view_steps_step_ns, true, json);
 	ops_json_member(json, "left_out", (int64_t)views->left_out);
 	ops_json_member_open(json, "left_out_names", '[');
-	for (size_t i = 0; i < views->left_out; i++) /* they follow those that count */
+	for (size_t i = 0; i < views->left_out; i++) /* they follow the steps that count */
 		ops_json_text(json, views->steps.items[views->steps.count + i].name.bytes,
 		              views->steps.items[views->steps.count + i].name.size);
 	ops_json_close(json, ']');
 	view_steps_write_averages(views, view_steps_step_ns, true, json);
-	ops_json_key(json, "breakdown"); /* the parts that the text shows, for the viewer */
+	ops_json_key(json, "breakdown"); /* the parts shown in text, for the viewer */
 	ops_json_open(json, '{');
 	view_steps_write_rows(views, view_step_shown_ns, false, json);
 	view_steps_write_averages(views, view_step_shown_ns, false, json);

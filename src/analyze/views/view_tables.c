@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Views as tables of typed columns, for spreadsheets, reports and programs: all that matters most, kernels, modules, and who
- * holds memory when most is held. Of several workers each row says whose it is.
+ * Views as tables of typed columns, for spreadsheets, reports and programs: the overview, kernels, modules, and memory
+ * at its peak. With several workers each row has its worker.
  */
 #include "analyze/views/view_tables.h"
 
@@ -21,8 +21,8 @@
 
 struct filler {
 	struct result_table *table;
-	const struct ops_rank *worker; /* NULL: there is but one */
-	size_t rows_max;                 /* of a worker */
+	const struct ops_rank *worker; /* NULL: there is only one worker */
+	size_t rows_max;                 /* rows per worker */
 	const int64_t *memory_at_ns;     /* NULL: at the peak */
 };
 
@@ -195,7 +195,7 @@ static bool fill_memory(const struct filler *filler, const struct ops_trace *tra
 	return ops_memory_each_peak(trace, filler->memory_at_ns, view_tables_put_peak, (void *)filler, NULL) == OPS_OK;
 }
 
-/* --- what matters most ---------------------------------------------------------------------------------------------- */
+/* --- overview ------------------------------------------------------------------------------------------------------- */
 
 struct overview_row {
 	const char *view;
@@ -236,7 +236,7 @@ static void view_tables_put_steps(const struct filler *filler, const struct ops_
 	}
 }
 
-/* What compares the steps, and the phases of the host's part of the average step. */
+/* Writes the comparison of the steps, and the phases of the average step on the host. */
 static void put_step_stats(const struct filler *filler, const struct ops_views *views, const struct view_step_phases *phases,
                            const struct view_step_stats *stats)
 {
@@ -246,6 +246,17 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 	                                                   RESULT_NULL, RESULT_NULL});
 	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns),
 	                                                   RESULT_NULL, RESULT_NULL});
+	for (int kind = OPS_ITERATION_NONE + 1; kind < OPS_ITERATION_KIND_COUNT; kind++) {
+		const struct view_step_kind *of = &stats->kinds[kind];
+		const char *name = ops_iteration_kind_name((enum ops_iteration_kind)kind);
+
+		if (!of->count)
+			continue;
+		view_tables_put_row(filler, &(struct overview_row){name, ops_string_of("median"), of->count, llround(of->median_ns),
+		                                                   RESULT_NULL, RESULT_NULL});
+		view_tables_put_row(filler, &(struct overview_row){name, ops_string_of("p95"), of->count, llround(of->p95_ns),
+		                                                   RESULT_NULL, RESULT_NULL});
+	}
 	if (stats->has_waits)
 		view_tables_put_row(filler,
 		                    &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count,
@@ -297,7 +308,7 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 	return done;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------- */
+/* --- all tables ----------------------------------------------------------------------------------------------------- */
 
 static void add_columns(struct result_table *table, enum view_table which)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The most important of all views, to be read on a terminal: what is wrong with the trace, where the time of a step goes,
- * how busy devices are and when they are not. Lists are in view_text_lists.c.
+ * The most important parts of all views, for a terminal: problems of the trace, the time of a step, device utilization
+ * and gaps. Lists are in view_text_lists.c.
  */
 #include "analyze/views/view_text.h"
 
@@ -17,12 +17,13 @@
 #include "analyze/format.h"
 #include "base/alloc.h"
 #include "base/escape.h"
+#include "base/order.h"
 
 #define GAPS_MAX 3
-#define PLACE_LEAST 44 /* less than this says too little of a place */
+#define PLACE_LEAST 44 /* with fewer columns a place is not informative */
 #define LINE_WIDTH 18
 
-/* --- pieces --------------------------------------------------------------------------------------------------------- */
+/* --- helper functions ----------------------------------------------------------------------------------------------- */
 
 static const char *const styles[] = {
 	[PAGE_PLAIN] = "", [PAGE_TITLE] = "\033[1m", [PAGE_FAINT] = "\033[2m", [PAGE_WARNING] = "\033[33m",
@@ -49,20 +50,6 @@ void page_title(struct page *page, const char *title)
 	page_end(page, PAGE_TITLE);
 	if (page->markdown)
 		ops_buffer_append_text(&page->out, "\n\n");
-}
-
-void page_bar(struct page *page, double share, int width)
-{
-	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	int filled = (int)lrint(fmin(share, 1) * 8 * width);
-
-	/* Every share of a page has a bar: none is more than all, and no time is negative. */
-	assert(share >= 0 && share <= 1 + 1e-6);
-	page_begin(page, PAGE_BAR);
-	for (int i = 0; i < (page->ascii ? filled + 4 : filled) / 8; i++)
-		ops_buffer_append_text(&page->out, page->ascii ? "#" : "█");
-	ops_buffer_append_text(&page->out, page->ascii ? "" : eighths[filled % 8]);
-	page_end(page, PAGE_BAR);
 }
 
 void page_name(struct page *page, struct ops_string name, size_t width, bool fill)
@@ -124,6 +111,32 @@ void page_line(struct page *page, uint32_t row, size_t width)
 	page_end(page, PAGE_FAINT);
 }
 
+void page_table(struct page *page, const char *title, struct result_table *table, size_t all)
+{
+	fit_names_release(&page->names);
+	if (page->markdown)
+		page_title(page, title);
+	else
+		ops_buffer_append_text(&page->out, "\n");
+	if (table->columns.count)
+		table->columns.items[0].title = page->markdown ? "" : title;
+	for (int pass = 0; page->markdown && !table->failed && pass < 2; pass++) /* first pass all names, then truncate them */
+		for (size_t i = 0; i < table->cells.count; i += table->columns.count) {
+			struct ops_string *name = &table->cells.items[i].text;
+
+			if (pass)
+				*name = fit_name(&page->names, *name, PAGE_CODE_MAX);
+			else
+				fit_names_expect(&page->names, *name, PAGE_CODE_MAX);
+		}
+	table->total_rows = all;
+	table->on_page = true;
+	table->colours = page->colours;
+	table->ascii = page->ascii;
+	page->out.failed |= !result_table_write(table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns, &page->out);
+	result_table_release(table);
+}
+
 static size_t columns_left(const struct page *page)
 {
 	const char *line = page->out.size ? memrchr(page->out.bytes, '\n', page->out.size) : NULL;
@@ -148,13 +161,13 @@ void page_place(struct page *page, uint32_t row)
 	page_line(page, row, LINE_WIDTH);
 }
 
-/* In front of an item of a list. */
+/* Returns the prefix of a list item. */
 static const char *item(const struct page *page)
 {
 	return page->markdown ? "- " : "";
 }
 
-/* --- the trace ------------------------------------------------------------------------------------------------------ */
+/* --- trace ---------------------------------------------------------------------------------------------------------- */
 
 static void put_count(struct page *page, const char *before, size_t count, const char *what)
 {
@@ -164,7 +177,7 @@ static void put_count(struct page *page, const char *before, size_t count, const
 	ops_buffer_printf(&page->out, "%s%s %s%s", before, number, what, count == 1 ? "" : "s");
 }
 
-/* Of a trace that has nothing at all this is all that there is to say. */
+/* Writes the head, which is the complete page for an empty trace. */
 static void view_text_put_head(struct page *page)
 {
 	const struct ops_trace_info *info = ops_trace_info(page->views->trace);
@@ -219,7 +232,7 @@ static void put_faults(struct page *page)
 	page_end(page, PAGE_WARNING);
 }
 
-/* --- devices, and when nothing runs --------------------------------------------------------------------------------- */
+/* --- devices and gaps ----------------------------------------------------------------------------------------------- */
 
 static struct ops_interval view_text_whole(const struct ops_views *views)
 {
@@ -228,7 +241,7 @@ static struct ops_interval view_text_whole(const struct ops_views *views)
 	return (struct ops_interval){views->first_ns, views->last_ns};
 }
 
-/* The innermost event of the host that goes on through most of a gap, three quarters of it; OPS_NONE. */
+/* Returns the innermost host event that covers most of a gap, at least three quarters; OPS_NONE: none. */
 static uint32_t event_around(const struct ops_views *views, struct ops_interval gap)
 {
 	int64_t quarter_ns = ops_difference(gap.end_ns, gap.start_ns) / 4;
@@ -246,7 +259,7 @@ static uint32_t event_around(const struct ops_views *views, struct ops_interval 
 	return found;
 }
 
-/* How busy it was over time, from left to right. `busy` is merged. */
+/* Draws utilization over time, from left to right. `busy` is merged. */
 static void put_over_time(struct page *page, const struct ops_intervals *busy)
 {
 	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -275,17 +288,10 @@ static void put_over_time(struct page *page, const struct ops_intervals *busy)
 	ops_buffer_append_text(&page->out, page->markdown ? "|`\n\n" : "\n");
 }
 
-static int compare_gaps(const void *a, const void *b)
-{
-	const struct ops_interval *left = a, *right = b;
-	int64_t left_ns = left->end_ns - left->start_ns, right_ns = right->end_ns - right->start_ns;
+OPS_ORDER(compare_gaps, struct ops_interval,
+          OPS_ORDER_BY(right->end_ns - right->start_ns, left->end_ns - left->start_ns) OPS_UP(start_ns))
 
-	if (left_ns != right_ns)
-		return left_ns < right_ns ? 1 : -1;
-	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
-}
-
-/* The longest stretches in which there is nothing of `busy`, which is not merged yet. */
+/* Writes the longest gaps in `busy`, which is not merged yet. */
 static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *what)
 {
 	struct ops_intervals all = {0}, gaps = {0};
@@ -345,7 +351,7 @@ static bool view_text_put_device(struct page *page, int64_t id)
 	return done;
 }
 
-/* On the CPU alone: when no operator runs on any thread. */
+/* For the CPU alone: the times at which no operator runs on any thread. */
 static bool put_host(struct page *page)
 {
 	const struct ops_views *views = page->views;
@@ -364,7 +370,7 @@ static bool put_host(struct page *page)
 	return done;
 }
 
-/* More than a machine has are of no use to a reader, and each takes a pass over all events. */
+/* More devices than this do not help a reader, and each costs a pass over all events. */
 #define DEVICES_MAX 64
 
 static bool put_devices(struct page *page)
@@ -379,7 +385,36 @@ static bool put_devices(struct page *page)
 	return done && (page->views->gpus.count || put_host(page));
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* Writes how much device work was launched before the recording, or by graphs. */
+static bool put_origins(struct page *page)
+{
+	struct view_origins origins;
+	bool done = view_origins_find(page->views, &origins);
+	char time[OPS_FORMAT_ROOM];
+
+	if (done && (origins.queued || origins.replayed))
+		ops_buffer_append_text(&page->out, "\n");
+	if (done && origins.queued) {
+		ops_buffer_printf(&page->out, "%slaunched before the recording, in no step: ", item(page));
+		ops_format_duration(time, (double)origins.queued_ns);
+		put_count(page, "", origins.queued, "piece");
+		ops_buffer_printf(&page->out, " of device work, %s\n", time);
+	}
+	if (done && origins.replayed) {
+		ops_buffer_printf(&page->out, "%slaunched by graphs: ", item(page));
+		put_count(page, "", origins.replayed, "piece");
+		ops_buffer_append_text(&page->out, " of device work");
+		if (origins.captured) {
+			put_count(page, ", ", origins.captured, "piece");
+			ops_buffer_append_text(&page->out, " with operator and line of the capture\n");
+		} else {
+			ops_buffer_append_text(&page->out, ", counted where the graph is launched: no capture is known\n");
+		}
+	}
+	return done;
+}
+
+/* --- page ----------------------------------------------------------------------------------------------------------- */
 
 static size_t columns_of(unsigned look)
 {
@@ -401,7 +436,7 @@ enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char 
 	if (done) {
 		view_text_put_head(&page);
 		put_faults(&page);
-		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && page_kernels(&page) && page_communication(&page) &&
+		done = page_steps(&page) && page_operators(&page) && put_devices(&page) && put_origins(&page) && page_kernels(&page) && page_communication(&page) &&
 		       page_modules(&page) && page_memory(&page);
 	}
 	ops_views_release(&own);

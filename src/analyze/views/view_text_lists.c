@@ -6,6 +6,7 @@
 #include "analyze/views/view_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,64 +17,112 @@
 #include "analyze/views/view_communication.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
+#include "base/order.h"
 
-#define BESIDE_A_TIME 34 /* columns of a row of communication that are not for its name */
+#define TWO_TIMES 1u
+#define WITH_LINES 2u
+#define PER_STEP 4u
+#define WITH_SPEED 8u
+static const struct result_column list_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "calls", .type = RESULT_COUNT, PAGE_FIELD(calls)},
+	{.name = "first", .type = RESULT_TIME, PAGE_FIELD(first_ns)},
+	{.name = "self device", .type = RESULT_TIME, .option = TWO_TIMES, PAGE_FIELD(second_ns)},
+	{.name = "mean", .type = RESULT_TIME, .priority = RESULT_MINOR, PAGE_FIELD(mean_ns)},
+	{.name = "per step", .type = RESULT_TIME, .priority = RESULT_MINOR, .option = PER_STEP, PAGE_FIELD(step_ns)},
+	{.name = "flops_per_s", .type = RESULT_COUNT, .priority = RESULT_MINOR, .title = "FLOP/s", .option = WITH_SPEED,
+	 PAGE_FIELD(flops_per_s)},
+	{.name = "share", .type = RESULT_PERCENT, PAGE_FIELD(percent)},
+	{.name = "bar", .type = RESULT_BAR, .title = "", PAGE_FIELD(bar)},
+	{.name = "where", .type = RESULT_TEXT, .priority = RESULT_BELOW, .option = WITH_LINES, PAGE_FIELD(where)},
+};
+#define FIRST_TIME 2
+static const struct result_declaration list_table = RESULT_DECLARATION("list", "What takes most time", list_columns);
 
-/* The first rows of a table, and the sums of all. */
+/* The first rows of a table, and the sums over all rows. */
 struct shown {
 	struct page_row rows[PAGE_ROWS];
-	size_t count; /* of all */
+	uint32_t calls_at[PAGE_ROWS]; /* rows of the trace whose lines are shown; OPS_NONE: none */
+	size_t count; /* number of all rows */
 	double first_ns, second_ns;
 };
 
-static void add_row(struct shown *shown, const struct page_row *row)
+/* `total_ns` is the time of all calls, including inner calls. */
+static void add_row(struct shown *shown, struct page_row row, int64_t total_ns, uint32_t call)
 {
-	if (shown->count < PAGE_ROWS)
-		shown->rows[shown->count] = *row;
+	if (shown->count < PAGE_ROWS) {
+		row.mean_ns = row.calls ? llround((double)total_ns / (double)row.calls) : 0;
+		shown->rows[shown->count] = row;
+		shown->calls_at[shown->count] = call;
+	}
 	shown->count++;
-	shown->first_ns += row->first_ns;
-	shown->second_ns += row->second_ns;
+	shown->first_ns += (double)row.first_ns;
+	shown->second_ns += (double)row.second_ns;
 }
 
-/* Shares are those of the last time. */
-static void put_list(struct page *page, struct page_list *list, struct shown *shown)
+/* Shares and times per step refer to the last column of times. The longest bar is full. */
+static void put_list(struct page *page, const char *title, const char *first, unsigned options, struct shown *shown)
 {
-	size_t count = shown->count < PAGE_ROWS ? shown->count : PAGE_ROWS;
-	double sum_ns = list->second ? shown->second_ns : shown->first_ns;
+	bool two = options & TWO_TIMES;
+	double sum_ns = two ? shown->second_ns : shown->first_ns, most = 0;
+	struct result_table table = {.scaled = true, .copies = true};
+	struct ops_buffer where = {0};
+	size_t steps = page->views->unmarked ? 0 : page->views->steps.count;
 
-	for (size_t i = 0; i < count; i++)
-		page_list_measure(list, shown->rows[i].name);
-	page_list(page, list);
-	for (size_t i = 0; i < count; i++)
-		page_list_expect(page, list, shown->rows[i].name);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++)
+		options |= shown->rows[i].flops_per_s > 0 ? WITH_SPEED : 0;
+	result_declare(&table, &list_table, options | (steps > 1 ? PER_STEP : 0));
+	if (table.columns.count > FIRST_TIME)
+		table.columns.items[FIRST_TIME].title = first;
+	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++) {
 		struct page_row *row = &shown->rows[i];
+		uint32_t line = 0;
+		struct ops_string file = {"", 0};
+		int64_t ns = two ? row->second_ns : row->first_ns;
+		double share = sum_ns > 0 ? (double)ns / sum_ns : 0;
 
-		row->share = sum_ns > 0 ? (list->second ? row->second_ns : row->first_ns) / sum_ns : 0;
-		page_list_row(page, list, row);
+		if (shown->calls_at[i] != OPS_NONE)
+			file = ops_event_line(page->views->trace, shown->calls_at[i], &line);
+		where.size = 0;
+		if (file.size)
+			ops_buffer_printf(&where, "%.*s:%" PRIu32, (int)file.size, file.bytes, line);
+		most = share > most ? share : most;
+		row->percent = 100 * share;
+		row->bar = most > 0 ? share / most : 0;
+		row->step_ns = steps ? llround((double)ns / (double)steps) : 0;
+		row->where = (struct ops_string){ops_buffer_text(&where), where.size};
+		result_add(&table, row);
 	}
-	page_list_rest(page, shown->count);
+	page->out.failed |= where.failed;
+	ops_buffer_release(&where);
+	page_table(page, title, &table, shown->count);
 }
 
 /* --- operators ------------------------------------------------------------------------------------------------------ */
 
+/* Returns FLOPs per second of the total time, on the device if there is one, as in the viewer. */
+static int64_t speed_of(const struct view_operator_row *row)
+{
+	int64_t ns = row->device_total_ns > 0 ? row->device_total_ns : row->host_total_ns;
+
+	return row->flops > 0 && ns > 0 ? llround((double)row->flops / (double)ns * 1e9) : RESULT_NULL;
+}
+
 static void add_operator(void *context, const struct view_operator_row *row)
 {
-	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->host_self_ns,
-	                                    .second_ns = (double)row->device_self_ns, .total_ns = (double)row->host_total_ns,
-	                                    .row = row->longest});
+	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->host_self_ns,
+	                                   .second_ns = row->device_self_ns, .flops_per_s = speed_of(row)},
+	        row->host_total_ns, row->longest);
 }
 
 bool page_operators(struct page *page)
 {
-	struct page_list list = {.title = "operators", .first = "self CPU", .has_lines = true};
 	struct shown shown = {.count = 0};
 
 	if (!view_each_operator(page->views, SIZE_MAX, add_operator, &shown))
 		return false;
-	list.second = shown.second_ns > 0 ? "self device" : NULL;
 	if (shown.count)
-		put_list(page, &list, &shown);
+		put_list(page, "operators", "self CPU", WITH_LINES | (shown.second_ns > 0 ? TWO_TIMES : 0), &shown);
 	return true;
 }
 
@@ -81,20 +130,18 @@ bool page_operators(struct page *page)
 
 static void add_kernel(void *context, const struct view_kernel_row *row)
 {
-	add_row(context, &(struct page_row){.name = row->name, .calls = row->calls, .first_ns = (double)row->total_ns,
-	                                    .total_ns = (double)row->total_ns, .row = OPS_NONE});
+	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->total_ns}, row->total_ns, OPS_NONE);
 }
 
 bool page_kernels(struct page *page)
 {
-	struct page_list list = {.title = "kernels", .first = "time"};
 	struct shown shown = {.count = 0};
 
 	if (!page->views->has_kernels)
 		return true;
 	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
 		return false;
-	put_list(page, &list, &shown);
+	put_list(page, "kernels", "time", 0, &shown);
 	return true;
 }
 
@@ -111,25 +158,17 @@ struct module_entry {
 	int64_t own_ns;
 };
 
-static int compare_modules(const void *a, const void *b)
-{
-	const struct module_entry *left = a, *right = b;
-
-	if (left->own_ns != right->own_ns)
-		return left->own_ns < right->own_ns ? 1 : -1;
-	return (left->row > right->row) - (left->row < right->row);
-}
+OPS_ORDER(compare_modules, struct module_entry, OPS_DOWN(own_ns) OPS_UP(row))
 
 static struct ops_string view_text_lists_module_name(const struct ops_module_row *row)
 {
 	return row->path.size ? row->path : row->class_name;
 }
 
-/* Forward and backward together, those that take no time left out. */
+/* Writes forward and backward together, without modules that take no time. */
 static bool put_modules(struct page *page, const struct ops_module_row *rows, size_t count)
 {
 	struct module_entry *entries = ops_realloc_array(NULL, count + 1, sizeof(*entries));
-	struct page_list list = {.title = "modules"};
 	struct shown shown = {.count = 0};
 	bool device = false, backward = false;
 
@@ -143,13 +182,9 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 		entries[i] = (struct module_entry){&rows[i], view_text_lists_own_ns(&rows[i], device)};
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
-		add_row(&shown, &(struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
-		                                   .first_ns = (double)entries[i].own_ns,
-		                                   .total_ns = (double)entries[i].row->total[OPS_MODULE_HOST], .row = OPS_NONE});
-	list.first = device ? "self device" : "self CPU";
-	if (backward)
-		list.title = "modules with backward";
-	put_list(page, &list, &shown);
+		add_row(&shown, (struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
+		                                  .first_ns = entries[i].own_ns}, entries[i].row->total[OPS_MODULE_HOST], OPS_NONE);
+	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU", 0, &shown);
 	ops_free(entries);
 	return true;
 }
@@ -174,31 +209,30 @@ bool page_modules(struct page *page)
 
 /* --- communication -------------------------------------------------------------------------------------------------- */
 
+static const struct result_column communication_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "calls", .type = RESULT_COUNT, PAGE_FIELD(calls)},
+	{.name = "time", .type = RESULT_TIME, PAGE_FIELD(first_ns)},
+	{.name = "size", .type = RESULT_BYTES, PAGE_FIELD(bytes)},
+};
+
 static void put_operation(void *context, const struct view_operation *operation)
 {
-	struct page *page = context;
-
-	ops_buffer_append_text(&page->out, page->markdown ? "| " : "");
-	page_name(page, operation->name, page->columns - BESIDE_A_TIME, true);
-	ops_buffer_printf(&page->out, page->markdown ? " | %" PRIu64 " | " : " %7" PRIu64 "  ", operation->calls);
-	page_time(page, (double)operation->latency_ns);
-	ops_buffer_append_text(&page->out, page->markdown ? " | " : " ");
-	page_bytes(page, operation->bytes);
-	ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
+	result_add(context, &(struct page_row){.name = operation->name, .calls = operation->calls, .first_ns = operation->latency_ns,
+	                                       .bytes = operation->bytes});
 }
 
 bool page_communication(struct page *page)
 {
+	struct result_table table = {.scaled = true, .copies = true};
+
 	if (!page->views->collectives.count)
 		return true;
-	fit_names_release(&page->names);
-	page_title(page, "communication");
-	if (page->markdown)
-		ops_buffer_append_text(&page->out, "| | calls | time | size |\n|---|--:|--:|--:|\n");
-	else
-		ops_buffer_printf(&page->out, "%*s %7s %11s size\n",
-		                  (int)(page->columns - BESIDE_A_TIME - strlen("communication")), "", "calls", "time");
-	return view_each_operation(page->views, put_operation, page);
+	RESULT_DECLARED(&table, communication_columns);
+	if (!view_each_operation(page->views, put_operation, &table))
+		table.failed = true;
+	page_table(page, "communication", &table, 0);
+	return true;
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
@@ -234,7 +268,7 @@ static bool view_text_lists_put_peak(void *context, const struct ops_memory_time
 	return true;
 }
 
-/* The same peaks as `opstrobe memory` has. */
+/* Writes the same peaks as `opstrobe memory`. */
 bool page_memory(struct page *page)
 {
 	struct peaks peaks = {.page = page};

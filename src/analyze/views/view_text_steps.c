@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps on a page of text: how long they take, where the time of an average step goes, its phases, and which
- * steps are slow.
+ * Steps on a page of text: their durations, the parts of an average step, its phases, and slow steps.
  */
 #include "analyze/views/view_text.h"
 
@@ -12,12 +11,34 @@
 #include "analyze/format.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/escape.h"
+#include "base/text.h"
 
-#define BAR_WIDTH_MAX 30
-#define BESIDE_CAUSES 53 /* columns that are not for what a slow step has more of */
-#define CAUSE_WIDTH_MAX 47 /* of its name; figures far from it are hard to read */
+#define BESIDE_CAUSES 53 /* columns next to the causes of a slow step */
+#define CAUSE_WIDTH_MAX 47 /* limit on the name of a cause, since distant figures are hard to read */
 
-/* "13 steps: median 1.841 ms, mean 1.921 ms, p95 5.400 ms", and the range. */
+static const char *step_word(const struct ops_views *views)
+{
+	return views->host_steps->source == OPS_STEPS_ITERATIONS ? "iteration" : "step";
+}
+
+/* Writes "decode 12: median 1.841 ms, p95 2.400 ms". */
+static void put_kinds(struct page *page, const struct view_step_stats *stats)
+{
+	char median[OPS_FORMAT_ROOM], p95[OPS_FORMAT_ROOM];
+
+	for (int kind = OPS_ITERATION_NONE + 1; kind < OPS_ITERATION_KIND_COUNT; kind++) {
+		const struct view_step_kind *of = &stats->kinds[kind];
+
+		if (!of->count)
+			continue;
+		ops_format_duration(median, of->median_ns);
+		ops_format_duration(p95, of->p95_ns);
+		ops_buffer_printf(&page->out, page->markdown ? " %s: %zu, median %s, p95 %s." : "\n  %-8s %5zu: median %s, p95 %s",
+		                  ops_iteration_kind_name((enum ops_iteration_kind)kind), of->count, median, p95);
+	}
+}
+
+/* Writes "13 steps: median 1.841 ms, mean 1.921 ms, p95 5.400 ms", the range, and the kinds of iterations. */
 static void put_title(struct page *page, const struct view_step_stats *stats)
 {
 	const struct ops_views *views = page->views;
@@ -38,9 +59,9 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 	if (views->unmarked)
 		snprintf(title, sizeof(title), "whole recording: %s", mean);
 	else if (count == 1)
-		snprintf(title, sizeof(title), "1 step: %s", mean);
+		snprintf(title, sizeof(title), "1 %s: %s", step_word(views), mean);
 	else
-		snprintf(title, sizeof(title), "%zu steps: median %s, mean %s, p95 %s", count, median, mean, p95);
+		snprintf(title, sizeof(title), "%zu %ss: median %s, mean %s, p95 %s", count, step_word(views), median, mean, p95);
 	page_title(page, title);
 	ops_format_duration(least, least_ns);
 	ops_format_duration(most, most_ns);
@@ -50,9 +71,10 @@ static void put_title(struct page *page, const struct view_step_stats *stats)
 		ops_buffer_printf(&page->out, page->markdown ? " %zu more at the end left out: work of a device is missing." :
 		                                               "\n%zu more at the end left out: work of a device is missing",
 		                  views->left_out);
+	put_kinds(page, stats);
 }
 
-/* A busy machine makes times longer; that is said before any of them. */
+/* A busy machine makes times longer, so this precedes them. */
 static void put_waits(struct page *page, const struct view_step_stats *stats)
 {
 	bool much = stats->waited_ratio > VIEW_WAITED_MUCH;
@@ -66,72 +88,55 @@ static void put_waits(struct page *page, const struct view_step_stats *stats)
 	page_end(page, much ? PAGE_WARNING : PAGE_PLAIN);
 }
 
-static void view_text_steps_put_part(struct page *page, const char *title, const char *time, double share)
+/* --- categories and phases ------------------------------------------------------------------------------------------ */
+
+#define WITH_DEVICES 1u
+static const struct result_column part_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "time", .type = RESULT_TIME, PAGE_FIELD(first_ns)},
+	{.name = "share", .type = RESULT_PERCENT, PAGE_FIELD(percent)},
+	{.name = "launches", .type = RESULT_TIME, .title = "launched work", .option = WITH_DEVICES, PAGE_FIELD(second_ns)},
+	{.name = "bar", .type = RESULT_BAR, .title = "", PAGE_FIELD(bar)},
+};
+static const struct result_declaration part_table = RESULT_DECLARATION("parts", "A part of a step", part_columns);
+
+static void view_text_steps_add_part(struct result_table *table, const char *title, double ns, double of_ns, double device_ns)
 {
-	if (page->markdown)
-		ops_buffer_printf(&page->out, "| %s | %s | %.1f %% | ", title, time, 100 * share);
-	else
-		ops_buffer_printf(&page->out, "  %-14s %*s %5.1f %% ", title, ops_field_width(time, 14), time, 100 * share);
+	if (ns > 0)
+		result_add(table, &(struct page_row){.name = ops_string_of(title), .first_ns = llround(ns), .second_ns = llround(device_ns),
+		                                     .percent = 100 * ns / of_ns, .bar = ns / of_ns});
 }
 
 static void put_breakdown(struct page *page)
 {
 	const struct ops_views *views = page->views;
 	double total_ns = view_step_average_ns(views, VIEW_TIME_COUNT);
-	size_t bar = page->columns - 40 < BAR_WIDTH_MAX ? page->columns - 40 : BAR_WIDTH_MAX; /* next to names and numbers */
-	char time[OPS_FORMAT_ROOM];
+	struct result_table table = {.scaled = true};
 
-	ops_buffer_append_text(&page->out, page->markdown ? "\n\n| | time | share | |\n|---|--:|--:|---|\n" : "\n");
-	for (int category = 0; category < VIEW_TIME_COUNT; category++) {
-		double time_ns = view_step_shown_average_ns(views, (enum view_category)category);
-
-		if (!(time_ns > 0))
-			continue;
-		ops_format_duration(time, time_ns);
-		view_text_steps_put_part(page, view_category_title((enum view_category)category), time, time_ns / total_ns);
-		page_bar(page, time_ns / total_ns, (int)bar);
-		ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
-	}
-}
-
-/* --- phases --------------------------------------------------------------------------------------------------------- */
-
-static void put_phase(struct page *page, const struct view_step_phases *phases, int phase, bool devices)
-{
-	char time[OPS_FORMAT_ROOM], device[OPS_FORMAT_ROOM];
-	double share = phases->host_ns[phase] / phases->total_ns;
-
-	ops_format_duration(time, phases->host_ns[phase]);
-	ops_format_duration(device, phases->device_ns[phase]);
-	view_text_steps_put_part(page, ops_phase_title((enum ops_phase)phase), time, share);
-	if (devices && page->markdown)
-		ops_buffer_printf(&page->out, "%s | ", device);
-	else if (devices)
-		ops_buffer_printf(&page->out, "%*s ", ops_field_width(device, 14), device);
-	page_bar(page, share, (int)(page->columns - 56 < BAR_WIDTH_MAX / 2 ? page->columns - 56 : BAR_WIDTH_MAX / 2));
-	ops_buffer_append_text(&page->out, page->markdown ? " |\n" : "\n");
+	ops_buffer_append_text(&page->out, "\n"); /* ends the line of times */
+	result_declare(&table, &part_table, 0);
+	for (int category = 0; category < VIEW_TIME_COUNT; category++)
+		view_text_steps_add_part(&table, view_category_title((enum view_category)category),
+		         view_step_shown_average_ns(views, (enum view_category)category), total_ns, 0);
+	page_table(page, views->unmarked ? "parts" : "average step", &table, 0);
 }
 
 static void view_text_steps_put_phases(struct page *page, const struct view_step_phases *phases)
 {
-	bool devices = page->views->device_events.count > 0;
+	struct result_table table = {.scaled = true};
 
 	if (!phases->known || !(phases->total_ns > 0))
 		return;
-	page_title(page, page->views->unmarked ? "phases, on the host" : "phases of a step, on the host");
-	if (page->markdown)
-		ops_buffer_append_text(&page->out, devices ? "| | time | share | launched device work | |\n|---|--:|--:|--:|---|\n"
-		                                           : "| | time | share | |\n|---|--:|--:|---|\n");
-	else
-		ops_buffer_append_text(&page->out, devices ? "                     launches\n" : "\n");
+	result_declare(&table, &part_table, page->views->device_events.count ? WITH_DEVICES : 0);
 	for (int phase = 0; phase < OPS_PHASE_COUNT; phase++)
-		if (phases->host_ns[phase] > 0)
-			put_phase(page, phases, phase, devices);
+		view_text_steps_add_part(&table, ops_phase_title((enum ops_phase)phase), phases->host_ns[phase], phases->total_ns,
+		                         phases->device_ns[phase]);
+	page_table(page, page->views->unmarked ? "phases, on the host" : "phases of a step, on the host", &table, 0);
 }
 
 /* --- slow steps ----------------------------------------------------------------------------------------------------- */
 
-/* What is the program's own name is code in Markdown. */
+/* Names from the program are code spans in Markdown. */
 static void put_more(struct page *page, struct ops_string what, bool is_code, const char *more, const char *usual)
 {
 	size_t width = page->columns - BESIDE_CAUSES;
@@ -185,9 +190,10 @@ static void put_outliers(struct page *page, const struct view_step_stats *stats)
 
 		ops_format_duration(time, (double)view_step_shown_ns(step, VIEW_TIME_COUNT));
 		ops_format_duration(over, outlier->over_ns);
-		ops_buffer_printf(&page->out, "%sstep ", page->markdown ? "- " : "  ");
+		ops_buffer_printf(&page->out, "%s%s ", page->markdown ? "- " : "  ", step_word(page->views));
 		ops_plain_append(&page->out, step->name.bytes, step->name.size);
-		ops_buffer_printf(&page->out, ": %s, %s more than the median\n", time, over);
+		ops_buffer_printf(&page->out, "%s%s: %s, %s more than the median\n", step->kind == OPS_ITERATION_NONE ? "" : ", ",
+		                  ops_iteration_kind_name(step->kind), time, over);
 		for (size_t j = 0; j < outlier->cause_count; j++)
 			put_cause(page, &outlier->causes[j]);
 		for (size_t j = 0; j < outlier->excess_count; j++)

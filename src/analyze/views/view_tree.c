@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host tree of each thread: which node is in which, the only child of the same name folded into its parent, and
- * the sums of every node. Nodes that only partly overlap stand side by side, and none is lost.
+ * The host tree of each thread: nesting of nodes, an only child of the same name folded into its parent, and the sums
+ * of every node. Nodes that overlap only in part are siblings, and none is dropped.
  */
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 
-/* Labels are nodes only where they are collectives. */
+/* Labels are nodes only if they are collectives. */
 static bool is_node(const struct ops_views *views, uint32_t row)
 {
 	uint8_t part = views->parts[row];
@@ -16,7 +16,7 @@ static bool is_node(const struct ops_views *views, uint32_t row)
 	return part == VIEW_OPERATOR || part == VIEW_OLD_PYTHON || (part >= VIEW_MODULE && part <= VIEW_LIGHTNING_HOOK);
 }
 
-/* Adds the row below the innermost open node of its thread that has it whole. */
+/* Adds the row below the innermost open node of its thread that contains it completely. */
 static bool view_tree_add_node(struct ops_views *views, uint32_t row, uint32_t *top)
 {
 	uint32_t at = (uint32_t)views->nodes.count;
@@ -45,13 +45,13 @@ static bool view_tree_add_node(struct ops_views *views, uint32_t row, uint32_t *
 	return true;
 }
 
-/* An operator whose only child is an operator of the same name takes that child's place in the tree: the child's children
- * and calls are its own. False when memory is out. */
+/* An operator whose only child is an operator of the same name replaces that child in the tree: it has the child's
+ * children and calls. Returns false if out of memory. */
 static bool fold(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
 	const uint32_t *names = views->events->name;
-	uint32_t *last_child = ops_alloc_zeroed(views->nodes.count + 1, sizeof(*last_child)); /* of nodes with children */
+	uint32_t *last_child = ops_alloc_zeroed(views->nodes.count + 1, sizeof(*last_child)); /* by node with children */
 
 	if (!last_child)
 		return false;
@@ -110,34 +110,35 @@ bool view_tree_build(struct ops_views *views)
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-/* What a node launched itself. Calls of a node whose only child was folded into it do not count: the child's do. */
+/* Adds the work that a node launched itself. Calls of a node whose only child was folded into it do not count; those of
+ * the child do. */
 static void view_tree_add_own(struct ops_views *views)
 {
 	struct view_node *nodes = views->nodes.items;
 
 	for (size_t i = 0; i < views->launches.count; i++) {
 		const struct view_launch *launch = &views->launches.items[i];
-		struct view_node *node;
 
-		if (launch->node == OPS_NONE)
+		if (launch->node != OPS_NONE)
+			view_add(&nodes[launch->node].inner_ns, view_duration(views, launch->row));
+	}
+	for (size_t i = 0; i < views->device_events.count; i++) {
+		const struct view_device_event *event = &views->device_events.items[i];
+		uint32_t at = event->origin == OPS_NONE ? OPS_NONE : views->launches.items[event->origin].node;
+		int64_t duration_ns = view_duration(views, event->row);
+
+		if (at == OPS_NONE)
 			continue;
-		node = &nodes[launch->node];
-		view_add(&node->inner_ns, view_duration(views, launch->row));
-		for (uint32_t e = launch->first; e != OPS_NONE; e = views->device_events.items[e].next) {
-			const struct view_device_event *event = &views->device_events.items[e];
-			int64_t duration_ns = view_duration(views, event->row);
-
-			view_add(&node->device_self_ns, duration_ns);
-			if (event->part != VIEW_KERNEL)
-				continue;
-			view_add(&node->kernel_self_ns, duration_ns);
-			if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
-				view_add(&node->tensor_self_ns, duration_ns);
-		}
+		view_add(&nodes[at].device_self_ns, duration_ns);
+		if (event->part != VIEW_KERNEL)
+			continue;
+		view_add(&nodes[at].kernel_self_ns, duration_ns);
+		if (views->names[views->events->name[event->row]] & VIEW_NAME_TENSOR_CORES)
+			view_add(&nodes[at].tensor_self_ns, duration_ns);
 	}
 }
 
-/* Gives what a node has in all to its parent. */
+/* Adds the totals of a node to its parent. */
 static void add_to_parent(struct ops_views *views, const struct view_node *node)
 {
 	struct view_node *parent = &views->nodes.items[node->parent];
@@ -155,8 +156,8 @@ static void add_to_parent(struct ops_views *views, const struct view_node *node)
 	}
 }
 
-/* Whether an operator could use tensor cores. Names that the plugin did not know count where kernels ran: of a trace
- * of the CPU it would say nothing. */
+/* Returns true if an operator could use tensor cores. Names unknown to the TensorBoard plugin count only if kernels
+ * ran, since they mean nothing in a trace of the CPU. */
 static bool view_tree_is_eligible(const struct ops_views *views, const struct view_node *node)
 {
 	uint16_t name = views->names[views->events->name[node->row]];

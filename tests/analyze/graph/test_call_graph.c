@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/graph/call_graph: nesting, backward work, kernels, against what can be seen and against its definition.
+ * analyze/graph/call_graph: nesting, backward work and kernels, compared with known traces and with the definition.
  */
 #include "graph_scene.h"
 
@@ -29,7 +29,7 @@ static void assert_parent(const struct call_graph *graph, const char *name, cons
 		assert_int_equal(found, find(graph->table, parent));
 }
 
-static void spec_13_rows_nest(void **state)
+static void rows_nest(void **state)
 {
 	struct event_set set = scene_events(OP("a", 0, 100) OP("b", 0, 40) OP("c", 40, 60) OP("d", 40, 0) OP("e", 100, 10)
 	                                    OP("f", 20, 5) OP("g", 110, 0));
@@ -50,8 +50,8 @@ static void spec_13_rows_nest(void **state)
 	scene_release(&set);
 }
 
-/* The flaw: the end of "a" closes "b", that of "b" closes what comes then. */
-static void spec_25_2_flaw_16_overlap_in_part(void **state)
+/* In the reference implementation, the end of "a" closes "b", and that of "b" closes what is open then. */
+static void overlap_in_part(void **state)
 {
 	struct event_set set = scene_events(OP("a", 0, 50) OP("b", 20, 31) OP("c", 50, 30) OP("d", 55, 5) OP("e", 90, 5));
 	struct call_graph graph;
@@ -66,7 +66,7 @@ static void spec_25_2_flaw_16_overlap_in_part(void **state)
 	scene_release(&set);
 }
 
-/* The latest to start before that still runs at half of the row's time. */
+/* Returns the last row that starts before and still runs at half of the row's time. */
 static uint32_t plain_parent(const struct event_table *table, const uint32_t *order, size_t i)
 {
 	const struct event_row *row = &table->rows[order[i]];
@@ -109,7 +109,7 @@ static void nests_as_defined(void **state)
 	KERNEL("k", 7, 80, 15, 3)                                                                      \
 	ROW("cpu_op", "late", 9, 8, 95, 5, "")
 
-static void spec_13_backward_is_below_its_step(void **state)
+static void backward_is_below_its_step(void **state)
 {
 	struct event_set set = scene_events(BACKWARD_ROWS);
 	struct call_graph graph;
@@ -128,14 +128,14 @@ static void spec_13_backward_is_below_its_step(void **state)
 	scene_release(&set);
 }
 
-static void spec_25_2_flaw_7_stream_0(void **state)
+static void test_stream_0(void **state)
 {
 	(void)state;
 	assert_answer("call_graph", OP("a", 0, 10) CALL("hipLaunchKernel", 2, 2, 5) KERNEL("k", 0, 6, 3, 5), NULL,
 	              "\"kernels_linked\":1,\"top_level_kernel_dur_sum\":3,\"top_level_num_kernels\":1");
 }
 
-static void spec_13_queries(void **state)
+static void test_lock_queries(void **state)
 {
 	(void)state;
 	assert_answer("call_graph", BACKWARD_ROWS, "{\"event\":1}",
@@ -155,12 +155,12 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec_13_rows_nest),
-		cmocka_unit_test(spec_25_2_flaw_16_overlap_in_part),
+		cmocka_unit_test(rows_nest),
+		cmocka_unit_test(overlap_in_part),
 		cmocka_unit_test(nests_as_defined),
-		cmocka_unit_test(spec_13_backward_is_below_its_step),
-		cmocka_unit_test(spec_25_2_flaw_7_stream_0),
-		cmocka_unit_test(spec_13_queries),
+		cmocka_unit_test(backward_is_below_its_step),
+		cmocka_unit_test(test_stream_0),
+		cmocka_unit_test(test_lock_queries),
 		cmocka_unit_test(survives_failures),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/graph/critical_path: each kind of edge by itself, and the longest path against all paths.
+ * analyze/graph/critical_path: each kind of edge separately, and the longest path compared with all paths.
  */
 #include "graph_scene.h"
 
@@ -17,7 +17,7 @@
 	CALL("cudaDeviceSynchronize", 40, 55, 2)                                                       \
 	ROW("cuda_sync", "Context Sync", 0, 0, 40, 52, "\"stream\":0,\"correlation\":2")
 
-static void spec_15_launch_kernel_and_sync(void **state)
+static void launch_kernel_and_sync(void **state)
 {
 	(void)state;
 	/* 0–10 op, 20 from launch to kernel, 60 kernel, then the sync, which is no time, and 5 of the op */
@@ -31,7 +31,7 @@ static void spec_15_launch_kernel_and_sync(void **state)
 	              "\"critical_path_sync_dependency\":1}");
 }
 
-static void spec_15_what_if(void **state)
+static void test_what_if(void **state)
 {
 	(void)state;
 	/* with the kernel at a tenth: 10 + 20 + 6 + 5 is less than the op's own way, 10 + 5 + 25 + 0 + 5 */
@@ -41,7 +41,7 @@ static void spec_15_what_if(void **state)
 	assert_answer(ID, ONE_KERNEL, "{\"what_if\":{}}", "\"what_if\":{\"path_weight\":95,\"saved\":0,");
 }
 
-static void spec_15_8_edges(void **state)
+static void test_edges(void **state)
 {
 	(void)state;
 	assert_answer(ID, ONE_KERNEL, "{\"edges\":true}",
@@ -49,7 +49,7 @@ static void spec_15_8_edges(void **state)
 }
 
 /* The second kernel queues behind the first; a gap above 1.5 ms has another reason. */
-static void spec_15_6_kernels_of_a_stream(void **state)
+static void kernels_of_a_stream(void **state)
 {
 #define TWO(start) OP("op", 0, 9) CALL("cudaLaunchKernel", 1, 2, 1) CALL("cudaLaunchKernel", 4, 2, 2)                 \
 	KERNEL("k1", 7, 10, 100, 1) KERNEL("k2", 7, start, 10, 2)
@@ -61,7 +61,7 @@ static void spec_15_6_kernels_of_a_stream(void **state)
 }
 
 /* A kernel on stream 20 waits for the one that was launched onto stream 7 before the record, and for another. */
-static void spec_15_6_events(void **state)
+static void test_events(void **state)
 {
 #define WAIT(ts, correlation, record, stream)                                                      \
 	CALL("cudaStreamWaitEvent", ts, 1, correlation)                                                \
@@ -98,8 +98,8 @@ static void nodes_of_graphs_wait_for_each_other(void **state)
 	                    "\"path_duration_by_bound\":{\"cpu_bound\":[1,1],\"gpu_compute_bound\":[100,1],");
 }
 
-/* Flaw 12: streams of two devices have the same number, and a call waits for its own device alone. By a: 10 op, 20 launch,
- * 60 kernel, 105 op behind the call. That b, of the other device, ends long after the call has returned is no way. */
+/* Streams of two devices have the same number, and a call only waits for its own device. Through a: 10 op, 20 launch, 60 kernel,
+ * 105 op after the call. The late end of b, on the other device, is not on the path. */
 /* Three kernels of one launch, back to back on one stream: the path goes through all of them. */
 static void all_kernels_of_a_graph_are_on_the_path(void **state)
 {
@@ -143,7 +143,7 @@ static void engines_of_two_devices_run_at_once(void **state)
 	              NULL, "\"path_weight\":350,"); /* 10 + 90, 150, then 50 + 50 */
 }
 
-static void spec_25_2_flaw_12_devices(void **state)
+static void test_devices(void **state)
 {
 	static const char rows[] = OP("op", 0, 200) CALL("cudaLaunchKernel", 10, 5, 1) CALL("cudaLaunchKernel", 20, 5, 3)
 		KERNEL("a", 7, 30, 60, 1)
@@ -156,7 +156,7 @@ static void spec_25_2_flaw_12_devices(void **state)
 	assert_answer(ID, rows, NULL, "\"path_weight\":195,");
 }
 
-static void spec_15_1_regions(void **state)
+static void test_regions(void **state)
 {
 	static const char rows[] = ROW("user_annotation", "part 1", 9, 9, 0, 10, "") OP("a", 1, 5)
 		ROW("user_annotation", "part 2", 9, 9, 20, 10, "") OP("b", 21, 6) OP("c", 27, 1);
@@ -177,7 +177,7 @@ static void spec_15_1_regions(void **state)
 }
 
 /* Two threads in calls that exclude each other: the one that ends last waited for the other. */
-static void spec_15_4_lock(void **state)
+static void test_lock(void **state)
 {
 	static const char rows[] = CALL("cudaLaunchKernel", 0, 10, 1)
 		ROW("cuda_runtime", "cudaLaunchKernel", 9, 8, 5, 15, "\"correlation\":2");
@@ -264,18 +264,18 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec_15_launch_kernel_and_sync),
-		cmocka_unit_test(spec_15_what_if),
-		cmocka_unit_test(spec_15_8_edges),
-		cmocka_unit_test(spec_15_6_kernels_of_a_stream),
-		cmocka_unit_test(spec_15_6_events),
+		cmocka_unit_test(launch_kernel_and_sync),
+		cmocka_unit_test(test_what_if),
+		cmocka_unit_test(test_edges),
+		cmocka_unit_test(kernels_of_a_stream),
+		cmocka_unit_test(test_events),
 		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
 		cmocka_unit_test(backward_runs_between_forward_and_optimizer),
 		cmocka_unit_test(engines_of_two_devices_run_at_once),
 		cmocka_unit_test(all_kernels_of_a_graph_are_on_the_path),
-		cmocka_unit_test(spec_25_2_flaw_12_devices),
-		cmocka_unit_test(spec_15_1_regions),
-		cmocka_unit_test(spec_15_4_lock),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_lock),
 		cmocka_unit_test(longest_of_all_paths),
 		cmocka_unit_test(a_cycle_is_told),
 		cmocka_unit_test(survives_failures),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/graph: sequences of kernels (14), and what operators launch (7).
+ * analyze/graph: sequences of kernels, and the launches of operators.
  */
 #include "graph_scene.h"
 
@@ -13,7 +13,7 @@
 static const char rows[] = PAIR(100, 102, 104, 110, 120, 1, 2) PAIR(200, 202, 206, 211, 220, 3, 4)
 	OP("aten::linear", 300, 20) LAUNCH(301, 5) KERNEL("k3", 7, 310, 4, 5);
 
-static void spec_14_patterns(void **state)
+static void test_patterns(void **state)
 {
 	(void)state;
 	assert_answer("frequent_cuda_kernel_sequences", rows, "{\"operator_name\":\"linear\",\"min_pattern_len\":1}",
@@ -24,7 +24,7 @@ static void spec_14_patterns(void **state)
 }
 
 /* Those inside of others are not looked at. */
-static void spec_14_only_the_smallest_depth(void **state)
+static void only_the_smallest_depth(void **state)
 {
 	(void)state;
 	assert_answer("frequent_cuda_kernel_sequences", rows, "{\"operator_name\":\"aten::\",\"min_pattern_len\":2}",
@@ -32,7 +32,7 @@ static void spec_14_only_the_smallest_depth(void **state)
 }
 
 /* "k" before "k!" by the text of the pattern, where '!' is before '|'. */
-static void spec_14_order_is_that_of_the_text(void **state)
+static void order_is_that_of_the_text(void **state)
 {
 	(void)state;
 	assert_answer("frequent_cuda_kernel_sequences",
@@ -41,7 +41,7 @@ static void spec_14_order_is_that_of_the_text(void **state)
 	              "{\"operator_name\":\"f\",\"min_pattern_len\":1}", "\"rows\":[[\"f|k!|a\",1,2,10],[\"f|k|z\",1,2,10]]");
 }
 
-static void spec_7_launches_are_the_innermost_operators(void **state)
+static void launches_are_the_innermost_operators(void **state)
 {
 	(void)state;
 	assert_answer("aten_op_kernels_and_delay", rows, NULL,
@@ -51,7 +51,7 @@ static void spec_7_launches_are_the_innermost_operators(void **state)
 }
 
 /* The reference crashes on a launch without a kernel and takes any thread's operator. */
-static void spec_7_launches_of_nobody(void **state)
+static void launches_without_operator(void **state)
 {
 	(void)state;
 	assert_answer("aten_op_kernels_and_delay",
@@ -70,11 +70,11 @@ static void survives_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec_14_patterns),
-		cmocka_unit_test(spec_14_only_the_smallest_depth),
-		cmocka_unit_test(spec_14_order_is_that_of_the_text),
-		cmocka_unit_test(spec_7_launches_are_the_innermost_operators),
-		cmocka_unit_test(spec_7_launches_of_nobody),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(only_the_smallest_depth),
+		cmocka_unit_test(order_is_that_of_the_text),
+		cmocka_unit_test(launches_are_the_innermost_operators),
+		cmocka_unit_test(launches_without_operator),
 		cmocka_unit_test(survives_failures),
 	};
 

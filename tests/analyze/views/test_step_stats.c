@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps compared with each other: median, percentile, slow steps and their causes, waiting for a processor.
+ * Comparison of steps: median, percentile, slow steps and their causes, waiting for a processor.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,6 +113,33 @@ static void steady_steps_are_not_slow(void **state)
 	ops_free(text);
 }
 
+#define ITERATION(name, start, length) VIEW_ROW("user_annotation", name, 1, 1, start, length, "")
+#define DECODE(start, length) ITERATION("execute_context_0(0)_generation_4(4)", start, length)
+
+/* Prefill and decode have separate figures, and steps are compared with steps of the same kind: the prefill is not slow, a long decode is. */
+static void iterations_are_compared_by_kind(void **state)
+{
+	static const char rows[] = DECODE(0, 10) DECODE(20, 10) ITERATION("execute_context_1(99)_generation_0(0)", 40, 90) DECODE(140, 10)
+		DECODE(160, 30) DECODE(200, 10);
+	char *text = scene_views(rows, "");
+
+	(void)state;
+	assert_has(text, "\"steps\":{\"from\":\"iterations\",\"names\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\"]");
+	assert_has(text, "{\"name\":\"2\",\"kind\":\"prefill\",");
+	assert_has(text, "\"outlier_count\":1,\"outliers\":[{\"name\":\"4\",\"kind\":\"decode\",\"total\":30,\"over_median\":20,");
+	assert_has(text, "\"kinds\":[{\"kind\":\"prefill\",\"count\":1,\"median\":90,\"mean\":90,\"p95\":90},"
+	                 "{\"kind\":\"decode\",\"count\":5,\"median\":10,\"mean\":14,\"p95\":2");
+	ops_free(text);
+	text = text_of(rows, "", 0);
+	assert_has(text, "6 iterations: median 10.000 µs, mean 26.667 µs, p95 75.000 µs\n");
+	assert_has(text, "\n  prefill      1: median 90.000 µs, p95 90.000 µs\n  decode       5: median 10.000 µs, p95 26.000 µs\n");
+	assert_has(text, "  iteration 4, decode: 30.000 µs, 20.000 µs more than the median\n");
+	ops_free(text);
+	text = scene_views(ten_steps(""), "");
+	assert_has(text, "\"kinds\":[]");
+	ops_free(text);
+}
+
 #define MACHINE(steps) "\"machine\":{\"processors\":2,\"steps\":[" steps "]},"
 
 /* The metadata have the waits of some steps, by number. */
@@ -146,6 +173,7 @@ int main(void)
 		cmocka_unit_test(steps_have_a_median),
 		cmocka_unit_test(slow_steps_are_explained),
 		cmocka_unit_test(steady_steps_are_not_slow),
+		cmocka_unit_test(iterations_are_compared_by_kind),
 		cmocka_unit_test(steps_wait_for_a_processor),
 	};
 

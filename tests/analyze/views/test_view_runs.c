@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/views: several workers together, and two traces side by side.
+ * analyze/views: several workers together, and differences between two traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void release(const struct ops_rank *workers, size_t count)
 }
 
 /* The shorter of both took the transfer; the other waited. */
-static void spec_12_who_waits(void **state)
+static void waiting_ranks(void **state)
 {
 	const struct ops_rank workers[] = {worker(first, "n_0"), worker(second, "n_1")};
 	char *text;
@@ -95,7 +95,7 @@ static void equal_names(void **state)
 	release(workers, 2);
 }
 
-static void spec_12_workers_that_do_not_talk(void **state)
+static void workers_without_communication(void **state)
 {
 	const struct ops_rank workers[] = {worker(first, "n_0"), worker(alone, "n_1")};
 	char *text;
@@ -120,7 +120,7 @@ static const char base[] = VIEW_STEP(1, 0, 100) LOADER(0, 20) VIEW_OP("a", 30, 1
 static const char slower[] = VIEW_STEP(1, 0, 200) LOADER(0, 20) VIEW_OP("a", 30, 110, 1)
 	VIEW_STEP(2, 200, 210) LOADER(200, 20) VIEW_OP("c", 230, 10, 3);
 
-static void spec_13_pairs(void **state)
+static void test_pairs(void **state)
 {
 	struct ops_rank traces[] = {worker(base, ""), worker(slower, "")};
 	struct ops_diff_options options = {.gate_ratio = 0.5};
@@ -302,7 +302,7 @@ static const char trained[] = VIEW_STEP(1, 0, 200) MODULE("Net", 10, 60, 1, 0) M
 	VIEW_ROW("cpu_op", "mul", 1, 2, 142, 4, "") FLOW(1, 11, 140) FLOW(2, 40, 110) FLOW(3, 80, 100);
 
 /* The autograd thread takes part, by module. */
-static void spec_10_backward_of_modules(void **state)
+static void backward_of_modules(void **state)
 {
 	struct ops_rank traces[] = {worker(trained, ""), worker(trained, "")};
 	char *text;
@@ -320,7 +320,7 @@ static void spec_10_backward_of_modules(void **state)
 }
 
 /* Without modules, too, the backward pass is compared; and the time of loading, whichever class loads. */
-static void spec_18_f17_all_threads(void **state)
+static void test_all_threads(void **state)
 {
 	static const char rows[] = VIEW_STEP(1, 0, 100) LOADER(0, 20) VIEW_OP("a", 30, 10, 1) ENGINE("A", 50, 10)
 		VIEW_ROW("cpu_op", "mul", 1, 2, 52, 4, "") VIEW_ROW("cpu_op", "late", 1, 2, 120, 4, "");
@@ -419,17 +419,17 @@ static void traces_from_a_source(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec_12_who_waits),
+		cmocka_unit_test(waiting_ranks),
 		cmocka_unit_test(equal_names),
-		cmocka_unit_test(spec_12_workers_that_do_not_talk),
-		cmocka_unit_test(spec_13_pairs),
+		cmocka_unit_test(workers_without_communication),
+		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(diffs_are_per_step),
 		cmocka_unit_test(one_step_gives_no_verdict),
 		cmocka_unit_test(diffs_with_nothing),
 		cmocka_unit_test(markdown_of_diffs_is_inert),
 		cmocka_unit_test(outliers_move_no_verdict),
-		cmocka_unit_test(spec_10_backward_of_modules),
-		cmocka_unit_test(spec_18_f17_all_threads),
+		cmocka_unit_test(backward_of_modules),
+		cmocka_unit_test(test_all_threads),
 		cmocka_unit_test(traces_from_a_source),
 		cmocka_unit_test(survives_failures),
 	};

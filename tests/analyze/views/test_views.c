@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/views: each view of small traces, worked out by hand, and every allocation failing.
+ * analyze/views: each view of small traces, calculated by hand, and every allocation failing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void nothing_at_all(void **state)
 }
 
 /* 3.4: a late kernel lengthens its step and delays the next; a last step that lost its kernels is dropped. */
-static void spec_3_4_steps_end_with_their_kernels(void **state)
+static void steps_end_with_their_kernels(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 10, 20, 5) VIEW_CALL(15, 5, 5, 1) VIEW_KERNEL("k", 90, 30, 1)
 	                         VIEW_STEP(2, 100, 100) VIEW_OP("a", 110, 20, 6) VIEW_CALL(115, 5, 6, 2)
@@ -41,7 +41,7 @@ static void spec_3_4_steps_end_with_their_kernels(void **state)
 }
 
 /* Nothing is counted twice when a kernel takes all of the time. */
-static void spec_18_f01_saturated_steps_add_up(void **state)
+static void saturated_steps_add_up(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_OP("a", 0, 50, 5) VIEW_CALL(0, 5, 5, 1) VIEW_KERNEL("k", 0, 100, 1), "");
 
@@ -52,7 +52,7 @@ static void spec_18_f01_saturated_steps_add_up(void **state)
 }
 
 /* 3.1: the only child of the same name takes its parent's place; 3.3: sums. */
-static void spec_3_1_folds_and_sums(void **state)
+static void folded_and_summed(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 10, 80, 2) VIEW_OP("b", 20, 30, 3) VIEW_CALL(25, 5, 3, 9)
 	                         VIEW_KERNEL("k", 30, 40, 9), "");
@@ -66,7 +66,7 @@ static void spec_3_1_folds_and_sums(void **state)
 }
 
 /* Of two operators that overlap none is lost. */
-static void spec_18_f15_overlapping_operators_stay(void **state)
+static void overlapping_operators_stay(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("b", 50, 100, 2) VIEW_OP("c", 60, 20, 3), "");
 
@@ -77,7 +77,7 @@ static void spec_18_f15_overlapping_operators_stay(void **state)
 }
 
 /* What goes on after an asynchronous operator is over is still in the operator around it: calls and allocations, too. */
-static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
+static void asynchronous_operators_contain_nothing(void **state)
 {
 	static const char later[] = "\"cat\":\"cpu_op\",\"name\":\"later\",\"id\":1,\"pid\":1,\"tid\":1";
 	char rows[2048];
@@ -94,7 +94,7 @@ static void spec_3_1_asynchronous_operators_hold_nothing(void **state)
 }
 
 /* Ids that are correlations name nobody; what runs at the time does. */
-static void spec_18_f03_links_by_time(void **state)
+static void links_by_time(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 50, 1) VIEW_CALL(10, 5, 70, 70) VIEW_KERNEL("k", 60, 10, 70)
 	                         VIEW_OP("b", 100, 50, 2) VIEW_CALL(110, 5, 71, 71) VIEW_KERNEL("k", 160, 20, 71), "");
@@ -108,7 +108,7 @@ static void spec_18_f03_links_by_time(void **state)
 }
 
 /* A kernel that a label launched is under the label. */
-static void spec_18_f05_labels_launch(void **state)
+static void labels_launch(void **state)
 {
 	char *text = scene_views(VIEW_ROW("user_annotation", "mine", 1, 1, 0, 50, "") VIEW_CALL(10, 5, 0, 3)
 	                         VIEW_KERNEL("k", 20, 10, 3) VIEW_CALL(60, 5, 0, 4) VIEW_KERNEL("k", 70, 10, 4), "");
@@ -119,7 +119,7 @@ static void spec_18_f05_labels_launch(void **state)
 	ops_free(text);
 }
 
-/* What of the CPU's time is labels, where no operator runs, is told apart. */
+/* What of the CPU's time is labels, where no operator runs, is distinguished. */
 static void table_has(struct ops_trace *trace, enum ops_format format, const char *part)
 {
 	const struct ops_rank worker = {.trace = trace, .name = "w"};
@@ -145,7 +145,7 @@ static void difference_has(struct ops_trace *trace, enum ops_format format, cons
 	ops_free(text);
 }
 
-static void spec_18_f06_labels_are_no_work(void **state)
+static void labels_are_not_device_work(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "")
 	                         VIEW_OP("a", 20, 15, 1), "");
@@ -159,8 +159,8 @@ static void spec_18_f06_labels_are_no_work(void **state)
 	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "operators           15.000 µs  15.0 %");
-	assert_has(text, "other               85.000 µs  85.0 %");
+	assert_has(text, "operators     15.000 µs  15.0 %");
+	assert_has(text, "other         85.000 µs  85.0 %");
 	ops_free(text);
 	table_has(trace, OPS_FORMAT_CSV, "average step,cpu_exec,1,15,,\naverage step,other,1,85,,\naverage step,total,1,100,,\n");
 	table_has(trace, OPS_FORMAT_MARKDOWN, "| average step | cpu_exec | 1 | 15 |");
@@ -180,8 +180,8 @@ static void times_below_a_microsecond(void **state)
 
 	(void)state;
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
-	assert_has(text, "operators              404 ns  20.2 %");
-	assert_has(text, "       4 ns ");
+	assert_has(text, "operators       404 ns  20.2 %");
+	assert_has(text, "b              1      4 ns    4 ns ");
 	ops_free(text);
 	assert_int_equal(ops_diff(trace, slower, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "  4 ns  8 ns  +100.0 %");
@@ -191,7 +191,7 @@ static void times_below_a_microsecond(void **state)
 }
 
 /* The host's call of a collective talks to nobody while none of its kernels runs. */
-static void spec_18_f08_calls_are_no_communication(void **state)
+static void calls_are_not_communication(void **state)
 {
 	static const char rows[] = VIEW_STEP(1, 0, 200) VIEW_OP("nccl:all_reduce", 10, 30, 1) VIEW_CALL(20, 5, 1, 3)
 		VIEW_ROW("kernel", "ncclDevKernel", 0, 7, 35, 65, "\"device\":0,\"correlation\":3,\"External id\":1");
@@ -208,7 +208,7 @@ static void spec_18_f08_calls_are_no_communication(void **state)
 	VIEW_OP(op, at, 10, id) VIEW_CALL(at, 5, id, id) VIEW_KERNEL(kernel, at, 10, id)
 
 /* Names since 2021, and those that only look as if. Without kernels the operators of old count alone. */
-static void spec_18_f18_tensor_cores(void **state)
+static void test_tensor_cores(void **state)
 {
 	char *text = scene_views(KERNEL_OF("aten::_scaled_mm", "nvjet_qqtst_128x128_TNT", 0, 1)
 	                         KERNEL_OF("AddmmBackward0", "sm90_xmma_gemm_f32f32_tf32f32_f32_nn", 20, 2)
@@ -226,7 +226,7 @@ static void spec_18_f18_tensor_cores(void **state)
 }
 
 /* Half of the time of vLLM on a B200 (the trace b200_vllm_eager has the last two) was that of kernels of none. */
-static void spec_18_f18_tensor_cores_of_hopper_and_blackwell(void **state)
+static void tensor_cores_of_hopper_and_blackwell(void **state)
 {
 	static const char *const names[] = {
 		"void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2>>>>",
@@ -246,7 +246,7 @@ static void spec_18_f18_tensor_cores_of_hopper_and_blackwell(void **state)
 }
 
 /* Where an operator was called from, by the Python functions around it. */
-static void spec_18_f23_python_stacks(void **state)
+static void test_python_stacks(void **state)
 {
 	char *text = scene_views(VIEW_ROW("python_function", "a.py(1): f", 1, 1, 0, 50, "\"Python id\":1") VIEW_OP("a", 10, 10, 1)
 	                         VIEW_OP("a", 30, 10, 2) VIEW_ROW("python_function", "a.py(5): g", 1, 1, 60, 50, "\"Python id\":2")
@@ -259,7 +259,7 @@ static void spec_18_f23_python_stacks(void **state)
 }
 
 /* Owners, statistics, and pairs by device and address. */
-static void spec_9_memory(void **state)
+static void test_memory(void **state)
 {
 	char *text = scene_views(VIEW_OP("a", 0, 100, 1) VIEW_OP("aten::empty", 10, 20, 2) VIEW_MEMORY(15, 64, 32, 64, 0, -1)
 	                         VIEW_MEMORY(50, 8, 32, 8, 1, 0) VIEW_MEMORY(200, -64, 32, 0, 0, -1), "");
@@ -274,7 +274,7 @@ static void spec_9_memory(void **state)
 }
 
 /* Devices of every type, by the names that torch gives them: HIP is 6, XPU 12, MTIA 19, a backend of one's own 20. */
-static void spec_9_memory_of_other_devices(void **state)
+static void memory_of_other_devices(void **state)
 {
 	static const char rows[] = VIEW_OP("a", 0, 100, 1) VIEW_MEMORY(10, 1, 32, 1, 0, -1) VIEW_MEMORY(20, 20, 32, 20, 20, 1)
 		VIEW_MEMORY(30, 19, 32, 19, 19, 0) VIEW_MEMORY(40, 12, 32, 12, 12, 0) VIEW_MEMORY(50, 6, 32, 6, 6, 1)
@@ -303,7 +303,7 @@ static void spec_9_memory_of_other_devices(void **state)
 	         "\"Python id\":" #id ",\"Python parent id\":" #parent ",\"Python module id\":" #module)
 
 /* 10: equal calls are one node; functions between modules do not count. */
-static void spec_10_modules(void **state)
+static void test_modules(void **state)
 {
 	char *text = scene_views(CALL("nn.Module: Net_0", 0, 100, 1, null, 0)
 	                         VIEW_ROW("python_function", "f", 1, 1, 5, 80, "\"Python id\":2,\"Python parent id\":1")
@@ -321,7 +321,7 @@ static void spec_10_modules(void **state)
 }
 
 /* 5: exactly on a threshold nothing fires, just beyond it does. */
-static void spec_5_thresholds(void **state)
+static void test_thresholds(void **state)
 {
 	char *text = scene_views(VIEW_STEP(1, 0, 1000)
 	                         VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 0, 50, ""), "");
@@ -336,7 +336,7 @@ static void spec_5_thresholds(void **state)
 }
 
 /* Names tell tensor cores of NVIDIA's alone: AMD's capability 9 is none of theirs. */
-static void spec_5_tensor_cores_are_nvidias(void **state)
+static void tensor_cores_of_nvidia_only(void **state)
 {
 	static const char mm[] = KERNEL_OF("aten::mm", "Cijk_Ailk_Bljk_BBS_BH_MT64x16x64_SE", 0, 1);
 	char *text = scene_views(mm, "\"deviceProperties\":[{\"id\":0,\"computeMajor\":9,\"warpSize\":32}],");
@@ -364,7 +364,7 @@ static const char everything[] =
 static const char devices[] =
 	"\"deviceProperties\":[{\"id\":0,\"name\":\"GPU\",\"totalGlobalMem\":100,\"computeMajor\":8,\"computeMinor\":0}],";
 
-static void spec_12_collectives_take_their_kernels_time(void **state)
+static void collectives_take_their_kernels_time(void **state)
 {
 	char *text = scene_views(everything, devices);
 
@@ -387,7 +387,7 @@ static void text_for_eyes(void **state)
 	(void)state;
 	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\ncommunication ");
-	assert_has(text, "nccl:all_reduce                                      1   60.000 µs 32 B\n");
+	assert_has(text, "nccl:all_reduce      1  60.000 µs  32 B\n");
 	assert_has(text, "\nover time  ");
 	assert_has(text, "█");
 	ops_free(text);
@@ -587,26 +587,26 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_at_all),
-		cmocka_unit_test(spec_3_4_steps_end_with_their_kernels),
-		cmocka_unit_test(spec_18_f01_saturated_steps_add_up),
-		cmocka_unit_test(spec_3_1_folds_and_sums),
-		cmocka_unit_test(spec_18_f15_overlapping_operators_stay),
-		cmocka_unit_test(spec_3_1_asynchronous_operators_hold_nothing),
-		cmocka_unit_test(spec_18_f03_links_by_time),
-		cmocka_unit_test(spec_18_f05_labels_launch),
-		cmocka_unit_test(spec_18_f06_labels_are_no_work),
+		cmocka_unit_test(steps_end_with_their_kernels),
+		cmocka_unit_test(saturated_steps_add_up),
+		cmocka_unit_test(folded_and_summed),
+		cmocka_unit_test(overlapping_operators_stay),
+		cmocka_unit_test(asynchronous_operators_contain_nothing),
+		cmocka_unit_test(links_by_time),
+		cmocka_unit_test(labels_launch),
+		cmocka_unit_test(labels_are_not_device_work),
 		cmocka_unit_test(times_below_a_microsecond),
 		cmocka_unit_test(lines_of_stacks_in_texts),
-		cmocka_unit_test(spec_18_f08_calls_are_no_communication),
-		cmocka_unit_test(spec_18_f18_tensor_cores),
-		cmocka_unit_test(spec_18_f18_tensor_cores_of_hopper_and_blackwell),
-		cmocka_unit_test(spec_18_f23_python_stacks),
-		cmocka_unit_test(spec_9_memory),
-		cmocka_unit_test(spec_9_memory_of_other_devices),
-		cmocka_unit_test(spec_10_modules),
-		cmocka_unit_test(spec_5_thresholds),
-		cmocka_unit_test(spec_5_tensor_cores_are_nvidias),
-		cmocka_unit_test(spec_12_collectives_take_their_kernels_time),
+		cmocka_unit_test(calls_are_not_communication),
+		cmocka_unit_test(test_tensor_cores),
+		cmocka_unit_test(tensor_cores_of_hopper_and_blackwell),
+		cmocka_unit_test(test_python_stacks),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(memory_of_other_devices),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_thresholds),
+		cmocka_unit_test(tensor_cores_of_nvidia_only),
+		cmocka_unit_test(collectives_take_their_kernels_time),
 		cmocka_unit_test(text_for_eyes),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(survives_failures),
