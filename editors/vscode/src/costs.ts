@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `opstrobe lines --format json` says of a file, as it is shown beside the lines.
+//
+// Costs of lines from `opstrobe lines --format json`, in the form shown next to the lines.
 import type { LinesReply, SourceFile, SourceLine } from "../../../web/src/data/replies";
 import { formatBytes, formatCount, formatShare, formatUs } from "../../../web/src/format/units";
 import { bestFit } from "./paths";
 
-/** How many shades there are in the gutter. */
+/** Number of shades in the gutter. */
 export const HEATS = 4;
 
 export interface Annotation {
-	/** From 1. */
+	/** Counted from 1. */
 	line: number;
-	/** What stands behind the line: "12.3 ms · 34.0 % · 1.2 MiB". */
+	/** The text after the line: "12.3 ms · 34.0 % · 1.2 MiB". */
 	text: string;
-	/** From 0, hardly any of the file's time, to HEATS - 1. */
+	/** From 0 (hardly any of the file's time) to HEATS - 1. */
 	heat: number;
 	cost: SourceLine;
 }
 
-/** The file of the trace that an open document is. */
+/** Returns the file of the trace that an open document corresponds to. */
 export function fileOf(lines: LinesReply, path: string): SourceFile | undefined {
-	const told = lines.files.map((file) => file.file).filter((file) => bestFit(file, [path]) !== undefined);
-	// A document may look like several of the trace's files: then it is the one that shares most with it.
-	const best = bestFit(path, told) ?? told[0];
+	const recordedPaths = lines.files.map((file) => file.file).filter((file) => bestFit(file, [path]) !== undefined);
+	// A document may match several files of the trace. Then the one that shares most path components with it is
+	// meant.
+	const best = bestFit(path, recordedPaths) ?? recordedPaths[0];
 	return lines.files.find((file) => file.file === best);
 }
 
-/** What is to be shown of a file: the lines that cost a thousandth of the recording or allocate memory. */
+/** Returns the annotations of a file: for lines that take at least a thousandth of the recording or allocate memory. */
 export function annotate(file: SourceFile, duration_us: number): Annotation[] {
 	const most = file.lines.reduce((max, line) => Math.max(max, timeOf(line)), 0);
 	return file.lines
@@ -33,7 +35,7 @@ export function annotate(file: SourceFile, duration_us: number): Annotation[] {
 		.map((cost) => ({ line: cost.line, text: textOf(cost, duration_us), heat: heatOf(timeOf(cost), most), cost }));
 }
 
-/** Lines for a hover, most important first; plain text. */
+/** Returns the facts for a hover as plain text, most important first. */
 export function factsOf(cost: SourceLine, duration_us: number): [title: string, text: string][] {
 	const share = (us: number): string => (duration_us > 0 ? ` (${formatShare(us / duration_us)})` : "");
 	const facts: [string, string][] = [

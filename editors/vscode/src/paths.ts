@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file of this machine a trace means. It names files as the program that was recorded knew them: relative to where
-// that ran, or below a folder of another machine.
+//
+// Finds the local file that a trace refers to. The trace has paths as the recorded program used them: relative to its
+// working directory, or in a directory of another machine.
 
-/** How many names at the end two paths share, from the file's on. */
+/** Returns how many components two paths share at their ends, starting with the file name. */
 export function sharedNames(one: string, other: string): number {
 	const a = names(one);
 	const b = names(other);
@@ -11,19 +12,19 @@ export function sharedNames(one: string, other: string): number {
 	return shared;
 }
 
-/** Whether `path`, an absolute one, may be what the trace calls `told`: the same, or with all of a relative one at its end,
- * or with the same file in the same folder. */
-export function mayBe(told: string, path: string): boolean {
-	if (told === path) return true;
-	const shared = sharedNames(told, path);
-	return shared > 0 && (isAbsolute(told) ? shared >= 2 : shared === names(told).length);
+/** Returns whether the absolute `path` may be the file that the trace calls `recordedPath`: the paths are equal, `path` ends in
+ * the complete relative path `recordedPath`, or file and parent directory have the same names. */
+export function mayBe(recordedPath: string, path: string): boolean {
+	if (recordedPath === path) return true;
+	const shared = sharedNames(recordedPath, path);
+	return shared > 0 && (isAbsolute(recordedPath) ? shared >= 2 : shared === names(recordedPath).length);
 }
 
-/** The path that fits best to what the trace says. */
-export function bestFit(told: string, paths: readonly string[]): string | undefined {
-	const fitting = paths.filter((path) => mayBe(told, path));
-	if (fitting.includes(told)) return told;
-	return fitting.reduce<string | undefined>((best, path) => (best === undefined || sharedNames(told, path) > sharedNames(told, best) ? path : best), undefined);
+/** Returns the path that best matches the path in the trace. */
+export function bestFit(recordedPath: string, paths: readonly string[]): string | undefined {
+	const fitting = paths.filter((path) => mayBe(recordedPath, path));
+	if (fitting.includes(recordedPath)) return recordedPath;
+	return fitting.reduce<string | undefined>((best, path) => (best === undefined || sharedNames(recordedPath, path) > sharedNames(recordedPath, best) ? path : best), undefined);
 }
 
 export function isAbsolute(path: string): boolean {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The replies that the views show; docs/openapi.yaml has them all. Times of tables are microseconds, those of places in
-// time are nanoseconds since the trace's origin. Types of rows that C declares are in tables.ts.
+// SPDX-License-Identifier: Apache-2.0 The replies that the views show; docs/openapi.yaml has them all. Times in tables
+// are microseconds; positions in time are nanoseconds since the trace's origin. Types of rows that are declared in C
+// are in tables.ts.
 import type { Block, Module, RooflineRow, SourceFile } from "./tables";
 
 export type { Block, Module, ModuleCosts, SourceFile, SourceLine } from "./tables";
@@ -18,13 +18,13 @@ export interface Step {
 	total: number;
 }
 
-/** What a processor can do at most. */
+/** The highest rates of a processor. */
 export interface Roof {
 	name: string;
 	source: "unknown" | "measured" | "published" | "given";
 	/** FLOP/s by type. */
 	flops: Record<string, number>;
-	/** Bytes in use, and bytes a second; the fewest first. */
+	/** Working sets and bytes per second, the smallest first. */
 	bandwidth: [bytes: number, perSecond: number][];
 	call_us: number;
 }
@@ -41,15 +41,15 @@ export interface RooflineReply {
 	rows: RooflineRow[];
 }
 
-/** What a step's time is divided into, as the text of `opstrobe views` shows it. */
+/** The parts of a step's time, as in the text of `opstrobe views`. */
 export interface StepBreakdown {
 	rows: Step[];
 	average: Omit<Step, "name">;
-	/** Null for steps that take no time. */
+	/** Null if steps take no time. */
 	average_pct: Record<keyof Omit<Step, "name">, number | null>;
 }
 
-/** The host's part of a step by phase of training. */
+/** The host time of a step by phase of training. */
 export interface PhaseTimes {
 	data_loading: number;
 	forward: number;
@@ -62,15 +62,16 @@ export interface Phases {
 	rows: (PhaseTimes & { name: string; total: number })[];
 	average: PhaseTimes & { total: number };
 	average_pct: PhaseTimes;
-	/** Of the average, the time in which an operator runs. */
+	/** The part of the average in which an operator runs. */
 	average_operators: PhaseTimes;
-	/** The device work that is launched in each. */
+	/** The device work launched in each phase. */
 	average_device: PhaseTimes;
 }
 
-/** A step that takes much longer than the median, and what it has more of than the others. */
+/** A step that takes much longer than the median, and the figures in which it exceeds the others. */
 export interface Outlier {
 	name: string;
+	kind?: StepKind["kind"];
 	total: number;
 	over_median: number;
 	causes: { what: string; title: string; is_count: boolean; value: number; typical: number }[];
@@ -81,7 +82,7 @@ export interface Outlier {
 export interface WaitedForCpu {
 	ratio: number;
 	average: number;
-	/** High enough that the figures are too high. */
+	/** High enough to distort the figures. */
 	much: boolean;
 	rows: (number | null)[];
 }
@@ -110,14 +111,27 @@ export interface Gpu {
 	utilization_timeline: { bucket: string; start: number; end: number; values: number[] } | null;
 }
 
+/** Iterations of a server of one kind. */
+export interface StepKind {
+	kind: "prefill" | "decode" | "mixed" | "idle" | "unknown";
+	count: number;
+	median: number;
+	mean: number;
+	p95: number;
+}
+
 export interface OverviewReply {
 	trace_events: number;
 	lost_events: number;
 	profiler_start_ts: number | null;
 	flags: Flags;
 	devices: Device[];
+	/** Device work that was launched before the recording. */
+	queued_before: { count: number; time: number };
+	/** Device work launched by graphs; `with_capture` of it has an operator, through its capture. */
+	graph_work: { count: number; with_capture: number };
 	steps: {
-		from: "marks" | "optimizer" | "batches" | "none";
+		from: "marks" | "optimizer" | "iterations" | "batches" | "none";
 		names: string[];
 		rows: Step[];
 		average: Omit<Step, "name">;
@@ -128,6 +142,7 @@ export interface OverviewReply {
 		outlier_count: number;
 		outliers: Outlier[];
 		waited_for_cpu: WaitedForCpu | null;
+		kinds: StepKind[];
 	};
 	gpus: Gpu[];
 	tensor_cores: { used_ratio: number | null; eligible_ops_kernel_ratio: number | null };
@@ -190,17 +205,17 @@ export interface KernelsReply {
 	kernels_by_op: { distinct: number; calls: number; rows: KernelByOperator[] } | null;
 }
 
-/** The calls of a name, by duration. */
+/** The calls of one name, by duration. */
 export interface CallsReply {
 	count: number;
-	/** Of the event asked about: 1 is the longest. */
+	/** Rank of the requested event: 1 is the longest. */
 	rank: number | null;
 	total_ns?: number;
 	min_ns?: number;
 	median_ns?: number;
 	p95_ns?: number;
 	max_ns?: number;
-	/** Calls in equal parts from the shortest to the longest. */
+	/** Numbers of calls in equal parts of the range from the shortest to the longest. */
 	histogram?: number[];
 	longest: { row: number; start_ns: number; duration_ns: number }[];
 	lines: { file: string; line: number; count: number; total_ns: number }[];
@@ -212,12 +227,12 @@ export interface Where {
 	function: string | null;
 	module: string | null;
 	operator: string | null;
-	/** The costliest event there, and in which of the traces asked about. */
+	/** The most expensive event there, and the index of the requested trace that contains it. */
 	trace: number | null;
 	row: number | null;
 }
 
-/** What `opstrobe prove` measured with a fix of a finding. */
+/** The measurement of `opstrobe prove` with a fix of a finding. */
 export interface Measured {
 	fix: string;
 	gain_ms_per_step: number;
@@ -238,7 +253,7 @@ export interface Finding {
 	advice: string;
 	predicted_gain_ms_per_step: number | null;
 	predicted_gain_percent: number | null;
-	/** What the two claim. */
+	/** Meaning of the two predicted gains. */
 	predicted_gain_bound: "about" | "at least" | "at most";
 	measured: Measured | null;
 	links: string[];
@@ -246,13 +261,15 @@ export interface Finding {
 
 export interface AdviceReply {
 	findings: Finding[];
-	/** What percentages are shares of; without steps, the complete recording. */
+	/** What percentages refer to; without steps, the complete recording. */
 	base: { steps: number | null };
 	checked: string[];
 	rules: number;
+	/** The number of findings, or the reason why there are none. */
+	summary: string;
 }
 
-/** What the views read of the reply of `timeline`. */
+/** The members of the reply of `timeline` that the views read. */
 export interface TimelineReply {
 	duration_ns: number;
 	steps: { name: string; row: number | null; start_ns: number; end_ns: number }[];
@@ -290,7 +307,7 @@ export interface StacksReply {
 	sum_ns: number[];
 }
 
-/** Of a step of one trace and of another. */
+/** Per step of one trace and of the other. */
 export interface StacksDiffReply extends StacksReply {
 	base_total_ns: number;
 	base_self_ns: number[];
@@ -316,10 +333,10 @@ export interface MemoryShare {
 	line?: number;
 }
 
-/** What is held at a moment, the largest first. */
+/** What is held at a time, the largest first. */
 export interface MemoryPeak {
 	bytes: number;
-	/** Of these allocated before the recording. */
+	/** Bytes of these allocated before the recording. */
 	before_bytes: number;
 	categories: Record<string, number>;
 	operators: MemoryShare[];
@@ -394,7 +411,8 @@ export interface Distributed {
 	shown: boolean;
 	overlap: Record<string, Record<string, Overlap>>;
 	wait: Record<string, Record<string, { data_transfer: number; synchronizing: number }>>;
-	/** By step and worker: its part in the collective for which another worker waited longest for it. Times since the origin. */
+	/** By step and worker: its part in the collective for which another worker waited longest for it. Times are
+	 * relative to the origin. */
 	late: Record<string, Record<string, { name: string; row: number; start: number; end: number; wait: number } | null>>;
 	ops: Record<string, CommunicationOperation[]>;
 }
@@ -415,7 +433,7 @@ interface DiffTimes {
 	device_self: number;
 }
 
-/** Of all steps, and of one. */
+/** Sums over all steps, and per step. */
 export interface DiffCosts extends DiffTimes {
 	per_step: DiffTimes;
 }
@@ -444,7 +462,7 @@ interface DiffDurations {
 	total_duration: number;
 }
 
-/** Of all steps, and of one: a part of the steps, a module. */
+/** Sums over all steps, and per step, of a part of the steps or a module. */
 export interface DiffSum {
 	name: string;
 	left: (DiffDurations & { per_step: DiffDurations }) | null;
@@ -491,15 +509,19 @@ export interface IncidentThread {
 	python?: StackFrame[];
 }
 
-/** What is known of an incident: docs/manual/incidents.md describes the members. */
+/** The reply about an incident; docs/manual/incidents.md describes the members. */
 export interface IncidentReply {
 	title: string;
 	cause: string;
 	difference: Pick<Outlier, "causes" | "events"> | null;
 	open_events: { tid: number; name: string; open_ns: number }[];
-	/** What each of `threads` does. Not in older reports, as `meanwhile`. */
+	/** The activity of each of `threads`. Missing in older reports, like `meanwhile`. */
 	thread_doings?: string[];
 	meanwhile?: { count: number; doing: string; where: StackFrame | null }[];
+	/** Where the thread of the step was by samples, and where it is in other steps. */
+	sampled?: { samples: number; usual_samples: number; usual_steps: number; period_ns: number; places: { doing: string; where: StackFrame | null; share: number; usual_share: number }[] };
+	/** What the black box measured of its cost. */
+	black_box?: { overhead: { share: number; low: number; high: number; shadow_steps: number } | null; budget: number; detail: string; exceeded: number | null };
 	memory: { growth_per_step_bytes: number | null; held?: TableReply } | null;
 	time_ns: number;
 	pid: number;
@@ -511,11 +533,11 @@ export interface IncidentReply {
 	step: { number: number; duration_ns: number; usual_ns: number; goes_on: boolean } | null;
 	over?: { duration_ns: number; ran_ns: number; waited_ns: number; collecting_ns: number; minor_faults: number; major_faults: number };
 	sample_count?: number;
-	/** Where it ended. */
+	/** Where the process ended. */
 	signal?: { python?: StackFrame[] };
 	exit?: { python?: StackFrame[] };
 	exception?: { python?: StackFrame[] };
 	threads?: IncidentThread[];
-	/** How many of each kind were not kept before it, because there were too many. */
+	/** Number of earlier incidents of each kind that were not kept, because there were too many. */
 	suppressed?: Record<string, number>;
 }

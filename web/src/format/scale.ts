@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of one column or axis share a unit, so that they can be compared by eye. The unit is chosen by the largest.
+//
+// Figures of one column or axis share a unit, so that they can be compared visually. The largest figure determines the
+// unit.
 import { formatCount } from "./units";
 
-/** What a figure is: microseconds, bytes, a share of 1, percent, a count, or a plain number. */
-export type Kind = "us" | "bytes" | "share" | "pct" | "count" | "number";
+/** The kind of a figure: microseconds, bytes, a share from 0 to 1, percent, a count, floating-point operations, or a
+ * plain number. */
+export type Kind = "us" | "bytes" | "share" | "pct" | "count" | "flops" | "number";
 
 export interface Scale {
 	/** "ms"; empty for plain numbers. */
 	unit: string;
-	/** The figure in that unit, without it. */
+	/** The figure in that unit, without the unit. */
 	text: (value: number) => string;
 }
 
-/** Units with the least figure from which a column is told in them, and the size of one. */
+/** Units, each with the smallest figure for which it is used, and its size. */
 const TIME: [from: number, size: number, unit: string][] = [
 	[1e7, 1e6, "s"],
 	[1e4, 1e3, "ms"],
@@ -31,6 +34,14 @@ const BYTES: [from: number, size: number, unit: string][] = [
 	[0, 1, "B"],
 ];
 
+const FLOPS: [from: number, size: number, unit: string][] = [
+	[1e12, 1e12, "T"],
+	[1e9, 1e9, "G"],
+	[1e6, 1e6, "M"],
+	[1e3, 1e3, "K"],
+	[0, 1, ""],
+];
+
 export function scaleOf(kind: Kind, largest: number): Scale {
 	const size = Math.abs(largest);
 	switch (kind) {
@@ -44,17 +55,19 @@ export function scaleOf(kind: Kind, largest: number): Scale {
 			return { unit: "%", text: (value) => grouped(value, 2) };
 		case "count":
 			return { unit: "", text: formatCount };
+		case "flops":
+			return inUnit(FLOPS, size, size < 1e3 ? 0 : 2);
 		case "number":
 			return { unit: "", text: formatNumber };
 	}
 }
 
-/** The scale of an axis: its figures are round, so the unit may be larger. */
+/** Returns the scale of an axis. Its figures are round, so the unit may be larger. */
 export function axisScale(kind: Kind, largest: number): Scale {
 	return kind === "us" ? inUnit(AXIS_TIME, Math.abs(largest), 3) : scaleOf(kind, largest);
 }
 
-/** The figure of a tick, without zeros that say nothing: "20 ms". */
+/** Returns the label of a tick, without redundant zeros: "20 ms". */
 export function tickText(scale: Scale, value: number): string {
 	const text = scale.text(value);
 	return `${text.includes(".") ? text.replace(/\.?0+$/, "") : text} ${scale.unit}`.trimEnd();
@@ -65,7 +78,7 @@ function inUnit(units: typeof TIME, largest: number, digits: number): Scale {
 	return { unit, text: (value) => grouped(value / size, digits) };
 }
 
-/** A number with its thousands apart, and as many decimals as asked for. */
+/** Formats a number with grouped digits and the given number of decimals. */
 export function grouped(value: number, digits: number): string {
 	if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
 	const text = Math.abs(value).toFixed(digits);
@@ -74,7 +87,7 @@ export function grouped(value: number, digits: number): string {
 	return sign + whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (rest === undefined ? "" : `.${rest}`);
 }
 
-/** A number of which nothing is known: whole as it is, else with four significant digits. */
+/** Formats a number of unknown kind: an integer in full, else with four significant digits. */
 export function formatNumber(value: number): string {
 	if (Number.isInteger(value)) return grouped(value, 0);
 	const size = Math.abs(value);
@@ -83,7 +96,7 @@ export function formatNumber(value: number): string {
 	return grouped(value, Math.min(digits, 7));
 }
 
-/** A difference with its sign: "+3.2 %". */
+/** Formats a difference with its sign: "+3.2 %". */
 export function signed(value: number, text: (value: number) => string): string {
 	return value > 0 ? `+${text(value)}` : text(value);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to change: each finding with its place, its evidence and what it is predicted to gain.
+//
+// Advice: each finding with its place, its evidence and its predicted gain.
 import { useEffect, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
@@ -86,10 +87,11 @@ function Checked({ checked, findings }: { checked: readonly string[]; findings: 
 	);
 }
 
-function NothingFound({ trace, checked, rules }: { trace: TraceEntry; checked: readonly string[]; rules: number }) {
+function NothingFound({ trace, checked, summary }: { trace: TraceEntry; checked: readonly string[]; summary: string }) {
+	if (checked.length === 0) return <div class="empty">{noFindings(trace, summary)}</div>;
 	return (
 		<div class="empty">
-			<p>{noFindings(trace, checked, rules)}</p>
+			<p>{noFindings(trace, summary)}</p>
 			<p>
 				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
 				schedule of steps, a trace answers all rules.

@@ -10,19 +10,21 @@ interface BreakdownProps {
 	parts: readonly StepPart[];
 	average: Omit<Step, "name">;
 	percent: StepBreakdown["average_pct"];
+	/** Name of the sum of the parts. */
+	whole: string;
 }
 
-export function Breakdown({ parts, average, percent }: BreakdownProps) {
+export function Breakdown({ parts, average, percent, whole }: BreakdownProps) {
 	const scale = scaleOf("us", average.total);
 	return (
 		<>
 			<div class="whole" aria-hidden="true">
 				{parts.map((part) => (
-					<span key={part.id} title={`${part.title}: ${percent[part.id]} %`} style={{ flexGrow: average[part.id], background: part.color }} />
+					<span key={part.id} title={`${part.title}: ${percent[part.id]} %`} style={{ flexGrow: percent[part.id] ?? 0, background: part.color }} />
 				))}
 			</div>
 			<table class="list">
-				<caption class="visually-hidden">The parts of an average step</caption>
+				<caption class="visually-hidden">{`The parts of the time: ${whole.toLowerCase()}`}</caption>
 				<thead class="visually-hidden">
 					<tr>
 						<th scope="col">Part</th>
@@ -41,7 +43,7 @@ export function Breakdown({ parts, average, percent }: BreakdownProps) {
 						</tr>
 					))}
 					<tr class="sum" data-part="total">
-						<th scope="row">Step</th>
+						<th scope="row">{whole}</th>
 						<td class="figure" title={`${average.total} µs`}>{`${scale.text(average.total)} ${scale.unit}`}</td>
 						<td class="figure">{formatPercent(percent.total)}</td>
 					</tr>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding of advice: in a line for the overview, and in full.
+//
+// A finding of advice: as one line for the overview, and in full.
 import { routeHref } from "../app/route";
 import type { TraceEntry } from "../data/api";
 import type { Finding, Where } from "../data/replies";
@@ -9,9 +10,9 @@ import { Meter } from "../widgets/cards";
 import { SourceLink, timelineHref } from "../widgets/links";
 
 interface FindingProps {
-	/** The one that is open. */
+	/** The open trace. */
 	trace: string;
-	/** Those that were asked about. */
+	/** The requested traces. */
 	asked: readonly string[];
 	finding: Finding;
 	index: number;
@@ -31,13 +32,13 @@ export function FindingLine({ trace, finding, index }: Omit<FindingProps, "asked
 	);
 }
 
-/** The text shown without findings. */
-export function noFindings(trace: TraceEntry, checked: readonly string[], rules: number): string {
+/** Returns the text shown if there are no findings. */
+export function noFindings(trace: TraceEntry, summary: string): string {
 	if (trace.diagnostics.some(({ kind }) => kind === "truncated" || kind === "gzip_truncated")) return "No findings: the trace ends early, so gains are unknown.";
-	return `No problems found (${checked.length} of ${rules} rules applied).`;
+	return `${summary}.`;
 }
 
-/** What it is predicted to gain. The saving has a minus sign, next to which "at least" could be read either way. */
+/** The predicted gain. The saving has a minus sign, next to which "at least" would be ambiguous. */
 export function Gain({ finding }: { finding: Finding }) {
 	const { predicted_gain_percent: percent, predicted_gain_ms_per_step: ms, predicted_gain_bound: bound } = finding;
 	const gain = percent !== null && percent > 0 ? `−${grouped(percent, 1)} %` : ms !== null && ms > 0 ? `−${grouped(ms, 3)} ms` : undefined;
@@ -86,7 +87,7 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 	);
 }
 
-/** Words, and code to take over behind an empty line. */
+/** Text, and code to copy after an empty line. */
 function AdviceText({ text }: { text: string }) {
 	const [words = "", ...code] = text.split("\n\n");
 	return (
@@ -101,7 +102,7 @@ function AdviceText({ text }: { text: string }) {
 	);
 }
 
-/** Links come from the rules, but only what leads to the web is one. */
+/** Links come from the rules. Only web links are accepted. */
 function isWeb(link: string): boolean {
 	return /^https?:\/\//.test(link);
 }
@@ -124,7 +125,7 @@ function Places({ trace, asked, where }: { trace: string; asked: readonly string
 	);
 }
 
-/** To the costliest event of the place, else to all that bear the name. */
+/** Links to the most expensive event of the place, else to all events of the name. */
 function TimelinePlace({ trace, place }: { trace: string; place: Where }) {
 	const name = place.operator ?? place.function ?? place.module;
 	const to = place.row !== null ? { row: place.row } : name !== null ? { find: name } : undefined;

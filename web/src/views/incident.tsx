@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of an incident: what happened, why, what differed from the steps before, and where each thread was.
+//
+// The report of an incident: what happened, why, the differences from earlier steps, and where each thread was.
 import { routeHref } from "../app/route";
 import { views } from "../app/views";
 import type { TraceEntry } from "../data/api";
@@ -18,7 +19,7 @@ import { MoreThanUsual } from "./slow_steps";
 interface IncidentProps {
 	source: DataSource;
 	id: string;
-	/** Of what was recorded before it. */
+	/** The trace of the recording before it. */
 	trace: TraceEntry | undefined;
 }
 
@@ -35,6 +36,7 @@ export function Incident({ source, id, trace }: IncidentProps) {
 						<Head report={report} trace={trace} />
 						<Difference report={report} trace={trace} />
 						<Over report={report} />
+						<Sampled report={report} />
 						<End report={report} />
 						<Threads report={report} />
 						<Memory report={report} />
@@ -54,6 +56,7 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 		["Command", report.command],
 	];
 	if (step) facts.push(["Step", `${step.number}, ${step.goes_on ? "under way for" : "took"} ${formatNs(step.duration_ns)}${step.usual_ns > 0 ? `, usually ${formatNs(step.usual_ns)}` : ""}`]);
+	facts.push(...costs(report));
 	return (
 		<section class="panel" aria-label="Cause">
 			<h2>{report.title}</h2>
@@ -75,7 +78,21 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 	);
 }
 
-/** What was recorded before the incident is a trace as any other. */
+const percent = (share: number): string => (100 * share).toFixed(1);
+
+/** The overhead of a step, and the detail that was switched off because of it. */
+function costs({ black_box: box }: Pick<IncidentReply, "black_box">): [string, string][] {
+	const said: [string, string][] = [];
+	if (box?.overhead) {
+		const { share, low, high, shadow_steps: steps } = box.overhead;
+		said.push(["Overhead", `${percent(share)} % of a step (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
+	}
+	if (box?.detail === "modules" && box.exceeded !== null)
+		said.push(["Detail", `operators are not recorded: recording took ${percent(box.exceeded)} % of a step, and the budget is ${percent(box.budget)} %`]);
+	return said;
+}
+
+/** The recording before the incident is a trace like any other. */
 function TraceLinks({ trace, step }: { trace: TraceEntry; step: number | undefined }) {
 	return (
 		<p>
@@ -119,6 +136,29 @@ function Over({ report }: { report: IncidentReply }) {
 				{meanwhile.slice(0, 5).map(({ count, doing, where }, i) => (
 					<li key={i}>
 						{`${((100 * count) / Math.max(samples, 1)).toFixed(0)} % ${doing}`}
+						{where && (
+							<>
+								{" at "}
+								<Frame frame={where} />
+							</>
+						)}
+					</li>
+				))}
+			</ul>
+		</section>
+	);
+}
+
+function Sampled({ report: { sampled } }: { report: IncidentReply }) {
+	if (!sampled) return null;
+	return (
+		<section class="panel" aria-label="Sampled stacks of its thread">
+			<h2>Sampled stacks of its thread</h2>
+			<p class="soft">{`${formatCount(sampled.samples)} samples of the step and ${formatCount(sampled.usual_samples)} of ${formatCount(sampled.usual_steps)} other steps, one each ${formatNs(sampled.period_ns)} of wall-clock time, whether the thread ran or waited`}</p>
+			<ul>
+				{sampled.places.map(({ doing, where, share, usual_share: usual }, i) => (
+					<li key={i}>
+						{`${(100 * share).toFixed(0)} % (${(100 * usual).toFixed(0)} % in other steps) ${doing}`}
 						{where && (
 							<>
 								{" at "}

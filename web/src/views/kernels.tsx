@@ -18,7 +18,7 @@ import type { Column } from "../widgets/table_model";
 
 type Row = Kernel & Partial<KernelByOperator> & { steps: number; share: number; alike: boolean };
 
-/** The short name, unless other kernels have it, too. */
+/** Returns the short name, unless other kernels have the same. */
 function shownName(row: Row): string {
 	return row.alike ? row.name.replace(/^void /, "") : row.short_name;
 }
@@ -42,14 +42,16 @@ const BY_NAME: Column<Row>[] = [
 	{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => row.short_name, about: "The name without template arguments" },
 	...FIGURES,
 ];
+/** Next to the columns of a launch there is no room for these, so they are only in the menu of columns. */
+const MORE: ReadonlySet<string> = new Set(["step_total", "mean_blocks_per_sm"]);
 const BY_OPERATOR: Column<Row>[] = [
 	{ ...TEXTS.name, id: "name", wide: true, groups: true, value: (row) => row.name, shown: shownName },
 	{ ...TEXTS.operator, id: "operator", groups: true, value: (row) => row.operator ?? null },
 	{ ...TEXTS.grid, id: "grid", value: (row) => row.grid ?? null },
 	{ ...TEXTS.block, id: "block", value: (row) => row.block ?? null },
-	{ id: "registers", title: "Registers", kind: "count", total: "none", value: (row) => row.registers_per_thread ?? null, about: "Registers of each thread" },
-	{ id: "shared_memory", title: "Shared memory", kind: "bytes", total: "none", value: (row) => row.shared_memory ?? null, about: "Bytes of each block" },
-	...FIGURES,
+	{ id: "registers", title: "Registers", kind: "count", total: "none", hidden: true, value: (row) => row.registers_per_thread ?? null, about: "Registers of each thread" },
+	{ id: "shared_memory", title: "Shared memory", kind: "bytes", total: "none", hidden: true, value: (row) => row.shared_memory ?? null, about: "Bytes of each block" },
+	...FIGURES.map((column) => (MORE.has(column.id) ? { ...column, hidden: true } : column)),
 	{ id: "op_tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.op_tc_eligible ?? null },
 ];
 

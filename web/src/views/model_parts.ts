@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules of a trace as parts of a drawing: nested, in order of their first calls, equal neighbours folded to one part.
+//
+// The modules of a trace as parts of a drawing: nested, in order of their first calls, with equal neighbours folded
+// into one part.
 import { addTo } from "../data/groups";
 import type { Module } from "../data/replies";
+import type { Kind } from "../format/scale";
 
 export interface Part {
-	/** Unique in the drawing, and the same when other parts are folded. */
+	/** Unique in the drawing, and unchanged when other parts are folded. */
 	key: string;
 	/** Its modules: one, or equal ones in order. */
 	modules: Module[];
 	children: Part[];
 }
 
-/** What a part is coloured by. */
+/** The quantity that colours a part. */
 export interface Heat {
 	id: string;
 	title: string;
-	kind: "us" | "bytes" | "count";
-	/** With the modules inside. */
+	kind: Kind;
+	/** Including inner modules. */
 	of: (module: Module) => number;
 }
 
@@ -26,11 +29,12 @@ export const HEATS: readonly Heat[] = [
 	{ id: "forward", title: "Forward", kind: "us", of: ({ total }) => total.host_ns / 1e3 },
 	{ id: "backward", title: "Backward", kind: "us", of: ({ total }) => total.backward_ns / 1e3 },
 	{ id: "memory", title: "Allocated memory", kind: "bytes", of: ({ total }) => total.cpu_allocated_bytes + total.device_allocated_bytes },
-	{ id: "flops", title: "FLOPs", kind: "count", of: ({ total }) => total.flops },
+	{ id: "flops", title: "FLOPs", kind: "flops", of: ({ total }) => total.flops },
 	{ id: "parameters", title: "Parameters", kind: "count", of: (module) => module.parameter_count },
 ];
 
-/** The whole model, of modules that were called or hold some that were. Keys in `unfolded` are of parts that are not folded. */
+/** Returns the complete model, without modules that are not called and contain no called ones. Keys in `unfolded` are
+ * those of parts to unfold. */
 export function modelParts(modules: readonly Module[], fold: boolean, unfolded: ReadonlySet<string>): Part[] {
 	const places = new Map(modules.map((module, i) => [module, i]));
 	const below = new Map<number | null, Module[]>();
@@ -63,13 +67,13 @@ export function modelParts(modules: readonly Module[], fold: boolean, unfolded: 
 	return partsOf([below.get(null) ?? []]);
 }
 
-/** Equal numbers for modules of one class, with as many parameters, that hold equal modules under equal names. Names are without their
- * numbers, which torch.profiler gives to all modules of a class. */
+/** Returns equal numbers for modules of the same class with equally many parameters that contain equal modules under
+ * equal names. Names are without the numbers that torch.profiler assigns to the modules of a class. */
 function shapesOf(modules: readonly Module[], childrenOf: (module: Module) => Module[]): Map<Module, number> {
 	const numbers = new Map<string, number>();
 	const shapes = new Map<Module, number>();
 	for (const module of [...modules].reverse()) {
-		// A module comes after the one that holds it.
+		// A module comes after the module that contains it.
 		const inside = childrenOf(module).map((child) => [lastName(child).replace(/_?\d+$/, ""), shapes.get(child)]);
 		const text = JSON.stringify([module.class, module.parameter_count, inside]);
 		if (!numbers.has(text)) numbers.set(text, numbers.size);
@@ -78,22 +82,22 @@ function shapesOf(modules: readonly Module[], childrenOf: (module: Module) => Mo
 	return shapes;
 }
 
-/** "attn" of "layers.0.attn": what it is called in the module that holds it. */
+/** Returns "attn" for "layers.0.attn": the name within the module that contains it. */
 export function lastName(module: Module): string {
 	return module.path.slice(module.path.lastIndexOf(".") + 1);
 }
 
-/** What a part takes with all in it. */
+/** Returns the cost of a part including its contents. */
 export function totalOf(part: Part, heat: Heat): number {
 	return part.modules.reduce((sum, module) => sum + heat.of(module), 0);
 }
 
-/** What its children do not account for. */
+/** Returns the cost that its children do not account for. */
 export function selfOf(part: Part, heat: Heat): number {
 	return Math.max(0, totalOf(part, heat) - part.children.reduce((sum, child) => sum + totalOf(child, heat), 0));
 }
 
-/** Depths of which parts are open at first: as many as give no more than about so many boxes. */
+/** Returns up to which depth parts are initially open, to show about this many boxes. */
 export function openDepth(parts: readonly Part[], boxes: number): number {
 	let level = [...parts];
 	let count = level.length;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Modules with their time, FLOPs and memory: as a tree, by class, and as an icicle.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
@@ -20,7 +21,7 @@ const US = 1e-3;
 
 type Cost = keyof ModuleCosts;
 
-/** "blocks.0.attn", as the program reaches it; the model itself, and modules of files without paths, by their class. */
+/** Returns the path in the program, "blocks.0.attn"; for the model itself, and in files without paths, the class. */
 function pathOf(row: Module): string {
 	return row.path !== "" ? row.path : moduleName(row.name) || row.class;
 }
@@ -41,7 +42,7 @@ const COLUMNS: Column<Module>[] = [
 	us("backward", "backward_us", "total", "backward_ns"),
 	us("device", "device_us", "total", "device_ns"),
 	us("device_backward", "backward_device_us", "total", "backward_device_ns"),
-	{ ...TEXTS.flops, id: "flops", value: (row) => row.total.flops },
+	{ ...TEXTS.flops, id: "flops", kind: "flops", value: (row) => row.total.flops },
 	{ ...TEXTS.cpu_allocated_bytes, id: "cpu_allocated", value: (row) => row.total.cpu_allocated_bytes },
 	{ ...TEXTS.cpu_peak_bytes, id: "cpu_peak", total: "max", value: (row) => row.cpu_peak_bytes },
 	{ ...TEXTS.device_allocated_bytes, id: "device_allocated", value: (row) => row.total.device_allocated_bytes },
@@ -93,7 +94,7 @@ export function NoModules() {
 	);
 }
 
-/** Columns without any figure are left out. */
+/** Omits columns without any figure. */
 function usedColumns(modules: readonly Module[]): Column<Module>[] {
 	return COLUMNS.filter((column) => column.kind === "text" || modules.some((row) => column.value(row) !== 0));
 }
@@ -109,7 +110,7 @@ function childrenOf(modules: readonly Module[]): { roots: Module[]; below: Map<M
 	return { roots, below };
 }
 
-/** The time of the chosen steps, or of the whole trace where it has none; ns. */
+/** Returns the time of the selected steps, or of the complete trace if it has none, in ns. */
 export function useStepTime(source: DataSource, trace: string): number | undefined {
 	const reply = useReply<TimelineReply>(source, `traces/${trace}/timeline`);
 	const chosen = useSteps();
@@ -166,13 +167,13 @@ function Icicle({ modules }: { modules: readonly Module[] }) {
 				onZoom={setZoom}
 				tools={<Select label="As wide as" options={offered} value={metric} onChange={(id) => setMetric(id)} />}
 				colorOf={() => "var(--kind-module)"}
-				kind={metric === "flops" ? "count" : metric.endsWith("bytes") ? "bytes" : "us"}
+				kind={metric === "flops" ? "flops" : metric.endsWith("bytes") ? "bytes" : "us"}
 			/>
 		</section>
 	);
 }
 
-/** The modules as a tree of boxes, the largest first. What a module spends itself is not below it. */
+/** Returns the modules as a tree of boxes, the largest first. A module's self time has no box below it. */
 export function moduleTree(modules: readonly Module[], metric: Metric): CallNode {
 	const unit = metric.endsWith("_ns") ? US : 1;
 	const nodes = modules.map((row) => callNode(pathOf(row), 0));
@@ -180,7 +181,7 @@ export function moduleTree(modules: readonly Module[], metric: Metric): CallNode
 	for (let i = modules.length - 1; i >= 0; i--) {
 		const row = modules[i]!;
 		const node = nodes[i]!;
-		node.total = Math.max(row.total[metric] * unit, node.total); // of a list that is not called, what is in it
+		node.total = Math.max(row.total[metric] * unit, node.total); // a list is not called itself, so use its contents
 		node.self = Math.max(0, row.self[metric] * unit);
 		node.children.sort((a, b) => b.total - a.total);
 		const above = (row.parent === null ? undefined : nodes[row.parent]) ?? root;

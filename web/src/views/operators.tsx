@@ -14,7 +14,7 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Pairs } from "../widgets/tooltip";
 
-type Row = Operator & { stacks: number | null; steps: number; share: number };
+type Row = Operator & { stacks: number | null; steps: number; self: number; share: number };
 
 const CALLS: Column<Row> = { id: "calls", title: "Calls", kind: "count", value: (row) => row.calls };
 const HOST: Column<Row>[] = [
@@ -30,26 +30,21 @@ const DEVICE: Column<Row>[] = [
 ];
 const PER_STEP: Column<Row>[] = [
 	{ id: "step_calls", title: "Calls per step", kind: "number", hidden: true, value: (row) => row.calls / row.steps },
-	{ id: "step_self", title: "Self per step", kind: "us", value: (row) => selfOf(row) / row.steps, about: "Self time over the number of steps" },
+	{ id: "step_self", title: "Per step", kind: "us", value: (row) => row.self / row.steps, about: "Self time over the number of steps, on the device where the trace has one" },
 ];
 const MEMORY: Column<Row>[] = [
 	{ id: "memory", title: "Memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
 	{ id: "device_memory", title: "Device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "The same on devices" },
 ];
 const FLOPS: Column<Row>[] = [
-	{ id: "flops", title: "FLOPs", kind: "count", value: (row) => row.flops || null, about: "Floating-point operations, estimated from input shapes" },
-	{ id: "flops_per_s", title: "FLOP/s", kind: "count", total: "none", value: (row) => flopRate(row), about: "FLOPs over the total time, on the device if there is one" },
+	{ id: "flops", title: "FLOPs", kind: "flops", value: (row) => row.flops || null, about: "Floating-point operations, estimated from input shapes" },
+	{ id: "flops_per_s", title: "FLOP/s", kind: "flops", total: "none", value: (row) => flopRate(row), about: "FLOPs over the total time, on the device if there is one" },
 ];
 const TENSOR: Column<Row>[] = [
 	{ id: "tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.tc_eligible },
-	{ id: "tc_self_pct", title: "Tensor cores self", kind: "pct", value: (row) => row.tc_self_pct, about: "Share of its self device time that is on tensor cores" },
+	{ id: "tc_self_pct", title: "Tensor cores", kind: "pct", value: (row) => row.tc_self_pct, about: "Share of its self device time that is on tensor cores" },
 	{ id: "tc_total_pct", title: "Tensor cores total", kind: "pct", hidden: true, value: (row) => row.tc_total_pct },
 ];
-
-/** On the device where the trace has one. */
-function selfOf(row: Row): number {
-	return row.device_self > 0 ? row.device_self : row.host_self;
-}
 
 function flopRate(row: Row): number | null {
 	const us = row.device_total > 0 ? row.device_total : row.host_total;
@@ -59,6 +54,9 @@ function flopRate(row: Row): number | null {
 function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 	const { flags } = reply;
 	const device = flags.has_kernel || flags.has_memcpy_or_memset;
+	/** With a device there are more columns than fit into a window, so those of the CPU are only in the menu of
+	 * columns. */
+	const less = (column: Column<Row>): Column<Row> => (device ? { ...column, hidden: true } : column);
 	const columns: Column<Row>[] = [
 		{ id: "name", title: "Operator", kind: "text", wide: true, value: (row) => row.name },
 		{ id: "family", title: "Family", kind: "text", hidden: true, groups: true, value: (row) => familyOf(row.name) },
@@ -67,21 +65,23 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 		columns[0]!.groups = true;
 		columns.push({ id: "input_shape", title: "Input shapes", kind: "text", wide: true, groups: true, value: (row) => row.input_shape ?? null });
 	}
-	columns.push(CALLS, ...(device ? DEVICE : []), ...HOST.slice(0, 1));
+	const [host_self, ...host] = HOST;
+	columns.push(CALLS, device ? DEVICE[0]! : host_self!);
 	columns.push({ id: "share", title: "Share", kind: "share", value: (row) => row.share, total: "sum", about: `Of the self time of all operators, on the ${device ? "device" : "CPU"}` });
-	columns.push(...HOST.slice(1));
+	if (device) columns.push(DEVICE[1]!, host_self!);
+	columns.push(...host.map(less));
 	if (reply.steps.rows.length > 1) columns.push(...PER_STEP);
 	const { rows } = reply.operators;
-	columns.push(...MEMORY.filter((column) => rows.some((row) => row[column.id === "memory" ? "self_cpu_memory_bytes" : "self_device_memory_bytes"] !== 0)));
+	columns.push(...MEMORY.filter((column) => rows.some((row) => row[column.id === "memory" ? "self_cpu_memory_bytes" : "self_device_memory_bytes"] !== 0)).map(less));
 	if (rows.some((row) => row.flops > 0)) columns.push(...FLOPS);
 	if (device) columns.push(...TENSOR);
 	if (Object.keys(reply.call_stacks.per_operator).length > 0) {
-		columns.push({ id: "stacks", title: "Call stacks", kind: "count", value: (row) => row.stacks, about: "From how many places it is called" });
+		columns.push({ id: "stacks", title: "Stacks", kind: "count", value: (row) => row.stacks, about: "From how many places it is called" });
 	}
 	return columns;
 }
 
-/** "aten" of "aten::add", "autograd" of "AddBackward0". */
+/** Returns "aten" for "aten::add", "autograd" for "AddBackward0". */
 export function familyOf(name: string): string {
 	const space = /^(\w+(?:::\w+)*)::/.exec(name)?.[1];
 	if (space) return space;
@@ -119,6 +119,7 @@ function OperatorTable({ source, trace, reply, byShape }: { source: DataSource; 
 			...row,
 			stacks: stacks.per_operator[row.name] ?? null,
 			steps: Math.max(1, reply.steps.rows.length),
+			self: row[self],
 			share: all > 0 ? row[self] / all : 0,
 		}));
 	}, [reply, byShape]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first look: where the time of a step goes, what to change, and how busy the devices are.
+//
+// The overview: how the time of a step is spent, what to change, and how busy the devices are.
 import type { TraceEntry } from "../data/api";
 import type { ViewProps } from "../app/views";
 import { useParam } from "../app/params";
@@ -24,7 +25,7 @@ import { SlowSteps } from "./slow_steps";
 import { stepParts, usedParts } from "./step_parts";
 import { placesOfSteps } from "./steps";
 
-const PARTS = "trace_events,lost_events,profiler_start_ts,flags,devices,steps,gpus,tensor_cores";
+const PARTS = "trace_events,lost_events,profiler_start_ts,flags,devices,queued_before,graph_work,steps,gpus,tensor_cores";
 
 export function Overview({ source, trace }: ViewProps) {
 	const reply = useReply<OverviewReply>(source, `traces/${trace.id}/views`, { parts: PARTS });
@@ -39,7 +40,7 @@ export function Overview({ source, trace }: ViewProps) {
 						<StepTime views={views} />
 						{views.steps.phases && <PhaseTime views={views} phases={views.steps.phases} />}
 					</div>
-					<Steps source={source} trace={trace} views={views} />
+					{views.steps.from !== "none" && <Steps source={source} trace={trace} views={views} />}
 					{views.gpus.length > 0 && <Gpus gpus={views.gpus} devices={views.devices} />}
 					<TopOperators source={source} trace={trace} />
 				</div>
@@ -48,7 +49,7 @@ export function Overview({ source, trace }: ViewProps) {
 	);
 }
 
-/** What a reader must know before any figure. */
+/** A warning that readers must see before any figure. */
 function BusyMachine({ views }: { views: OverviewReply }) {
 	const waited = views.steps.waited_for_cpu;
 	if (!waited?.much) return null;
@@ -61,20 +62,24 @@ function BusyMachine({ views }: { views: OverviewReply }) {
 }
 
 function Figures({ source, trace, views }: { source: DataSource; trace: TraceEntry; views: OverviewReply }) {
-	const { average, rows, median, p95, from, waited_for_cpu: waited } = views.steps;
+	const { average, rows, median, p95, from, kinds, waited_for_cpu: waited } = views.steps;
+	const step = from === "iterations" ? "iteration" : "step";
 	const busiest = views.gpus.reduce<Gpu | undefined>((best, gpu) => ((gpu.utilization_ratio ?? 0) > (best?.utilization_ratio ?? -1) ? gpu : best), undefined);
 	const gpuNote = views.gpus.length > 1 ? `the busiest of ${views.gpus.length}` : (deviceName(views, busiest?.id) ?? "of all steps");
 	return (
 		<Cards>
 			{from === "none" || rows.length < 2 ? (
-				<Card title={from === "none" ? "Whole recording" : "Step"} figure={formatUs(average.total)} note={from === "none" ? "no steps are in the trace" : "the only one"} />
+				<Card title={from === "none" ? "Whole recording" : from === "iterations" ? "Iteration" : "Step"} figure={formatUs(average.total)} note={from === "none" ? "no steps in the trace" : "the only one"} />
 			) : (
 				<Card
-					title="Median step"
+					title={`Median ${step}`}
 					figure={formatUs(median ?? 0)}
-					note={`of ${rows.length} steps: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}`}
+					note={`of ${rows.length} ${step}s: mean ${formatUs(average.total)}, p95 ${formatUs(p95 ?? 0)}, ${range(rows.map((row) => row.total))}`}
 				/>
 			)}
+			{kinds.map(({ kind, count, median, p95 }) => (
+				<Card key={kind} title={`Median ${kind}`} figure={formatUs(median)} note={`of ${count}: p95 ${formatUs(p95)}`} about="Iterations of a server of this kind" />
+			))}
 			{waited && (
 				<Card
 					title="Waited for a CPU"
@@ -105,6 +110,17 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 				/>
 			)}
 			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="No GPU activity" />}
+			{views.queued_before.count > 0 && (
+				<Card title="Launched before" figure={formatUs(views.queued_before.time)} note={`${formatCount(views.queued_before.count)} pieces of device work, in no step`} about="Device work that was launched before the recording" />
+			)}
+			{views.graph_work.count > 0 && (
+				<Card
+					title="Launched by graphs"
+					figure={formatCount(views.graph_work.count)}
+					note={`${formatCount(views.graph_work.with_capture)} with operator and line of the capture`}
+					about="Pieces of device work that CUDA graphs launched"
+				/>
+			)}
 			{views.lost_events > 0 && (
 				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="memory for records was out; figures are too low" />
 			)}
@@ -112,7 +128,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 	);
 }
 
-/** Of the device that holds most. */
+/** The peak of the device that holds most. */
 function PeakMemory({ source, trace }: { source: DataSource; trace: TraceEntry }) {
 	const reply = useReply<MemoryReply>(source, `traces/${trace.id}/memory`);
 	if (reply.state !== "ready" || reply.data.devices.length === 0) return null;
@@ -136,7 +152,7 @@ function StepTime({ views }: { views: OverviewReply }) {
 	return (
 		<section class="panel" aria-label="Where the time goes">
 			<h2>{views.steps.from === "none" ? "Where the time goes" : "Where a step’s time goes"}</h2>
-			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} />
+			<Breakdown parts={usedParts(stepParts, views.steps.breakdown.rows)} average={views.steps.breakdown.average} percent={views.steps.breakdown.average_pct} whole={views.steps.from === "none" ? "Whole recording" : "Step"} />
 		</section>
 	);
 }
@@ -147,19 +163,21 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 		<section class="panel" aria-label="What to change">
 			<h2>What to change</h2>
 			<Await reply={reply} what="advice">
-				{({ findings, checked, rules }) => (
+				{({ findings, checked, summary }) => (
 					<>
-						{findings.length === 0 && <p class="soft">{noFindings(trace, checked, rules)}</p>}
+						{findings.length === 0 && <p class="soft">{noFindings(trace, summary)}</p>}
 						<ol class="finding-list">
 							{findings.slice(0, 4).map((finding, i) => (
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
 							))}
 						</ol>
-						<p class="panel-foot">
-							<a href={routeHref("advice", trace.id)}>
-								{findings.length > 4 ? `All ${findings.length} findings` : findings.length > 0 ? "Evidence, and rules applied" : "Rules applied"}
-							</a>
-						</p>
+						{checked.length > 0 && (
+							<p class="panel-foot">
+								<a href={routeHref("advice", trace.id)}>
+									{findings.length > 4 ? `All ${findings.length} findings` : findings.length > 0 ? "Evidence, and rules applied" : "Rules applied"}
+								</a>
+							</p>
+						)}
 					</>
 				)}
 			</Await>

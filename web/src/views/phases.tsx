@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phases of training: what the host does in a step, and what it launches on devices meanwhile.
+//
+// Phases of training: what the host does in a step, and the device work that it launches in each phase.
 import type { OverviewReply, Phases, PhaseTimes } from "../data/replies";
 import { formatUs } from "../format/units";
 import { Swatch } from "../widgets/chart";
@@ -24,7 +25,7 @@ export function PhaseTime({ views, phases }: { views: OverviewReply; phases: Pha
 			<h2>{views.steps.from === "none" ? "Phases, on the host" : "Phases of a step, on the host"}</h2>
 			<div class="whole" aria-hidden="true">
 				{used.map((phase) => (
-					<span key={phase.id} title={`${phase.title}: ${average_pct[phase.id]} %`} style={{ flexGrow: average[phase.id], background: phase.color }} />
+					<span key={phase.id} title={`${phase.title}: ${average_pct[phase.id]} %`} style={{ flexGrow: average_pct[phase.id], background: phase.color }} />
 				))}
 			</div>
 			<table class="list phases">

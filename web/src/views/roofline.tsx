@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators and kernels against the roof: what their shapes require, and how near they are to what the machine can do.
+//
+// Operators and kernels compared with the roof: the work that their shapes require, and how close they are to the
+// limits of the machine.
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import { routeHref } from "../app/route";
@@ -27,7 +29,7 @@ const FIGURES: Column<RooflineRow>[] = [
 	{ ...TEXTS.bound, id: "bound", groups: true, value: (row) => row.bound },
 	{ ...TEXTS.roof_us, id: "roof", value: (row) => row.roof_us },
 	{ ...TEXTS.avoidable_us, id: "avoidable", bar: true, value: (row) => row.avoidable_us },
-	{ ...TEXTS.flops, id: "flops", value: (row) => row.flops },
+	{ ...TEXTS.flops, id: "flops", kind: "flops", value: (row) => row.flops },
 	{ ...TEXTS.bytes, id: "bytes", value: (row) => row.bytes },
 	{ ...TEXTS.flops_per_byte, id: "intensity", total: "none", value: (row) => row.flops_per_byte },
 	{ ...TEXTS.gflops_per_second, id: "gflops", total: "none", value: (row) => row.gflops_per_second },
@@ -68,7 +70,7 @@ export function Roofline({ source, trace }: ViewProps) {
 function RooflinePage({ trace, reply, by }: { trace: string; reply: RooflineReply; by: string }) {
 	const name: Column<RooflineRow> = { ...TEXTS.name, title: by === "kernel" ? "Kernel" : "Operator", id: "name", wide: true, groups: by === "shape", value: (row) => row.name };
 	const columns = useMemo(() => [name, ...(by === "shape" ? [SHAPES] : []), ...FIGURES], [by]);
-	// The processor that most of the time is on has the chart.
+	// The chart shows the processor with most time.
 	const first = reply.rows[0]?.processor;
 	const drawn = reply.rows.filter((row) => row.processor === first);
 	const roof = first === "GPU" && reply.gpu ? reply.gpu : reply.cpu;
@@ -102,7 +104,7 @@ function RooflinePage({ trace, reply, by }: { trace: string; reply: RooflineRepl
 	);
 }
 
-/** The operator, or the kernel, on its own page. */
+/** Links to the operator or the kernel on its own page. */
 function hrefOf(trace: string, by: string, row: RooflineRow): string {
 	const filter = `"${row.name}"`;
 	return by === "kernel" ? routeHref("kernels", trace, { "kernels.q": filter }) : routeHref("operators", trace, { "operators.q": filter });
@@ -141,7 +143,7 @@ function RoofCards({ reply, roof, processor }: { reply: RooflineReply; roof: Roo
 	);
 }
 
-/** What the chart does not show. */
+/** Explains what the chart omits. */
 function Omitted({ rows }: { rows: readonly RooflineRow[] }) {
 	const still = rows.filter((row) => !hasPlace(row)).length;
 	const more = rows.length - still - POINTS_MAX;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that take much longer than the median, and what they have more of than the others.
+//
+// Steps that take much longer than the median, and the figures in which they exceed the others.
 import type { Outlier, OverviewReply } from "../data/replies";
 import { formatCount, formatUs } from "../format/units";
 import { timelineHref } from "../widgets/links";
@@ -32,13 +33,13 @@ function SlowStep({ trace, outlier, place }: { trace: string; outlier: Outlier; 
 	return (
 		<li>
 			{place ? <a href={timelineHref(trace, { from: place.start_ns, to: place.end_ns })}>{name}</a> : name}
-			{`: ${formatUs(outlier.total)}, ${formatUs(outlier.over_median)} more than the median`}
+			{`: ${formatUs(outlier.total)}, ${formatUs(outlier.over_median)} more than the median${outlier.kind ? ` ${outlier.kind}` : ""}`}
 			<MoreThanUsual outlier={outlier} href={(event) => timelineHref(trace, { ...(place && { from: place.start_ns, to: place.end_ns }), find: `"${event}"` })} />
 		</li>
 	);
 }
 
-/** What a step has more of than the others. */
+/** The figures in which a step exceeds the others. */
 export function MoreThanUsual({ outlier, href }: { outlier: Pick<Outlier, "causes" | "events">; href: (event: string) => string | undefined }) {
 	return (
 		<ul>

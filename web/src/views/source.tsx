@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program with what each of its lines costs: the files, and one of them with its text.
+//
+// The costs of the program's lines: the list of files, and the text of one of them.
 import { useParam } from "../app/params";
 import { routeHref, setParams } from "../app/route";
 import type { ViewProps } from "../app/views";
@@ -17,32 +18,39 @@ export function Source({ source, trace }: ViewProps) {
 	return (
 		<StepView<LinesReply> source={source} trace={trace} path="lines" what="the lines">
 			{(lines) => {
-				// The file where most time goes opens first; "all files" is one click away.
-				const shown = file !== "" ? file : hottest(ownFiles(lines, own === "1"));
+				// The file with most time opens first; "all files" is one click away.
+				const shown = file !== "" ? file : hottest(shownFiles(lines, own));
 				return shown === undefined || shown === ALL ? <Files trace={trace.id} lines={lines} /> : <OneFile source={source} trace={trace} lines={lines} file={shown} />;
 			}}
 		</StepView>
 	);
 }
 
-/** The parameter `file` of the list of files. */
+/** The value of the parameter `file` for the list of files. */
 const ALL = "*";
 
 function hottest(files: readonly SourceFile[]): string | undefined {
 	return files.reduce<SourceFile | undefined>((most, each) => (most && most.self_us >= each.self_us ? most : each), undefined)?.file;
 }
 
-function ownFiles(lines: LinesReply, own: boolean): readonly SourceFile[] {
-	return own ? lines.files.filter((each) => !each.is_library) : lines.files;
+/** Returns whether only files of the program are listed, without those of libraries: unless the parameter `own` is "0",
+ * and if there are any. */
+function isOwnOnly(lines: LinesReply, own: string): boolean {
+	return own !== "0" && lines.files.some((each) => !each.is_library);
 }
 
-/** Chooses files of the program itself, and opens the hottest of them where another one was open. */
-function OwnChoice({ open }: { open?: SourceFile | undefined }) {
+function shownFiles(lines: LinesReply, own: string): readonly SourceFile[] {
+	return isOwnOnly(lines, own) ? lines.files.filter((each) => !each.is_library) : lines.files;
+}
+
+/** Selects files of the program only. If another file was open, opens the one with most time. */
+function OwnChoice({ lines, open }: { lines: LinesReply; open?: SourceFile | undefined }) {
 	const [own] = useParam("own");
-	const choose = (only: boolean) => setParams({ own: only ? "1" : undefined, ...(only && open?.is_library ? { file: undefined, line: undefined } : {}) });
+	if (lines.files.every((each) => each.is_library)) return null;
+	const choose = (only: boolean) => setParams({ own: only ? undefined : "0", ...(only && open?.is_library ? { file: undefined, line: undefined } : {}) });
 	return (
 		<label>
-			<input type="checkbox" checked={own === "1"} onChange={(event) => choose(event.currentTarget.checked)} /> My code only
+			<input type="checkbox" checked={isOwnOnly(lines, own)} onChange={(event) => choose(event.currentTarget.checked)} /> My code only
 		</label>
 	);
 }
@@ -61,7 +69,7 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 	const linesOf = (row: SourceFile) => routeHref("source", trace, { file: row.file, steps });
 	const name: Column<SourceFile> = { id: "name", title: "File", kind: "text", value: (row) => baseName(row.file), link: linesOf };
 	const [own] = useParam("own");
-	const files = ownFiles(lines, own === "1");
+	const files = shownFiles(lines, own);
 	const columns = [name, ...FILES.filter((column) => column.kind === "text" || lines.files.some((file) => column.value(file) !== 0))];
 	return (
 		<Table
@@ -70,14 +78,14 @@ function Files({ trace, lines }: { trace: string; lines: LinesReply }) {
 			columns={columns}
 			rows={files}
 			sort="-self"
-			tools={<OwnChoice />}
+			tools={<OwnChoice lines={lines} />}
 			detail={(row) => (
 				<p class="detail-links">
 					<code class="long">{row.file}</code>
 					<a href={linesOf(row)}>Show its lines</a>
 				</p>
 			)}
-			empty={lines.files.length > 0 ? "No file of the program itself, only of Python and its packages." : <NoLines />}
+			empty={<NoLines />}
 			lines={22}
 		/>
 	);
@@ -107,9 +115,9 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 					{baseName(file)}
 				</h2>
 				<FileChoice lines={lines} file={file} />
-				<OwnChoice open={chosen} />
+				<OwnChoice lines={lines} open={chosen} />
 				<span class="tools-space" />
-				<a href={routeHref("source", trace.id, { steps, file: ALL, own })}>All files</a>
+				<a href={routeHref("source", trace.id, { steps, file: ALL, own: own || undefined })}>All files</a>
 			</div>
 			{text.state === "failed" && <p class="warn-note">{`Only lines that took time are shown: ${text.error.message}`}</p>}
 			{text.state === "ready" && text.data.changed && <p class="warn-note">The file was changed after the recording: lines may have moved.</p>}
@@ -130,7 +138,7 @@ function OneFile({ source, trace, lines, file }: Omit<ViewProps, "traces"> & { l
 
 function FileChoice({ lines, file }: { lines: LinesReply; file: string }) {
 	const [own] = useParam("own");
-	const files = ownFiles(lines, own === "1");
+	const files = shownFiles(lines, own);
 	return (
 		<label>
 			File{" "}

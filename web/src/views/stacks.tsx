@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time goes by who calls whom: a flame graph of everything, or both sides of one function.
+//
+// Time by call stack: a flame graph of everything, or callers and callees of one function.
 import { useMemo, useState } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
@@ -19,9 +20,17 @@ import { useModulePaths } from "./module_paths";
 
 const US = 1e-3;
 
+const METRICS = [
+	{ id: "self_cpu", title: "CPU time" },
+	{ id: "self_device", title: "Device time" },
+];
+// Only with a server: a report does not have them.
+const SAMPLED = { id: "sampled", title: "Sampled stacks" };
+const SAMPLED_ABOUT = "Wall-clock time of each thread, running or waiting, by samples of its Python stack";
+
 export function Stacks({ source, trace }: ViewProps) {
 	const [wanted, setMetric] = useParam("metric", "self_cpu");
-	const metric = wanted === "self_device" ? "self_device" : "self_cpu";
+	const metric = wanted === "self_device" || (wanted === "sampled" && source.kind === "http") ? wanted : "self_cpu";
 	const [placed, setPlaced] = useParam("backward", "under_forward");
 	const backward = placed === "as_run" ? "as_run" : undefined;
 	const [wrappers, setWrappers] = useParam("wrappers");
@@ -30,14 +39,12 @@ export function Stacks({ source, trace }: ViewProps) {
 		<>
 			<Choice
 				label="Time"
-				options={[
-					{ id: "self_cpu", title: "CPU time" },
-					{ id: "self_device", title: "Device time" },
-				]}
+				options={source.kind === "http" ? [...METRICS, SAMPLED] : METRICS}
 				value={metric}
 				onChange={setMetric}
 			/>
-			{source.kind === "http" && (
+			{metric === "sampled" && <span class="soft">{SAMPLED_ABOUT}</span>}
+			{source.kind === "http" && metric !== "sampled" && (
 				<>
 					<Choice
 						label="Backward pass"
@@ -60,7 +67,7 @@ export function Stacks({ source, trace }: ViewProps) {
 	);
 }
 
-/** The switch of a flame graph; a report carries graphs with wrappers folded alone. */
+/** The switch of a flame graph. A report only has graphs with wrappers folded. */
 export function FoldWrappers({ on, onChange }: { on: boolean; onChange: (on: boolean) => void }) {
 	return (
 		<label title="Calls of libraries that only pass on to one other call have no frame; their caller has their self time">
@@ -69,7 +76,7 @@ export function FoldWrappers({ on, onChange }: { on: boolean; onChange: (on: boo
 	);
 }
 
-/** The frames as a tree; times in microseconds. A frame stands behind its caller. */
+/** Returns the frames as a tree, with times in microseconds. A frame comes after its caller. */
 export function stackTree(stacks: StacksReply | StacksDiffReply): CallNode {
 	const root = callNode("all", 0);
 	const base = "base_total_ns" in stacks ? stacks : undefined;
@@ -123,13 +130,21 @@ function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 	);
 }
 
+const NO_STACKS: Record<string, string> = {
+	self_cpu: "No CPU events in this trace.",
+	self_device: "No device time in the stacks of this trace.",
+	sampled: "No sampled stacks in this trace: a black box records them.",
+};
+
 function NoStacks({ metric }: { metric: string }) {
 	return (
 		<div class="empty">
-			{metric === "self_device" ? <p>No device time in the stacks of this trace.</p> : <p>No CPU events in this trace.</p>}
-			<p>
-				Python functions are recorded with <code>with_stack=True</code>.
-			</p>
+			<p>{NO_STACKS[metric]}</p>
+			{metric !== "sampled" && (
+				<p>
+					Python functions are recorded with <code>with_stack=True</code>.
+				</p>
+			)}
 		</div>
 	);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All traces that are served, those of one job together. What is known of them appears as the server reads them.
+//
+// All served traces, grouped by job. Their facts appear as the server reads them.
 import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { TopFinding, TraceEntry, TraceSummary } from "../data/api";
@@ -43,7 +44,7 @@ export function Start({ traces }: { traces: readonly TraceEntry[] }) {
 	);
 }
 
-/** Traces of one job are below a row of the job. */
+/** Traces of one job are children of the job's row. */
 function rowsOf(traces: readonly TraceEntry[]): Row[] {
 	const jobs = new Map<string, TraceEntry[]>();
 	for (const trace of traces) {
@@ -60,13 +61,13 @@ function summaries(row: Row): TraceSummary[] {
 	return row.traces.flatMap((trace) => (trace.summary && trace.summary.error === undefined ? [trace.summary] : []));
 }
 
-/** Of the traces of a row, those that are known; null: none is. */
+/** Returns the largest known value among the traces of a row; null if none is known. */
 function largest(row: Row, value: (summary: TraceSummary) => number | null): number | null {
 	const known = summaries(row).flatMap((summary) => value(summary) ?? []);
 	return known.length > 0 ? Math.max(...known) : null;
 }
 
-/** The part of the directories' names that all have, with its slash. */
+/** Returns the common prefix of the directories' names, including its slash. */
 function sharedFolder(traces: readonly TraceEntry[]): string {
 	let shared = traces[0] ? `${traces[0].run}/` : "";
 	for (const { run } of traces) while (!`${run}/`.startsWith(shared)) shared = shared.replace(/[^/]*\/$/, "");
@@ -79,7 +80,7 @@ function nameOf(row: Row, above: string): string {
 	return row.children.length > 0 ? `${folder || above}${row.traces.length} ranks` : folder + first.name;
 }
 
-/** Where a trace does not have the date, the time of its file is near. */
+/** If a trace has no date, the time of its file is close to it. */
 function dateOf(row: Row): string | null {
 	const times = row.traces.flatMap((trace) => {
 		const start = trace.summary?.start_ns ?? 0;
@@ -107,7 +108,7 @@ function ranksOf(row: Row): string | null {
 	return world === null || world === 1 ? `${rank}` : `${rank} of ${world}`;
 }
 
-/** Of several ranks, the one that gains most. */
+/** Returns the finding with the largest gain among several ranks. */
 function findingOf(row: Row): TopFinding | undefined {
 	const found = summaries(row).flatMap((summary) => summary.top_finding ?? []);
 	return found.sort((a, b) => (b.predicted_gain_percent ?? 0) - (a.predicted_gain_percent ?? 0))[0];
@@ -118,7 +119,9 @@ function findingText(row: Row): string | null {
 	if (row.children.length === 0 && trace!.state === "failed") return `Cannot be read: ${trace!.error ?? ""}`;
 	if (row.children.length === 0 && trace!.summary?.error !== undefined) return trace!.summary.error;
 	if (summaries(row).length === 0) return null;
-	const damage = row.traces.flatMap((each) => each.diagnostics)[0];
+	const diagnostics = row.traces.flatMap((each) => each.diagnostics);
+	if (diagnostics.some(({ kind }) => kind === "sampled")) return "Samples, to which no rule of advice applies";
+	const damage = diagnostics[0];
 	const finding = findingOf(row)?.title ?? (damage ? "" : "No problems found");
 	return [damage && `Incomplete: ${damage.message}`, finding].filter(Boolean).join("; ");
 }

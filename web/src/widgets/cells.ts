@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the cells of a column are written, and how wide the column is.
+//
+// The text of a column's cells, and the width of the column.
 import { formatCount } from "../format/units";
 import { type Kind, type Scale, scaleOf, signed } from "../format/scale";
-import { type Cell, cellText, type Column } from "./table_model";
+import { type Cell, cellText, type Column, type Order } from "./table_model";
 
 export interface CellScale {
 	unit: string;
 	largest: number;
-	/** What a cell shows. */
+	/** The text of a cell. */
 	text: (cell: Cell) => string;
-	/** For the grid's template, and the least of it in characters. */
+	/** The width for the grid's template, and the minimum in characters. */
 	width: string;
 	least: number;
 }
 
 const NOTHING = "–";
 
-/** Columns of one kind have one unit as long as the next smaller one is not less than this part of the one before. */
+/** Columns of one kind share a unit as long as each is at least this fraction of the next larger one. */
 const ABOUT_AS_LARGE = 1 / 30;
 
-export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], isTree = false): Map<string, CellScale> {
+export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[], isTree = false, order?: Order): Map<string, CellScale> {
 	const scales = new Map<string, CellScale>();
+	const arrowRoom = (column: Column<R>) => (column.id === order?.column ? ARROW_ROOM : 0);
 	const figures = columns
 		.filter((column) => column.kind !== "text" && column.kind !== "flag")
 		.map((column) => ({ column, kind: column.kind as Kind, largest: largestOf(column, rows) }))
@@ -30,9 +32,9 @@ export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[
 		const last = before.get(kind);
 		const unit = last && largest >= last.largest * ABOUT_AS_LARGE ? last.unit : largest;
 		before.set(kind, { largest, unit });
-		scales.set(column.id, figureScale(column, rows, scaleOf(kind, unit), largest));
+		scales.set(column.id, figureScale(column, rows, scaleOf(kind, unit), largest, arrowRoom(column)));
 	}
-	for (const column of columns) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && column.wide ? TREE_ROOM : 0));
+	for (const column of columns) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && column.wide ? TREE_ROOM : 0, arrowRoom(column)));
 	return scales;
 }
 
@@ -45,35 +47,38 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 	return largest;
 }
 
-/** What lines of a tree are indented by, in characters. */
+/** Width of the indentation of tree lines, in characters. */
 const TREE_ROOM = 10;
 
-function textScale<R>(column: Column<R>, rows: readonly R[], indent: number): CellScale {
-	let longest = titleRoom(column.title);
+function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
+	let longest = titleRoom(column.title) + arrow;
 	for (const row of rows.slice(0, 300)) longest = Math.max(longest, (column.shown ? column.shown(row) : cellText(column.value(row))).length + 2);
 	longest += indent;
-	const least = Math.min(longest, column.wide ? 22 + indent : 16);
+	const least = Math.min(longest, column.wide ? 18 + indent : 16);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
 	return { unit: "", largest: 0, text: cellText, width, least };
 }
 
-function figureScale<R>(column: Column<R>, rows: readonly R[], scale: Scale, largest: number): CellScale {
+function figureScale<R>(column: Column<R>, rows: readonly R[], scale: Scale, largest: number, arrow: number): CellScale {
 	const text = (cell: Cell) => {
 		if (typeof cell !== "number") return cell === null ? NOTHING : cellText(cell);
 		return column.signed ? signed(cell, scale.text) : scale.text(cell);
 	};
 	let widest = text(largest).length;
 	if (column.kind === "number") for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
-	const least = Math.max(widest + 3, titleRoom(column.title + (scale.unit ? `, ${scale.unit}` : "")), 7);
+	const least = Math.max(widest + 2, titleRoom(column.title + (scale.unit ? `, ${scale.unit}` : "")) + arrow, 7);
 	return { unit: scale.unit, largest, text, width: `${least}ch`, least };
 }
 
-/** Titles are bold, and have an arrow behind them when the table is sorted by theirs. */
+/** Returns the width of a title with its padding, in widths of digits; most letters are narrower. */
 function titleRoom(title: string): number {
-	return title.length + 4;
+	return Math.ceil(title.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
 }
 
-/** The exact figure behind a rounded one, for tooltips. */
+/** Width of the arrow after the title of the sort column. */
+const ARROW_ROOM = 2;
+
+/** Returns the exact figure for the tooltip of a rounded one. */
 export function exactText(cell: Cell, kind: Column<never>["kind"]): string {
 	if (typeof cell !== "number") return cellText(cell);
 	switch (kind) {

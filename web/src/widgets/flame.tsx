@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree of calls as an icicle: what calls above, what is called below, as wide as its time. A click or Enter zooms to a
-// box; the arrow keys walk the tree.
+//
+// A tree of calls as an icicle: callers above callees, as wide as their time. A click or Enter zooms to a box; the
+// arrow keys walk the tree.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isModule, moduleName } from "../format/module_name";
-import { scaleOf } from "../format/scale";
+import { type Kind, scaleOf } from "../format/scale";
 import { Chart, saveOf } from "./chart";
 import { type Box, type CallNode, findNodes, flameBoxes, nodeAt, pathOf } from "./flame_model";
 import { useWidth } from "./size";
@@ -11,29 +12,29 @@ import { type Hover, Pairs, Tooltip } from "./tooltip";
 
 interface FlameProps {
 	title: string;
-	/** The whole: shares are of its total. Times are microseconds. */
+	/** The root: shares are relative to its total. Times are microseconds. */
 	root: CallNode;
-	/** The box that fills the width: places of children from the root, "0.3.1". */
+	/** The box that fills the width: indexes of children from the root, "0.3.1". */
 	zoom: string;
 	onZoom: (path: string | undefined) => void;
-	/** Boxes whose name holds this stand out. */
+	/** Boxes whose name contains this are highlighted. */
 	find?: string;
 	colorOf?: (node: CallNode) => string;
-	/** Figures of a box in its tooltip; without it, total and self time. */
+	/** Figures in the tooltip of a box; by default total and self time. */
 	pairsOf?: (node: CallNode) => [string, string][];
-	/** Callers stand on what they call. */
+	/** Callers are below their callees. */
 	inverted?: boolean;
-	/** Told which box the reader looks at. */
+	/** Called with the box that the user looks at. */
 	onPick?: (node: CallNode) => void;
-	/** What a figure is; microseconds unless said. */
-	kind?: "us" | "bytes" | "count";
+	/** Kind of the figures; default: microseconds. */
+	kind?: Kind;
 	tools?: preact.ComponentChildren;
 }
 
 const ROW = 19;
 const CHARACTER = 6.7;
 
-/** The colour of a frame by what it is. */
+/** Returns the colour of a frame by its kind. */
 export function frameColor(node: CallNode): string {
 	const { name } = node;
 	if (!node.parent) return "var(--kind-other)";
@@ -146,7 +147,7 @@ function foundText(count: number, total: number, all: number): string {
 	return `${count} found, ${figure(total, all, "us")}`;
 }
 
-function figure(value: number, all: number, kind: "us" | "bytes" | "count"): string {
+function figure(value: number, all: number, kind: Kind): string {
 	const scale = scaleOf(kind, value);
 	const share = all > 0 ? ` (${((value / all) * 100).toFixed(2)} %)` : "";
 	return `${scale.text(value)} ${scale.unit}`.trimEnd() + share;
@@ -196,7 +197,7 @@ function FlameBox(props: BoxProps) {
 	);
 }
 
-/** What of a name fits. Of "path/to/train.py(12): forward" the end says most. */
+/** Returns the part of a name that fits. For "path/to/train.py(12): forward" the end is most informative. */
 export function shorten(name: string, room: number): string {
 	if (name.length <= room && !isModule(name)) return name;
 	const python = /(?:^|\/)([^/]*\(\d+\): .*)$/.exec(name);

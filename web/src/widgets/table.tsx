@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of every view: sorted, filtered, grouped, exported; only the lines on the screen are in the page, so a hundred
-// thousand rows scroll as ten do. What the reader chose is in the address, under the table's id.
+//
+// The table of every view: sorted, filtered, grouped, exported. Only visible lines are in the page, so a hundred
+// thousand rows scroll like ten. The user's choices are in the address, under the table's id.
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useListParam, useParam } from "../app/params";
@@ -24,27 +25,27 @@ import {
 interface TableProps<R> {
 	/** Its name in the address, unique in the view. */
 	id: string;
-	/** What it lists, for screen readers and the exported file. */
+	/** Its contents, for screen readers and the exported file. */
 	label: string;
 	columns: Column<R>[];
 	rows: readonly R[];
-	/** The order until the reader chooses: "-time". */
+	/** The initial order: "-time". */
 	sort?: string;
-	/** What is below a row: makes it a tree. */
+	/** The children of a row; makes the table a tree. */
 	children?: (row: R) => readonly R[];
-	/** How many levels of a tree are open at first. */
+	/** Number of tree levels that are initially open. */
 	openDepth?: number;
 	/** The place of a row in the timeline. */
 	href?: (row: R) => string | undefined;
-	/** What is told of the chosen row, below the table. */
+	/** Details of the selected row, below the table. */
 	detail?: (row: R) => ComponentChildren;
-	/** Why there are no rows, if there are none. */
+	/** The reason why there are no rows. */
 	empty?: ComponentChildren;
-	/** Height in lines at most. */
+	/** Maximum height in lines. */
 	lines?: number;
-	/** Controls of the view beside the filter. */
+	/** Controls of the view next to the filter. */
 	tools?: ComponentChildren;
-	/** Rows that are few and simple need no filter. */
+	/** No filter, for a few simple rows. */
 	plain?: boolean;
 }
 
@@ -71,7 +72,7 @@ export function Table<R>(props: TableProps<R>) {
 		const isOpen = (key: string, depth: number) => depth < (props.openDepth ?? 2) !== flipped.has(key);
 		return treeLines(kept, children, columns, by, isOpen, query === "" ? undefined : filter);
 	}, [kept, columns, order, groupBy, flipped, children, filter, query]);
-	const scales = useMemo(() => columnScales(columns, children ? allRows(rows, children) : rows, children !== undefined), [columns, rows, children]);
+	const scales = useMemo(() => columnScales(columns, children ? allRows(rows, children) : rows, children !== undefined, parseOrder(order)), [columns, rows, children, order]);
 
 	const flip = (line: Line<R>) => {
 		const next = new Set(flipped);
@@ -145,7 +146,7 @@ export function Table<R>(props: TableProps<R>) {
 
 function allRows<R>(roots: readonly R[], children: (row: R) => readonly R[]): R[] {
 	const rows = [...roots];
-	for (const row of rows) for (const child of children(row)) rows.push(child); // goes on through what it appends
+	for (const row of rows) for (const child of children(row)) rows.push(child); // also visits the rows that it appends
 	return rows;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table shows: which rows, in which order, under which groups. No drawing here.
+//
+// The contents of a table: which rows, in which order, in which groups. Independent of drawing.
 import type { Kind } from "../format/scale";
 
 export type Cell = string | number | boolean | null;
@@ -11,21 +12,21 @@ export interface Column<R> {
 	about?: string;
 	kind: Kind | "text" | "flag";
 	value: (row: R) => Cell;
-	/** A shorter text to show; the value is in the tooltip, and is what is filtered and exported. */
+	/** A shorter text to display; the tooltip, filters and exports use the value. */
 	shown?: (row: R) => string;
 	/** Rows may be grouped by it. */
 	groups?: boolean;
-	/** What a group shows: the sum of times, bytes and counts unless it says otherwise. */
+	/** The figure of a group; by default the sum for times, bytes and counts. */
 	total?: "sum" | "max" | "none";
-	/** Not shown until it is asked for. */
+	/** Hidden until the user selects it. */
 	hidden?: boolean;
-	/** A bar behind the figure shows its share of the largest. */
+	/** Draws a bar for the ratio to the largest figure. */
 	bar?: boolean;
-	/** A difference: figures above 0 have a sign, too. */
+	/** A difference: positive figures have a sign, too. */
 	signed?: boolean;
-	/** Where its text leads: to what the row is of. */
+	/** The link of its text. */
 	link?: (row: R) => string;
-	/** Text that takes the space that is left. */
+	/** Text that takes the remaining width. */
 	wide?: boolean;
 }
 
@@ -34,18 +35,18 @@ export interface Order {
 	descending: boolean;
 }
 
-/** A line of the table: a row, or the head of a group of rows, or a node of a tree. */
+/** A line of the table: a row, the head of a group of rows, or a node of a tree. */
 export interface Line<R> {
 	key: string;
 	depth: number;
 	row: R | null;
 	/** The group's title and figures. */
 	group?: { title: string; count: number; cells: Map<string, Cell> };
-	/** undefined: nothing below. */
+	/** undefined: no children. */
 	open?: boolean;
 }
 
-/** "-calls" is the calls, the largest first. */
+/** "-calls" sorts by calls, the largest first. */
 export function parseOrder(text: string | undefined): Order | undefined {
 	if (!text) return undefined;
 	return text.startsWith("-") ? { column: text.slice(1), descending: true } : { column: text, descending: false };
@@ -60,7 +61,7 @@ function compareCells(a: Cell, b: Cell): number {
 	return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-/** The rows in order. What has no figure comes last either way; equal rows stay as they were. */
+/** Returns the rows in order; the sort is stable. Rows without a figure come last in either direction. */
 export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], order: Order | undefined): R[] {
 	const column = columns.find((each) => each.id === order?.column);
 	if (!column || !order) return [...rows];
@@ -73,20 +74,20 @@ export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], o
 	return keyed.map((each) => each.row);
 }
 
-/** Whether a row is wanted. */
+/** Returns whether a row matches. */
 export type Test<R> = (row: R) => boolean;
 
 const UNITS: Record<string, Partial<Record<string, number>>> = {
 	us: { ns: 1e-3, us: 1, µs: 1, ms: 1e3, s: 1e6 },
 	bytes: { b: 1, kb: 1024, kib: 1024, k: 1024, mb: 1024 ** 2, mib: 1024 ** 2, m: 1024 ** 2, gb: 1024 ** 3, gib: 1024 ** 3, g: 1024 ** 3 },
+	flops: { k: 1e3, m: 1e6, g: 1e9, t: 1e12 },
 	share: { "%": 0.01 },
 	pct: { "%": 1 },
 };
 
 /**
- * Reads what was typed into the filter: words that a text of the row holds, all of them, in any case; `-word` for rows
- * without it; `calls>10`, `self>=1.5ms`, `size<2MB` for figures, by the beginning of a column's id or title.
- * "Words in quotes" stay together.
+ * Parses a filter: words that the row must contain, ignoring case; `-word` for rows without it; `calls>10`,
+ * `self>=1.5ms`, `size<2MB` for figures, by the beginning of a column's id or title. "Words in quotes" stay together.
  */
 export function parseFilter<R>(text: string, columns: readonly Column<R>[]): Test<R> {
 	const tests: Test<R>[] = [];
@@ -101,7 +102,7 @@ export function parseFilter<R>(text: string, columns: readonly Column<R>[]): Tes
 
 const COMPARISON = /^([\p{L}_ ]+)(<=|>=|=|<|>)(.*)$/u;
 
-/** Why a comparison in a filter is not one, in a sentence; undefined if there is nothing wrong. */
+/** Returns why a comparison in a filter is invalid, in a sentence; undefined if there is no error. */
 export function filterProblem<R>(text: string, columns: readonly Column<R>[]): string | undefined {
 	const figures = columns.filter((column) => column.kind !== "text" && column.kind !== "flag");
 	for (const match of text.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/g)) {
@@ -159,9 +160,9 @@ function named<R>(column: Column<R>, name: string): boolean {
 	return [column.id, column.title].some((text) => text.toLowerCase().replace(/[_ ]/g, "").startsWith(wanted));
 }
 
-/** What a group shows of a column. */
+/** Returns the figure of a group in a column. */
 export function totalOf<R>(column: Column<R>, rows: readonly R[]): Cell {
-	const way = column.total ?? (column.kind === "us" || column.kind === "bytes" || column.kind === "count" ? "sum" : "none");
+	const way = column.total ?? (column.kind === "us" || column.kind === "bytes" || column.kind === "count" || column.kind === "flops" ? "sum" : "none");
 	if (way === "none") return null;
 	let total: number | null = null;
 	for (const row of rows) {
@@ -173,7 +174,8 @@ export function totalOf<R>(column: Column<R>, rows: readonly R[]): Cell {
 	return total;
 }
 
-/** The lines of a flat table, under the values of a column if it is grouped by one. Groups come in the table's order. */
+/** Returns the lines of a flat table, grouped by the values of a column if one is selected. Groups are in the order of
+ * the table. */
 export function tableLines<R>(
 	rows: readonly R[],
 	columns: readonly Column<R>[],
@@ -208,7 +210,8 @@ export function tableLines<R>(
 	return lines;
 }
 
-/** The lines of a tree. With a filter, nodes that match and those that hold them, all open. Trees may be deep: no recursion. */
+/** Returns the lines of a tree. With a filter: matching nodes and their ancestors, all open. Trees may be deep, so this
+ * does not use recursion. */
 export function treeLines<R>(
 	roots: readonly R[],
 	children: (row: R) => readonly R[],
@@ -236,7 +239,7 @@ export function treeLines<R>(
 	return lines;
 }
 
-/** Nodes that pass the test, and all above them. */
+/** Returns the nodes that match, and their ancestors. */
 function matching<R>(roots: readonly R[], children: (row: R) => readonly R[], test: Test<R>): Set<R> {
 	const nodes = roots.map((row) => ({ row, above: -1 }));
 	for (let i = 0; i < nodes.length; i++) {
@@ -255,7 +258,7 @@ export function cellText(cell: Cell): string {
 	return cell === null ? "" : typeof cell === "boolean" ? (cell ? "yes" : "no") : String(cell);
 }
 
-/** The rows as CSV, as they stand in the table, with exact figures. */
+/** Returns the rows as CSV, in the order of the table, with exact figures. */
 export function toCsv<R>(rows: readonly R[], columns: readonly Column<R>[]): string {
 	const lines = [columns.map((column) => csvField(columnLabel(column))).join(",")];
 	for (const row of rows) lines.push(columns.map((column) => csvField(column.value(row))).join(","));
@@ -269,7 +272,7 @@ function columnLabel<R>(column: Column<R>): string {
 	return unit ? `${column.title} (${unit})` : column.title;
 }
 
-/** Text that a spreadsheet would take for a formula gets an apostrophe in front: names in a trace are not to be trusted. */
+/** Text that a spreadsheet would interpret as a formula gets an apostrophe, since names in a trace are not trusted. */
 function csvField(cell: Cell): string {
 	let text = cellText(cell);
 	if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;

@@ -27,6 +27,29 @@ test("a server that is gone is said to be, and its return too", async () => {
 	await tab.close();
 });
 
+test("a profile of samples says that no rule of advice applies to it", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "opstrobe-samples-"));
+	writeFileSync(join(folder, "profile.folded"), "main;work;inner 30\nmain;other 10\n");
+	const server = await Server.start(join(folder, "profile.folded"), recorded);
+	const trace = server.trace("profile.folded");
+	const tab = await Tab.open(browser, server.at("overview", trace));
+	const why = tab.page.getByText("This profile has samples, so no rule of advice applies.", { exact: true });
+	await why.waitFor();
+	await tab.page.getByRole("row", { name: "Whole recording" }).waitFor();
+	expect(await tab.page.getByText("Step", { exact: true }).count()).toBe(0);
+	expect(await tab.page.getByRole("heading", { name: "Steps" }).count()).toBe(0);
+	await tab.page.goto(server.at("advice", trace));
+	await tab.page.locator(".empty", { has: why }).or(why).first().waitFor();
+	expect(await tab.page.getByText("Rules applied").count()).toBe(0);
+	await tab.page.goto(server.url);
+	await tab.page.getByText("Samples, to which no rule of advice applies").waitFor();
+	expect(await tab.page.getByText("No problems found").count()).toBe(0);
+	await tab.close();
+	await server.stop();
+	rmSync(folder, { recursive: true });
+	tab.expectQuiet();
+});
+
 test("modules have their paths in every view, time per call and their share of the steps", async () => {
 	const server = await Server.start(recorded);
 	const trace = server.traces[0]!;
@@ -53,13 +76,15 @@ test("the source opens on the file that takes most time", async () => {
 	const trace = server.traces[0]!;
 	const tab = await Tab.open(browser, server.at("source", trace));
 	const { files } = await tab.page.evaluate(async (id) => (await (await fetch(`api/v1/traces/${id}/lines`)).json()) as LinesReply, trace.id);
-	const most = files.reduce((a, b) => (b.self_us > a.self_us ? b : a));
+	const own = files.filter((file) => !file.is_library);
+	const most = own.reduce((a, b) => (b.self_us > a.self_us ? b : a));
 	await tab.page.locator(".source-line").first().waitFor();
 	expect(await tab.page.getByRole("combobox", { name: "File" }).inputValue()).toBe(most.file);
 	await tab.page.getByRole("link", { name: "All files" }).click();
-	expect((await readGrid(tab.page, "Files of the program")).rows).toHaveLength(files.length);
+	expect((await readGrid(tab.page, "Files of the program")).rows).toHaveLength(own.length);
+	await tab.page.getByRole("checkbox", { name: "My code only" }).uncheck();
+	await expect.poll(async () => (await readGrid(tab.page, "Files of the program")).rows.length).toBe(files.length);
 	await tab.page.getByRole("checkbox", { name: "My code only" }).check();
-	const own = files.filter((each) => !each.is_library);
 	expect(own.length).toBeGreaterThan(0);
 	expect(own.length).toBeLessThan(files.length);
 	await expect.poll(async () => (await readGrid(tab.page, "Files of the program")).rows.length).toBe(own.length);

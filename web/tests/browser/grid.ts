@@ -40,6 +40,10 @@ export async function readGrid(page: Page | FrameLocator, label: string, most = 
 const UNITS: Record<string, number> = {
 	"": 1,
 	"%": 1,
+	K: 1e3,
+	M: 1e6,
+	G: 1e9,
+	T: 1e12,
 	ns: 1e-3,
 	µs: 1,
 	ms: 1e3,

@@ -32,6 +32,8 @@ const slow: IncidentReply & Record<string, unknown> = {
 	open_events: [{ tid: 6434, name: "aten::mm", open_ns: 100 }],
 	thread_doings: ["sleeping"],
 	meanwhile: [{ count: 43, doing: "sleeping", where: here }],
+	sampled: { samples: 75, usual_samples: 90, usual_steps: 149, period_ns: 20000000, places: [{ doing: "sleeping", where: here, share: 0.95, usual_share: 0 }] },
+	black_box: { overhead: { share: 0.0041, low: 0.001, high: 0.0062, shadow_steps: 212 }, budget: 0.01, detail: "modules", exceeded: 0.21 },
 	memory: {
 		growth_per_step_bytes: 2048,
 		held: {
@@ -112,11 +114,15 @@ test("a report names the cause first, then what differed, threads and memory", a
 	const panel = (name: string) => shown.getByRole("region", { name, exact: true });
 	await panel("Cause").waitFor();
 	const sections = await shown.locator("main section.panel").evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
-	expect(sections).toEqual(["Cause", "More than in other steps", "While it was too long", "Threads", "Memory"]);
+	expect(sections).toEqual(["Cause", "More than in other steps", "While it was too long", "Sampled stacks of its thread", "Threads", "Memory"]);
 	const head = plain(await panel("Cause").innerText());
-	for (const text of [CAUSE, "2026-11-23 14:07:11 UTC", "train (6434) on vm", "train.py --width 8", "150, took 1.506 s, usually 13.12 ms"]) expect(head).toContain(text);
+	const costs = ["0.4 % of a step (0.1 to 0.6 %, 212 shadow steps)", "operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %"];
+	for (const text of [CAUSE, ...costs, "2026-11-23 14:07:11 UTC", "train (6434) on vm", "train.py --width 8", "150, took 1.506 s, usually 13.12 ms"]) expect(head).toContain(text);
 	expect(plain(await panel("More than in other steps").innerText())).toContain("Python and other +1.505 s");
 	expect(plain(await panel("While it was too long").innerText())).toContain("100 % sleeping at train.py:4 in prepare");
+	const sampled = plain(await panel("Sampled stacks of its thread").innerText());
+	expect(sampled).toContain("75 samples of the step and 90 of 149 other steps");
+	expect(sampled).toContain("95 % (0 % in other steps) sleeping at train.py:4 in prepare");
 	const threads = plain(await panel("Threads").innerText());
 	expect(threads).toContain("6434 python3, main: sleeping");
 	expect(threads).toContain("In aten::mm");
@@ -126,7 +132,7 @@ test("a report names the cause first, then what differed, threads and memory", a
 	expect(memory).toContain("blocks.0 3.00 KiB 75.0 %");
 	// The text has the same figures.
 	const said = plain(call("incidents", "--directory", folder, "--box", join(folder, "none"), "show", SLOW));
-	for (const text of [CAUSE, "150, took 1.506 s", "a step adds 2.00 KiB", "Python and other: +1.505 s"]) expect(said).toContain(text);
+	for (const text of [CAUSE, ...costs, "95 % (0 % in other steps) sleeping at /home/me/train.py:4 in prepare", "150, took 1.506 s", "a step adds 2.00 KiB", "Python and other: +1.505 s"]) expect(said).toContain(text);
 	await tab.shot("incident");
 	await panel("Cause").getByRole("link", { name: "Step 150 in the timeline" }).click();
 	await shown.locator(".tl-canvas[aria-busy=false]").waitFor();

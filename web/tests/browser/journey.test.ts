@@ -143,6 +143,7 @@ test("some steps alone, and they stay chosen from table to table", async () => {
 	expect(modules.map((row) => row.calls)).toEqual(modules.map(() => "1"));
 	await next("Source");
 	await page.getByRole("link", { name: "All files" }).click();
+	await page.getByRole("checkbox", { name: "My code only" }).uncheck();
 	const files = (await readGrid(page, "Files of the program")).rows;
 	const wanted = printed("lines", cut) as LinesReply;
 	expect(files.map((row) => row.path).sort()).toEqual(wanted.files.map((file) => file.file).sort());

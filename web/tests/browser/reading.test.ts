@@ -74,7 +74,7 @@ test("what cannot be read says at which byte, and why", async () => {
 	server = await Server.start(path);
 	const tab = await Tab.open(browser, server.at("overview", server.trace("damaged")));
 	await tab.page.getByRole("alert").waitFor();
-	expect(await tab.page.getByRole("alert").innerText()).toMatch(/damaged\.pt\.trace\.json': byte 3: ',' or ']' is expected/);
+	expect(await tab.page.getByRole("alert").innerText()).toMatch(/damaged\.pt\.trace\.json': byte 3: expected ',' or '\]'/);
 	await tab.shot("reading-failed");
 	await tab.close();
 	// The request that waited for the trace is answered with an error, of which the browser itself tells.

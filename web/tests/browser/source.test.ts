@@ -63,14 +63,18 @@ function piecesOf(page: Page, line: number): Promise<string[]> {
 	return page.locator(".source-line code").nth(line - 1).evaluate((code) => [...code.childNodes].map((node) => `${node instanceof Element ? node.className : ""}:${node.textContent}`));
 }
 
-test("the hottest file opens, and its own code alone is one click away", async () => {
+test("the program's hottest file opens, and libraries are one click away", async () => {
 	const tab = await open();
 	const { page } = tab;
 	const file = page.getByRole("combobox", { name: "File" });
-	expect(await file.inputValue()).toBe(library);
-	await page.getByRole("checkbox", { name: "My code only" }).check();
-	await expect.poll(() => file.inputValue()).toBe(program);
+	const own = page.getByRole("checkbox", { name: "My code only" });
+	expect(await file.inputValue()).toBe(program);
 	expect(await file.locator("option").allInnerTexts()).toEqual([program]);
+	expect(await own.isChecked()).toBe(true);
+	await own.uncheck();
+	await expect.poll(() => file.inputValue()).toBe(library);
+	await own.check();
+	await expect.poll(() => file.inputValue()).toBe(program);
 	await page.getByRole("link", { name: "All files" }).click();
 	expect((await readGrid(page, "Files of the program")).rows.map((row) => row.path)).toEqual([program]);
 	await page.getByRole("checkbox", { name: "My code only" }).uncheck();
@@ -80,7 +84,7 @@ test("the hottest file opens, and its own code alone is one click away", async (
 });
 
 test("keywords, strings, numbers and comments have their colours, and nothing of the file is markup", async () => {
-	const tab = await open("own=1");
+	const tab = await open();
 	const { page } = tab;
 	expect(await piecesOf(page, 1)).toEqual(["code-comment:# one <b>comment</b>"]);
 	expect(await piecesOf(page, 2)).toEqual(["code-keyword:import", ": torch"]);
@@ -97,7 +101,7 @@ test("keywords, strings, numbers and comments have their colours, and nothing of
 });
 
 test("the line of a definition says what it counts", async () => {
-	const tab = await open("own=1");
+	const tab = await open();
 	const { page } = tab;
 	await page.locator(".source-note", { hasText: "counts what no line inside explains" }).waitFor();
 	const line = page.locator(".source-line").nth(3);
