@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 
-from opstrobe.query.tables import tables, trace_files
+from opstrobe.query.tables import archive_at, tables, trace_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
-# By name: what it is, and its query, which DuckDB and Spark understand alike. Traces are those of one job.
+# By name: a description, and a query that both DuckDB and Spark support. Traces are those of one job.
 _ANALYSES = {
     "steps": (
         "number, median and longest time of the steps of each rank",
@@ -59,16 +59,17 @@ _ANALYSES = {
 
 
 def analyses() -> dict[str, str]:
-    """The names of the analyses, and what each is."""
+    """The names of the analyses, each with a description."""
     return {name: about for name, (about, _) in _ANALYSES.items()}
 
 
 def analyze(
     name: str, traces: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, spark: SparkSession | None = None
 ) -> pyarrow.Table:
-    """The rows of an analysis of trace files, directories of them, or an archive; with a session, its executors read them.
+    """The rows of an analysis of trace files, directories of them, or an archive; with a Spark session, its executors
+    read them.
 
-    ValueError if there is no such analysis.
+    Raises ValueError for an unknown analysis.
     """
     if name not in _ANALYSES:
         raise ValueError(f"invalid analysis '{name}' (choose from {', '.join(_ANALYSES)})")
@@ -80,13 +81,18 @@ def analyze(
 def _on_one_machine(query: str, paths: list[str]) -> pyarrow.Table:
     from opstrobe.query.database import Database, last_rows
 
-    with contextlib.suppress(ImportError):
+    place = archive_at(paths[0]) if len(paths) == 1 else None
+    if place is not None:
         from opstrobe.archiving.database import ArchiveDatabase
-        from opstrobe.archiving.location import Location, is_archive
 
-        if len(paths) == 1 and is_archive(paths[0]):
-            with contextlib.closing(ArchiveDatabase(Location(paths[0]))) as archive:
-                return last_rows(archive.run(query))
+        with contextlib.closing(ArchiveDatabase(place)) as archive:
+            return last_rows(archive.run(query))
+    remote = [path for path in paths if "://" in path]
+    if remote:
+        raise FileNotFoundError(
+            f"'{remote[0]}' is not an archive, and one machine reads traces from directories only: "
+            "copy them, or pass a Spark session, whose executors fetch them"
+        )
     with contextlib.closing(Database(trace_files(paths))) as database:
         return last_rows(database.run(query))
 
@@ -94,6 +100,8 @@ def _on_one_machine(query: str, paths: list[str]) -> pyarrow.Table:
 def _on_spark(query: str, paths: list[str], spark: SparkSession) -> pyarrow.Table:
     words = set(re.findall(r"\w+", query))
     for table in {str(declared["id"]) for declared in tables()} & words:
-        rows = spark.read.format("opstrobe").option("table", table).load("\n".join(paths))
+        pushdown = spark.conf.get("spark.sql.python.filterPushdown.enabled", "false")
+        reader = spark.read.format("opstrobe").option("table", table).option("pushdown", str(pushdown))
+        rows = reader.load("\n".join(paths))
         rows.createOrReplaceTempView(table)
     return spark.sql(query).toArrow()

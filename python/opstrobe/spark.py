@@ -3,21 +3,23 @@
 
 spark.read.format("opstrobe").option("table", "kernels").load("traces/").groupBy("rank").sum("dur_ns")
 
-A path is a trace file, a directory of traces, an archive, or a URL of one of these that fsspec knows. Several are separated by line
-breaks. Each file is one partition. A schema that is given selects columns: only those are read.
+A path is a trace file, a directory of traces, an archive, or a URL of one of these that fsspec supports. Several are
+separated by line breaks. Each file is one partition. A given schema selects the columns to read. With the option `pushdown`,
+filters select the parts and row groups of an archive to read; Spark refuses it unless spark.sql.python.filterPushdown.enabled is set.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
+import operator
 import os
 import tempfile
+from typing import Any, NamedTuple
 
 import pyarrow
 
 from opstrobe import _core
-from opstrobe.query.tables import is_trace_name, plain_type, read_rows, schema_of, trace_files
+from opstrobe.query.tables import archive_at, is_trace_name, plain_type, read_rows, schema_of, trace_files
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -27,13 +29,16 @@ except ImportError as error:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
+
+    from opstrobe.archiving.location import Location
 
 
 class _Trace(InputPartition):
-    """A trace file, which is fetched if it is elsewhere."""
+    """A trace file, which is downloaded if it is remote."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -51,26 +56,35 @@ class _Trace(InputPartition):
             yield from read_rows(_core.read_trace(fetched), table, self.path, schema_of(table), columns)
 
 
-class _Part(InputPartition):
-    """A table of a part of an archive."""
+class _Filter(NamedTuple):
+    """A comparison of a column with a value, or with several of which one must be equal."""
 
-    def __init__(self, url: str, job: str, date: str) -> None:
+    column: str
+    compare: Callable[[Any, Any], Any]
+    value: Any
+
+
+class _Part(InputPartition):
+    """A table of a part of an archive. Row groups to which a filter cannot apply are not read."""
+
+    def __init__(self, url: str, job: str, date: str, filters: list[_Filter] | None = None) -> None:
         self.url = url
         self.job = job
         self.date = date
+        self.filters = filters or []
 
     def batches(self, table: str, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
         import fsspec
-        import pyarrow.parquet
+        import pyarrow.dataset
 
-        with fsspec.open(self.url, "rb") as file:
-            rows = pyarrow.parquet.ParquetFile(file)
-            kept = [name for name in rows.schema_arrow.names if name in columns]
-            for batch in rows.iter_batches(columns=kept):
-                date = datetime.date.fromisoformat(self.date)
-                for name, value in (("job", pyarrow.scalar(self.job)), ("date", pyarrow.scalar(date))):
-                    batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
-                yield batch
+        files, path = fsspec.core.url_to_fs(self.url)
+        rows = pyarrow.dataset.dataset(path, filesystem=files, format="parquet")
+        kept = [name for name in rows.schema.names if name in columns]
+        for batch in rows.to_batches(columns=kept, filter=_expression(self.filters, rows.schema)):
+            date = datetime.date.fromisoformat(self.date)
+            for name, value in (("job", pyarrow.scalar(self.job)), ("date", pyarrow.scalar(date))):
+                batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
+            yield batch
 
 
 class OpstrobeDataSource(DataSource):
@@ -89,7 +103,7 @@ class OpstrobeDataSource(DataSource):
         return [path for path in str(self.options["path"]).splitlines() if path]
 
     def schema(self) -> StructType:
-        if any(_is_archive(path) for path in self._paths):
+        if any(archive_at(path) is not None for path in self._paths):
             from opstrobe.archiving.database import columns_of
 
             return from_arrow_schema(columns_of(self._table))
@@ -98,7 +112,8 @@ class OpstrobeDataSource(DataSource):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Reader(self._table, self._paths, schema)
+        pushes = str(self.options.get("pushdown", "false")).lower() == "true"
+        return (_PruningReader if pushes else _Reader)(self._table, self._paths, schema)
 
 
 class _Reader(DataSourceReader):
@@ -106,15 +121,17 @@ class _Reader(DataSourceReader):
         self._table = table
         self._paths = paths
         self._schema = schema
+        self._filters: list[_Filter] = []
 
     def partitions(self) -> list[InputPartition]:
         found: list[InputPartition] = []
         for path in self._paths:
-            found += _parts_of(path, self._table) if _is_archive(path) else map(_Trace, _files_of(path))
+            place = archive_at(path)
+            found += map(_Trace, _files_of(path)) if place is None else _parts_of(place, self._table, self._filters)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        if not isinstance(partition, (_Trace, _Part)):  # Spark makes one of its own if there is none
+        if not isinstance(partition, (_Trace, _Part)):  # Spark creates an empty partition if the list is empty
             return
         schema = to_arrow_schema(self._schema)
         for batch in partition.batches(self._table, schema.names):
@@ -133,24 +150,55 @@ class _Reader(DataSourceReader):
             )
 
 
-def _is_archive(path: str) -> bool:
-    with contextlib.suppress(ImportError, FileNotFoundError):
-        from opstrobe.archiving.location import Location
+class _PruningReader(_Reader):
+    """A separate class, since Spark refuses a reader with pushFilters() unless its setting allows it."""
 
-        Location(path)
-        return True
-    return False
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+
+        compares: dict[type, Callable[[Any, Any], Any]] = {
+            EqualTo: operator.eq,
+            GreaterThan: operator.gt,
+            GreaterThanOrEqual: operator.ge,
+            LessThan: operator.lt,
+            LessThanOrEqual: operator.le,
+            In: _is_in,
+        }
+        self._filters = [
+            _Filter(each.attribute[0], compares[type(each)], each.value)  # type: ignore[attr-defined]
+            for each in filters
+            if type(each) in compares and len(each.attribute) == 1  # type: ignore[attr-defined]
+        ]
+        return filters  # a row group that is read has other rows, too
 
 
-def _parts_of(path: str, table: str) -> list[InputPartition]:
-    from opstrobe.archiving.location import Location
+def _is_in(left: Any, values: Iterable[Any]) -> Any:
+    return left.isin(list(values)) if hasattr(left, "isin") else left in values
 
-    place = Location(path)
-    return [
-        _Part(place.url(f"{part.path}/{table}.parquet"), part.job, part.date)
-        for part in place.parts()
-        if table in part.sizes
-    ]
+
+def _expression(filters: list[_Filter], schema: pyarrow.Schema) -> pyarrow.compute.Expression | None:
+    """The filters of columns of numbers; texts have an encoding in which Arrow does not compare them."""
+    import pyarrow.compute
+
+    kept = None
+    for each in filters:
+        if each.column not in schema.names or not pyarrow.types.is_primitive(schema.field(each.column).type):
+            continue
+        found = each.compare(pyarrow.compute.field(each.column), each.value)
+        kept = found if kept is None else kept & found
+    return kept
+
+
+def _parts_of(place: Location, table: str, filters: list[_Filter]) -> list[InputPartition]:
+    """Without those whose job or date a filter rules out."""
+    found: list[InputPartition] = []
+    for part in place.parts():
+        values = {"job": part.job, "date": datetime.date.fromisoformat(part.date)}
+        if table in part.sizes and all(
+            each.compare(values[each.column], each.value) for each in filters if each.column in values
+        ):
+            found.append(_Part(place.url(f"{part.path}/{table}.parquet"), part.job, part.date, filters))
+    return found
 
 
 def _files_of(path: str) -> list[str]:

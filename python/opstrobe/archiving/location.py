@@ -33,7 +33,7 @@ _STAGING = "_staging"
 _REPLACES = "_replaces.json"
 TRACES = "traces"
 FORMAT = 1
-# What killed writers left may belong to a writer that still runs, unless it is older than this.
+# Files of killed writers may belong to a writer that still runs, unless they are older than this.
 _LEFT_SECONDS = 86400
 
 
@@ -56,12 +56,20 @@ def check_job(job: str) -> str:
 
 
 def is_archive(path: str) -> bool:
-    """Whether this names an archive: a URL always does."""
+    """Returns whether a path names an archive. A URL always does."""
     return "://" in path or os.path.isfile(os.path.join(path, _MARK))
 
 
+def find_archive(path: str) -> Location | None:
+    """Returns the archive at a path or URL; None if something else is there."""
+    try:
+        return Location(path)
+    except FileNotFoundError:
+        return None
+
+
 class Location:
-    """A directory, or a URL that fsspec knows: s3://bucket/profiles, gs://…, memory://…"""
+    """A directory, or a URL supported by fsspec: s3://bucket/profiles, gs://…, memory://…"""
 
     def __init__(self, location: str | os.PathLike[str], *, create: bool = False) -> None:
         self.name = os.fspath(location)
@@ -106,7 +114,7 @@ class Location:
         return posixpath.join(self.root, *names)
 
     def url(self, path: str) -> str:
-        """Of a file below the location, as DuckDB and pyarrow name it."""
+        """The URL of a file below the location, in the form that DuckDB and pyarrow use."""
         return self.path(path) if self.is_local else str(self.files.unstrip_protocol(self.path(path)))
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -138,14 +146,14 @@ class Location:
         return {f"job={part.job}/date={part.date}/{name}" for name in names}
 
     def parts(self) -> list[Part]:
-        """The parts that are complete, without those that were compacted into others; in order of their dates."""
+        """The complete parts, without those that were compacted into others, in order of their dates."""
         return sorted(
             (part for path, part in self._all_parts().items() if path not in self._replaced),
             key=lambda part: (part.job, part.date, part.name),
         )
 
     def names(self, job: str) -> set[str]:
-        """Of the parts of a job, those that were compacted included."""
+        """The names of the parts of a job, including compacted ones."""
         return {
             path.rpartition("/")[2] for path in {*self._all_parts(), *self._replaced} if path.startswith(f"job={job}/")
         }
@@ -155,7 +163,8 @@ class Location:
     def write(
         self, job: str, date: str, name: str, fill: Callable[[str], None], *, replaces: Iterable[str] = ()
     ) -> bool:
-        """Makes a part of the files that `fill` writes into a directory. False if there is one of this name."""
+        """Makes a part of the files that `fill` writes into a directory. Returns False if a part of this name
+        exists."""
         part = Part(job, date, name, {})
         with self._staging(name) as folder:
             fill(folder)
@@ -198,7 +207,7 @@ class Location:
         return True
 
     def remove(self, part: Part) -> None:
-        """Takes a part out of the archive at once, and then deletes its files."""
+        """Removes a part from the archive atomically, and then deletes its files."""
         path = self.path(part.path)
         if not self.is_local:
             self.files.rm_file(f"{path}/{TRACES}.parquet")
@@ -210,7 +219,7 @@ class Location:
         shutil.rmtree(gone, ignore_errors=True)
 
     def clean(self) -> None:
-        """Deletes parts that were compacted, and what writers left that were killed a day ago or earlier."""
+        """Deletes parts that were compacted, and files of writers that were killed at least a day ago."""
         parts = self._all_parts()
         for path in self._replaced & parts.keys():
             self.remove(parts[path])
@@ -221,7 +230,7 @@ class Location:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keeps other compactions and removals of a directory away; an object store has no lock."""
+        """Excludes other compactions and removals in a directory. An object store has no lock."""
         import fcntl
 
         if not self.is_local:
