@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trace files for programs that ask by URL: over HTTP, with the viewer, or within the process."""
+"""Trace files for clients that use URLs: over HTTP, with the viewer, or within the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _encoded(paths: Paths) -> tuple[bytes, ...]:
 class Server:
     """A server of traces, on separate threads, until `stop` or the end of the program.
 
-    A process forked from this one has no part in it: there `stop` does nothing.
+    In a process forked from this one, `stop` does nothing.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What to open in a browser. It has the token of this run, which every request needs."""
+        """The address to open in a browser. It contains the token of this server, which every request requires."""
         return self._server.url
 
     @property
     def frame_url(self) -> str:
-        """The same for a frame in a page of `frame_origin`."""
+        """The same for a frame in a page from `frame_origin`."""
         return f"{self.url.partition('?')[0]}t/{self.token}/"
 
     @property
     def token(self) -> str:
-        """For programs: `Authorization: Bearer TOKEN`."""
+        """The token for programs: `Authorization: Bearer TOKEN`."""
         return self._server.token
 
     @property
@@ -100,14 +100,16 @@ def serve(
     request_seconds: float = 0.0,
     open_browser: bool = False,
 ) -> Server:
-    """Serves trace files, and those in directories, to the viewer in a browser; what `opstrobe serve` does.
+    """Serves trace files, and those in directories, to the viewer in a browser, like `opstrobe serve`.
 
-    `host` is a numeric address, this machine's own without it; `remote` says that others may reach it. `frame_origin`:
-    pages from there may show the viewer in a frame. `watch`: traces that appear in the directories later are listed. The
-    traces are kept in memory up to `memory_bytes`, half of the machine's without it. One reply may take up to
-    `request_memory_bytes` beyond that, half of the machine's without it, and `request_seconds` of CPU time, 60 without it.
+    `host` is a numeric address (default: the loopback address). `remote` allows an address that other machines can
+    reach. Pages from `frame_origin` may show the viewer in a frame. With `watch`, traces that appear in the directories
+    later are listed. Traces are kept in memory up to `memory_bytes` (default: half of the machine's memory). One reply
+    may take up to `request_memory_bytes` beyond that (default: half of the machine's memory) and `request_seconds` of
+    CPU time (default: 60).
 
-    OSError when a path or the address cannot be had. NotImplementedError when the package was built without libmicrohttpd.
+    Raises OSError if a path cannot be read or the address cannot be used, and NotImplementedError if the package was
+    built without libmicrohttpd.
     """
     server = Server(
         paths,
@@ -126,7 +128,8 @@ def serve(
 
 
 def open_privately(url: str) -> None:
-    """Opens an address with a token: by a page for this user alone, since everybody sees the command line of a browser."""
+    """Opens an address with a token through a page that only this user can read, since the command line of a browser is
+    public."""
     import atexit
     import html
     import pathlib
@@ -144,16 +147,16 @@ def open_privately(url: str) -> None:
 
 class Reply(NamedTuple):
     status: int
-    """As in HTTP: 200."""
+    """The HTTP status: 200."""
     type: str
-    """What the body is: "application/json"."""
+    """The type of the body: "application/json"."""
     body: bytes
 
 
 class TraceApi:
-    """The answers of the server, without a server: for programs that have an HTTP server already.
+    """The answers of the server, without a server: for programs that already have an HTTP server.
 
-    May be asked by several threads at once. A process forked from this one has to make its own.
+    Several threads may use it at once. A process forked from this one must create its own.
     """
 
     def __init__(
@@ -174,14 +177,14 @@ class TraceApi:
         )
 
     def get(self, target: str) -> Reply:
-        """What a GET of "/api/v1/…" (docs/http-api.md) answers, or of the viewer's files: "/", "/app.js", "/app.css".
+        """Answers a GET of "/api/v1/…" (docs/http-api.md), or of the viewer's files: "/", "/app.js", "/app.css".
 
-        Traces are read at the first request. An error in the request is an answer, too.
+        Traces are read at the first request. Errors in the request also result in a reply.
         """
         return Reply(*self._api.get(target))
 
     def close(self) -> None:
-        """Gives back threads and traces, when all calls of `get` are done."""
+        """Releases threads and traces once all calls of `get` have returned."""
         self._api.close()
 
     def __enter__(self) -> TraceApi:

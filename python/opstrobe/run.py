@@ -25,11 +25,12 @@ _VALUE_OPTIONS = {
     "--max-bytes",
     "--spill",
     "--budget",
+    "--sample-ms",
     "--live-socket",
     "--archive",
     "--job",
 }
-_LIBRARY_MIN_DURATION_US = 2  # nine in ten calls within libraries take less, and their time is that of their callers
+_LIBRARY_MIN_DURATION_US = 2  # nine in ten calls within libraries take less, and their time counts for their callers
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 _DESCRIPTION = """\
@@ -101,13 +102,20 @@ def _parser() -> argparse.ArgumentParser:
         const=60.0,
         help="record all the time, keep the last SECONDS (default 60; --black-box=SECONDS) in --max-bytes (default 256M), and write no "
         "trace at the end: 'opstrobe dump' writes one while the program runs, 'opstrobe recover' if it is killed. Programs that "
-        "this one starts are recorded, too (as OPSTROBE_BLACK_BOX=1 does); of the other options only --max-bytes, --spill and --budget go with it",
+        "this one starts are recorded, too (as OPSTROBE_BLACK_BOX=1 does); of the other options only --max-bytes, --spill, --budget and "
+        "--sample-ms go with it",
     )
     parser.add_argument(
         "--budget",
         metavar="SHARE",
         type=_parse_budget,
         help="with --black-box, what recording may add to a step (default 1%%); beyond it, operators are left out. 0: no limit",
+    )
+    parser.add_argument(
+        "--sample-ms",
+        metavar="MS",
+        type=_parse_sample_ms,
+        help="with --black-box, sample the Python stacks of all threads every MS milliseconds (default 20; 0: never)",
     )
     parser.add_argument(
         "--table",
@@ -143,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--job", metavar="NAME", default="default", help="job of the trace in the archive (default: default)"
     )
-    # For `opstrobe tui --live`: a socket that gets what --live shows as JSON.
+    # For `opstrobe tui --live`: a socket that receives the figures of --live as JSON.
     parser.add_argument("--live-socket", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
         "--patch",
@@ -233,6 +241,15 @@ def _parse_budget(text: str) -> float:
         raise argparse.ArgumentTypeError(f"'{text}' is not a share of a step from 0 to 100%") from None
 
 
+def _parse_sample_ms(text: str) -> float:
+    from opstrobe.recording import black_box
+
+    try:
+        return black_box.parse_sample_ms(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither 0 nor a time from 1 to 60000 milliseconds") from None
+
+
 def _fail(message: str, status: int) -> NoReturn:
     print(f"opstrobe run: {message}", file=sys.stderr)
     raise SystemExit(status)
@@ -251,7 +268,8 @@ def _run_patched(ours: Sequence[str], theirs: Sequence[str]) -> None:
 
 
 def _check_archive(options: argparse.Namespace) -> None:
-    """Before the program runs, without importing what writes archives: the program may want other versions of that."""
+    """Checks the archive before the program runs, without importing modules that write archives, since the program may
+    require other versions of them."""
     if not options.archive:
         if options.job != "default":
             raise UsageError("--job needs --archive")
@@ -264,7 +282,7 @@ def _check_archive(options: argparse.Namespace) -> None:
 def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> None:
     from opstrobe.recording import black_box
 
-    allowed = {"black_box", "max_bytes", "spill", "budget"}
+    allowed = {"black_box", "max_bytes", "spill", "budget", "sample_ms"}
     parser = _parser()
     others = [
         name for name, value in vars(options).items() if name not in allowed and value != parser.get_default(name)
@@ -280,6 +298,8 @@ def _run_with_black_box(options: argparse.Namespace, theirs: Sequence[str]) -> N
         os.environ["OPSTROBE_BLACK_BOX_BYTES"] = str(options.max_bytes)
     if options.budget is not None:
         os.environ["OPSTROBE_BLACK_BOX_BUDGET"] = str(options.budget)
+    if options.sample_ms is not None:
+        os.environ["OPSTROBE_BLACK_BOX_SAMPLE_MS"] = str(options.sample_ms)
     if options.spill is not None:
         os.environ["OPSTROBE_BLACK_BOX_DIR"] = os.path.abspath(options.spill)
     black_box.start_at_import()
@@ -304,6 +324,8 @@ def main() -> None:
     provenance.set_command(["opstrobe", "run", *sys.argv[1:]])
     if options.budget is not None:
         _fail("--budget needs --black-box", 2)
+    if options.sample_ms is not None:
+        _fail("--sample-ms needs --black-box", 2)
     recorder = RunRecorder(
         output,
         open_viewer=options.open,
@@ -328,7 +350,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # `python -m` put the current directory in front; the program's own directory comes there.
+    # `python -m` inserted the current directory, where the program's own directory belongs.
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]
     main()

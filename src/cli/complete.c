@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What shells and manuals want to know of commands: the words that may come next, and a page for man. Both are made from the
- * table of commands and from what each prints for --help, so that there is nothing to keep in step.
+ * Information about commands for shells and manuals: the words that may follow, and a manual page. Both are derived from the
+ * table of commands and the output of --help, so that there is no second description to maintain.
  */
 #include "complete.h"
 
@@ -18,8 +18,8 @@
 
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 
-/* The output of `opstrobe NAME --help`, run in a child process because some commands replace the process; "" if it
- * fails. Freed by the caller; NULL when memory is out. */
+/* Returns the output of `opstrobe NAME --help`, run in a child process because some commands replace the process; "" if it fails.
+ * Freed by the caller; NULL if out of memory. */
 static char *help_of(const struct cli_command *command)
 {
 	char *words[] = {(char *)command->name, "--help", NULL}, *text = calloc(1, HELP_ROOM);
@@ -60,7 +60,7 @@ static bool option_of(const char *line, char name[64], char values[128])
 
 	if (at == line || *at != '-')
 		return false;
-	if (at[1] != '-') { /* the long name, if there is one, is behind the short */
+	if (at[1] != '-') { /* the long name, if there is one, follows the short one */
 		const char *comma = strstr(at, ", --"), *end = strchr(at, '\n');
 
 		if (!comma || (end && comma > end))
@@ -77,7 +77,7 @@ static bool option_of(const char *line, char name[64], char values[128])
 	return true;
 }
 
-/* --- words that may come next --------------------------------------------------------------------------------------- */
+/* --- completion ----------------------------------------------------------------------------------------------------- */
 
 static void offer(const char *word, const char *begun)
 {
@@ -85,7 +85,7 @@ static void offer(const char *word, const char *begun)
 		puts(word);
 }
 
-/* "text|json" are words; "FILE" is none. */
+/* Offers the words of "text|json"; "FILE" is not a word. */
 static void offer_values(const char *values, const char *begun)
 {
 	char copy[128];
@@ -97,7 +97,7 @@ static void offer_values(const char *values, const char *begun)
 		offer(word, begun);
 }
 
-/* Options of a command, or the values of the one before. */
+/* Offers the options of a command, or the values of the preceding option. */
 static void offer_words(const struct cli_command *command, const char *before, const char *begun)
 {
 	char *help = help_of(command), name[64], values[128];
@@ -134,9 +134,9 @@ int cli_complete(const struct cli_command *commands, size_t count, char **words)
 	return CLI_EXIT_OK;
 }
 
-/* --- a page for man ------------------------------------------------------------------------------------------------- */
+/* --- manual page ---------------------------------------------------------------------------------------------------- */
 
-/* As roff shows it letter by letter. */
+/* Writes text so that roff shows it literally. */
 static void put_roff(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -181,7 +181,7 @@ int cli_man(const struct cli_command *commands, size_t count)
 	       ".SH COMMANDS\n");
 	for (size_t i = 0; i < count; i++)
 		put_command(&commands[i]);
-	printf(".SH EXIT STATUS\n0: done. 1: it could not be done. 2: the command line makes no sense. 3: a regression, of\n"
+	printf(".SH EXIT STATUS\n0: success. 1: failure. 2: invalid command line. 3: a regression, by\n"
 	       ".B diff \\-\\-exit\\-on\\-regression.\n"
 	       ".SH ENVIRONMENT\n.B NO_COLOR\nswitches colours off;\n.B OPSTROBE_PYTHON\nis the Python that records.\n");
 	return CLI_EXIT_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of commands, for shells that complete words, and for man.
+ * The table of commands, for completion in shells and for the manual page.
  */
 #ifndef OPS_CLI_COMPLETE_H
 #define OPS_CLI_COMPLETE_H
@@ -14,11 +14,12 @@ struct cli_command {
 	const char *name;
 	int (*function)(char **arguments);
 	const char *summary;
-	bool paged; /* long results go to the pager */
+	bool paged; /* long results are shown in the pager */
+	bool needs_times; /* a trace without times is refused */
 };
 
-/* `opstrobe --complete WORD...`: prints what the last of the words may become, a line each. Hidden; called by the scripts
- * in tools/completion. */
+/* `opstrobe --complete WORD...`: prints the possible completions of the last word, one on each line. Hidden; called by the
+ * scripts in tools/completion. */
 int cli_complete(const struct cli_command *commands, size_t count, char **words);
 /* `opstrobe --man`: prints the manual page. Hidden; the build calls it. */
 int cli_man(const struct cli_command *commands, size_t count);

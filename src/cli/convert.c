@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe convert`: a trace in another form.
+ * `opstrobe convert`: a trace in another format.
  */
 #include "cli.h"
 
@@ -20,7 +20,9 @@ static const char usage[] =
 	CLI_FORMS
 	"\n"
 	"options:\n"
-	"  --metric cpu|device  the time that stacks show; default cpu\n"
+	"  --metric cpu|device|sampled\n"
+	"                       the time that stacks show; default cpu. sampled: the Python stacks that a\n"
+	"                       black box sampled, in wall-clock time\n"
 	"  --keep-wrappers      stacks: keep calls of libraries that only pass on to one other call;\n"
 	"                       by default they fold, and their caller has their self time\n"
 	"  --rank N             set the rank, for a trace that does not name its own\n"
@@ -42,7 +44,7 @@ static bool set_rank(struct ops_trace *trace, const char *text, size_t rank)
 
 int cli_convert(char **arguments)
 {
-	static const char *const metrics[] = {"cpu", "device", NULL};
+	static const char *const metrics[] = {"cpu", "device", "sampled", NULL};
 	const char *metric_name = "cpu", *rank_text = NULL, *path, *output = NULL;
 	struct ops_flame_options stacks = {.size = sizeof(stacks)};
 	const struct cli_option options[] = {
@@ -62,6 +64,7 @@ int cli_convert(char **arguments)
 	    (rank_text && !cli_number("convert", "rank", rank_text, &rank)))
 		return CLI_EXIT_USAGE;
 	stacks.device_time = metric == 1;
+	stacks.sampled = metric == 2;
 	done = cli_one_trace_read(&traces, path);
 	trace = done ? (struct ops_trace *)traces.workers[0].trace : NULL;
 	done = done && set_rank(trace, rank_text, rank) &&

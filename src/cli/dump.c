@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe dump`: the last part of what running processes record, read from their recording files. The processes do nothing for it:
- * one that hangs with Python's lock held is dumped like any other.
+ * `opstrobe dump`: the last part of what running processes record, read from their recording files. The processes take no part in
+ * it, so one that hangs and holds the GIL can be dumped, too.
  */
 #include "cli.h"
 
@@ -52,7 +52,7 @@ struct dump_request {
 	bool in_directory;
 };
 
-/* Whether the target of a descriptor is a recording file. One that was removed, or had never a name, is one, too. */
+/* Returns whether the target of a descriptor is a recording file, which may have been removed or never had a name. */
 static bool is_recording_file(const char *target)
 {
 	const char *end = strstr(target, OPS_RECORDING_SUFFIX);
@@ -62,7 +62,7 @@ static bool is_recording_file(const char *target)
 	return !strcmp(target, "/memfd:opstrobe (deleted)") || (end && (!*end || *end == ' '));
 }
 
-/* The path by which the process's recording file is opened, in `ret_path`. 1: found; 0: it has none; -1: an errno is set. */
+/* Finds the path that opens the process's recording file. Returns 1 if found, 0 if it has none, -1 with errno set on an error. */
 static int find_recording(long pid, char ret_path[64])
 {
 	char folder_path[32], target[4096];
@@ -94,14 +94,14 @@ static void say_why_not(long pid, int found, int problem)
 		cli_log("opstrobe dump: process %ld does not record; start it with 'opstrobe run --black-box' or OPSTROBE_BLACK_BOX=1\n",
 		        pid);
 	else if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-		cli_log("opstrobe dump: process %ld does not exist; what a killed process left is read by 'opstrobe recover'\n", pid);
+		cli_log("opstrobe dump: process %ld does not exist; 'opstrobe recover' reads the recording of a killed process\n", pid);
 	else if (problem == EACCES || problem == EPERM)
-		cli_log("opstrobe dump: process %ld belongs to another user, or does not let itself be read\n", pid);
+		cli_log("opstrobe dump: process %ld belongs to another user or cannot be read\n", pid);
 	else
 		cli_log("opstrobe dump: cannot read process %ld: %s\n", pid, strerror(problem));
 }
 
-/* Where the trace goes; NULL when memory is out. */
+/* Returns the path of the output; NULL if out of memory. */
 static char *dump_output_of(const struct dump_request *request, const struct ops_trace *trace, long pid)
 {
 	const char *folder = request->in_directory ? request->output : ".";
@@ -138,7 +138,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 		cli_log("opstrobe: wrote %s: %zu events, the last %.1f s of process %ld\n", path, ops_trace_events(trace)->count,
 		        (double)(info->stop_ns - info->start_ns) / 1e9, pid);
 		if (recovery.dropped)
-			cli_log("opstrobe: %llu events from before were dropped, as is intended\n", (unsigned long long)recovery.dropped);
+			cli_log("opstrobe: %llu older events were dropped, because the black box keeps only the last part\n", (unsigned long long)recovery.dropped);
 		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))
 			cli_log("opstrobe: recording takes %s\n", text);
 		if (box.size && ops_detail_describe(box, text))
@@ -151,7 +151,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 	return done;
 }
 
-/* All processes that record and let themselves be read. */
+/* Dumps all recording processes that may be read. */
 static int dump_all(const struct dump_request *request)
 {
 	DIR *folder = opendir("/proc");
@@ -170,7 +170,7 @@ static int dump_all(const struct dump_request *request)
 	if (folder)
 		closedir(folder);
 	if (!count)
-		cli_log("opstrobe dump: no process of yours records\n");
+		cli_log("opstrobe dump: none of your processes records\n");
 	return count && !failed ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }
 
@@ -181,7 +181,7 @@ static int dump_process(const char *text, const struct dump_request *request)
 	int found;
 
 	if (end == text || *end || pid <= 0) {
-		cli_log("opstrobe dump: '%s' is not the number of a process\n", text);
+		cli_log("opstrobe dump: '%s' is not a process number\n", text);
 		return CLI_EXIT_USAGE;
 	}
 	found = find_recording(pid, recording);

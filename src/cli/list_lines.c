@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe lines`: what each line of the program cost.
+ * `opstrobe lines`: the cost of each line of the program.
  */
 #include "cli.h"
 
@@ -15,10 +15,10 @@
 static const char usage[] =
 	"usage: opstrobe lines [options] TRACE\n"
 	"\n"
-	"Lists the source lines of the program by time: self time, time with calls, device time\n"
-	"and allocated memory. The backward pass of an operator counts for the line that called\n"
-	"the operator, and code inside torch for the line that called torch. Requires a trace\n"
-	"that was recorded with with_stack.\n"
+	"Lists source lines by time: self time, time with calls, device time and allocated\n"
+	"memory. Lines of the program come first, then those of libraries. The backward pass of\n"
+	"an operator counts for the line that called the operator, and code inside torch for the\n"
+	"line that called torch. Requires a trace that was recorded with with_stack.\n"
 	"\n"
 	"options:\n"
 	"  --format text|json|csv|markdown  default text; json has all lines by file, for\n"

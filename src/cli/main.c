@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The `opstrobe` command: the table of commands, and what precedes a command on the command line.
+ * The `opstrobe` command: the table of commands, and the options before a command.
  */
 #include "cli.h"
 #include "complete.h"
 #include "nearest.h"
 #include "pager.h"
+#include "stream.h"
 #include "traces.h"
 
 #include <stdbool.h>
@@ -17,35 +18,35 @@
 #include <opstrobe/version.h>
 
 static const struct cli_command commands[] = {
-	{"run", cli_run, "run a Python program and record a trace of it", false},
-	{"dump", cli_dump, "write a trace of what a running process did last", false},
-	{"recover", cli_recover, "make a trace of what a killed program had recorded", false},
-	{"incidents", cli_incidents, "list what the black box kept: slow steps, hangs, crashes", true},
-	{"serve", cli_serve, "show traces in the browser", false},
-	{"tui", cli_tui, "show a trace in the terminal, with keys to explore it", false},
-	{"report", cli_report, "write one HTML file that shows a trace", false},
-	{"views", cli_views, "show what a trace looks like: steps, operators, memory, …", true},
-	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true},
-	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain", true},
-	{"prove", cli_prove, "run a program with fixes of findings and measure what they save", false},
-	{"whatif", cli_whatif, "predict the time of steps if something took another time", true},
-	{"kernels", cli_kernels, "list the kernels that ran on devices", true},
-	{"memory", cli_memory, "show what holds memory at its peak", true},
-	{"modules", cli_modules, "list time, FLOPs and memory by module", true},
-	{"lines", cli_lines, "list time and memory by line of the program", true},
-	{"roofline", cli_roofline, "list how near operators are to what the machine can do", true},
-	{"diff", cli_diff, "compare two traces", true},
-	{"ab", cli_ab, "run two programs alternately and say which one is slower", false},
-	{"sql", cli_sql, "answer a question in SQL about one trace or many", true},
-	{"archive", cli_archive, "keep traces as Parquet and show how metrics change over time", true},
-	{"merge", cli_merge, "combine the traces of several ranks into one", false},
-	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …", false},
-	{"cut", cli_cut, "extract steps, a time range or threads", false},
-	{"table", cli_table, "print the operator table of torch.profiler", true},
-	{"info", cli_info, "show what a trace contains and where it was recorded", true},
-	{"validate", cli_validate, "check a trace file for errors", false},
-	{"roof", cli_roof, "measure what this machine can do, for 'roofline'", false},
-	{"doctor", cli_doctor, "check whether recording works on this machine", false},
+	{"run", cli_run, "run a Python program and record a trace of it", false, false},
+	{"dump", cli_dump, "write a trace of the last seconds of a running process", false, false},
+	{"recover", cli_recover, "write a trace of what a killed program had recorded", false, false},
+	{"incidents", cli_incidents, "list what the black box kept: slow steps, hangs, crashes", true, false},
+	{"serve", cli_serve, "show traces in the browser", false, false},
+	{"tui", cli_tui, "show a trace in the terminal, with keys to explore it", false, false},
+	{"report", cli_report, "write one HTML file that shows a trace", false, false},
+	{"views", cli_views, "summarize a trace: steps, operators, memory, …", true, true},
+	{"analyze", cli_analyze, "run one analysis: idle time, launches, queues, …", true, false},
+	{"advise", cli_advise, "suggest what to change, at which line, with the predicted gain", true, true},
+	{"prove", cli_prove, "run a program with fixes of findings and measure what they save", false, false},
+	{"whatif", cli_whatif, "predict the time of steps if something took another time", true, true},
+	{"kernels", cli_kernels, "list the kernels that ran on devices", true, true},
+	{"memory", cli_memory, "show what holds memory at its peak", true, false},
+	{"modules", cli_modules, "list time, FLOPs and memory by module", true, false},
+	{"lines", cli_lines, "list time and memory by line of the program", true, true},
+	{"roofline", cli_roofline, "list how close operators are to the limits of the machine", true, true},
+	{"diff", cli_diff, "compare two traces", true, true},
+	{"ab", cli_ab, "run two programs alternately and say which one is slower", false, false},
+	{"sql", cli_sql, "run an SQL query on one trace or many", true, false},
+	{"archive", cli_archive, "keep traces as Parquet and show how metrics change over time", true, false},
+	{"merge", cli_merge, "combine the traces of several ranks into one", false, false},
+	{"convert", cli_convert, "write a trace in another format: Perfetto, stacks, …", false, false},
+	{"cut", cli_cut, "extract steps, a time range or threads", false, false},
+	{"table", cli_table, "print the operator table of torch.profiler", true, false},
+	{"info", cli_info, "show what a trace contains and where it was recorded", true, false},
+	{"validate", cli_validate, "check a trace file for errors", false, false},
+	{"roof", cli_roof, "measure the limits of this machine, for 'roofline'", false, false},
+	{"doctor", cli_doctor, "check whether recording works on this machine", false, false},
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -89,13 +90,13 @@ static int main_fail_unknown(const char *name)
 	return cli_suggest(name, names, "opstrobe --help");
 }
 
-/* A file, or what is meant to be one: no command has a dot or a slash in its name. */
+/* Returns whether an argument is a file name: it has a dot or a slash, unlike commands. */
 static bool main_looks_like_trace(const char *name)
 {
 	return strpbrk(name, "./*?") || !strcmp(name, "-") || !access(name, F_OK);
 }
 
-/* `opstrobe TRACE` is `opstrobe views TRACE`. */
+/* Runs `opstrobe TRACE` as `opstrobe views TRACE`. */
 static int show_traces(int count, char **arguments)
 {
 	char **words = calloc((size_t)count + 1, sizeof(*words));
@@ -106,6 +107,7 @@ static int show_traces(int count, char **arguments)
 		return CLI_EXIT_FAILED;
 	}
 	words[0] = "views";
+	cli_need_times();
 	for (int i = 1; i < count; i++)
 		words[i] = arguments[i];
 	status = cli_views(words);
@@ -113,8 +115,8 @@ static int show_traces(int count, char **arguments)
 	return status;
 }
 
-/* Parses the options that every command has, before or after its name, and removes them from the arguments. What follows `run` or `prove` is
- * the user's program. */
+/* Parses the options that every command has, before or after its name, and removes them from the arguments. Arguments after `run`
+ * or `prove` belong to the user's program. */
 static int parse_common(char **arguments, bool *ret_no_pager)
 {
 	static const char *const when[] = {"auto", "always", "never"};
@@ -148,7 +150,7 @@ static int parse_common(char **arguments, bool *ret_no_pager)
 	return CLI_EXIT_OK;
 }
 
-/* A result that did not reach its reader is a failure. */
+/* If writing the result failed, the command has failed. */
 static int main_finish(int status)
 {
 	cli_pager_end();
@@ -193,10 +195,12 @@ int main(int count, char **arguments)
 		return command ? main_finish(command->function(asked)) : main_fail_unknown(asked[0]);
 	}
 	if (name[0] == '-' && name[1]) {
-		cli_log("opstrobe: unknown option '%s'; 'opstrobe --help' lists what there is\n", name);
+		cli_log("opstrobe: unknown option '%s'; 'opstrobe --help' lists the commands and options\n", name);
 		return CLI_EXIT_USAGE;
 	}
 	command = find_command(name);
+	if (command && command->needs_times)
+		cli_need_times();
 	if (!no_pager && (command ? command->paged : main_looks_like_trace(name)))
 		cli_pager_begin();
 	if (!command && main_looks_like_trace(name))

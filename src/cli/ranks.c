@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of a run (like HTA's, without its defects): the rank is that which the trace states, else that of
- * the file's name, else the lowest unused one. Each trace is read for its rank and facts and released before the
- * next is read, unless it is small; the analysis gets it from the stream again.
+ * The traces of a run. As in HTA, the rank is the one that the trace states, else that in the file's name, else the lowest unused
+ * one. Each trace is read for its rank and facts, and released before the next is read, unless it is small; the analysis reads it
+ * again from the stream.
  */
 #include "ranks.h"
 
@@ -18,7 +18,7 @@ static bool ranks_fail(const char *text)
 	return false;
 }
 
-/* Adds what a file of the stream says of itself. `hold`: with its trace, else with the facts. */
+/* Adds what a file of the stream states about itself, with its trace if `hold`, else with the facts. */
 static bool ranks_get(struct cli_ranks *ranks, struct cli_stream *stream, size_t file, bool hold, bool round_to_us)
 {
 	struct ops_rank *rank = &ranks->items[ranks->count];
@@ -46,7 +46,7 @@ static bool ranks_get(struct cli_ranks *ranks, struct cli_stream *stream, size_t
 	return done;
 }
 
-/* The file that a rank is of, by its path, which is the file's own. */
+/* Returns the file of a rank, found by its path, which is the file's own pointer. */
 static size_t file_of(const struct cli_stream *stream, const char *path)
 {
 	size_t i = 0;
@@ -56,7 +56,7 @@ static size_t file_of(const struct cli_stream *stream, const char *path)
 	return i;
 }
 
-/* Numbers and sorts the ranks, warns of ranks that several files state, and puts the stream in their order. */
+/* Numbers and sorts the ranks, warns about ranks that several files state, and sorts the stream in the same way. */
 static bool ranks_number(struct cli_ranks *ranks, struct cli_stream *stream, size_t from)
 {
 	size_t count = ranks->count - from;
@@ -72,7 +72,7 @@ static bool ranks_number(struct cli_ranks *ranks, struct cli_stream *stream, siz
 
 		stream->order[i] = file_of(stream, rank->path);
 		if (said[stream->order[i]] >= 0 && said[stream->order[i]] != rank->rank)
-			cli_log("opstrobe: '%s' says that it is rank %lld, as another file does\n", rank->path,
+			cli_log("opstrobe: '%s' is of rank %lld, and so is another file\n", rank->path,
 			        (long long)said[stream->order[i]]);
 	}
 	free(said);
@@ -116,7 +116,7 @@ bool cli_ranks_read(struct cli_ranks *ranks, char *const *paths, size_t count, e
 	if (inputs != OPS_QUERY_PAIR)
 		return read_run(ranks, 0, paths, count, inputs, round_to_us);
 	if (count != 2)
-		return ranks_fail("two traces are wanted: control and test");
+		return ranks_fail("two traces are required: control and test");
 	return read_run(ranks, 0, paths, 1, inputs, round_to_us) && read_run(ranks, 1, paths + 1, 1, inputs, round_to_us);
 }
 

@@ -54,7 +54,7 @@ static bool put_part(FILE *out, enum ops_code code, char *text, size_t size, con
 	return true;
 }
 
-/* Writes the heading, with `name` in a code span, which only a backtick ends; without it if NULL. */
+/* Writes the heading, with `name` in a code span, which only a backtick can end; without it if `name` is NULL. */
 static void put_heading(FILE *out, const char *name)
 {
 	char text[NAME_SIZE_MAX + 1] = "";
@@ -66,7 +66,7 @@ static void put_heading(FILE *out, const char *name)
 	fprintf(out, name ? "## Profile of `%s`\n\n" : "## Profile%s\n\n", text);
 }
 
-/* The page of one trace, which the adviser looks at, too. */
+/* Writes the page of one trace, and adds the trace to the advisor. */
 static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct ops_rank *worker,
                      struct ops_adviser *adviser)
 {
@@ -90,7 +90,7 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 	return true;
 }
 
-/* Each trace, and behind them the advice on all together. */
+/* Writes the page of each trace, then the advice for all of them together. */
 static bool put_markdown(FILE *out, struct cli_stream *stream)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
@@ -161,11 +161,11 @@ int cli_report(char **arguments)
 	if (choice < 0)
 		return CLI_EXIT_USAGE;
 	if (choice == 0 && count > 1) {
-		fputs("opstrobe report: HTML is of one trace, or of the directory that several are in\n", stderr);
+		fputs("opstrobe report: HTML requires one trace, or a directory of traces\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
 	if (choice == 0 && !strcmp(arguments[1], "-")) {
-		fputs("opstrobe report: for HTML the trace has to be a file: it is read more than once\n", stderr);
+		fputs("opstrobe report: for HTML the trace must be a regular file, because it is read more than once\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
 	if (choice == 1 && !write_markdown(arguments + 1, count, output))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe roofline`: how far operators are from what the machine can do.
+ * `opstrobe roofline`: how far operators are from the limits of the machine.
  */
 #include "cli.h"
 
@@ -15,7 +15,7 @@
 #include "options.h"
 #include "traces.h"
 
-#define ROOF_MAX 65536 /* bytes of a file with a roof */
+#define ROOF_MAX 65536 /* maximum size of a file with a roof */
 
 static const char usage[] =
 	"usage: opstrobe roofline [options] TRACE\n"
@@ -29,7 +29,7 @@ static const char usage[] =
 	"  --by WHAT                        what a row is: operator (the default), shape, kernel, line\n"
 	"                                   or module; lines and modules are sorted by the time that\n"
 	"                                   is avoidable: what they take above their lower bound\n"
-	"  --roof FLOPS,BANDWIDTH|FILE      another roof: FLOP/s and bytes/s, as 67T,3.35T, or a\n"
+	"  --roof FLOPS,BANDWIDTH|FILE      another roof: FLOP/s and bytes/s (67T,3.35T), or a\n"
 	"                                   file that 'opstrobe roof --output' wrote\n"
 	"  --format text|json|csv|markdown  default text\n"
 	"  --limit N                        maximum number of rows (0: all); default 30\n"
@@ -38,7 +38,7 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe roofline --by shape --limit 20 worker0.pt.trace.json.gz\n";
 
-/* The text of a file, or of the option itself where it names none. NULL after an error message. */
+/* Returns the text of the file that the option names, or else of the option itself. Returns NULL after printing an error. */
 static char *read_roof(const char *option)
 {
 	FILE *file = fopen(option, "re");

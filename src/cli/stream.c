@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces one after the other: see stream.h.
+ * Traces one after another; see stream.h.
  *
  *     place    0     1     2     3     4     5
- *            taken taken  │in use│ready│read │ …        readers go no further than `ahead` places behind the wanted one
+ *            taken taken  │in use│ready│read │ …        readers stay within `ahead` places after the wanted one
  */
 #include "stream.h"
 
@@ -17,7 +17,7 @@
 
 #include "diagnose.h"
 
-#define SHOW_EVERY_NS 200000000 /* nothing is shown of what is read faster than this */
+#define SHOW_EVERY_NS 200000000 /* no progress is shown for files that are read faster than this */
 #define KEPT_EVENTS_MAX 4000000 /* about half a gigabyte of traces that need not be read twice */
 
 enum slot_state { SLOT_EMPTY, SLOT_BUSY, SLOT_READY };
@@ -80,6 +80,24 @@ static int stream_on_progress(void *context, const struct ops_read_progress *pro
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
 /* Reads the file of a slot that is busy. */
+static bool times_needed;
+
+void cli_need_times(void)
+{
+	times_needed = true;
+}
+
+static void refuse_without_times(struct cli_slot *slot, const char *path)
+{
+	if (slot->code || !times_needed || !ops_trace_has_note(slot->trace, OPS_NOTE_NO_TIMES))
+		return;
+	ops_trace_unref(slot->trace);
+	slot->trace = NULL;
+	slot->code = OPS_UNSUPPORTED;
+	snprintf(slot->error.text, sizeof(slot->error.text),
+	         "'%s' is an execution trace, which has no times; 'table', 'info', 'sql' and 'convert' show its operators", path);
+}
+
 static void read_slot(struct cli_stream *stream, size_t index)
 {
 	const struct ops_trace_file *file = &stream->files.list.items[index];
@@ -89,6 +107,7 @@ static void read_slot(struct cli_stream *stream, size_t index)
 
 	slot->trace = NULL;
 	slot->code = ops_trace_read(file->path, &options, &slot->trace, &slot->error);
+	refuse_without_times(slot, file->path);
 	if (slot->code == OPS_CORRUPT && (stream->flags & CLI_ANY_FILE))
 		slot->code = OPS_OK;
 }
@@ -126,7 +145,7 @@ static void empty(struct cli_slot *slot)
 	slot->state = SLOT_EMPTY;
 }
 
-/* Makes the place the one that is wanted: what was read for another pass goes. */
+/* Makes a place the wanted one, and releases what was read for another pass. */
 static void move_to(struct cli_stream *stream, size_t place)
 {
 	bool back = place < stream->wanted;
@@ -140,7 +159,7 @@ static void move_to(struct cli_stream *stream, size_t place)
 	pthread_cond_broadcast(&stream->changed);
 }
 
-/* Whether a trace that was read stays for the next pass: standard input has to, and others while they are small. */
+/* Returns whether a trace is kept for the next pass: standard input must be, and others are while they are small. */
 static bool stays(struct cli_stream *stream, size_t index)
 {
 	size_t events = ops_trace_events(stream->slots[index].trace)->count;
@@ -204,7 +223,7 @@ struct ops_rank *cli_stream_ranks(const struct cli_stream *stream)
 	return workers;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, unsigned flags)
 {

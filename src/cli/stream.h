@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traces of the paths on the command line, one after the other: other threads read some ahead. A trace that is requested
- * again is read again, unless it is small enough to be kept. On a terminal, long
- * reads show their progress.
+ * The traces of the paths on the command line, one after another. Other threads read some ahead. A trace that is requested again
+ * is read again, unless it is small enough to be kept. On a terminal, long reads show their progress.
  */
 #ifndef OPS_CLI_STREAM_H
 #define OPS_CLI_STREAM_H
@@ -17,19 +16,19 @@
 
 #include "files.h"
 
-#define CLI_AHEAD 2 /* traces that are being read or wait for their use, in addition to that in use */
+#define CLI_AHEAD 2 /* number of traces that are being read or are ready, in addition to the one in use */
 #define CLI_READERS_MAX 16
 
 struct cli_slot;
 
 struct cli_stream {
 	struct cli_files files;
-	size_t *order; /* the file at each place, to be changed between passes */
+	size_t *order; /* by place: index of the file; may be changed between passes */
 	struct cli_slot *slots; /* by file */
 	size_t count;
-	size_t ahead; /* how many places behind `wanted` may be read; all below is behind `lock` */
+	size_t ahead; /* number of places after `wanted` that may be read; it and the following are protected by `lock` */
 	size_t wanted;
-	size_t next; /* place that is read next */
+	size_t next; /* next place to read */
 	size_t kept_events;
 	bool stop;
 	unsigned flags; /* enum cli_stream_flag */
@@ -42,19 +41,21 @@ struct cli_stream {
 };
 
 enum cli_stream_flag {
-	CLI_ANY_FILE = 1, /* a file that is not a trace is NULL, not an error */
-	CLI_AGAIN = 2,    /* traces are wanted more than once, so those that are small enough are kept */
+	CLI_ANY_FILE = 1, /* a file that is not a trace results in NULL instead of an error */
+	CLI_AGAIN = 2,    /* traces are used more than once, so small ones are kept */
 };
 
-/* False, after saying why, when there is nothing to read. Closed in any case. */
+/* From now on, traces without times (OPS_NOTE_NO_TIMES) are errors: for commands whose results are times. */
+void cli_need_times(void);
+/* Returns false, after printing an error, if there is nothing to read. The caller must close the stream even then. */
 bool cli_stream_open(struct cli_stream *stream, char *const *paths, size_t count, size_t ahead, unsigned flags);
 void cli_stream_close(struct cli_stream *stream);
 
-/* The workers of the files, without traces: freed by the caller, NULL when memory is out. */
+/* Returns the workers of the files, without traces: freed by the caller, NULL if out of memory. */
 struct ops_rank *cli_stream_ranks(const struct cli_stream *stream);
 
-/* The trace at an index, as a new reference: the `take` of an ops_trace_source. With CLI_ANY_FILE a file that is not a trace
- * is NULL with the reason in `error`, which is not a failure. For one thread; fastest in order. */
+/* Returns the trace at an index, as a new reference: the `take` of an ops_trace_source. With CLI_ANY_FILE, a file that is not a
+ * trace results in NULL, with the reason in `error`, and is not a failure. Called on one thread; fastest in order. */
 enum ops_code cli_stream_get(void *stream, size_t place, struct ops_trace **ret_trace, struct ops_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `opstrobe validate`: whether a trace file is as it should be.
+ * `opstrobe validate`: checks a trace file for problems.
  */
 #include "ask.h"
 
@@ -27,10 +27,11 @@ static const char usage[] =
 	"example:\n"
 	"  opstrobe validate worker0.pt.trace.json.gz && echo as it should be\n";
 
-/* Kineto draws arrows to events that were filtered out, and a file of samples is as it should be. */
+/* Kineto's files have flows to events that were filtered out, and files of samples and execution traces have these notes by design. */
 static bool is_usual(enum ops_note_kind kind)
 {
-	return kind == OPS_NOTE_UNMATCHED_ARROW || kind == OPS_NOTE_SAMPLED || kind == OPS_NOTE_NO_ORDER || kind == OPS_NOTE_NOT_TIME;
+	return kind == OPS_NOTE_UNMATCHED_ARROW || kind == OPS_NOTE_SAMPLED || kind == OPS_NOTE_NO_ORDER || kind == OPS_NOTE_NOT_TIME ||
+	       kind == OPS_NOTE_NO_TIMES;
 }
 
 static bool has_faults(const struct ops_trace *trace)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forms of files by their names: traces, and the stacks of their events.
+ * Selects the format of a file by its name, for traces and for the stacks of their events.
  */
 #include "write.h"
 
@@ -12,12 +12,13 @@
 #include "cli.h"
 #include "traces.h"
 
-enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS };
+enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS, FORM_FIREFOX };
 
 static const struct {
 	const char *suffix;
 	enum form form;
 } forms[] = {
+	{".firefox.json", FORM_FIREFOX},   {".firefox.json.gz", FORM_FIREFOX},
 	{".speedscope.json", FORM_STACKS}, {".svg", FORM_STACKS},       {".folded", FORM_STACKS},
 	{".pb.gz", FORM_STACKS},           {".pb", FORM_STACKS},
 	{".collapsed", FORM_STACKS},       {".txt", FORM_STACKS},       {".json", FORM_JSON},
@@ -110,6 +111,8 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, c
 	cli_interrupt_begin();
 	if (form == FORM_STACKS)
 		code = write_stacks(trace, path, stacks, &error);
+	else if (form == FORM_FIREFOX)
+		code = ops_write_firefox(trace, path, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

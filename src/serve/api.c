@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests on their way; see api.h.
+ * Processing of requests; see api.h.
  */
 #include "serve/api.h"
 
@@ -19,7 +19,7 @@
 #include "base/usable_memory.h"
 #include "serve/assets.h"
 
-#define FIRST_SEGMENT 2 /* behind "api" and "v1" */
+#define FIRST_SEGMENT 2 /* after "api" and "v1" */
 #define TRACES_MAX 4096
 #define UNDER_WAY_MAX 1024
 #define REQUEST_SECONDS 60
@@ -57,9 +57,9 @@ const struct ops_string *request_need(struct request *request, const char *name,
 	return text;
 }
 
-/* --- which route ---------------------------------------------------------------------------------------------------- */
+/* --- routing -------------------------------------------------------------------------------------------------------- */
 
-/* Whether the segments of a path pattern are those of the request; "{…}" is any. */
+/* Returns whether the segments of a path pattern match those of the request; "{…}" matches any. */
 static bool api_matches(const struct route *route, const struct query *query)
 {
 	const char *at = route->path;
@@ -109,7 +109,7 @@ static enum ops_code check_parameters(const struct request *request, struct ops_
 	return OPS_OK;
 }
 
-/* --- its traces ----------------------------------------------------------------------------------------------------- */
+/* --- traces --------------------------------------------------------------------------------------------------------- */
 
 static enum ops_code add_trace(struct request *request, const char *id, size_t size, struct ops_error *error)
 {
@@ -127,11 +127,11 @@ static enum ops_code add_trace(struct request *request, const char *id, size_t s
 	for (size_t i = 0; i < request->trace_count; i++)
 		before += request->traces[i] == served;
 	request->traces[request->trace_count++] = served;
-	/* Twice: a pair. What it takes to answer grows with their number, and naming one costs a few bytes. */
-	return before < 2 ? OPS_OK : ops_fault(error, OPS_INVALID, "trace '%s' is named more than twice", text);
+	/* A trace may be given twice, as a pair. The work for a reply grows with their number, while naming one takes a few bytes. */
+	return before < 2 ? OPS_OK : ops_fault(error, OPS_INVALID, "trace '%s' is given more than twice", text);
 }
 
-/* Those that the path names, and the one of the parameter `base`. */
+/* Adds the traces in the path, and the one of the parameter `base`. */
 static enum ops_code add_traces(struct request *request, struct ops_error *error)
 {
 	const struct ops_string *base = query_find(&request->query, "base");
@@ -145,7 +145,7 @@ static enum ops_code add_traces(struct request *request, struct ops_error *error
 	for (const char *comma = strchr(at, ','); comma; comma = strchr(comma + 1, ','))
 		count++;
 	if (count > 2 && !strncmp(mark, "{id}", 4))
-		return request_fail(request, 404, error, "this path takes one trace");
+		return request_fail(request, 404, error, "this path accepts one trace");
 	request->traces = ops_alloc_zeroed(count, sizeof(*request->traces));
 	if (!request->traces)
 		return ops_fault_memory(error);
@@ -156,7 +156,7 @@ static enum ops_code add_traces(struct request *request, struct ops_error *error
 	return code;
 }
 
-/* --- making the reply ----------------------------------------------------------------------------------------------- */
+/* --- computing the reply -------------------------------------------------------------------------------------------- */
 
 static void api_finish(struct request *request, struct reply *reply)
 {
@@ -170,10 +170,10 @@ static void api_finish(struct request *request, struct reply *reply)
 	pthread_mutex_lock(&api->lock);
 	api->under_way--;
 	pthread_mutex_unlock(&api->lock);
-	request->done(request->context); /* who may free it */
+	request->done(request->context); /* may free the request */
 }
 
-/* Those of all traces of the request, each once. */
+/* Adds the diagnostics of all traces of the request, each once. */
 static enum ops_code add_diagnostics(const struct request *request, char **text, size_t *size, struct ops_error *error)
 {
 	OPS_ARRAY(struct ops_diagnostic) items = {0};
@@ -203,8 +203,7 @@ static enum ops_code add_diagnostics(const struct request *request, char **text,
 	return code;
 }
 
-/* Beyond a limit allocations fail. Some answers tolerate that, but no reply is sent, because it might be
- * incomplete. */
+/* Beyond a limit allocations fail. Some functions tolerate that, but no reply is sent, because it might be incomplete. */
 static struct reply *reply_limit(const struct ops_limit *limit)
 {
 	char text[256];
@@ -247,7 +246,7 @@ static struct reply *make_reply(struct request *request, answer_function *answer
 	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);
 }
 
-/* What a kept reply is known by: the path, and the parameters unless they only select from it. */
+/* Makes the key of a cached reply: the path, and the parameters unless they only select from it. */
 static enum ops_code api_make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
 {
 	for (size_t i = FIRST_SEGMENT; i < request->query.segment_count; i++) {
@@ -266,7 +265,7 @@ static enum ops_code api_make_key(const struct request *request, struct ops_buff
 	return key->failed ? ops_fault_memory(error) : OPS_OK;
 }
 
-/* False: it is being made for another, and this request goes on when it is. */
+/* Returns false if the reply is being computed for another request; this one continues when it is ready. */
 static bool find_or_make(struct request *request, struct reply **ret_reply)
 {
 	struct ops_buffer key = {0};
@@ -322,13 +321,13 @@ static void api_work(struct job *job)
 	api_finish(request, reply);
 }
 
-/* Goes on when all of its traces are read. */
+/* Continues when all traces of the request have been read. */
 static void api_advance(struct job *job)
 {
 	struct request *request = (struct request *)((char *)job - offsetof(struct request, job));
 
 	for (size_t i = request->traces_ready; i < request->trace_count; i++)
-		catalog_await(request->traces[i], NULL); /* all at once */
+		catalog_await(request->traces[i], NULL); /* reads all traces concurrently */
 	while (request->traces_ready < request->trace_count) {
 		struct served *served = request->traces[request->traces_ready];
 		enum served_state state = catalog_await(served, &request->job);
@@ -345,7 +344,7 @@ static void api_advance(struct job *job)
 	workers_submit(request->api->workers, &request->job, !request->route->slow);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 struct request *request_new(struct ops_api *api, const char *target, bool wants_packed)
 {
@@ -387,7 +386,7 @@ void request_submit(struct request *request, void (*done)(void *context), void *
 	if (api->stopping)
 		refused = "the server is stopping";
 	else if (api->under_way >= UNDER_WAY_MAX)
-		refused = "too much is asked at once";
+		refused = "the request asks for too much data at once";
 	api->under_way++;
 	if (!refused)
 		workers_submit(api->workers, &request->job, true);
@@ -414,7 +413,7 @@ bool request_is_stable(const struct request *request)
 	return request->route && !request->route->unstable;
 }
 
-/* A positive number from the environment, 0 for none. */
+/* Returns a positive number from the environment; 0: none. */
 static double environment_number(const char *name)
 {
 	const char *text = getenv(name);
@@ -423,7 +422,7 @@ static double environment_number(const char *name)
 	return number > 0 ? number : 0;
 }
 
-/* Rounded down; the largest number for one that is larger. */
+/* Rounds down; saturates at the largest number. */
 static uint64_t api_whole(double number)
 {
 	return number < 0x1p63 ? (uint64_t)number : UINT64_MAX;
@@ -484,7 +483,7 @@ void ops_api_free(struct ops_api *api)
 	ops_free(api);
 }
 
-/* --- within the process --------------------------------------------------------------------------------------------- */
+/* --- requests within the process ------------------------------------------------------------------------------------ */
 
 struct waiting {
 	pthread_mutex_t lock;
@@ -502,7 +501,7 @@ static void api_on_done(void *context)
 	pthread_mutex_unlock(&waiting->lock);
 }
 
-/* A copy, for the reply may be shared. */
+/* Copies a reply, because it may be shared. */
 static enum ops_code copy_reply(const struct reply *reply, struct ops_reply *ret_reply, struct ops_error *error)
 {
 	char *body = ops_realloc_array(NULL, reply->size + 1, 1);
@@ -514,7 +513,7 @@ static enum ops_code copy_reply(const struct reply *reply, struct ops_reply *ret
 	return OPS_OK;
 }
 
-/* A file of the viewer. NULL when memory is out. */
+/* Returns a file of the viewer. Returns NULL if out of memory. */
 static struct reply *get_file(const char *target)
 {
 	struct query query;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traces as one HTML file: the viewer and the replies that it would request from a server, compressed, in base64. So no
- * byte of a trace is in the page as text. The timeline is included down to the level of zoom that fits; several traces share
- * the space for it.
+ * Traces as one HTML file: the viewer, and the replies that it would request from a server, compressed and in base64. So no text
+ * of a trace is in the page in plain form. The timeline is included down to the level of zoom that fits; several traces share the
+ * space for it.
  *
  *     <script type="application/gzip" data-reply="traces/ID/info">…</script>
  */
@@ -29,10 +29,10 @@
 #define TILES_A_REPLY 64u
 #define STRINGS_A_REPLY 1000u
 #define TILE_HEADER 32u
-#define TILES_BYTES_MAX (4u << 20) /* of all timelines, before compression to a third or so */
+#define TILES_BYTES_MAX (4u << 20) /* for all timelines, before compression to about a third */
 #define ID_MAX 64u
 
-/* The first requests of the views, with addresses as web/src/data/source.ts writes them: parameters by name, commas as %2C. */
+/* The initial requests of the views, with addresses as web/src/data/source.ts writes them: parameters by name, commas as %2C. */
 static const char *const requests[] = {
 	"info",
 	"advice",
@@ -41,7 +41,7 @@ static const char *const requests[] = {
 	"timeline/critical-path",
 	"stacks?metric=self_cpu",
 	"stacks?metric=self_device",
-	"views?parts=trace_events%2Clost_events%2Cprofiler_start_ts%2Cflags%2Cdevices%2Csteps%2Cgpus%2Ctensor_cores",
+	"views?parts=trace_events%2Clost_events%2Cprofiler_start_ts%2Cflags%2Cdevices%2Cqueued_before%2Cgraph_work%2Csteps%2Cgpus%2Ctensor_cores",
 	"views?parts=flags%2Csteps%2Coperators%2Coperators_by_input_shape%2Ccall_stacks",
 	"views?parts=flags%2Csteps%2Ctensor_cores%2Ckernels%2Ckernels_by_op",
 	"roofline?by=operator",
@@ -51,7 +51,7 @@ static const char *const requests[] = {
 	"analyses/idle_time_breakdown",
 };
 
-/* Their requests for the traces of a run together. */
+/* Requests for the traces of a run together. */
 static const char *const run_requests[] = {"advice", "distributed", "analyses/idle_time_breakdown"};
 
 struct report {
@@ -61,11 +61,11 @@ struct report {
 	struct ops_buffer packed;  /* scratch */
 	struct ops_reply list;     /* of the traces */
 	size_t trace_count;
-	/* Of the trace that is being written. */
+	/* The trace that is being written. */
 	char id[ID_MAX];
-	struct ops_intern names;   /* numbers of texts that tiles speak of, as bytes */
+	struct ops_intern names;   /* numbers of texts that tiles refer to, as bytes */
 	struct ops_reply timeline;
-	size_t tile_bytes;         /* so far */
+	size_t tile_bytes;         /* total so far */
 };
 
 /* --- elements ------------------------------------------------------------------------------------------------------- */
@@ -120,9 +120,9 @@ static enum ops_code write_element(struct report *report, const char *address, c
 	return OPS_OK;
 }
 
-/* --- asking --------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------------------- */
 
-/* The reply to "/api/v1/" and an address, which is of plain characters. */
+/* Gets the reply to "/api/v1/" and an address, which has only plain characters. */
 static enum ops_code report_get(struct report *report, const char *address, struct ops_reply *ret_reply,
                                 struct ops_error *error)
 {
@@ -181,7 +181,7 @@ static enum ops_code list_traces(struct report *report, const char *path, struct
 	return report->trace_count ? OPS_OK : ops_fault(error, OPS_INVALID, "'%s' holds no trace", path);
 }
 
-/* The id of a trace, without quotes. */
+/* Returns the id of a trace, without quotes. */
 static struct ops_string id_of(struct ops_string entry)
 {
 	struct ops_string id = {"\"\"", 2};
@@ -190,7 +190,7 @@ static struct ops_string id_of(struct ops_string entry)
 	return (struct ops_string){id.bytes + 1, id.size - 2};
 }
 
-/* Reads a trace of the list; a file that is none is an error in the words of its reader. */
+/* Reads a trace of the list. If a file is not a trace, the error is that of its reader. */
 static enum ops_code open_trace(struct report *report, struct ops_string entry, struct ops_error *error)
 {
 	struct ops_string id = id_of(entry), fault, message;
@@ -208,7 +208,7 @@ static enum ops_code open_trace(struct report *report, struct ops_string entry, 
 	return ops_fault(error, OPS_CORRUPT, "trace '%s' cannot be read", report->id);
 }
 
-/* Forgets it, before the next one. */
+/* Releases the trace before the next one. */
 static void close_trace(struct report *report)
 {
 	ops_reply_release(&report->timeline);
@@ -218,7 +218,7 @@ static void close_trace(struct report *report)
 
 /* --- the timeline ----------------------------------------------------------------------------------------------------- */
 
-/* A list of tiles in the making: "TRACK.LEVEL.INDEX.BAND" joined by commas, as an address writes them. */
+/* A list of tiles: "TRACK.LEVEL.INDEX.BAND" joined by commas, as in an address. */
 struct tile_list {
 	struct ops_buffer address;
 	const char *route; /* "counters?counters=" */
@@ -231,7 +231,7 @@ struct level {
 	size_t bytes;
 };
 
-/* Of one timeline. */
+/* Returns the limit for one timeline. */
 static size_t tile_bytes_max(const struct report *report)
 {
 	return TILES_BYTES_MAX / report->trace_count;
@@ -280,7 +280,7 @@ static enum ops_code add_tile(struct report *report, struct tile_list *list, str
 	return ++list->count == TILES_A_REPLY ? fetch_list(report, list, level, error) : OPS_OK;
 }
 
-/* All tiles of one level for the entries of a list, tracks or counters. Stops early once it is too much. */
+/* Fetches all tiles of one level for the entries of a list, tracks or counters. Stops early if they are too large. */
 static enum ops_code fetch_level(struct report *report, const char *member, const char *route, unsigned zoom,
                                  struct level *level, struct ops_error *error)
 {
@@ -308,7 +308,7 @@ static enum ops_code fetch_level(struct report *report, const char *member, cons
 	return code;
 }
 
-/* Notes the numbers of the texts in a reply of tiles. */
+/* Collects the numbers of the texts in a reply with tiles. */
 static bool note_names(struct report *report, const struct ops_reply *reply)
 {
 	for (size_t offset = 0; offset + TILE_HEADER <= reply->size;) {
@@ -342,7 +342,7 @@ static enum ops_code write_level(struct report *report, const struct level *leve
 	return code;
 }
 
-/* One level, if it fits into what the others left. */
+/* Embeds one level if it fits into the remaining space. */
 static enum ops_code embed_level(struct report *report, unsigned zoom, bool *ret_fits, struct ops_error *error)
 {
 	struct level level = {0};
@@ -382,7 +382,7 @@ static enum ops_code embed_names(struct report *report, struct ops_error *error)
 	return code;
 }
 
-/* From the whole down, as far as there is room. The first level is there in any case. */
+/* Embeds levels from the complete trace down, as far as they fit. The first level is always included. */
 static enum ops_code embed_timeline(struct report *report, struct ops_error *error)
 {
 	unsigned zoom = (unsigned)member_integer((struct ops_string){report->timeline.body, report->timeline.size},
@@ -395,7 +395,7 @@ static enum ops_code embed_timeline(struct report *report, struct ops_error *err
 	return code ? code : embed_names(report, error);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------- */
+/* --- page ----------------------------------------------------------------------------------------------------------- */
 
 /* Adds a reply about the memory of a device, whose name ("cpu", "cuda:0") is in quotes. In an address the colon is %3A. */
 static enum ops_code embed_device(struct report *report, const char *route, struct ops_string name, const char *rest,
@@ -411,7 +411,7 @@ static enum ops_code embed_device(struct report *report, const char *route, stru
 	return embed(report, address, error);
 }
 
-/* The devices, and of each its curve and its allocations. */
+/* Embeds the devices, and for each its curve and its allocations. */
 static enum ops_code embed_memory(struct report *report, struct ops_error *error)
 {
 	struct ops_string devices, entry, name;
@@ -453,7 +453,7 @@ static enum ops_code embed_trace(struct report *report, struct ops_string entry,
 		snprintf(address, sizeof(address), "traces/%s/%s", report->id, requests[i]);
 		code = embed(report, address, error);
 	}
-	if (!code && report->trace_count > 1) { /* for the list of them; one alone opens at once */
+	if (!code && report->trace_count > 1) { /* for the list of traces; a single trace is opened at once */
 		struct ops_reply summary;
 
 		snprintf(address, sizeof(address), "traces/%s/summary", report->id);
@@ -476,7 +476,8 @@ static bool same_member(struct ops_string left, struct ops_string right, const c
 	return ops_json_find_member(left, name, &a) && ops_json_find_member(right, name, &b) && ops_string_equals(a, b);
 }
 
-/* Writes the ids of the traces that ran together with one, as web/src/views/runs.ts does: those of its job, with itself. Returns how many, or 0 when it is not the first of them. */
+/* Writes the ids of the traces that ran together with a trace, as web/src/views/runs.ts does: those of its job, including itself.
+ * Returns their number, or 0 if the trace is not the first of them. */
 static size_t report_write_run(const struct report *report, struct ops_string of, struct ops_buffer *ids)
 {
 	struct ops_json_walk list = walk_traces(report);
@@ -493,7 +494,7 @@ static size_t report_write_run(const struct report *report, struct ops_string of
 	return count;
 }
 
-/* What the traces of each run say together. */
+/* Embeds the common replies for the traces of each run. */
 static enum ops_code embed_runs(struct report *report, struct ops_error *error)
 {
 	struct ops_json_walk list = walk_traces(report);
@@ -528,7 +529,7 @@ static enum ops_code embed_all(struct report *report, struct ops_error *error)
 		code = embed_trace(report, entry, error);
 	if (code)
 		return code;
-	ops_reply_release(&report->list); /* now that they were read, their jobs are known */
+	ops_reply_release(&report->list); /* their jobs are known after they have been read */
 	code = report_get(report, "traces?summaries=known", &report->list, error);
 	if (!code)
 		code = write_element(report, "traces", &report->list, error);
@@ -537,7 +538,7 @@ static enum ops_code embed_all(struct report *report, struct ops_error *error)
 	return code ? code : embed(report, "analyses", error);
 }
 
-/* The page of the build has one mark, where the replies go. */
+/* The page from the build has one mark for the replies. */
 static enum ops_code report_write_page(struct report *report, struct ops_error *error)
 {
 	static const char mark[] = "<!--replies-->";
@@ -548,7 +549,7 @@ static enum ops_code report_write_page(struct report *report, struct ops_error *
 
 	if (asset && !page)
 		return ops_fault_memory(error);
-	if (!at) { /* a build that could not make the viewer has an empty page, or none */
+	if (!at) { /* if the build could not create the viewer, the page is empty or missing */
 		ops_free(page);
 		return ops_fault(error, OPS_UNSUPPORTED, "this opstrobe was built without its viewer");
 	}

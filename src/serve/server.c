@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The API and the viewer's files over HTTP, by libmicrohttpd. One thread of it moves bytes; a request that takes work is put
- * aside until a worker has made its reply, so slow clients and slow answers hold up nobody else.
+ * The API and the viewer's files over HTTP, with libmicrohttpd. A single thread of the library transfers bytes; a request that
+ * takes work is suspended until a worker has computed its reply, so that slow clients and slow replies do not delay others.
  */
 #include <opstrobe/internal/api.h>
 #include <opstrobe/serve.h>
@@ -27,12 +27,12 @@
 #define CONNECTIONS_MAX 512
 #define CONNECTION_BYTES 32768 /* request line and headers */
 #define CONNECTION_SECONDS 30  /* without a byte */
-#define WAITING_MAX 384        /* connections that wait for a client; beyond, the one that has waited longest is ended */
+#define WAITING_MAX 384        /* connections that wait for a client; beyond this number, the one that has waited longest is closed */
 #define BACKLOG 128
 #define URL_SIZE 128
 
-/* A connection. While it waits for its client (for the headers, for a reply to be taken, for the next request) it is in the
- * server's list, longest waiting first. Only the daemon's thread sees these. */
+/* A connection. While it waits for its client (for the headers, for a reply to be received, for the next request), it is in the
+ * server's list, longest waiting first. Used only by the daemon's thread. */
 struct client {
 	struct client *before, *behind;
 	int fd;
@@ -46,17 +46,17 @@ struct ops_server {
 	struct MHD_Daemon *daemon;
 	struct guard guard;
 	char url[URL_SIZE];
-	char *policy; /* content security policy */
+	char *policy; /* Content-Security-Policy */
 	uint16_t port;
 };
 
-/* A request of a connection, from its first line to its last byte. */
+/* A request of a connection, from its first to its last byte. */
 struct exchange {
 	struct ops_server *server;
 	struct MHD_Connection *connection;
 	struct request *request;
-	struct reply *reply; /* what is being sent */
-	unsigned stage; /* how often it was heard of: its headers, its end, its reply */
+	struct reply *reply; /* the reply that is sent */
+	unsigned stage; /* number of calls of the handler: for its headers, its end, its reply */
 	char target[];
 };
 
@@ -75,7 +75,7 @@ static bool accepts_gzip(struct MHD_Connection *connection)
 	return gzip && strncmp(gzip + 4, ";q=0", 4) != 0;
 }
 
-/* Sends and forgets the response. */
+/* Sends and releases the response. */
 static enum MHD_Result send_response(const struct exchange *exchange, struct MHD_Response *response, int status)
 {
 	enum MHD_Result result;
@@ -91,7 +91,7 @@ static enum MHD_Result send_response(const struct exchange *exchange, struct MHD
 	return result;
 }
 
-/* Bytes that outlive the exchange, compressed or not. */
+/* Makes a response of bytes that outlive the exchange, compressed or not. */
 static struct MHD_Response *make_response(const void *bytes, size_t size, const char *type, bool packed)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)bytes, MHD_RESPMEM_PERSISTENT);
@@ -113,7 +113,7 @@ static void add_caching(struct MHD_Response *response, const char *etag, const c
 		MHD_add_response_header(response, "ETag", etag);
 }
 
-/* The exchange keeps the reply until it is sent. The reply is NULL if memory is out. */
+/* The exchange keeps the reply until it has been sent. The reply is NULL if out of memory. */
 static enum MHD_Result send_reply(struct exchange *exchange, struct reply *owned_reply, const char *etag)
 {
 	struct packed_body *packed = owned_reply ? atomic_load(&owned_reply->packed) : NULL;
@@ -145,7 +145,7 @@ static enum MHD_Result send_unchanged(struct exchange *exchange, const char *eta
 	return send_response(exchange, response, MHD_HTTP_NOT_MODIFIED);
 }
 
-/* --- what may be kept ----------------------------------------------------------------------------------------------- */
+/* --- caching by clients --------------------------------------------------------------------------------------------- */
 
 #define ETAG_SIZE 64
 
@@ -154,7 +154,7 @@ static void make_etag(const char *target, char etag[ETAG_SIZE])
 	snprintf(etag, ETAG_SIZE, "\"%s-%016llx\"", assets_build_id(), (unsigned long long)ops_hash(target, strlen(target)));
 }
 
-/* Whether the client has it: a weak comparison, by a list. */
+/* Returns whether the client has this version: a weak comparison with a list. */
 static bool has_etag(struct MHD_Connection *connection, const char *etag)
 {
 	const char *had = header(connection, "If-None-Match");
@@ -162,7 +162,7 @@ static bool has_etag(struct MHD_Connection *connection, const char *etag)
 	return had && strstr(had, etag);
 }
 
-/* --- the viewer's files --------------------------------------------------------------------------------------------- */
+/* --- files of the viewer -------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_asset(struct exchange *exchange, const struct asset *asset, bool has_version)
 {
@@ -188,7 +188,7 @@ static enum MHD_Result send_asset(struct exchange *exchange, const struct asset 
 	return send_response(exchange, response, 200);
 }
 
-/* "/?token=…": the token goes into a cookie, out of sight. */
+/* Moves the token of "/?token=…" to a cookie, so that it is not visible. */
 static enum MHD_Result send_cookie(struct exchange *exchange)
 {
 	const struct guard *guard = &exchange->server->guard;
@@ -218,7 +218,7 @@ static enum MHD_Result send_file(struct exchange *exchange, const char *target)
 	if (code)
 		result = send_error(exchange, code == OPS_INVALID ? 400 : 500, error.text);
 	else if (token && !guard_token_is(&exchange->server->guard, token->bytes, token->size))
-		result = send_error(exchange, 401, "that is not the token of this run; the server printed the address to open");
+		result = send_error(exchange, 401, "wrong token; the server printed the address to open");
 	else if (token && !query.segment_count)
 		result = send_cookie(exchange);
 	else if (asset)
@@ -229,7 +229,7 @@ static enum MHD_Result send_file(struct exchange *exchange, const char *target)
 	return result;
 }
 
-/* --- clients that make others wait ---------------------------------------------------------------------------------- */
+/* --- slow clients --------------------------------------------------------------------------------------------------- */
 
 static void stop_waiting(struct ops_server *server, struct client *client)
 {
@@ -241,7 +241,7 @@ static void stop_waiting(struct ops_server *server, struct client *client)
 	server->waiting_count--;
 }
 
-/* Clients that never end what they say, or never take a reply, hold their connections; they lose them when others come. */
+/* Clients that never finish a request or never receive a reply occupy connections; these are closed when others need them. */
 static void start_waiting(struct ops_server *server, struct client *client)
 {
 	struct client *oldest, *last;
@@ -286,7 +286,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 
 /* --- requests ------------------------------------------------------------------------------------------------------- */
 
-/* "/t/TOKEN/…" is "/…" with the token: pages in a frame have no cookies. */
+/* Converts "/t/TOKEN/…" to "/…" with the token: pages in a frame have no cookies. */
 static const char *without_token(const struct guard *guard, const char *target)
 {
 	if (strncmp(target, "/t/", 3) != 0 || strlen(target) < 3 + TOKEN_SIZE + 1 || target[3 + TOKEN_SIZE] != '/')
@@ -357,7 +357,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
 	return MHD_YES;
 }
 
-/* A proxy before this server may take the other one of two. */
+/* If a header is repeated, a proxy in front of this server may use the other one. */
 static bool repeats_headers(struct MHD_Connection *connection)
 {
 	struct repeated repeated = {0, 0};
@@ -366,15 +366,15 @@ static bool repeats_headers(struct MHD_Connection *connection)
 	return repeated.hosts > 1 || repeated.lengths > 1;
 }
 
-/* Headers only, so far. Who is answered now is not heard any further. */
+/* Called with the headers only. A request that is answered at this point is not read any further. */
 static enum MHD_Result server_begin(struct exchange *exchange, const char *method)
 {
 	const char *length = header(exchange->connection, "Content-Length");
 
 	if (repeats_headers(exchange->connection))
-		return send_error(exchange, 400, "there is more than one Host or Content-Length");
+		return send_error(exchange, 400, "more than one Host or Content-Length header");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return send_error(exchange, 405, "there is only GET and HEAD");
+		return send_error(exchange, 405, "the server supports only GET and HEAD");
 	if ((length && strcmp(length, "0") != 0) || header(exchange->connection, "Transfer-Encoding"))
 		return send_error(exchange, 413, "a body is not taken");
 	return MHD_YES;
@@ -386,13 +386,13 @@ static enum MHD_Result server_answer(struct exchange *exchange)
 	const char *target = without_token(&exchange->server->guard, exchange->target);
 
 	if (!guard_host_is(&exchange->server->guard, host))
-		return send_error(exchange, 403, "this server has another name");
+		return send_error(exchange, 403, "the Host header does not name this server");
 	if (!guard_origin_is(header(exchange->connection, "Origin"), host))
-		return send_error(exchange, 403, "pages from elsewhere may not ask");
+		return send_error(exchange, 403, "requests from other web pages are refused");
 	if (!is_api(target))
 		return send_file(exchange, target);
 	if (!is_authorized(exchange, target))
-		return send_error(exchange, 401, "the token of this run is missing; the server printed the address to open");
+		return send_error(exchange, 401, "the token is missing; the server printed the address to open");
 	return start_request(exchange, target);
 }
 
@@ -408,8 +408,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (!exchange)
 		return MHD_NO;
 	exchange->connection = connection;
-	start_waiting(exchange->server, client_of(connection)); /* it has said something, or there is something for it to take */
-	*upload_size = 0; /* of what was refused */
+	start_waiting(exchange->server, client_of(connection)); /* it has sent something, or there is something for it to receive */
+	*upload_size = 0; /* of a rejected request */
 	switch (exchange->stage++) {
 	case 0:
 		return server_begin(exchange, method);
@@ -420,7 +420,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 }
 
-/* The first that is known of a request: its target as it was sent. */
+/* Called first for each request, with its target as sent. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
 	size_t size = strlen(target) + 1;
@@ -502,7 +502,7 @@ static enum ops_code listen_at(struct listening *listening, const char *text, in
 	return OPS_OK;
 }
 
-/* Its thread takes no signals. */
+/* The daemon's thread blocks all signals. */
 static struct MHD_Daemon *start_daemon(struct ops_server *server, int socket)
 {
 	struct MHD_Daemon *daemon;
@@ -521,7 +521,7 @@ static struct MHD_Daemon *start_daemon(struct ops_server *server, int socket)
 	return daemon;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------------------------------------------------- */
 
 static bool make_policy(struct ops_server *server, const char *frame_origin)
 {
@@ -536,7 +536,7 @@ static bool make_policy(struct ops_server *server, const char *frame_origin)
 	return !policy.failed;
 }
 
-/* An origin, or several with spaces between, and nothing that would end the policy. */
+/* Returns whether a text is one or several origins, separated by spaces, with nothing that would end the policy. */
 static bool is_origin(const char *text)
 {
 	return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]*' ") == strlen(text);
@@ -552,7 +552,7 @@ static void make_url(struct ops_server *server, const char *address)
 	         server->port, server->guard.token);
 }
 
-/* A trace may be read several times, which a pipe cannot be; and to open one may wait for its writer for ever. */
+/* A trace may be read several times, which is impossible for a pipe; and opening one might wait for its writer forever. */
 static enum ops_code check_paths(const struct ops_api_options *options, struct ops_error *error)
 {
 	for (size_t i = 0; i < options->path_count; i++) {
@@ -586,7 +586,7 @@ static enum ops_code server_start(struct ops_server *server, const struct ops_se
 	code = listen_at(&listening, address, &socket, error);
 	if (code)
 		return code;
-	server->port = ntohs(listening.address.v4.sin_port); /* at the same place in both */
+	server->port = ntohs(listening.address.v4.sin_port); /* at the same offset in both address families */
 	if (!guard_init(&server->guard, server->port, !listening.is_loopback)) {
 		close(socket);
 		return ops_fault_errno(error, errno, "cannot make a token");
@@ -594,7 +594,7 @@ static enum ops_code server_start(struct ops_server *server, const struct ops_se
 	make_url(server, address);
 	code = ops_api_new(&options->api, &server->api, error);
 	if (!code) {
-		server->daemon = start_daemon(server, socket); /* which closes the socket, in the end */
+		server->daemon = start_daemon(server, socket); /* closes the socket eventually */
 		code = server->daemon ? OPS_OK : ops_fault_memory(error);
 	}
 	if (!server->daemon)
@@ -635,7 +635,7 @@ uint16_t ops_server_port(const struct ops_server *server)
 	return server->port;
 }
 
-/* Connections that are put aside have to be taken up again before the daemon can go. */
+/* Suspended connections must be resumed before the daemon can stop. */
 void ops_server_stop(struct ops_server *server)
 {
 	if (!server)

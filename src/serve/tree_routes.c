@@ -14,7 +14,7 @@
 
 /* --- stacks --------------------------------------------------------------------------------------------------------- */
 
-/* Whether a parameter is the second of its two values; the first is the default. */
+/* Reads whether a parameter is the second of its two values; the first is the default. */
 static enum ops_code read_flame_switch(const struct request *request, const char *name, const char *first, const char *second,
                                  bool *ret_second, struct ops_error *error)
 {
@@ -26,46 +26,68 @@ static enum ops_code read_flame_switch(const struct request *request, const char
 	return OPS_OK;
 }
 
+static enum ops_code read_flame_metric(const struct request *request, enum ops_stack_metric *ret_metric, struct ops_error *error)
+{
+	static const char *const names[] = {"self_cpu", "self_device", "sampled"}; /* in the order of the enumeration */
+	const struct ops_string *value = query_find(&request->query, "metric");
+	size_t metric = 0;
+
+	while (value && metric < sizeof(names) / sizeof(names[0]) && strcmp(value->bytes, names[metric]) != 0)
+		metric++;
+	if (metric == sizeof(names) / sizeof(names[0]))
+		return ops_fault(error, OPS_INVALID, "'metric' is self_cpu, self_device or sampled");
+	*ret_metric = (enum ops_stack_metric)metric;
+	return OPS_OK;
+}
+
 static enum ops_code read_flame_choices(const struct request *request, struct ops_flame_choices *ret_choices, int64_t *frames,
                                         struct ops_error *error)
 {
-	bool device = false;
 	enum ops_code code = query_integer(&request->query, "frames", 1, 200000, frames, error);
 
 	*ret_choices = (struct ops_flame_choices){0};
 	if (!code)
-		code = read_flame_switch(request, "metric", "self_cpu", "self_device", &device, error);
+		code = read_flame_metric(request, &ret_choices->metric, error);
 	if (!code)
 		code = read_flame_switch(request, "backward", "under_forward", "as_run", &ret_choices->backward_as_run, error);
 	if (!code)
 		code = read_flame_switch(request, "wrappers", "fold", "keep", &ret_choices->keep_wrappers, error);
-	ret_choices->metric = device ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
+	return code;
+}
+
+static enum ops_code make_flame(const struct ops_trace *trace, const struct ops_flame_choices *choices, struct ops_flame **ret_flame,
+                                struct ops_error *error)
+{
+	struct ops_event_list events = {0};
+	struct ops_rows rows;
+	enum ops_code code;
+
+	if (choices->metric == OPS_STACKS_SAMPLED)
+		return ops_flame_sampled_new(trace, ret_flame, error);
+	code = ops_event_list_init(&events, trace, false, error);
+	rows = ops_rows_of_events(&events);
+	if (!code)
+		code = ops_flame_new(trace, NULL, &rows, choices, ret_flame, error);
+	ops_event_list_release(&events);
 	return code;
 }
 
 static enum ops_code answer_stacks(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_flame_choices choices;
-	const struct ops_trace *trace = request_trace(request, 0);
-	struct ops_event_list events = {0};
-	struct ops_rows rows;
 	struct ops_flame *flame = NULL;
 	int64_t frames = 20000;
 	enum ops_code code = read_flame_choices(request, &choices, &frames, error);
 
 	if (!code)
-		code = ops_event_list_init(&events, trace, false, error);
-	rows = ops_rows_of_events(&events);
-	if (!code)
-		code = ops_flame_new(trace, NULL, &rows, &choices, &flame, error);
+		code = make_flame(request_trace(request, 0), &choices, &flame, error);
 	if (!code)
 		code = ops_flame_json(flame, choices.metric, (size_t)frames, ret_text, ret_size, error);
 	ops_flame_free(flame);
-	ops_event_list_release(&events);
 	return code;
 }
 
-/* The flame graphs of a step of both traces. */
+/* Answers with the flame graphs of a step of both traces. */
 static enum ops_code answer_stacks_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_flame_choices choices;
@@ -75,6 +97,8 @@ static enum ops_code answer_stacks_diff(struct request *request, char **ret_text
 
 	if (!code && request->trace_count != 2)
 		code = ops_fault(error, OPS_INVALID, "'base' is missing");
+	if (!code && choices.metric == OPS_STACKS_SAMPLED)
+		code = ops_fault(error, OPS_INVALID, "sampled stacks of two traces cannot be compared");
 	if (!code)
 		code = ops_flame_diff_new(request_trace(request, 1), request_trace(request, 0), &choices, &flame, error);
 	if (!code)
@@ -103,7 +127,7 @@ static int64_t origin_of(const struct served *served)
 	return ops_timeline_origin(served->timeline);
 }
 
-/* The device of that name. */
+/* Finds the device with that name. */
 static enum ops_code tree_routes_find_device(struct request *request, const struct ops_memory_timeline *memory,
                                              struct ops_memory_device *ret_device, struct ops_error *error)
 {
@@ -125,7 +149,7 @@ static enum ops_code tree_routes_find_device(struct request *request, const stru
 typedef enum ops_code memory_function(const struct ops_memory_timeline *memory, const struct ops_memory_window *window,
                                       char **ret_text, size_t *ret_size, struct ops_error *error);
 
-/* The window of the requested steps, of a time range, or of everything. */
+/* Parses the window: the requested steps, a range of time, or everything. */
 static enum ops_code parse_window(struct request *request, struct ops_memory_window *window, struct ops_error *error)
 {
 	enum ops_code code = request_stretch(request, request->traces[0]->trace, &window->from_ns, &window->to_ns, error);
@@ -159,7 +183,7 @@ static enum ops_code tree_routes_answer_window(struct request *request, const ch
 	return code ? code : answer(memory, &window, ret_text, ret_size, error);
 }
 
-/* Each device at its peak in a range of time, or at a moment. */
+/* Answers with each device at its peak in a range of time, or at a moment. */
 static enum ops_code answer_memory(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_memory_window window = {.origin_ns = origin_of(request->traces[0]), .to_ns = INT64_MAX};

@@ -7,8 +7,9 @@ import re
 
 DURATION = r"(?:0|[\d.e+]+ (?:ns|µs|ms|s))"
 UNITS = {"": 1, "%": 1, "ns": 1e-3, "µs": 1, "ms": 1e3, "s": 1e6, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
-LIST_ROW = re.compile(rf"^(\S.*?)? +([\d,]+) +({DURATION})((?: +{DURATION})*) +([\d.]+) %")
-PART_ROW = re.compile(rf"^  (\S.*?) +({DURATION}) +([\d.]+) %((?: +{DURATION})?)")
+SPEED = r"(?:-|[\d,.]+(?: [KMGTP])?)"
+LIST_ROW = re.compile(rf"^(\S.*?)? +([\d,]+) +({DURATION})((?: +{DURATION})*)(?: +{SPEED})? +([\d.]+) %")
+PART_ROW = re.compile(rf"^(\S.*?) +({DURATION}) +([\d.]+) %((?: +{DURATION})?)")
 FIGURE = re.compile(rf"^(?:{DURATION}|[\d,.]+(?: %)?|)$")
 
 
@@ -73,7 +74,7 @@ def markdown_sections(text):
         rows = [
             line
             for line in rest.split("\n")
-            if line.startswith("| ") and "---" not in line and not line.startswith("| |")
+            if line.startswith("| ") and "---" not in line and not line.startswith("|  |")
         ]
         yield Section(title, block, [markdown_row(line) for line in rows])
 

@@ -49,6 +49,13 @@ def launched(name, operator, ts, correlation, dur=40, how="cudaLaunchKernel"):
 
 
 ALL_REDUCE = "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)"
+
+
+def replayed(name, ts, correlation, node):
+    work = kernel(name, ts, 40, correlation)
+    return {**work, "args": {**work["args"], "graph id": 5, "graph node id": (5 << 32) + node}}
+
+
 # name: rows, steps, communication in microseconds, operators by kernel
 TRACES = {
     "steps with a space": (
@@ -63,6 +70,17 @@ TRACES = {
             *launched("gemm", "aten::mm", 50, 8),
         ],
         ["1"], 60, {ALL_REDUCE: "vllm::all_reduce", "gemm": "aten::mm"},
+    ),
+    "capture and replay": (
+        [
+            call("cudaStreamBeginCapture", 2, 90),
+            row("aten::mm", 10, 20), call("cudaLaunchKernel", 12, 91),
+            row("aten::gelu", 40, 20), call("cudaLaunchKernel", 42, 92),
+            call("cudaStreamEndCapture", 70, 93),
+            step("ProfilerStep#1", 100, 200), call("cudaGraphLaunch", 110, 94),
+            replayed("gemm", 120, 94, 0), replayed("gelu_kernel", 170, 94, 1),
+        ],
+        ["1"], 0, {"gemm": "aten::mm", "gelu_kernel": "aten::gelu"},
     ),
     "two calls of a correlation": (
         [
@@ -262,22 +280,22 @@ def assert_row(row, name, figures):
         assert pages.shows(text, figure), (row, figures)
 
 
-def assert_list(rows, entries, device):
-    """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls. The mean,
-    which text leaves out where it does not fit, is that of the total."""
+def assert_list(rows, entries, device, steps):
+    """A list of a page is the first entries: name, calls, time on the host, time on the device, total time of all calls. The mean
+    is that of the total, the time per step that of the last time. Text leaves them out where they do not fit."""
     total = sum(entry[3] if device else entry[2] for entry in entries)
     assert len(rows) == min(10, len(entries))
     for row, (name, calls, host, on_device, of_calls) in zip(rows, entries, strict=False):
         times = [host, on_device] if device and host is not None else [on_device if device else host]
-        mean = [of_calls / calls] if len(row.figures) == len(times) + 3 else []
-        assert_row(row, name, [calls, *times, *mean, 100 * times[-1] / total if total else 0])
+        more = [of_calls / calls, *([times[-1] / steps] if steps > 1 else [])][: len(row.figures) - len(times) - 2]
+        assert_row(row, name, [calls, *times, *more, 100 * times[-1] / total if total else 0])
 
 
 def assert_steps_shown(title, text, steps):
     totals = [row["total"] for row in steps["breakdown"]["rows"]]
     figures = [steps["average"]["total"]]
     if steps["from"] != "none" and len(totals) > 1:
-        assert title.startswith(f"{len(totals)} steps: ")
+        assert title.startswith(f"{len(totals)} {'iterations' if steps['from'] == 'iterations' else 'steps'}: ")
         figures = [steps["median"], *figures, steps["p95"], min(totals), max(totals)]
     shown = re.findall(pages.DURATION, title.split(": ", 1)[1])
     shown += [each for pair in re.findall(rf"rom ({pages.DURATION}) to ({pages.DURATION})", text) for each in pair]
@@ -305,10 +323,17 @@ def assert_pages_agree(ask, path, found, peaks):
     ]
     modules = sorted((module for module in modules if module[3] > 0), key=lambda module: -module[3])
     for page in (list(pages.text_sections(ask.text("views", path))), markdown):
-        part = pages.section(page, "whole recording", "1 step:", f"{len(steps['names'])} steps:")
+        part = pages.section(
+            page,
+            "whole recording",
+            "1 step:",
+            "1 iteration:",
+            f"{len(steps['names'])} steps:",
+            f"{len(steps['names'])} iterations:",
+        )
         if steps["names"]:
             assert_steps_shown(part.title, part.text, steps)
-        average = steps["breakdown"]["average"]
+        part, average = pages.section(page, "average step", "parts"), steps["breakdown"]["average"]
         assert {PARTS[row.name] for row in part.rows} == {name for name in PARTS.values() if average[name] > 0}
         for row in part.rows:
             assert_row(row, row.name, [average[PARTS[row.name]], 100 * average[PARTS[row.name]] / average["total"]])
@@ -319,9 +344,10 @@ def assert_pages_agree(ask, path, found, peaks):
             on_device = [phases["average_device"][name]] if found["flags"]["used_devices"] else []
             share = 100 * phases["average"][name] / phases["average"]["total"]
             assert_row(row, row.name, [phases["average"][name], share, *on_device])
-        assert_list(pages.section(page, "operators").rows, operators, device)
-        assert_list(pages.section(page, "kernels").rows, kernels, True)
-        assert_list(pages.section(page, "modules").rows, modules, True)
+        count = len(steps["names"]) if steps["from"] != "none" else 0
+        assert_list(pages.section(page, "operators").rows, operators, device, count)
+        assert_list(pages.section(page, "kernels").rows, kernels, True, count)
+        assert_list(pages.section(page, "modules").rows, modules, True, count)
         shown = re.findall(
             r"^(?:- )?(CPU|device \d+|[a-z]+:\d+): ([\d.]+ [KMGT]?i?B)",
             pages.section(page, "most memory").text,
@@ -344,6 +370,7 @@ def assert_overview_agrees(ask, path, found):
     )
     expected |= {("step", row["name"]): row["total"] for row in steps["rows"]}
     expected |= {("steps", name): steps[name] for name in ("median", "p95") if steps["names"]}
+    expected |= {(each["kind"], name): each[name] for each in steps["kinds"] for name in ("median", "p95")}
     expected |= {
         ("phase", name): figure
         for name, figure in (steps["phases"] or {"average": {}})["average"].items()
@@ -537,8 +564,8 @@ def test_a_device_without_kernels_has_no_rows(opstrobe, tmp_path):
     about = {"distributedInfo": {"backend": "mtia:hccl", "rank": 0}, "deviceProperties": [{"id": 0, "name": "MTIA"}]}
     (tmp_path / "t.json").write_text(json.dumps({**about, "traceEvents": rows}))
     text = opstrobe("views", "t.json").stdout
-    parts = [line.split("  ")[1] for line in text.splitlines() if line.startswith("  ") and " % " in line]
-    assert parts == ["launch calls", "operators", "other"]
+    parts = pages.section(pages.text_sections(text), "average step").rows
+    assert [part.name for part in parts] == ["launch calls", "operators", "other"]
     assert "device 0" not in text.lower() and "kernels" not in text
     assert "(no rows)" in opstrobe("kernels", "t.json").stdout
     table = opstrobe("table", "t.json").stdout

@@ -285,7 +285,7 @@ def print_counts():
 
 @shared
 @pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
-def test_spec_24_every_figure_of_a_set(folder):
+def test_every_figure_of_a_set(folder):
     known = known_ids()
     unexplained = []
     for entry in entries_of(folder):

@@ -21,7 +21,7 @@ EVENTS = [
 ]  # fmt: skip
 
 
-def test_spec_10_trace_with_counters(opstrobe, tmp_path):
+def test_trace_with_counters(opstrobe, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(trace(EVENTS)))
     ended = opstrobe("analyze", "trace_with_counters", "--format", "json", "a.json")
     assert ended.returncode == 0, ended.stderr
@@ -44,7 +44,7 @@ def test_spec_10_trace_with_counters(opstrobe, tmp_path):
     ]
 
 
-def test_spec_10_elsewhere_and_empty(opstrobe, tmp_path):
+def test_elsewhere_and_empty(opstrobe, tmp_path):
     (tmp_path / "out").mkdir()
     with gzip.open(tmp_path / "b.json.gz", "wt") as file:
         json.dump(trace([]), file)
@@ -54,7 +54,7 @@ def test_spec_10_elsewhere_and_empty(opstrobe, tmp_path):
         assert json.load(file) == trace([])
 
 
-def test_spec_10_damaged(opstrobe, tmp_path):
+def test_damaged(opstrobe, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(trace(EVENTS))[:300])
     ended = opstrobe("analyze", "trace_with_counters", "a.json")
     assert ended.returncode == 1

@@ -11,7 +11,7 @@ import pytest
 from installed import OPSTROBE
 from test_analyze import FOLDER, SETS, entries_of, known_ids, rank_files, shared
 
-# Analyses of one run; of a large set these alone are asked for.
+# Analyses of one run; for a large set only these run.
 SPECIFIED = {
     "discovery", "parse", "load", "profiler_steps", "temporal_breakdown", "gpu_kernel_breakdown.by_type",
     "gpu_kernel_breakdown.by_kernel", "comm_comp_overlap", "idle_time_breakdown", "idle_time_breakdown.interval_stats",
@@ -42,7 +42,7 @@ def files_of(folder):
 @pytest.mark.parametrize(
     "folder", [path for path in SETS if path.name != "memory_timeline"], ids=lambda path: path.name
 )
-def test_spec_24_every_id_answers(folder):
+def test_every_id_returns_a_result(folder):
     assert SPECIFIED | OTHERS <= known_ids()
     files = files_of(folder)
     asked = {entry.id for entry in entries_of(folder)}
@@ -64,7 +64,7 @@ def options_of(analysis):
 
 @shared
 @pytest.mark.parametrize("analysis", sorted(SPECIFIED | {"events", "module_kernels", "roofline", "key_averages"}))
-def test_spec_24_defaults_are_those_that_help_prints(analysis):
+def test_defaults_are_those_that_help_prints(analysis):
     """Given one by one as well as left out. A value of another type is refused with the option's name."""
     path = FOLDER / "event_sync_multi_stream" / "trace.json.gz"
     options = options_of(analysis)

@@ -124,7 +124,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("where", FILTERS, ids=lambda where: re.sub(r"[^\w]+", "_", json.dumps(where)).strip("_")[:60])
-def test_spec_23_filters(opstrobe, tmp_path, where):
+def test_filters(opstrobe, tmp_path, where):
     for seed in range(3):
         rows = rows_of(seed)
         (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
@@ -192,7 +192,7 @@ def columns_of(rows, i):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_spec_23_free_query(opstrobe, tmp_path, query):
+def test_free_query(opstrobe, tmp_path, query):
     """Beside Python's own eval, whose expressions these are."""
     rows = rows_of(4)
     for i, row in enumerate(rows):
@@ -210,7 +210,7 @@ def test_spec_23_free_query(opstrobe, tmp_path, query):
         assert sorted(row[1] for row in table["rows"]) == wanted
 
 
-def test_spec_20_filter_and_where(opstrobe, tmp_path):
+def test_filter_and_where(opstrobe, tmp_path):
     """Of collective operations: those of all steps, until a filter takes some away."""
     rows = rows_of(0)
     for i, row in enumerate(rows):
@@ -243,7 +243,7 @@ def test_spec_20_filter_and_where(opstrobe, tmp_path):
     assert row["count"] == len(late)
 
 
-def test_spec_23_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
+def test_filters_hold_for_every_analysis_of_ranks(opstrobe, tmp_path):
     rows = rows_of(0)
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows}))
     where = {"iterations": [6]}
@@ -275,7 +275,7 @@ def step_of(rows, i):
     ],
     ids=lambda where: re.sub(r"[^\w]+", "_", json.dumps(where)).strip("_"),
 )
-def test_spec_17_filters_hold_for_both_traces(opstrobe, tmp_path, where):
+def test_filters_hold_for_both_traces(opstrobe, tmp_path, where):
     """Times and places of steps are each trace's own: the second one begins half a second later."""
     sides = {"control": rows_of(5), "test": rows_of(6)}
     for name, rows in sides.items():
@@ -334,7 +334,7 @@ def test_spec_17_filters_hold_for_both_traces(opstrobe, tmp_path, where):
         ("execution_trace", "two complete files"),
     ],
 )
-def test_spec_23_filters_where_there_is_nothing_to_filter(opstrobe, tmp_path, question, reason):
+def test_filters_where_there_is_nothing_to_filter(opstrobe, tmp_path, question, reason):
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows_of(0)}))
     process = opstrobe("analyze", question, "--where", "dur > 1", "trace.json")
     assert process.returncode == 2 and not process.stdout
@@ -355,13 +355,13 @@ def test_spec_23_filters_where_there_is_nothing_to_filter(opstrobe, tmp_path, qu
         ({"query": "duration > 3"}, "no column of this name"),
     ],
 )
-def test_spec_23_filters_that_are_none(opstrobe, tmp_path, where, word):
+def test_invalid_filters(opstrobe, tmp_path, where, word):
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": rows_of(0)}))
     process = opstrobe("analyze", "events", "--where", json.dumps(where), "trace.json")
     assert process.returncode == 2 and word in process.stderr and not process.stdout
 
 
-def test_spec_0_7_last_step(opstrobe, tmp_path):
+def test_last_step(opstrobe, tmp_path):
     """It is dropped, with what comes behind; or all stays, as the reference's figures have it (set amd_mi250)."""
     rows = [
         {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 100, "dur": 100},
@@ -377,7 +377,7 @@ def test_spec_0_7_last_step(opstrobe, tmp_path):
         assert sorted(row[1] for row in json.loads(process.stdout)["table"]["rows"]) == wanted
 
 
-def test_spec_0_7_steps_of_mtia(opstrobe, tmp_path):
+def test_steps_of_mtia(opstrobe, tmp_path):
     """Whole rows of the host between the first step and the last, what they started, and copies in a step."""
     rows = [
         {"cat": "cpu_op", "name": "before", "ts": 0, "dur": 10},

@@ -240,7 +240,7 @@ def test_flaws_5_6_launch_statistics(case):
     assert found["gpu_shorter_than_cpu"] == sum(e["dur"] < call["dur"] for call, e in pairs)
 
 
-def test_spec_6_each_launch(case):
+def test_each_launch(case):
     path, events = case
     calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
     pairs = [(calls[e["args"]["correlation"]], e) for e in work(events) if e["args"]["correlation"] in calls]
@@ -255,7 +255,7 @@ def test_spec_6_each_launch(case):
         assert found == [about(row) for row in expected]
 
 
-def test_spec_5_streams(case):
+def test_streams(case):
     path, _ = case
     table = ask(path, "idle_time_breakdown")
     for streams in (1, [0, 2], []):
@@ -281,7 +281,7 @@ def queue_points(events):
     return points
 
 
-def test_spec_8_queues_over_time(case):
+def test_queues_over_time(case):
     path, events = case
     first = min((e["ts"] for e in json.loads(path.read_text())["traceEvents"]), default=0)
     found = ask(path, "queue_length_time_series", series=True)
@@ -563,7 +563,7 @@ BAD_INPUTS = {
 
 @pytest.mark.parametrize("rounding", ["ns", "us"])
 @pytest.mark.parametrize("name", BAD_INPUTS)
-def test_spec_25_3_every_id_answers_where_the_reference_stopped(tmp_path, name, rounding):
+def test_every_id_returns_a_result_where_the_reference_failed(tmp_path, name, rounding):
     path = tmp_path / "rank-0.json"
     path.write_text(json.dumps(BAD_INPUTS[name]))
     for question in IDS_OF_RANKS:
@@ -585,7 +585,7 @@ def test_spec_25_3_every_id_answers_where_the_reference_stopped(tmp_path, name, 
         (json.dumps({"traceEvents": [{**OP, "name": "??"}]}).replace("??", "\udcff"), None),
     ],
 )
-def test_spec_25_3_what_can_be_read_is_read(tmp_path, text, names):
+def test_readable_files_are_read(tmp_path, text, names):
     """A file that breaks off, raw control characters, bytes that are no UTF-8: told of, and the rest is there."""
     (tmp_path / "a.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     found = [row["name"] for row in ask(tmp_path / "a.json", "events")]
@@ -594,7 +594,7 @@ def test_spec_25_3_what_can_be_read_is_read(tmp_path, text, names):
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "no JSON"])
-def test_spec_25_3_what_is_no_trace_is_refused_at_once(tmp_path, text):
+def test_invalid_traces_are_refused_at_once(tmp_path, text):
     if text is not None:
         (tmp_path / "a.json").write_text(text)
     for question in IDS_OF_RANKS:
@@ -617,7 +617,7 @@ def test_texts_on_the_command_line_are_texts(tmp_path, name):
 
 
 @pytest.mark.parametrize("pattern", ["déjà", 'a "b"', "back\\slash"])
-def test_spec_11_names_that_are_never_others(tmp_path, pattern):
+def test_names_are_never_confused(tmp_path, pattern):
     marks = [{**OP, "cat": "gpu_user_annotation", "name": f"{i} {pattern if i == 7 else 'x'}", "dur": 100 - i, "ts": 200 * i}
              for i in range(9)]  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps({"traceEvents": marks}))

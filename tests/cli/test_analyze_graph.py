@@ -62,7 +62,7 @@ def plain_callers(events, rows):
 @pytest.mark.parametrize(
     "name", ["amd_mi250/trace", "mi_normalization/trace", "h100_bert_small/trace", "vllm_decode_graph/trace"]
 )
-def test_spec_25_2_flaw_16_callers_are_as_defined(name):
+def test_callers_are_as_defined(name):
     """Of one-step traces, of which the step filter keeps all; kernels of stream 0 have callers."""
     path = FOLDER / f"{name}.json.gz"
     events = load(path)
@@ -88,7 +88,7 @@ def test_spec_25_2_flaw_16_callers_are_as_defined(name):
 
 
 @shared
-def test_spec_7_launches_are_their_own_threads():
+def test_launches_are_their_own_threads():
     """Where the reference takes any thread's operator: the latest to start on the launch's thread that has it whole."""
     path = FOLDER / "mtia_train" / "rank-0.json.gz"
     events = load(path)
@@ -132,7 +132,7 @@ def test_spec_7_launches_are_their_own_threads():
 
 
 @shared
-def test_spec_15_8_the_overlay_is_the_references(tmp_path):
+def test_the_overlay_is_the_references(tmp_path):
     folder = FOLDER / "simple_add"
     found = ask("critical_path", folder / "trace.json.gz", output_dir=str(tmp_path), only_show_critical_events=False)
     ours = load(found["value"]["overlay"])
@@ -154,7 +154,7 @@ def test_spec_15_8_the_overlay_is_the_references(tmp_path):
 
 
 @shared
-def test_spec_15_8_what_is_not_on_the_path_is_left_out(tmp_path):
+def test_what_is_not_on_the_path_is_left_out(tmp_path):
     path = FOLDER / "simple_add" / "trace.json.gz"
     found = ask("critical_path", path, output_dir=str(tmp_path))
     before = load(path)
@@ -166,7 +166,7 @@ def test_spec_15_8_what_is_not_on_the_path_is_left_out(tmp_path):
 
 
 @shared
-def test_spec_14_events_say_their_patterns(tmp_path):
+def test_events_name_their_patterns(tmp_path):
     path = FOLDER / "simple_add" / "trace.json.gz"
     options = {"operator_name": "aten::conv2d", "min_pattern_len": 1}
     rows = ask("frequent_cuda_kernel_sequences", path, output_dir=str(tmp_path), top_k=2, **options)["table"]["rows"]
@@ -179,7 +179,7 @@ def test_spec_14_events_say_their_patterns(tmp_path):
 
 
 @pytest.mark.parametrize("with_legend", [True, False])
-def test_spec_14_what_is_in_no_pattern_is_compressed(tmp_path, with_legend):
+def test_what_is_in_no_pattern_is_compressed(tmp_path, with_legend):
     rows = [
         {"ph": "X", "cat": "Trace", "ts": 0, "dur": 90, "pid": "Spans", "tid": "PyTorch Profiler",
          "name": "PyTorch Profiler (0)", "args": {"Op count": 0}},
@@ -219,7 +219,7 @@ def test_an_overlay_of_a_file_that_breaks_off_is_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_spec_23_modules_and_their_kernels(tmp_path):
+def test_modules_and_their_kernels(tmp_path):
     """Of each call of a module that kernels run for: from the first of them to the end of the last; also in a copy."""
     rows, correlation = [], 0
 

@@ -7,7 +7,7 @@ import random
 RANKS = 4
 
 
-def test_spec_20_bandwidth_and_skew(opstrobe, tmp_path):
+def test_bandwidth_and_skew(opstrobe, tmp_path):
     """Ranks come to each operation at their own times and leave together; their clocks are seconds apart."""
     draw = random.Random(1)
     kinds = {
@@ -50,7 +50,7 @@ def test_spec_20_bandwidth_and_skew(opstrobe, tmp_path):
         assert late.count(row["last_rank"]) == max(late.count(rank) for rank in range(RANKS))
 
 
-def test_spec_20_one_rank_waits_for_nobody_that_is_known(opstrobe, tmp_path):
+def test_one_rank_has_no_known_waits(opstrobe, tmp_path):
     row = {
         "ph": "X",
         "cat": "kernel",

@@ -444,7 +444,11 @@ def test_deep_stacks_are_cut_and_that_is_said(opstrobe, tmp_path):
 
 def test_a_report_is_made_of_files(opstrobe, traces):
     process = opstrobe("report", "-o", "out.json", "-", cwd=traces, input=trace())
-    assert process.returncode == USAGE and "has to be a file" in process.stderr and not (traces / "out.json").exists()
+    assert (
+        process.returncode == USAGE
+        and "must be a regular file" in process.stderr
+        and not (traces / "out.json").exists()
+    )
 
 
 @pytest.mark.parametrize("command", sorted({*TABLES, *FILES} - NOT_FROM_A_PIPE))

@@ -420,7 +420,7 @@ def test_other_databases(opstrobe, tmp_path):
         base.execute("CREATE TABLE StringIds (name)")
     base.close()
     process = opstrobe("info", "other.sqlite", cwd=tmp_path)
-    assert process.returncode == 1 and "no export of Nsight Systems" in process.stderr
+    assert process.returncode == 1 and "not an export of Nsight Systems" in process.stderr
     make_nsight(tmp_path / "cut.sqlite")
     data = (tmp_path / "cut.sqlite").read_bytes()
     (tmp_path / "cut.sqlite").write_bytes(data[: len(data) // 2])

@@ -88,7 +88,7 @@ def test_ranks_are_read_one_after_the_other(tmp_path, command):
     assert peaks[1] < 1.4 * peaks[0], peaks
 
 
-def test_spec_23_a_rank_is_written_into_a_trace(opstrobe, tmp_path):
+def test_a_rank_is_written_into_a_trace(opstrobe, tmp_path):
     """What else the file says of its process stays, and all events do."""
     document = json.loads(trace(4, 30))
     document["distributedInfo"] |= {"backend": "gloo", 'od"d': [1]}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opstrobe run` records programs as users write them, and each question about them is answered by one command."""
 
+import gzip
 import json
 import subprocess
 
@@ -123,6 +124,39 @@ def test_a_program_does_not_differ_from_itself(answer, opstrobe, lightning_trace
     found = answer("diff", lightning_trace, lightning_trace)
     assert found["steps"]["change_ratio"] == 0 and not found["steps"]["regression"]
     assert {module["name"] for module in found["modules"]} >= {"model.0", "model.0, backward"}
+
+
+TWO_LAYERS = """
+import torch
+{before}
+net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    net(torch.rand(2, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_modules_of_two_programs_are_matched_by_path(answer, record):
+    """The second program calls another layer first, so that the layers of the model have other numbers."""
+    base = record("layers", TWO_LAYERS.format(before=""), "--with-modules")
+    other = record("more_layers", TWO_LAYERS.format(before="torch.nn.Linear(4, 4)(torch.rand(1, 4))"), "--with-modules")
+    names = [
+        [event["name"] for event in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if "name" in event]
+        for path in (base, other)
+    ]
+    assert ["nn.Module: Linear_2" in each for each in names] == [False, True]
+    found = answer("diff", base, other)
+    modules = {module["name"]: [module[side] is not None for side in ("left", "right")] for module in found["modules"]}
+    assert {name: sides for name, sides in modules.items() if name[0] in "01"} == {
+        name: [True, True] for name in ("0", "0, backward", "1", "1, backward")
+    }
+    paired = {
+        (part["left"]["name"], part["right"]["name"])
+        for part in found["children"]
+        if part["left"] and part["right"] and part["left"].get("name")
+    }
+    assert {("Sequential", "Sequential"), ("Sequential.backward", "Sequential.backward")} <= paired
 
 
 def test_what_made_this_trace(answer, lightning_trace):

@@ -75,7 +75,8 @@ def test_names_stay_text(tmp_path):
         columns = cells
         if line.startswith("#"):
             assert re.match(
-                r"#+ (Profile|Advice|[0-9]+ steps|[0-9]+\. |GPU 0|operators|kernels|modules|most memory held)", line
+                r"#+ (Profile|Advice|[0-9]+ steps|average step|[0-9]+\. |GPU 0|operators|kernels|modules|most memory held)",
+                line,
             ), line
     kernels = text.split("### kernels\n")[1].split("\n\nand ")[0]
     assert len(re.findall(r"^\| `", kernels, re.M)) == 10

@@ -764,7 +764,7 @@ main()
 """
 
 
-def test_spec_6_7_modules(program, opstrobe):
+def test_modules(program, opstrobe):
     program(MODEL)
     done = opstrobe("run", "--with-modules", "-o", "all.json", "program.py")
     assert [line.split()[:3] for line in done.stderr.splitlines()[1:5]] == [

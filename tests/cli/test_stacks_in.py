@@ -121,7 +121,7 @@ def test_stacks_have_the_sums_of_their_samples(opstrobe, tmp_path, name, data, s
         ("train.py", 4),
     }
     shown = opstrobe("views", name, cwd=tmp_path)
-    assert shown.returncode == 0 and "No rule applies" in shown.stdout
+    assert shown.returncode == 0 and "This profile has samples, so no rule of advice applies" in shown.stdout
     assert opstrobe("validate", name, cwd=tmp_path).returncode == 0
 
 
@@ -190,17 +190,17 @@ def test_what_we_write_is_read_back(opstrobe, tmp_path):
     ("name", "data", "error"),
     [
         ("cut.json", make_speedscope()[:-30], "a profile of speedscope: invalid JSON"),
-        ("p.json", make_speedscope(samples=[[7]]), "the number of a frame that the file does not have"),
+        ("p.json", make_speedscope(samples=[[7]]), "a frame number that is not in the file"),
         ("p.json", make_speedscope(weights=[1]), "a sample without a weight"),
         ("p.json", make_speedscope(weights=[-1] * 5), "a weight below zero"),
-        ("p.json", make_speedscope(weights=[1e300] * 5), "a time or weight that is no number or too large"),
+        ("p.json", make_speedscope(weights=[1e300] * 5), "a time or weight that is not a number, or too large"),
         ("p.json", make_speedscope("bytes"), "a profile of bytes"),
         ("p.json", make_speedscope(events=[{"type": "C", "frame": 0, "at": 1}]), "closes a frame which is not the innermost open one"),
         ("p.folded", b"a;b 12\na;b twelve\n", "byte 7: a line of folded stacks that does not end in a space and a number"),
-        ("p.folded", b"a;b 2000000000000000000\na;b 2000000000000000000\n", "numbers that are too large together"),
-        ("p.pb", make_pprof()[:-10], "the file ends early or is no profile"),
-        ("p.pb", make_pprof([("inuse_space", "bytes")]), "without a value that is a time or a count"),
-        ("p.pb", make_pprof().replace(b"\x0a\x03\x03\x02\x01", b"\x0a\x03\x03\x63\x01", 1), "a location that the file does not have"),
+        ("p.folded", b"a;b 2000000000000000000\na;b 2000000000000000000\n", "numbers whose sum is too large"),
+        ("p.pb", make_pprof()[:-10], "the file is truncated or not a profile"),
+        ("p.pb", make_pprof([("inuse_space", "bytes")]), "whose values are neither times nor counts"),
+        ("p.pb", make_pprof().replace(b"\x0a\x03\x03\x02\x01", b"\x0a\x03\x03\x63\x01", 1), "a location that is not in the file"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_read(opstrobe, tmp_path, name, data, error):

@@ -2,9 +2,11 @@
 """Text on a terminal: its width, colors, and the pager that shows what is longer than the screen."""
 
 import fcntl
+import itertools
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
@@ -60,17 +62,19 @@ def on_terminal(environment, tmp_path):
 
 def lines_of(text, title):
     lines = text.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith(title))
+    at = next(i for i, line in enumerate(lines) if re.match(title, line))
     return lines[at : at + 4]
 
 
-def test_width_is_used_for_means_shares_and_places(on_terminal, trace):
-    head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators")
-    assert head.split() == ["operators", "calls", "self", "CPU", "mean", "share"]
+def test_width_is_used_for_means_shares_and_places(on_terminal, trace, tmp_path):
+    head, first, *_ = lines_of(on_terminal("views", trace, columns=120, PAGER="", NO_COLOR="1")[0], "operators +calls")
+    assert head.split() == ["operators", "calls", "self", "CPU", "mean", "share", "where"]
     assert first.split()[:8] == ["aten::mm", "1,500", "9.000", "ms", "6.000", "µs", "98.9", "%"]
-    assert first.endswith("████████ train.py:7")
-    narrow = lines_of(on_terminal("views", trace, columns=60, PAGER="", NO_COLOR="1")[0], "operators")
-    assert "mean" not in narrow[0] and narrow[2].strip() == "train.py:7"
+    assert first.endswith("████████  train.py:7")
+    long_path = "projects/training/entry_points/train.py"
+    (tmp_path / "long.json").write_text((tmp_path / trace).read_text().replace("train.py", long_path))
+    narrow = lines_of(on_terminal("views", "long.json", columns=60, PAGER="", NO_COLOR="1")[0], "operators +calls")
+    assert "mean" not in narrow[0] and narrow[2].strip() == f"{long_path}:7"
     for columns in (60, 80, 100, 120, 160):
         text = on_terminal("views", trace, columns=columns, PAGER="", NO_COLOR="1")[0]
         assert max(map(len, text.splitlines())) <= columns
@@ -91,7 +95,7 @@ def test_a_terminal_without_utf8_has_us(on_terminal, trace, tmp_path, words):
 def test_counts_have_separators(opstrobe, trace):
     text = opstrobe(trace).stdout
     assert text.startswith("1,521 events in ")
-    assert "     1,500    9.000 ms" in text
+    assert "  1,500  9.000 ms" in text
 
 
 def test_color(on_terminal, opstrobe, trace):
@@ -162,3 +166,23 @@ def test_what_slow_steps_have_more_of_is_next_to_its_figures(on_terminal, tmp_pa
         text = on_terminal("views", "slow.json", columns=columns, PAGER="", NO_COLOR="1")[0]
         cause = next(line for line in text.splitlines() if line.startswith("      operators"))
         assert cause.split()[1] == "+800.000" and cause.index("+") <= 54
+
+
+def test_operators_have_times_per_step_and_flops_per_second(on_terminal, opstrobe, tmp_path):
+    matrices = {"Input Dims": [[512, 512], [512, 512]], "Input Strides": [[512, 1]] * 2, "Input type": ["float"] * 2}
+    steps = [row(f"ProfilerStep#{i}", 2000 * i, 1900, "user_annotation") for i in range(4)]
+    steps += [{**row("aten::mm", 2000 * i + 1, 1000), "args": matrices} for i in range(4)]
+    (tmp_path / "steps.json").write_text(json.dumps({"traceEvents": steps}))
+    text = on_terminal("views", "steps.json", columns=120, PAGER="", NO_COLOR="1")[0]
+    head, first = next(
+        (line.split(), after.split())
+        for line, after in itertools.pairwise(text.splitlines())
+        if line.startswith("operators ") and "calls" in line
+    )
+    assert head == ["operators", "calls", "self", "CPU", "mean", "per", "step", "FLOP/s", "share"]
+    assert first[:8] == ["aten::mm", "4", "4.000", "ms", "1.000", "ms", "1.000", "ms"]
+    assert first[8:12] == ["268.44", "G", "100.0", "%"]  # 2 · 512³ in 1 ms
+    narrow = on_terminal("views", "steps.json", columns=80, PAGER="", NO_COLOR="1")[0]
+    assert "aten::mm" in narrow and "FLOP/s" not in narrow
+    report = opstrobe("report", "--format", "markdown", "steps.json", cwd=tmp_path).stdout
+    assert "| mean | per step | FLOP/s | share |" in report and "| 268.44 G |" in report

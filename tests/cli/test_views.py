@@ -103,7 +103,7 @@ def counts():
 
 @shared
 @pytest.mark.parametrize("path", of_kind("kineto-tb-expected"), ids=lambda path: str(path.relative_to(FOLDER)))
-def test_spec_17_every_figure_of_a_trace(path, counts):
+def test_every_figure_of_a_trace(path, counts):
     found = output("views", "--format", "json", str(path).replace(".expected.json", ".pt.trace.json.gz"))
     expected = json.loads(path.read_text())
     if "steps" in expected:  # else the plugin failed on the file, and there are none
@@ -183,7 +183,7 @@ def check_right(right, found):
 
 @shared
 @pytest.mark.parametrize("path", of_kind("kineto-tb-distributed-expected"), ids=lambda path: path.parent.name)
-def test_spec_12_every_figure_of_a_run(path, counts):
+def test_every_figure_of_a_run(path, counts):
     found = output("views", "--format", "json", str(path.parent))
     # Averages and sums over all collectives of all steps.
     expected, comparison = compare(path, found["distributed"], 10)
@@ -194,13 +194,13 @@ def test_spec_12_every_figure_of_a_run(path, counts):
 
 @shared
 @pytest.mark.parametrize("path", of_kind("kineto-tb-diff-expected"), ids=lambda path: path.name)
-def test_spec_13_every_figure_of_a_diff(path, counts):
+def test_every_figure_of_a_diff(path, counts):
     expected = json.loads(path.read_text())
     found = output("diff", "--format", "json", str(FOLDER / expected["base"]), str(FOLDER / expected["exp"]))
     check(path, compare(path, found, 10)[1], counts)
 
 
-def test_spec_17_traces_are_there():
+def test_traces_are_there():
     """Says so when there is nothing to compare with."""
     if not FILES:
         pytest.skip(f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")

@@ -159,7 +159,7 @@ def test_f07_collectives_of_all_names(views, name):
     assert (row["name"], row["calls"], row["total_latency"]) == (f"nccl:{name}", 1, 50)
 
 
-def test_spec_18_f09_one_missing_collective(opstrobe, tmp_path):
+def test_one_missing_collective(opstrobe, tmp_path):
     """The plugin showed nothing at all."""
     for rank, count in ((0, 2), (1, 1)):
         rows = [step(1, 0, 1000)]
@@ -196,7 +196,7 @@ def plan(draw, numbered):
 
 @pytest.mark.parametrize("where", ["around", "kernel"])
 @pytest.mark.parametrize("numbered", [False, True])
-def test_spec_18_f09_process_groups(opstrobe, tmp_path, where, numbered):
+def test_process_groups(opstrobe, tmp_path, where, numbered):
     """What ranks do together is found by group and name, whatever else they do in between."""
     draw = random.Random(f"{where}{numbered}")
     ranks = plan(draw, numbered)
@@ -227,7 +227,7 @@ def test_spec_18_f09_process_groups(opstrobe, tmp_path, where, numbered):
     assert any(found[f"node_{rank}"]["synchronizing"] for rank in range(4))
 
 
-def test_spec_18_f12_calls_are_those_of_the_operators(views):
+def test_calls_are_those_of_the_operators(views):
     """Also of operators in which, or in whose callers, nothing was allocated."""
     rows = [step(1, 0, 1000), op("aten::mm", 100, 50), op("aten::outer", 200, 200), op("aten::mm", 210, 50),
             memory(120, 64, 1, 64, -1)]  # fmt: skip
@@ -237,7 +237,7 @@ def test_spec_18_f12_calls_are_those_of_the_operators(views):
     assert calls_of(found, "aten::mm") == 2
 
 
-def test_spec_18_f12_records_outside_of_operators(views):
+def test_records_outside_of_operators(views):
     """What a step, a module or a loader allocates, or nothing that is known, is told by name; all records are somewhere."""
     draw = random.Random(12)
     spans = [("ProfilerStep#1", 0, 1000), ("enumerate(DataLoader)#_Iter.__next__", 50, 150), ("nn.Module: Net_0", 300, 500),
@@ -269,7 +269,7 @@ def test_spec_18_f12_records_outside_of_operators(views):
     assert [row["increase"] for row in outside] == sorted((row["increase"] for row in outside), reverse=True)
 
 
-def test_spec_18_f13_reserved_memory_and_capacity(views):
+def test_reserved_memory_and_capacity(views):
     reserved = memory(16, 100, 2, 100, 0, 1)
     reserved["args"]["Total Reserved"] = 700
     found = views([*WORK, reserved], deviceProperties=[{"id": 0, "name": "A100", "totalGlobalMem": 1000}])
@@ -295,7 +295,7 @@ def occupancy(grid, block, registers, shared):
 
 
 @pytest.mark.parametrize("said", ["all", "zero", "nothing"])
-def test_spec_18_f19_use_of_multiprocessors(views, said):
+def test_use_of_multiprocessors(views, said):
     """Out of sizes, registers and the device, where the file says 0 or nothing."""
     draw, rows, filled, occupied, busy = random.Random(19), [step(1, 0, 10_000)], 0, 0, 0
     rows.append(op("aten::mm", 10, 9000))
@@ -328,7 +328,7 @@ def test_spec_18_f19_use_of_multiprocessors(views, said):
     assert gpu["sm_efficiency_ratio"] == gpu["est_sm_efficiency_ratio"]
 
 
-def test_spec_18_f19_sizes_that_are_none(views):
+def test_invalid_sizes(views):
     """No division by what a hostile file says."""
     huge = [2**31 - 1] * 3
     for args in ({"grid": huge, "block": huge}, {"grid": [], "block": [0]}, {"grid": "x", "block": [[1], None, -1]}):
@@ -340,7 +340,7 @@ def test_spec_18_f19_sizes_that_are_none(views):
             assert views(rows, deviceProperties=[device])["kernels"]["total"] == 20
 
 
-def test_spec_18_f20_one_busy_gpu_of_two(views):
+def test_one_busy_gpu_of_two(views):
     rows = [*WORK, launch(22, 2), kernel("gemm", 30, 70, 2, device=1)]
     assert [gpu["utilization_ratio"] for gpu in views(rows)["gpus"]] == pytest.approx([0.2, 0.7])
 
@@ -362,7 +362,7 @@ def grow(draw, tree, start, end, depth):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_spec_18_f16_what_modules_are_themselves_and_backward(views, seed):
+def test_self_and_backward_time_of_modules(views, seed):
     """Both selves with the operators that a module calls; the backward of operators wherever in it they are."""
     draw, forest, rows, expected = random.Random(seed), [], [step(1, 0, 100_000)], {}
     while len(forest) < 3:
@@ -420,7 +420,7 @@ def test_spec_18_f16_what_modules_are_themselves_and_backward(views, seed):
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
-def test_spec_18_f21_nccl_is_for_gpus(views, on_gpu):
+def test_nccl_is_for_gpus(views, on_gpu):
     """Where DistributedDataParallel runs on the CPU alone, NCCL serves nobody."""
     rows = [step(1, 0, 100), op("DistributedDataParallel.forward", 5, 80), *(WORK[1:] if on_gpu else [])]
     found = views(rows, deviceProperties=[{"id": 0, "name": "A100", "computeMajor": 8, "computeMinor": 0}])
@@ -428,7 +428,7 @@ def test_spec_18_f21_nccl_is_for_gpus(views, on_gpu):
 
 
 @pytest.mark.parametrize(("seconds", "events"), [(100, 6), (86_500, 5)])
-def test_spec_18_f22_windows_may_last_minutes(views, seconds, events):
+def test_windows_may_last_minutes(views, seconds, events):
     """The plugin threw away marks that came more than 86.4 s after the last iteration had begun; it meant a day."""
 
     def mark(name, ts):
@@ -442,7 +442,7 @@ def test_spec_18_f22_windows_may_last_minutes(views, seconds, events):
     "category",
     ["cuda_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime", "glow_runtime", "runtime", "cuda_driver"],
 )
-def test_spec_18_f24_launches_of_all_devices(views, category):
+def test_launches_of_all_devices(views, category):
     rows = [step(1, 0, 100), op("aten::mm", 10, 50, **{"External id": 3}),
             {**launch(20, 1, **{"External id": 3}), "cat": category}, kernel("gemm", 70, 20, 1)]  # fmt: skip
     found = views(rows)
@@ -485,7 +485,7 @@ def test_equal_names_of_steps_stay_steps(views):
     assert [row["total"] for row in found["rows"]] == [100, 100, 100]
 
 
-def test_spec_18_f25_steps_left_out_are_counted(opstrobe, views):
+def test_steps_left_out_are_counted(opstrobe, views):
     rows = [*WORK, step(2, 100, 50), step(3, 150, 50)]
     found = views(rows)["steps"]
     assert found["names"] == ["1"] and found["left_out"] == 2
@@ -494,12 +494,12 @@ def test_spec_18_f25_steps_left_out_are_counted(opstrobe, views):
     assert views(WORK)["steps"]["left_out"] == 0
 
 
-def test_spec_18_f25_no_steps_are_no_step(opstrobe, views):
+def test_no_steps(opstrobe, views):
     assert views(WORK[1:])["steps"]["names"] == ["0"]
     assert "whole recording: 80.000 µs" in opstrobe("views", "worker.pt.trace.json").stdout
 
 
-def test_spec_13_names_of_stretches_are_short(opstrobe, tmp_path):
+def test_names_of_ranges_are_short(opstrobe, tmp_path):
     names = ["enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#SGD.step", "enumerate(DataPipe)#Pipe"]
     rows = [step(1, 0, 1000), *(op(name, 100 + 200 * i, 100) for i, name in enumerate(names)),
             {**op("nn.Module: Linear_0", 800, 100, cat="python_function"), "args": {"Python id": 1, "Python module id": 0}},

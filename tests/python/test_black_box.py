@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,69 @@ def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
 def test_invalid_budgets(budget: str | float) -> None:
     with pytest.raises(ValueError, match="budget"):
         opstrobe.black_box(budget=budget)
+
+
+# --- sampled stacks --------------------------------------------------------------------------------------------------
+
+
+def stacks_of(trace: Path) -> str:
+    output = trace.with_suffix(".folded.txt")
+    done = run("convert", "--metric", "sampled", trace, output)
+    assert done.returncode == 0, done.stderr
+    return output.read_text()
+
+
+def test_stacks_of_a_program_that_holds_the_lock(program: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "box", tmp_path / "last.json.gz"
+    process = start(program, "hang", folder, COMMAND, "run", "--black-box", "--sample-ms", "5")
+    line = f"train.py({PROGRAM.count(chr(10), 0, PROGRAM.index('pause')) + 1}):_<module>"
+    try:
+        stacks = ""
+        while line not in stacks:  # a program that holds the lock is still to be sampled
+            assert run("dump", process.pid, "-o", output).returncode == 0
+            stacks = stacks_of(output)
+        assert "MainThread;" in stacks
+    finally:
+        process.kill()
+        process.wait()
+    assert run("recover", folder, "-o", output).returncode == 0
+    assert line in stacks_of(output)
+
+
+def test_stacks_of_a_thread(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def waits_for_the_test() -> None:
+        done.wait()
+
+    thread = threading.Thread(target=waits_for_the_test)
+    with opstrobe.black_box(spill=tmp_path, sample_ms=2) as box:
+        thread.start()
+        found: dict[str, Any] = {}
+        while "waits_for_the_test" not in str(found):
+            found = json.loads(box.snapshot().trace.metadata().get("python_samples", "{}"))
+        done.set()
+        thread.join()
+    samples = next(each["samples"] for each in found["threads"] if each["tid"] == thread.native_id)
+    assert "lock" in {found["states"][state] for state in samples[3::4] if state < len(found["states"])}
+    assert all(weight > 0 for weight in samples[1::4])
+
+
+def test_stacks_are_not_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opstrobe.black_box(spill=tmp_path, sample_ms=0) as box:
+        assert "python_samples" not in box.snapshot().trace.metadata()
+    monkeypatch.setattr(
+        opstrobe._core, "stack_sampler_start", lambda period_s: "frames are not where they are expected"
+    )
+    with pytest.warns(UserWarning, match="Python stacks are not sampled: frames are not where they are expected"):
+        with opstrobe.black_box(spill=tmp_path) as box:
+            assert "python_samples" not in box.snapshot().trace.metadata()
+
+
+@pytest.mark.parametrize("sample_ms", [-1, 0.5, 60_001, "often", float("nan")])
+def test_invalid_sample_ms(sample_ms: float | str) -> None:
+    with pytest.raises(ValueError, match="sample_ms must be a number of milliseconds from 1 to 60000, or 0"):
+        opstrobe.black_box(sample_ms=sample_ms)
 
 
 def test_steps_are_marked_again_after_a_stop() -> None:

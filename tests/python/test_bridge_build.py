@@ -92,6 +92,18 @@ def bridges(cache):
     return sorted(Path(cache).glob("opstrobe/bridge/*.so"))
 
 
+def test_the_compiler_is_not_a_child_process_of_the_program(tmp_path):
+    process = subprocess.run(
+        [Path(sys.executable).parent / "opstrobe", "run", "-o", "t.json", "-c", "import torch; torch.ones(2) + 1"],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0 and "compiling the bridge to this torch" in process.stderr
+    assert "wrote t.json" in process.stderr and "child process" not in process.stderr
+
+
 def test_it_is_built_once(cache):
     (built,) = bridges(cache)
     stamp = built.stat()

@@ -88,7 +88,7 @@ def run(libraries, code, **environment):
     return json.loads(process.stdout.splitlines()[-1])
 
 
-def test_spec_3_5_work_of_the_device_is_under_its_operator_and_annotation(libraries, tmp_path):
+def test_device_work_is_below_its_operator_and_annotation(libraries, tmp_path):
     path = tmp_path / "trace.json"
     found = run(
         libraries,
@@ -130,7 +130,7 @@ print(json.dumps([prof.use_device, prof.profiler.use_device]))
     assert {"GPU 0", "CPU"} == {row["args"]["labels"] for row in rows if row.get("name") == "process_labels"}
 
 
-def test_spec_1_3_filters_choose_what_is_recorded(libraries):
+def test_filters_choose_what_is_recorded(libraries):
     found = run(
         libraries,
         """
@@ -194,7 +194,7 @@ WHEN_NAMED = {
 }
 
 
-def test_spec_1_3_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
+def test_each_kind_of_cuda_brings_its_own_rows_and_no_others(libraries, tmp_path):
     replay = SOURCE.parent / "replay"
     together = tmp_path / "together.cupti"
     head = 16
@@ -307,7 +307,7 @@ print(json.dumps([called(["CONCURRENT_KERNEL"]), called(["CONCURRENT_KERNEL", "N
     assert found == [["stream 7 "], ["stream 7 (optimizer step)"]]
 
 
-def test_spec_1_3_annotations_over_streams_need_kernels_and_their_calls(libraries):
+def test_annotations_over_streams_need_kernels_and_their_calls(libraries):
     found = run(
         libraries,
         """
@@ -327,7 +327,7 @@ print(json.dumps([over(kinds) for kinds in (
     assert found == [0, 0, 0, 1]
 
 
-def test_spec_1_1_cuda_is_supported_where_its_devices_can_be_recorded(libraries):
+def test_cuda_is_supported_where_its_devices_can_be_recorded(libraries):
     code = """
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -393,7 +393,7 @@ def test_without_a_gpu_the_activity_is_refused_by_name():
     assert prof.profiler.use_device is None
 
 
-def test_spec_2_3_tables_and_events_show_the_time_on_the_device(libraries):
+def test_tables_and_events_show_the_time_on_the_device(libraries):
     table, kernels, times = run(
         libraries,
         """
@@ -415,7 +415,7 @@ print(json.dumps([
     assert times == pytest.approx([3, 60, 20, 69, 0], abs=DRIFT_US)
 
 
-def test_spec_1_4_the_device_is_paused_and_resumed_by_itself(libraries):
+def test_the_device_is_paused_and_resumed_by_itself(libraries):
     found = run(
         libraries,
         """
@@ -583,7 +583,7 @@ print(json.dumps([rows.count("kernel"), rows.count("cuda_runtime")]))
     assert found == [60, 60]
 
 
-def test_spec_3_1_versions_of_cuda_are_those_of_the_process(libraries, tmp_path):
+def test_versions_of_cuda_are_those_of_the_process(libraries, tmp_path):
     """The runtime's is asked of the one that is loaded, as torch brings one; without one it is left out."""
     source = tmp_path / "cudart.c"
     source.write_text("int cudaRuntimeGetVersion(int *version) { *version = 12080; return 0; }\n")

@@ -40,7 +40,7 @@ def counters(path):
     return {name: [row for row in rows if row["name"] == name] for name in dict.fromkeys(row["name"] for row in rows)}
 
 
-def test_spec_2_15_samples_are_counters_of_the_device(libraries, tmp_path):  # noqa: F811
+def test_samples_are_counters_of_the_device(libraries, tmp_path):  # noqa: F811
     path = tmp_path / "trace.json"
     interval, by_time, kernels = run(
         libraries,
@@ -78,7 +78,7 @@ print(json.dumps([told.interval, told.by_time, sum(row[1] == "kernel" for row in
     )
 
 
-def test_spec_1_3_the_kind_alone_samples_the_usual_metrics(libraries, tmp_path):  # noqa: F811
+def test_the_kind_alone_samples_the_usual_metrics(libraries, tmp_path):  # noqa: F811
     path = tmp_path / "trace.json"
     found = run(
         libraries,
@@ -98,7 +98,7 @@ print(json.dumps([told.interval, usual]))
     assert list(counters(path)) == ["SM Active (%)", "DRAM BW (%)"]
 
 
-def test_spec_1_4_sampling_is_paused_with_the_device(libraries, tmp_path):  # noqa: F811
+def test_sampling_is_paused_with_the_device(libraries, tmp_path):  # noqa: F811
     path = tmp_path / "trace.json"
     paused = run(
         libraries,
@@ -118,7 +118,7 @@ print(json.dumps(paused))
     assert [row["args"]["value"] for row in counters(path)["SM Active (%)"]] == [0, 1, 2, 3, 4]
 
 
-def test_spec_2_15_wrong_metrics_are_refused_by_name(libraries):  # noqa: F811
+def test_wrong_metrics_are_refused_by_name(libraries):  # noqa: F811
     found = run(
         libraries,
         SAMPLING

@@ -109,7 +109,7 @@ SORTS = [
 
 @pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize("sort_by", SORTS)
-def test_spec_2_6_table_of_averages_is_torchs(read, sort_by):
+def test_table_of_averages_equals_torch(read, sort_by):
     ours, theirs = read.key_averages(), of_torch().key_averages()
     assert ours.table(sort_by=sort_by) == theirs.table(sort_by=sort_by)
     assert "Self CUDA %" in ours.table() and "Self CUDA time total: 1.935ms" in ours.table()
@@ -117,7 +117,7 @@ def test_spec_2_6_table_of_averages_is_torchs(read, sort_by):
 
 @pytest.mark.torch_like("2.13")
 @pytest.mark.parametrize("top_level", [False, True])
-def test_spec_2_6_table_of_events_is_torchs(read, top_level):
+def test_table_of_events_equals_torch(read, top_level):
     how = {"top_level_events_only": top_level, "row_limit": -1}
     assert read.events().table(**how) == of_torch().table(**how)
 
@@ -127,7 +127,7 @@ NAMES += ["device_type", "is_user_annotation", "device_time_str", "self_device_t
 
 
 @pytest.mark.torch_like("2.13")
-def test_spec_2_3_times_and_kernels_are_torchs(read):
+def test_times_and_kernels_equal_torch(read):
     ours, theirs = read.events(), of_torch()
     assert len(ours) == len(theirs)
     for mine, other in zip(ours, theirs):
@@ -137,7 +137,7 @@ def test_spec_2_3_times_and_kernels_are_torchs(read):
         assert (mine.cpu_parent and mine.cpu_parent.name) == (other.cpu_parent and other.cpu_parent.name)
 
 
-def test_spec_2_3_work_names_its_operator_and_device(read):
+def test_work_names_its_operator_and_device(read):
     by_name = {event.name: event for event in read.events()}
     gemm, addmm = by_name["gemm"], by_name["aten::addmm"]
     assert (gemm.linked_correlation_id, addmm.linked_correlation_id) == (addmm.id, 0)
@@ -148,7 +148,7 @@ def test_spec_2_3_work_names_its_operator_and_device(read):
     assert by_name["step"].kernels == [] and by_name["cudaLaunchKernel"].kernels == []
 
 
-def test_spec_2_1_details_of_kernels(read):
+def test_details_of_kernels(read):
     by_name = {event.name: event for event in read.events()}
     details = by_name["gemm"].event_metadata
     assert (details.registers_per_thread, details.grid, details.est_occupancy_pct) == (32, [4, 1, 1], 25)
@@ -162,14 +162,14 @@ def test_spec_2_1_details_of_kernels(read):
         assert json.loads("{" + by_name["relu"].metadata_json + "}") == metadata
 
 
-def test_spec_2_1_names_of_old_speak_of_the_device(read):
+def test_deprecated_names_of_device_figures(read):
     (addmm,) = (average for average in read.key_averages() if average.key == "aten::addmm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         assert (addmm.cuda_time, addmm.cuda_time_total, addmm.self_cuda_time_total) == (1750, 1750, 1750)
 
 
-def test_spec_6_5_export_stacks_by_time_on_the_device(read, tmp_path):
+def test_export_stacks_by_time_on_the_device(read, tmp_path):
     path = tmp_path / "stacks.txt"
     read.export_stacks(path, "self_cuda_time_total")
     assert path.read_text() == ("step;aten::linear;aten::addmm 1750000\nstep;aten::relu 125000\n")

@@ -447,7 +447,7 @@ def test_export(events, tmp_path):
         events.export_chrome_trace(3)
 
 
-def test_spec_2_4_metrics_of_stacks(events, tmp_path):
+def test_metrics_of_stacks(events, tmp_path):
     metrics = events.supported_export_stacks_metrics()
     assert metrics == [f"self_{device}_time_total" for device in ("cpu", "cuda", "xpu", "privateuse1")]
     for wrong in ("nothing", "", None, 3, "self_cpu_time_total\0"):

@@ -154,7 +154,7 @@ class Isomorphism:
 
 
 @pytest.mark.torch_like("2.13", "2.15")  # 2.4 writes an older schema; 2.9 numbers some tensors otherwise
-def test_spec_1_11_same_as_torch_observer(tmp_path):
+def test_same_as_torch_observer(tmp_path):
     work()
     theirs = torch.profiler.ExecutionTraceObserver()
     theirs.register_callback(str(tmp_path / "torch.json"))
@@ -183,7 +183,7 @@ def test_spec_1_11_same_as_torch_observer(tmp_path):
         assert parents == (0, 0) or same(*parents), x["name"]
 
 
-def test_spec_1_11_nodes_tell_what_ran(tmp_path):
+def test_nodes_describe_operators(tmp_path):
     trace = observe(tmp_path / "et.json", lambda: torch.add(torch.ones(2, 3), 1, alpha=2))
     (add,) = [node for node in trace["nodes"] if node["name"] == "aten::add" and node["outputs"]["values"]]
     assert add["inputs"]["types"][0] == "Tensor(float)" and add["inputs"]["shapes"][0] == [2, 3]
@@ -191,7 +191,7 @@ def test_spec_1_11_nodes_tell_what_ran(tmp_path):
     assert attributes(add)["op_schema"].startswith("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)")
 
 
-def test_spec_1_11_several_at_once_d2(tmp_path):
+def test_several_at_once_d2(tmp_path):
     first = ExecutionTraceObserver().register_callback(str(tmp_path / "1.json"))
     second = ExecutionTraceObserver().register_callback(str(tmp_path / "2.json"))
     first.start()
@@ -208,7 +208,7 @@ def test_spec_1_11_several_at_once_d2(tmp_path):
     assert "aten::ones" not in names(two) and "aten::zeros" in names(two) and "aten::eye" in names(two)
 
 
-def test_spec_1_11_nine_at_once_are_refused(tmp_path):
+def test_nine_at_once_are_refused(tmp_path):
     observers = [ExecutionTraceObserver().register_callback(str(tmp_path / f"{i}.json")) for i in range(8)]
     with pytest.raises(RuntimeError, match="eight"):
         ExecutionTraceObserver().register_callback(str(tmp_path / "8.json"))
@@ -217,7 +217,7 @@ def test_spec_1_11_nine_at_once_are_refused(tmp_path):
     ExecutionTraceObserver().register_callback(str(tmp_path / "8.json")).cleanup()
 
 
-def test_spec_1_11_stop_and_start_again(tmp_path):
+def test_stop_and_start_again(tmp_path):
     observer = ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
     observer.start()
     observer.start()
@@ -233,7 +233,7 @@ def test_spec_1_11_stop_and_start_again(tmp_path):
     assert "aten::ones" in found and "aten::zeros" in found and "aten::eye" not in found
 
 
-def test_spec_1_11_with_profile(tmp_path):
+def test_with_profile(tmp_path):
     observer = ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
     with profile(execution_trace_observer=observer, schedule=opstrobe.schedule(wait=1, warmup=1, active=1)) as prof:
         for _ in range(3):
@@ -253,7 +253,7 @@ def test_spec_1_11_with_profile(tmp_path):
     opstrobe.read(tmp_path / "trace.json")
 
 
-def test_spec_3_5_record_function_id_is_0_without_observer(tmp_path):
+def test_record_function_id_is_0_without_observer(tmp_path):
     with profile() as prof:
         torch.ones(2)
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
@@ -262,7 +262,7 @@ def test_spec_3_5_record_function_id_is_0_without_observer(tmp_path):
     assert rows and all(row["args"]["Record function id"] == 0 for row in rows)
 
 
-def test_spec_1_11_torch_observer_in_our_profile(tmp_path):
+def test_torch_observer_in_our_profile(tmp_path):
     observer = torch.profiler.ExecutionTraceObserver()
     observer.register_callback(str(tmp_path / "et.json"))
     with profile(execution_trace_observer=observer) as prof:
@@ -275,7 +275,7 @@ def test_spec_1_11_torch_observer_in_our_profile(tmp_path):
     assert rows
 
 
-def test_spec_1_11_any_object_will_do():
+def test_any_object_is_accepted():
     class Observer:
         def __init__(self):
             self.calls = []
@@ -296,7 +296,7 @@ def test_spec_1_11_any_object_will_do():
     assert explicit.calls == ["start", "stop"]
 
 
-def test_spec_1_11_own_ranges_are_nodes(tmp_path):
+def test_own_ranges_are_nodes(tmp_path):
     def program():
         with opstrobe.record_function('outer "quoted"\n', "its args"):
             torch.ones(2)
@@ -308,18 +308,18 @@ def test_spec_1_11_own_ranges_are_nodes(tmp_path):
     assert outer["inputs"]["values"] == ["its args"] and attributes(outer)["scope"] == 7
 
 
-def test_spec_1_11_nested_tensors_do_no_harm(tmp_path):
+def test_nested_tensors(tmp_path):
     trace = observe(tmp_path / "et.json", lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
     assert "aten::_nested_tensor_from_tensor_list" in names(trace)
 
 
-def test_spec_1_11_gz_path_is_compressed(tmp_path, capfd):
+def test_gz_path_is_compressed(tmp_path, capfd):
     observe(tmp_path / "et.json.gz", lambda: torch.ones(2))
     assert (tmp_path / "et.json.gz").read_bytes()[:2] == b"\x1f\x8b"
     assert capfd.readouterr() == ("", "")
 
 
-def test_spec_1_11_bad_path_warns_and_registers_nothing(tmp_path):
+def test_bad_path_warns_and_registers_nothing(tmp_path):
     observer = ExecutionTraceObserver()
     with pytest.warns(UserWarning, match="cannot be written"):
         assert observer.register_callback(str(tmp_path / "nowhere" / "et.json")) is observer
@@ -329,7 +329,7 @@ def test_spec_1_11_bad_path_warns_and_registers_nothing(tmp_path):
     observer.cleanup()
 
 
-def test_spec_1_11_paths_and_resources(tmp_path):
+def test_paths_and_resources(tmp_path):
     observer = ExecutionTraceObserver()
     assert observer.get_output_file_path() is None and observer.get_resources_dir() is None
     observer.register_callback(str(tmp_path / "et.json"))
@@ -340,7 +340,7 @@ def test_spec_1_11_paths_and_resources(tmp_path):
     observer.cleanup()
 
 
-def test_spec_1_14_environment_asks_for_an_observer(monkeypatch):
+def test_environment_starts_an_observer(monkeypatch):
     assert ExecutionTraceObserver.build_execution_trace_obs_from_env() is None
     monkeypatch.setenv("ENABLE_PYTORCH_EXECUTION_TRACE", "1")
     monkeypatch.setenv("ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS", "1")
@@ -356,7 +356,7 @@ def test_spec_1_14_environment_asks_for_an_observer(monkeypatch):
         os.rmdir(path.removesuffix(".json") + "_resources")
 
 
-def test_spec_1_11_written_when_the_program_ends(tmp_path):
+def test_written_when_the_program_ends(tmp_path):
     path = tmp_path / "et.json"
     run_python(
         f"""
@@ -369,7 +369,7 @@ def test_spec_1_11_written_when_the_program_ends(tmp_path):
     assert "aten::ones" in names(read(path))
 
 
-def test_spec_1_11_fork_leaves_the_file_to_the_parent(tmp_path):
+def test_fork_leaves_the_file_to_the_parent(tmp_path):
     path = tmp_path / "et.json"
     run_python(
         f"""
@@ -395,7 +395,7 @@ def test_spec_1_11_fork_leaves_the_file_to_the_parent(tmp_path):
     assert names(read(str(path) + ".child")).count("aten::zeros") == 1
 
 
-def test_spec_1_11_process_groups(tmp_path):
+def test_process_groups(tmp_path):
     path = tmp_path / "et.json"
     run_python(
         f"""

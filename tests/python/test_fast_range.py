@@ -22,7 +22,7 @@ def row_of(prof, path, name):
     return row
 
 
-def test_spec_1_10_fast_range_with_values(tmp_path):
+def test_fast_range_with_values(tmp_path):
     x = torch.ones(2, 3)
     with profile(record_shapes=True) as prof:
         with _RecordFunctionFast("fast", [x, 3, "s", None, 2.5, True, [1, 2], 1 << 70], VALUES):
@@ -42,7 +42,7 @@ def test_spec_1_10_fast_range_with_values(tmp_path):
 
 
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 shows no keyword values, 2.9 no lists among them
-def test_spec_1_10_fast_range_as_torch_shows_it(tmp_path):
+def test_fast_range_as_torch_shows_it(tmp_path):
     values = {"i": 1, "f": 1.5, "b": True, "s": "text", "l": ["a", "b"]}
     inputs = [torch.ones(2, 3), 3, 2.5, [1, 2], None]
     with torch.profiler.profile(record_shapes=True) as theirs:
@@ -62,7 +62,7 @@ def test_spec_1_10_fast_range_as_torch_shows_it(tmp_path):
     assert a["args"] == b["args"] and a["cat"] == b["cat"]
 
 
-def test_spec_1_10_fast_range_without_shapes_and_profile():
+def test_fast_range_without_shapes_and_profile():
     with _RecordFunctionFast("nothing", [1], {"a": 1}):
         pass
     with profile() as prof:
@@ -77,7 +77,7 @@ def test_spec_1_10_fast_range_without_shapes_and_profile():
     assert all(event.input_shapes == [] for event in events)
 
 
-def test_spec_1_10_fast_range_with_other_values():
+def test_fast_range_with_other_values():
     with pytest.warns(UserWarning, match="keyword: t"):
         record = _RecordFunctionFast("fast", keyword_values={"t": torch.ones(1), "i": 1})
     with profile() as prof, record:
@@ -86,7 +86,7 @@ def test_spec_1_10_fast_range_with_other_values():
     assert event.kwinputs == {"t": "NULL", "i": 1}
 
 
-def test_spec_1_10_fast_range_misuse():
+def test_fast_range_misuse():
     for arguments in [(1,), ("x", 1), ("x", None, []), ("x", None, {1: 1})]:
         with pytest.raises(TypeError):
             _RecordFunctionFast(*arguments)
@@ -105,7 +105,7 @@ def test_spec_1_10_fast_range_misuse():
     assert [event.name for event in prof.events()] == ["x"]
 
 
-def test_spec_1_10_fast_range_too_large_keeps_its_name():
+def test_fast_range_too_large_keeps_its_name():
     with profile() as prof:
         with _RecordFunctionFast("large", None, {"text": "x" * 100_000}):
             pass
@@ -116,7 +116,7 @@ def test_spec_1_10_fast_range_too_large_keeps_its_name():
     assert {event.name for event in prof.events()} == {"large", "threads", "other"}
 
 
-def test_spec_1_10_record_function_with_args():
+def test_record_function_with_args():
     x = torch.ones(2, 3)
     with profile(record_shapes=True) as prof:
         handle = torch.autograd._record_function_with_args_enter("annotated", x, 3, "text")
@@ -128,7 +128,7 @@ def test_spec_1_10_record_function_with_args():
     assert [child.name for child in event.cpu_children] == ["aten::ones"]
 
 
-def test_spec_1_10_argument_text_is_kept_and_shown(tmp_path):
+def test_argument_text_is_kept_and_shown(tmp_path):
     with profile() as prof:
         with opstrobe.record_function("ours", "own text"):
             pass

@@ -24,7 +24,7 @@ def tree(events):
     return [(e.name, e.cpu_parent and e.cpu_parent.name, [child.id for child in e.cpu_children]) for e in events]
 
 
-def test_spec_2_2_children_by_intervals_on_a_thread():
+def test_children_by_intervals_on_a_thread():
     events = ours.EventList()
     spans = [(1, 0, 1), (1, 1, 2), (0, 0, 2), (0, 1, 2), (0, 1, 3)]
     for number, (thread, start, end) in enumerate(spans, 1):
@@ -34,7 +34,7 @@ def test_spec_2_2_children_by_intervals_on_a_thread():
     assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [], [], [4]]
 
 
-def test_spec_2_2_the_tree_is_torchs():
+def test_tree_equals_torch():
     mine, other = listed(ours), listed(theirs)
     mine._build_tree()
     other._build_tree()
@@ -43,7 +43,7 @@ def test_spec_2_2_the_tree_is_torchs():
 
 
 @pytest.mark.parametrize("sort_by", [None, "cpu_time_total", "count"])
-def test_spec_2_6_tables_are_torchs(sort_by):
+def test_tables_equal_torch(sort_by):
     mine, other = listed(ours, with_flops=True), listed(theirs, with_flops=True)
     for events in (mine, other):
         events._build_tree()
@@ -54,7 +54,7 @@ def test_spec_2_6_tables_are_torchs(sort_by):
     assert mine.total_average().cpu_time_total == other.total_average().cpu_time_total
 
 
-def test_spec_2_6_totals_are_rounded_as_torchs():
+def test_totals_are_rounded_like_torch():
     mine, other = ours.EventList(), theirs.EventList()
     for number in range(10):  # 0.15 us ten times are 1.4999999999999998 us to who adds floats, and 1.5 to who counts
         span = {"id": number, "name": "x", "thread": number, "start_us": 0, "end_us": 0.15}
@@ -66,7 +66,7 @@ def test_spec_2_6_totals_are_rounded_as_torchs():
     assert mine.table(time_unit="ms") == other.table(time_unit="ms")
 
 
-def test_spec_2_4_average_of_events():
+def test_average_of_events():
     average = opstrobe.FunctionEventAvg()
     average.add(ours.FunctionEvent(id=0, node_id=0, name="foo", thread=0, start_us=10, end_us=15, cpu_memory_usage=8))
     average += ours.FunctionEvent(id=1, node_id=0, name="foo", thread=0, start_us=20, end_us=30, cpu_memory_usage=-2)

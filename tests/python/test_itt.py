@@ -11,7 +11,7 @@ from opstrobe import itt
 from opstrobe.compat.emit import emit_itt, emit_nvtx
 
 
-def test_spec_1_12_as_torch():
+def test_itt_like_torch():
     theirs = torch.profiler.itt
     assert itt.is_available() == theirs.is_available()
     assert sorted(theirs.__all__) == sorted(itt.__all__)
@@ -29,12 +29,12 @@ def test_spec_1_12_as_torch():
                 pass
 
 
-def test_spec_1_12_is_there_without_an_import_of_its_own():
+def test_available_without_import():
     code = "import opstrobe; opstrobe.itt.is_available()"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_spec_1_12_without_torch():
+def test_without_torch():
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from opstrobe import itt\n"
@@ -48,7 +48,7 @@ def test_spec_1_12_without_torch():
 
 
 @pytest.mark.parametrize("record_shapes", [False, True])
-def test_spec_1_13_emit_itt(record_shapes):
+def test_emit_itt(record_shapes):
     with emit_itt(record_shapes=record_shapes) as emitting:
         assert emitting.entered and torch.autograd._profiler_enabled()
         torch.ones(2, requires_grad=True).sum().backward()
@@ -60,7 +60,7 @@ def test_spec_1_13_emit_itt(record_shapes):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="what a torch without CUDA says")
-def test_spec_1_13_emit_nvtx_without_cuda():
+def test_emit_nvtx_without_cuda():
     with pytest.raises((AssertionError, RuntimeError)):
         with emit_nvtx():
             pass

@@ -83,7 +83,7 @@ def trained(model, optimizer, make_input, steps=2):
 
 @pytest.mark.parametrize("kind", ["sgd", "momentum", "adam", "adamw_foreach", "rmsprop"])
 @pytest.mark.parametrize("shapes", [True, False])
-def test_spec_4_3_categories_of_training(kind, shapes, tmp_path):
+def test_categories_of_training(kind, shapes, tmp_path):
     model = Mlp()
     make = {
         "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
@@ -111,7 +111,7 @@ def test_spec_4_3_categories_of_training(kind, shapes, tmp_path):
         assert any("record_shapes" in text for text in prof.memory_peak().as_dict()["missing"])
 
 
-def test_spec_4_3_scratch_of_optimizers_is_temporary(tmp_path):
+def test_scratch_of_optimizers_is_temporary(tmp_path):
     """D28: torch counts some of it as PARAMETER or INPUT."""
     others = bystanders(tmp_path)
     model = Mlp()
@@ -132,7 +132,7 @@ def test_spec_4_3_scratch_of_optimizers_is_temporary(tmp_path):
     }
 
 
-def test_spec_4_3_everything_dies_within_the_recording(tmp_path):
+def test_everything_is_freed_within_the_recording(tmp_path):
     sizes = {}
 
     def program():
@@ -146,7 +146,7 @@ def test_spec_4_3_everything_dies_within_the_recording(tmp_path):
     assert made["OPTIMIZER_STATE"] == 2 * sizes["parameters"] + 4 * 4
 
 
-def test_spec_4_3_inference_without_gradients(tmp_path):
+def test_inference_without_gradients(tmp_path):
     model = Mlp()
     x = torch.randn(16, 64)
 
@@ -160,7 +160,7 @@ def test_spec_4_3_inference_without_gradients(tmp_path):
     assert totals(rows, CREATE) == dict.fromkeys(NAMES, 0) | {"ACTIVATION": 4 * (16 * 128 * 2 + 16 * 32)}
 
 
-def test_spec_4_3_gradient_accumulation(tmp_path):
+def test_gradient_accumulation(tmp_path):
     model = Mlp()
 
     def program():
@@ -172,7 +172,7 @@ def test_spec_4_3_gradient_accumulation(tmp_path):
     assert made["INPUT"] == 3 * 16 * 64 * 4
 
 
-def test_spec_4_3_programs_without_modules(tmp_path):
+def test_programs_without_modules(tmp_path):
     others = bystanders(tmp_path)
     w = torch.randn(64, 64, requires_grad=True)
 
@@ -190,7 +190,7 @@ def test_spec_4_3_programs_without_modules(tmp_path):
     assert totals(rows, INCREMENT_VERSION)["PARAMETER"] == 2 * 2 * nbytes([w])
 
 
-def test_spec_4_3_memory_of_other_libraries(tmp_path):
+def test_memory_of_other_libraries(tmp_path):
     """Not reported by torch's allocator: it lives from its first use to its last, and is not there before."""
     numpy = pytest.importorskip("numpy")
     model = torch.nn.Linear(64, 8)
@@ -205,7 +205,7 @@ def test_spec_4_3_memory_of_other_libraries(tmp_path):
 
 
 @pytest.mark.parametrize("kept", ["nothing", "a view", "a graph"])
-def test_spec_4_1_what_was_there_before_and_died(kept, tmp_path):
+def test_memory_from_before_that_was_freed(kept, tmp_path):
     """Torch's CPU allocator does not report such a freeing. A storage lives as long as anything holds it, Python or not."""
     holder = {"x": torch.ones(5000, requires_grad=True)}
     gc.collect()
@@ -226,7 +226,7 @@ def test_spec_4_1_what_was_there_before_and_died(kept, tmp_path):
 
 
 @pytest.mark.parametrize("shapes", [True, False])
-def test_spec_4_3_models_made_within_the_recording(shapes, tmp_path):
+def test_models_made_within_the_recording(shapes, tmp_path):
     """They are known once they are called, without an optimizer and without rows for modules."""
     kept = []
 
@@ -239,7 +239,7 @@ def test_spec_4_3_models_made_within_the_recording(shapes, tmp_path):
     assert made["PARAMETER"] == nbytes(kept[0].parameters())
 
 
-def test_spec_4_3_optimizers_that_make_their_state_anew(tmp_path):
+def test_optimizers_that_allocate_their_state_again(tmp_path):
     class Replaces(torch.optim.Optimizer):
         def step(self):
             for parameter in self.param_groups[0]["params"]:
@@ -279,7 +279,7 @@ def programs():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["resnet", "transformer", "checkpointed"])
-def test_spec_4_4_beside_torch(name, tmp_path):
+def test_timeline_equals_torch(name, tmp_path):
     """What torch tells, with what it takes for unknown given to those that it is of."""
     make = programs()[name]
     torch.manual_seed(0)
@@ -311,7 +311,7 @@ def test_spec_4_4_beside_torch(name, tmp_path):
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(1, 5000)), min_size=1, max_size=40))
-def test_spec_4_1_every_allocation_is_followed(moves):
+def test_every_allocation_is_followed(moves):
     """Tensors made and dropped at will; what is held after each, by plain addition."""
     most = 0
 
@@ -338,7 +338,7 @@ def test_spec_4_1_every_allocation_is_followed(moves):
     assert sum(change.get(action, 0) * size for _, action, _, size in recorded) == 0
 
 
-def test_spec_4_1_all_threads():
+def test_all_threads():
     """D15: memory is recorded on every thread, and belongs to the events of its own."""
     prof = None
 
@@ -374,7 +374,7 @@ def training():
     return record(program, with_stack=True)
 
 
-def test_spec_4_4_times_and_sizes(training, tmp_path):
+def test_times_and_sizes(training, tmp_path):
     for name, opener in (("a.json", open), ("a.txt", open), ("a.json.gz", gzip.open)):
         training.export_memory_timeline(str(tmp_path / name))
         with opener(tmp_path / name, "rt") as file:
@@ -386,14 +386,14 @@ def test_spec_4_4_times_and_sizes(training, tmp_path):
         assert max(map(sum, sizes)) == training.memory_peak().as_dict()["bytes"]
 
 
-def test_spec_4_4_raw_by_name(training, tmp_path):
+def test_raw_by_name(training, tmp_path):
     training.export_memory_timeline(str(tmp_path / "a.raw.json"))
     training.export_memory_timeline(str(tmp_path / "a.raw.json.gz"))
     with gzip.open(tmp_path / "a.raw.json.gz", "rt") as file:
         assert file.read() == (tmp_path / "a.raw.json").read_text()
 
 
-def test_spec_4_4_html_is_one_file(training, tmp_path):
+def test_html_is_one_file(training, tmp_path):
     training.export_memory_timeline(str(tmp_path / "a.html"))
     page = (tmp_path / "a.html").read_text()
     assert "<svg" in page
@@ -402,7 +402,7 @@ def test_spec_4_4_html_is_one_file(training, tmp_path):
     assert "second.weight" in page
 
 
-def test_spec_4_4_devices(training, tmp_path):
+def test_devices(training, tmp_path):
     path = str(tmp_path / "a.json")
     training.export_memory_timeline(path, device="cpu:0")
     assert json.load(open(path)) == [[], []]
@@ -414,7 +414,7 @@ def test_spec_4_4_devices(training, tmp_path):
         training.export_memory_timeline(str(tmp_path / "no" / "a.json"))
 
 
-def test_spec_4_4_misuse(tmp_path):
+def test_misuse(tmp_path):
     with pytest.raises(AssertionError):
         opstrobe.profile(profile_memory=True).export_memory_timeline(str(tmp_path / "a.json"))
     with opstrobe.profile() as prof:
@@ -425,7 +425,7 @@ def test_spec_4_4_misuse(tmp_path):
         prof._memory_profile()
 
 
-def test_spec_4_3_memory_profile(training):
+def test_memory_profile(training):
     timeline = training._memory_profile().timeline
     assert timeline[0][0] == -1
     assert timeline[0][1] is torch.profiler._memory_profiler.Action.PREEXISTING

@@ -25,7 +25,7 @@ def rows_of(prof, path):
         return [row for row in json.load(file)["traceEvents"] if row.get("cat") == "cpu_op"]
 
 
-def test_spec_1_9_performance_events_pagefaults(tmp_path):
+def test_performance_events_pagefaults(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with profile(experimental_config=counting("pagefaults", "task-clock"), record_shapes=True) as prof:
@@ -44,7 +44,7 @@ def test_spec_1_9_performance_events_pagefaults(tmp_path):
     assert [e.performance_counters for e in again.events()] == [e.performance_counters for e in prof.events()]
 
 
-def test_spec_1_9_performance_events_on_every_thread():
+def test_performance_events_on_every_thread():
     def work():
         torch.ones(10)
 
@@ -59,7 +59,7 @@ def test_spec_1_9_performance_events_on_every_thread():
     assert len(counted) == 2 and all(event.performance_counters["pagefaults"] >= 0 for event in counted)
 
 
-def test_spec_1_9_refused_performance_events_lose_no_operator():
+def test_refused_performance_events_lose_no_operator():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with profile(experimental_config=counting(*HARDWARE, "pagefaults")) as prof:
@@ -76,7 +76,7 @@ def test_spec_1_9_refused_performance_events_lose_no_operator():
         assert all((name in text) != (name in counted) for name in HARDWARE)
 
 
-def test_spec_1_9_unknown_performance_event():
+def test_unknown_performance_event():
     prof = profile(experimental_config=counting("pagefaults", "nonsense"))
     with pytest.raises(ValueError, match="'nonsense'; known are cycles"):
         prof.start()
@@ -87,7 +87,7 @@ def test_spec_1_9_unknown_performance_event():
     assert all(event.performance_counters == {} for event in prof.events())
 
 
-def test_spec_1_9_performance_events_with_torch_config_and_ids(tmp_path):
+def test_performance_events_with_torch_config_and_ids(tmp_path):
     observer = opstrobe.ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
     config = torch.profiler._ExperimentalConfig(performance_events=["pagefaults"])
     with profile(experimental_config=config, execution_trace_observer=observer) as prof:
@@ -99,7 +99,7 @@ def test_spec_1_9_performance_events_with_torch_config_and_ids(tmp_path):
     prof.profiler.trace.check()
 
 
-def test_spec_1_9_backward_and_range_names_are_counted():
+def test_backward_and_range_names_are_counted():
     x = torch.ones(3, requires_grad=True)
     with profile(experimental_config=counting("pagefaults")) as prof:
         (x * 2).sum().backward()

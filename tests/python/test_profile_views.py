@@ -8,7 +8,7 @@ import opstrobe
 torch = pytest.importorskip("torch")
 
 
-def test_spec_20_a_profile_and_its_file_have_the_same_views(tmp_path):
+def test_profile_and_file_have_equal_views(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with opstrobe.profile(

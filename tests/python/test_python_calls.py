@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python calls in a profile: what spec 6.1, 6.2 and 6.4 ask for, and what is broken there."""
+"""Python calls in a profile: names, nesting, threads, and defects of torch."""
 
 import asyncio
 import gc
@@ -43,7 +43,7 @@ def twice():
 # --- what is recorded -------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_1_calls_nest():
+def test_calls_nest():
     def run():
         twice()
         leaf()
@@ -53,7 +53,7 @@ def test_spec_6_1_calls_nest():
     assert call.finished
 
 
-def test_spec_6_1_one_place_calls_many_functions():
+def test_one_place_calls_many_functions():
     """What a place called last is remembered there; the next call may be another's, of the same name or the same type."""
     items = [3, 1]
     callables = [len, len, items.count, len, (1, 2).count, items.index, leaf, items.index, sorted, len]
@@ -77,7 +77,7 @@ def test_spec_6_1_one_place_calls_many_functions():
     assert functions(recorded(run).children) == [names[function] for function in callables] * 3
 
 
-def test_spec_6_1_c_functions():
+def test_c_functions():
     def run():
         items = []
         items.append(len("abc"))
@@ -107,7 +107,7 @@ def test_spec_6_1_c_functions():
     ]
 
 
-def test_spec_6_1_frames_open_at_start_and_stop():
+def test_frames_open_at_start_and_stop():
     p = profile(with_stack=True)
 
     def begins():
@@ -136,7 +136,7 @@ def test_spec_6_1_frames_open_at_start_and_stop():
     assert outer is call
 
 
-def test_spec_6_1_exceptions_end_calls():
+def test_exceptions_end_calls():
     def raises(depth):
         if depth:
             raises(depth - 1)
@@ -154,7 +154,7 @@ def test_spec_6_1_exceptions_end_calls():
     assert recorded(run).tree()[1] == tree * 2
 
 
-def test_spec_6_1_recursion_is_kept_d10():
+def test_recursion_is_kept_d10():
     def down(depth):
         if depth:
             down(depth - 1)
@@ -172,7 +172,7 @@ def test_spec_6_1_recursion_is_kept_d10():
     assert sum(e.name.endswith(down.__qualname__) for e in p.events()) == 31
 
 
-def test_spec_6_1_generators_resume():
+def test_generators_resume():
     def numbers():
         leaf()
         got = yield 1
@@ -208,7 +208,7 @@ def test_spec_6_1_generators_resume():
     assert throw.function.startswith("<built-in method throw") and functions(throw.children) == [name]
 
 
-def test_spec_6_1_coroutines_resume():
+def test_coroutines_resume():
     async def inner():
         leaf()
         await asyncio.sleep(0)
@@ -234,7 +234,7 @@ def test_spec_6_1_coroutines_resume():
             assert by_id[row.parent_id].function == inner.__qualname__
 
 
-def test_spec_6_1_comprehensions_lambdas_classes():
+def test_comprehensions_lambdas_classes():
     def run():
         class Local:
             leaf()
@@ -265,7 +265,7 @@ def test_spec_6_1_comprehensions_lambdas_classes():
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_2_names():
+def test_names():
     class Thing:
         def method(self):
             leaf()
@@ -295,7 +295,7 @@ def test_spec_6_2_names():
     assert call.children[0].children[0].name.endswith(f"{HERE}({leaf.__code__.co_firstlineno}): leaf")
 
 
-def test_spec_6_2_paths_are_shortened(tmp_path):
+def test_paths_are_shortened(tmp_path):
     (tmp_path / "somewhere").mkdir()
     (tmp_path / "somewhere" / "a_module.py").write_text("def f():\n    pass\n")
     sys.path.insert(0, str(tmp_path))
@@ -309,7 +309,7 @@ def test_spec_6_2_paths_are_shortened(tmp_path):
     assert "somewhere/a_module.py(1): f" in [row.name for row in rows_of(p)]
 
 
-def test_spec_6_2_no_addresses_d19():
+def test_no_addresses_d19():
     def run():
         for items in ([], {}, set()):
             items.copy()
@@ -322,7 +322,7 @@ def test_spec_6_2_no_addresses_d19():
     assert {"<built-in method copy of list>", "<built-in method copy of dict>"} <= names
 
 
-def test_spec_6_2_odd_names():
+def test_odd_names():
     file, name = 'a "quoted"\\\t(3): path\udcff.py', "ünï"
     scope = {}
     exec(compile(f"def {name}(): pass", file, "exec"), scope)
@@ -380,7 +380,7 @@ def line_of(function, text):
     return first + next(i for i, line in enumerate(lines) if text in line)
 
 
-def test_spec_2_15_call_from():
+def test_call_from():
     def run():
         len("")
         leaf()
@@ -403,7 +403,7 @@ def test_spec_2_15_call_from():
     assert all(file.endswith(HERE) for file, _, _ in found.values())
 
 
-def test_spec_2_15_call_from_c_functions():
+def test_call_from_c_functions():
     """What a C function calls is called from the line that called the C function."""
 
     def run():
@@ -449,7 +449,7 @@ def test_d9_ranges_nest_in_calls(of):
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-def test_spec_6_4_threads_d18():
+def test_threads_d18():
     """Threads that were there and threads that come later, also those that `threading` does not know."""
     import _thread
 
@@ -655,7 +655,7 @@ def no_gc_callbacks():
     gc.callbacks[:] = others
 
 
-def test_spec_1_9_gc_info(no_gc_callbacks):
+def test_gc_info(no_gc_callbacks):
     def run():
         gc.collect()
 

@@ -280,7 +280,7 @@ def outline(rows, first):
     return lines
 
 
-def test_spec_6_1_as_torch_has_it():
+def test_python_calls_like_torch():
     """The same calls in the same order and nesting as torch's own profiler, where that is right."""
     torch_profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True)
 
@@ -316,7 +316,7 @@ def test_spec_6_1_as_torch_has_it():
 
 
 @pytest.mark.parametrize("options", [{}, {"record_shapes": True, "profile_memory": True, "with_flops": True}])
-def test_spec_6_3_operators_nest_in_calls(options):
+def test_operators_nest_in_calls(options):
     net = Net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     step(net, optimizer)
@@ -344,7 +344,7 @@ def test_spec_6_3_operators_nest_in_calls(options):
             )
 
 
-def test_spec_6_3_operators_without_a_c_call_know_their_line():
+def test_operators_without_a_c_call_know_their_line():
     x = torch.ones(2)
 
     def run():
@@ -363,7 +363,7 @@ def test_spec_6_3_operators_without_a_c_call_know_their_line():
     }
 
 
-def test_spec_6_4_custom_autograd_functions_in_backward():
+def test_custom_autograd_functions_in_backward():
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

@@ -262,7 +262,7 @@ def completed_later(record, value):
     return after
 
 
-def test_spec_1_10_future_ends_the_range():
+def test_future_ends_the_range():
     with opstrobe.profile() as prof:
         record = record_function("waits")
         assert record.record is None and record.run_callbacks_on_exit is True
@@ -275,7 +275,7 @@ def test_spec_1_10_future_ends_the_range():
     prof.profiler.trace.check()
 
 
-def test_spec_1_10_future_with_an_error_ends_the_range():
+def test_future_with_an_error_ends_the_range():
     with opstrobe.profile() as prof:
         after = completed_later(record_function("fails"), lambda future: future.set_exception(KeyError("x")))
         with pytest.raises(RuntimeError, match="KeyError"):  # so torch passes errors on
@@ -284,7 +284,7 @@ def test_spec_1_10_future_with_an_error_ends_the_range():
     assert event.time_range.end > event.time_range.start
 
 
-def test_spec_1_10_future_that_never_completes():
+def test_future_that_never_completes():
     torch = pytest.importorskip("torch")
     with opstrobe.profile() as prof:
         future = torch.futures.Future()
@@ -295,7 +295,7 @@ def test_spec_1_10_future_that_never_completes():
     assert [event.name for event in prof.events()] == ["forgotten"]
 
 
-def test_spec_1_10_future_of_a_jit_fork():
+def test_future_of_a_jit_fork():
     torch = pytest.importorskip("torch")
     function = torch.jit.trace(lambda x: x + 1, torch.ones(2))
     with opstrobe.profile() as prof:

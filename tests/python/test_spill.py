@@ -119,9 +119,9 @@ def check_trace(trace: dict[str, object], folder: Path) -> None:
     ("how", "status", "said"),
     [
         ("kill", -signal.SIGKILL, ""),
-        ("segv", -signal.SIGSEGV, "killed by SIGSEGV; to make one of what was recorded: opstrobe recover "),
-        ("abort", -signal.SIGABRT, "killed by SIGABRT; to make one of what was recorded: opstrobe recover "),
-        ("exit", 3, "ended by os._exit(); to make one of what was recorded: opstrobe recover "),
+        ("segv", -signal.SIGSEGV, "killed by SIGSEGV; to recover the recording: opstrobe recover "),
+        ("abort", -signal.SIGABRT, "killed by SIGABRT; to recover the recording: opstrobe recover "),
+        ("exit", 3, "ended by os._exit(); to recover the recording: opstrobe recover "),
     ],
 )
 def test_every_finished_operator_is_recovered(program: Path, how: str, status: int, said: str) -> None:

@@ -94,7 +94,7 @@ def backward_node(event):
 
 
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 and 2.9 leave Python functions out of events()
-def test_spec_6_3_stacks_are_those_of_torch(recorded):
+def test_stacks_are_those_of_torch(recorded):
     program, theirs, *files = recorded
     for file in files:
         ours, differing = by_place(file.events()), set()
@@ -106,7 +106,7 @@ def test_spec_6_3_stacks_are_those_of_torch(recorded):
     assert sum(len(event.stack) > 3 for event in theirs) > 100 or program == "custom_function"
 
 
-def test_spec_2_2_rule_7_backward_events_have_the_stack_of_their_forward_operator(recorded):
+def test_backward_events_have_the_stack_of_their_forward_operator(recorded):
     program, _, file, _ = recorded
     forward = {event.flow_id: event for event in file.events() if event.flow_type == 1 and event.flow_start}
     nodes = [event for event in file.events() if event.flow_type == 1 and not event.flow_start]
@@ -121,7 +121,7 @@ def test_spec_2_2_rule_7_backward_events_have_the_stack_of_their_forward_operato
     assert bool(nodes) == (program != "all_kinds_of_inputs")
 
 
-def test_spec_2_2_rule_7_batch_norm():
+def test_batch_norm():
     """Where torch is wrong: the frame that called batch_norm, and not the one that counted a batch."""
     norm, x = torch.nn.BatchNorm2d(2), torch.randn(2, 2, 3, 3, requires_grad=True)
     with opstrobe.profile() as prof:
@@ -131,7 +131,7 @@ def test_spec_2_2_rule_7_batch_norm():
     assert forward.name == "aten::native_batch_norm"
 
 
-def test_spec_6_3_no_stacks_without_python_functions():
+def test_no_stacks_without_python_functions():
     with opstrobe.profile() as prof:
         torch.ones(2).add(1)
     assert all(event.stack == [] for event in prof.events())
@@ -160,7 +160,7 @@ def stacks_of_operators(profile, program):
 
 
 @pytest.mark.parametrize("program", Programs.NAMES)
-def test_spec_6_3_recorded_stacks_are_those_of_torch(program):
+def test_recorded_stacks_are_those_of_torch(program):
     """The second profile has no private flag."""
     run = getattr(Programs(), program)
     run(contextlib.nullcontext)
@@ -181,7 +181,7 @@ def test_spec_6_3_recorded_stacks_are_those_of_torch(program):
 
 
 @pytest.mark.parametrize("program", ["forward_backward", "training", "nested_ranges"])
-def test_spec_6_5_recorded_time_is_all_there(program, tmp_path):
+def test_recorded_time_is_all_there(program, tmp_path):
     """No private flag, no time lost, none below zero (D7, D8, D9)."""
     run = getattr(Programs(), program)
     with opstrobe.profile(with_stack=True) as prof:
@@ -203,7 +203,7 @@ def scripted(x):
     return torch.relu(x) + 1
 
 
-def test_spec_6_3_script_operators(tmp_path):
+def test_script_operators(tmp_path):
     """The lines of a script, in a recording and in torch's files."""
     warm = [scripted(torch.ones(2)) for _ in range(4)]
     with torch.profiler.profile(activities=[ProfilerActivity.CPU], with_stack=True) as prof:
@@ -219,7 +219,7 @@ def test_spec_6_3_script_operators(tmp_path):
     assert ours.stack == theirs.stack
 
 
-def test_spec_6_5_no_stacks_while_recording(tmp_path):
+def test_no_stacks_while_recording(tmp_path):
     with opstrobe.profile(with_stack=True) as prof:
         with pytest.raises(RuntimeError, match="cannot export stacks: this profile is still recording"):
             prof.export_stacks(tmp_path / "x")
@@ -230,7 +230,7 @@ def test_spec_6_5_no_stacks_while_recording(tmp_path):
 
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 and 2.9 leave Python functions out of events()
 @pytest.mark.parametrize("depth", [1, 2, 5, 1000, 2**40])
-def test_spec_6_6_groups_are_those_of_torch(recorded, depth):
+def test_groups_are_those_of_torch(recorded, depth):
     program, theirs, file, _ = recorded
     expected = averages_of(theirs, depth)
     found = file.key_averages(group_by_stack_n=depth)
@@ -246,7 +246,7 @@ def test_spec_6_6_groups_are_those_of_torch(recorded, depth):
 
 
 @pytest.mark.parametrize("depth", [0, -1, -(2**70), False])
-def test_spec_6_6_no_depth_is_no_grouping(recorded, depth):
+def test_no_depth_is_no_grouping(recorded, depth):
     averages = recorded[2].key_averages(group_by_stack_n=depth)
     assert [(row.key, row.count) for row in averages] == [(row.key, row.count) for row in recorded[2].key_averages()]
     assert all(row.stack == [] for row in averages)
@@ -254,7 +254,7 @@ def test_spec_6_6_no_depth_is_no_grouping(recorded, depth):
         recorded[2].key_averages(group_by_stack_n="5")
 
 
-def test_spec_2_4_stacks_with_shapes_and_sums(recorded):
+def test_stacks_with_shapes_and_sums(recorded):
     events = recorded[2].events()
     for options in ({}, {"group_by_input_shapes": True}, {"group_by_overload_name": True}):
         groups = events.key_averages(group_by_stack_n=3, **options)
@@ -268,7 +268,7 @@ def test_spec_2_4_stacks_with_shapes_and_sums(recorded):
 
 
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 and 2.9 leave Python functions out of events()
-def test_spec_2_6_source_location(recorded):
+def test_source_location(recorded):
     _, theirs, file, _ = recorded
     for width in (75, 20, 2, 0, None):
         if recorded[0] == "forward_backward":
@@ -279,7 +279,7 @@ def test_spec_2_6_source_location(recorded):
         assert times.sub("", found).replace(" ", "") == times.sub("", expected).replace(" ", "")
 
 
-def test_spec_2_6_frames_and_flops_each_under_its_title():
+def test_frames_and_flops_each_under_its_title():
     """Torch has the two the wrong way round."""
     lines = file_with_flops().key_averages(group_by_stack_n=2).table(max_name_column_width=30).split("\n")
     title, row = lines[1], next(line for line in lines if line.lstrip().startswith("aten::mm"))
@@ -332,7 +332,7 @@ def spelled(name):
     return re.sub(r"[ ;\t\n]", "_", name)
 
 
-def test_spec_6_5_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
+def test_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
     for file in recorded[2:]:
         file.export_stacks(tmp_path / "stacks.txt")
         stacks = collapsed(tmp_path / "stacks.txt")
@@ -355,7 +355,7 @@ def test_export_stacks_folds_wrappers(recorded, tmp_path):
 
 
 @pytest.mark.torch_like("2.13", "2.15")  # torch 2.4 and 2.9 leave Python functions out of events()
-def test_spec_6_5_export_stacks_has_the_own_frame(recorded, tmp_path):
+def test_export_stacks_has_the_own_frame(recorded, tmp_path):
     """Frames of a line are those of torch's with the event itself behind; operators are under operators."""
     _, theirs, file, _ = recorded
     file.export_stacks(tmp_path / "ours.txt")
@@ -372,7 +372,7 @@ def test_spec_6_5_export_stacks_has_the_own_frame(recorded, tmp_path):
     assert operators and any(stack.split(";")[-2].startswith("aten::") for stack in operators)
 
 
-def test_spec_6_5_equal_stacks_are_one_line(tmp_path):
+def test_equal_stacks_are_one_line(tmp_path):
     file = read_text(
         json.dumps(
             {
@@ -388,7 +388,7 @@ def test_spec_6_5_equal_stacks_are_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.speedscope.json", "x.svg"])
-def test_spec_6_5_an_empty_list_makes_an_empty_file(name, tmp_path):
+def test_an_empty_list_makes_an_empty_file(name, tmp_path):
     EventList().export_stacks(tmp_path / name, METRIC)
     text = (tmp_path / name).read_text()
     if name.endswith("txt"):
@@ -401,7 +401,7 @@ def test_spec_6_5_an_empty_list_makes_an_empty_file(name, tmp_path):
         EventList().export_stacks(tmp_path / "no" / name, METRIC)
 
 
-def test_spec_6_5_deep_stacks_are_cut_and_that_is_said(tmp_path):
+def test_deep_stacks_are_cut_and_that_is_said(tmp_path):
     deepest = 2001  # the frames of a whole stack
 
     def down(depth):
@@ -436,7 +436,7 @@ def test_spec_6_5_deep_stacks_are_cut_and_that_is_said(tmp_path):
     assert profile["events"][-1]["at"] == profile["endValue"] == sum(cut.values())
 
 
-def test_spec_6_5_lists_write_their_own_events(recorded, tmp_path):
+def test_lists_write_their_own_events(recorded, tmp_path):
     events = recorded[2].events()
     half = events[: len(events) // 2]
     assert type(half) is EventList
@@ -455,13 +455,13 @@ def test_spec_6_5_lists_write_their_own_events(recorded, tmp_path):
     assert collapsed(tmp_path / "averages") == {stack: count for stack, count in groups.items() if count > 0}
 
 
-def test_spec_6_5_device_metrics_are_empty_without_a_device(recorded, tmp_path):
+def test_device_metrics_are_empty_without_a_device(recorded, tmp_path):
     for metric in recorded[2].events().supported_export_stacks_metrics()[1:]:
         recorded[2].export_stacks(tmp_path / metric, metric)
         assert (tmp_path / metric).read_text() == ""
 
 
-def test_spec_6_5_errors(tmp_path):
+def test_errors(tmp_path):
     with opstrobe.profile() as prof:
         with pytest.raises(AssertionError, match="with_stack"):
             prof.export_stacks(str(tmp_path / "x"), "nothing")
@@ -501,7 +501,7 @@ def speedscope(tmp_path_factory):
     return read
 
 
-def test_spec_6_5_speedscope_reads_the_same_from_both_files(recorded, speedscope, tmp_path):
+def test_speedscope_reads_the_same_from_both_files(recorded, speedscope, tmp_path):
     paths = [tmp_path / "stacks.txt", tmp_path / "stacks.speedscope.json"]
     for path in paths:
         recorded[2].export_stacks(path)
@@ -517,7 +517,7 @@ def test_spec_6_5_speedscope_reads_the_same_from_both_files(recorded, speedscope
     }
 
 
-def test_spec_6_5_flamegraph_pl_draws_every_frame(recorded, tmp_path):
+def test_flamegraph_pl_draws_every_frame(recorded, tmp_path):
     """Brendan Gregg's own script, which Debian has in libdevel-nytprof-perl."""
     script = shutil.which("flamegraph.pl") or "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
     if not shutil.which("perl") or not os.path.exists(script):
@@ -538,7 +538,7 @@ def test_spec_6_5_flamegraph_pl_draws_every_frame(recorded, tmp_path):
     )
 
 
-def test_spec_6_5_picture(recorded, tmp_path):
+def test_picture(recorded, tmp_path):
     from xml.etree import ElementTree
 
     recorded[2].export_stacks(tmp_path / "flame.svg")
@@ -555,7 +555,7 @@ def test_spec_6_5_picture(recorded, tmp_path):
 # --- pickles, merged lists -----------------------------------------------------------------------------------------------------
 
 
-def test_spec_2_4_pickled_stacks(recorded):
+def test_pickled_stacks(recorded):
     file = recorded[2]
     for event in (file.events()[5], file.events()[-1]):
         assert pickle.loads(pickle.dumps(event)).stack == event.stack
@@ -571,7 +571,7 @@ def test_spec_2_4_pickled_stacks(recorded):
     assert pickle.loads(pickle.dumps(total)).stack == averages[3].stack
 
 
-def test_spec_2_4_lists_of_several_traces(recorded, tmp_path):
+def test_lists_of_several_traces(recorded, tmp_path):
     """Rows of two files in one list keep their stacks; a row that is there twice stays as it is."""
     one, other = recorded[2].key_averages(group_by_stack_n=4), recorded[3].key_averages(group_by_stack_n=4)
     both = EventList([*one, *other, one[0], *one])

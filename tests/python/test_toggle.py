@@ -13,7 +13,7 @@ def names(prof):
     return [event.name for event in prof.events() if event.cpu_parent is None]
 
 
-def test_spec_1_4_toggle_collection_dynamic():
+def test_toggle_collection_dynamic():
     with profile(profile_memory=True) as prof:
         torch.ones(2)
         prof.toggle_collection_dynamic(False, CPU)
@@ -30,14 +30,14 @@ def test_spec_1_4_toggle_collection_dynamic():
     prof.profiler.trace.check()
 
 
-def test_spec_1_4_toggle_of_another_activity_changes_nothing():
+def test_toggle_of_another_activity_changes_nothing():
     with profile() as prof:
         prof.toggle_collection_dynamic(False, [ProfilerActivity.CUDA])
         torch.ones(2)
     assert names(prof) == ["aten::ones"]
 
 
-def test_spec_1_4_toggle_takes_torch_members_and_open_ranges():
+def test_toggle_takes_torch_members_and_open_ranges():
     with profile() as prof:
         with record_function("open"):
             prof.toggle_collection_dynamic(False, [torch.profiler.ProfilerActivity.CPU])
@@ -47,7 +47,7 @@ def test_spec_1_4_toggle_takes_torch_members_and_open_ranges():
     assert event.name == "open" and event.time_range.end > event.time_range.start
 
 
-def test_spec_1_4_toggle_without_a_recording_does_nothing(capfd):
+def test_toggle_without_a_recording_does_nothing(capfd):
     prof = profile()
     prof.toggle_collection_dynamic(False, CPU)
     with prof:
@@ -57,7 +57,7 @@ def test_spec_1_4_toggle_without_a_recording_does_nothing(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_spec_1_4_stopped_while_paused():
+def test_stopped_while_paused():
     with profile() as prof:
         torch.ones(2)
         prof.toggle_collection_dynamic(False, CPU)
@@ -67,7 +67,7 @@ def test_spec_1_4_stopped_while_paused():
     assert names(after) == ["aten::ones"]
 
 
-def test_spec_1_4_toggle_with_stacks():
+def test_toggle_with_stacks():
     """Calls that were open at the pause go on; what was called and returned meanwhile is missing."""
 
     def unseen():
@@ -96,9 +96,9 @@ def test_spec_1_4_toggle_with_stacks():
         functions = {
             event.name: [frame.rpartition(" ")[2].rpartition(".")[2] for frame in event.stack] for event in events
         }
-        assert functions["aten::zeros"][1:3] == ["outer", "test_spec_1_4_toggle_with_stacks"]
-        assert functions["aten::full"][1] == functions["aten::arange"][1] == "test_spec_1_4_toggle_with_stacks"
+        assert functions["aten::zeros"][1:3] == ["outer", "test_toggle_with_stacks"]
+        assert functions["aten::full"][1] == functions["aten::arange"][1] == "test_toggle_with_stacks"
         if resume:
-            assert functions["aten::ones"][1:4] == ["inner", "outer", "test_spec_1_4_toggle_with_stacks"]
+            assert functions["aten::ones"][1:4] == ["inner", "outer", "test_toggle_with_stacks"]
         assert ("aten::eye" in functions) == resume
         assert all(event.self_cpu_time_total >= 0 for event in events)

@@ -196,7 +196,7 @@ def validate(path):
 
 @pytest.mark.parametrize("all_threads", [False, True], ids=["inheriting", "all_threads"])
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.__name__)
-def test_spec_6_4_feature_with_all_options(feature, all_threads, tmp_path):
+def test_feature_with_all_options(feature, all_threads, tmp_path):
     feature()
     observer = opstrobe.ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
     config = opstrobe._ExperimentalConfig(
@@ -229,7 +229,7 @@ def test_spec_6_4_feature_with_all_options(feature, all_threads, tmp_path):
         assert expected in {node["name"] for node in json.load(file)["nodes"]}
 
 
-def test_spec_6_4_backward_in_a_plain_thread():
+def test_backward_in_a_plain_thread():
     """Recorded where all threads are asked for, as by torch."""
     for all_threads in (False, True):
         with profile(experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=all_threads)) as prof:
@@ -237,7 +237,7 @@ def test_spec_6_4_backward_in_a_plain_thread():
         assert ("MulBackward0" in {event.name for event in prof.events()}) == all_threads
 
 
-def test_spec_1_1_scopes_of_operators():
+def test_scopes_of_operators():
     scripted = torch.jit.script(fork_and_wait)
     with profile(with_stack=False) as prof:
         scripted(torch.ones(3))
@@ -251,7 +251,7 @@ def test_spec_1_1_scopes_of_operators():
     assert scopes["range"] == opstrobe.RecordScope.USER_SCOPE.value
 
 
-def test_spec_1_10_range_in_a_compiled_function():
+def test_range_in_a_compiled_function():
     @torch.compile(backend="eager")
     def function(x):
         with opstrobe.record_function("inside"):

@@ -62,7 +62,7 @@ def both(run, tmp_path, key, **options):
 
 @pytest.mark.parametrize("key", WAYS)
 @pytest.mark.parametrize("options", [{}, {"with_stack": True, "with_modules": True}], ids=["alone", "both"])
-def test_spec_3_5_script_arguments_are_those_of_torch(script, tmp_path, key, options):
+def test_script_arguments_are_those_of_torch(script, tmp_path, key, options):
     model, x = script
     _, _, theirs, ours = both(lambda: model(x), tmp_path, key, **options)
     assert sum(text is not None for _, _, text in theirs) > 10
@@ -72,7 +72,7 @@ def test_spec_3_5_script_arguments_are_those_of_torch(script, tmp_path, key, opt
 
 
 @pytest.mark.parametrize("key", WAYS)
-def test_spec_3_5_script_arguments_stand_at_their_operators_in_backward_passes(script, tmp_path, key):
+def test_script_arguments_in_backward_passes(script, tmp_path, key):
     """torch asks no backward node and then hands its answers out in order to all, so that each node shifts them by one."""
     model, x = script
     loss = [model(x), model(x)]
@@ -85,7 +85,7 @@ def test_spec_3_5_script_arguments_stand_at_their_operators_in_backward_passes(s
     assert asked + [None] * nodes == [text for _, _, text in theirs]
 
 
-def test_spec_6_3_stacks_of_script_operators_are_those_of_torch(script, tmp_path):
+def test_stacks_of_script_operators_are_those_of_torch(script, tmp_path):
     model, x = script
     theirs, ours, _, rows = both(lambda: model(x), tmp_path, "Call stack")
     expected = [
@@ -99,7 +99,7 @@ def test_spec_6_3_stacks_of_script_operators_are_those_of_torch(script, tmp_path
     assert [(event.name, event.stack) for event in file] == [(event.name, event.stack) for event in ours.events()]
 
 
-def test_spec_6_6_script_operators_group_by_line(script):
+def test_script_operators_group_by_line(script):
     model, x = script
     with opstrobe.profile(with_stack=True) as prof:
         model(x)
@@ -107,7 +107,7 @@ def test_spec_6_6_script_operators_group_by_line(script):
     assert {("aten::relu", "forward"), ("aten::mul", "helper"), ("aten::linear", "forward")} <= rows
 
 
-def test_spec_6_7_hierarchy_beside_shapes_counters_and_names(tmp_path):
+def test_hierarchy_with_shapes_counters_and_names(tmp_path):
     """The parts of a record do not get in each other's way."""
 
     @torch.jit.script

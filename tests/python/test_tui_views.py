@@ -263,6 +263,15 @@ def test_lines_and_their_source(folder, printed):
 
     async def use(app, pilot):
         view = await go(app, pilot, "5")
+        note = view.query_one(".note")
+        libraries = sum(len(file["lines"]) for file in files if file["is_library"])
+        assert (
+            libraries > 0 and str(note.content).startswith(f"{libraries} line") and "l shows them" in str(note.content)
+        )
+        assert len(cells(view)) == len(mine["lines"])
+        await pilot.press("l")
+        assert len(cells(view)) == sum(len(file["lines"]) for file in files) and not note.display
+        await pilot.press("l")
         rows = {row["Line"]: row for row in cells(view)}
         for line in mine["lines"]:
             row = rows[f"train.py:{line['line']}"]
@@ -393,6 +402,8 @@ def test_keys_and_sizes(folder):
         assert isinstance(app.screen, Sheet) and "Flame graph" in app.screen.query_one("Static").content.plain
         await pilot.press("q")
         assert not isinstance(app.screen, Sheet) and app.is_running
+        await pilot.press("question_mark", "6")
+        assert not isinstance(app.screen, Sheet) and app.view().title == "Flame"
         await pilot.press("q")
         assert app.return_code == 0
 

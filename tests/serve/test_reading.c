@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the list of traces tells while one is being read. The trace is a pipe, so that the test says how far reading has
- * come.
+ * The list of traces while one is being read. The trace is a pipe, so that the test controls the progress.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +60,7 @@ static struct ops_api *serve(void)
 	return api;
 }
 
-/* The list as JSON, until the thread asks again. */
+/* Returns the list as JSON, valid until the thread's next call. */
 static const char *list(struct ops_api *api)
 {
 	static _Thread_local char text[2048];
@@ -83,7 +82,7 @@ static void await(struct ops_api *api, const char *wanted)
 		usleep(1000);
 }
 
-/* The figure behind a name, in the list. */
+/* Returns the number after a name in the list. */
 static uint64_t figure(struct ops_api *api, const char *name)
 {
 	char key[32];
@@ -200,9 +199,9 @@ static void error_is_told(void **state)
 	begin(&asker, serve());
 	feed_last(&asker, "[7 8]");
 	assert_int_equal(end(&asker), 422);
-	assert_non_null(strstr(asker.reply.body, "byte 3: ',' or ']' is expected"));
+	assert_non_null(strstr(asker.reply.body, "byte 3: expected ',' or ']'"));
 	assert_non_null(strstr(list(asker.api), "\"state\":\"failed\""));
-	assert_non_null(strstr(list(asker.api), "byte 3: ',' or ']' is expected"));
+	assert_non_null(strstr(list(asker.api), "byte 3: expected ',' or ']'"));
 	release(&asker);
 }
 

@@ -24,10 +24,9 @@ from opstrobe.launcher.output import Output, rank_of_job
 from opstrobe.launcher.steps import StepWatch
 from opstrobe.recording import bridge, spill
 
-# Signals that end a program which does not handle them, and that can be caught. Python itself turns SIGINT into an
-# exception.
+# Catchable signals that end a program unless it handles them. Python itself turns SIGINT into an exception.
 _FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-_ADVICE_EVENTS_MAX = 300_000  # with more, the first finding is not worth the wait
+_ADVICE_EVENTS_MAX = 300_000  # with more events, the first finding is not worth the wait
 
 
 class CannotRecord(Exception):
@@ -35,7 +34,7 @@ class CannotRecord(Exception):
 
 
 class RunRecorder:
-    """One per process. `arm`, then run the program; the rest happens by itself."""
+    """One per process. Call `arm`, then run the program; everything else happens automatically."""
 
     def __init__(
         self,
@@ -53,13 +52,13 @@ class RunRecorder:
         self._output = output
         self._open_viewer = open_viewer
         self._archive = archive  # location and job
-        self._path: str | None = None  # of the trace, once it is written
+        self._path: str | None = None  # path of the trace, once it is written
         self._steps = steps
         self._table_rows = table_rows
         self._module_depth = module_depth  # None: no modules; 0: all levels
-        self._live_s = live_s  # None: nothing is shown; 0: now and then
+        self._live_s = live_s  # None: no live view; 0: at a default interval
         self._live_socket = live_socket
-        if live_socket is not None:  # not for children of the program
+        if live_socket is not None:  # not inherited by children of the program
             os.set_inheritable(live_socket, False)
         self._what = {**what, "with_modules": module_depth is not None}
         self._pid = os.getpid()
@@ -69,12 +68,12 @@ class RunRecorder:
         self._finishing = False
         self._deadly_signal: int | None = None
         self._mask = threading.local()
-        self._children = 0  # processes that this one started, which are not recorded
+        self._children = 0  # number of processes started by this one, which are not recorded
 
     def arm(self) -> None:
-        """From here on the program's import of torch starts the recording, and its end writes the trace."""
+        """From now on the program's import of torch starts the recording, and its end writes the trace."""
         if importlib.util.find_spec("torch") is None:
-            self._start()  # there are still the program's own ranges
+            self._start()  # the program's own ranges are recorded even without torch
         else:
             call_when_imported(self._torch_imported)
         self._count_spawned()
@@ -92,10 +91,12 @@ class RunRecorder:
     def _torch_imported(self) -> None:
         if bridge.info().get("found") is None:
             _say("compiling the bridge to this torch, once …")
+        children = self._children
         try:
             self._start()
+            self._children = children  # a compiler is not a process of the program
         except CannotRecord as error:
-            # Better now than after hours. The program is at its import of torch: it has done nothing yet.
+            # Better to fail now than after hours. The program is at its import of torch and has done nothing yet.
             _say(f"{error}; 'opstrobe doctor' says why")
             raise SystemExit(1) from None
         self._watch = StepWatch(self._end_step, _say)
@@ -139,7 +140,8 @@ class RunRecorder:
     # --- forks -------------------------------------------------------------------------------------------------------
 
     def _hold_signals(self) -> None:
-        """A signal that reached a child before it has forgotten our handler would be lost to it: it has to wait."""
+        """A signal that reached a child before it removed our handler would be lost, so signals are blocked until
+        then."""
         self._mask.before_fork = signal.pthread_sigmask(signal.SIG_BLOCK, _FATAL_SIGNALS)
 
     def _forked(self) -> None:
@@ -150,7 +152,7 @@ class RunRecorder:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask.before_fork)
 
     def _forget(self) -> None:
-        """In a forked child, which is not recorded and dies of signals as any process."""
+        """Runs in a forked child, which is not recorded and is to be ended by signals like any process."""
         self._profile = None
         self._written = True
         if self._watch is not None:
@@ -161,7 +163,7 @@ class RunRecorder:
         self._release_signals()
 
     def _count_spawned(self) -> None:
-        """Counts the processes of subprocess and multiprocessing, for which Python has no hook."""
+        """Counts the processes started by subprocess and multiprocessing, for which Python has no hook."""
         module: Any = importlib.import_module("_posixsubprocess")
         user: Any = importlib.import_module("subprocess")
         fork_exec = module.fork_exec
@@ -170,7 +172,7 @@ class RunRecorder:
         def counted(*args: Any) -> Any:
             before = self._children
             process = fork_exec(*args)
-            self._children = before + 1  # with a preexec_fn it was counted as a fork, too
+            self._children = before + 1  # with a preexec_fn the process was also counted as a fork
             return process
 
         module.fork_exec = counted
@@ -178,7 +180,7 @@ class RunRecorder:
             user._fork_exec = counted
 
     def _report_exit(self) -> None:
-        """os._exit ends a process at once. multiprocessing ends forked children with it, which are not recorded."""
+        """os._exit ends a process immediately. multiprocessing ends forked children with it, which are not recorded."""
         exit_now = os._exit
 
         @functools.wraps(exit_now)
@@ -190,17 +192,17 @@ class RunRecorder:
         os._exit = reported
 
     def _recovery_hint(self) -> str:
-        """The end of a line that says that no trace was written."""
+        """The end of the message that no trace was written."""
         path = self._profile.profiler.spill_path if self._profile is not None and self._profile.profiler else None
-        return "" if path is None else f"; to make one of what was recorded: opstrobe recover {shlex.quote(path)}"
+        return "" if path is None else f"; to recover the recording: opstrobe recover {shlex.quote(path)}"
 
     def _name_recovery(self) -> None:
-        """Lets the report of a fatal signal say how to recover what is recorded at present."""
+        """Makes the report of a fatal signal include how to recover the recording."""
         if self._what["spill"] is not None:
             _core.watch_fatal_signals(True, self._recovery_hint())
 
     def _say_left_behind(self) -> None:
-        """Reports recordings of programs that were killed."""
+        """Reports recordings left by programs that were killed."""
         directory = self._what["spill"]
         if directory is None:
             return
@@ -223,7 +225,7 @@ class RunRecorder:
             self._finish()
 
     def _finish(self) -> None:
-        """Writes the trace unless that is done, and then dies of the signal that came, if one did."""
+        """Writes the trace if that has not been done, then dies of the signal that arrived, if any."""
         self._finishing = True
         _core.live_stop()
         try:
@@ -241,7 +243,7 @@ class RunRecorder:
             signal.raise_signal(self._deadly_signal)
 
     def _give_up(self, error: Exception) -> None:
-        """The program must not suffer for it."""
+        """A failure of the recording must not affect the program."""
         self._written = True
         if isinstance(error, MemoryError):
             _say("no trace was written: out of memory; record fewer steps (--steps), or less of them (--max-bytes)")
@@ -306,7 +308,7 @@ class RunRecorder:
             from opstrobe import archive
 
             archive.add(location, path, job=job)
-        except Exception as error:  # the program's end and its trace matter more
+        except Exception as error:  # the program's exit and its trace matter more
             words = shlex.join(["opstrobe", "archive", "add", location, path, "--job", job])
             _say(f"not added to '{location}': {error}; later: {words}")
         else:
@@ -338,7 +340,7 @@ class RunRecorder:
 
 
 def _finding_text(finding: dict[str, Any], steps: int | None) -> str:
-    """In one line: what, where, and what a change would gain."""
+    """One line: what, where, and the predicted gain."""
     place = next((place for place in finding["where"] if place["file"]), None)
     text = str(finding["title"])
     if place is not None:
@@ -361,11 +363,11 @@ def _size_text(size: int) -> str:
 
 
 def _print(text: str) -> None:
-    # The program may have closed standard error, and what follows matters more.
+    # The program may have closed standard error, and the following steps matter more.
     with contextlib.suppress(OSError, ValueError, AttributeError):
         print(text, file=sys.stderr, flush=True)
 
 
 def _say(message: str) -> None:
-    rank = rank_of_job()  # the lines of all ranks come out together
+    rank = rank_of_job()  # lines of all ranks are interleaved
     _print(f"opstrobe: {message}" if rank is None else f"opstrobe: rank {rank}: {message}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of a profile and of advice: HTML without script, in the notebook's own colours."""
+"""Profiles and advice in notebooks: HTML without script, in the notebook's own colours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ADVICE_STYLE = (
 
 
 def _text(value: object) -> str:
-    """Any text, escaped; lone surrogates are spelled out, because pages cannot hold them."""
+    """Escapes any text. Lone surrogates are spelled out, because pages cannot contain them."""
     return html.escape(str(value).encode("utf-8", "backslashreplace").decode())
 
 
@@ -43,7 +43,7 @@ def _bar(percent: float, colour: str) -> str:
 
 
 def _paragraphs(advice: str) -> str:
-    """Text, then a program behind an empty line."""
+    """Formats text, with a program after an empty line."""
     text, _, program = advice.partition("\n\n")
     return _text(text) + (f"<pre>{_text(program)}</pre>" if program else "")
 
@@ -69,12 +69,12 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 
 class Advice(dict[str, "Any"]):
-    """What `advise()` found: a dict, which notebooks show as a list."""
+    """The result of `advise()`: a dict, which notebooks display as a list."""
 
     def _repr_html_(self) -> str:
         findings = self["findings"]
         if not findings:
-            return f'<div class="opstrobe-advice">No problems found ({len(self["checked"])} of {self["rules"]} rules applied).</div>'
+            return f'<div class="opstrobe-advice">{_text(self["summary"])}.</div>'
         more = len(findings) - _TOP_FINDINGS
         return (
             f'<div class="opstrobe-advice">{_ADVICE_STYLE}<ol>'
@@ -86,8 +86,8 @@ class Advice(dict[str, "Any"]):
 
 
 def profile_html(profile: _KinetoProfile, row_limit: int = _TOP_ROWS) -> str:
-    """What a profile recorded, and the operators and ranges that took most. Python functions are left out: those of the threads
-    of a notebook's kernel, which only wait, would come first."""
+    """Summarises a profile: how much was recorded, and the operators and ranges with most time. Python functions are
+    omitted, since those of the notebook kernel's threads, which only wait, would come first."""
     recording = profile.profiler
     trace = None if recording is None else recording.whole_trace
     if recording is None or trace is None:

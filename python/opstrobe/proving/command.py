@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe prove`: measures what fixes of findings save in a program, by switching them on and off while it runs."""
+"""`opstrobe prove`: measures the gain of fixes of findings in a program, by switching them on and off while it runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FAILED, _USAGE, _CHANGED = 1, 2, 3
 _VALUE_OPTIONS = {"--fix", "--pairs", "--steps", "--format", "-o", "--output"}
 _RECORDED_STEPS = 8
-# A run that is on or off as a whole goes on until it has these seconds of steps.
+# A run with a fix in all steps or in none continues until its steps have taken this many seconds.
 _RUN_S = 10.0
 
 _DESCRIPTION = """\
@@ -81,11 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="list the fixes, with the findings that they belong to")
     parser.add_argument("--fix", action="append", type=_fix, default=[], metavar="NAME",
-                        help="measure this fix, whatever the findings; may be repeated")  # fmt: skip
+                        help="measure this fix even without a finding; may be repeated")  # fmt: skip
     parser.add_argument("--pairs", type=_pairs, metavar="N",
                         help=f"most pairs of blocks (default: {PAIRS}), or pairs of runs (default: {PAIRS_MIN})")  # fmt: skip
     parser.add_argument("--steps", type=_steps, metavar="N",
-                        help="end the first run, too, after N steps (default: it goes on to its end)")  # fmt: skip
+                        help="also end the first run after N steps (default: run to the end)")  # fmt: skip
     parser.add_argument("--format", choices=("text", "json"), default="text", metavar="FORMAT",
                         help="text (the default) or json; with json the program prints to standard error")  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE",
@@ -145,7 +145,7 @@ class _Runs:
         return None
 
     def measured(self, task: Task, environment: dict[str, str] | None = None) -> dict[str, Any]:
-        """What was measured; "failed" says why nothing was."""
+        """Returns the measurements; "failed" says why there are none."""
         path = os.path.join(self._folder, "measured.json")
         if os.path.exists(path):
             os.unlink(path)
@@ -198,7 +198,7 @@ class _Prover:
         times: dict[bool, list[float]] = {False: [], True: []}
         results: dict[bool, Any] = {}
         draw = random.SystemRandom()
-        # The first run is with the fix: it may be refused.
+        # The first run has the fix, since it may be refused.
         order = [True, False] + [is_on for _ in range(pairs - 1) for is_on in draw.sample([False, True], 2)]
         begin = time.monotonic()
         for number, is_on in enumerate(order):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `opstrobe prove` found, as text, as JSON, and as the metadata of a trace."""
+"""The results of `opstrobe prove` as text, as JSON, and as the metadata of a trace."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Proof:
-    """`outcome`: "measured", "refused", "failed" or "not measured", and `reason` says why not."""
+    """`outcome` is "measured", "refused", "failed" or "not measured"; `reason` explains the latter three."""
 
     fix: str
     outcome: str
     reason: str | None = None
     gain: Gain | None = None
     results: Sameness | None = None
-    block: int | None = None  # steps; None: runs alternated
+    block: int | None = None  # number of steps; None: runs alternated
 
     def members(self) -> dict[str, Any]:
         fix = FIXES[self.fix]
@@ -47,7 +47,8 @@ class Proof:
 
 
 def by_finding(proofs: Sequence[Proof]) -> dict[str, dict[str, Any]]:
-    """What advice shows with a finding: of its fixes that leave the results alone the best one, else any that was measured."""
+    """The proof that advice shows with each finding: the best of its fixes that leave the results unchanged, else any
+    measured one."""
     found: dict[str, Proof] = {}
     for proof in sorted(proofs, key=lambda proof: proof.gain.percent if proof.gain else 0.0):
         if proof.gain is None or proof.results is None:
@@ -59,13 +60,17 @@ def by_finding(proofs: Sequence[Proof]) -> dict[str, dict[str, Any]]:
     return {finding: {name: proof.members()[name] for name in names} for finding, proof in found.items()}
 
 
+def _without_fix(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    fixable = {finding for fix in FIXES.values() for finding in fix.findings}
+    return [finding for finding in findings if finding["id"] not in fixable]
+
+
 def as_json(
     proofs: Sequence[Proof], findings: Sequence[dict[str, Any]], usual: dict[str, Any], trace: str | None
 ) -> dict[str, Any]:
-    provable = {finding for fix in FIXES.values() for finding in fix.findings}
     return {
         "fixes": [proof.members() for proof in proofs],
-        "findings_without_fix": [finding["id"] for finding in findings if finding["id"] not in provable],
+        "findings_without_fix": [finding["id"] for finding in _without_fix(findings)],
         "steps": usual["steps"],
         "trace": trace,
     }
@@ -104,8 +109,7 @@ def _proof_text(proof: Proof, findings: Sequence[dict[str, Any]]) -> str:
 
 def as_text(proofs: Sequence[Proof], findings: Sequence[dict[str, Any]], trace: str | None) -> str:
     parts = [_proof_text(proof, findings) for proof in proofs]
-    provable = {finding for fix in FIXES.values() for finding in fix.findings}
-    others = [finding["title"] for finding in findings if finding["id"] not in provable]
+    others = [finding["title"] for finding in _without_fix(findings)]
     if not proofs:
         parts.append("No finding has a fix that can be applied from outside\n" if findings else "No findings\n")
     if others:

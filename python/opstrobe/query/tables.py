@@ -17,7 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Rows of a batch: several, so that threads of a query have work.
+    from opstrobe.archiving.location import Location
+
+# Rows per batch. There are several batches, so that all threads of a query have work.
 _BATCH_ROWS = 1 << 17
 # Suffixes of trace files in directories.
 _ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
@@ -29,7 +31,7 @@ _RANK = pyarrow.field("rank", pyarrow.int64(), metadata={"meaning": "rank of the
 
 
 def tables() -> list[dict[str, object]]:
-    """The tables, with their columns: id, about, columns with name, type, unit, about."""
+    """The tables with their columns: id, about, and columns with name, type, unit, about."""
     declared: list[dict[str, object]] = json.loads(_core.tables_json())["relations"]
     return declared
 
@@ -42,21 +44,33 @@ def schema_of(table: str) -> pyarrow.Schema:
 def read_rows(
     trace: _core.Trace, table: str, path: str, schema: pyarrow.Schema, columns: Iterable[str] | None = None
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of a table of a trace, with `schema_of(table)`. Other columns than `columns` are null, if those are given."""
+    """Yields the rows of a table of a trace, with `schema_of(table)`. If `columns` is given, all other columns are
+    null."""
     wanted = [name for name in schema.names[:-2] if columns is None or name in columns]
     batch = pyarrow.RecordBatch._import_from_c_capsule(*trace.table(table, wanted))
     complete = _complete(schema, batch, path, trace.rank(path))
     return (complete.slice(start, _BATCH_ROWS) for start in range(0, complete.num_rows, _BATCH_ROWS))
 
 
+def archive_at(path: str) -> Location | None:
+    """The archive at a path or URL; None if something else is there. Traces in a directory do not need the packages of archives."""
+    try:
+        from opstrobe.archiving.location import find_archive
+    except ImportError:
+        if "://" in path or os.path.isfile(os.path.join(path, "_opstrobe.json")):
+            raise
+        return None
+    return find_archive(path)
+
+
 def is_trace_name(path: str) -> bool:
-    """Whether the name of a file in a directory is that of a trace."""
+    """Returns whether a file in a directory is a trace, by its name."""
     name = path.rpartition("/")[2]
     return name.endswith(_ENDINGS) and name[0] not in "._"
 
 
 def trace_files(paths: Iterable[str]) -> Iterator[str]:
-    """The files, and the trace files in directories and below them."""
+    """Yields the files, and the trace files in directories and below them."""
     for path in paths:
         if not os.path.isdir(path):
             yield path
@@ -82,5 +96,5 @@ def _repeated(value: int, rows: int) -> pyarrow.Array:
 
 
 def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """Texts without Arrow's encoding of them: Parquet and Spark have their own."""
+    """Texts without Arrow's dictionary encoding, since Parquet and Spark have their own encodings."""
     return pyarrow.utf8() if pyarrow.types.is_dictionary(kind) or pyarrow.types.is_large_string(kind) else kind

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from opstrobe.recording.activity_configs import ProfilerActivityConfig
 
     Configs = dict[ProfilerActivity, ProfilerActivityConfig]
-    Sampling = tuple[tuple[str, ...], int]  # metrics, and an interval in ns; 0: the usual one
+    Sampling = tuple[tuple[str, ...], int]  # metrics, and an interval in ns; 0: the default
 
 _DEVICE = frozenset({"GPU_MEMCPY", "GPU_MEMSET", "CONCURRENT_KERNEL"})
 _CUDA_CALLS = frozenset({"CUDA_RUNTIME", "CUDA_DRIVER"})
 _XPU_CALLS = frozenset({"XPU_RUNTIME", "XPU_DRIVER"})
 _PRIVATE_CALLS = frozenset({"PRIVATEUSE1_RUNTIME", "PRIVATEUSE1_DRIVER"})
-# The kinds that we record ourselves, all of the host.
+# The kinds that we record ourselves, all on the host.
 _RECORDED = frozenset({"CPU_OP", "CPU_INSTANT_EVENT", "USER_ANNOTATION", "PYTHON_FUNCTION"})
-# Kinds that Kineto does not have. The operators behind nodes of CUDA graphs are recorded unless filters say otherwise.
+# Kinds that Kineto does not have. The operators of nodes of CUDA graphs are recorded unless filters exclude them.
 _CUDA_RARE = frozenset(
     {"GRAPH_DEPENDENCY", "GRAPH_HOST_NODE", "GRAPH_EVENT_NODE", "NVTX", "ENVIRONMENT", "MEMORY", "MEMORY_POOL"}
     | {"PM_SAMPLING"}
 )
 _CUDA_MORE = _CUDA_RARE | {"GRAPH_NODE"}
 _CUDA_WHEN_NAMED = _CUDA_RARE | {"CUDA_SYNC"}
-_CUPTI_WITH_EVENT_NODES = 130500  # CUPTI 13.5: before, its records of events do not say which node recorded them
+_CUPTI_WITH_EVENT_NODES = 130500  # CUPTI 13.5; earlier, records of events do not name the node that made them
 # The default metrics of PM_SAMPLING: busy multiprocessors, and the throughput of the device's memory.
 _USUAL_METRICS = (
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
     "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
 )
-# The kinds of each group, in the names of Kineto. Those of XPU are not checked: unknown ones are hardware counters.
+# The kinds of each group by Kineto's names. Those of XPU are not checked, since unknown ones are hardware counters.
 _KINDS: dict[ProfilerActivity, frozenset[str]] = {
     ProfilerActivity.CPU: _RECORDED | _XPU_CALLS | _CUDA_CALLS | _PRIVATE_CALLS | {"EXTERNAL_CORRELATION"},
     ProfilerActivity.CUDA: _DEVICE | _CUDA_CALLS | _CUDA_MORE | {"GPU_USER_ANNOTATION", "OVERHEAD", "CUDA_SYNC"},
@@ -50,7 +50,7 @@ _KINDS: dict[ProfilerActivity, frozenset[str]] = {
 def parse_activities(
     given: Iterable[Any] | None, default: set[ProfilerActivity]
 ) -> tuple[set[ProfilerActivity], Configs]:
-    """The requested activities, and the configurations of those that have one. Accepts torch's members and classes, too."""
+    """Returns the requested activities and their configurations, if any. Accepts torch's members and classes, too."""
     if given is None:
         return set(default), {}
     groups: list[ProfilerActivity] = []
@@ -115,12 +115,12 @@ def _check_metrics(config: Any) -> None:
 
 
 def filters_of(configs: Configs) -> dict[ProfilerActivity, set[str]]:
-    """The kinds requested by name, of those groups where some were."""
+    """The kinds requested by name, by group."""
     return {group: set(config.activity_types) for group, config in configs.items() if config.activity_types is not None}
 
 
 def device_kinds(filters: Mapping[Any, Iterable[str]], with_sync: bool) -> frozenset[str]:
-    """The kinds of CUDA's activity to record: those that its filter names, else all but the costly or rarely wanted ones."""
+    """The kinds of CUDA's activity to record: those in its filter, else all except the costly or rarely useful ones."""
     for key, names in filters.items():
         if as_member(ProfilerActivity, key) is ProfilerActivity.CUDA:
             return frozenset(names)
@@ -129,7 +129,7 @@ def device_kinds(filters: Mapping[Any, Iterable[str]], with_sync: bool) -> froze
 
 
 def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
-    """The categories that filters leave out. RuntimeError for a kind that is none of its group's."""
+    """The categories that filters exclude. Raises RuntimeError for a kind that does not belong to its group."""
     left_out: frozenset[str] = frozenset()
     for key, names in filters.items():
         group = as_member(ProfilerActivity, key)
@@ -147,7 +147,8 @@ def left_out_by(filters: Mapping[Any, Iterable[str]]) -> frozenset[str]:
 
 
 def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerActivity]]) -> frozenset[str]:
-    """The kinds of CUDA's activity that extensions add. RuntimeError, by name, for what cannot be recorded."""
+    """The kinds of CUDA's activity that extensions add. Raises RuntimeError with the name of a kind that cannot be
+    recorded."""
     kinds: set[str] = set()
     for config in configs.values():
         if "GRAPH_EVENT_NODE" in (config.activity_types or ()) and ProfilerActivity.CUDA in supported():
@@ -155,14 +156,14 @@ def kinds_of_extensions(configs: Configs, supported: Callable[[], set[ProfilerAc
         for extension in config.profiler_configs:
             name = type(extension).__name__
             if ProfilerActivity.CUDA not in supported():
-                raise RuntimeError(f"{name} needs an NVIDIA device, and there is none")
+                raise RuntimeError(f"{name} requires an NVIDIA device, but none was found")
             if name == "PerformanceMetricsConfig":
                 kinds |= {"PM_SAMPLING"}
                 continue
             if extension.enable_event_node_ids:
                 _check_event_nodes("CuspyConfig(enable_event_node_ids=True)")
                 kinds |= {"GRAPH_EVENT_NODE"}
-            kinds |= {"GRAPH_HOST_NODE"}  # which cuspy records always
+            kinds |= {"GRAPH_HOST_NODE"}  # cuspy always records these
             kinds |= {"GRAPH_DEPENDENCY"} if extension.enable_graph_dependencies else set()
             kinds |= {"CUDA_SYNC"} if extension.enable_cuda_sync_events else set()
             kinds |= {"ENVIRONMENT"} if extension.enable_environment_counters else set()
@@ -177,8 +178,8 @@ def _check_event_nodes(asked: str) -> None:
 
 
 def sampling_of(configs: Configs) -> Sampling:
-    """The counters to sample if PM_SAMPLING is among the kinds. All samples are kept, whatever window to look back upon is
-    given."""
+    """The counters to sample if PM_SAMPLING is among the kinds. All samples are kept, regardless of the look-back
+    window."""
     for config in configs.values():
         for extension in config.profiler_configs:
             if type(extension).__name__ == "PerformanceMetricsConfig":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The black box: the last part of what a program does, always recorded."""
+"""The black box: continuously records a program and keeps the last part."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _LEAST_BYTES = 2**20
-_LEFT_BEHIND_MAX = 4  # recordings of killed programs that stay, so that they do not fill the memory
+_LEFT_BEHIND_MAX = 4  # limit on kept recordings of killed programs, which occupy memory
 
 
 def directory() -> str:
-    """Where recordings are, unless a program says otherwise: a private directory in shared memory, or else on disk."""
+    """The default directory of recordings: a private directory in shared memory, or else on disk."""
     given = os.environ.get("OPSTROBE_BLACK_BOX_DIR")
     if given:
         return os.path.abspath(given)
@@ -42,7 +42,7 @@ def directory() -> str:
 
 
 def _make_private(path: str) -> None:
-    """Makes the directory. OSError if it belongs to somebody else: what is recorded would be theirs."""
+    """Creates the directory. Raises OSError if it belongs to another user, who could then read what is recorded."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     seen = os.lstat(path)
     if seen.st_uid != os.getuid():
@@ -52,7 +52,7 @@ def _make_private(path: str) -> None:
 
 
 def _remove_old(path: str) -> None:
-    """Leaves only the newest recordings of killed programs."""
+    """Removes all but the newest recordings of killed programs."""
     with contextlib.suppress(OSError):
         left = sorted(spill.left_behind(path), key=os.path.getmtime)
         for old in left[:-_LEFT_BEHIND_MAX]:
@@ -60,7 +60,7 @@ def _remove_old(path: str) -> None:
 
 
 def parse_budget(budget: float | str) -> float:
-    """0.01 for 0.01 and "1%". ValueError if it is not a share of a step from 0 to 1."""
+    """Parses 0.01 or "1%". Raises ValueError if it is not a share of a step from 0 to 1."""
     text = str(budget).strip()
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -72,7 +72,7 @@ def parse_budget(budget: float | str) -> float:
 
 
 def parse_bytes(size: int | str) -> int:
-    """256 * 2**20 for "256MB", "256M" and "256MiB". ValueError if it is not a size, or too small."""
+    """Parses "256MB", "256M" and "256MiB" as 256 * 2**20. Raises ValueError if it is not a size, or too small."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMG]?)(?:i?B)?", str(size), re.IGNORECASE)
     count = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
     if not _LEAST_BYTES <= count < 2**63:
@@ -80,25 +80,41 @@ def parse_bytes(size: int | str) -> int:
     return count
 
 
+def parse_sample_ms(sample_ms: float | str) -> float:
+    """Parses 20 and "20" as 20.0. Raises ValueError if it is neither 0 nor a number of milliseconds from 1 to
+    60,000."""
+    try:
+        parsed = float(sample_ms)
+    except ValueError:
+        parsed = -1.0
+    if not (parsed == 0 or 1 <= parsed <= 60_000):
+        raise ValueError(f"sample_ms must be a number of milliseconds from 1 to 60000, or 0, not {sample_ms!r}")
+    return parsed
+
+
 _steps: StepWatch | None = None
 
 
 class black_box:
-    """Records the program from `start` to `stop`, or within a `with`, and keeps the last part: what is older than `seconds` is dropped,
-    and the oldest when `max_bytes` are used up ("256MB", or a number).
+    """Records the program from `start` to `stop`, or within a `with` block, and keeps the last part: events older than
+    `seconds` are dropped, and the oldest ones when `max_bytes` ("256MB", or a number) are used up.
 
-    `snapshot` gives what it holds, `opstrobe dump` does from outside. The recording is a file in a private directory in
-    shared memory, or in `spill`: if the program is killed, `opstrobe recover` makes a trace of it. Otherwise nothing remains.
+    `snapshot` returns its contents; `opstrobe dump` does so from outside. The recording is a file in a private
+    directory in shared memory, or in `spill`. If the program is killed, `opstrobe recover` converts it to a trace.
+    Otherwise the file is removed.
 
-    `on` names what makes an incident, which `opstrobe incidents` lists: a slow step, no step and no operator for `hang_seconds`, an error
-    that nobody handles or that leaves the `with`, an allocator that fails, a signal that ends the process. Incidents are kept in
-    the directory `incidents`.
+    `on` selects the triggers of incidents, which `opstrobe incidents` lists: a slow step, no step and no operator for
+    `hang_seconds`, an unhandled error or one that leaves the `with` block, a failed allocation, a signal that ends the
+    process. Incidents are kept in the directory `incidents`.
 
-    What recording adds to a step is measured while it records: one of 24 steps, and later one of 192, is a shadow step, of which hardly anything is
-    recorded. If it is more than `budget`, a share of a step (0.01 or "1%"; 0: no limit), operators are left out.
+    The overhead of recording is measured continuously: one step in 24, and later one in 192, is a shadow step, of which
+    hardly anything is recorded. If the overhead exceeds `budget`, a share of a step (0.01 or "1%"; 0: no limit),
+    operators are no longer recorded.
 
-    Operators, modules, allocations, steps and garbage collections are recorded. One recording at a time: while a black box records,
-    `profile` cannot.
+    Every `sample_ms` milliseconds, the Python stacks of all threads are sampled from outside the interpreter (0: never).
+
+    Operators, modules, allocations, steps and garbage collections are recorded. Only one recording can run at a time:
+    while a black box records, `profile` cannot.
     """
 
     def __init__(
@@ -109,6 +125,7 @@ class black_box:
         on: Iterable[str] = triggers.TRIGGERS,
         hang_seconds: float = 120,
         budget: float | str = 0.01,
+        sample_ms: float | str = 20,
         incidents: str | os.PathLike[str] | None = None,
         spill: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -120,6 +137,7 @@ class black_box:
         self._on = triggers.checked(on)
         self._hang_seconds = hang_seconds
         self.budget = parse_budget(budget)
+        self.sample_ms = parse_sample_ms(sample_ms)
         self._incidents = None if incidents is None else os.fspath(incidents)
         self._profile: Any = None
         self._collection_ticks = 0
@@ -127,11 +145,12 @@ class black_box:
 
     @property
     def path(self) -> str | None:
-        """The recording file; None while nothing is recorded."""
+        """The path of the recording file; None while nothing is recorded."""
         return None if self._profile is None or self._profile.profiler is None else self._profile.profiler.spill_path
 
     def start(self) -> None:
-        """Starts recording. RuntimeError if something else records; OSError if the directory of the recording file cannot be used."""
+        """Starts recording. Raises RuntimeError if something else is recording, and OSError if the directory of the
+        recording file cannot be used."""
         if self._profile is not None:
             raise RuntimeError("this black box is recording already")
         _make_private(self._directory)
@@ -148,18 +167,20 @@ class black_box:
         self._profile, self._pid = profile, os.getpid()
         gc.callbacks.append(self._collected)
         self._watch_for_incidents()
+        self._sample_stacks()
         if "torch" in sys.modules:
             self._watch_steps()
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Ends the recording, of which nothing remains. A second call does nothing."""
+        """Ends the recording and removes it. A second call does nothing."""
         profile, self._profile = self._profile, None
         if profile is None:
             return
         atexit.unregister(self.stop)
         if self._pid == os.getpid():
             triggers.stop()
+            _core.stack_sampler_stop()
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collected)
         if _steps is not None:
@@ -169,7 +190,7 @@ class black_box:
             profile.profiler.remove_spill()
 
     def snapshot(self, seconds: float | None = None) -> TraceFile:
-        """What was recorded last, or in the last seconds, as a trace file shows it. The recording goes on."""
+        """Returns the last events, or those of the last `seconds`, like a trace file. The recording continues."""
         if self._profile is None:
             raise RuntimeError("cannot make a snapshot: this black box does not record")
         trace: TraceFile = self._profile.snapshot(seconds)
@@ -197,11 +218,18 @@ class black_box:
                 hang_seconds=self._hang_seconds,
                 budget=self.budget,
             )
-        except (OSError, RuntimeError) as error:  # the recording is of use without
+        except (OSError, RuntimeError) as error:  # the recording is useful even without incidents
             warn(f"incidents are not kept: {error}")
 
+    def _sample_stacks(self) -> None:
+        if not self.sample_ms:
+            return
+        obstacle = _core.stack_sampler_start(self.sample_ms / 1000)
+        if obstacle is not None:  # the recording is useful even without samples
+            warn(f"Python stacks are not sampled: {obstacle}")
+
     def _watch_steps(self) -> None:
-        """By one watch for all black boxes of the process: torch's classes of optimizers take its layer once."""
+        """All black boxes of the process share one watch, so that torch's optimizer classes are wrapped only once."""
         global _steps
         from opstrobe.launcher.steps import StepWatch
 
@@ -218,7 +246,7 @@ class black_box:
             _core.watch_step(number, end_ns, begin, end)
 
     def _collected(self, phase: str, info: dict[str, int]) -> None:
-        """Python's collector calls it before and after each collection."""
+        """Called by Python's collector before and after each collection."""
         if phase == "start":
             self._collection_ticks = _core.ticks()
         elif self._collection_ticks:
@@ -229,13 +257,14 @@ _of_process: black_box | None = None
 
 
 def start_at_import() -> None:
-    """Starts a black box as soon as the program has imported torch: what OPSTROBE_BLACK_BOX=1 does, here and in the programs that this
-    one starts. OPSTROBE_BLACK_BOX may also be a number of seconds, OPSTROBE_BLACK_BOX_BYTES says how large the recording may be, and
-    OPSTROBE_BLACK_BOX_BUDGET what it may cost."""
+    """Starts a black box as soon as the program has imported torch. Implements OPSTROBE_BLACK_BOX=1, here and in
+    programs that this one starts. OPSTROBE_BLACK_BOX may also be a number of seconds, OPSTROBE_BLACK_BOX_BYTES the size
+    limit of the recording, OPSTROBE_BLACK_BOX_BUDGET the limit of its overhead, and OPSTROBE_BLACK_BOX_SAMPLE_MS the
+    interval of stack samples."""
     global _of_process
     from opstrobe.compat.torch_import import call_when_imported
 
-    if _of_process is not None:  # a Python may read the line that calls this from several directories
+    if _of_process is not None:  # Python may read the line that calls this from several directories
         return
     try:
         text = os.environ.get("OPSTROBE_BLACK_BOX", "1")
@@ -244,6 +273,7 @@ def start_at_import() -> None:
             seconds,
             os.environ.get("OPSTROBE_BLACK_BOX_BYTES", "256MB"),
             budget=os.environ.get("OPSTROBE_BLACK_BOX_BUDGET", "1%"),
+            sample_ms=os.environ.get("OPSTROBE_BLACK_BOX_SAMPLE_MS", "20"),
         )
     except ValueError as error:
         _say(f"OPSTROBE_BLACK_BOX has no effect: {error}")
@@ -255,7 +285,7 @@ def start_at_import() -> None:
 
 
 def _start_of_process() -> None:
-    """The program, which does not import Opstrobe, works without it, too."""
+    """The program, which does not import Opstrobe, must also work without it."""
     assert _of_process is not None
     try:
         _of_process.start()

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Field and default, in the order of the positional arguments.
+# Fields and their defaults, in the order of the positional arguments.
 _FIELDS: dict[str, Any] = {
     "profiler_metrics": [],
     "profiler_measure_per_kernel": False,
@@ -28,12 +28,12 @@ _FIELDS: dict[str, Any] = {
     "adjust_timestamps": False,
     "trace_only": False,
 }
-# What torch 2.15 no longer has in front: there the first positional argument is `verbose`.
+# Leading arguments that torch 2.15 removed: its first positional argument is `verbose`.
 _REMOVED = ("profiler_metrics", "profiler_measure_per_kernel")
 
 
 class _ExperimentalConfig:
-    """Settings that torch keeps apart as experimental. Docs: the manual says what each does here."""
+    """Settings that torch considers experimental. The manual describes the effect of each here."""
 
     profiler_metrics: list[str]
     profiler_measure_per_kernel: bool
@@ -74,7 +74,7 @@ def _state_of(config: Any) -> tuple[Any, ...]:
 
 
 def _values_of_torch(config: Any) -> dict[str, Any]:
-    """The fields of a configuration made by torch, which shows most of them in nothing but its pickled state.
+    """The fields of a configuration made by torch, most of which are only visible in its pickled state.
 
     Where in that state a field stands differs between versions of torch, and is found by setting one at a time.
     """
@@ -84,12 +84,12 @@ def _values_of_torch(config: Any) -> dict[str, Any]:
         other: Any = ["x"] if isinstance(default, list) else "x" if isinstance(default, str) else True
         try:
             probe = _state_of(kind(**{name: other}))
-        except TypeError:  # this torch does not know the field
+        except TypeError:  # this version of torch does not have the field
             continue
         for i, value in enumerate(probe):
             if value != untouched[i]:
                 values[name] = state[i]
-                if isinstance(default, list):  # of bytes, where torch pickles its strings
+                if isinstance(default, list):  # a list of bytes, since torch pickles its strings like this
                     values[name] = [os.fsdecode(text) for text in state[i]]
     return values
 
@@ -106,7 +106,7 @@ def values_of(config: Any) -> dict[str, Any]:
 
 
 def without_trace_only(config: Any) -> Any:
-    """A copy that makes events."""
+    """A copy for creating events."""
     return _ExperimentalConfig(**{**values_of(config), "trace_only": False})
 
 
@@ -140,7 +140,9 @@ def _check_custom_config(text: str, with_cpu: bool) -> None:
     if backend in ("cuspy", "cupti_monitor"):
         if not with_cpu:
             raise ValueError(f"custom_profiler_config: the {backend} backend requires ProfilerActivity.CPU")
-        raise RuntimeError(f"custom_profiler_config: the {backend} backend needs an NVIDIA device, and there is none")
+        raise RuntimeError(
+            f"custom_profiler_config: the {backend} backend requires an NVIDIA device, but none was found"
+        )
     if options.get("cuspy_async_export"):
         raise ValueError("custom_profiler_config: cuspy_async_export needs the cuspy backend")
     warn("custom_profiler_config has no effect: it is for plugins of Kineto, and there are none here")

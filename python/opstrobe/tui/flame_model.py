@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flame graph as boxes on a screen of characters: which fit, where they are, and which is next to which."""
+"""A flame graph as boxes on a screen of characters: which boxes fit, where they are, and which are adjacent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = -1
 @dataclass(frozen=True)
 class Box:
     node: int
-    """ROOT for the whole."""
+    """ROOT for the complete graph."""
     depth: int
     left: int
     width: int
@@ -21,7 +21,7 @@ class Box:
 
 @dataclass
 class Flame:
-    """The reply to `stacks`: frames, each after the one that called it."""
+    """The reply to `stacks`: frames, each after its caller."""
 
     reply: dict[str, Any]
     children: dict[int, list[int]] = field(default_factory=dict)
@@ -59,7 +59,8 @@ class Flame:
         return path[::-1]
 
     def boxes(self, zoomed: int, width: int, depth_max: int) -> list[Box]:
-        """Boxes of a node over the whole width, of those that hold it, and of those below that are at least one column wide."""
+        """Boxes of a node over the full width, of the nodes that contain it, and of the nodes below that are at least
+        one column wide."""
         path = self.path(zoomed)[-depth_max:]
         boxes = [Box(node, depth, 0, width) for depth, node in enumerate(path)]
         waiting = [(boxes[-1], 0.0, float(width))]
@@ -72,7 +73,7 @@ class Flame:
                 share = self.total(child) / total * room
                 first, end = round(left), round(left + share)
                 if end <= first:
-                    break  # so are those that follow: they are in order of size
+                    break  # so are the following ones, since they are in order of size
                 inner = Box(child, box.depth + 1, first, end - first)
                 boxes.append(inner)
                 waiting.append((inner, left, share))
@@ -80,13 +81,13 @@ class Flame:
         return boxes
 
     def find(self, text: str) -> set[int]:
-        """Nodes whose name contains a text, in any case."""
+        """Nodes whose name contains a text, ignoring case."""
         wanted = text.lower()
         names = {i for i, frame in enumerate(self.reply["names"]) if wanted and wanted in frame["name"].lower()}
         return {node for node, name in enumerate(self.reply["name"]) if name in names}
 
     def time_of(self, nodes: set[int]) -> int:
-        """Time of some nodes, those inside one another counted once."""
+        """Time of some nodes, counting nested ones once."""
         inside: set[int] = set()
         time = 0
         for node, parent in enumerate(self.reply["parent"]):

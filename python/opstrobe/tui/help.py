@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown above the views: the keys, and details of a row."""
+"""Sheets above the views: the keys, and details of a row."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ KEYS = [
         ("Escape", "leave the filter; again: end it"),
         ("s, r", "sort by the next column; reverse"),
         ("b", "operators: by name, or also by input shapes"),
+        ("l", "lines: of the program, or also of libraries"),
         ("Space", "modules: open or close"),
     ]),
     ("Flame graph", [
@@ -47,7 +48,11 @@ class Sheet(ModalScreen[None]):
     Sheet VerticalScroll { width: 92%; max-width: 110; height: auto; max-height: 92%; border: round $primary; padding: 0 1; background: $surface; }
     Sheet Static { width: 100%; height: auto; }
     """
-    BINDINGS = [Binding("escape,q,enter", "dismiss", "Close"), Binding("question_mark", "dismiss", show=False)]
+    BINDINGS = [
+        Binding("escape,q,enter", "dismiss", "Close"),
+        Binding("question_mark", "dismiss", show=False),
+        *(Binding(str(number), f"view({number - 1})", show=False) for number in range(1, 9)),
+    ]
 
     def __init__(self, title: str, text: Text | None = None) -> None:
         super().__init__()
@@ -59,6 +64,10 @@ class Sheet(ModalScreen[None]):
             box.border_title = Text(self._heading, no_wrap=True, overflow="ellipsis").markup
             box.border_subtitle = "Escape closes"
             yield Static(self._body or "Loading …", markup=False)
+
+    async def action_view(self, number: int) -> None:
+        self.dismiss()
+        await self.app.run_action(f"app.view({number})")
 
     def show(self, text: Text) -> None:
         self._body = text
@@ -98,7 +107,7 @@ class Words:
             self.text.append(f"{value}\n")
 
     def rows(self, rows: Sequence[tuple[str, ...]], right: Callable[[int], bool] = lambda i: i > 0) -> None:
-        """Columns that fit their cells; the first to the left, the others to the right."""
+        """Columns that fit their cells, the first aligned to the left, the others to the right."""
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
         for row in rows:
             cells = (f"{c:>{w}}" if right(i) else f"{c:<{w}}" for i, (c, w) in enumerate(zip(row, widths)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program while it runs: `opstrobe tui --live`. `opstrobe run` records it and sends what `--live` shows as JSON."""
+"""A running program: `opstrobe tui --live`. `opstrobe run` records it and sends the figures of `--live` as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _OUTPUT_LINES = 1000
 
 
 class Program:
-    """`opstrobe run` with these words. Its output and its figures are handed to functions, on threads of this object."""
+    """Runs `opstrobe run` with these arguments. Its output and its figures are passed to functions, on threads of this
+    object."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class LiveView(Vertical):
         self.words = words
         self.program: Program | None = None
         self.status: int | None = None
-        """Exit status of the program, when it has ended."""
+        """Exit status of the program, once it has ended."""
         self.trace: str | None = None
 
     @property
@@ -155,7 +156,7 @@ class LiveView(Vertical):
             self.app.call_later(self.trace_app.open_trace, self.trace)
 
     def action_interrupt(self) -> None:
-        """As Ctrl-C in the program's terminal: the trace is written."""
+        """Like Ctrl-C in the program's terminal: the trace is written."""
         if self.program is not None:
             self.program.stop(signal.SIGINT)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the terminal interface has its figures from: the replies of the server (docs/http-api.md), without a server."""
+"""The source of figures for the terminal interface: the replies of the server (docs/http-api.md), without a server."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class SourceError(Exception):
 
 
 class Source:
-    """Traces and their answers. `get` may take long and is called on threads other than that of the screen."""
+    """Traces and the replies about them. `get` may take long and is called on threads other than that of the screen."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._api = TraceApi(path)
         self._lock = threading.Lock()
         self._asking = 0
         self.trace = ""
-        """Id of the trace that is shown."""
+        """Id of the displayed trace."""
 
     def traces(self) -> list[dict[str, Any]]:
-        """The traces there are, with their states. Returns at once."""
+        """The available traces, with their states. Returns immediately."""
         traces: list[dict[str, Any]] = self._ask("traces")["traces"]
         return traces
 
     def get(self, path: str, **parameters: str | int) -> Any:
-        """The reply about the trace that is shown, such as get("views", parts="steps")."""
+        """The reply about the displayed trace, such as get("views", parts="steps")."""
         query = {name: value for name, value in parameters.items() if value != ""}
         return self._ask(f"traces/{self.trace}/{quote(path)}" + (f"?{urlencode(query)}" if query else ""))
 
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a thread waits for an answer."""
+        """Returns whether a thread waits for a reply."""
         return self._asking > 0
 
     def close(self) -> None:

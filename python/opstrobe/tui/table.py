@@ -22,7 +22,7 @@ _PADDING = 2
 
 
 class Rows(DataTable[Text]):
-    """The table itself. Left and right scroll: rows are chosen, not cells."""
+    """The table itself. Left and right scroll, since rows are selected, not cells."""
 
     def on_resize(self, event: events.Resize) -> None:
         view = self.parent
@@ -31,7 +31,7 @@ class Rows(DataTable[Text]):
 
 
 class TableView(Vertical):
-    """Shows rows that are given to `show`."""
+    """Displays the rows passed to `show`."""
 
     DEFAULT_CSS = """
     TableView Input { display: none; padding: 0 1; }
@@ -55,7 +55,7 @@ class TableView(Vertical):
         self.order = order
         self.descending = True
         self.is_chosen: Callable[[Row], None] | None = None
-        """Called with the row that Enter or a second click is on."""
+        """Called with the row selected by Enter or a second click."""
         self._empty = empty
         self._parent_of = parent_of
         self._folded: set[int] = set()
@@ -83,7 +83,7 @@ class TableView(Vertical):
         self._apply_filter(self._filter)
 
     def fit(self, width: int) -> None:
-        """The space has changed."""
+        """Adapts to a change of the available space."""
         if width != self._room:
             self._room = width
             self._draw()
@@ -91,7 +91,7 @@ class TableView(Vertical):
     # --- what the user does
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys around a filter have priority, so that what is typed right after them is not lost."""
+        """The keys around a filter have priority, so that characters typed right after them are not lost."""
         if action == "filter":
             return not self.query_one(Input).has_focus  # there it is a character
         return action != "end_typing" or self.query_one(Input).has_focus
@@ -139,7 +139,7 @@ class TableView(Vertical):
         self.action_leave_filter()
 
     def fold(self) -> None:
-        """Opens or closes the node of the tree that the cursor is on."""
+        """Opens or closes the tree node at the cursor."""
         at = self.table.cursor_row
         if at < len(self.lines) and self.lines[at].is_open is not None:
             self._folded ^= {self._number(self.lines[at].row)}
@@ -160,7 +160,7 @@ class TableView(Vertical):
         return next((column for column in self.columns if column.id == self.order), None)
 
     def _apply_filter(self, text: str) -> None:
-        """A filter that is wrong leaves the rows as they are and says why."""
+        """An invalid filter leaves the rows unchanged and shows the error."""
         self._filter = text
         try:
             self._test = parse_filter(text, self.columns) if text.strip() else None
@@ -210,7 +210,7 @@ class TableView(Vertical):
 
     def _state(self, count: int) -> str:
         if not self.rows:
-            return self._empty
+            return self._note or self._empty
         if not count:
             return f"No row matches the filter '{self._filter}'. Escape ends it."
         shown = f"{count:,} of {len(self.rows):,} rows" if self._test is not None else ""
@@ -243,7 +243,7 @@ class TableView(Vertical):
         return Text(f"{text:>{width - 1 - _BAR_WIDTH}} {bar(share, _BAR_WIDTH)}", no_wrap=True)
 
     def _fit_texts(self, widths: list[int]) -> list[int]:
-        """Texts share what the figures leave; if that is little, the table scrolls."""
+        """Texts share the space that the figures leave; if that is too small, the table scrolls."""
         texts = [i for i, column in enumerate(self.columns) if column.is_text]
         room = self._room - sum(width + _PADDING for width in widths) + sum(widths[i] for i in texts)
         for place, i in enumerate(texts):

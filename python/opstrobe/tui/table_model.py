@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a table shows: which rows, in which order, at which depth of a tree. Nothing of the screen is here.
+"""The contents of a table: which rows, in which order, at which depth of a tree. Independent of the screen.
 
 Rows are those of a finished table: operators, modules, lines. The filter is that of the viewer's tables.
 """
@@ -46,9 +46,9 @@ class Column:
     """text, us, ns, bytes, count, scaled (a count with a prefix), number, share (of 1) or pct."""
     value: Callable[[Row], Cell]
     bar: bool = False
-    """A bar for the share of the largest is drawn next to the figure."""
+    """Draw a bar for the ratio to the largest figure next to the figure."""
     shown: Callable[[Row], str] | None = None
-    """A shorter text to show; the value is what is filtered and sorted."""
+    """A shorter text to display; filters and sorting use the value."""
 
     @property
     def is_text(self) -> bool:
@@ -56,13 +56,14 @@ class Column:
 
 
 class FilterError(ValueError):
-    """What is wrong with a filter, in a sentence."""
+    """The reason why a filter is invalid, in a sentence."""
 
 
 def parse_filter(text: str, columns: Sequence[Column]) -> Test:
-    """Words that a text of the row contains, `-word` without it, `calls>10` and `self>=1.5ms` by the start of a column's name.
+    """Parses words that the row contains, `-word` for words that it must not contain, and comparisons by the start of a
+    column's name, such as `calls>10` and `self>=1.5ms`.
 
-    Raises FilterError for a comparison that is not one.
+    Raises FilterError for an invalid comparison.
     """
     tests = [_parse_word(match[1], match[2], match[3], columns) for match in _WORD.finditer(text)]
     return lambda row: all(test(row) for test in tests)
@@ -125,7 +126,7 @@ def _is_named(column: Column, name: str) -> bool:
 
 
 def sort_rows(rows: Sequence[Row], column: Column | None, descending: bool) -> list[Row]:
-    """The rows in order. Those without a figure come last either way; equal ones stay as they were."""
+    """The rows in order; the sort is stable. Rows without a figure come last in either direction."""
     if column is None:
         return list(rows)
     known = [row for row in rows if column.value(row) is not None]
@@ -141,7 +142,7 @@ class Line:
     row: Row
     depth: int = 0
     is_open: bool | None = None
-    """None: nothing is below it."""
+    """None: it has no children."""
 
 
 def tree_lines(
@@ -152,7 +153,8 @@ def tree_lines(
     closed: set[int],
     test: Test | None,
 ) -> list[Line]:
-    """Rows that name their parents by number, which come before them. With a filter: those that pass it and all above them, open."""
+    """Rows name their parents by number; parents precede them. With a filter: the matching rows and all their
+    ancestors, open."""
     below: dict[int | None, list[int]] = {}
     for number, row in enumerate(rows):
         below.setdefault(parent(row), []).append(number)

@@ -39,7 +39,7 @@ _NAME_SHOWN = 60  # columns of a heading
 
 
 class View(Vertical):
-    """Requests its figures when it is first shown."""
+    """A view that requests its data when it is first shown."""
 
     title = ""
 
@@ -59,7 +59,7 @@ class View(Vertical):
         raise NotImplementedError
 
     def ask(self) -> None:
-        """Asks once. `fetch` runs on another thread, `draw` on that of the screen."""
+        """Requests the data once. `fetch` runs on another thread, `draw` on that of the screen."""
         if self.is_asked:
             return
         self.is_asked = True
@@ -92,7 +92,7 @@ class View(Vertical):
             focusable.focus()
 
     def open_sheet(self, title: str, fetch: Callable[[Source], Any], describe: Callable[[Any], Text]) -> None:
-        """Details above the view, when their answer is here."""
+        """Shows details above the view once the reply has arrived."""
         sheet = Sheet(shorten(printable(title), _NAME_SHOWN))
         self.trace_app.push_screen(sheet)
         self.trace_app.ask(
@@ -222,7 +222,7 @@ def _memory_text(words: Words, answer: dict[str, Any]) -> None:
 def _finding_text(words: Words, advice: dict[str, Any]) -> None:
     words.title("What to change first")
     if not advice["findings"]:
-        words.line(f"  No problems found ({len(advice['checked'])} of {advice['rules']} rules applied)")
+        words.line(f"  {printable(advice['summary'])}")
         return
     finding = advice["findings"][0]
     words.line(f"  {printable(finding['title'])}")
@@ -483,7 +483,15 @@ def _mean(total: float, calls: int) -> float | None:
 
 
 class Lines(View):
+    """Lines of the program; those of libraries are shown on request, or if there are no others."""
+
     title = "Lines"
+    BINDINGS = [Binding("l", "libraries", "Libraries")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answer: dict[str, Any] = {}
+        self._with_libraries = False
 
     def content(self) -> TableView:
         return TableView("self_us", empty="No lines. Record calls of Python functions with --with-stack.")
@@ -492,10 +500,27 @@ class Lines(View):
         return source.get("lines")
 
     def draw(self, answer: dict[str, Any]) -> None:
-        rows = [{**line, "file": file["file"]} for file in answer["files"] for line in file["lines"]]
-        table = self.query_one(TableView)
-        table.is_chosen = self._open
-        table.show(line_columns(rows, answer["duration_us"]), rows)
+        self._answer = answer
+        self.query_one(TableView).is_chosen = self._open
+        self._show()
+
+    def _show(self) -> None:
+        files = self._answer["files"]
+        own = [file for file in files if not file["is_library"]]
+        left_out = (
+            0 if self._with_libraries or not own else sum(len(file["lines"]) for file in files if file["is_library"])
+        )
+        rows = [{**line, "file": file["file"]} for file in (own if left_out else files) for line in file["lines"]]
+        self.query_one(TableView).show(
+            line_columns(rows, self._answer["duration_us"]),
+            rows,
+            f"{left_out:,} line{'' if left_out == 1 else 's'} of libraries left out; l shows them" if left_out else "",
+        )
+
+    def action_libraries(self) -> None:
+        if self._answer:
+            self._with_libraries = not self._with_libraries
+            self._show()
 
     def _open(self, row: Row) -> None:
         file = row["file"]
@@ -675,7 +700,7 @@ class Advice(View):
     title = "Advice"
 
     def content(self) -> TableView:
-        return TableView("number", empty="No problems found.")
+        return TableView("number", empty="No findings.")
 
     def fetch(self, source: Source) -> Any:
         return source.get("advice")
@@ -692,7 +717,7 @@ class Advice(View):
         table = self.query_one(TableView)
         table.descending = False
         table.is_chosen = self._open
-        table.show(columns, rows, f"{len(answer['checked'])} of {answer['rules']} rules applied")
+        table.show(columns, rows, answer["summary"])
 
     def _open(self, finding: Row) -> None:
         self.trace_app.push_screen(Sheet(shorten(printable(finding["title"]), _NAME_SHOWN), finding_text(finding)))
