@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # `tools/fuzz.sh TARGET [SECONDS] [OPTION…]`: runs libFuzzer on tests/fuzz/fuzz_TARGET.c, with ASan and UBSan. Inputs that
 # reach new code are collected in build/fuzz/TARGET/, those that fail in build/fuzz/TARGET-*; OPTIONs are libFuzzer's. The
-# targets: advise, analyze, query, read, recover and, if CUPTI's headers are installed, replay.
+# targets: advise, analyze, query, read, recover, watch and, if CUPTI's headers are installed, replay.
 . "$(dirname "$0")/common.sh"
 
-target=${1:?which target: read, recover, analyze, advise, query or replay}
+target=${1:?which target: read, recover, watch, analyze, advise, query or replay}
 seconds=${2:-600}
 system_packages clang libclang-rt-14-dev
 [ -e "tests/fuzz/fuzz_$target.c" ] || die "there is no tests/fuzz/fuzz_$target.c"
@@ -31,8 +31,8 @@ query)
 	seeds=(tests/fuzz/query)
 	options=()
 	;;
-recover)
-	seeds=(tests/fuzz/recover)
+recover | watch)
+	seeds=("tests/fuzz/$target")
 	options=()
 	;;
 replay)

@@ -19,19 +19,14 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "record/spill.h"
+#include "watch/left_behind.h"
 #include "watch/watch_facts.h"
 
 #define CLAIMED ".taken" /* suffix of a file of which some process makes an incident */
 
-/* Returns false if it is not a watch file of this version. Afterwards texts are terminated and counts are in range. */
-static bool page_read(const char *path, struct ops_watch_page *page)
+bool left_page_check(struct ops_watch_page *page)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t size = fd < 0 ? -1 : pread(fd, page, sizeof(*page), 0);
-
-	if (fd >= 0)
-		close(fd);
-	if (size != sizeof(*page) || page->magic != OPS_WATCH_MAGIC || page->version != OPS_WATCH_VERSION || page->bytes != sizeof(*page))
+	if (page->magic != OPS_WATCH_MAGIC || page->version != OPS_WATCH_VERSION || page->bytes != sizeof(*page))
 		return false;
 	page->boot_id[sizeof(page->boot_id) - 1] = page->process_name[sizeof(page->process_name) - 1] = '\0';
 	page->host_name[sizeof(page->host_name) - 1] = page->command[sizeof(page->command) - 1] = '\0';
@@ -40,6 +35,16 @@ static bool page_read(const char *path, struct ops_watch_page *page)
 	if (page->end_stack.count > OPS_STACK_FRAMES)
 		page->end_stack.count = OPS_STACK_FRAMES;
 	return true;
+}
+
+static bool page_read(const char *path, struct ops_watch_page *page)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t size = fd < 0 ? -1 : pread(fd, page, sizeof(*page), 0);
+
+	if (fd >= 0)
+		close(fd);
+	return size == sizeof(*page) && left_page_check(page);
 }
 
 static bool page_is_alive(const struct ops_watch_page *page)
@@ -68,26 +73,34 @@ static int64_t end_of(const char *path, const struct ops_watch_page *page, const
 	return time_ns ? time_ns : modified_ns(path);
 }
 
+void left_page_facts(const struct ops_watch_page *page, int64_t end_ns, struct ops_buffer *out)
+{
+	struct watch_memory memory = {.rss_bytes = page->rss_bytes, .limit_bytes = page->memory_limit_bytes};
+	struct watch_step step = {.number = page->step, .median_ns = page->step_median_ns, .goes_on = true};
+	struct watch_facts facts = {.page = page, .step = &step, .memory = &memory, .threads = &page->samples[page->latest]};
+
+	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
+	facts.time_ns = end_ns;
+	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;
+	step.duration_ns = page->step_begin_ns > 0 && end_ns > page->step_begin_ns ? end_ns - page->step_begin_ns : 0;
+	watch_facts_write(&facts, out);
+}
+
 /* Writes the incident of a watch file. Returns false if it could not be written. */
 static bool page_report(const char *path, const struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
 {
-	const struct ops_watch_sample *last = &page->samples[page->latest];
-	struct watch_memory memory = {page->rss_bytes, page->memory_limit_bytes, 0, 0};
-	struct watch_step step = {.number = page->step, .median_ns = page->step_median_ns, .goes_on = true};
-	struct watch_facts facts = {.page = page, .step = &step, .memory = &memory, .threads = last};
 	struct ops_trace *trace = NULL;
+	int64_t end_ns;
 	struct ops_buffer text = {0};
 	struct ops_error error;
 	enum ops_code code;
 
 	if (page->recording[0])
 		ops_trace_recover(page->recording, &trace, NULL, &error); /* if that fails, the incident has no trace */
-	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
-	facts.time_ns = end_of(path, page, last, trace);
-	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;
-	step.duration_ns = page->step_begin_ns && facts.time_ns > page->step_begin_ns ? facts.time_ns - page->step_begin_ns : 0;
-	watch_facts_write(&facts, &text);
-	code = text.failed ? OPS_NO_MEMORY : ops_incident_write(directory, text.bytes, text.size, trace, facts.time_ns, page->pid, max_bytes, NULL, &error);
+	end_ns = end_of(path, page, &page->samples[page->latest], trace);
+	left_page_facts(page, end_ns, &text);
+	code = text.failed ? OPS_NO_MEMORY
+	                   : ops_incident_write(directory, text.bytes, text.size, trace, end_ns, page->pid, max_bytes, NULL, &error);
 	ops_trace_unref(trace);
 	ops_buffer_release(&text);
 	return code == OPS_OK;

@@ -176,7 +176,7 @@ static void facts_write_memory_facts(const struct watch_facts *facts, struct ops
 	ops_json_open(json, '{');
 	ops_json_member(json, "rss_bytes", facts->memory->rss_bytes);
 	ops_json_member(json, "limit_bytes", facts->memory->limit_bytes);
-	ops_json_member(json, "limit_hits", facts->memory->limit_hits);
+	ops_json_member(json, "failures", facts->memory->failures);
 	ops_json_member(json, "oom_kills", facts->memory->oom_kills);
 	ops_json_close(json, '}');
 }

@@ -105,6 +105,7 @@ void watch_memory_read(struct watch_memory *ret_memory)
 	snprintf(path, sizeof(path), "%s/memory.events", folder);
 	if (!watch_read_text(path, text, sizeof(text)))
 		return;
-	ret_memory->limit_hits = count_of(text, "\nmax ");
+	/* Not "max", which also counts each time that the kernel dropped cached pages of files at the limit. */
+	ret_memory->failures = count_of(text, "\noom ");
 	ret_memory->oom_kills = count_of(text, "\noom_kill ");
 }

@@ -24,7 +24,7 @@ uint64_t watch_process_start(int64_t pid);
 struct watch_memory {
 	int64_t rss_bytes;
 	int64_t limit_bytes; /* of the control group; 0: none */
-	int64_t limit_hits;  /* number of times that the control group reached its limit */
+	int64_t failures;    /* number of allocations that failed, or nearly, at the limit of the control group */
 	int64_t oom_kills;   /* in the control group */
 };
 void watch_memory_read(struct watch_memory *ret_memory);

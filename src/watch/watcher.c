@@ -91,7 +91,7 @@ struct watcher {
 	int64_t progress_ns;
 	bool hangs; /* reported already */
 	bool full;  /* reported already */
-	int64_t limit_hits;
+	int64_t memory_failures;
 	struct ops_stack stack; /* too large for a stack */
 	struct ops_shadow_steps measured; /* likewise: a copy */
 	uint64_t noted_pairs;
@@ -389,9 +389,9 @@ static void watcher_check_memory(struct watcher *of)
 		page->rss_peak_bytes = memory.rss_bytes;
 	page->memory_limit_bytes = memory.limit_bytes;
 	limit = of->options.rss_limit_bytes ? (double)of->options.rss_limit_bytes : FULL_SHARE * (double)memory.limit_bytes;
-	hit = (limit > 0 && (double)memory.rss_bytes > limit) || memory.limit_hits > of->limit_hits;
-	of->limit_hits = memory.limit_hits;
-	if (of->full && (double)memory.rss_bytes < limit * FREE_SHARE / FULL_SHARE)
+	hit = (limit > 0 && (double)memory.rss_bytes > limit) || memory.failures > of->memory_failures;
+	of->memory_failures = memory.failures;
+	if (!hit && (limit <= 0 || (double)memory.rss_bytes < limit * FREE_SHARE / FULL_SHARE))
 		of->full = false;
 	if (!hit || of->full)
 		return;
@@ -687,7 +687,7 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	snprintf(of->page_path, sizeof(of->page_path), "%s", options->page ? options->page : "");
 	watcher_fill_page(of);
 	watch_memory_read(&memory);
-	of->limit_hits = memory.limit_hits;
+	of->memory_failures = memory.failures;
 	of->detail = OPS_DETAIL_ALL;
 	ops_shadow_steps_init(&of->shadow, options->budget_ppm, (uint64_t)ops_clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)of->pid << 32);
 	if (!watcher_start_thread(of)) {

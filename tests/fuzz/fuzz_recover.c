@@ -2,46 +2,20 @@
  *
  * Any bytes as a recording file: the result is an error or a valid trace. fuzzing.h describes how to run it.
  *
- * Recording files are large and mostly zeros, so an input lists the bytes that are not: an offset (4 bytes), a size (2 bytes),
- * the bytes, and so on. What the reader would reject at once, such as another version, is corrected, so that inputs remain useful
- * across versions.
+ * What the reader would reject at once, such as another version, is corrected, so that inputs remain useful across versions.
  */
 #include <string.h>
 
 #include <opstrobe/internal/analyze.h>
 
 #include "fuzzing.h"
+#include "segments.h"
 #include "read/recovery.h"
 #include "record/spill_format.h"
 
 #define FILE_BYTES_MAX (24u * OPS_BLOCK_BYTES)
 
 static char file[FILE_BYTES_MAX];
-
-/* Fills the file; its size. */
-static size_t fill(const uint8_t *bytes, size_t size)
-{
-	size_t end = 0;
-
-	memset(file, 0, sizeof(file));
-	while (size >= 6) {
-		uint32_t offset;
-		uint16_t length;
-
-		memcpy(&offset, bytes, sizeof(offset));
-		memcpy(&length, bytes + 4, sizeof(length));
-		offset %= FILE_BYTES_MAX;
-		bytes += 6;
-		size -= 6;
-		length = length < size ? length : (uint16_t)size;
-		length = length < FILE_BYTES_MAX - offset ? length : (uint16_t)(FILE_BYTES_MAX - offset);
-		memcpy(file + offset, bytes, length);
-		end = offset + length > end ? offset + length : end;
-		bytes += length;
-		size -= length;
-	}
-	return end;
-}
 
 static void make_current(void)
 {
@@ -61,7 +35,7 @@ static void make_current(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct ops_recovery_source source = {.fd = -1, .bytes = file, .size = fill(bytes, size)};
+	struct ops_recovery_source source = {.fd = -1, .bytes = file, .size = segments_read(file, sizeof(file), bytes, size)};
 	struct ops_trace *trace = NULL;
 	struct ops_flame *flame = NULL;
 	struct ops_recovery recovery;
