@@ -63,6 +63,7 @@ struct capture_finder {
 	uint8_t *call_of_name; /* by string: CALL_KNOWN and bits of enum ops_call; 0: unknown */
 	uint8_t *does_work; /* by row: a call that has device work */
 	OPS_ARRAY(struct capture) captures; /* in order of start */
+	struct ops_intervals times; /* see struct ops_captures */
 	OPS_ARRAY(struct captured_call) calls; /* grouped by capture, in order of time */
 	OPS_ARRAY(struct replayed_work) work;
 	OPS_ARRAY(struct replay) replays;
@@ -129,11 +130,15 @@ static bool find_captures(struct capture_finder *finder)
 		if (call & OPS_CALL_CAPTURE) {
 			done = open_capture(finder, row, opened);
 		} else if (call & OPS_CALL_CAPTURED && *opened != OPS_NONE) {
-			finder->captures.items[*opened].end_ns = finder->events->start_ns[row];
-			finder->captures.items[*opened].is_broken = false;
+			struct capture *ended = &finder->captures.items[*opened];
+
+			ended->end_ns = finder->events->start_ns[row];
+			ended->is_broken = false;
+			done = ops_intervals_push(&finder->times, ended->start_ns, finder->events->end_ns[row]);
 			*opened = OPS_NONE;
 		}
 	}
+	ops_intervals_sort(&finder->times);
 	ops_free(open);
 	return done;
 }
@@ -447,6 +452,7 @@ static void free_captures(void *object)
 {
 	struct ops_captures *captures = object;
 
+	ops_intervals_release(&captures->times);
 	ops_free((void *)captures->origins);
 	ops_free(captures);
 }
@@ -463,10 +469,11 @@ static void captures_derive(const struct ops_trace *trace, struct ops_derived_ob
 	if (done && finder.captures.count && finder.work.count)
 		done = find_origins(&finder);
 	if (done) {
-		*captures = (struct ops_captures){finder.origins, finder.work.count, finder.known};
+		*captures = (struct ops_captures){finder.times, finder.origins, finder.work.count, finder.known};
 		*ret_made = (struct ops_derived_object){captures, free_captures,
 		                                        finder.origins ? finder.events->count * sizeof(*finder.origins) : 0};
 	} else {
+		ops_intervals_release(&finder.times);
 		ops_free(finder.origins);
 		ops_free(captures);
 	}

@@ -15,7 +15,10 @@
 
 #include <opstrobe/trace.h>
 
+#include "base/intervals.h"
+
 struct ops_captures {
+	struct ops_intervals times; /* of captures that end in the trace; merged */
 	const uint32_t *origins; /* for ops_origins(); NULL: identical to ops_launchers() */
 	size_t replayed;         /* number of pieces of work that graphs launched */
 	size_t known;            /* of these, work whose capture is known */

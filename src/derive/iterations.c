@@ -422,6 +422,20 @@ bool ops_iterations_find(struct ops_iterations *iterations, const struct ops_tra
 	return done;
 }
 
+bool ops_iterations_add_warm_ups(const struct ops_trace *trace, struct ops_intervals *times)
+{
+	struct iteration_finder finder = {.trace = trace, .events = ops_trace_events(trace)};
+	bool done;
+
+	finder.names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*finder.names));
+	done = finder.names != NULL;
+	for (uint32_t row = 0; done && row < finder.events->count; row++)
+		if (finder.events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && iteration_name(&finder, row).says == WARMS_UP)
+			done = ops_intervals_push(times, finder.events->start_ns[row], finder.events->end_ns[row]);
+	ops_free(finder.names);
+	return done;
+}
+
 void ops_iterations_release(struct ops_iterations *iterations)
 {
 	OPS_ARRAY_RELEASE(&iterations->list);

@@ -14,6 +14,7 @@
 #include <opstrobe/trace.h>
 
 #include "base/array.h"
+#include "base/intervals.h"
 
 enum ops_iteration_kind {
 	OPS_ITERATION_NONE,    /* a step that is not an iteration */
@@ -39,6 +40,8 @@ struct ops_iterations {
 
 /* Returns false if out of memory. The caller must release the iterations in any case. */
 bool ops_iterations_find(struct ops_iterations *iterations, const struct ops_trace *trace);
+/* Appends the times of functions in which a server warms up or captures graphs. Returns false if out of memory. */
+bool ops_iterations_add_warm_ups(const struct ops_trace *trace, struct ops_intervals *times);
 void ops_iterations_release(struct ops_iterations *iterations);
 
 /* Returns "prefill", "decode", "mixed", "idle" or "unknown", "" for OPS_ITERATION_NONE; a static string. */

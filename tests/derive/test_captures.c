@@ -235,6 +235,7 @@ static void work_beside_a_capture_is_not_captured(void **state)
 	finish(&scene);
 	expect_operator(&scene, "beside", 0, "");
 	expect_operator(&scene, "gemm", 0, "aten::mm");
+	assert_int_equal(ops_intervals_length(&ops_captures_of(scene.trace)->times), 96000);
 	ops_trace_unref(scene.trace);
 }
 

@@ -274,7 +274,7 @@ struct advice {
 	OPS_ARRAY(struct advice_site) sites;
 	OPS_ARRAY(struct advice_loop) loops;
 	uint32_t *loop_of;     /* by row: index into `loops`; OPS_NONE: none */
-	struct ops_intervals captures; /* of CUDA graphs, over all steps; merged */
+	struct ops_intervals captures; /* of CUDA graphs, and warm-ups of servers, over all steps; merged */
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */

@@ -198,7 +198,8 @@ static void leaves_captures_out_of_the_steps(void **state)
 	static const char *const ways[][3] = {
 		{"cudaStreamBeginCapture", "cudaStreamEndCapture", "server.py(1): start"},
 		{"hipStreamBeginCapture", "hipStreamEndCapture", "server.py(1): start"},
-		{"cudaFuncGetAttributes", "cudaFuncGetAttributes", "vllm/v1/worker/gpu_model_runner.py(2): capture_model"}};
+		{"cudaFuncGetAttributes", "cudaFuncGetAttributes", "vllm/v1/worker/gpu_model_runner.py(2): capture_model"},
+		{"cudaFuncGetAttributes", "cudaFuncGetAttributes", "vllm/v1/worker/gpu_worker.py(2): compile_or_warm_up_model"}};
 	char *text = advise_server("cudaFuncGetAttributes", "cudaFuncGetAttributes", "server.py(1): start");
 
 	(void)state;
