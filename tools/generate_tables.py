@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BY = "tools/generate_tables.py"
 # Tables of the route traces/{id}/tables/{table}.
-SERVED = ("overview", "kernels", "modules", "memory")
+SERVED = ("overview", "kernels", "kernel_categories", "modules", "memory")
 UNITS = {"time": "us", "bytes": "bytes", "percent": "%", "change": "%"}
 SCHEMAS = {
     "integer": "integer",

@@ -153,6 +153,7 @@ static const struct ops_query_option module_kernels_options[] = {
 };
 static const struct ops_query_option kernels_options[] = {
 	{"by_operator", "false", "a row for each operator and launch configuration"},
+	{"by_category", "false", "a row for each category of device work: matrix products, attention, …"},
 	{0},
 };
 static const struct ops_query_option modules_options[] = {

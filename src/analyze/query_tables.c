@@ -16,6 +16,7 @@
 #include "analyze/run_trace.h"
 #include "analyze/time/thread_table.h"
 #include "analyze/views/view_tables.h"
+#include "base/fault.h"
 #include "base/text.h"
 
 enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
@@ -64,10 +65,15 @@ enum ops_code analysis_overview(struct analysis_run *run)
 
 enum ops_code analysis_kernels(struct analysis_run *run)
 {
-	bool by_operator;
+	bool by_operator, by_category;
 	enum ops_code code = analysis_bool(run, "by_operator", &by_operator);
 
-	return code ? code : answer_view(run, by_operator ? VIEW_TABLE_KERNELS_BY_OPERATOR : VIEW_TABLE_KERNELS, NULL);
+	if (!code)
+		code = analysis_bool(run, "by_category", &by_category);
+	if (!code && by_operator && by_category)
+		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
+	return code ? code : answer_view(run, by_category ? VIEW_TABLE_KERNELS_BY_CATEGORY
+	                                      : by_operator ? VIEW_TABLE_KERNELS_BY_OPERATOR : VIEW_TABLE_KERNELS, NULL);
 }
 
 static enum ops_code write_page(struct analysis_run *run)

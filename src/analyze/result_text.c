@@ -383,7 +383,7 @@ static bool write_terminal(const struct result_table *table, size_t room, struct
 	for (size_t line = 0; done && line <= rows; line++)
 		append_line(&terminal, line);
 	if (!rows)
-		ops_buffer_append_text(out, "(no rows)\n");
+		ops_buffer_printf(out, "(%s)\n", table->empty ? table->empty : "no rows");
 	if (done && !table->on_page)
 		append_note(&terminal);
 	for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 
 /* In the order of the reference documentation. */
 #define RESULT_TABLES(X) \
-	X(overview) X(kernels) X(modules) X(memory) X(diff) X(lines) X(data_flow) X(threads) X(events) X(temporal_breakdown) X(kernels_by_type) X(kernels_by_name) X(comm_comp_overlap) X(idle_time) \
+	X(overview) X(kernels) X(kernel_categories) X(modules) X(memory) X(diff) X(lines) X(data_flow) X(threads) X(events) X(temporal_breakdown) X(kernels_by_type) X(kernels_by_name) X(comm_comp_overlap) X(idle_time) \
 	X(idle_intervals) X(launches) X(first_launches) X(queue_summary) X(queue_points) X(full_queue) X(memory_summary) \
 	X(memory_points) X(counter_trace) X(user_annotations) X(validate) X(key_averages) X(trace_diff) X(cupti_counters) \
 	X(roofline) X(operator_roofline) X(whatif) X(nccl_collectives) X(collective_bandwidth) X(operator_launches) X(call_graph) X(kernel_sequences) \

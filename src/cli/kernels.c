@@ -12,6 +12,8 @@ static const char usage[] =
 	"options:\n"
 	CLI_TABLE_OPTIONS
 	"  --by-operator                    a row for each operator and launch configuration\n"
+	"  --by-category                    a row for each category of device work: matrix\n"
+	"                                   products, attention, normalisation, …\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -20,7 +22,8 @@ static const char usage[] =
 int cli_kernels(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "kernels", .usage = usage, .limit = "30", .flag = "--by-operator", .flag_option = "by_operator"};
+		.command = "kernels", .usage = usage, .limit = "30",
+		.flags = {{"--by-operator", "by_operator"}, {"--by-category", "by_category"}}};
 
 	return cli_show_table(arguments, &table);
 }

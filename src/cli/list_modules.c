@@ -21,7 +21,7 @@ static const char usage[] =
 int cli_modules(char **arguments)
 {
 	static const struct cli_table table = {
-		.command = "modules", .usage = usage, .limit = "0", .flag = "--by-class", .flag_option = "by_class", .page_each = true};
+		.command = "modules", .usage = usage, .limit = "0", .flags = {{"--by-class", "by_class"}}, .page_each = true};
 
 	return cli_show_table(arguments, &table);
 }

@@ -79,10 +79,12 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 	const char *format_name = "text", *limit_text = table->limit, *at = NULL;
 	char args[ARGS_MAX] = "{", number[24];
 	int64_t at_ns = 0;
-	bool flag = false, help, done;
+	bool flags[CLI_TABLE_FLAGS] = {false}, help, done;
 	const struct cli_option options[] = {{"--format", &format_name, NULL}, {"--limit", &limit_text, NULL},
 	                                     {"--top", &limit_text, NULL}, /* the former name */
-	                                     {table->has_at ? "--at" : table->flag, table->has_at ? &at : NULL, table->has_at ? NULL : &flag},
+	                                     {table->has_at ? "--at" : table->flags[0].name, table->has_at ? &at : NULL,
+	                                      table->has_at ? NULL : &flags[0]},
+	                                     {table->flags[1].name, NULL, &flags[1]},
 	                                     {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count, limit;
@@ -100,8 +102,9 @@ int cli_show_table(char **arguments, const struct cli_table *table)
 	snprintf(number, sizeof(number), "%lld", (long long)at_ns);
 	if (at)
 		append_arg(args, "at_ns", number);
-	if (flag)
-		append_arg(args, table->flag_option, "true");
+	for (size_t i = 0; i < CLI_TABLE_FLAGS; i++)
+		if (flags[i])
+			append_arg(args, table->flags[i].option, "true");
 	strcat(args, "}");
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
 	       print_table(&stream, table, (enum ops_format)format, args);

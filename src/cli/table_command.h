@@ -14,12 +14,16 @@
 	"  --format text|json|csv|markdown  default text\n"                                   \
 	"  --limit N                        maximum number of rows for each trace (0: all)\n"
 
+#define CLI_TABLE_FLAGS 2
+
 struct cli_table {
 	const char *command; /* also the id of the query */
 	const char *usage;
 	const char *limit; /* default of --limit */
-	const char *flag;  /* a switch of the command, such as "--by-operator", or NULL */
-	const char *flag_option; /* the option of the query that it sets, such as "by_operator" */
+	struct cli_table_flag {
+		const char *name;   /* a switch of the command, such as "--by-operator", or NULL */
+		const char *option; /* the option of the query that it sets, such as "by_operator" */
+	} flags[CLI_TABLE_FLAGS];
 	bool has_at;       /* `--at TIME` selects a moment */
 	bool page_each;    /* text has a page for each trace */
 };

@@ -115,6 +115,7 @@ static enum ops_code answer_table(struct request *request, char **ret_text, size
 		{"overview", "overview", ""},
 		{"kernels", "kernels", ""},
 		{"kernels_by_operator", "kernels", ", \"by_operator\": true"},
+		{"kernels_by_category", "kernels", ", \"by_category\": true"},
 		{"modules", "modules", ""},
 		{"module_classes", "modules", ", \"by_class\": true"},
 		{"memory", "memory", ""},

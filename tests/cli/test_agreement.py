@@ -233,6 +233,9 @@ def assert_sql_agrees(ask, path, found):
     assert sql(trace, f"select name, count(*), sum(dur_ns) / 1e3 {kernels}") == rounded(
         (found["kernels"] or {"rows": []})["rows"], "name", "calls", "total"
     )
+    by_category = sql(trace, "select category, count(*), sum(dur_ns) / 1e3 from kernels group by all")
+    assert by_category == rounded(table_of(ask, "kernels", "--by-category", *everything), "category", "calls", "total_us")
+    assert by_category == rounded(found["kernels_by_category"] or [], "category", "calls", "total")
     # Views have a row for each grid, and name what else called a launch where no operator did.
     views = collections.defaultdict(lambda: [0, 0])
     for row in (found["kernels_by_op"] or {"rows": []})["rows"]:
@@ -567,7 +570,8 @@ def test_a_device_without_kernels_has_no_rows(opstrobe, tmp_path):
     parts = pages.section(pages.text_sections(text), "average step").rows
     assert [part.name for part in parts] == ["launch calls", "operators", "other"]
     assert "device 0" not in text.lower() and "kernels" not in text
-    assert "(no rows)" in opstrobe("kernels", "t.json").stdout
+    assert "(no kernels in the trace)" in opstrobe("kernels", "t.json").stdout
+    assert "(no kernels: the trace has no device work)" in opstrobe("kernels", "--by-category", "t.json").stdout
     table = opstrobe("table", "t.json").stdout
     assert "Self MTIA" in table and "CUDA" not in table and "Self MTIA time total: 80.000us" in table
 

@@ -86,6 +86,9 @@ def test_the_same_as_the_commands(server, traces):
         assert server.json(f"{base}/roofline", by="shape", roof="1T,100G") == command(
             "roofline", *by_shape, "--format", "json", path
         )
+        assert server.json(f"{base}/tables/kernels_by_category") == command(
+            "kernels", "--by-category", "--top", "0", "--format", "json", path
+        )
         assert server.json(f"{base}/tables/kernels") == command("kernels", "--top", "0", "--format", "json", path)
         assert server.json(f"{base}/tables/modules") == command("modules", "--limit", "0", "--format", "json", path)
         assert server.json(f"{base}/tables/memory") == command("memory", "--limit", "0", "--format", "json", path)

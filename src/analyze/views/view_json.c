@@ -16,8 +16,9 @@ static bool view_json_write_members(const struct ops_views *views, struct ops_js
 {
 	return view_write_overview(views, json) && view_write_steps(views, json) && view_write_gpus(views, json) &&
 	       view_write_tensor_cores(views, json) && view_write_operators(views, json) &&
-	       view_write_call_stacks(views, json) && view_write_kernels(views, json) && view_write_memory(views, json) &&
-	       view_write_modules(views, json) && view_write_communication(views, json) &&
+	       view_write_call_stacks(views, json) && view_write_kernels(views, json) && view_write_categories(views, json) &&
+	       view_write_memory(views, json) &&
+	      	       view_write_modules(views, json) && view_write_communication(views, json) &&
 	       view_write_recommendations(views, json);
 }
 

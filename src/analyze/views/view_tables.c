@@ -84,6 +84,49 @@ static bool fill_kernels(const struct filler *filler, const struct ops_trace *tr
 	return done;
 }
 
+RESULT_GETTER(get_category_percent, struct view_category_row, number, result_round(100 * row->share, 2))
+RESULT_GETTER(get_category_step_calls, struct view_category_row, number, result_round(row->step_calls, 2))
+
+static void get_category_step(const void *any_row, struct result_cell *cell)
+{
+	const struct view_category_row *row = any_row;
+
+	cell->is_null = isnan(row->step_ns);
+	cell->integer = cell->is_null ? 0 : llround(row->step_ns);
+}
+
+#define CATEGORY_FIELD(member) RESULT_FIELD(struct view_category_row, member)
+static const struct result_column category_columns[] = {
+	{.name = "category", .type = RESULT_TEXT, .title = "Category",
+	 .about = "What the device work computes, by its name: kernels, copies and fills", CATEGORY_FIELD(category)},
+	{.name = "calls", .type = RESULT_COUNT, .title = "Calls", .about = "Number of kernels, copies and fills", CATEGORY_FIELD(calls)},
+	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", CATEGORY_FIELD(total_ns)},
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all device work",
+	 .get = get_category_percent},
+	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .about = "Total over the number of steps; null without steps",
+	 .nullable = true, .get = get_category_step},
+	{.name = "step_calls", .type = RESULT_NUMBER, .title = "Calls per step",
+	 .about = "Calls over the number of steps; null without steps", .nullable = true, .get = get_category_step_calls},
+};
+const struct result_declaration table_kernel_categories =
+	RESULT_DECLARATION("kernel_categories", "The device work of a category", category_columns);
+
+static void put_category(void *context, const struct view_category_row *row)
+{
+	view_tables_put_row(context, row);
+}
+
+static bool fill_kernel_categories(const struct filler *filler, const struct ops_trace *trace)
+{
+	struct ops_views own;
+	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
+
+	if (views)
+		view_each_category(views, filler->rows_max, put_category, (void *)filler);
+	ops_views_release(&own);
+	return views != NULL;
+}
+
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 
 static const struct result_column module_columns[] = {
@@ -312,13 +355,19 @@ static bool fill_overview(const struct filler *filler, const struct ops_trace *t
 
 static void add_columns(struct result_table *table, enum view_table which)
 {
+	static const char *const empty[VIEW_TABLE_COUNT] = {
+		[VIEW_TABLE_KERNELS] = "no kernels in the trace",
+		[VIEW_TABLE_KERNELS_BY_CATEGORY] = "no kernels: the trace has no device work",
+	};
 	static const struct result_declaration *const declarations[] = {
 		[VIEW_TABLE_OVERVIEW] = &table_overview, [VIEW_TABLE_MEMORY] = &table_memory,
 		[VIEW_TABLE_MODULES] = &table_modules, [VIEW_TABLE_MODULE_CLASSES] = &table_modules,
 		[VIEW_TABLE_KERNELS] = &table_kernels, [VIEW_TABLE_KERNELS_BY_OPERATOR] = &table_kernels,
+		[VIEW_TABLE_KERNELS_BY_CATEGORY] = &table_kernel_categories,
 	};
 
 	result_declare(table, declarations[which], which == VIEW_TABLE_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
+	table->empty = empty[which];
 }
 
 static bool view_tables_fill(const struct filler *filler, const struct ops_trace *trace, enum view_table which)
@@ -329,6 +378,8 @@ static bool view_tables_fill(const struct filler *filler, const struct ops_trace
 		return fill_memory(filler, trace);
 	if (which == VIEW_TABLE_MODULES || which == VIEW_TABLE_MODULE_CLASSES)
 		return fill_modules(filler, trace, which == VIEW_TABLE_MODULE_CLASSES);
+	if (which == VIEW_TABLE_KERNELS_BY_CATEGORY)
+		return fill_kernel_categories(filler, trace);
 	return fill_kernels(filler, trace, which == VIEW_TABLE_KERNELS_BY_OPERATOR);
 }
 

@@ -46,13 +46,28 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 bool view_each_kernel(const struct ops_views *views, bool by_operator, size_t most,
                       void (*take)(void *context, const struct view_kernel_row *row), void *context);
 
+struct view_category_row {
+	const char *category; /* ops_category_name() */
+	uint64_t calls;
+	int64_t total_ns;
+	double share;      /* of all device work */
+	double step_ns;    /* per step; NAN: the trace has no steps; also for the next member */
+	double step_calls;
+};
+
+/* Visits the first `most` categories of device work that occur, longest first. */
+void view_each_category(const struct ops_views *views, size_t most,
+                        void (*take)(void *context, const struct view_category_row *row), void *context);
+
 enum view_table {
 	VIEW_TABLE_OVERVIEW, /* the parts of an average step, and rows for each step, operator and kernel */
 	VIEW_TABLE_KERNELS, /* one row per name, longest first */
 	VIEW_TABLE_KERNELS_BY_OPERATOR, /* one row per name, operator and launch properties */
+	VIEW_TABLE_KERNELS_BY_CATEGORY, /* one row per category of device work */
 	VIEW_TABLE_MODULES, /* one row per module, below the module that contains it */
 	VIEW_TABLE_MODULE_CLASSES,
 	VIEW_TABLE_MEMORY, /* what holds memory at the peak of a device */
+	VIEW_TABLE_COUNT
 };
 
 /* Zero means default. */

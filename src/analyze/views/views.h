@@ -314,6 +314,7 @@ bool view_write_tensor_cores(const struct ops_views *views, struct ops_json_writ
 bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json);
 bool view_write_call_stacks(const struct ops_views *views, struct ops_json_writer *json);
 bool view_write_kernels(const struct ops_views *views, struct ops_json_writer *json);
+bool view_write_categories(const struct ops_views *views, struct ops_json_writer *json);
 bool view_write_memory(const struct ops_views *views, struct ops_json_writer *json);
 bool view_write_modules(const struct ops_views *views, struct ops_json_writer *json);
 bool view_write_communication(const struct ops_views *views, struct ops_json_writer *json);

@@ -457,7 +457,8 @@ static void lines_of_stacks_in_texts(void **state)
 static const struct {
 	const char *id, *args;
 } all_tables[] = {
-	{"overview", NULL}, {"kernels", NULL}, {"kernels", "{\"by_operator\": true}"}, {"modules", NULL},
+	{"overview", NULL}, {"kernels", NULL}, {"kernels", "{\"by_operator\": true}"},
+	{"kernels", "{\"by_category\": true}"}, {"modules", NULL},
 	{"modules", "{\"by_class\": true}"}, {"memory", NULL},
 };
 
@@ -530,6 +531,38 @@ static void tables(void **state)
 	         "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,64,100,1\n"
 	         "cpu,category,UNKNOWN,,64,100,\ncpu,operator,a,,64,100,1\ncuda:0,all,,,64,100,1\n"
 	         "cuda:0,category,UNKNOWN,,64,100,\ncuda:0,operator,a,,64,100,1\n");
+	ops_trace_unref(trace);
+}
+
+/* Two steps of 100 us on the host. By category: products 30 + 50 + 20 = 100, communication 60, copies and fills 35 + 5,
+ * pointwise 0; all work takes 200 us. */
+static void categories_of_work(void **state)
+{
+	struct ops_trace *trace = scene_read(
+		VIEW_STEP(1, 0, 100) VIEW_OP("a", 4, 20, 5) VIEW_CALL(5, 1, 5, 1) VIEW_CALL(6, 1, 5, 2) VIEW_CALL(7, 1, 5, 3)
+		VIEW_KERNEL("sm90_xmma_gemm_bf16", 10, 30, 1) VIEW_KERNEL("Cijk_Ailk_Bljk", 40, 50, 2) VIEW_KERNEL("nvjet_tst_128x8", 90, 20, 3)
+		VIEW_STEP(2, 100, 100) VIEW_OP("a", 104, 20, 6) VIEW_CALL(105, 1, 6, 4) VIEW_CALL(106, 1, 6, 5) VIEW_CALL(107, 1, 6, 6)
+		VIEW_KERNEL("ncclDevKernel_AllReduce", 110, 60, 4) VIEW_KERNEL("vectorized_elementwise_kernel", 170, 0, 5)
+		"{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD\",\"pid\":0,\"tid\":7,\"ts\":170,\"dur\":35,\"args\":{\"device\":0,\"correlation\":6}},"
+		"{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"Memset\",\"pid\":0,\"tid\":7,\"ts\":205,\"dur\":5,\"args\":{\"device\":0}},", "");
+
+	(void)state;
+	table_is(trace, "kernels", "{\"by_category\": true}", 1,
+	         "category,calls,total_us,percent,step_us,step_calls\nmatrix_product,3,100,50,50,1.5\n"
+	         "communication,1,60,30,30,0.5\nmemory,2,40,20,20,1\npointwise,1,0,0,0,0.5\n");
+	table_is(trace, "kernels", "{\"by_category\": true, \"limit\": 1}", 2,
+	         "worker,category,calls,total_us,percent,step_us,step_calls\nw1,matrix_product,3,100,50,50,1.5\n"
+	         "w2,matrix_product,3,100,50,50,1.5\n");
+	ops_trace_unref(trace);
+}
+
+static void no_steps_no_figures_per_step(void **state)
+{
+	struct ops_trace *trace = scene_read(VIEW_KERNEL("gemm", 10, 30, 1), "");
+
+	(void)state;
+	table_is(trace, "kernels", "{\"by_category\": true}", 1,
+	         "category,calls,total_us,percent,step_us,step_calls\nmatrix_product,1,30,100,,\n");
 	ops_trace_unref(trace);
 }
 
@@ -609,6 +642,8 @@ int main(void)
 		cmocka_unit_test(collectives_take_their_kernels_time),
 		cmocka_unit_test(text_for_eyes),
 		cmocka_unit_test(tables),
+		cmocka_unit_test(categories_of_work),
+		cmocka_unit_test(no_steps_no_figures_per_step),
 		cmocka_unit_test(survives_failures),
 		cmocka_unit_test(numbers_without_sense),
 		cmocka_unit_test(depth_is_no_matter),

@@ -197,12 +197,23 @@ export interface KernelByOperator extends Kernel {
 	op_tc_eligible: boolean;
 }
 
+export interface KernelCategory {
+	category: string;
+	calls: number;
+	total: number;
+	share: number;
+	/** Total and calls per step; null without steps. */
+	step_total: number | null;
+	step_calls: number | null;
+}
+
 export interface KernelsReply {
 	flags: Flags;
 	steps: OverviewReply["steps"];
 	tensor_cores: OverviewReply["tensor_cores"];
 	kernels: { distinct: number; calls: number; total: number; rows: Kernel[] } | null;
 	kernels_by_op: { distinct: number; calls: number; rows: KernelByOperator[] } | null;
+	kernels_by_category: KernelCategory[] | null;
 }
 
 /** The calls of one name, by duration. */

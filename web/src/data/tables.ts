@@ -172,6 +172,14 @@ export const TABLES = {
 		occupancy_percent: { title: "Occupancy", kind: "pct", about: "Active warps of those possible, estimated from the launch" },
 		tensor_cores: { title: "Tensor cores", kind: "text", about: "Whether the kernel uses tensor cores, by its name" },
 	},
+	kernel_categories: {
+		category: { title: "Category", kind: "text", about: "What the device work computes, by its name: kernels, copies and fills" },
+		calls: { title: "Calls", kind: "count", about: "Number of kernels, copies and fills" },
+		total_us: { title: "Total", kind: "us", about: "Sum of the durations" },
+		percent: { title: "Share", kind: "pct", about: "Share of the time of all device work" },
+		step_us: { title: "Per step", kind: "us", about: "Total over the number of steps; null without steps" },
+		step_calls: { title: "Calls per step", kind: "number", about: "Calls over the number of steps; null without steps" },
+	},
 	modules: {
 		path: { title: "Path", kind: "text", about: "Names from the root module on, joined by dots" },
 		class: { title: "Class", kind: "text", about: "Name of the class" },

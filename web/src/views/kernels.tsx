@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran on devices: by kernel, or by kernel, operator and launch.
+// What ran on devices: by kernel, by kernel, operator and launch, or by category.
 import { useMemo } from "preact/hooks";
 import { routeHref } from "../app/route";
 import type { ViewProps } from "../app/views";
-import type { Kernel, KernelByOperator, KernelsReply } from "../data/replies";
+import type { Kernel, KernelByOperator, KernelCategory, KernelsReply } from "../data/replies";
 import { TABLES } from "../data/tables";
 import type { DataSource } from "../data/source";
 import { grouped } from "../format/scale";
@@ -55,19 +55,31 @@ const BY_OPERATOR: Column<Row>[] = [
 	{ id: "op_tc_eligible", title: "Could use tensor cores", kind: "flag", hidden: true, value: (row) => row.op_tc_eligible ?? null },
 ];
 
+const CATEGORY_TEXTS = TABLES.kernel_categories;
+const BY_CATEGORY: Column<KernelCategory>[] = [
+	{ ...CATEGORY_TEXTS.category, id: "category", wide: true, value: (row) => row.category, shown: (row) => row.category.replace("_", " ") },
+	{ ...CATEGORY_TEXTS.calls, id: "calls", value: (row) => row.calls },
+	{ ...CATEGORY_TEXTS.total_us, id: "total", bar: true, value: (row) => row.total },
+	{ ...CATEGORY_TEXTS.percent, id: "share", kind: "share", total: "sum", value: (row) => row.share },
+	{ ...CATEGORY_TEXTS.step_us, id: "step_total", value: (row) => row.step_total },
+	{ ...CATEGORY_TEXTS.step_calls, id: "step_calls", value: (row) => row.step_calls },
+];
+
 export function Kernels({ source, trace }: ViewProps) {
 	const [by, rowChoice] = useRowChoice([
 		{ id: "name", title: "By kernel" },
 		{ id: "operator", title: "By operator and launch" },
+		{ id: "category", title: "By category" },
 	]);
 	return (
-		<StepView<KernelsReply> source={source} trace={trace} path="views" query={{ parts: "flags,steps,tensor_cores,kernels,kernels_by_op" }} what="the kernels" tools={rowChoice}>
-			{(data) => <KernelTable source={source} trace={trace.id} reply={data} byOperator={by === "operator"} />}
+		<StepView<KernelsReply> source={source} trace={trace} path="views" query={{ parts: "flags,steps,tensor_cores,kernels,kernels_by_op,kernels_by_category" }} what="the kernels" tools={rowChoice}>
+			{(data) => <KernelTable source={source} trace={trace.id} reply={data} by={by} />}
 		</StepView>
 	);
 }
 
-function KernelTable({ source, trace, reply, byOperator }: { source: DataSource; trace: string; reply: KernelsReply; byOperator: boolean }) {
+function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: string; reply: KernelsReply; by: string }) {
+	const byOperator = by === "operator";
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
 	const rows = useMemo<Row[]>(() => {
 		const all = kernels?.total ?? 0;
@@ -105,17 +117,35 @@ function KernelTable({ source, trace, reply, byOperator }: { source: DataSource;
 			{byOperator && byOp && byOp.distinct > byOp.rows.length && (
 				<p class="soft">{`The ${formatCount(byOp.rows.length)} that take most time, of ${formatCount(byOp.distinct)}.`}</p>
 			)}
-			<Table
-				id="kernels"
-				label={byOperator ? "Kernels by operator" : "Kernels"}
-				columns={(byOperator ? BY_OPERATOR : BY_NAME).filter((column) => column.id !== "step_total" || reply.steps.rows.length > 1)}
-				rows={rows}
-				sort="-total"
-				href={(row) => timelineHref(trace, { find: row.name })}
-				detail={(row) => <KernelDetail source={source} trace={trace} row={row} />}
-				lines={20}
-			/>
+			{by === "category" ? (
+				<CategoryTable reply={reply} />
+			) : (
+				<Table
+					id="kernels"
+					label={byOperator ? "Kernels by operator" : "Kernels"}
+					columns={(byOperator ? BY_OPERATOR : BY_NAME).filter((column) => column.id !== "step_total" || reply.steps.rows.length > 1)}
+					rows={rows}
+					sort="-total"
+					href={(row) => timelineHref(trace, { find: row.name })}
+					detail={(row) => <KernelDetail source={source} trace={trace} row={row} />}
+					lines={20}
+				/>
+			)}
 		</>
+	);
+}
+
+function CategoryTable({ reply }: { reply: KernelsReply }) {
+	const steps = reply.steps.rows.length > 1;
+	return (
+		<Table
+			id="categories"
+			label="Device work by category"
+			columns={BY_CATEGORY.filter((column) => steps || !column.id.startsWith("step_"))}
+			rows={reply.kernels_by_category ?? []}
+			sort="-total"
+			lines={20}
+		/>
 	);
 }
 

@@ -156,6 +156,11 @@ describe.each(TRACES)("%s", (_, path) => {
 			}
 			await tab.page.getByRole("button", { name: "By operator and launch" }).click();
 			expect((await readGrid(tab.page, "Kernels by operator")).rows).toHaveLength(views.kernels_by_op!.distinct);
+			await tab.page.getByRole("button", { name: "By category" }).click();
+			const categories = await readGrid(tab.page, "Device work by category");
+			const { table } = printed("kernels", "--by-category", path) as TableReply;
+			expect(categories.rows.map((row) => row.category!.replace(" ", "_"))).toEqual(table.rows.map((row) => row[0]));
+			for (const [i, row] of categories.rows.entries()) expectShows(row.total!, categories.units.total!, table.rows[i]![2] as number, row.category!);
 		}
 		await tab.close();
 		tab.expectQuiet();
