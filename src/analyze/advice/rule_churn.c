@@ -14,6 +14,9 @@
 /* Time per element in memory that is already mapped, if no operator of the trace shows it: two or three times four
  * bytes at about ten gigabytes per second. */
 #define ELEMENT_NS 0.5
+/* Time of a page fault if the recording did not measure it. */
+#define PAGE_NS 500
+#define PAGE_BYTES 4096
 
 struct churn {
 	int64_t *bytes;      /* by row: bytes of large allocations of an outermost operator */
@@ -63,8 +66,18 @@ static void find_speed(struct churn *churn, const struct advice *advice)
 	}
 }
 
-/* Adds the time of operators beyond their arithmetic, which is known for pointwise operators. For others at most half
- * of the time counts. */
+/* Returns the upper bound of the time that an operator without known arithmetic spends on new memory: that of a fault for
+ * each page of its large allocations, and at most half of its time. */
+static double memory_ns_max(const struct advice *advice, int64_t bytes, double ns)
+{
+	double page_ns = advice->machine.page_ns > 0 ? advice->machine.page_ns : PAGE_NS;
+	double faults_ns = page_ns * (double)bytes / PAGE_BYTES;
+
+	return faults_ns < ns / 2 ? faults_ns : ns / 2;
+}
+
+/* Adds the time of operators beyond their arithmetic, which is known for pointwise operators. For others it is estimated
+ * from the pages of their allocations. */
 static void rule_churn_add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -72,8 +85,11 @@ static void rule_churn_add_operators(const struct churn *churn, const struct adv
 
 		if (!churn->bytes[row] || advice_is_claimed(result, row))
 			continue;
-		if (!churn->pointwise[advice->events->name[row]])
-			work_ns = work_ns > ns / 2 ? work_ns : ns / 2;
+		if (!churn->pointwise[advice->events->name[row]]) {
+			double least_ns = ns - memory_ns_max(advice, churn->bytes[row], ns);
+
+			work_ns = work_ns > least_ns ? work_ns : least_ns;
+		}
 		if (ns > work_ns)
 			advice_add_share(result, row, (ns - work_ns) / ns);
 	}
@@ -139,7 +155,8 @@ const struct advice_rule advice_rule_churn = {
 	.id = "allocation-churn",
 	.title = "Memory is returned to the system and allocated again",
 	.condition = "Operators in steps allocate tensors of 32 MiB or more on the host, or call cudaMalloc and cudaFree.",
-	.gain = "the time of these operators beyond their arithmetic, of returning the memory, and of the calls",
+	.gain = "the time of these operators beyond their arithmetic (for operators that are not elementwise, a page fault for "
+		"each page of their large allocations), of returning the memory, and of the calls",
 	.explanation = "The system maps large temporaries on the host again each time and clears every page on first use, "
 		       "which costs more than the arithmetic. A device must stop to change its memory.",
 	.advice = "Write into persistent tensors (out=…, in-place operators, a buffer allocated before the loop), process "

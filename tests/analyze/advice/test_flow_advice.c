@@ -17,6 +17,7 @@
 
 #define STEPS 8
 #define ROOF "{\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e11, \"call_us\": 1}"
+#define MACHINE "{\"page_ns\": 10}"
 #define STEP_NS 1000000
 #define WEIGHT 0x100u
 #define INPUT 0x200u
@@ -90,6 +91,7 @@ static double gain_of(const char *rule, void (*write)(struct writer *w, bool cau
 	}
 	worker.trace = trace = scene_close(w.b);
 	assert_int_equal(ops_trace_set_metadata(trace, "roof", 4, ROOF, strlen(ROOF), NULL), OPS_OK);
+	assert_int_equal(ops_trace_set_metadata(trace, "machine", 7, MACHINE, strlen(MACHINE), NULL), OPS_OK);
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	ms = finding_ms(text, rule);
 	ops_free(text);
@@ -340,6 +342,21 @@ static void leaves_explained_time_alone(void **state)
 	assert_true(gain_of("avoidable-time", logits, true) < 0);
 }
 
+/* An operator that allocates 40 MB, whose arithmetic is known or not. */
+static void scratch(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 40000000);
+	USE(w, cause ? "aten::add" : "aten::sort", 900000, -1, {INPUT, 1000, 16, 0, false}, {WEIGHT, 1000, 16, 0, false});
+	allocate(w, LARGE, -40000000);
+}
+
+/* 9766 pages, each of which takes 10 ns, and the return of the memory. Half of the operator would be 0.45 ms. */
+static void estimates_new_memory_by_its_pages(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("allocation-churn", scratch, false), 0.0977 + 0.0013, 0.0001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +372,7 @@ int main(void)
 		cmocka_unit_test(finds_gradients_that_are_filled_with_zeros),
 		cmocka_unit_test(finds_avoidable_time_at_unusual_tensors),
 		cmocka_unit_test(leaves_explained_time_alone),
+		cmocka_unit_test(estimates_new_memory_by_its_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
