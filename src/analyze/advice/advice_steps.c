@@ -30,22 +30,32 @@ double advice_typical_ns(const struct advice *advice, int64_t *by_step)
 	return (double)by_step[count / 2] * (double)count;
 }
 
-/* A step that takes more than three times the median is not steady: it compiles, warms up or waits once. */
+/* A step that takes more than three times the median of its kind is not steady: it compiles, warms up or waits once. A
+ * prefill is steady however many decodes there are. */
 #define UNSTEADY 3
 
-static bool median_step(const struct advice *advice, int64_t *ret_ns)
+static int64_t advice_steps_length(const struct advice *advice, size_t i)
 {
-	size_t count = advice->views->steps.count;
-	int64_t *times = ops_realloc_array(NULL, count + 1, sizeof(*times));
+	return ops_difference(advice->views->steps.items[i].end_ns, advice->views->steps.items[i].start_ns);
+}
 
-	if (!times)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		times[i] = advice->views->steps.items[i].end_ns - advice->views->steps.items[i].start_ns;
-	qsort(times, count, sizeof(*times), ops_compare_int64);
-	*ret_ns = count ? times[count / 2] : 0;
+/* Gets the median by enum ops_iteration_kind; 0 for kinds that do not occur. Returns false if out of memory. */
+static bool median_steps(const struct advice *advice, int64_t ret_ns[OPS_ITERATION_KIND_COUNT])
+{
+	size_t steps = advice->views->steps.count;
+	int64_t *times = ops_realloc_array(NULL, steps + 1, sizeof(*times));
+
+	for (int kind = 0; times && kind < OPS_ITERATION_KIND_COUNT; kind++) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < steps; i++)
+			if ((int)advice->views->steps.items[i].kind == kind)
+				times[count++] = advice_steps_length(advice, i);
+		qsort(times, count, sizeof(*times), ops_compare_int64);
+		ret_ns[kind] = count ? times[count / 2] : 0;
+	}
 	ops_free(times);
-	return true;
+	return times != NULL;
 }
 
 /* A step that waited for a processor for more than a tenth of its time is not steady: the place of the wait is an estimate
@@ -152,15 +162,14 @@ static uint8_t *find_steady(const struct advice *advice)
 {
 	size_t steps = advice->views->steps.count;
 	uint8_t *steady = ops_alloc_zeroed(steps + 1, 1);
-	int64_t median_ns;
+	int64_t median_ns[OPS_ITERATION_KIND_COUNT];
 
-	if (!steady || !median_step(advice, &median_ns)) {
+	if (!steady || !median_steps(advice, median_ns)) {
 		ops_free(steady);
 		return NULL;
 	}
 	for (size_t i = 0; i < steps; i++)
-		steady[i] = ops_difference(advice->views->steps.items[i].end_ns, advice->views->steps.items[i].start_ns) /
-		            UNSTEADY <= median_ns;
+		steady[i] = advice_steps_length(advice, i) / UNSTEADY <= median_ns[advice->views->steps.items[i].kind];
 	leave_out_capturing(advice, steady);
 	if (advice->machine.has_waits && !advice_is_oversubscribed(advice))
 		leave_out_waiting(advice, steady);

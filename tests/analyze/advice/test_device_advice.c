@@ -342,10 +342,38 @@ static void leaves_filled_caches_alone(void **state)
 	assert_true(limit_ms(20, 0.001, 1, 39.5) >= 0);
 }
 
+/* Iterations of vLLM: six decodes of 1 ms, two prefills of 8 ms, and a decode of 8 ms, which is the only one that is not steady
+ * among its kind. The other eight take 6 + 16 ms. */
+static void judges_iterations_by_kind(void **state)
+{
+	static const char prefill[] = "execute_context_1(888)_generation_0(0)", decode[] = "execute_context_0(0)_generation_4(4)";
+	static const struct {
+		const char *name;
+		double ms;
+	} iterations[] = {{prefill, 8}, {decode, 1}, {decode, 1}, {decode, 1}, {prefill, 8}, {decode, 1}, {decode, 8}, {decode, 1}, {decode, 1}};
+	struct device_trace trace;
+	double at_us = 0;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (size_t i = 0; i < sizeof(iterations) / sizeof(iterations[0]); i++) {
+		double us = 1000 * iterations[i].ms;
+
+		device_trace_host(&trace, "user_annotation", iterations[i].name, at_us, us);
+		device_trace_work(&trace, "aten::mm", "", "kernel", "gemm", "", at_us + 10, us - 100);
+		at_us += us + 10;
+	}
+	text = device_trace_advise(&trace);
+	assert_non_null(strstr(text, "\"steady_steps\":8"));
+	assert_near(strtod(strpbrk(strstr(text, "\"base\":{\"ms\""), "0123456789"), NULL), 22.0 / 8, 0.001);
+	ops_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(judges_iterations_by_kind), cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone), cmocka_unit_test(blames_the_host_until_it_launches),
 		cmocka_unit_test(names_calls_that_load_code), cmocka_unit_test(names_calls_that_block),
