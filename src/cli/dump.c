@@ -140,7 +140,7 @@ static bool dump_one(long pid, const char *recording, const struct dump_request 
 		if (recovery.dropped)
 			cli_log("opstrobe: %llu older events were dropped, because the black box keeps only the last part\n", (unsigned long long)recovery.dropped);
 		if (ops_trace_find_metadata(trace, "black_box", &box) && ops_overhead_describe(box, text))
-			cli_log("opstrobe: recording takes %s\n", text);
+			cli_log("opstrobe: overhead of recording: %s\n", text);
 		if (box.size && ops_detail_describe(box, text))
 			cli_log("opstrobe: %s\n", text);
 		if (info->lost)

@@ -127,6 +127,14 @@ void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead
 	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low]);
 }
 
+bool ops_overhead_is_known(const struct ops_overhead *overhead)
+{
+	double half_ppm = ((double)overhead->high_ppm - overhead->low_ppm) / 2;
+
+	return overhead->is_measured && overhead->pairs >= OPS_SHADOW_PAIRS_MIN &&
+	       half_ppm <= fmax(OPS_OVERHEAD_WIDTH_PPM, OPS_OVERHEAD_WIDTH_SHARE * overhead->share_ppm);
+}
+
 static void shadow_set_detail(struct ops_shadow_steps *steps, enum ops_detail detail)
 {
 	steps->detail = detail;

@@ -107,6 +107,23 @@ static void few_pairs_say_nothing(void **state)
 	assert_int_equal(program.overhead.is_measured, 1);
 }
 
+static void wide_intervals_are_not_known(void **state)
+{
+	struct ops_overhead overhead = {.is_measured = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 4000, .low_ppm = -6000, .high_ppm = 14000};
+
+	(void)state;
+	assert_true(ops_overhead_is_known(&overhead)); /* half of it is 1 % of a step */
+	overhead.high_ppm += 2;
+	assert_false(ops_overhead_is_known(&overhead));
+	overhead = (struct ops_overhead){.is_measured = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 300000, .low_ppm = 150000, .high_ppm = 450000};
+	assert_true(ops_overhead_is_known(&overhead)); /* half of it is half of the overhead */
+	overhead.low_ppm -= 2;
+	assert_false(ops_overhead_is_known(&overhead));
+	overhead.low_ppm = overhead.high_ppm = overhead.share_ppm;
+	overhead.pairs--;
+	assert_false(ops_overhead_is_known(&overhead));
+}
+
 static void cheap_recording_is_left_alone(void **state)
 {
 	struct simulated program = {.modules = 0.001, .operators = 0.004, .noise = 0.2};
@@ -171,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overhead_is_measured),    cmocka_unit_test(few_pairs_say_nothing),
-		cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
+		cmocka_unit_test(wide_intervals_are_not_known), cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
 		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(spoiled_steps_do_not_count),
 	};
 

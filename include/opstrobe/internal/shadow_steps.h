@@ -34,6 +34,8 @@ extern "C" {
 
 #define OPS_SHADOW_PAIRS 1024u     /* number of latest comparisons from which the overhead is measured */
 #define OPS_SHADOW_PAIRS_MIN 8u    /* number of comparisons needed for a result */
+#define OPS_OVERHEAD_WIDTH_PPM 10000 /* the overhead is known if half of its interval is at most this, or at most */
+#define OPS_OVERHEAD_WIDTH_SHARE 0.5 /* this share of it */
 #define OPS_SHADOW_WARM_UP 21u     /* first steps, without shadow steps */
 #define OPS_SHADOW_EVERY 24u       /* one shadow step in this many steps */
 #define OPS_SHADOW_EVERY_KNOWN 192u /* one in this many once the overhead is known well */
@@ -87,6 +89,8 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps);
 /* Computes the overhead from the comparisons so far. Sorts them. */
 void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead *ret_overhead);
+/* Returns whether the interval is narrow enough to state the overhead. */
+bool ops_overhead_is_known(const struct ops_overhead *overhead);
 /* Reduces or restores the detail from the next step on, according to the measurement. */
 void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead *overhead);
 

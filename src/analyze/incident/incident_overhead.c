@@ -21,18 +21,24 @@ static bool percent_of(struct ops_string object, const char *key, double *ret_pe
 	return true;
 }
 
-/* The overhead per step. overhead_read() returns false if it is unknown. */
+/* The overhead per step. */
 struct measured {
+	bool is_known;
 	double share, low, high; /* percent */
-	int64_t steps;
+	int64_t steps; /* number of shadow steps */
 };
 
+/* Returns false if the overhead was not measured. */
 static bool overhead_read(struct ops_string json, struct measured *ret_measured)
 {
 	struct ops_string overhead, steps;
 
-	return ops_json_find_member(json, "overhead", &overhead) && overhead.size && overhead.bytes[0] == '{' &&
-	       percent_of(overhead, "share", &ret_measured->share) && percent_of(overhead, "low", &ret_measured->low) &&
+	if (!ops_json_find_member(json, "overhead", &overhead) || !overhead.size)
+		return false;
+	ret_measured->is_known = overhead.bytes[0] == '{';
+	if (!ret_measured->is_known)
+		return ops_json_find_member(json, "shadow_steps", &steps) && ops_json_parse_integer(steps, &ret_measured->steps);
+	return percent_of(overhead, "share", &ret_measured->share) && percent_of(overhead, "low", &ret_measured->low) &&
 	       percent_of(overhead, "high", &ret_measured->high) && ops_json_find_member(overhead, "shadow_steps", &steps) &&
 	       ops_json_parse_integer(steps, &ret_measured->steps);
 }
@@ -43,8 +49,11 @@ bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_RO
 
 	if (!overhead_read(json, &measured))
 		return false;
-	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step (%.1f to %.1f %%, %lld shadow steps)", measured.share, measured.low,
-	         measured.high, (long long)measured.steps);
+	if (measured.is_known)
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step without allocations (%.1f to %.1f %%, %lld shadow steps)",
+		         measured.share, measured.low, measured.high, (long long)measured.steps);
+	else
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "not yet known (%lld shadow steps)", (long long)measured.steps);
 	return true;
 }
 
@@ -52,8 +61,12 @@ void incident_overhead_append(struct ops_buffer *out, struct ops_string json)
 {
 	struct measured measured;
 
-	if (overhead_read(json, &measured))
+	if (!overhead_read(json, &measured))
+		return;
+	if (measured.is_known)
 		ops_buffer_printf(out, "%.1f %% (%.1f to %.1f %%)", measured.share, measured.low, measured.high);
+	else
+		ops_buffer_append_text(out, "not yet known");
 }
 
 bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM])

@@ -28,8 +28,8 @@ static const struct result_column incident_columns[] = {
 	{.name = "cause", .type = RESULT_TEXT, .title = "Cause", .about = "sleep, lock, data_loader, garbage_collection, signal, …",
 	 INCIDENT_FIELD(cause)},
 	{.name = "where", .type = RESULT_TEXT, .title = "Where", .about = "the line of the program", INCIDENT_FIELD(place)},
-	{.name = "overhead", .type = RESULT_TEXT, .title = "Overhead", .priority = RESULT_MINOR,
-	 .about = "what recording added to a step, and its 95 % interval; empty if it was not measured", INCIDENT_FIELD(overhead)},
+	{.name = "overhead", .type = RESULT_TEXT, .title = "Overhead",
+	 .about = "what recording added to a step, without allocations, and its 95 % interval; empty if it was not measured", INCIDENT_FIELD(overhead)},
 	{.name = "has_trace", .type = RESULT_FLAG, .title = "Trace", .priority = RESULT_MINOR, .about = "a trace was kept, too",
 	 INCIDENT_FIELD(has_trace)},
 };

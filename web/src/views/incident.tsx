@@ -85,8 +85,8 @@ function costs({ black_box: box }: Pick<IncidentReply, "black_box">): [string, s
 	const said: [string, string][] = [];
 	if (box?.overhead) {
 		const { share, low, high, shadow_steps: steps } = box.overhead;
-		said.push(["Overhead", `${percent(share)} % of a step (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
-	}
+		said.push(["Overhead", `${percent(share)} % of a step without allocations (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
+	} else if (box?.shadow_steps !== undefined) said.push(["Overhead", `not yet known (${box.shadow_steps} shadow steps)`]);
 	if (box?.detail === "modules" && box.exceeded !== null)
 		said.push(["Detail", `operators are not recorded: recording took ${percent(box.exceeded)} % of a step, and the budget is ${percent(box.budget)} %`]);
 	return said;

@@ -116,7 +116,7 @@ test("a report names the cause first, then what differed, threads and memory", a
 	const sections = await shown.locator("main section.panel").evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
 	expect(sections).toEqual(["Cause", "More than in other steps", "While it was too long", "Sampled stacks of its thread", "Threads", "Memory"]);
 	const head = plain(await panel("Cause").innerText());
-	const costs = ["0.4 % of a step (0.1 to 0.6 %, 212 shadow steps)", "operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %"];
+	const costs = ["0.4 % of a step without allocations (0.1 to 0.6 %, 212 shadow steps)", "operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %"];
 	for (const text of [CAUSE, ...costs, "2026-11-23 14:07:11 UTC", "train (6434) on vm", "train.py --width 8", "150, took 1.506 s, usually 13.12 ms"]) expect(head).toContain(text);
 	expect(plain(await panel("More than in other steps").innerText())).toContain("Python and other +1.505 s");
 	expect(plain(await panel("While it was too long").innerText())).toContain("100 % sleeping at train.py:4 in prepare");
