@@ -113,7 +113,8 @@ static bool add_frees(const struct advice *advice, struct advice_result *result)
 	return done;
 }
 
-static const char *const names[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap", NULL};
+static const char *const names[] = {"cudaMalloc", "cudaFree", "hipMalloc", "hipFree", "cuMemCreate", "cuMemUnmap",
+                                    "hipMemCreate", "hipMemUnmap", NULL};
 
 static bool rule_churn_find(const struct advice *advice, struct advice_result *result)
 {

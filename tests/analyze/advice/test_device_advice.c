@@ -370,10 +370,46 @@ static void judges_iterations_by_kind(void **state)
 	ops_free(text);
 }
 
+/* Ten calls of 100 us a step between two kernels, during which the device is idle. Returns the gain in milliseconds. */
+static double allocating_ms(const char *call)
+{
+	struct device_trace trace;
+	char *text;
+	double ms;
+
+	device_trace_open(&trace);
+	add_memory(&trace, 1, 4096, 4096, 1 << 21);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 1200;
+
+		device_trace_step(&trace, step, at, 1199);
+		device_trace_work(&trace, "aten::add", "", "kernel", "add_kernel", "", at, 3);
+		for (int i = 0; i < 10; i++)
+			device_trace_host(&trace, "cuda_runtime", call, at + 50 + i * 100, 100);
+		device_trace_work(&trace, "aten::add", "", "kernel", "add_kernel", "", at + 1100, 50);
+	}
+	text = device_trace_advise(&trace);
+	ms = finding_ms(text, "allocation-churn");
+	ops_free(text);
+	return ms;
+}
+
+static void finds_allocations_of_each_runtime(void **state)
+{
+	static const char *const calls[] = {"cudaMalloc", "cudaFree", "cuMemCreate", "cuMemUnmap",
+	                                    "hipMalloc", "hipFree", "hipMemCreate", "hipMemUnmap"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		assert_near(allocating_ms(calls[i]), 1, 0.001);
+	assert_true(allocating_ms("hipGetDevice") < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(judges_iterations_by_kind), cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
+		cmocka_unit_test(finds_launch_bound), cmocka_unit_test(judges_iterations_by_kind), cmocka_unit_test(finds_allocations_of_each_runtime),
+		cmocka_unit_test(leaves_filled_caches_alone), cmocka_unit_test(finds_mostly_idle_devices), cmocka_unit_test(finds_synchronising_calls),
 		cmocka_unit_test(finds_copies), cmocka_unit_test(finds_memory_near_its_limit), cmocka_unit_test(finds_host_work),
 		cmocka_unit_test(leaves_busy_devices_alone), cmocka_unit_test(blames_the_host_until_it_launches),
 		cmocka_unit_test(names_calls_that_load_code), cmocka_unit_test(names_calls_that_block),
