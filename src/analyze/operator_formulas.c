@@ -287,6 +287,51 @@ static int64_t each_element(const struct operator_call *call, const uint8_t *whe
 	return ops_product(where[1], operator_elements(&call->arguments[where[0]], 0, call->arguments[where[0]].n));
 }
 
+/* Decompositions of matrices of m rows and n columns (m >= n, otherwise exchanged): (a m n^2 - b n^3) / 3 each, and
+ * 2 n^2 for each right side of a system. where: argument, a, b, argument of the right sides (0: none). */
+static int64_t decomposition(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *matrix = &call->arguments[where[0]], *sides = &call->arguments[where[3]];
+	int64_t rows, columns, longer, shorter, each, flops;
+
+	if (!operator_is_tensor(call, where[0], true) || matrix->n < 2)
+		return OPERATOR_UNKNOWN;
+	rows = ops_input_int(matrix, matrix->n - 2u);
+	columns = ops_input_int(matrix, matrix->n - 1u);
+	longer = rows > columns ? rows : columns;
+	shorter = rows > columns ? columns : rows;
+	/* The difference is split into terms that are not negative, so that huge sizes do not cancel. */
+	each = ops_sum(ops_product(where[1] - where[2], longer), ops_product(where[2], longer - shorter));
+	flops = ops_product(operator_elements(matrix, 0, matrix->n - 2u), ops_product(ops_product(shorter, shorter), each)) / 3;
+	if (!where[3])
+		return flops;
+	if (!operator_is_tensor(call, where[3], true))
+		return OPERATOR_UNKNOWN;
+	return ops_sum(flops, ops_product(2, ops_product(columns, operator_elements(sides, 0, sides->n))));
+}
+
+/* A Fourier transform of N points takes 5 N log2 N operations, and half of that if the input is real. where: halves of
+ * 5. The logarithm is rounded down. Arguments (self, dimensions, …). */
+static int64_t fourier(const struct operator_call *call, const uint8_t *where)
+{
+	const struct ops_input *tensor = &call->arguments[0], *dimensions = &call->arguments[1];
+	int64_t points = 1, logarithm = 0;
+
+	if (!operator_is_tensor(call, 0, true) || call->count < 2 || dimensions->tag != OPS_INPUT_INT_LIST)
+		return OPERATOR_UNKNOWN;
+	for (size_t i = 0; i < dimensions->n; i++) {
+		int64_t dimension = ops_input_int(dimensions, i);
+
+		dimension += dimension < 0 ? tensor->n : 0;
+		if (dimension < 0 || dimension >= tensor->n)
+			return OPERATOR_UNKNOWN;
+		points = ops_product(points, ops_input_int(tensor, (size_t)dimension));
+	}
+	for (; points > 1; points /= 2)
+		logarithm++;
+	return ops_product(ops_product(5 * where[0], logarithm), operator_elements(tensor, 0, tensor->n)) / 2;
+}
+
 /* Names are without "aten::". Sources of FLOPs: [P] torch.profiler, [F] torch.utils.flop_counter; otherwise the
  * definition of the operator, counted in the same way. Source of traffic: the operator's schema, whose tensors are read
  * and written once. READS and WRITES list argument numbers. A result has the size of an argument in WRITES, or `result`
@@ -372,6 +417,23 @@ const struct operator_row operator_rows[] = {
 	{"cumsum", each_element, {0, 1}, {READS_1(0), WRITES(0), NULL}, true},
 	{"sort", NULL, {0}, {READS_1(0), WRITES(0), NULL}, false},
 	READ_ALL("topk"),
+
+	/* Golub and Van Loan, "Matrix Computations", 4th edition: Cholesky 4.2, LU 3.2 (and 2 n^3 for the inverse), R of
+	 * Householder's QR 5.2. Eigenvalues and singular values are bounded from below by the reduction to tridiagonal
+	 * (8.3) and bidiagonal (5.4) form. Vectors and Q take more, but the arguments do not always show whether they are
+	 * computed. */
+	{"linalg_cholesky_ex", decomposition, {0, 1, 0, 0}, {READS_1(0), WRITES(0), NULL}, true},
+	{"cholesky", decomposition, {0, 1, 0, 0}, {READS_1(0), WRITES(0), NULL}, true},
+	{"linalg_lu_factor_ex", decomposition, {0, 3, 1, 0}, {READS_1(0), WRITES(0), NULL}, true},
+	{"_linalg_solve_ex", decomposition, {0, 3, 1, 1}, {READS_2(0, 1), WRITES(1), NULL}, true},
+	{"linalg_inv_ex", decomposition, {0, 6, 0, 0}, {READS_1(0), WRITES(0), NULL}, true},
+	{"linalg_qr", decomposition, {0, 6, 2, 0}, {READS_1(0), 0, NULL}, true},
+	{"_linalg_eigh", decomposition, {0, 4, 0, 0}, {READS_1(0), 0, NULL}, true},
+	{"_linalg_svd", decomposition, {0, 12, 4, 0}, {READS_1(0), 0, NULL}, true},
+
+	/* Operations by the convention of benchFFT (fftw.org/speed/method.html). */
+	{"_fft_c2c", fourier, {2}, {READS_1(0), WRITES(0), NULL}, true},
+	{"_fft_r2c", fourier, {1}, {READS_1(0), 0, NULL}, true},
 
 	/* (self, dim, …): maximum, difference, exponential, sum, quotient. Backward: the product of gradient and
 	 * result, its sum, difference and product; for a logarithm, an exponential instead of the first product. */

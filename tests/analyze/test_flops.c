@@ -216,6 +216,67 @@ static void any_arguments(void **state)
 	assert_true(known > 100);
 }
 
+/* Tables omit these operators, so this gets the demand of a call. */
+static int64_t demanded_flops(const char *name, const struct list *list)
+{
+	struct ops_builder *b = scene_open();
+	struct ops_demand demand = {.flops = -1};
+	struct ops_trace *trace;
+	bool known;
+
+	put_event(b, name, 0, 10, list);
+	trace = scene_close(b);
+	known = ops_demand_of(trace, 0, NULL, &demand);
+	assert_int_equal(ops_event_flops(trace, 0), 0);
+	ops_trace_unref(trace);
+	return known ? demand.flops : -1;
+}
+
+static void put_matrix(struct list *list, int64_t rows, int64_t columns)
+{
+	list_open(list, 1);
+	put_tensor(list, 6, 2, (const int64_t[]){rows, columns, columns, 1});
+}
+
+static void decompositions(void **state)
+{
+	struct list list;
+
+	(void)state;
+	put_matrix(&list, 30, 30);
+	assert_int_equal(demanded_flops("aten::linalg_cholesky_ex", &list), 9000);
+	assert_int_equal(demanded_flops("aten::linalg_lu_factor_ex", &list), 18000);
+	assert_int_equal(demanded_flops("aten::linalg_inv_ex", &list), 54000);
+	assert_int_equal(demanded_flops("aten::_linalg_eigh", &list), 36000);
+	put_matrix(&list, 60, 30);
+	assert_int_equal(demanded_flops("aten::linalg_qr", &list), 2 * 60 * 900 - 18000);
+	assert_int_equal(demanded_flops("aten::_linalg_svd", &list), 4 * 60 * 900 - 36000);
+	put_matrix(&list, 30, 60);
+	assert_int_equal(demanded_flops("aten::_linalg_svd", &list), 4 * 60 * 900 - 36000);
+	put_matrix(&list, INT64_MAX, INT64_MAX);
+	assert_true(demanded_flops("aten::_linalg_svd", &list) >= INT64_MAX / 3);
+	put_matrices(&list, 30, 30, 30, 5);
+	assert_int_equal(demanded_flops("aten::_linalg_solve_ex", &list), 18000 + 2 * 900 * 5);
+	put_matrix(&list, 30, 30);
+	assert_true(demanded_flops("aten::_linalg_solve_ex", &list) <= 0);
+}
+
+static void fourier_transforms(void **state)
+{
+	struct list list;
+
+	(void)state;
+	list_open(&list, 2);
+	put_tensor(&list, 6, 2, (const int64_t[]){3, 1024, 1024, 1});
+	put_int_list(&list, 1, (const int64_t[]){-1});
+	assert_int_equal(demanded_flops("aten::_fft_r2c", &list), 5 * 3 * 1024 * 10 / 2);
+	assert_int_equal(demanded_flops("aten::_fft_c2c", &list), 5 * 3 * 1024 * 10);
+	list_open(&list, 2);
+	put_tensor(&list, 6, 2, (const int64_t[]){3, 1024, 1024, 1});
+	put_int_list(&list, 1, (const int64_t[]){2});
+	assert_true(demanded_flops("aten::_fft_c2c", &list) <= 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +286,8 @@ int main(void)
 		cmocka_unit_test(a_call_counts_at_the_outermost_operator_that_knows),
 		cmocka_unit_test(only_operators_count),
 		cmocka_unit_test(any_arguments),
+		cmocka_unit_test(decompositions),
+		cmocka_unit_test(fourier_transforms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
