@@ -51,6 +51,14 @@ static void rule_optimizer_add_operator(struct update *update, const struct advi
 	}
 }
 
+/* Steps of optimizers that wrap others contain the steps of those, which are counted as part of the outer one. */
+static bool rule_optimizer_is_outermost(const struct advice *advice, uint32_t row)
+{
+	uint32_t parent = advice->events->parent[row];
+
+	return parent == OPS_NONE || !(advice->zone[parent] & ADVICE_IN_OPTIMIZER);
+}
+
 static bool rule_optimizer_gather(struct update *update, const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *loops = advice_names(advice, (const char *const[]){"*: _single_tensor_*", "*_single_tensor_*", NULL});
@@ -61,7 +69,8 @@ static bool rule_optimizer_gather(struct update *update, const struct advice *ad
 		if (!(advice->zone[row] & ADVICE_IN_OPTIMIZER) || !advice_counts(advice, row))
 			continue;
 		if (advice->views->parts[row] == VIEW_OPTIMIZER) {
-			advice_add(result, row, advice_ns(advice, row));
+			if (rule_optimizer_is_outermost(advice, row))
+				advice_add(result, row, advice_ns(advice, row));
 			/* Optimizers of other packages, such as "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
 		}
