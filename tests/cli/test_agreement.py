@@ -234,7 +234,9 @@ def assert_sql_agrees(ask, path, found):
         (found["kernels"] or {"rows": []})["rows"], "name", "calls", "total"
     )
     by_category = sql(trace, "select category, count(*), sum(dur_ns) / 1e3 from kernels group by all")
-    assert by_category == rounded(table_of(ask, "kernels", "--by-category", *everything), "category", "calls", "total_us")
+    assert by_category == rounded(
+        table_of(ask, "kernels", "--by-category", *everything), "category", "calls", "total_us"
+    )
     assert by_category == rounded(found["kernels_by_category"] or [], "category", "calls", "total")
     # Views have a row for each grid, and name what else called a launch where no operator did.
     views = collections.defaultdict(lambda: [0, 0])
