@@ -4,23 +4,34 @@
  */
 #include "analyze/advice/advice.h"
 
-/* c10::ScalarType::Double. */
+/* Types of c10::ScalarType. */
+#define HALF 5
+#define FLOAT 6
 #define DOUBLE 7
+#define BFLOAT16 15
 /* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
 static bool rule_double_find(const struct advice *advice, struct advice_result *result)
 {
+	bool narrower = false; /* other operators compute with fewer bits */
+
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint8_t dtype = 0;
 
 		if (!advice_is_operator(advice, row) || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || !advice->events->self_ns ||
-		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN || dtype != DOUBLE)
+		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN)
+			continue;
+		narrower |= dtype == HALF || dtype == FLOAT || dtype == BFLOAT16;
+		if (dtype != DOUBLE)
 			continue;
 		/* float32 has half the bytes, and a vector register holds twice as many numbers. */
 		advice_add_share(result, row, 0.5 * advice_work_share(advice, row));
 	}
+	/* A program that computes with nothing else, such as a simulation, may need the precision. */
+	if (!narrower)
+		result->confidence = ADVICE_UNSURE;
 	return advice_report_costs(result, "%s operators in each step compute with float64, in %.3f ms with their backward pass.",
 	                           advice_events(result).text, 2 * advice_step_ms(advice, (double)result->tally.ns));
 }
@@ -31,7 +42,8 @@ const struct advice_rule advice_rule_double = {
 	.condition = "Operators have float64 inputs of 4096 elements or more.",
 	.gain = "half of their time, with the backward pass",
 	.explanation = "float64 takes twice the memory and time of float32, and 32 or 64 times the time on most GPUs. It often "
-		       "comes from the default type of NumPy.",
+		       "comes from the default type of NumPy. Where nothing computes with a narrower type, the program may "
+		       "need the precision, and confidence is low.",
 	.advice = "Convert the data on input: torch.from_numpy(a).float(), or dtype=torch.float32. Look for .double() and "
 		  "torch.set_default_dtype. To check: no 'double' among the input types.",
 	.link = "https://docs.pytorch.org/docs/stable/tensor_attributes.html",

@@ -24,7 +24,7 @@ struct parts {
 };
 
 /* Sums up the results of a node. Returns false if one of them may be read in another way, or is mostly read. */
-static bool sum_results(const struct parts *parts, const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
+static bool sum_results(const struct advice *advice, uint32_t row, int64_t *ret_made, int64_t *ret_read)
 {
 	const struct data_flow *flow = advice->flow;
 	const struct data_node *node = &flow->nodes[row];
@@ -58,7 +58,7 @@ static void add_unread_part(struct parts *parts, struct advice_result *result, u
 
 	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
-	    !data_flow_read_bytes(advice->flow, row) || !sum_results(parts, advice, row, &made, &read) ||
+	    !data_flow_read_bytes(advice->flow, row) || !sum_results(advice, row, &made, &read) ||
 	    (kind != NAME_SORTS && !ops_demand_within(advice->trace, row, parts->formulas, &demand)))
 		return;
 	share = 1 - (double)read / (double)made;
