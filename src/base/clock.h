@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Readers refuse times beyond this, in nanoseconds, so that the sum of two does not overflow. */
+#define OPS_TIME_MAX_NS (INT64_MAX / 4)
+
 /* One moment on three clocks. The wall and monotonic clocks are read between two tick readings; the tightest of several tries is
  * kept. */
 struct ops_clock_pair {

@@ -6,6 +6,9 @@
 #define OPS_BASE_SEARCH_H
 
 #include <stddef.h>
+#include <stdlib.h>
+
+#include "base/text.h"
 
 /* Increases `low`, a variable of type size_t, to the first index for which `before`, an expression in the index `i`, is false, or
  * to `high` if there is none. Indexes for which it is true must come first.
@@ -23,5 +26,17 @@
 		else                                                                               \
 			high_ = i;                                                                 \
 	}
+
+static inline int ops_search_compare_name(const void *name, const void *entry)
+{
+	return ops_string_compare(*(const struct ops_string *)name, ops_string_of(*(const char *const *)entry));
+}
+
+/* Finds the entry of a name in a table that is sorted by strcmp and whose entries begin with their name, a const char *. Returns
+ * NULL if there is none. */
+static inline const void *ops_search_name(struct ops_string name, const void *entries, size_t count, size_t size)
+{
+	return bsearch(&name, entries, count, size, ops_search_compare_name);
+}
 
 #endif

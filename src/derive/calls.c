@@ -5,9 +5,9 @@
  */
 #include "derive/calls.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 
 #define GRAPH (OPS_CALL_LAUNCH | OPS_CALL_GRAPH)
@@ -129,20 +129,10 @@ static unsigned memory_call(struct ops_string name)
 	return 0;
 }
 
-static int calls_compare(const void *key, const void *entry)
-{
-	const struct ops_string *name = key;
-	const char *other = *(const char *const *)entry; /* the name is the first member */
-	size_t size = strlen(other);
-	int order = memcmp(name->bytes, other, name->size < size ? name->size : size);
-
-	return order ? order : (name->size > size) - (name->size < size);
-}
-
 unsigned ops_call_of(struct ops_string name)
 {
 	struct ops_string base = without_version(name);
-	const void *entry = bsearch(&base, calls, sizeof(calls) / sizeof(calls[0]), sizeof(calls[0]), calls_compare);
+	const void *entry = ops_search_name(base, calls, sizeof(calls) / sizeof(calls[0]), sizeof(calls[0]));
 
 	if (!entry)
 		return memory_call(base);

@@ -5,11 +5,10 @@
 #include "derive/python_samples.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/text.h"
-
-#define SAMPLE_TIME_MAX_NS (INT64_MAX / 4)
 
 /* Reads the next `count` integers of a list. Returns false at its end. */
 static bool next_numbers(struct ops_json_walk *walk, int64_t *ret_numbers, size_t count)
@@ -97,7 +96,7 @@ static bool sampled_read_samples(struct ops_python_samples *samples, struct ops_
 	int64_t fields[4], last_us = 0;
 
 	while (next_numbers(&walk, fields, 4)) {
-		if (fields[0] < last_us || fields[0] > SAMPLE_TIME_MAX_NS / 1000 || fields[1] < 0 || fields[1] > UINT32_MAX || fields[2] < 0 ||
+		if (fields[0] < last_us || fields[0] > OPS_TIME_MAX_NS / 1000 || fields[1] < 0 || fields[1] > UINT32_MAX || fields[2] < 0 ||
 		    fields[2] >= (int64_t)samples->stacks.count || fields[3] < 0 || fields[3] > OPS_THREAD_STATES)
 			continue;
 		last_us = fields[0];
@@ -122,7 +121,7 @@ bool ops_python_samples_read(struct ops_python_samples *samples, const struct op
 	*samples = (struct ops_python_samples){0};
 	if (!ops_trace_find_metadata(trace, "python_samples", &json) || json.bytes[0] != '{' ||
 	    !ops_json_find_member(json, "start_ns", &text) || !ops_json_parse_integer(text, &start_ns) || start_ns < 0 ||
-	    start_ns > SAMPLE_TIME_MAX_NS * 2 || !ops_json_find_member(json, "functions", &functions) ||
+	    start_ns > OPS_TIME_MAX_NS * 2 || !ops_json_find_member(json, "functions", &functions) ||
 	    !ops_json_find_member(json, "stacks", &stacks) || !ops_json_find_member(json, "threads", &threads))
 		return true;
 	done = sampled_read_functions(samples, functions) && sampled_read_stacks(samples, stacks);

@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "read/execution_nodes.h"
 
-#define CHAKRA_US_MAX (INT64_MAX / 4000)
 #define CHAKRA_HOST_PID 1000000 /* differs from all device numbers */
 #define SCOPE_USER 7 /* at::RecordScope::USER_SCOPE: an annotation */
 
@@ -288,7 +288,7 @@ static bool chakra_read_node(struct ops_string text, struct execution_node *ret_
 			has_parent = true;
 		}
 	}
-	if (walk.malformed || start_us > CHAKRA_US_MAX || duration_us > CHAKRA_US_MAX)
+	if (walk.malformed || start_us > OPS_TIME_MAX_NS / 1000 || duration_us > OPS_TIME_MAX_NS / 1000)
 		return false;
 	ret_node->start_ns = (int64_t)start_us * 1000;
 	ret_node->duration_ns = (int64_t)duration_us * 1000;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -174,7 +175,7 @@ static enum ops_code flight_add_entry(struct flight_recorder *f, const struct pi
 	*so_far = (struct pickle_value){.kind = PICKLE_RECORD, .type = ENTRY};
 	pickle_find_integer(dict, "time_created_ns", &start_ns);
 	pickle_find_integer(dict, "pg_id", &group);
-	if (start_ns < 0 || start_ns > INT64_MAX / 4)
+	if (start_ns < 0 || start_ns > OPS_TIME_MAX_NS)
 		return ops_reading_fault(f->in, f->in->window.at, "an invalid time");
 	ended = find_end(dict, start_ns, &end_ns);
 	ops_buffer_append_text(&f->rows, f->entries++ ? ",\n{\"name\":" : "{\"name\":");

@@ -31,7 +31,7 @@ static bool parse_line(struct ops_string line, struct ops_string *ret_stack, int
 
 	if (!space)
 		return false;
-	for (at = space + 1; at < line.bytes + line.size && *at >= '0' && *at <= '9' && count < OPS_STACK_TIME_MAX / 10; at++)
+	for (at = space + 1; at < line.bytes + line.size && *at >= '0' && *at <= '9' && count < OPS_TIME_MAX_NS / 10; at++)
 		count = count * 10 + (*at - '0');
 	if (at == space + 1)
 		return false;
@@ -58,7 +58,7 @@ static enum ops_code put_folded_line(struct folded *f, struct ops_string line, s
 		if (next > at && !OPS_ARRAY_APPEND(&f->stack, ops_stack_frame_text(&f->rows, (struct ops_string){at, (size_t)(next - at)})))
 			return ops_fault_memory(in->error);
 	}
-	if (count > OPS_STACK_TIME_MAX - f->now_ns)
+	if (count > OPS_TIME_MAX_NS - f->now_ns)
 		return ops_reading_fault(in, line.bytes, "numbers whose sum is too large");
 	ops_stack_report(&f->rows, ops_window_offset(&in->window, line.bytes), false, false);
 	ops_stack_set(&f->rows, &f->thread, f->stack.items, f->stack.count, f->now_ns, out);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -254,7 +255,7 @@ static void put_device(struct nsight *n, struct ops_buffer *out)
 static void read_epoch(struct nsight *n, struct ops_buffer *out)
 {
 	(void)out;
-	n->epoch_ns = integer(n, 0) > 0 && integer(n, 0) < INT64_MAX / 4 ? integer(n, 0) : 0;
+	n->epoch_ns = integer(n, 0) > 0 && integer(n, 0) < OPS_TIME_MAX_NS ? integer(n, 0) : 0;
 }
 
 /* Columns: a name, "=name" for the text in StringIds with that number, "a|b" for the first that is not null. */

@@ -90,7 +90,7 @@ static bool parse_thread(struct ops_string word, struct perf_header *header)
 static bool parse_perf_time(struct ops_string word, int64_t *ret_ns)
 {
 	return word.size > 2 && word.bytes[word.size - 1] == ':' && word.bytes[0] >= '0' && word.bytes[0] <= '9' &&
-	       memchr(word.bytes, '.', word.size) && ops_json_decimal(word.bytes, word.size - 1, 9, OPS_STACK_TIME_MAX, ret_ns);
+	       memchr(word.bytes, '.', word.size) && ops_json_decimal(word.bytes, word.size - 1, 9, OPS_TIME_MAX_NS, ret_ns);
 }
 
 /* The name of the program may have spaces. It ends at the first word that is a thread and is followed by a time, perhaps with a

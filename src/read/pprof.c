@@ -300,7 +300,7 @@ static enum ops_code put_pprof_sample(struct pprof_profile *p, const struct ops_
 		ops_builder_notes(p->rows.in->builder, OPS_NOTE_BAD_DURATION, 1, byte);
 		sample.value = 0;
 	}
-	if (sample.value > (OPS_STACK_TIME_MAX - p->now_ns) / p->scale_ns)
+	if (sample.value > (OPS_TIME_MAX_NS - p->now_ns) / p->scale_ns)
 		return pprof_fault(p, sample.at, "values whose sum is too large");
 	ops_stack_reverse(p->stack.items, p->stack.count);
 	ops_stack_report(&p->rows, byte, false, p->is_time);

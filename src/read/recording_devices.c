@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/order.h"
 
-#define TIME_MAX_NS (INT64_MAX / 4) /* from the start of the session */
 #define RATE_MAX 2 /* of two clocks of a machine: beyond this, one of them is wrong */
 
 /* --- lifetime ------------------------------------------------------------------------------------------------------- */
@@ -192,8 +192,8 @@ static int64_t to_wall_ns(const struct recording_devices *devices, int64_t devic
 	int64_t since_start_ns, wall_ns;
 
 	if (__builtin_sub_overflow(device_ns, devices->activities->start.device_ns, &since_start_ns) ||
-	    since_start_ns > TIME_MAX_NS || since_start_ns < -TIME_MAX_NS)
-		since_start_ns = device_ns < 0 ? -TIME_MAX_NS : TIME_MAX_NS;
+	    since_start_ns > OPS_TIME_MAX_NS || since_start_ns < -OPS_TIME_MAX_NS)
+		since_start_ns = device_ns < 0 ? -OPS_TIME_MAX_NS : OPS_TIME_MAX_NS;
 	wall_ns = devices->from_wall_ns + (int64_t)((double)since_start_ns * devices->rate);
 	return wall_ns > 0 ? wall_ns : 0;
 }

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/json_value.h"
@@ -25,7 +26,6 @@
 #include "read/nvtx_text.h"
 #include "read/transcode.h"
 
-#define ROCPROF_TIME_MAX (INT64_MAX / 4)
 #define UNNAMED_PID 1000000 /* of the first process without a pid; differs from all device numbers */
 
 enum { AGENT_CPU = 1, AGENT_GPU = 2 }; /* "type" of an agent */
@@ -319,8 +319,8 @@ static struct rocprof_record rocprof_read_record(struct ops_string object)
 
 static bool rocprof_has_times(const struct rocprof_record *record)
 {
-	return record->start_ns >= 0 && record->start_ns <= ROCPROF_TIME_MAX && record->end_ns >= record->start_ns &&
-	       record->end_ns <= ROCPROF_TIME_MAX;
+	return record->start_ns >= 0 && record->start_ns <= OPS_TIME_MAX_NS && record->end_ns >= record->start_ns &&
+	       record->end_ns <= OPS_TIME_MAX_NS;
 }
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */

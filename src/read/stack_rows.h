@@ -14,10 +14,9 @@
 #define OPS_READ_STACK_ROWS_H
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/intern.h"
 #include "read/transcode.h"
-
-#define OPS_STACK_TIME_MAX (INT64_MAX / 4) /* ns; the sum of two does not overflow */
 
 struct ops_stack_thread {
 	int64_t pid;

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -26,7 +27,6 @@
 #include "read/transcode.h"
 
 #define HOST_PID 1000000 /* of the first host plane without a process id; differs from all device numbers */
-#define TIME_MAX (INT64_MAX / 4)
 
 enum { SPACE_PLANE = 1, SPACE_HOST_NAME = 4 };
 enum { PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PLANE_STAT_NAME = 5, PLANE_STAT = 6 };
@@ -364,7 +364,7 @@ static enum ops_code read_xevent(struct xplane *x, const struct ops_pb_field *fi
 	if (duration_ps < 0)
 		ops_builder_notes(x->in->builder, OPS_NOTE_BAD_DURATION, 1, (uint64_t)(field->bytes.bytes - x->bytes.bytes));
 	if (is_summary || __builtin_add_overflow(start_ns, offset_ps / 1000, &event.start_ns) || event.start_ns < 0 ||
-	    event.start_ns > TIME_MAX) {
+	    event.start_ns > OPS_TIME_MAX_NS) {
 		ops_builder_notes(x->in->builder, OPS_NOTE_BAD_TIME, 1, (uint64_t)(field->bytes.bytes - x->bytes.bytes));
 		return OPS_OK;
 	}
@@ -522,7 +522,7 @@ static bool plane_number(const struct xplane *x, const char *name, int64_t *ret_
 		if (!ops_string_is(stat.name, name) || !stat_is_integer(&stat))
 			continue;
 		*ret_value = (int64_t)stat.value.value;
-		return *ret_value >= 0 && *ret_value <= TIME_MAX;
+		return *ret_value >= 0 && *ret_value <= OPS_TIME_MAX_NS;
 	}
 	return false;
 }

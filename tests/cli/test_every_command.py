@@ -163,7 +163,7 @@ def test_what_is_no_trace(opstrobe, traces, command, name):
 # Files of other tools: what they are taken for, and what reads them.
 FOREIGN = {
     "weights.pickle": (pickle.dumps({"layer": [1, 2]}), "a Python pickle", "neither a memory snapshot"),
-    "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "opstrobe analyze execution_trace"),
+    "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "not one of torch's ExecutionTraceObserver"),
     "memory.raw.json": (b"[[-1, 1, 512, 7], [5, 2, 64, 0]]", "a raw memory timeline", "opstrobe analyze memory_timeline"),
     "jax.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"X","pid":1,"tid":2,'
                  b'"ts":1,"dur":5,"name":"fusion.3"}]}', "read the .xplane.pb file", "XProf"),

@@ -4,10 +4,10 @@
  * plugin's lists are from 2021; newer names follow.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/views/views.h"
+#include "base/search.h"
 
 /* Matches parts of names that kernels without tensor cores also have. All other parts identify the instruction. */
 static bool could_be_plain(const char *part)
@@ -94,26 +94,14 @@ static const char *const eligible_since[] = {
 	"aten::convolution_backward", "aten::miopen_convolution", "aten::scaled_dot_product_attention",
 };
 
-static int view_tensor_cores_compare(const void *key, const void *entry)
-{
-	const struct ops_string *name = key;
-	const char *other = *(const char *const *)entry;
-	size_t size = strlen(other);
-	int order = memcmp(name->bytes, other, name->size < size ? name->size : size);
-
-	return order ? order : (name->size > size) - (name->size < size);
-}
-
 bool view_operator_is_eligible(struct ops_string name)
 {
-	return bsearch(&name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0]),
-	               view_tensor_cores_compare) != NULL;
+	return ops_search_name(name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0])) != NULL;
 }
 
 bool view_operator_is_eligible_since(struct ops_string name)
 {
-	return bsearch(&name, eligible_since, sizeof(eligible_since) / sizeof(eligible_since[0]), sizeof(eligible_since[0]),
-	               view_tensor_cores_compare) != NULL;
+	return ops_search_name(name, eligible_since, sizeof(eligible_since) / sizeof(eligible_since[0]), sizeof(eligible_since[0])) != NULL;
 }
 
 double view_tensor_cores_used(const struct ops_views *views)
