@@ -90,6 +90,8 @@ enum incident_doing {
 const char *incident_doing_name(enum incident_doing doing); /* name in JSON: "lock" */
 const char *incident_doing_text(enum incident_doing doing); /* phrase: "waiting for a lock or another thread" */
 
+/* Returns the number of outermost frames that only start the program or the thread (derive/program.h). */
+size_t incident_stack_launchers(const struct incident_stack *stack);
 enum incident_doing incident_stack_doing(const struct incident_stack *stack);
 /* Returns the innermost frame of the program, the innermost frame if all are of libraries, or NULL if there are no
  * frames. */

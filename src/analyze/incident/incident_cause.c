@@ -152,6 +152,15 @@ static enum incident_doing doing_by_system_call(int64_t number)
 	}
 }
 
+size_t incident_stack_launchers(const struct incident_stack *stack)
+{
+	size_t count = stack->frame_count;
+
+	while (count > 1 && ops_is_launcher(stack->frames[count - 1].file, stack->frames[count - 1].function))
+		count--;
+	return stack->frame_count - count;
+}
+
 enum incident_doing incident_stack_doing(const struct incident_stack *stack)
 {
 	enum incident_doing doing = doing_by_frames(stack);

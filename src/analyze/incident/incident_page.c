@@ -16,7 +16,6 @@
 #include "base/json_value.h"
 #include "base/json_walk.h"
 #include "base/text.h"
-#include "derive/program.h"
 
 #define FRAMES_SHOWN 20
 
@@ -210,11 +209,7 @@ static void incident_put_over(struct incident_page *page)
 
 static void incident_put_stack(struct incident_page *page, const struct incident_stack *stack)
 {
-	size_t count = stack->frame_count, shown;
-
-	while (count > 1 && ops_is_launcher(stack->frames[count - 1].file, stack->frames[count - 1].function))
-		count--;
-	shown = count < FRAMES_SHOWN ? count : FRAMES_SHOWN;
+	size_t count = stack->frame_count - incident_stack_launchers(stack), shown = count < FRAMES_SHOWN ? count : FRAMES_SHOWN;
 
 	for (size_t i = 0; i < shown; i++) {
 		ops_buffer_append_text(&page->out, page->markdown ? "  - " : "    ");

@@ -173,6 +173,11 @@ static void write_doings(struct report *report)
 		ops_json_text(json, text, strlen(text));
 	}
 	ops_json_close(json, ']');
+	ops_json_member_open(json, "thread_launchers", '[');
+	for (size_t i = 0; i < facts->threads.count; i++)
+		ops_json_integer(json, (int64_t)incident_stack_launchers(&facts->threads.items[i]));
+	ops_json_close(json, ']');
+	ops_json_member(json, "end_launchers", (int64_t)incident_stack_launchers(&facts->end));
 	ops_json_member_open(json, "meanwhile", '[');
 	for (size_t i = 0; i < facts->samples.count; i++) {
 		const struct incident_stack *stack = &facts->samples.items[i];

@@ -528,6 +528,9 @@ export interface IncidentReply {
 	open_events: { tid: number; name: string; open_ns: number }[];
 	/** The activity of each of `threads`. Missing in older reports, like `meanwhile`. */
 	thread_doings?: string[];
+	/** The number of outermost frames of each of `threads`, and of the stack at the end, that only start the program or the thread. */
+	thread_launchers?: number[];
+	end_launchers?: number;
 	meanwhile?: { count: number; doing: string; where: StackFrame | null }[];
 	/** Where the thread of the step was by samples, and where it is in other steps. */
 	sampled?: { samples: number; usual_samples: number; usual_steps: number; period_ns: number; places: { doing: string; where: StackFrame | null; share: number; usual_share: number }[] };

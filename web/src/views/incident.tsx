@@ -178,25 +178,25 @@ function End({ report }: { report: IncidentReply }) {
 	return (
 		<section class="panel" aria-label="Where it ended">
 			<h2>Where it ended</h2>
-			<Stack frames={stack} />
+			<Stack frames={stack} launchers={report.end_launchers} />
 		</section>
 	);
 }
 
 function Threads({ report }: { report: IncidentReply }) {
-	const { threads = [], thread_doings: doings = [], open_events: open } = report;
+	const { threads = [], thread_doings: doings = [], thread_launchers: launchers = [], open_events: open } = report;
 	if (threads.length === 0) return null;
 	return (
 		<section class="panel" aria-label="Threads">
 			<h2>Threads</h2>
 			{threads.map((thread, i) => (
-				<Thread key={i} thread={thread} doing={doings[i]} within={open.filter((event) => event.tid === thread.tid).map((event) => event.name)} open={thread.is_main || threads.length < 3} />
+				<Thread key={i} thread={thread} doing={doings[i]} launchers={launchers[i]} within={open.filter((event) => event.tid === thread.tid).map((event) => event.name)} open={thread.is_main || threads.length < 3} />
 			))}
 		</section>
 	);
 }
 
-function Thread({ thread, doing, within, open }: { thread: IncidentThread; doing: string | undefined; within: readonly string[]; open: boolean }) {
+function Thread({ thread, doing, launchers, within, open }: { thread: IncidentThread; doing: string | undefined; launchers: number | undefined; within: readonly string[]; open: boolean }) {
 	return (
 		<details open={open}>
 			<summary>
@@ -209,12 +209,28 @@ function Thread({ thread, doing, within, open }: { thread: IncidentThread; doing
 					<code>{within.join(" in ")}</code>
 				</p>
 			)}
-			<Stack frames={thread.python ?? []} />
+			<Stack frames={thread.python ?? []} launchers={launchers} />
 		</details>
 	);
 }
 
-function Stack({ frames }: { frames: readonly StackFrame[] }) {
+/** A stack. The outermost frames only start the program or the thread: they are folded. */
+function Stack({ frames, launchers = 0 }: { frames: readonly StackFrame[]; launchers?: number | undefined }) {
+	const own = frames.length - launchers;
+	return (
+		<>
+			<Frames frames={frames.slice(0, own)} />
+			{launchers > 0 && (
+				<details>
+					<summary class="soft">{`${launchers === 1 ? "1 frame starts" : `${launchers} frames start`} the program or the thread`}</summary>
+					<Frames frames={frames.slice(own)} />
+				</details>
+			)}
+		</>
+	);
+}
+
+function Frames({ frames }: { frames: readonly StackFrame[] }) {
 	return (
 		<ol class="incident-stack">
 			{frames.map((frame, i) => (

@@ -17,7 +17,7 @@ const SLOW = "20261123-140711-6434";
 const KILLED = "20261123-140718-6645";
 const CAUSE = "Sleeping at /home/me/train.py:4 in prepare, 100 % of the time that the step took too long.";
 const here = { file: "/home/me/train.py", line: 4, function: "prepare" };
-const thread = { tid: 6434, name: "python3", is_main: true, has_gil: false, state: "S", system_call: 230, python: [here, { file: "/home/me/train.py", line: 9, function: "<module>" }] };
+const thread = { tid: 6434, name: "python3", is_main: true, has_gil: false, state: "S", system_call: 230, python: [here, { file: "/home/me/train.py", line: 9, function: "<module>" }, { file: "/usr/lib/opstrobe/launcher/program.py", line: 71, function: "run_program" }] };
 
 const common = { version: 1, pid: 6434, process: "train", host: "vm", command: "train.py --width 8", rank: null, world_size: 0, open_events: [], suppressed: {} };
 const slow: IncidentReply & Record<string, unknown> = {
@@ -31,6 +31,7 @@ const slow: IncidentReply & Record<string, unknown> = {
 	difference: { causes: [{ what: "other", title: "Python and other", is_count: false, value: 1505640, typical: 217 }], events: [] },
 	open_events: [{ tid: 6434, name: "aten::mm", open_ns: 100 }],
 	thread_doings: ["sleeping"],
+	thread_launchers: [1],
 	meanwhile: [{ count: 43, doing: "sleeping", where: here }],
 	sampled: { samples: 75, usual_samples: 90, usual_steps: 149, period_ns: 20000000, places: [{ doing: "sleeping", where: here, share: 0.95, usual_share: 0 }] },
 	black_box: { overhead: { share: 0.0041, low: 0.001, high: 0.0062, shadow_steps: 212 }, budget: 0.01, detail: "modules", exceeded: 0.21 },
@@ -127,6 +128,10 @@ test("a report names the cause first, then what differed, threads and memory", a
 	expect(threads).toContain("6434 python3, main: sleeping");
 	expect(threads).toContain("In aten::mm");
 	expect(threads).toContain("train.py:9 in <module>");
+	expect(threads).toContain("1 frame starts the program or the thread");
+	expect(threads).not.toContain("program.py:71");
+	await panel("Threads").getByText("1 frame starts").click();
+	expect(plain(await panel("Threads").innerText())).toContain("program.py:71 in run_program");
 	const memory = plain(await panel("Memory").innerText());
 	expect(memory).toContain("A step adds 2.000 KiB (median).");
 	expect(memory).toContain("blocks.0 3.00 KiB 75.0 %");
