@@ -49,12 +49,14 @@ struct ops_flame_options {
 	                     * self time */
 	bool sampled; /* the sampled Python stacks of a black box, in wall-clock time, without events. OPS_INVALID if there are
 	               * none, or with `base` */
+	bool keep_waits; /* default: the time in which helper threads only wait is left out */
 };
 
-/* What was shortened in a file of collapsed stacks. */
+/* What a file of stacks does not have. */
 struct ops_flame_cut {
-	size_t stacks;  /* number of shortened stacks */
+	size_t stacks;  /* number of stacks that collapsed stacks have shortened */
 	uint32_t depth; /* number of frames that a stack keeps */
+	int64_t waits_ns; /* time in which helper threads wait; of a difference, per step of the trace */
 };
 
 /* Writes the self time of events under the frames around them: Python functions, ranges and operators. Backward nodes are below

@@ -478,6 +478,7 @@ PyObject *ops_ext_event_list_export_stacks(PyObject *object, PyObject *args, PyO
 	number = find_metric(metric);
 	choices.metric = number > 0 ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU;
 	choices.keep_wrappers = !fold_wrappers;
+	choices.keep_waits = true; /* as torch.profiler does */
 	if (number < 0 || !PyUnicode_FSConverter(path, &path_bytes))
 		return NULL;
 	if (source_init(&source, (struct event_list_object *)object) < 0) {

@@ -5,7 +5,8 @@
  * graph shows the order of execution or the forward operator is unknown; then it stays where it ran. Averages are
  * placed below the frames that they are grouped by. Wrappers (derive/program.h) have no frames unless they are kept.
  * Their self time counts for their caller, so modules and operators have the same self time here as in tables; without
- * a caller it counts for the call that they lead to.
+ * a caller it counts for the call that they lead to. Waits of helper threads (derive/helper_waits.h) are left out unless
+ * they are kept.
  */
 #include "analyze/flame.h"
 
@@ -17,6 +18,7 @@
 #include "base/bits.h"
 #include "base/fault.h"
 #include "derive/backward.h"
+#include "derive/helper_waits.h"
 #include "derive/program.h"
 
 /* --- place of each row -------------------------------------------------------------------------------------------- */
@@ -110,6 +112,7 @@ struct summing {
 	struct ops_flame *flame;
 	const struct ops_stacks *stacks;
 	const struct ops_flame_choices *choices;
+	const struct ops_helper_waits *waits; /* NULL: they are kept */
 	uint32_t *chains; /* by row; NULL before the first event */
 	uint32_t *names;  /* storage for the frames of an average */
 	size_t name_room;
@@ -156,6 +159,13 @@ static int64_t flame_value_of(const struct summing *s, const struct ops_average 
 	return s->choices->metric == OPS_STACKS_SELF_DEVICE ? row->self_device_time_total_ns : row->self_cpu_time_total_ns;
 }
 
+/* Rows of averages show no single thread, so their waits are kept. */
+static bool is_left_out(const struct summing *s, const struct ops_average *row)
+{
+	return s->waits && row->stack_frames == OPS_ALL_FRAMES && !(row->first & OPS_MEMORY_REF) &&
+	       ops_bit(s->waits->rows, row->first);
+}
+
 static bool grow_sums(struct ops_flame *flame)
 {
 	while (flame->self_ns.count < flame->frames.frames.count) {
@@ -172,6 +182,10 @@ static bool flame_add_row(struct summing *s, const struct ops_average *row)
 
 	if (value == 0)
 		return true;
+	if (is_left_out(s, row)) {
+		s->flame->waits_ns = ops_sum(s->flame->waits_ns, value);
+		return true;
+	}
 	chain = chain_of(s, row);
 	if (chain == OPS_NONE || !grow_sums(s->flame))
 		return false;
@@ -187,6 +201,8 @@ enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stac
 	struct ops_average row;
 	bool ok = flame && ops_frames_init(&flame->frames, trace);
 
+	s.waits = choices->keep_waits ? NULL : ops_helper_waits_of(trace);
+	ok = ok && (s.waits || choices->keep_waits);
 	for (size_t i = 0; ok && i < rows->count; i++) {
 		rows->get(rows->context, i, &row);
 		ok = flame_add_row(&s, &row);

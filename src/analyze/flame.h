@@ -13,6 +13,8 @@ struct ops_flame {
 	                             * shown */
 	OPS_ARRAY(int64_t) base_ns; /* by chain, for a difference: the other trace's self time; else empty. Both are per
 	                             * step */
+	int64_t waits_ns; /* left out: time in which helper threads wait; for a difference, that of the second trace, per
+	                   * step */
 };
 
 static inline bool ops_flame_is_diff(const struct ops_flame *flame)

@@ -130,6 +130,8 @@ static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool
 			*sum = ops_sum(*sum, self_ns / side->steps);
 		}
 	}
+	if (!is_base)
+		diff->waits_ns = side->flame->waits_ns / side->steps;
 	ops_free(chains);
 	ops_free(names);
 	return done;

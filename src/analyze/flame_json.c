@@ -196,6 +196,7 @@ static void write_frames(struct flame_columns *t, const char *metric, struct ops
 	if (ops_flame_is_diff(t->flame))
 		ops_json_member(json, "base_total_ns", t->base_sums[0]);
 	ops_json_member(json, "left_out", (int64_t)t->left_out);
+	ops_json_member(json, "waits_ns", t->flame->waits_ns);
 	flame_json_write_names(t, json);
 	WRITE_COLUMN("parent", parent_of(t, i));
 	WRITE_COLUMN("name", t->names[flame_json_name_of(t, i)]);

@@ -8,6 +8,8 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "derive/blocking.h"
+#include "derive/helper_waits.h"
 #include "derive/python_samples.h"
 
 struct sampled_flame {
@@ -16,6 +18,8 @@ struct sampled_flame {
 	uint32_t *chains; /* by stack, for the current thread; OPS_NONE: not added yet */
 	OPS_ARRAY(uint32_t) path; /* scratch: stacks without a chain, innermost first */
 	struct ops_buffer text;
+	const struct ops_helper_waits *waits; /* NULL: waits of helper threads are kept */
+	uint8_t *blocks; /* by stack: 1 if one of its functions only waits */
 };
 
 static uint32_t add_text_frame(struct sampled_flame *s, uint32_t caller)
@@ -47,7 +51,7 @@ static uint32_t flame_add_thread(struct sampled_flame *s, int64_t tid)
 	return add_text_frame(s, 0);
 }
 
-static uint32_t add_frame(struct sampled_flame *s, uint32_t caller, const struct ops_sampled_stack *stack)
+static void sampled_frame_text(struct sampled_flame *s, const struct ops_sampled_stack *stack)
 {
 	const struct ops_sampled_function *function = &s->samples->functions.items[stack->function];
 
@@ -56,6 +60,11 @@ static uint32_t add_frame(struct sampled_flame *s, uint32_t caller, const struct
 	if (s->text.size)
 		ops_buffer_printf(&s->text, "(%u): ", stack->line);
 	ops_buffer_append(&s->text, function->name.bytes, function->name.size);
+}
+
+static uint32_t add_frame(struct sampled_flame *s, uint32_t caller, const struct ops_sampled_stack *stack)
+{
+	sampled_frame_text(s, stack);
 	return add_text_frame(s, caller);
 }
 
@@ -94,6 +103,33 @@ static uint32_t flame_add_state(struct sampled_flame *s, uint32_t chain, enum op
 	return add_text_frame(s, chain);
 }
 
+/* Finds the stacks in which a thread waits: for samples without a state. Stacks come after those of their callers. */
+static bool find_blocking(struct sampled_flame *s)
+{
+	const struct ops_python_samples *samples = s->samples;
+
+	s->blocks = ops_alloc_zeroed(samples->stacks.count + 1, 1);
+	for (size_t i = 0; s->blocks && !s->text.failed && i < samples->stacks.count; i++) {
+		const struct ops_sampled_stack *stack = &samples->stacks.items[i];
+
+		sampled_frame_text(s, stack);
+		s->blocks[i] = (stack->caller != OPS_NONE && s->blocks[stack->caller]) ||
+		               ops_blocking_of((struct ops_string){ops_buffer_text(&s->text), s->text.size}) != OPS_BLOCKING_NONE;
+	}
+	return s->blocks && !s->text.failed;
+}
+
+static bool sample_waits(const struct sampled_flame *s, const struct ops_python_sample *sample)
+{
+	switch (sample->state) {
+	case OPS_THREAD_RUNNING:
+	case OPS_THREAD_READY:
+	case OPS_THREAD_GIL: return false;
+	case OPS_THREAD_STATES: return s->blocks[sample->stack];
+	default: return true;
+	}
+}
+
 static bool add_sample(struct sampled_flame *s, uint32_t root, const struct ops_python_sample *sample)
 {
 	uint32_t chain = flame_add_state(s, add_stack(s, root, sample->stack), sample->state);
@@ -111,6 +147,7 @@ static bool flame_add_samples(struct sampled_flame *s)
 {
 	const struct ops_python_samples *samples = s->samples;
 	uint32_t root = OPS_NONE;
+	bool is_helper = false;
 
 	for (size_t i = 0; i < samples->samples.count; i++) {
 		const struct ops_python_sample *sample = &samples->samples.items[i];
@@ -118,6 +155,11 @@ static bool flame_add_samples(struct sampled_flame *s)
 		if (!i || sample->tid != sample[-1].tid) {
 			memset(s->chains, 0xff, samples->stacks.count * sizeof(*s->chains)); /* all OPS_NONE */
 			root = flame_add_thread(s, sample->tid);
+			is_helper = s->waits && ops_is_helper(s->waits, s->flame->frames.trace, sample->tid);
+		}
+		if (is_helper && sample_waits(s, sample)) {
+			s->flame->waits_ns = ops_sum(s->flame->waits_ns, sample->weight_ns);
+			continue;
 		}
 		if (root == OPS_NONE || !add_sample(s, root, sample))
 			return false;
@@ -125,15 +167,18 @@ static bool flame_add_samples(struct sampled_flame *s)
 	return true;
 }
 
-enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, struct ops_flame **ret_flame, struct ops_error *error)
+enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, const struct ops_flame_choices *choices, struct ops_flame **ret_flame,
+                                    struct ops_error *error)
 {
 	struct ops_python_samples samples;
 	struct sampled_flame s = {.flame = ops_alloc_zeroed(1, sizeof(*s.flame)), .samples = &samples};
 	bool done = ops_python_samples_read(&samples, trace) && s.flame && ops_frames_init(&s.flame->frames, trace);
 
 	s.chains = done ? ops_alloc_none(samples.stacks.count + 1) : NULL;
-	done = s.chains && flame_add_samples(&s);
+	s.waits = choices->keep_waits ? NULL : ops_helper_waits_of(trace);
+	done = s.chains && (s.waits || choices->keep_waits) && find_blocking(&s) && flame_add_samples(&s);
 	ops_free(s.chains);
+	ops_free(s.blocks);
 	OPS_ARRAY_RELEASE(&s.path);
 	ops_buffer_release(&s.text);
 	ops_python_samples_release(&samples);

@@ -25,6 +25,8 @@ static const char usage[] =
 	"                       black box sampled, in wall-clock time\n"
 	"  --keep-wrappers      stacks: keep calls of libraries that only pass on to one other call;\n"
 	"                       by default they fold, and their caller has their self time\n"
+	"  --keep-waits         stacks: keep the time in which helper threads only wait (for a queue, a lock,\n"
+	"                       a pipe); by default it is left out, and a message says how much it was\n"
 	"  --rank N             set the rank, for a trace that does not name its own\n"
 	"  --help               print this\n"
 	"\n"
@@ -48,7 +50,8 @@ int cli_convert(char **arguments)
 	const char *metric_name = "cpu", *rank_text = NULL, *path, *output = NULL;
 	struct ops_flame_options stacks = {.size = sizeof(stacks)};
 	const struct cli_option options[] = {
-		{"--metric", &metric_name, NULL}, {"--keep-wrappers", NULL, &stacks.keep_wrappers}, {"--rank", &rank_text, NULL},
+		{"--metric", &metric_name, NULL}, {"--keep-wrappers", NULL, &stacks.keep_wrappers}, {"--keep-waits", NULL, &stacks.keep_waits},
+		{"--rank", &rank_text, NULL},
 		{"--output", &output, NULL}, {"-o", &output, NULL}, {NULL, NULL, NULL}};
 	struct cli_traces traces;
 	struct ops_trace *trace;

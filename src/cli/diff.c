@@ -34,6 +34,7 @@ static const char usage[] =
 	"  --metric cpu|device              the time that stacks show; default cpu\n"
 	"  --keep-wrappers                  stacks: keep calls of libraries that only pass on to one other\n"
 	"                                   call; by default they fold, and their caller has their self time\n"
+	"  --keep-waits                     stacks: keep the time in which helper threads only wait\n"
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
@@ -109,6 +110,7 @@ int cli_diff(char **arguments)
 	const struct cli_option options[] = {{"--format", &format, NULL},     {"--gate", &gate, NULL},
 	                                     {"--flame", &flame.path, NULL}, {"--metric", &metric_name, NULL},
 	                                     {"--keep-wrappers", NULL, &flame.options.keep_wrappers},
+	                                     {"--keep-waits", NULL, &flame.options.keep_waits},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
 	int chosen, metric, status;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "cli.h"
 #include "traces.h"
 
@@ -75,6 +77,12 @@ static enum ops_code write_stacks(const struct ops_trace *trace, const char *pat
 	if (cut.stacks)
 		cli_log("opstrobe: %zu stacks of more than %u frames are cut short at '[truncated]'; a name that ends in "
 		        "'.speedscope.json' has them whole\n", cut.stacks, cut.depth);
+	if (!code && cut.waits_ns > 0) {
+		char waits[OPS_FORMAT_ROOM];
+
+		ops_format_duration(waits, (double)cut.waits_ns);
+		cli_log("opstrobe: left out %s in which helper threads wait; --keep-waits keeps them\n", waits);
+	}
 	return code;
 }
 

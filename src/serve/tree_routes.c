@@ -52,6 +52,8 @@ static enum ops_code read_flame_choices(const struct request *request, struct op
 		code = read_flame_switch(request, "backward", "under_forward", "as_run", &ret_choices->backward_as_run, error);
 	if (!code)
 		code = read_flame_switch(request, "wrappers", "fold", "keep", &ret_choices->keep_wrappers, error);
+	if (!code)
+		code = read_flame_switch(request, "waits", "leave_out", "keep", &ret_choices->keep_waits, error);
 	return code;
 }
 
@@ -63,7 +65,7 @@ static enum ops_code make_flame(const struct ops_trace *trace, const struct ops_
 	enum ops_code code;
 
 	if (choices->metric == OPS_STACKS_SAMPLED)
-		return ops_flame_sampled_new(trace, ret_flame, error);
+		return ops_flame_sampled_new(trace, choices, ret_flame, error);
 	code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)
@@ -214,8 +216,8 @@ static enum ops_code answer_blocks(struct request *request, char **ret_text, siz
 }
 
 const struct route tree_routes[] = {
-	{.path = "traces/{id}/stacks", .parameters = "metric,backward,wrappers,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
-	{.path = "traces/{id}/stacks/diff", .parameters = "base,metric,wrappers,frames", .answer = answer_stacks_diff, .slow = true,
+	{.path = "traces/{id}/stacks", .parameters = "metric,backward,wrappers,waits,frames", .answer = answer_stacks, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/stacks/diff", .parameters = "base,metric,wrappers,waits,frames", .answer = answer_stacks_diff, .slow = true,
 	 .by_steps = true},
 	{.path = "traces/{id}/modules", .parameters = "", .answer = answer_modules, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/memory", .parameters = "top,steps,from,to,at", .answer = answer_memory, .slow = true},

@@ -17,6 +17,7 @@ enum ops_derived {
 	OPS_DERIVED_BACKWARD_MODULES, /* derive/backward.h */
 	OPS_DERIVED_STEPS,        /* derive/steps.h */
 	OPS_DERIVED_WRAPPERS,     /* derive/program.h */
+	OPS_DERIVED_HELPER_WAITS, /* derive/helper_waits.h */
 	OPS_DERIVED_VIEWS,        /* analyze/views/views.h */
 	OPS_DERIVED_COUNT,
 };

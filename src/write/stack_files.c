@@ -45,6 +45,7 @@ enum ops_code ops_flame_write(const struct ops_flame *flame, const char *path, s
 	}
 	if (code)
 		return ops_fault_context(error, code, "cannot write stacks '%s'", path);
+	cut.waits_ns = flame->waits_ns;
 	if (ret_cut)
 		*ret_cut = cut;
 	return OPS_OK;
@@ -65,11 +66,11 @@ static enum ops_code write_diff(const struct ops_trace *base, const struct ops_t
 	return code;
 }
 
-static enum ops_code write_sampled(const struct ops_trace *trace, const char *path, struct ops_flame_cut *ret_cut,
-                                   struct ops_error *error)
+static enum ops_code write_sampled(const struct ops_trace *trace, const char *path, const struct ops_flame_choices *choices,
+                                   struct ops_flame_cut *ret_cut, struct ops_error *error)
 {
 	struct ops_flame *flame = NULL;
-	enum ops_code code = ops_flame_sampled_new(trace, &flame, error);
+	enum ops_code code = ops_flame_sampled_new(trace, choices, &flame, error);
 
 	if (!code && !flame->self_ns.count)
 		code = ops_fault(error, OPS_INVALID, "cannot write '%s': the trace has no sampled Python stacks, which a black box records", path);
@@ -93,13 +94,13 @@ enum ops_code ops_write_flame(const struct ops_trace *trace, const char *path, c
 	if (code)
 		return code;
 	choices = (struct ops_flame_choices){.metric = given.device_time ? OPS_STACKS_SELF_DEVICE : OPS_STACKS_SELF_CPU,
-	                                     .keep_wrappers = given.keep_wrappers};
+	                                     .keep_wrappers = given.keep_wrappers, .keep_waits = given.keep_waits};
 	if (given.base && given.sampled)
 		return ops_fault(error, OPS_INVALID, "sampled stacks of two traces cannot be compared");
 	if (given.base)
 		return write_diff(given.base, trace, path, &choices, ret_cut, error);
 	if (given.sampled)
-		return write_sampled(trace, path, ret_cut, error);
+		return write_sampled(trace, path, &choices, ret_cut, error);
 	code = ops_event_list_init(&events, trace, false, error);
 	rows = ops_rows_of_events(&events);
 	if (!code)

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		expect(error.code == OPS_CORRUPT || error.code == OPS_UNSUPPORTED, error.text);
 	else
 		expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
-	if (trace && !ops_flame_sampled_new(trace, &flame, &error))
+	if (trace && !ops_flame_sampled_new(trace, &(struct ops_flame_choices){0}, &flame, &error))
 		ops_flame_free(flame);
 	ops_trace_unref(trace);
 	return 0;

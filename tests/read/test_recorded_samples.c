@@ -173,7 +173,7 @@ static void test_flame_graph(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_flame_sampled_new(trace, &flame, NULL), OPS_OK);
+	assert_int_equal(ops_flame_sampled_new(trace, &(struct ops_flame_choices){.keep_waits = true}, &flame, NULL), OPS_OK);
 	assert_int_equal(ops_flame_json(flame, OPS_STACKS_SAMPLED, 0, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "\"metric\":\"sampled\",\"total_ns\":100000,"));
 	assert_non_null(strstr(text, "{\"name\":\"Loader.load\",\"file\":\"load \\\"x\\\".py\",\"line\":88}"));
@@ -201,7 +201,7 @@ static void check_metadata(const char *json, size_t expected)
 	}
 	for (size_t i = 0; i < samples.samples.count; i++)
 		assert_true(samples.samples.items[i].stack < samples.stacks.count);
-	assert_int_equal(ops_flame_sampled_new(trace, &flame, NULL), OPS_OK);
+	assert_int_equal(ops_flame_sampled_new(trace, &(struct ops_flame_choices){.keep_waits = true}, &flame, NULL), OPS_OK);
 	ops_flame_free(flame);
 	ops_python_samples_release(&samples);
 	ops_trace_unref(trace);
@@ -233,7 +233,7 @@ static void test_each_allocation_fails_once(void **state)
 		enum ops_code code;
 
 		ops_alloc_fail_at(nth, false);
-		code = ops_flame_sampled_new(trace, &flame, NULL);
+		code = ops_flame_sampled_new(trace, &(struct ops_flame_choices){.keep_waits = true}, &flame, NULL);
 		ops_alloc_fail_at(0, false);
 		ops_flame_free(flame);
 		if (!code)

@@ -232,13 +232,15 @@ struct ops_flame_choices {
 	bool backward_as_run; /* backward nodes are below the frames in which they ran */
 	bool keep_wrappers;   /* keep frames of calls that only pass on to one other call; default: their caller gets their self
 	                       * time */
+	bool keep_waits;      /* keep the time in which helper threads wait (derive/helper_waits.h); default: it is left out */
 };
 enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
                             const struct ops_flame_choices *choices, struct ops_flame **ret_flame, struct ops_error *error);
 /* Returns the flame graph of the sampled Python stacks of a trace (derive/python_samples.h) in wall-clock time. Below each thread are its
  * functions with their current lines; the innermost frame is what the thread waited for ("[sleeping]") if it did not run. Empty if the
  * trace has no samples. */
-enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, struct ops_flame **ret_flame, struct ops_error *error);
+enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, const struct ops_flame_choices *choices, struct ops_flame **ret_flame,
+                                    struct ops_error *error);
 /* Returns a flame graph of two traces with the time per step of `experiment` and of `base`. Events outside of steps are left out;
  * traces without steps are compared by their totals. `experiment` must outlive the result. */
 enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_trace *experiment,

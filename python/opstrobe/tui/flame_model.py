@@ -36,6 +36,12 @@ class Flame:
         total: int = self.reply["total_ns"] if node == ROOT else self.reply["sum_ns"][node]
         return total
 
+    @property
+    def waits_ns(self) -> int:
+        """Time in which helper threads wait, which no frame has."""
+        waits: int = self.reply["waits_ns"]
+        return waits
+
     def self_time(self, node: int) -> int:
         time: int = 0 if node == ROOT else self.reply["self_ns"][node]
         return time

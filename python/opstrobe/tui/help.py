@@ -36,6 +36,7 @@ KEYS = [
         ("b", "backward pass under its forward, or as it ran"),
         ("d", "time on the CPU or on devices"),
         ("w", "fold calls that only pass on to one other call, or keep them"),
+        ("h", "leave out the time in which helper threads wait, or keep it"),
     ]),
 ]  # fmt: skip
 

@@ -590,6 +590,7 @@ class FlameTab(View):
         Binding("b", "backward", "Backward"),
         Binding("d", "device", "CPU/device", show=False),
         Binding("w", "wrappers", "Wrappers", show=False),
+        Binding("h", "waits", "Waits of helper threads", show=False),
     ]
 
     def __init__(self) -> None:
@@ -597,13 +598,21 @@ class FlameTab(View):
         self._metric = "self_cpu"
         self._backward = "under_forward"
         self._wrappers = "fold"
+        self._waits = "leave_out"
 
     def content(self) -> FlameView:
         return FlameView()
 
     def fetch(self, source: Source) -> Any:
         return Flame(
-            source.get("stacks", metric=self._metric, backward=self._backward, wrappers=self._wrappers, frames=_FRAMES)
+            source.get(
+                "stacks",
+                metric=self._metric,
+                backward=self._backward,
+                wrappers=self._wrappers,
+                waits=self._waits,
+                frames=_FRAMES,
+            )
         )
 
     def draw(self, flame: Flame) -> None:
@@ -613,8 +622,9 @@ class FlameTab(View):
         state = self.query_one(".state", Static)
         state.display = True
         wrappers = "folded" if self._wrappers == "fold" else "kept"
+        waits = f"; left out: {cell_text(flame.waits_ns, 'ns')} in which helper threads wait" if flame.waits_ns else ""
         state.update(
-            f"{time} time; backward pass {way}; wrappers {wrappers}"
+            f"{time} time; backward pass {way}; wrappers {wrappers}{waits}"
             if flame.total(-1)
             else f"No {time} time in call stacks."
         )
@@ -625,6 +635,10 @@ class FlameTab(View):
 
     def action_wrappers(self) -> None:
         self._wrappers = "keep" if self._wrappers == "fold" else "fold"
+        self.reload()
+
+    def action_waits(self) -> None:
+        self._waits = "keep" if self._waits == "leave_out" else "leave_out"
         self.reload()
 
     def action_device(self) -> None:

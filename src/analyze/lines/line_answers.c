@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include <opstrobe/internal/format.h>
+
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/result.h"
@@ -73,7 +75,7 @@ struct place_row {
 
 /* The common columns of the table and members of the JSON objects. */
 #define FIELD(member) RESULT_FIELD(struct place_row, member)
-#define SELF .type = RESULT_TIME, .title = "Self", .about = "Time without what the lines of the program below it account for", FIELD(self_ns)
+#define SELF .type = RESULT_TIME, .title = "Self", .about = "Time without what the lines of the program below it account for, and without waits of helper threads", FIELD(self_ns)
 #define TOTAL .type = RESULT_TIME, .title = "Total", .about = "Time including all calls that the line made, on any thread", FIELD(host_ns)
 #define DEVICE                                                                                                          \
 	.type = RESULT_TIME, .priority = RESULT_MINOR, .title = "Device", .about = "Device work that the line launched directly", \
@@ -182,6 +184,7 @@ static void line_answers_write_extent(struct ops_json_writer *json, const struct
 	json->out->failed |= !steps;
 	ops_json_member(json, "steps", steps ? (int64_t)steps->list.count : 0);
 	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
+	ops_json_member_us(json, "waits_us", costs->waits_ns);
 }
 
 static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer *out)
@@ -202,7 +205,7 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 /* --- table ---------------------------------------------------------------------------------------------------------- */
 
 static bool fill_line_table(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max,
-                            unsigned options)
+                            unsigned options, int64_t *ret_waits_ns)
 {
 	struct line_costs costs;
 	bool done = line_costs_init(&costs, trace);
@@ -219,6 +222,7 @@ static bool fill_line_table(struct result_table *table, const struct ops_trace *
 			result_text(table, ops_string_of(worker));
 		result_add(table, &row);
 	}
+	*ret_waits_ns = costs.waits_ns;
 	line_costs_release(&costs);
 	ops_free(order);
 	return order != NULL;
@@ -226,20 +230,29 @@ static bool fill_line_table(struct result_table *table, const struct ops_trace *
 
 bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
 {
-	return fill_line_table(table, trace, worker, rows_max, WITH_LIBRARY);
+	int64_t waits_ns;
+
+	return fill_line_table(table, trace, worker, rows_max, WITH_LIBRARY, &waits_ns);
 }
 
 static bool line_answers_write_table(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
                                      struct ops_buffer *out)
 {
 	struct result result;
+	int64_t waits_ns = 0;
 	bool done;
 
 	result_init(&result);
 	result.table.copies = result.table.scaled = true;
 	result.room = columns;
-	done = fill_line_table(&result.table, trace, NULL, rows_max, format == OPS_FORMAT_TEXT ? 0 : WITH_LIBRARY) &&
+	done = fill_line_table(&result.table, trace, NULL, rows_max, format == OPS_FORMAT_TEXT ? 0 : WITH_LIBRARY, &waits_ns) &&
 	       result_write(&result, format, out);
+	if (done && format == OPS_FORMAT_TEXT && waits_ns > 0) {
+		char waits[OPS_FORMAT_ROOM];
+
+		ops_format_duration(waits, (double)waits_ns);
+		ops_buffer_printf(out, "Self time does not include %s in which helper threads wait.\n", waits);
+	}
 	result_release(&result);
 	return done;
 }

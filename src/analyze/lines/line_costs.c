@@ -17,6 +17,7 @@
 #include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "derive/backward.h"
 #include "derive/captures.h"
 #include "derive/program.h"
@@ -116,9 +117,11 @@ static bool line_costs_place_row(struct line_costs *costs, uint32_t row, const u
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
-/* Negative if events of a file overlap each other. */
+/* Negative if events of a file overlap each other. Waits of helper threads are no self time of a line. */
 static int64_t line_costs_self_of(const struct line_costs *costs, uint32_t row)
 {
+	if (ops_bit(costs->waits->rows, row))
+		return 0;
 	return costs->events->self_ns[row] > 0 ? costs->events->self_ns[row] : 0;
 }
 
@@ -229,6 +232,8 @@ static bool line_costs_add_rows(struct line_costs *costs)
 
 	for (size_t row = 0; done && row < costs->events->count; row++) {
 		done = line_costs_place_row(costs, (uint32_t)row, forward);
+		if (done && ops_bit(costs->waits->rows, row) && costs->events->self_ns[row] > 0)
+			costs->waits_ns = ops_sum(costs->waits_ns, costs->events->self_ns[row]);
 		if (done && line_costs_is_counted(costs, tracks, row))
 			done = count_row(costs, (uint32_t)row);
 	}
@@ -299,7 +304,8 @@ bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace)
 	*costs = (struct line_costs){.trace = trace, .events = ops_trace_events(trace)};
 	costs->place = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->place));
 	costs->inside = ops_realloc_array(NULL, costs->events->count + 1, sizeof(*costs->inside));
-	if (!costs->place || !costs->inside || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) ||
+	costs->waits = ops_helper_waits_of(trace);
+	if (!costs->place || !costs->inside || !costs->waits || !line_costs_add_rows(costs) || !line_costs_add_memory(costs) ||
 	    !line_costs_add_device_work(costs))
 		return false;
 	add_up_files(costs);

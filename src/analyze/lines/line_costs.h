@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "derive/helper_waits.h"
 
 struct line_cost {
 	uint32_t file; /* index in `files` */
@@ -55,6 +56,8 @@ struct line_costs {
 	struct ops_map line_of;     /* by file and line */
 	struct ops_map open;        /* by line (or file) and track: index in `ends` of its last outermost event */
 	OPS_ARRAY(int64_t) ends;
+	const struct ops_helper_waits *waits; /* self time in them counts for no line */
+	int64_t waits_ns; /* their self time */
 	uint32_t *place;  /* by row: its line; OPS_NONE: none */
 	uint32_t *inside; /* by row: the user's function that it is, or that a range lies in; OPS_NONE: none */
 };

@@ -311,6 +311,8 @@ export interface StacksReply {
 	metric: string;
 	total_ns: number;
 	left_out: number;
+	/** Time in which helper threads wait, which is in no frame. */
+	waits_ns: number;
 	names: { name: string; file: string | null; line: number | null }[];
 	parent: number[];
 	name: number[];
@@ -389,6 +391,8 @@ export interface MemoryViewReply {
 export interface LinesReply {
 	steps: number;
 	duration_us: number;
+	/** Time in which helper threads wait, which is self time of no line. */
+	waits_us: number;
 	files: SourceFile[];
 }
 

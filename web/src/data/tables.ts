@@ -57,7 +57,7 @@ export interface SourceLine {
 	calls: number;
 	/** Time including all calls that the line made, on any thread. */
 	host_us: number;
-	/** Time without what the lines of the program below it account for. */
+	/** Time without what the lines of the program below it account for, and without waits of helper threads. */
 	self_us: number;
 	/** Device work that the line launched directly. */
 	device_us: number;
@@ -73,7 +73,7 @@ export interface SourceFile {
 	file: string;
 	/** Time including all calls that the line made, on any thread. */
 	host_us: number;
-	/** Time without what the lines of the program below it account for. */
+	/** Time without what the lines of the program below it account for, and without waits of helper threads. */
 	self_us: number;
 	/** Device work that the line launched directly. */
 	device_us: number;
@@ -219,7 +219,7 @@ export const TABLES = {
 		new_total_us: { title: "New total", kind: "us", about: "Time of all steps" },
 	},
 	lines: {
-		self: { title: "Self", kind: "us", about: "Time without what the lines of the program below it account for" },
+		self: { title: "Self", kind: "us", about: "Time without what the lines of the program below it account for, and without waits of helper threads" },
 		with_calls: { title: "Total", kind: "us", about: "Time including all calls that the line made, on any thread" },
 		device: { title: "Device", kind: "us", about: "Device work that the line launched directly" },
 		allocated: { title: "Memory", kind: "bytes", about: "Memory that the line allocated itself" },

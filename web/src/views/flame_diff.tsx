@@ -14,7 +14,7 @@ import { Legend, type Series } from "../widgets/chart";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import type { CallNode } from "../widgets/flame_model";
-import { FoldWrappers, stackTree } from "./stacks";
+import { FoldWrappers, LeaveOutWaits, stackTree, WaitsLeftOut } from "./stacks";
 
 const METRICS = [
 	{ id: "self_cpu", title: "CPU time" },
@@ -43,11 +43,14 @@ export function FlameDiff({ source, base, now, steps }: Props) {
 	const [metric, setMetric] = useParam("flame", "self_cpu");
 	const [wrappers, setWrappers] = useParam("wrappers");
 	const keeps = wrappers === "keep";
-	const reply = useReply<StacksDiffReply>(source, `traces/${now.id}/stacks/diff`, { base: base.id, metric, steps, wrappers: keeps ? "keep" : undefined });
+	const [waits, setWaits] = useParam("waits");
+	const keepsWaits = waits === "keep";
+	const reply = useReply<StacksDiffReply>(source, `traces/${now.id}/stacks/diff`, { base: base.id, metric, steps, wrappers: keeps ? "keep" : undefined, waits: keepsWaits ? "keep" : undefined });
 	const tools = (
 		<>
 			<Choice label="Time of the flame graph" options={METRICS} value={metric} onChange={setMetric} />
 			<FoldWrappers on={!keeps} onChange={(on) => setWrappers(on ? undefined : "keep")} />
+			<LeaveOutWaits on={!keepsWaits} onChange={(on) => setWaits(on ? undefined : "keep")} />
 		</>
 	);
 	return (
@@ -69,6 +72,7 @@ function Graph({ stacks, tools }: { stacks: StacksDiffReply; tools: preact.Compo
 		<>
 			{tools}
 			<Choice label="Widths" options={SIDES} value={side} onChange={setSide} />
+			<WaitsLeftOut stacks={stacks} />
 		</>
 	);
 	if (whole === 0) {

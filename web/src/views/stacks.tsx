@@ -8,6 +8,7 @@ import type { StacksDiffReply, StacksReply } from "../data/replies";
 import type { DataSource } from "../data/source";
 import { isModule, moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
+import { formatNs } from "../format/units";
 import { Choice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode, type FunctionRow, functionRows, sandwich } from "../widgets/flame_model";
@@ -35,6 +36,8 @@ export function Stacks({ source, trace }: ViewProps) {
 	const backward = placed === "as_run" ? "as_run" : undefined;
 	const [wrappers, setWrappers] = useParam("wrappers");
 	const keeps = wrappers === "keep" ? "keep" : undefined;
+	const [waits, setWaits] = useParam("waits");
+	const keepsWaits = waits === "keep" ? "keep" : undefined;
 	const tools = (
 		<>
 			<Choice
@@ -58,10 +61,11 @@ export function Stacks({ source, trace }: ViewProps) {
 					<FoldWrappers on={!keeps} onChange={(on) => setWrappers(on ? undefined : "keep")} />
 				</>
 			)}
+			{source.kind === "http" && <LeaveOutWaits on={!keepsWaits} onChange={(on) => setWaits(on ? undefined : "keep")} />}
 		</>
 	);
 	return (
-		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward, wrappers: keeps }} what="the stacks" tools={tools}>
+		<StepView<StacksReply> source={source} trace={trace} path="stacks" query={{ metric, backward, wrappers: keeps, waits: keepsWaits }} what="the stacks" tools={tools}>
 			{(stacks) => <StackViews source={source} trace={trace.id} stacks={stacks} metric={metric} />}
 		</StepView>
 	);
@@ -74,6 +78,21 @@ export function FoldWrappers({ on, onChange }: { on: boolean; onChange: (on: boo
 			<input type="checkbox" checked={on} onChange={(event) => onChange(event.currentTarget.checked)} /> Fold wrappers
 		</label>
 	);
+}
+
+/** The switch for waits of helper threads. A report has graphs without them. */
+export function LeaveOutWaits({ on, onChange }: { on: boolean; onChange: (on: boolean) => void }) {
+	return (
+		<label title="Time in which threads of data loaders, loggers or servers only wait for a queue, a lock or a pipe. Waits of threads that have steps always count">
+			<input type="checkbox" checked={on} onChange={(event) => onChange(event.currentTarget.checked)} /> Leave out waits of helper threads
+		</label>
+	);
+}
+
+/** How much waiting the graph does not show. */
+export function WaitsLeftOut({ stacks }: { stacks: StacksReply }) {
+	if (!stacks.waits_ns) return null;
+	return <span class="soft">{`Left out: ${formatNs(stacks.waits_ns)} in which helper threads wait`}</span>;
 }
 
 /** Returns the frames as a tree, with times in microseconds. A frame comes after its caller. */
@@ -117,12 +136,20 @@ function StackViews({ source, trace, stacks, metric }: StackViewsProps) {
 	const [name, setName] = useParam("function");
 	const [find, setFind] = useParam("find");
 	const [text, setText] = useLater(find, setFind, 150);
-	if (root.children.length === 0) return <NoStacks metric={metric} />;
+	if (root.children.length === 0) {
+		return (
+			<>
+				<NoStacks metric={metric} />
+				<WaitsLeftOut stacks={stacks} />
+			</>
+		);
+	}
 	return (
 		<>
 			<div class="tools">
 				<input type="search" class="filter" placeholder="Find in the graph" aria-label="Find in the graph" value={text} onInput={(event) => setText(event.currentTarget.value)} />
 				{stacks.left_out > 0 && <span class="soft">{`${stacks.left_out} small frames are not drawn`}</span>}
+				<WaitsLeftOut stacks={stacks} />
 			</div>
 			{name === "" ? <Whole trace={trace} root={root} find={find} onFunction={setName} /> : <Both trace={trace} root={root} name={name} find={find} onFunction={setName} />}
 			<Functions trace={trace} root={root} onFunction={setName} />

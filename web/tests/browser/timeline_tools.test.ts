@@ -208,3 +208,41 @@ test("wrappers fold in flame graphs, too", async () => {
 	await tab.close();
 	tab.expectQuiet();
 });
+
+test("flame graphs leave out waits of helper threads, say how much that is, and show it if asked to", async () => {
+	const helper = join(folder, "helper.pt.trace.json");
+	const call = (name: string, tid: number, ts: number, dur: number, cat = "python_function") => ({ ph: "X", name, cat, pid: 1, tid, ts, dur, args: {} });
+	const traceEvents = [
+		call("ProfilerStep#1", 2, 0, 1000, "user_annotation"),
+		call("train.py(9): train", 2, 1, 998),
+		call("loader.py(3): pin", 3, 0, 990),
+		call("queue.py(154): Queue.get", 3, 5, 900),
+	];
+	writeFileSync(helper, JSON.stringify({ traceEvents }));
+	const own = await Server.start(helper);
+	const tab = await Tab.open(browser, own.at("stacks", own.traces[0]!), { viewport: { width: 1400, height: 900 } });
+	const { page } = tab;
+	const frames = async () => (await readGrid(page, "Functions")).rows.map((row) => row.name).sort();
+	expect(await frames()).toEqual(["ProfilerStep*", "pin", "train"]);
+	expect((await page.getByText(/^Left out: /).innerText()).replace(/\s/g, " ")).toBe("Left out: 900.0 µs in which helper threads wait");
+	await tab.shot("stacks-waits");
+	await page.getByRole("checkbox", { name: "Leave out waits of helper threads" }).uncheck();
+	await expect.poll(frames).toEqual(["ProfilerStep*", "Queue.get", "pin", "train"]);
+	expect(await page.getByText(/^Left out: /).count()).toBe(0);
+	expect(new URL(page.url()).hash).toContain("waits=keep");
+	await tab.close();
+	tab.expectQuiet();
+	await own.stop();
+});
+
+test("the toolbar is one line at 1400 pixels, also while searching", async () => {
+	const tab = await Tab.open(browser, server.at("timeline", server.traces[0]!, "q=aten"), { viewport: { width: 1400, height: 900 } });
+	const { page } = tab;
+	await page.getByText(/of \d+$/).waitFor();
+	const heights = await page.locator(".tl-toolbar").evaluate((bar) => [bar.clientHeight, ...[...bar.children].map((each) => each.getBoundingClientRect().height)]);
+	expect(heights[0]).toBeLessThan(1.6 * Math.max(...heights.slice(1)));
+	expect(await page.locator(".tl-toolbar").evaluate((bar) => bar.scrollWidth <= bar.clientWidth)).toBe(true);
+	await tab.shot("timeline-toolbar");
+	await tab.close();
+	tab.expectQuiet();
+});
