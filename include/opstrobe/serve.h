@@ -41,6 +41,9 @@ struct ops_api_options {
 	 * and OPSTROBE_REQUEST_SECONDS in the environment set other defaults. Reading a trace does not count. */
 	uint64_t request_memory_bytes;
 	double request_seconds;
+	/* The command, ending with NULL, of a process that answers questions about an archive of traces: {"opstrobe", "archive",
+	 * "answer", LOCATION, NULL}. NULL: no archive. */
+	const char *const *archive;
 	/* Called for each diagnostic of a trace that was read, on any thread; may be NULL. Must not send requests to the server. */
 	void (*on_diagnostic)(const struct ops_diagnostic *diagnostic);
 };

@@ -13,7 +13,8 @@
 	X(idle_intervals) X(launches) X(first_launches) X(queue_summary) X(queue_points) X(full_queue) X(memory_summary) \
 	X(memory_points) X(counter_trace) X(user_annotations) X(validate) X(key_averages) X(trace_diff) X(cupti_counters) \
 	X(roofline) X(operator_roofline) X(whatif) X(nccl_collectives) X(collective_bandwidth) X(operator_launches) X(call_graph) X(kernel_sequences) \
-	X(module_kernels) X(critical_edges) X(memory_timeline) X(findings) X(incidents)
+	X(module_kernels) X(critical_edges) X(memory_timeline) X(findings) X(incidents) X(archive_traces) X(archive_trend) X(archive_causes) \
+	X(archive_steps)
 
 /* Objects of the HTTP interface. */
 #define RESULT_OBJECTS(X) X(module) X(module_costs) X(source_line) X(source_file) X(block) X(roofline_row)

@@ -23,12 +23,13 @@
 #include "options.h"
 
 static const char usage[] =
-	"usage: opstrobe serve [options] TRACE|DIRECTORY...\n"
+	"usage: opstrobe serve [options] TRACE|DIRECTORY|ARCHIVE...\n"
 	"\n"
 	"Shows traces in the browser: timeline, views, analyses, advice. Prints the address to\n"
 	"open and serves until Ctrl-C. Directories are searched recursively; traces that appear\n"
 	"later are added to the list. A trace is read when it is opened. Of a directory of\n"
-	"incidents (see 'opstrobe incidents'), their list and reports are shown, too.\n"
+	"incidents (see 'opstrobe incidents'), their list and reports are shown, too. Of an archive\n"
+	"(see 'opstrobe archive'; a directory or URL), jobs, runs and trends are shown.\n"
 	"\n"
 	"The address contains a new random token. Requests without the token are refused.\n"
 	"\n"
@@ -122,6 +123,48 @@ static void wait_for_end(const sigset_t *ends, bool with_input)
 		sigwait(ends, &signal_number);
 }
 
+/* An archive is a URL, or a directory with the file that marks it. */
+static bool is_archive(const char *path)
+{
+	char mark[PATH_MAX];
+
+	if (strstr(path, "://"))
+		return true;
+	return snprintf(mark, sizeof(mark), "%s/_opstrobe.json", path) < (int)sizeof(mark) && !access(mark, F_OK);
+}
+
+/* Removes the archive from the paths and returns it; NULL if there is none. Returns false, after printing an error, if there are
+ * several. */
+static bool split_archive(char **paths, size_t *count, const char **ret_archive)
+{
+	size_t kept = 0;
+
+	*ret_archive = NULL;
+	for (size_t i = 0; i < *count; i++) {
+		if (!is_archive(paths[i])) {
+			paths[kept++] = paths[i];
+		} else if (*ret_archive) {
+			cli_log("opstrobe serve: '%s' and '%s' are archives: only one can be shown\n", *ret_archive, paths[i]);
+			return false;
+		} else {
+			*ret_archive = paths[i];
+		}
+	}
+	*count = kept;
+	return true;
+}
+
+/* Returns the file of this command, in `path` if it is known. */
+static const char *own_file(char path[PATH_MAX])
+{
+	ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	if (size <= 0)
+		return "opstrobe";
+	path[size] = '\0';
+	return path;
+}
+
 /* `page` is the page to which the address leads, such as "#/incidents/"; "": the viewer chooses. */
 static int serve(const struct ops_server_options *options, const char *page, bool open, bool with_input)
 {
@@ -183,6 +226,8 @@ int cli_serve_page(char **arguments, const char *page)
 		{"--request-memory", &memory, NULL}, {"--request-time", &seconds, NULL},
 		{NULL, NULL, NULL},
 	};
+	const char *archive_command[] = {NULL, "archive", "answer", NULL, NULL};
+	char own[PATH_MAX];
 	size_t count, number, request_mb = 0, request_seconds = 0;
 	int status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
@@ -195,7 +240,11 @@ int cli_serve_page(char **arguments, const char *page)
 		cli_log("opstrobe serve: invalid port %zu\n", number);
 		return CLI_EXIT_USAGE;
 	}
+	if (!split_archive(arguments + 1, &count, &archive_command[3]))
+		return CLI_EXIT_USAGE;
+	archive_command[0] = own_file(own);
 	server.port = (uint16_t)number;
+	server.api.archive = archive_command[3] ? archive_command : NULL;
 	server.api.paths = (const char *const *)arguments + 1;
 	server.api.path_count = count;
 	server.api.request_memory_bytes = request_mb < UINT64_MAX / 1000000 ? request_mb * 1000000 : UINT64_MAX;

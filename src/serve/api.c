@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/limit.h"
 #include "base/usable_memory.h"
+#include "serve/archive.h"
 #include "serve/assets.h"
 
 #define FIRST_SEGMENT 2 /* after "api" and "v1" */
@@ -25,7 +26,7 @@
 #define REQUEST_SECONDS 60
 
 const struct route *const route_tables[] = {trace_routes, view_routes, source_routes, tree_routes, timeline_routes,
-                                            incident_routes, NULL};
+                                            incident_routes, archive_routes, NULL};
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 
@@ -440,6 +441,28 @@ static void set_limits(struct ops_api *api, const struct ops_api_options *option
 	                                                   : ops_usable_memory() / 2;
 }
 
+/* Lists the traces of the paths, and those in the folder of the archive. */
+static enum ops_code make_catalog(struct ops_api *api, const struct ops_api_options *options, struct ops_error *error)
+{
+	struct ops_api_options with_folder = *options;
+	const char **paths;
+	enum ops_code code;
+
+	if (!api->archive)
+		return catalog_new(options, api->workers, &api->catalog, error);
+	paths = ops_alloc_zeroed(options->path_count + 1, sizeof(*paths));
+	if (!paths)
+		return ops_fault_memory(error);
+	for (size_t i = 0; i < options->path_count; i++)
+		paths[i] = options->paths[i];
+	paths[options->path_count] = archive_folder(api->archive);
+	with_folder.paths = paths;
+	with_folder.path_count++;
+	code = catalog_new(&with_folder, api->workers, &api->catalog, error);
+	ops_free((void *)paths);
+	return code;
+}
+
 enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api **ret_api, struct ops_error *error)
 {
 	struct ops_api *api = ops_alloc_zeroed(1, sizeof(*api));
@@ -451,7 +474,11 @@ enum ops_code ops_api_new(const struct ops_api_options *options, struct ops_api 
 	set_limits(api, options);
 	api->workers = workers_new();
 	api->cache = api->workers ? cache_new(api->workers) : NULL;
-	code = api->cache ? catalog_new(options, api->workers, &api->catalog, error) : ops_fault_memory(error);
+	code = api->cache ? OPS_OK : ops_fault_memory(error);
+	if (!code && options->archive)
+		code = archive_start(options->archive, &api->archive, error);
+	if (!code)
+		code = make_catalog(api, options, error);
 	if (code) {
 		ops_api_free(api);
 		return code;
@@ -468,6 +495,7 @@ void api_stop(struct ops_api *api)
 	pthread_mutex_unlock(&api->lock);
 	if (api->catalog)
 		catalog_stop(api->catalog);
+	archive_cancel(api->archive);
 	workers_free(api->workers);
 	api->workers = NULL;
 }
@@ -479,6 +507,7 @@ void ops_api_free(struct ops_api *api)
 	api_stop(api);
 	catalog_free(api->catalog);
 	cache_free(api->cache);
+	archive_stop(api->archive);
 	pthread_mutex_destroy(&api->lock);
 	ops_free(api);
 }

@@ -19,6 +19,7 @@ struct ops_api {
 	struct workers *workers;
 	struct catalog *catalog;
 	struct cache *cache;
+	struct archive *archive; /* NULL: none is served */
 	uint64_t request_bytes;    /* limits of one reply */
 	uint64_t request_cpu_ns;
 	pthread_mutex_t lock; /* protects the following members */
@@ -73,7 +74,7 @@ void api_stop(struct ops_api *api);
 
 extern const struct route *const route_tables[]; /* each ends with a NULL path; the list ends with NULL */
 extern const struct route trace_routes[], view_routes[], source_routes[], tree_routes[], timeline_routes[],
-	incident_routes[];
+	incident_routes[], archive_routes[];
 
 /* Sets the status of an error. */
 __attribute__((format(printf, 4, 5))) enum ops_code request_fail(struct request *request, int status, struct ops_error *error,

@@ -217,6 +217,22 @@ struct served *catalog_acquire(struct catalog *catalog, const char *id)
 	return served;
 }
 
+bool catalog_find_id(struct catalog *catalog, const char *path, char ret_id[TRACE_ID_SIZE + 1])
+{
+	bool found = false;
+
+	pthread_mutex_lock(&catalog->lock);
+	for (size_t i = 0; !found && i < catalog->traces.count; i++) {
+		const struct served *served = catalog->traces.items[i];
+
+		found = served->is_listed && !strcmp(served->path, path);
+		if (found)
+			memcpy(ret_id, served->id, sizeof(served->id));
+	}
+	pthread_mutex_unlock(&catalog->lock);
+	return found;
+}
+
 /* Replies may have derived objects from the trace, which are kept with it. */
 static void count_derived(struct catalog *catalog, struct served *served)
 {

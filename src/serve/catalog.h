@@ -100,6 +100,8 @@ bool catalog_rescan(struct catalog *catalog);
 /* Returns the trace with that id, which the caller releases with catalog_release; NULL if there is none. */
 struct served *catalog_acquire(struct catalog *catalog, const char *id);
 void catalog_release(struct served *served);
+/* Finds the id of the trace with that path, as listed. Returns false if there is none. */
+bool catalog_find_id(struct catalog *catalog, const char *path, char ret_id[TRACE_ID_SIZE + 1]);
 /* SERVED_READY and SERVED_FAILED are final for users of the trace. Otherwise it is being read, and `waiter` runs when the state
  * is one of them. */
 enum served_state catalog_await(struct served *served, struct job *waiter);

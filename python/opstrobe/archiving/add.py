@@ -56,7 +56,7 @@ def add(
 ) -> tuple[str, bool]:
     """Adds a trace file, unless its id is in `known`. Returns the id, and whether the file was added. The id is derived
     from the bytes of the file."""
-    name = _digest(path)
+    name = digest(path)
     if name in known:
         return name, False
     trace = _core.read_trace(path)
@@ -72,7 +72,7 @@ def add(
     return name, location.write(job, date.isoformat(), name, functools.partial(_fill, trace, whose))
 
 
-def _digest(path: str) -> str:
+def digest(path: str) -> str:
     digest = hashlib.blake2b(digest_size=10)
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

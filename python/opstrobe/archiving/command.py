@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     trend.add_argument(
         "--format", choices=("text", "json"), default="text", metavar="FORMAT", help="text or json (default: text)"
     )
+    # Started by `opstrobe serve`; not listed.
+    commands.add_parser("answer", allow_abbrev=False).add_argument("location")
     command("compact", "join small files of a job and a day, and delete what killed writers left")
     remove = command("remove", "remove old traces")
     remove.add_argument("--older-than", required=True, metavar="AGE", help="such as 90d, 12w or 2y")
@@ -211,7 +213,12 @@ def _reason(error: OSError | ValueError) -> str:
 def main() -> None:
     options = _parser().parse_args()
     try:
-        if options.command == "sql":
+        if options.command == "answer":
+            from opstrobe.archiving import answers
+
+            answers.run(options.location)
+            status = 0
+        elif options.command == "sql":
             status = _query(options, options.query)
         else:
             status = {"add": _add, "list": _list, "trend": _trend, "compact": _compact, "remove": _remove}[

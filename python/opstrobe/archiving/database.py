@@ -73,6 +73,10 @@ class ArchiveDatabase:
             if rows is not None:
                 yield rows
 
+    def copy(self, query: str, path: str) -> None:
+        """Writes the rows of a query to a file, as a JSON array of objects."""
+        list(self.run(f"copy ({query}) to {quoted(path)} (format json, array true)"))
+
     def rows(self, query: str) -> list[dict[str, object]]:
         (rows,) = self.run(query)
         return list(rows.to_pylist())
@@ -90,8 +94,13 @@ class ArchiveDatabase:
         raise AssertionError
 
 
+def quoted(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _reading(files: list[str]) -> str:
-    names = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+    names = ", ".join(map(quoted, files))
     return (
         f"select * from read_parquet([{names}], union_by_name = true, hive_partitioning = true, "
         "hive_types = {'job': varchar, 'date': date})"

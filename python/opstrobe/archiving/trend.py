@@ -9,7 +9,7 @@ import itertools
 import math
 import statistics
 
-from opstrobe.archiving.database import ArchiveDatabase
+from opstrobe.archiving.database import ArchiveDatabase, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def series(database: ArchiveDatabase, metric: str, by: str, job: str | None = No
         raise ValueError(f"invalid metric '{metric}' (choose from {', '.join(METRICS)})")
     if by not in BY:
         raise ValueError(f"invalid group '{by}' (choose from {', '.join(BY)})")
-    which = "" if job is None else f"and traces.job = '{job}'"
+    which = "" if job is None else f"and traces.job = {quoted(job)}"
     rows = database.rows(
         f"select {_KEYS[by]} as key, median(value) as value, list(trace order by trace) as traces from ({METRICS[metric][1]}) "
         f"join traces using (trace) where key is not null and value is not null {which} group by 1 order by min(start_ns), 1"

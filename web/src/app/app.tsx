@@ -6,6 +6,7 @@ import type { TraceEntry } from "../data/api";
 import type { DataSource } from "../data/source";
 import { useReply } from "../data/reply";
 import { formatCount } from "../format/units";
+import { Archive, ARCHIVE, useArchive } from "../views/archive";
 import { incidentHref, incidentOf, type IncidentRow, INCIDENTS, Incidents, useIncidents } from "../views/incidents";
 import { isRunKnown } from "../views/runs";
 import { Start } from "../views/start";
@@ -20,7 +21,12 @@ import { type TraceFacts, type View, type ViewProps, views } from "./views";
 const START = "traces";
 
 /** The pages that do not belong to one trace. */
-const PAGES = { [START]: "Traces", [INCIDENTS]: "Incidents" };
+const PAGES = { [ARCHIVE]: "Archive", [INCIDENTS]: "Incidents", [START]: "Traces" };
+type Page = keyof typeof PAGES;
+
+function isPage(id: string): id is Page {
+	return Object.hasOwn(PAGES, id);
+}
 
 export function App({ source }: { source: DataSource }) {
 	const [wanted, want] = useState<string>();
@@ -30,9 +36,12 @@ export function App({ source }: { source: DataSource }) {
 	const { view: viewId, trace: traceId } = seen;
 	const known = useIncidents(source, list.state === "ready" ? list.data.traces : undefined);
 	const incidents = known ?? [];
-	// If the address has neither view nor trace, shows the incidents, the list of traces, or the only trace.
+	const archived = useArchive(source);
+	const hasArchive = archived !== undefined && archived.length > 0;
+	// If the address has neither view nor trace, shows the archive, the incidents, the list of traces, or the only trace.
 	const open = viewId === "" && traceId === "";
-	const page = viewId === INCIDENTS || viewId === START ? viewId : !open ? undefined : !known || incidents.length > 0 ? INCIDENTS : traces.length !== 1 ? START : undefined;
+	const first = () => (!archived || hasArchive ? ARCHIVE : !known || incidents.length > 0 ? INCIDENTS : traces.length !== 1 ? START : undefined);
+	const page: Page | undefined = isPage(viewId) ? viewId : open ? first() : undefined;
 	const start = page !== undefined;
 	// A link to a trace that no longer exists opens no other one. Without a trace in the address, the first is
 	// used.
@@ -49,7 +58,8 @@ export function App({ source }: { source: DataSource }) {
 	}, [view, trace, page]);
 	const title = page ? PAGES[page] : view.title;
 
-	const several = traces.length > 1 || incidents.length > 0;
+	const several = traces.length > 1 || incidents.length > 0 || hasArchive;
+	const pages = ([ARCHIVE, INCIDENTS, START] as const).filter((each) => each === START || (each === ARCHIVE ? hasArchive : incidents.length > 0));
 
 	return (
 		<div class="app">
@@ -58,10 +68,10 @@ export function App({ source }: { source: DataSource }) {
 			</a>
 			<header class="bar">
 				<h1 class="visually-hidden">{title}</h1>
-				<a class="brand" href={several ? routeHref(START, "") : routeHref(views[0]!.id, trace?.id ?? "")} title={several ? "All traces" : undefined}>
+				<a class="brand" href={several ? routeHref(hasArchive ? ARCHIVE : START, "") : routeHref(views[0]!.id, trace?.id ?? "")} title={hasArchive ? "The archive" : several ? "All traces" : undefined}>
 					Opstrobe
 				</a>
-				{page ? <Pages current={page} incidents={incidents.length} /> : <Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />}
+				{page ? <Pages current={page} pages={pages} /> : <Navigation source={source} current={view} traces={traces} trace={trace} traceId={traceId} />}
 				{!start && <TraceChoice traces={traces} current={trace} view={view} />}
 				<button
 					type="button"
@@ -81,8 +91,9 @@ export function App({ source }: { source: DataSource }) {
 						<strong>The server does not answer.</strong> What is on the page stays; nothing more can be loaded. Is <code>opstrobe serve</code> still running? This page tries again every few seconds.
 					</div>
 				)}
-				{list.state === "ready" && traces.length === 0 && page !== INCIDENTS && <p class="note">No traces yet.</p>}
+				{list.state === "ready" && traces.length === 0 && (page === START || page === undefined) && <p class="note">No traces yet.</p>}
 				{page === START && traces.length > 0 && <Start traces={traces} />}
+				{page === ARCHIVE && archived && <Archive source={source} rows={archived} traces={traces} id={traceId} />}
 				{page === INCIDENTS && known && <Incidents source={source} incidents={known} traces={traces} id={traceId} />}
 				{!start && traces.length > 0 && !trace && <Gone view={view} traces={traces} />}
 				{trace?.state === "failed" && <Failure error={new Error(trace.error ?? "The trace cannot be read.")} />}
@@ -141,11 +152,11 @@ function IncidentNote({ incident }: { incident: IncidentRow | undefined }) {
 }
 
 /** Links between the pages that do not belong to one trace, if there are several. */
-function Pages({ current, incidents }: { current: keyof typeof PAGES; incidents: number }) {
-	if (incidents === 0) return <span class="tools-space" />;
+function Pages({ current, pages }: { current: Page; pages: readonly Page[] }) {
+	if (pages.length < 2) return <span class="tools-space" />;
 	return (
 		<nav aria-label="Pages">
-			{([INCIDENTS, START] as const).map((page) => (
+			{pages.map((page) => (
 				<a key={page} href={routeHref(page, "")} aria-current={page === current ? "page" : undefined}>
 					{PAGES[page]}
 				</a>

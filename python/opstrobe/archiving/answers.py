@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers questions of `opstrobe serve` about an archive: one line of JSON on standard input each, and a line for the
+reply on standard output (src/serve/archive.h). The tables are declared in src/analyze/archive/archive_tables.c."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+
+from opstrobe.archiving import rebuild, trend
+from opstrobe.archiving.database import ArchiveDatabase, quoted
+from opstrobe.archiving.location import Location
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Question = Mapping[str, str]
+    Rows = list[dict[str, object]]
+
+
+class Answers:
+    def __init__(self, database: ArchiveDatabase, folder: str) -> None:
+        self._database = database
+        self._folder = folder
+
+    def answer(self, question: Question) -> dict[str, object]:
+        name = question["question"]
+        if name == "trace":
+            return {"path": rebuild.trace_file(self._database, question["trace"], self._folder)}
+        rows = {
+            "archive_traces": self._traces,
+            "archive_trend": self._trend,
+            "archive_causes": self._causes,
+            "archive_steps": self._steps,
+        }[name]
+        return {"rows": rows(question)}
+
+    def _traces(self, question: Question) -> Rows:
+        return self._database.rows(
+            "select job, run, commit, rank, strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%S') as start, "
+            "traces.dur_ns / 1e3 as duration_us, steps, step_us, trace, path from traces left join "
+            "(select trace, count(*) as steps, median(dur_ns) / 1e3 as step_us from steps group by trace) using (trace) "
+            "order by start_ns desc, rank, trace"
+        )
+
+    def _series(self, question: Question) -> tuple[str, list[trend.Point], list[trend.Jump]]:
+        metric = question.get("metric", "step_ms")
+        points = trend.series(self._database, metric, question.get("by", "commit"), question.get("job") or None)
+        return metric, points, trend.jumps([point.value for point in points])
+
+    def _trend(self, question: Question) -> Rows:
+        _, points, jumps = self._series(question)
+        values = [point.value for point in points]
+        rows: Rows = []
+        for i, point in enumerate(points):
+            level = next((jump.after for jump in reversed(jumps) if jump.at <= i), None)
+            if level is None:
+                level = jumps[0].before if jumps else statistics.median(values)
+            row: dict[str, object] = {
+                "key": point.key,
+                "value": point.value,
+                "level": level,
+                "traces": len(point.traces),
+            }
+            for jump in jumps:
+                if jump.at == i:
+                    change = 100 * (jump.after / jump.before - 1) if jump.before else None
+                    row.update(before=jump.before, change=change, noise=jump.noise)
+            rows.append(row)
+        return rows
+
+    def _causes(self, question: Question) -> Rows:
+        _, points, jumps = self._series(question)
+        rows: Rows = []
+        for jump in jumps:
+            key = points[jump.at].key
+            if question.get("key") in (None, key):
+                for cause in trend.causes(self._database, points, jump):
+                    difference = cause.after_ms - cause.before_ms
+                    rows.append({"key": key, **vars(cause), "difference_ms": difference})
+        return rows
+
+    def _steps(self, question: Question) -> Rows:
+        which = " and ".join(
+            f"steps.{name} = {quoted(question[name])}" for name in ("job", "run") if name in question
+        )
+        return self._database.rows(
+            "select steps.rank, step, steps.dur_ns / 1e3 as dur_us, (steps.start_ns - traces.start_ns) / 1e3 as start_us, "
+            f"trace from steps join traces using (trace) where {which or 'true'} order by 1, 2, 4"
+        )
+
+
+def run(location: str) -> None:
+    """Answers until the input ends."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is not a reply
+
+    def reply(value: object) -> None:
+        replies.write(json.dumps(value, ensure_ascii=True) + "\n")
+        replies.flush()
+
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opstrobe-archive-"))
+            database = stack.enter_context(contextlib.closing(ArchiveDatabase(Location(location))))
+        except Exception as error:
+            reply({"error": _reason(error)})
+            return
+        answers = Answers(database, folder)
+        reply({"folder": folder})
+        for line in sys.stdin:
+            try:
+                answer = answers.answer(json.loads(line))
+            except Exception as error:  # the archive may change or be unreachable at any time
+                answer = {"error": _reason(error)}
+            reply(answer)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"cannot open '{error.filename}': {str(error.strerror).lower()}"
+    return str(error)
