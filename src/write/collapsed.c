@@ -200,7 +200,7 @@ bool ops_put_collapsed(const struct ops_flame *flame, struct ops_sink *sink, str
 	name_list names = {0};
 	bool ok = spelled_fit(&s, flame);
 
-	*cut = (struct ops_flame_cut){s.cut, s.limit};
+	*cut = (struct ops_flame_cut){.stacks = s.cut, .depth = s.limit};
 	for (size_t i = 1; ok && i < s.frames.frames.count; i++) {
 		char numbers[48] = " ", *end = numbers + 1;
 

@@ -65,7 +65,10 @@ def archive(tmp_path_factory):
         paths = [made(folder, rank, day, 400 if day >= 5 else 0) for rank in range(2)]
         words = ["--job", "llama", "--run", f"it's {day}", "--commit", f"c{day}"]
         subprocess.run(
-            [OPSTROBE, "archive", "add", folder / "all", *paths, *words], check=True, capture_output=True, timeout=TIMEOUT_S
+            [OPSTROBE, "archive", "add", folder / "all", *paths, *words],
+            check=True,
+            capture_output=True,
+            timeout=TIMEOUT_S,
         )
     return folder / "all"
 
@@ -87,12 +90,20 @@ def test_tables_are_those_of_the_command(server, archive):
     trend = command("archive", "trend", archive, "--format", "json")
     assert [(row["key"], row["value"]) for row in points] == [(row["key"], row["value"]) for row in trend["points"]]
     (changed,) = [row for row in points if row["noise"] is not None]
-    assert changed["key"] == "c5" and changed["before"] == points[0]["level"] and changed["level"] == points[-1]["level"]
+    assert (
+        changed["key"] == "c5" and changed["before"] == points[0]["level"] and changed["level"] == points[-1]["level"]
+    )
     causes = rows(check(server.json("archive/causes", job="llama", key="c5"), "/archive/causes"))
-    assert (causes[0]["kind"], causes[0]["name"], causes[0]["difference_ms"]) == ("operator", "aten::sort", pytest.approx(0.4))
+    assert (causes[0]["kind"], causes[0]["name"], causes[0]["difference_ms"]) == (
+        "operator",
+        "aten::sort",
+        pytest.approx(0.4),
+    )
     assert rows(server.json("archive/causes", job="llama", key="c1")) == []
     steps = rows(check(server.json("archive/steps", job="llama", run="it's 6"), "/archive/steps"))
-    assert [(row["rank"], row["step"], row["dur_us"]) for row in steps] == [(r, s, 1400 + r) for r in range(2) for s in range(8)]
+    assert [(row["rank"], row["step"], row["dur_us"]) for row in steps] == [
+        (r, s, 1400 + r) for r in range(2) for s in range(8)
+    ]
     assert {row["trace"] for row in steps} == {row["trace"] for row in listed if row["run"] == "it's 6"}
 
 
@@ -136,7 +147,9 @@ def test_a_trace_opens_with_and_without_its_file(server):
 
 def rows_of(path, table):
     """All columns but ids and the path; JSON as values."""
-    found = command("sql", f"select * exclude (path) from {table} order by all", path, "--format", "json", "--limit", "0")
+    found = command(
+        "sql", f"select * exclude (path) from {table} order by all", path, "--format", "json", "--limit", "0"
+    )
     for row in found:
         for name in ("args", "input_shapes", "input_types"):
             if isinstance(row.get(name), str):

@@ -86,9 +86,7 @@ class Answers:
         return rows
 
     def _steps(self, question: Question) -> Rows:
-        which = " and ".join(
-            f"steps.{name} = {quoted(question[name])}" for name in ("job", "run") if name in question
-        )
+        which = " and ".join(f"steps.{name} = {quoted(question[name])}" for name in ("job", "run") if name in question)
         return self._database.rows(
             "select steps.rank, step, steps.dur_ns / 1e3 as dur_us, (steps.start_ns - traces.start_ns) / 1e3 as start_us, "
             f"trace from steps join traces using (trace) where {which or 'true'} order by 1, 2, 4"

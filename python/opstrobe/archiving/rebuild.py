@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import tempfile
 
@@ -55,7 +56,7 @@ def trace_file(database: ArchiveDatabase, trace: str, folder: str) -> str:
     about = next((row for row in rows if row["trace"] == trace), None)
     if about is None:
         raise ValueError(f"trace '{trace}' does not exist")
-    whose = os.path.join(folder, f"{about['job']}-{trace}")
+    whose = os.path.join(folder, re.sub(r"[^\w.-]", "_", f"{about['job']}-{trace}"))
     path = os.path.join(whose, f"rank{about['rank'] or 0}.pt.trace.json")
     if os.path.lexists(path):
         return path

@@ -63,6 +63,10 @@ test("the page of an archive shows where a metric changed, and why", async () =>
 	const { rows: causes } = await readGrid(page, "What changed most");
 	expect(causes[0]).toMatchObject({ key: "commit4", kind: "operator", name: "aten::sort" });
 	await tab.shot("archive");
+	await page.getByRole("combobox", { name: /^Job/ }).selectOption("vision");
+	await page.getByText("The level does not change.").waitFor();
+	await page.getByRole("combobox", { name: /^Metric/ }).selectOption({ index: 1 });
+	await page.getByRole("region", { name: "Trend" }).locator("[data-bar]").first().waitFor();
 	await tab.close();
 	tab.expectQuiet();
 });
