@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -91,7 +92,7 @@ static void expect_incident(const char *trigger)
 
 static void fault(void)
 {
-	int *volatile nowhere = NULL; /* volatile, so that compilers do not see it */
+	volatile int *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	watch_begin(NULL);
 #if defined(__SANITIZE_ADDRESS__)
