@@ -22,8 +22,6 @@
 
 #define REPLY_MAX ((size_t)256 << 20)
 
-extern char **environ;
-
 struct archive {
 	pthread_mutex_t lock; /* one question at a time */
 	pid_t process;
