@@ -104,7 +104,7 @@ static uint32_t flame_add_state(struct sampled_flame *s, uint32_t chain, enum op
 }
 
 /* Finds the stacks in which a thread waits: for samples without a state. Stacks come after those of their callers. */
-static bool find_blocking(struct sampled_flame *s)
+static bool find_blocking_names(struct sampled_flame *s)
 {
 	const struct ops_python_samples *samples = s->samples;
 
@@ -176,7 +176,7 @@ enum ops_code ops_flame_sampled_new(const struct ops_trace *trace, const struct 
 
 	s.chains = done ? ops_alloc_none(samples.stacks.count + 1) : NULL;
 	s.waits = choices->keep_waits ? NULL : ops_helper_waits_of(trace);
-	done = s.chains && (s.waits || choices->keep_waits) && find_blocking(&s) && flame_add_samples(&s);
+	done = s.chains && (s.waits || choices->keep_waits) && find_blocking_names(&s) && flame_add_samples(&s);
 	ops_free(s.chains);
 	ops_free(s.blocks);
 	OPS_ARRAY_RELEASE(&s.path);

@@ -55,7 +55,7 @@ struct walk {
 	uint32_t *texts;   /* by string: the chain of a `call_stack`; OPS_NONE: not computed yet */
 };
 
-static bool is_left_out(struct walk *walk, uint32_t name)
+static bool stack_is_left_out(struct walk *walk, uint32_t name)
 {
 	if (!ops_bit(walk->known, name)) {
 		ops_bit_set(walk->known, name);
@@ -104,7 +104,7 @@ static bool stacks_add_row(struct walk *walk, uint32_t row)
 	if (is_node || in_node)
 		ops_bit_set(walk->backward, row);
 	walk->stacks->of_row[row] = stack;
-	if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !is_left_out(walk, events->name[row]))
+	if (events->kind[row] == OPS_EVENT_PYTHON_FUNCTION && !stack_is_left_out(walk, events->name[row]))
 		around = ops_frames_add(&walk->stacks->frames, around, events->name[row]);
 	walk->inside[row] = around;
 	return around != OPS_NONE && stack != OPS_NONE;

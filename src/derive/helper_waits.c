@@ -18,18 +18,18 @@ enum owner {
 	OWNER_STEPS,
 };
 
-static bool is_main_thread(const struct ops_track *track)
+static bool helper_waits_is_main(const struct ops_track *track)
 {
 	return track->kind == OPS_TRACK_THREAD && track->tid == track->pid;
 }
 
-static enum owner owner_of(const struct ops_steps *steps, const struct ops_track *tracks, uint32_t track)
+static enum owner helper_waits_owner(const struct ops_steps *steps, const struct ops_track *tracks, uint32_t track)
 {
 	if (tracks[track].kind != OPS_TRACK_THREAD)
 		return OWNER_UNKNOWN;
 	if (ops_steps_of_track(steps, track))
 		return OWNER_STEPS;
-	return is_main_thread(&tracks[track]) ? OWNER_MAIN_THREAD : OWNER_UNKNOWN;
+	return helper_waits_is_main(&tracks[track]) ? OWNER_MAIN_THREAD : OWNER_UNKNOWN;
 }
 
 static bool find_helpers(struct ops_helper_waits *waits, const struct ops_trace *trace, const struct ops_steps *steps)
@@ -40,7 +40,7 @@ static bool find_helpers(struct ops_helper_waits *waits, const struct ops_trace 
 	bool done = true;
 
 	for (uint32_t i = 0; done && i < count; i++) {
-		uint32_t *owner = ops_map_slot(&owners, (uint64_t)tracks[i].pid, OWNER_UNKNOWN), mine = owner_of(steps, tracks, i);
+		uint32_t *owner = ops_map_slot(&owners, (uint64_t)tracks[i].pid, OWNER_UNKNOWN), mine = helper_waits_owner(steps, tracks, i);
 
 		done = owner != NULL;
 		if (done && mine > *owner)
@@ -50,7 +50,7 @@ static bool find_helpers(struct ops_helper_waits *waits, const struct ops_trace 
 		uint32_t *owner = ops_map_slot(&owners, (uint64_t)tracks[i].pid, OWNER_UNKNOWN);
 
 		done = owner != NULL;
-		waits->helpers[i] = done && tracks[i].kind == OPS_TRACK_THREAD && owner_of(steps, tracks, i) < *owner;
+		waits->helpers[i] = done && tracks[i].kind == OPS_TRACK_THREAD && helper_waits_owner(steps, tracks, i) < *owner;
 	}
 	ops_map_release(&owners);
 	return done;
