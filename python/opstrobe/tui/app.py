@@ -194,7 +194,8 @@ class TraceApp(App[None]):
         return pane.query_one(View) if pane is not None else None
 
     def action_view(self, number: int) -> None:
-        for tabs in self.query(TabbedContent):
+        # The views are on the lowest screen; a sheet above may not have closed yet.
+        for tabs in self.screen_stack[0].query(TabbedContent):
             tabs.active = VIEWS[number].title.lower()
 
     @on(TabbedContent.TabActivated)
