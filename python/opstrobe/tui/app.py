@@ -189,13 +189,16 @@ class TraceApp(App[None]):
 
     def view(self) -> View | None:
         """The current view."""
-        tabs = next(iter(self.query(TabbedContent)), None)
+        tabs = next(iter(self.screen_stack[0].query(TabbedContent)), None)
         pane = tabs.active_pane if tabs is not None else None
         return pane.query_one(View) if pane is not None else None
 
     def action_view(self, number: int) -> None:
-        # The views are on the lowest screen; a sheet above may not have closed yet.
-        for tabs in self.screen_stack[0].query(TabbedContent):
+        # The views are on the lowest screen; a sheet above may not have closed yet. What has the focus there would get it
+        # back then, and its view would come to the front again.
+        views = self.screen_stack[0]
+        views.set_focus(None)
+        for tabs in views.query(TabbedContent):
             tabs.active = VIEWS[number].title.lower()
 
     @on(TabbedContent.TabActivated)
