@@ -11,7 +11,6 @@ from test_http_api import check_boxes, get_tiles
 
 ENTRIES = (100_000, 400_000)
 PLUGIN_BYTES_AN_EVENT = 2000
-PLUGIN_EVENTS_A_SECOND = 30_000
 
 # Every reply that a view asks for first, but for `timeline`, which lists the steps.
 ASKED = [
@@ -51,19 +50,16 @@ def cost_of(*command):
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     assert process.returncode == 0
-    return json.loads(said)["trace_events"], 1024 * usage.ru_maxrss, usage.ru_utime + usage.ru_stime
+    return json.loads(said)["trace_events"], 1024 * usage.ru_maxrss
 
 
 def test_an_event_costs_a_tenth_of_the_plugins(traces):
-    """In memory and in processor time, with all views made; and the text of the file is not held."""
-    (few, few_bytes, _), (many, many_bytes, seconds) = (
-        cost_of(OPSTROBE, "views", "--format", "json", path) for path in traces
-    )
+    """In memory, with all views made; and the text of the file is not held. `make bench` measures the time."""
+    (few, few_bytes), (many, many_bytes) = (cost_of(OPSTROBE, "views", "--format", "json", path) for path in traces)
     assert many > 3 * few
     more_bytes = many_bytes - few_bytes
     assert more_bytes < PLUGIN_BYTES_AN_EVENT / 10 * (many - few)
     assert more_bytes < (traces[1].stat().st_size - traces[0].stat().st_size) / 2
-    assert seconds < many / (10 * PLUGIN_EVENTS_A_SECOND)
 
 
 def test_what_is_sent_does_not_grow_with_the_trace(traces):
