@@ -205,8 +205,9 @@ struct advice_loop {
 	int64_t backward_ns;
 	int64_t operators_ns, work_ns; /* time of the outermost operators: total, and beyond the overhead of their calls */
 	int64_t dependent_ns;          /* time of operators that require results of an earlier iteration */
-	uint32_t operators;
-	uint32_t in_place;             /* number of those that change a tensor of the program */
+	uint32_t operators;            /* number of the outermost operators */
+	uint32_t all_operators;        /* with those inside them */
+	uint32_t in_place;             /* number of the outermost ones that change a tensor of the program */
 	uint32_t modules;     /* modules called in it; if there are as many as iterations, these are layers of a model */
 	bool recurrent;       /* each iteration requires the previous one */
 	bool small;           /* the time of its operators is mostly call overhead */

@@ -17,8 +17,11 @@
 #define ITERATIONS_MIN 16
 
 /* A longer operator does real work, which one operator for all iterations does not save. Calls cost 1 to 10 µs, with
- * allocation and recording. Operators composed of some ten others, such as an LSTM cell, cost several times that. */
+ * allocation and recording, and several times that with the calls of a few other operators inside. */
 #define CALL_NS_MAX 40000
+
+/* The same for each of the operators inside an operator that is composed of dozens, such as an LSTM cell, with itself. */
+#define INNER_CALL_NS_MAX 15000
 
 struct iteration {
 	uint32_t parent;
@@ -270,8 +273,14 @@ bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int amon
 	return votes != NULL;
 }
 
-/* Decides whether the operators of a loop are mostly call overhead. A busy machine makes them slower, never quicker, so
- * the quickest tenth decides. */
+/* Returns true if the operators of a loop are mostly call overhead. */
+static bool is_quick(const struct advice_loop *loop)
+{
+	return loop->operators && (loop->operators_ns / loop->operators <= CALL_NS_MAX ||
+	                           loop->operators_ns / loop->all_operators <= INNER_CALL_NS_MAX);
+}
+
+/* A busy machine makes operators slower, never quicker, so the quickest tenth decides. */
 #define QUICK_AMONG 10
 
 static bool find_small_loops(struct advice *advice)
@@ -280,8 +289,7 @@ static bool find_small_loops(struct advice *advice)
 	bool done = small != NULL;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++)
-		small[i] = advice->loops.items[i].operators &&
-		           advice->loops.items[i].operators_ns / advice->loops.items[i].operators <= CALL_NS_MAX;
+		small[i] = is_quick(&advice->loops.items[i]);
 	done = done && advice_loops_agree(advice, small, QUICK_AMONG);
 	for (size_t i = 0; done && i < advice->loops.count; i++)
 		advice->loops.items[i].small = small[i];
@@ -303,7 +311,10 @@ static bool weigh(struct search *search, struct advice *advice)
 			loop->span_ns = ops_sum(loop->span_ns, advice->device_ns[row]);
 		}
 		loop->span_ns = ops_difference(loop->span_ns, ops_sum(advice_recording_ns(advice, row), advice->lost_ns[row]));
-		if (!advice_is_operator(advice, row) || (advice->zone[row] & ADVICE_IN_OPERATOR))
+		if (!advice_is_operator(advice, row))
+			continue;
+		loop->all_operators++;
+		if (advice->zone[row] & ADVICE_IN_OPERATOR)
 			continue;
 		loop->operators++;
 		loop->in_place += advice_name(advice, row).size && advice_name(advice, row).bytes[advice_name(advice, row).size - 1] == '_';
