@@ -9,7 +9,8 @@ RULE = None
 
 
 def build(fixed):
-    model = nn.Sequential(nn.Linear(256, 2048), nn.ReLU(), nn.Linear(2048, 256))
+    # Work enough that the worker keeps up on a busy machine.
+    model = nn.Sequential(nn.Linear(256, 8192), nn.ReLU(), nn.Linear(8192, 256))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loader = DataLoader(TensorDataset(torch.randn(8192, 256)), batch_size=128, num_workers=1, persistent_workers=True)
     batches = iter(loader)
