@@ -56,6 +56,7 @@
 #include "analyze/advice/advice_ranks.h"
 #include "analyze/flow/data_content.h"
 #include "analyze/flow/data_flow.h"
+#include "analyze/views/view_step_stats.h"
 #include "analyze/views/views.h"
 #include "base/arena.h"
 #include "base/array.h"
@@ -379,6 +380,15 @@ static inline struct ops_string advice_name(const struct advice *advice, uint32_
 static inline bool advice_is_oversubscribed(const struct advice *advice)
 {
 	return advice->machine.processors > 0 && (double)advice->machine.threads > advice->machine.processors + 0.5;
+}
+
+/* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
+#define ADVICE_GRAIN_ELEMENTS 32768
+
+/* Returns true if operators divided among threads waited for threads to which other programs left no processor. */
+static inline bool advice_threads_starve(const struct advice *advice)
+{
+	return advice->machine.threads > 1 && advice->machine.waited_ratio > VIEW_WAITED_MUCH;
 }
 
 static inline bool advice_is_operator(const struct advice *advice, uint32_t row)

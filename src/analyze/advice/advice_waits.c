@@ -124,7 +124,7 @@ static void assign_waits(struct advice *advice, struct own *rows, size_t count, 
 	int64_t own_ns = 0, polled_ns = 0, left_ns;
 
 	/* How much of that is part of `waited_ns` is unknown; it may all belong to other rows. */
-	if (advice->machine.threads > 1 && advice->machine.waited_ratio >= VIEW_WAITED_MUCH)
+	if (advice_threads_starve(advice))
 		polled_ns = assign_to_excess(advice, rows, count, INT64_MAX, true);
 	left_ns = wait->waited_ns - assign_to_excess(advice, rows, count, wait->waited_ns, false);
 	left_ns = ops_difference(left_ns, polled_ns);

@@ -52,7 +52,7 @@ static bool element_ns(const struct advice *advice, uint32_t row, double *ret_ea
 	    (!is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
 		return false;
 	elements = (double)advice_input_elements(&input);
-	if (elements < ELEMENTS_MIN)
+	if (elements < ELEMENTS_MIN || (elements >= ADVICE_GRAIN_ELEMENTS && advice_threads_starve(advice)))
 		return false;
 	if (name.size && name.bytes[name.size - 1] != '_')
 		explained_ns += FAULTS_MAX * advice->machine.page_ns * elements * (double)advice_dtype_bytes(input.dtype) / PAGE_BYTES;
@@ -118,7 +118,8 @@ const struct advice_rule advice_rule_denormal = {
 	.title = "Arithmetic on denormal numbers",
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
 		     "more calls, beyond 0.1 ms for a call and what new memory takes, and eight times as long as others of the trace. "
-		     "Values are not recorded, so this may have another reason.",
+		     "Operators that several threads share do not count if the steps waited for a processor for more than 10 % of "
+		     "their time. Values are not recorded, so this may have another reason.",
 	.gain = "the difference to the fastest such operator of the trace",
 	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",

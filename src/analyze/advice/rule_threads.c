@@ -9,8 +9,6 @@
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-/* Operators on fewer elements are not divided among threads (at::internal::GRAIN_SIZE). */
-#define GRAIN_ELEMENTS 32768
 /* Minimum share of the steps in operators that are divided. */
 #define SHARE_MIN_PCT 30.0
 
@@ -30,7 +28,7 @@ static bool rule_threads_find(const struct advice *advice, struct advice_result 
 		/* Work on a device needs no threads. */
 		if (advice_is_operator(advice, row) && advice_counts(advice, row) && !advice->device_ns[row] &&
 		    !(advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) &&
-		    advice_elements(advice, row, &dtype) >= GRAIN_ELEMENTS)
+		    advice_elements(advice, row, &dtype) >= ADVICE_GRAIN_ELEMENTS)
 			advice_add(result, row, advice_ns(advice, row));
 	}
 	snprintf(detail, sizeof(detail), "Call torch.set_num_threads(%d), or set OMP_NUM_THREADS=%d.", (int)(machine->processors + 0.5),

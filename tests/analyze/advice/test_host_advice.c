@@ -18,15 +18,16 @@ static void open_trace(struct device_trace *trace, const char *machine)
 	                  "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}", machine);
 }
 
-static void finds_denormals(void **state)
+/* Each step has one usual operator and four slow ones. */
+static double denormals_ms(const char *machine)
 {
 	static const char tensors[] = "\"Input Dims\": [[100000], [100000]], \"Input Strides\": [[1], [1]], "
 				      "\"Input type\": [\"float\", \"float\"]";
 	struct device_trace trace;
 	char *json;
+	double ms;
 
-	(void)state;
-	open_trace(&trace, "\"threads\": 1");
+	open_trace(&trace, machine);
 	for (int step = 0; step < STEPS; step++) {
 		double us = 10 + 3000 * step;
 
@@ -38,8 +39,30 @@ static void finds_denormals(void **state)
 			device_trace_add(&trace, "cpu_op", "aten::mul", 1, 1, us + 100 + 650 * i, 600, tensors);
 	}
 	json = device_trace_advise(&trace);
-	assert_float_equal(finding_ms(json, "denormals"), 4 * 0.57, 0.001);
+	ms = finding_ms(json, "denormals");
 	ops_free(json);
+	return ms;
+}
+
+static void finds_denormals(void **state)
+{
+	(void)state;
+	assert_float_equal(denormals_ms("\"threads\": 1"), 4 * 0.57, 0.001);
+}
+
+/* The operators may have waited for a thread that waited for a processor, unless they have only one. */
+static void does_not_take_starved_threads_for_denormals(void **state)
+{
+	static const char waits[] = "[0, 2500000, 400000, 0, 0], [1, 2500000, 400000, 0, 0], [2, 2500000, 400000, 0, 0], "
+				    "[3, 2500000, 400000, 0, 0], [4, 2500000, 400000, 0, 0], [5, 2500000, 400000, 0, 0], "
+				    "[6, 2500000, 400000, 0, 0], [7, 2500000, 400000, 0, 0]";
+	char machine[768];
+
+	(void)state;
+	for (int threads = 1; threads <= 2; threads++) {
+		snprintf(machine, sizeof(machine), "\"threads\": %d, \"steps\": [%s]", threads, waits);
+		assert_true((denormals_ms(machine) > 1) == (threads == 1));
+	}
 }
 
 /* Operators that are slow for another reason: their result is new memory, they are too short to show it, or all are slow. */
@@ -478,7 +501,9 @@ static void survives_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals), cmocka_unit_test(knows_what_is_slow_without_denormals),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals),
+	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
+	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
