@@ -35,7 +35,7 @@ extern "C" {
 enum ops_input_tag {
 	OPS_INPUT_NONE = 0,
 	OPS_INPUT_TENSOR,
-	OPS_INPUT_TENSOR_PLAIN,
+	OPS_INPUT_TENSOR_PLAIN, /* a tensor without strides */
 	OPS_INPUT_TENSOR_LIST,
 	OPS_INPUT_INT,
 	OPS_INPUT_BOOL,
@@ -50,6 +50,12 @@ struct ops_input_head {
 	uint8_t dtype; /* c10::ScalarType of a tensor */
 	uint16_t n;
 };
+
+/* Returns whether an item with this tag is a tensor, with or without strides. */
+static inline int ops_input_is_tensor(uint8_t tag)
+{
+	return tag == OPS_INPUT_TENSOR || tag == OPS_INPUT_TENSOR_PLAIN;
+}
 
 /* --- reading a list ----------------------------------------------------------------------------------------------
  *
@@ -120,7 +126,7 @@ static inline size_t ops_input_flat_bytes(const struct ops_input_head *head)
 static inline int ops_input_fits(uint8_t outer, uint8_t inner)
 {
 	if (outer == OPS_INPUT_TENSOR_LIST)
-		return inner == OPS_INPUT_TENSOR || inner == OPS_INPUT_TENSOR_PLAIN;
+		return ops_input_is_tensor(inner);
 	return outer == OPS_INPUT_SCALAR_LIST && inner >= OPS_INPUT_INT && inner <= OPS_INPUT_COMPLEX;
 }
 

@@ -250,11 +250,6 @@ static bool memory_blocks_read_role(struct follower *follower, const struct ops_
 
 /* --- shapes of tensors ------------------------------------------------------------------------------------------------ */
 
-static bool memory_blocks_is_tensor(const struct ops_input *input)
-{
-	return input->tag == OPS_INPUT_TENSOR || input->tag == OPS_INPUT_TENSOR_PLAIN;
-}
-
 /* 0 for a size that overflows, and for an empty tensor: neither has a storage of that size. */
 static int64_t memory_blocks_tensor_bytes(const struct ops_input *tensor)
 {
@@ -282,7 +277,7 @@ bool ops_memory_find_tensor(struct ops_string inputs, size_t nth, struct ops_inp
 	while (ops_inputs_next(&cursor, &input)) {
 		struct ops_input_cursor inner = ops_input_items(&input);
 
-		if (memory_blocks_is_tensor(&input) && has_elements(&input) && nth-- == 0) {
+		if (ops_input_is_tensor(input.tag) && has_elements(&input) && nth-- == 0) {
 			*ret_tensor = input;
 			return true;
 		}

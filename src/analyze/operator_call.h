@@ -45,7 +45,7 @@ static inline int64_t operator_elements(const struct ops_input *tensor, size_t f
 /* Negative sizes, which only a malformed file can contain, would make the products meaningless. */
 static inline bool operator_has_negative_size(const struct ops_input *argument)
 {
-	if (argument->tag != OPS_INPUT_TENSOR && argument->tag != OPS_INPUT_TENSOR_PLAIN)
+	if (!ops_input_is_tensor(argument->tag))
 		return false;
 	for (size_t i = 0; i < argument->n; i++)
 		if (ops_input_int(argument, i) < 0)

@@ -187,7 +187,7 @@ static int compare_time_texts(uint64_t a, uint64_t b)
 
 static size_t size_count(const struct ops_input *item)
 {
-	return item->tag == OPS_INPUT_TENSOR || item->tag == OPS_INPUT_TENSOR_PLAIN ? item->n : 0;
+	return ops_input_is_tensor(item->tag) ? item->n : 0;
 }
 
 /* Like Python's comparison of lists of lists; an argument that is not a single tensor is an empty list. */

@@ -343,7 +343,7 @@ static void note_attention(struct iteration_finder *finder, struct serving *proc
 	int64_t tokens = -1;
 
 	while (list.size && ops_inputs_next(&cursor, &item)) {
-		if ((item.tag != OPS_INPUT_TENSOR && item.tag != OPS_INPUT_TENSOR_PLAIN) || !item.n)
+		if (!ops_input_is_tensor(item.tag) || !item.n)
 			continue;
 		if (tokens < 0) {
 			tokens = ops_input_int(&item, 0);

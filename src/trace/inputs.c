@@ -181,7 +181,7 @@ enum axis { SIZES, STRIDES };
 
 static void tensor_text(struct ops_buffer *out, const struct ops_input *item, enum axis axis, const char *comma)
 {
-	if (axis == SIZES && (item->tag == OPS_INPUT_TENSOR || item->tag == OPS_INPUT_TENSOR_PLAIN))
+	if (axis == SIZES && ops_input_is_tensor(item->tag))
 		ints_text(out, item, 0, item->n, comma);
 	else if (axis == STRIDES && item->tag == OPS_INPUT_TENSOR)
 		ints_text(out, item, item->n, item->n, comma);

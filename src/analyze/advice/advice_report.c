@@ -79,7 +79,7 @@ int64_t advice_input_elements(const struct ops_input *input)
 {
 	int64_t elements = 1;
 
-	if (input->tag != OPS_INPUT_TENSOR && input->tag != OPS_INPUT_TENSOR_PLAIN)
+	if (!ops_input_is_tensor(input->tag))
 		return -1;
 	for (size_t i = 0; i < input->n; i++) {
 		int64_t size = ops_input_int(input, i);

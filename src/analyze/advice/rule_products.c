@@ -23,7 +23,7 @@ struct product {
 /* Reads the sizes of the last two dimensions, and the product of those before them. */
 static bool read_matrix(const struct ops_input *input, double *ret_count, double *ret_rows, double *ret_columns)
 {
-	if ((input->tag != OPS_INPUT_TENSOR && input->tag != OPS_INPUT_TENSOR_PLAIN) || input->n < 2)
+	if (!ops_input_is_tensor(input->tag) || input->n < 2)
 		return false;
 	*ret_count = 1;
 	for (size_t i = 0; i + 2 < input->n; i++)

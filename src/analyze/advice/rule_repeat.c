@@ -82,7 +82,7 @@ static bool is_whole(const struct advice *advice, uint32_t row, const struct ops
 {
 	struct ops_storage storage;
 
-	if (input->tag != OPS_INPUT_TENSOR && input->tag != OPS_INPUT_TENSOR_PLAIN)
+	if (!ops_input_is_tensor(input->tag))
 		return true;
 	if (!advice_input_elements(input))
 		return true; /* without memory */

@@ -120,7 +120,7 @@ int64_t operator_narrowed_elements(struct ops_string name, struct ops_string inp
 	size_t count = 0;
 	int64_t dimension, size, left;
 
-	if (!ops_inputs_next(&cursor, &tensor) || (tensor.tag != OPS_INPUT_TENSOR && tensor.tag != OPS_INPUT_TENSOR_PLAIN) ||
+	if (!ops_inputs_next(&cursor, &tensor) || !ops_input_is_tensor(tensor.tag) ||
 	    operator_has_negative_size(&tensor))
 		return -1;
 	while (count < 4 && ops_inputs_next(&cursor, &arguments[count]))

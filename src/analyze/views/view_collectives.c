@@ -29,7 +29,7 @@ static int64_t inputs_bytes(struct ops_input_cursor cursor)
 	while (ops_inputs_next(&cursor, &item)) {
 		int64_t more = 0;
 
-		if (item.tag == OPS_INPUT_TENSOR || item.tag == OPS_INPUT_TENSOR_PLAIN) {
+		if (ops_input_is_tensor(item.tag)) {
 			more = view_collectives_tensor_bytes(&item);
 		} else if (item.tag == OPS_INPUT_TENSOR_LIST) {
 			struct ops_input_cursor inner = ops_input_items(&item);

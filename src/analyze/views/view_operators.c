@@ -80,7 +80,7 @@ static void append_items(struct ops_buffer *out, struct ops_input_cursor cursor)
 		comma = true;
 		if (item.tag == OPS_INPUT_TENSOR_LIST)
 			append_items(out, ops_input_items(&item));
-		else if (item.tag == OPS_INPUT_TENSOR || item.tag == OPS_INPUT_TENSOR_PLAIN)
+		else if (ops_input_is_tensor(item.tag))
 			append_tensor(out, &item);
 		else
 			ops_buffer_append(out, "[]", 2);
