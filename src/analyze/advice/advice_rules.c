@@ -33,6 +33,7 @@
 	X(denormal)       \
 	X(function)       \
 	X(repeat)         \
+	X(prefix)         \
 	X(optimizer)      \
 	X(rows)           \
 	X(small)          \

@@ -91,6 +91,47 @@ static void knows_what_is_slow_without_denormals(void **state)
 	}
 }
 
+/* Ten calls of a model in each step, whose inputs have these dimensions at first. `grows` is the dimension that is larger by one
+ * each time. The time of a call is 12 us and 10 us for each element of that dimension. */
+static double prefix_ms(const int dims[3], int grows)
+{
+	struct device_trace trace;
+	char *json, tensors[160];
+	double ms;
+
+	open_trace(&trace, "\"threads\": 1");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 5000 * step, at = us + 10;
+		int now[] = {dims[0], dims[1], dims[2]};
+
+		device_trace_step(&trace, step, us, 4990);
+		device_trace_add(&trace, "python_function", "train.py(3): generate", 1, 1, us + 5, 4900, "\"Python id\": 1");
+		for (int i = 0; i < 10; i++, now[grows]++) {
+			int duration_us = 12 + 10 * now[grows];
+
+			snprintf(tensors, sizeof(tensors), "\"Input Dims\": [[%d, %d, %d], [32, %d]], \"Input type\": [\"float\", \"float\"]",
+			         now[0], now[1], now[2], now[2]);
+			device_trace_add(&trace, "python_function", "train.py(9): model", 1, 1, at, duration_us,
+			                 "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "cpu_op", "aten::linear", 1, 1, at + 1, duration_us - 2, tensors);
+			at += duration_us + 5;
+		}
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, "decode-without-cache");
+	ops_free(json);
+	return ms;
+}
+
+/* A call with one more token would take 22 us in place of 12 + 10 * length, for lengths from 9 to 17. */
+static void finds_tokens_computed_again(void **state)
+{
+	(void)state;
+	assert_float_equal(prefix_ms((int[]){4, 8, 16}, 1), 1.08, 0.001);
+	assert_true(prefix_ms((int[]){8, 4, 16}, 0) < 0); /* larger batches */
+	assert_true(prefix_ms((int[]){4, 16, 8}, 2) < 0); /* more features */
+}
+
 static double memory_advice_ms(const char *machine)
 {
 	struct device_trace trace;
@@ -504,6 +545,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(finds_denormals),
 	                                   cmocka_unit_test(does_not_take_starved_threads_for_denormals),
 	                                   cmocka_unit_test(knows_what_is_slow_without_denormals),
+	                                   cmocka_unit_test(finds_tokens_computed_again),
 	                                   cmocka_unit_test(finds_memory_near_its_limit),
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
