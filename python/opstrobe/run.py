@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         "train.pt.trace.json.gz, or train.2.pt.trace.json.gz if that exists (default: OPSTROBE_OUTPUT, or the current directory). A directory "
         "that does not exist is made; a name that ends in / is one",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="overwrite FILE if it exists")
+    parser.add_argument("-f", "--force", action="store_true", help="overwrite the file if it exists")
     parser.add_argument("--open", action="store_true", help="show the trace in the browser when the program has ended")
     parser.add_argument(
         "--steps",

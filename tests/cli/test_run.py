@@ -573,6 +573,10 @@ def test_traces_are_not_overwritten(tmp_path, program, opstrobe):
     for _ in range(3):
         assert opstrobe("run", "-o", "new/traces/", name).returncode == 0
     assert opstrobe("run", "-o", "new/traces", name).returncode == 0
+    first = tmp_path / "new/traces/program.pt.trace.json.gz"
+    before = first.read_bytes()
+    assert opstrobe("run", "--force", "-o", "new/traces", name).returncode == 0
+    assert first.read_bytes() != before
     assert sorted(path.name for path in (tmp_path / "new/traces").iterdir()) == [
         "program.2.pt.trace.json.gz",
         "program.3.pt.trace.json.gz",

@@ -19,22 +19,22 @@ def rank_of_job() -> int | None:
 
 class Output:
     """`option` is the value of -o: a file, a directory, or None for the current directory. In a directory the trace is
-    named after the program, with a number if that name exists.
+    named after the program, with a number if that name exists and `force` is false.
 
     OSError if the trace cannot be written there.
     """
 
     def __init__(self, option: str | None, program: str, *, force: bool) -> None:
         path = os.path.abspath(option or os.curdir)
-        self._is_named = bool(option) and not (str(option).endswith(os.sep) or os.path.isdir(path))
-        directory = os.path.dirname(path) if self._is_named else path
+        is_named = bool(option) and not (str(option).endswith(os.sep) or os.path.isdir(path))
+        directory = os.path.dirname(path) if is_named else path
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as error:
             raise OSError(f"cannot write '{path}': cannot make '{directory}': {error.strerror}") from None
         if not os.access(directory, os.W_OK | os.X_OK):
             raise PermissionError(f"cannot write '{path}': no permission to write in '{directory}'")
-        name = os.path.basename(path) if self._is_named else program + _DEFAULT_ENDING
+        name = os.path.basename(path) if is_named else program + _DEFAULT_ENDING
         self._ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
         self.directory = directory
         self.rank = rank_of_job()
@@ -42,12 +42,13 @@ class Output:
         self._stem = os.path.join(directory, name.removesuffix(self._ending) + suffix)
         self.path = self._stem + self._ending
         self._start = os.path.join(os.getcwd(), "")  # the user's directory, even if the program changes its own
-        if self._is_named and not force and os.path.isfile(self.path):
+        self._is_numbered = not is_named and not force
+        if is_named and not force and os.path.isfile(self.path):
             raise FileExistsError(f"cannot write '{self.path}': the file exists; --force overwrites it")
 
     def reserve(self) -> str:
         """Reserves the path to write to: "train.2.pt.trace.json.gz" if "train.pt.trace.json.gz" exists."""
-        if self._is_named:
+        if not self._is_numbered:
             return self.path
         for number in itertools.count(1):
             path = self._stem + (f".{number}" if number > 1 else "") + self._ending
@@ -59,7 +60,7 @@ class Output:
     def drop(self, path: str) -> None:
         """Removes the file made by `reserve` if nothing was written to it."""
         with contextlib.suppress(OSError):
-            if not self._is_named and os.path.getsize(path) == 0:
+            if self._is_numbered and os.path.getsize(path) == 0:
                 os.unlink(path)
 
     def shown(self, path: str) -> str:
