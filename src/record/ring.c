@@ -20,6 +20,7 @@
 
 #define UNIT_SLOTS ((OPS_BLOCK_BYTES - (uint32_t)sizeof(struct ops_block)) / (uint32_t)sizeof(struct ops_memory_slot))
 #define PREFETCH_SLOTS 16u
+#define GIVEN_SHARE 64 /* at most this fraction of the window is given up to reuse a block whose last slots ended after it was full */
 #define PURGE_LEAST 8192u /* number of addresses before those without an allocation are removed */
 
 struct ring_entry {
@@ -35,7 +36,7 @@ struct ops_ring {
 	size_t capacity;
 	size_t first;
 	size_t count;
-	uint64_t window_ticks; /* when the last reused block was filled; 0: none was reused */
+	uint64_t window_ticks; /* when the reused blocks were filled and their slots had ended; 0: none was reused */
 	uint64_t dropped;      /* number of slots in reused blocks */
 	struct ops_map places; /* of the baseline: address and device → number of the record */
 	OPS_ARRAY(struct ops_block *) units;
@@ -96,9 +97,11 @@ static void unlink_block(struct ops_share *share, struct ops_block *block)
 {
 	struct ops_block **link = &share->held, *before = NULL;
 
+	if (share->blocks == block)
+		link = &share->blocks; /* nearly always, because the oldest block is reused */
 	while (*link && *link != block)
 		link = &(*link)->next;
-	if (!*link) {
+	if (link == &share->blocks || !*link) {
 		for (link = &share->blocks; *link != block; link = &(*link)->next)
 			before = *link;
 		if (share->last == block)
@@ -118,9 +121,7 @@ static void hold_block(struct ops_share *share, struct ops_block *block)
 	if (*link)
 		return;
 	unlink_block(share, block);
-	for (link = &share->held; *link; link = &(*link)->next)
-		;
-	*link = block;
+	*link = block; /* the end of the list */
 	ops_live_move_block(block);
 }
 
@@ -265,8 +266,8 @@ static void note_memory(struct ops_ring *ring, const struct ops_block *block)
 
 /* --- reuse of blocks ------------------------------------------------------------------------------------------------- */
 
-/* Removes the block's slots from the session. */
-static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
+/* Removes the block's slots, which ended at `end_ticks` at the latest, from the session. */
+static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry, uint64_t end_ticks)
 {
 	struct ops_block *block = entry->block;
 	struct ops_share *share = entry->share;
@@ -277,7 +278,10 @@ static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 	share->slot_count -= block->count;
 	if (share->ended)
 		ops_recorder.recording->slot_count -= block->count;
-	ring->window_ticks = entry->ticks;
+	if (end_ticks < entry->ticks)
+		end_ticks = entry->ticks;
+	if (ring->window_ticks < end_ticks)
+		ring->window_ticks = end_ticks;
 	ring->dropped += block->count;
 	ops_spill_window(ops_recorder.recording->spill, ring->window_ticks, ring->dropped);
 	/* A reader of the file that copies the block at this moment notices the change when it checks again. */
@@ -288,19 +292,31 @@ static void ring_remove(struct ops_ring *ring, const struct ring_entry *entry)
 		ring_drop_share(share);
 }
 
-/* Returns whether the block has slots that have not ended, or that ended within the window. */
-static bool is_needed(const struct ops_block *block, uint64_t window_ticks)
+/* Returns when the last slot of the block ended; UINT64_MAX if one is open. */
+static uint64_t find_last_end(const struct ops_block *block)
 {
+	uint64_t last_ticks = 0;
+
 	for (uint32_t i = 0; i < block->count; i++) {
 		uint64_t end_ticks = ops_slot_is_memory(&block->slots[i]) ? 1 : ops_slot_end(&block->slots[i]);
 
 		/* The block was written long ago, so it is in no cache. */
 		__builtin_prefetch(&block->slots[i + PREFETCH_SLOTS < block->count ? i + PREFETCH_SLOTS : i]);
-
-		if (!end_ticks || end_ticks > window_ticks)
-			return true;
+		if (!end_ticks)
+			return UINT64_MAX;
+		if (end_ticks > last_ticks)
+			last_ticks = end_ticks;
 	}
-	return false;
+	return last_ticks;
+}
+
+/* Returns the latest end of slots with which a block is reused. Nearly always an operator is running when a block is full. To keep
+ * the block for it, until all others have been reused, would take room from the window. */
+static uint64_t ring_reuse_limit(const struct ring_entry *entry)
+{
+	uint64_t now_ticks = ops_ticks(ops_clock_tsc());
+
+	return now_ticks > entry->ticks ? entry->ticks + (now_ticks - entry->ticks) / GIVEN_SHARE : entry->ticks;
 }
 
 struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room)
@@ -309,13 +325,15 @@ struct ops_block *ops_ring_pop(struct ops_ring *ring, bool for_room)
 
 	for (size_t left = ring->count; left; left--) {
 		struct ring_entry entry = ring->entries[ring->first];
+		uint64_t end_ticks;
 
 		if (!for_room && (!ring->keep_ns || now_ns - entry.time_ns <= ring->keep_ns))
 			return NULL;
 		ring->first = (ring->first + 1) & (ring->capacity - 1);
 		ring->count--;
-		if (!is_needed(entry.block, entry.ticks)) {
-			ring_remove(ring, &entry);
+		end_ticks = find_last_end(entry.block);
+		if (end_ticks <= ring_reuse_limit(&entry)) {
+			ring_remove(ring, &entry, end_ticks);
 			return entry.block;
 		}
 		hold_block(entry.share, entry.block);

@@ -6,10 +6,11 @@
  *     queue   oldest ─▶ block ─▶ block ─▶ … ─▶ block ◀─ pushed when a thread has filled it
  *                         │
  *                         ├─ all slots are closed: its memory records are added to the baseline, and it is reused
- *                         └─ a slot is open, so a thread will write to it: back to the end of the queue
+ *                         └─ a slot is open, so a thread will write to it, or ended long after the block was full: back to the
+ *                            end of the queue
  *
- * The age of a block is determined by when it was filled: everything that started after the last reused block was filled is
- * available, for all threads. At that moment begins the window that a reader shows.
+ * The age of a block is determined by when it was filled: everything that started after the last reused block was filled, and its
+ * slots had ended, is available, for all threads. At that moment begins the window that a reader shows.
  *
  * The baseline is the last memory record of each address in reused blocks. It is stored in units like blocks, so that a recording
  * file contains it. From it a reader knows which allocations existed at the start of the window.

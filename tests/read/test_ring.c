@@ -167,6 +167,30 @@ static void test_what_is_open(void **state)
 	ops_session_discard(session);
 }
 
+/* When a block is full, a range is open that ends soon afterwards. Such blocks are reused like others: the window has as many ranges
+ * as without them. */
+static void test_ranges_across_blocks(void **state)
+{
+	struct ops_session *session = start_ring(MEGABYTE, 0, NULL);
+	struct ops_trace *trace;
+	struct found found;
+
+	(void)state;
+	for (unsigned i = 0; i < NUMBERS; i += 50) {
+		struct ops_range outer = begin_named("outer");
+
+		for (unsigned k = i; k < i + 50; k++)
+			record_number(0, k);
+		ops_range_end(outer);
+	}
+	trace = snapshot_last(session, 0);
+	found = find_numbers(trace, 0);
+	assert_int_equal(found.last, NUMBERS - 1);
+	assert_in_range(found.count, 9000, NUMBERS / 2);
+	ops_trace_unref(trace);
+	ops_session_discard(session);
+}
+
 /* Where all blocks are needed, what does not fit is lost, and said to be. */
 static void test_everything_open(void **state)
 {
@@ -466,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_what_is_open),
+		cmocka_unit_test(test_ranges_across_blocks),
 		cmocka_unit_test(test_everything_open),
 		cmocka_unit_test(test_live_bytes),
 		cmocka_unit_test(test_memory_is_flat),
