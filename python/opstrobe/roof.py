@@ -9,15 +9,15 @@ programs slow every run down, which the time that threads waited for a processor
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import functools
 import glob
 import json
-import os
 import sys
 import time
 
-from opstrobe.recording import provenance, roof
+from opstrobe.recording import host_info, provenance, roof
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ _DTYPES = ("float32", "float64", "bfloat16", "float16")
 _PRODUCT_SECONDS = 0.5  # for each type
 _RUNS_MIN = 8
 _OVERTIME = 4  # on a busy machine, runs of threads that wait for one another may take a thousand times as long
-_WAITED_MAX = 0.1  # share of the time in which threads were ready to run
 _SIDES = (256, 512, 1024, 2048)  # sides of the matrices
 _LEVEL_SECONDS = 0.06  # for each operator and level
 _LEVELS = tuple(2**15 * 4**i for i in range(8))  # bytes: 32 KiB to 512 MiB
 _CALLS = 200
+_BRIEF = 0.25  # share of the time that a brief measurement takes
 
 
 def _best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The shortest time of a run, of as many runs as fit into the time."""
+    """The shortest time of a run, of as many runs as fit into the time, at least one."""
     best, count = float("inf"), 0
     begin = now = time.perf_counter()
-    while now - begin < (seconds if count >= _RUNS_MIN else seconds * _OVERTIME):
+    while not count or now - begin < (seconds if count >= _RUNS_MIN else seconds * _OVERTIME):
         run()
         start, now = now, time.perf_counter()
         best = min(best, now - start)
@@ -47,22 +47,22 @@ def _best_seconds(run: Callable[[], object], seconds: float) -> float:
     return best
 
 
-def _product_flops(torch: Any, dtype: Any) -> float:
+def _product_flops(torch: Any, dtype: Any, share: float) -> float:
     """FLOP/s of the fastest matrix product. A processor without instructions for a type may take minutes for a large
     product."""
     best = 0.0
     for side in _SIDES:
-        if best and 2 * side**3 / best > _PRODUCT_SECONDS:
+        if best and 2 * side**3 / best > share * _PRODUCT_SECONDS:
             break
         left, right = (torch.ones(side, side, dtype=dtype) for _ in range(2))
         out = torch.empty(side, side, dtype=dtype)
         run = functools.partial(torch.mm, left, right, out=out)
         run()
-        best = max(best, 2 * side**3 / _best_seconds(run, _PRODUCT_SECONDS / len(_SIDES)))
+        best = max(best, 2 * side**3 / _best_seconds(run, share * _PRODUCT_SECONDS / len(_SIDES)))
     return best
 
 
-def _bandwidth(torch: Any, size: int) -> float:
+def _bandwidth(torch: Any, size: int, share: float) -> float:
     """Bytes per second with a working set of `size` bytes. Each operator moves all of it once."""
     one, half, third = size // 4, size // 8, size // 12
     thirds = [torch.ones(third) for _ in range(3)]
@@ -74,7 +74,7 @@ def _bandwidth(torch: Any, size: int) -> float:
         (one, functools.partial(whole.fill_, 1.0)),
         (one, whole.sum),
     ]
-    return max(4 * count / _best_seconds(run, _LEVEL_SECONDS) for count, run in operators)
+    return max(4 * count / _best_seconds(run, share * _LEVEL_SECONDS) for count, run in operators)
 
 
 def _call_seconds(torch: Any) -> float:
@@ -90,10 +90,7 @@ def _call_seconds(torch: Any) -> float:
 
 def _levels_that_fit() -> list[int]:
     """At most an eighth of the free memory."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return list(_LEVELS)
+    free = host_info.free_memory()
     return [size for size in _LEVELS if size <= free // 8] or [_LEVELS[0]]
 
 
@@ -111,9 +108,9 @@ def _scheduled() -> tuple[int, int]:
     return ran, waited
 
 
-def measure(threads: int | None = None) -> dict[str, Any]:
-    """Measures the roof of this machine with this number of torch threads; None: the current number. Takes a few
-    seconds."""
+def measure(threads: int | None = None, share: float = 1.0) -> dict[str, Any]:
+    """Measures the roof of this machine with this number of torch threads; None: the current number. Takes a few seconds,
+    or the `share` of that."""
     import torch
 
     before, scheduled = torch.get_num_threads(), _scheduled()
@@ -121,8 +118,8 @@ def measure(threads: int | None = None) -> dict[str, Any]:
         torch.set_num_threads(threads)
     try:
         with torch.no_grad():
-            flops = {name: _product_flops(torch, getattr(torch, name)) for name in _DTYPES}
-            bandwidth = [[size, _bandwidth(torch, size)] for size in _levels_that_fit()]
+            flops = {name: _product_flops(torch, getattr(torch, name), share) for name in _DTYPES}
+            bandwidth = [[size, _bandwidth(torch, size, share)] for size in _levels_that_fit()]
             call_us = _call_seconds(torch) * 1e6
         ran, waited = (now - then for now, then in zip(_scheduled(), scheduled, strict=True))
     finally:
@@ -137,8 +134,22 @@ def measure(threads: int | None = None) -> dict[str, Any]:
         "bandwidth": [[size, float(f"{speed:.4g}")] for size, speed in bandwidth],
         "call_us": round(call_us, 3),
         "waited_for_cpu": round(waited / max(1, ran + waited), 3),
+        "tries": 1,
         "measured": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def measure_for_run(threads: int) -> None:
+    """Prints a roof for `opstrobe run` as JSON, and stores it, after a brief measurement; prints nothing if memory is
+    scarce. The kernel kills this process rather than the program if memory runs out."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    if _levels_that_fit() != list(_LEVELS):
+        return
+    found = roof.best_of(measure(threads, _BRIEF))
+    with contextlib.suppress(OSError):
+        roof.store(found)
+    print(json.dumps(found))
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -149,7 +160,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="opstrobe roof",
         description="Measures in a few seconds what this machine's CPU can compute and move at most: matrix products of each "
         "type, and memory bandwidth. Recordings of the same torch with as many threads keep the result, and 'opstrobe roofline' "
-        "compares operators with it. Run it while nothing else runs.",
+        "compares operators with it. 'opstrobe run --record-shapes' measures the same, but briefly, if nothing was measured before. "
+        "Run it while nothing else runs.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -204,13 +216,13 @@ def main() -> None:
         found = measure(options.threads)
     except ImportError:
         sys.exit(f"opstrobe roof: torch is not installed for {sys.executable}: the roof is measured with it")
-    if found["waited_for_cpu"] > _WAITED_MAX:
-        found = roof.best_of(found)
+    if found["waited_for_cpu"] > roof.WAITED_MAX:
         print(
             f"opstrobe roof: the threads waited for a processor {found['waited_for_cpu']:.0%} of the time, so that figures may be "
             "too low: measure again when nothing else runs; the best figures are kept until then",
             file=sys.stderr,
         )
+        found = roof.best_of(found)
     if options.format == "json":
         print(json.dumps(found, indent=2))
     else:

@@ -63,7 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         help="record only the first N steps, or the steps FIRST to END - 1, counted from 0, and write the trace right "
         "after them; a step ends with each step() of the optimizer that steps first, or is a batch",
     )
-    parser.add_argument("--record-shapes", action="store_true", help="record the inputs of operators: shapes, types")
+    parser.add_argument(
+        "--record-shapes",
+        action="store_true",
+        help="record the inputs of operators: shapes, types. The first time on a machine, a few seconds after the recording measure "
+        "what it can compute and move, as 'opstrobe roof' does (OPSTROBE_ROOF=0: never)",
+    )
     parser.add_argument("--memory", action="store_true", help="record allocations")
     parser.add_argument(
         "--with-stack",
@@ -346,7 +351,7 @@ def main() -> None:
         recorder.arm()
     except CannotRecord as error:
         _fail(f"{error}; run 'opstrobe doctor' for details", 1)
-    program.run()
+    recorder.run(program)
 
 
 if __name__ == "__main__":

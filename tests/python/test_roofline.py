@@ -56,8 +56,10 @@ def test_what_is_measured(measured):
 
 def test_threads_are_those_asked_for(monkeypatch):
     seen = []
-    monkeypatch.setattr(roof, "_product_flops", lambda torch, dtype: float(seen.append(torch.get_num_threads()) or 1))
-    monkeypatch.setattr(roof, "_bandwidth", lambda torch, size: 1.0)
+    monkeypatch.setattr(
+        roof, "_product_flops", lambda torch, dtype, share: float(seen.append(torch.get_num_threads()) or 1)
+    )
+    monkeypatch.setattr(roof, "_bandwidth", lambda torch, size, share: 1.0)
     before = torch.get_num_threads()
     assert roof.measure(1)["threads"] == 1
     assert set(seen) == {1} and torch.get_num_threads() == before
@@ -146,9 +148,11 @@ def test_recordings_keep_the_roof_that_was_measured(cache, measured, tmp_path):
 
 def test_a_busy_machine_keeps_the_best_figures(cache, measured):
     assert kept.best_of(measured) == measured
-    kept.store(measured)
+    kept.store({**measured, "waited_for_cpu": 0.7})
+    assert kept.best_of({**measured, "waited_for_cpu": 0.0, "call_us": 1e9})["call_us"] == 1e9  # it was quiet
     low = {
         **measured,
+        "waited_for_cpu": 0.8,
         "flops": dict.fromkeys(measured["flops"], 1.0),
         "bandwidth": [[size, 2.0 * speed] for size, speed in measured["bandwidth"]],
         "call_us": 1e9,
@@ -156,6 +160,14 @@ def test_a_busy_machine_keeps_the_best_figures(cache, measured):
     best = kept.best_of(low)
     assert best["flops"] == measured["flops"] and best["call_us"] == measured["call_us"]
     assert best["bandwidth"] == low["bandwidth"]
+    assert best["waited_for_cpu"] == 0.7 and best["tries"] == measured["tries"] + 1
+
+
+def test_a_roof_of_a_busy_machine_is_measured_again_a_few_times(cache, measured):
+    assert kept.is_wanted()
+    for waited, tries, wanted in ((0.05, 1, False), (0.7, 1, True), (0.7, 2, True), (0.7, 3, False)):
+        kept.store({**measured, "waited_for_cpu": waited, "tries": tries})
+        assert kept.is_wanted() == wanted
 
 
 def test_the_command(cache, tmp_path):

@@ -20,9 +20,11 @@ from typing import Any
 import opstrobe
 from opstrobe import ProfilerAction, _core
 from opstrobe.compat.torch_import import call_when_imported
+from opstrobe.launcher.machine_roof import measure_roof
 from opstrobe.launcher.output import Output, rank_of_job
+from opstrobe.launcher.program import Program
 from opstrobe.launcher.steps import StepWatch
-from opstrobe.recording import bridge, spill
+from opstrobe.recording import bridge, roof, spill
 
 # Catchable signals that end a program unless it handles them. Python itself turns SIGINT into an exception.
 _FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -67,6 +69,9 @@ class RunRecorder:
         self._written = False
         self._finishing = False
         self._deadly_signal: int | None = None
+        self._measuring = False
+        self._interrupted = False  # by Ctrl-C while measuring
+        self._failed = False
         self._mask = threading.local()
         self._children = 0  # number of processes started by this one, which are not recorded
 
@@ -85,6 +90,16 @@ class RunRecorder:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._die)
         os.register_at_fork(before=self._hold_signals, after_in_parent=self._forked, after_in_child=self._forget)
+
+    def run(self, program: Program) -> None:
+        """Runs the program. To be called once, after `arm`, as the last action."""
+        try:
+            program.run()
+        except SystemExit:
+            raise
+        except BaseException:
+            self._failed = True
+            raise
 
     # --- recording ---------------------------------------------------------------------------------------------------
 
@@ -136,6 +151,11 @@ class RunRecorder:
         except Exception as error:
             self._give_up(error)
         self._name_recovery()
+        if self._deadly_signal is not None:  # it arrived while measuring
+            self._finish()
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -221,7 +241,7 @@ class RunRecorder:
 
     def _die(self, number: int, _: FrameType | None) -> None:
         self._deadly_signal = number
-        if not self._finishing:
+        if not (self._finishing or self._measuring):
             self._finish()
 
     def _finish(self) -> None:
@@ -270,6 +290,8 @@ class RunRecorder:
     def _write(self, profile: opstrobe.profile) -> None:
         self._written = True
         _core.live_stop()
+        if self._wants_roof(profile):
+            self._measure_roof(profile)
         path = self._output.reserve()
         try:
             profile.export_chrome_trace(path)
@@ -302,6 +324,39 @@ class RunRecorder:
             _say(f"to view all ranks, when they have ended: opstrobe serve --open {shlex.quote(directory)}")
         elif not self._open_viewer and self._output.rank is None:
             _say(f"to view it: opstrobe serve --open {shlex.quote(shown)}")
+
+    def _wants_roof(self, profile: opstrobe.profile) -> bool:
+        """Whether to measure what this machine can compute and move, which advice compares operators with. Only once for a
+        machine, and not if the user waits for the end of a program that failed or was interrupted. In a job, only on rank
+        0, and only when the program has ended, since other ranks may wait for this one."""
+        torch: Any = sys.modules.get("torch")
+        rank = self._output.rank
+        return (
+            torch is not None
+            and profile.record_shapes
+            and os.environ.get("OPSTROBE_ROOF") != "0"
+            and not (self._failed or self._deadly_signal is not None)
+            and (rank is None or (rank == 0 and self._steps is None))
+            and not torch.cuda.is_initialized()
+            and roof.is_wanted()
+        )
+
+    def _measure_roof(self, profile: opstrobe.profile) -> None:
+        _say("measuring once what this machine can compute and move, a few seconds; OPSTROBE_ROOF=0 skips it …")
+        children = self._children
+        self._measuring = True
+        try:
+            found = measure_roof(lambda: self._deadly_signal is not None)
+            if found is None:
+                _say("not measured; 'opstrobe roof' measures it")
+            else:
+                profile.add_metadata_json("roof", found)
+        except KeyboardInterrupt:
+            self._interrupted = not self._finishing
+        except Exception as error:  # the trace matters more
+            _say(f"not measured: {error}")
+        self._measuring = False
+        self._children = children  # not a process of the program
 
     def _add_to_archive(self, path: str, location: str, job: str) -> None:
         try:

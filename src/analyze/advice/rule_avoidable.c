@@ -303,7 +303,7 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 const struct advice_rule advice_rule_avoidable = {
 	.id = "avoidable-time",
 	.title = "Operators take much longer than their work requires",
-	.condition = "The recording has a roof (`opstrobe roof`), operators at a line take at least 4 % of a step above the lower bound that the roofline "
+	.condition = "The recording has the roof of the machine (`opstrobe roof`), operators at a line take at least 4 % of a step above the lower bound that the roofline "
 		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
 		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders.",
 	.gain = "the time above the lower bound of the unusual operators",
