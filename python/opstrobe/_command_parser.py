@@ -31,3 +31,10 @@ def split_program(words: Sequence[str], value_options: Collection[str]) -> tuple
             return words[:i], words[i + 1 :]
         i += 2 if words[i] in value_options else 1
     return words[:i], words[i:]
+
+
+def reason_of(error: BaseException) -> str:
+    """What failed and why, for a message."""
+    if isinstance(error, OSError) and error.filename:
+        return f"cannot open '{error.filename}': {str(error.strerror).lower()}"
+    return str(error)

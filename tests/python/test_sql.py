@@ -272,6 +272,18 @@ def test_rows_of_many_batches(tmp_path, monkeypatch):
     assert found == [("op0", 334, 0, 999), ("op1", 333, 1, 997), ("op2", 333, 2, 998)]
 
 
+def test_columns_that_are_not_read_take_no_memory(tmp_path):
+    path = rank_file(tmp_path, 0, 70_000)
+    schema = tables.schema_of("events")
+    (batch,) = tables.read_rows(opstrobe.read(path).trace, "events", str(path), schema, ["dur_ns"])
+    batch.validate(full=True)
+    columns = dict(zip(schema.names, batch.columns))
+    assert {columns.pop(name).null_count for name in ("dur_ns", "path", "rank")} == {0}
+    assert {column.null_count for column in columns.values()} == {70_000}
+    addresses = {buffer.address for column in columns.values() for buffer in column.buffers() if buffer and buffer.size}
+    assert len(addresses) <= 3
+
+
 def test_errors_name_the_file(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{]")
@@ -349,7 +361,8 @@ def test_incomplete_traces_are_named(tmp_path):
 def test_schema_says_what_columns_mean():
     status, printed, _ = command("--schema", "steps")
     assert status == 0
-    assert "  backward_ns        part of the backward pass, ns\n" in printed
+    assert "  backward_ns        bigint   part of the backward pass, ns\n" in printed
+    assert "  path               varchar  file of the trace\n" in printed
 
 
 def test_without_duckdb_says_what_to_install(recorded, tmp_path):
@@ -368,13 +381,72 @@ def test_closed_pipe_is_no_error(recorded):
 # --- the shell --------------------------------------------------------------------------------------------------------
 
 
-def test_shell_reads_statements_and_commands(recorded):
-    text = f".tables\nselect count(*) as steps\nfrom steps;\nselect nothing;\n.nothing\n.open {recorded}\nselect max(step) from steps\n"
+def test_script_of_statements_and_commands(recorded):
+    text = (
+        ".tables\nselect count(*) as steps -- all; of them\nfrom steps; -- three\nselect nothing;\n.nothing\n.schema 'x\n"
+        f".open {recorded}\n.open\n.mode csv\nselect max(step) as last, ';' as text\nfrom steps"
+    )
     status, printed, errors = command(recorded, input=text)
-    assert status == 0
+    assert status == 1
     assert "an event of the trace" in printed
-    assert "│     3 │" in printed.replace("int64", "") and "│         3 │" in printed
-    assert "nothing" in errors and ".nothing is not a command" in errors
+    assert "│     3 │" in printed.replace("int64", "") and printed.endswith("last,text\n3,;\n")
+    reasons = errors.splitlines()
+    assert "nothing" in reasons[0] and [reason for reason in reasons if "opstrobe sql: " in reason][1:] == [
+        "opstrobe sql: unknown command '.nothing'; .help lists the commands",
+        "opstrobe sql: No closing quotation",
+        "opstrobe sql: usage: .open TRACE...",
+    ]
+
+
+def test_script_writes_in_the_format_that_is_selected(recorded, tmp_path):
+    assert command("--format", "csv", recorded, input="select 1 as a;\nselect 2 as b;\n")[:2] == (0, "a\n1\nb\n2\n")
+    (tmp_path / "q.sql").write_text(f"{STEPS};\n")
+    script = f".mode json\n.output {tmp_path}/steps.json\n.read {tmp_path}/q.sql\n.output\n.mode csv\nselect 1 as a;\n.exit\nno"
+    assert command(recorded, input=script) == (0, "a\n1\n", "")
+    assert [row["step"] for row in json.loads((tmp_path / "steps.json").read_text())] == [1, 2, 3]
+    status, _, errors = command(recorded, input=f".read {tmp_path}/none.sql\n.mode xml\n.limit x\n.timer\n")
+    assert (status, errors.splitlines()) == (
+        1,
+        [
+            f"opstrobe sql: cannot open '{tmp_path}/none.sql': no such file or directory",
+            "opstrobe sql: invalid mode 'xml' (choose from text, csv, json, markdown)",
+            "opstrobe sql: usage: .limit N",
+            "opstrobe sql: usage: .timer on|off",
+        ],
+    )
+    (tmp_path / "loop.sql").write_text(f".read {tmp_path}/loop.sql\n")
+    assert "reads itself" in command(recorded, input=f".read {tmp_path}/loop.sql\n")[2]
+
+
+def test_output_appends_to_a_redirected_file(recorded, tmp_path):
+    """DuckDB alone would open the file again and truncate it."""
+    output = tmp_path / "out.csv"
+    with open(output, "w") as file:
+        file.write("before\n")
+        file.flush()
+        words = ["opstrobe", "sql", "--format", "csv", "select 1 as a; select id from events limit 20000", recorded]
+        assert subprocess.run([*map(str, words)], stdout=file, timeout=120).returncode == 0
+    assert output.read_text().startswith("before\na\n1\nid\n0\n")
+
+
+def test_sources_of_a_command(recorded, tmp_path):
+    (tmp_path / "traces").mkdir()
+    for rank in (0, 1):
+        rank_file(tmp_path / "traces", rank, 5)
+    query = "select count(*) as n from events"
+    assert command("--format", "csv", query, tmp_path / "traces")[:2] == (0, "n\n10\n")
+    assert command("--format", "csv", query, tmp_path / "traces" / "*1.json")[:2] == (0, "n\n5\n")
+    text = (tmp_path / "traces" / "rank1.json").read_text()
+    assert command("--format", "csv", query, "-", input=text)[:2] == (0, "n\n5\n")
+    assert command("-", input=text)[::2] == (
+        2,
+        "usage: opstrobe sql [options] [QUERY] [TRACE... | ARCHIVE]\n"
+        "opstrobe sql: error: '-' needs a query: standard input is the trace\n",
+    )
+    (tmp_path / "empty").mkdir()
+    assert command(query, tmp_path / "empty")[::2] == (
+        1, f"opstrobe sql: no traces in directory '{tmp_path}/empty'\n"
+    )  # fmt: skip
 
 
 def test_shell_completes_and_remembers(recorded, tmp_path):
@@ -397,6 +469,11 @@ def test_shell_completes_and_remembers(recorded, tmp_path):
     os.write(leader, b"select max(optimizer\t")
     until(b"optimizer_ns")
     os.write(leader, b") is not null as known from steps;\n")
+    until(b"true")
+    until(b"sql> ")
+    os.write(leader, b"select steps.data_l\t")
+    until(b"data_loading_ns")
+    os.write(leader, b" is not null as known from steps;\n")
     until(b"true")
     until(b"sql> ")
     os.write(leader, b".quit\n")

@@ -11,6 +11,7 @@ import statistics
 import sys
 import tempfile
 
+from opstrobe._command_parser import reason_of
 from opstrobe.archiving import rebuild, trend
 from opstrobe.archiving.database import ArchiveDatabase, quoted
 from opstrobe.archiving.location import Location
@@ -107,7 +108,7 @@ def run(location: str) -> None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opstrobe-archive-"))
             database = stack.enter_context(contextlib.closing(ArchiveDatabase(Location(location))))
         except Exception as error:
-            reply({"error": _reason(error)})
+            reply({"error": reason_of(error)})
             return
         answers = Answers(database, folder)
         reply({"folder": folder})
@@ -115,11 +116,5 @@ def run(location: str) -> None:
             try:
                 answer = answers.answer(json.loads(line))
             except Exception as error:  # the archive may change or be unreachable at any time
-                answer = {"error": _reason(error)}
+                answer = {"error": reason_of(error)}
             reply(answer)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"cannot open '{error.filename}': {str(error.strerror).lower()}"
-    return str(error)

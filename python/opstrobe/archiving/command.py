@@ -10,12 +10,13 @@ import json
 import os
 import sys
 
-from opstrobe._command_parser import command_parser
+from opstrobe._command_parser import command_parser, reason_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opstrobe.archiving.database import ArchiveDatabase
     from opstrobe.archiving.trend import Jump, Point
 
 _DESCRIPTION = """\
@@ -97,7 +98,7 @@ def _add(options: argparse.Namespace) -> int:
             )
         except (OSError, ValueError) as error:
             failed += 1
-            _say(_reason(error))
+            _say(reason_of(error))
             continue
         added, there = added + is_new, there + (not is_new)
     if not added + there + failed:
@@ -112,15 +113,20 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _query(options: argparse.Namespace, query: str | None) -> int:
-    from opstrobe.archiving.database import ArchiveDatabase
-    from opstrobe.archiving.location import Location
     from opstrobe.query import output, shell
 
-    with contextlib.closing(ArchiveDatabase(Location(options.location))) as database:
-        if query is None:
-            shell.run(database, len(database.parts), options.limit)
-        else:
-            output.write(database, query, options.format, None, options.limit)
+    def open_archive(words: Sequence[str]) -> ArchiveDatabase:
+        from opstrobe.archiving.database import ArchiveDatabase
+        from opstrobe.archiving.location import Location
+
+        if len(words) != 1:
+            raise ValueError("several archives cannot be queried together")
+        return ArchiveDatabase(Location(words[0]))
+
+    if query is None:
+        return shell.run(open_archive, [options.location], options.format, None, options.limit)
+    with contextlib.closing(open_archive([options.location])) as database:
+        output.write(database, query, options.format, None, options.limit)
     return 0
 
 
@@ -204,12 +210,6 @@ def _remove(options: argparse.Namespace) -> int:
     return 0
 
 
-def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"cannot open '{error.filename}': {str(error.strerror).lower()}"
-    return str(error)
-
-
 def main() -> None:
     options = _parser().parse_args()
     try:
@@ -231,7 +231,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     except (OSError, ValueError) as error:
-        _say(_reason(error))
+        _say(reason_of(error))
         status = 1
     except Exception as error:
         if not type(error).__module__.startswith(("duckdb", "_duckdb")):

@@ -10,14 +10,39 @@ import pyarrow
 from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
 from opstrobe.archiving.location import TRACES, Location, Part
 from opstrobe.query.database import connect, duckdb, with_plain_sums
-from opstrobe.query.tables import plain_type, schema_of, tables
+from opstrobe.query.tables import TRACE_COLUMNS, plain_type, schema_of, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+    from typing import Any
 
 # Files may be compacted or removed when a query starts to read them.
 _TRIES = 3
+_SHARED_COLUMNS = [
+    {"name": "job", "type": "text", "about": "what the trace is of"},
+    {"name": "date", "type": "date", "about": "day on which the recording began, UTC"},
+    {"name": "run", "type": "text", "about": "execution of the job"},
+    {"name": "commit", "type": "text", "about": "revision of the program"},
+    {"name": "trace", "type": "text", "about": "id of the trace"},
+    *TRACE_COLUMNS,
+]
+_TRACES_TABLE = {
+    "id": TRACES,
+    "about": "a trace of the archive",
+    "columns": [
+        {"name": "start_ns", "type": "integer", "about": "start of the recording, since the Unix epoch", "unit": "ns"},
+        {"name": "dur_ns", "type": "integer", "about": "duration of the recording", "unit": "ns"},
+        {"name": "added_ns", "type": "integer", "about": "when it was added, since the Unix epoch", "unit": "ns"},
+        {
+            "name": "source_bytes",
+            "type": "integer",
+            "about": "size of the file that it was added from",
+            "unit": "bytes",
+        },
+        {"name": "schema", "type": "text", "about": "version of the tables"},
+    ],
+}
 
 
 class ArchiveDatabase:
@@ -33,10 +58,16 @@ class ArchiveDatabase:
         self._views: set[str] = set()
         self.refresh()
 
-    def open(self, paths: Iterable[str]) -> None:
-        (path,) = paths
-        self._location, self._seen = Location(path), None
-        self.refresh()
+    def title(self) -> str:
+        """What is queried, in words."""
+        return f"archive '{self._location.name}'"
+
+    def tables(self) -> list[dict[str, Any]]:
+        return [*tables(), _TRACES_TABLE]
+
+    def shared_columns(self) -> list[dict[str, str]]:
+        """The columns that every table has in addition to its own."""
+        return _SHARED_COLUMNS
 
     @property
     def parts(self) -> list[Part]:

@@ -9,23 +9,21 @@ import os
 import sys
 
 from opstrobe import _core
-from opstrobe._command_parser import command_parser
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from opstrobe.archiving.database import ArchiveDatabase
-    from opstrobe.query.database import Database
+from opstrobe._command_parser import command_parser, reason_of
 
 _DESCRIPTION = """\
-Answers a question in SQL about traces, or starts a shell that does. Tables are events, kernels, steps, memory, modules,
-lines and others; --schema lists them with their columns. Times are in nanoseconds. Several traces are one set of tables,
-whose columns path and rank say which trace a row is from. DuckDB does the work: its SQL and its functions can be used.
+Runs SQL queries on traces. Without a query, reads them from standard input, on a terminal with a prompt. Tables are
+events, kernels, steps, memory, modules, lines and others; --schema lists them with their columns. Times are in
+nanoseconds. Several traces are one set of tables, whose columns path and rank say which trace a row is from. DuckDB runs
+the queries: its SQL and its functions can be used.
 
   opstrobe sql "select name, sum(dur_ns) from events group by 1 order by 2 desc limit 10" train.pt.trace.json.gz
   opstrobe sql "select rank, median(dur_ns) / 1e6 as ms from steps group by 1" rank*.json.gz
   opstrobe sql train.pt.trace.json.gz
+  opstrobe sql --format csv train.pt.trace.json.gz < queries.sql
 
-Instead of traces an archive can be named: a directory or URL that 'opstrobe archive add' has written to."""
+A TRACE is a file, a directory of traces, a quoted pattern, or - for standard input. An ARCHIVE is a directory or URL that
+'opstrobe archive add' has written to."""
 
 _FORMATS = ("text", "csv", "json", "markdown", "parquet")
 
@@ -52,24 +50,6 @@ def _warn_of(path: str, trace: _core.Trace) -> None:
         print(f"opstrobe sql: {path}: {diagnostic['message']}", file=sys.stderr)
 
 
-def _is_url(word: str) -> bool:
-    return "://" in word and not any(letter.isspace() for letter in word)
-
-
-def _open(words: list[str]) -> Database | ArchiveDatabase:
-    from opstrobe.query.database import Database
-
-    archives = [word for word in words if _is_url(word) or os.path.isdir(word)]
-    if not archives:
-        return Database(words, on_read=_warn_of)
-    if len(words) > 1:
-        raise ValueError(f"'{archives[0]}' is an archive, which cannot be asked together with other files")
-    from opstrobe.archiving.database import ArchiveDatabase
-    from opstrobe.archiving.location import Location
-
-    return ArchiveDatabase(Location(words[0]))
-
-
 def _format_of(options: argparse.Namespace) -> str:
     if options.format:
         return str(options.format)
@@ -82,37 +62,43 @@ def main() -> None:
     parser = _parser()
     options = parser.parse_args()
     try:
-        from opstrobe.query import database, output, shell
+        from opstrobe.query import database, output, shell, sources
     except ImportError as error:
         raise SystemExit(_fail(error)) from None
     if options.schema:
         raise SystemExit(shell.print_schema(options.arguments))
     words = list(options.arguments)
-    query = words.pop(0) if words and not (os.path.exists(words[0]) or _is_url(words[0])) else None
+    query = words.pop(0) if words and not sources.is_source(words[0]) else None
     if query is not None and not any(letter.isspace() for letter in query):
         parser.error(f"'{query}' is neither a query nor a file")
     if query is not None and not words:
         parser.error("no trace is named")
     if options.format == "parquet" and not options.output:
         parser.error("--format parquet needs --output FILE")
+    if query is None and "-" in words:
+        parser.error("'-' needs a query: standard input is the trace")
+    form = _format_of(options)
     try:
-        with contextlib.closing(_open(words)) as traces:
-            if query is None:
-                shell.run(traces, len(words), options.limit)
-            else:
-                output.write(traces, query, _format_of(options), options.output, options.limit)
+        if query is None:
+            raise SystemExit(
+                shell.run(
+                    lambda words: sources.open_sources(words, on_read=_warn_of),
+                    words,
+                    form,
+                    options.output,
+                    options.limit,
+                )
+            )
+        with contextlib.closing(sources.open_sources(words, on_read=_warn_of)) as traces:
+            output.write(traces, query, form, options.output, options.limit)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except ImportError as error:
         raise SystemExit(_fail(error)) from None
-    except OSError as error:
-        raise SystemExit(
-            _fail(f"cannot open '{error.filename}': {str(error.strerror).lower()}" if error.filename else error)
-        ) from None
-    except (ValueError, database.duckdb.Error) as error:
+    except (OSError, ValueError, database.duckdb.Error) as error:
         if "Broken pipe" in str(error):  # the reader has closed the pipe
             raise SystemExit(0) from None
-        raise SystemExit(_fail(error)) from None
+        raise SystemExit(_fail(reason_of(error))) from None
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow
 
@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
 
-from opstrobe.query.tables import read_rows, schema_of, tables
+from opstrobe.query.tables import TRACE_COLUMNS, read_rows, schema_of, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,12 @@ class _Input:
 class Answers(Protocol):
     """A source of answers: traces, or an archive."""
 
-    def open(self, paths: list[str], /) -> None: ...
+    def title(self) -> str: ...
+    def tables(self) -> list[dict[str, Any]]: ...
+    def shared_columns(self) -> list[dict[str, str]]: ...
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation: ...
     def run(self, text: str) -> Iterator[pyarrow.Table]: ...
+    def close(self) -> None: ...
 
 
 class Database:
@@ -60,7 +63,10 @@ class Database:
         self, sources: Iterable[Source], *, on_read: Callable[[str, _core.Trace], object] | None = None
     ) -> None:
         """`on_read` is called with the path and the trace of each file that is read."""
-        self.open(sources)
+        inputs = [_Input(source) for source in sources]
+        files = [source.path for source in inputs if source.path is not None]
+        self._keeps = sum(os.path.getsize(path) for path in files) < _KEPT_BYTES
+        self._inputs = inputs
         self._on_read = on_read
         self._wanted: set[str] | None = None
         self._failure: Exception | None = None
@@ -68,12 +74,17 @@ class Database:
         for table in tables():
             self._connection.register(str(table["id"]), _Table(self, str(table["id"])))
 
-    def open(self, sources: Iterable[Source]) -> None:
-        """Queries use these traces from now on."""
-        inputs = [_Input(source) for source in sources]
-        files = [source.path for source in inputs if source.path is not None]
-        self._keeps = sum(os.path.getsize(path) for path in files) < _KEPT_BYTES
-        self._inputs = inputs
+    def title(self) -> str:
+        """What is queried, in words."""
+        count = len(self._inputs)
+        return f"{count} trace{'s' * (count != 1)}"
+
+    def tables(self) -> list[dict[str, Any]]:
+        return tables()
+
+    def shared_columns(self) -> list[dict[str, str]]:
+        """The columns that every table has in addition to its own."""
+        return TRACE_COLUMNS
 
     def relation(self, rows: pyarrow.Table) -> duckdb.DuckDBPyRelation:
         """Rows in memory, for printing or writing."""

@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,16 +28,15 @@ def write(database: Answers, query: str, form: str, path: str | None, limit: int
     unchanged."""
     if path is None:
         for found in database.run(query):
-            _write_rows(database.relation(found), form, "/dev/stdout", sys.stdout, limit)
+            print_rows(database.relation(found), form, limit)
         return
-    with _replacing(path) as part:
+    with replacing(path) as part:
         for found in database.run(query):
-            with open(part, "w", encoding="utf-8") as file:
-                _write_rows(database.relation(found), form, part, file, limit)
+            write_rows(database.relation(found), form, part, limit)
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[str]:
+def replacing(path: str) -> Iterator[str]:
     number, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or ".")
     os.close(number)
     try:
@@ -53,14 +54,53 @@ def _umask() -> int:
     return mask
 
 
-def _write_rows(found: duckdb.DuckDBPyRelation, form: str, path: str, file: TextIO, limit: int) -> None:
+def write_rows(found: duckdb.DuckDBPyRelation, form: str, path: str, limit: int) -> None:
+    """Writes rows to a file, which is overwritten."""
+    if form in _OPTIONS:
+        _copy(found, form, path)
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        _write_text(found, form, file, limit)
+
+
+def print_rows(found: duckdb.DuckDBPyRelation, form: str, limit: int) -> None:
+    """Writes rows to standard output."""
+    if form in _OPTIONS:
+        _copy_to_output(found, form)
+    else:
+        _write_text(found, form, sys.stdout, limit)
+    sys.stdout.flush()
+
+
+def _copy(found: duckdb.DuckDBPyRelation, form: str, path: str) -> None:
+    name = path.replace("'", "''")
+    found.query("found", f"copy found to '{name}' ({_OPTIONS[form]})")
+
+
+def _copy_to_output(found: duckdb.DuckDBPyRelation, form: str) -> None:
+    """DuckDB opens a file by its name, which would truncate the file that standard output is appended to. So it writes to a pipe."""
+    read_end, write_end = os.pipe()
+    with ThreadPoolExecutor(1) as readers:
+        sys.stdout.flush()
+        copied = readers.submit(_copy_pipe, read_end)
+        try:
+            _copy(found, form, f"/dev/fd/{write_end}")
+        finally:
+            os.close(write_end)
+        copied.result()
+
+
+def _copy_pipe(read_end: int) -> None:
+    with open(read_end, "rb") as pipe:
+        shutil.copyfileobj(pipe, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def _write_text(found: duckdb.DuckDBPyRelation, form: str, file: TextIO, limit: int) -> None:
     if form == "text":
         file.write(text(found, limit))
-    elif form == "markdown":
-        _write_markdown(found, file)
     else:
-        name = path.replace("'", "''")
-        found.query("found", f"copy found to '{name}' ({_OPTIONS[form]})")
+        _write_markdown(found, file)
 
 
 def text(found: duckdb.DuckDBPyRelation, limit: int) -> str:
@@ -68,7 +108,7 @@ def text(found: duckdb.DuckDBPyRelation, limit: int) -> str:
     width = os.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     with contextlib.redirect_stdout(io.StringIO()) as written:
         found.show(max_width=width, max_rows=limit or sys.maxsize)
-    return written.getvalue()
+    return written.getvalue().rstrip("\n") + "\n"
 
 
 def _write_markdown(found: duckdb.DuckDBPyRelation, file: TextIO) -> None:

@@ -6,125 +6,275 @@ from __future__ import annotations
 import os
 import pathlib
 import shlex
+import sqlite3
 import sys
+import time
 
+from opstrobe._command_parser import reason_of
 from opstrobe.query import output
 from opstrobe.query.database import Answers, duckdb
-from opstrobe.query.tables import tables
+from opstrobe.query.tables import TRACE_COLUMNS, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _HELP = """\
 A statement of SQL ends with a semicolon.
-.tables          the tables
-.schema [TABLE]  columns of all tables or of one, with their meanings
-.open TRACE...   traces to ask, instead of those so far
-.help            this text
-.quit            end, as Ctrl-D does"""
-_COMMANDS = (".tables", ".schema", ".open", ".help", ".quit")
+.tables          list the tables
+.schema [TABLE]  show the columns of all tables or of one, with types and meanings
+.open TRACE...   query these traces, or an archive, from now on
+.mode [FORMAT]   show results as text, csv, json or markdown
+.limit N         rows that text shows, 0 for all
+.output [FILE]   write results to FILE from now on; without FILE, to the terminal
+.read FILE       run the statements and commands in FILE
+.timer on|off    show how long each statement takes
+.help            show this text
+.quit            exit, like Ctrl-D"""
+_MODES = ("text", "csv", "json", "markdown")
 _WORDS = (
-    "select from where group by order limit having join using as and or not distinct count sum avg median min max desc"
+    "select from where group by order limit having join using as and or not distinct count sum avg median min max desc "
+    "with case when then else end between is null in like over partition describe summarize show tables"
 )
 
 
-def run(database: Answers, count: int, limit: int) -> None:
-    """Reads statements about `count` traces until the end of input."""
-    shell = _Shell(database, limit)
-    interactive = sys.stdin.isatty()
-    if interactive:
-        _prepare_terminal()
-        traces = f"{count} trace{'s' * (count != 1)}" if count else "no trace (.open TRACE)"
-        print(f"opstrobe sql: {traces}; .help lists commands")
-    pending = ""
+def run(
+    open_sources: Callable[[Sequence[str]], Answers],
+    words: Sequence[str],
+    form: str,
+    path: str | None,
+    limit: int,
+) -> int:
+    """Runs the statements and commands of standard input on what `words` name. Returns the exit status: 1 if a statement or
+    command of a script failed."""
+    shell = _Shell(open_sources, words, form, path, limit)
+    try:
+        if sys.stdin.isatty():
+            _interact(shell, len(words))
+            return 0
+        shell.run_script(sys.stdin)
+        shell.finish()
+        return 1 if shell.failures else 0
+    finally:
+        shell.close()
+
+
+def _interact(shell: _Shell, count: int) -> None:
+    _prepare_terminal(shell)
+    about = shell.database.title() if count else "no traces (.open TRACE...)"
+    print(f"opstrobe sql: {about}; .help lists the commands")
     while not shell.ended:
         try:
-            line = input(("   ...> " if pending else "sql> ") if interactive else "")
+            shell.feed(input("   ...> " if shell.pending else "sql> "))
         except EOFError:
+            print()
             break
         except KeyboardInterrupt:
             print()
-            pending = ""
-            continue
-        if not pending and line.lstrip().startswith("."):
-            shell.command(line)
-        elif (pending + line).strip():
-            pending += line + "\n"
-            if line.rstrip().endswith(";"):
-                shell.answer(pending)
-                pending = ""
-    if pending.strip():
-        shell.answer(pending)
-    elif interactive:
-        print()
+            shell.pending = ""
+    shell.finish()
 
 
 class _Shell:
-    def __init__(self, database: Answers, limit: int) -> None:
-        self._database = database
+    def __init__(
+        self,
+        open_sources: Callable[[Sequence[str]], Answers],
+        words: Sequence[str],
+        form: str,
+        path: str | None,
+        limit: int,
+    ) -> None:
+        self._open_sources = open_sources
+        self.database = open_sources(words)
+        self._form = form
+        self._path = path
+        self._written = False
         self._limit = limit
+        self._times = False
+        self._reading: list[str] = []
+        self.pending = ""
+        self.failures = 0
         self.ended = False
 
-    def answer(self, query: str) -> None:
+    def close(self) -> None:
+        self.database.close()
+
+    def run_script(self, lines: Any) -> None:
+        for line in lines:
+            if self.ended:
+                break
+            self.feed(line.rstrip("\n"))
+
+    def feed(self, line: str) -> None:
+        """Adds a line. Runs it if it is a command, or if it completes a statement."""
+        if not self.pending and line.lstrip().startswith("."):
+            self._command(line)
+        elif (self.pending + line).strip():
+            self.pending += line + "\n"
+            if sqlite3.complete_statement(self.pending):
+                self.finish()
+
+    def finish(self) -> None:
+        """Runs what has been read, even if its semicolon is missing."""
+        statement, self.pending = self.pending, ""
+        if statement.strip():
+            self._answer(statement)
+
+    def _answer(self, query: str) -> None:
+        begin = time.perf_counter()
         try:
-            for found in self._database.run(query):
-                print(output.text(self._database.relation(found), self._limit), end="")
+            for found in self.database.run(query):
+                self._show(self.database.relation(found))
         except (OSError, ValueError, duckdb.Error) as error:
-            print(error, file=sys.stderr)
+            if isinstance(error, BrokenPipeError) or "Broken pipe" in str(error):
+                raise BrokenPipeError from None
+            self._fail(error)
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            self._fail("interrupted")
+        if self._times:
+            print(f"{time.perf_counter() - begin:.3f} s")
 
-    def command(self, line: str) -> None:
-        name, *words = shlex.split(line)
-        if name == ".tables":
-            print_schema([], brief=True)
-        elif name == ".schema":
-            print_schema(words)
-        elif name == ".open":
-            self._open(words)
-        elif name == ".help":
-            print(_HELP)
-        elif name in (".quit", ".exit"):
-            self.ended = True
-        else:
-            print(f"{name} is not a command; .help lists them", file=sys.stderr)
+    def _show(self, rows: duckdb.DuckDBPyRelation) -> None:
+        if self._path is None:
+            output.print_rows(rows, self._form, self._limit)
+            return
+        with output.replacing(self._path) as part:
+            output.write_rows(rows, self._form, part, self._limit)
 
-    def _open(self, paths: list[str]) -> None:
+    def _fail(self, reason: Exception | str) -> None:
+        self.failures += 1
+        text = reason_of(reason) if isinstance(reason, Exception) else reason
+        print(f"opstrobe sql: {text}", file=sys.stderr)
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _command(self, line: str) -> None:
         try:
-            self._database.open(paths)
-        except OSError as error:
-            print(error, file=sys.stderr)
+            name, *words = shlex.split(line.strip().rstrip(";"))
+            found = [known for known in _COMMANDS if known == name] or [
+                known for known in _COMMANDS if known.startswith(name) and len(name) > 1
+            ]
+            if len(found) != 1:
+                raise ValueError(f"unknown command '{name}'; .help lists the commands")
+            _COMMANDS[found[0]](self, words)
+        except (OSError, ValueError) as error:
+            self._fail(error)
+
+    def _tables(self, words: list[str]) -> None:
+        print_schema(words, brief=True, database=self.database)
+
+    def _schema(self, words: list[str]) -> None:
+        if print_schema(words, database=self.database):
+            self.failures += 1
+
+    def _open(self, words: list[str]) -> None:
+        if not words:
+            raise ValueError("usage: .open TRACE...")
+        opened = self._open_sources(words)
+        self.database.close()
+        self.database = opened
+
+    def _mode(self, words: list[str]) -> None:
+        if not words:
+            print(self._form)
+            return
+        if words[0] not in _MODES or len(words) > 1:
+            raise ValueError(f"invalid mode '{' '.join(words)}' (choose from {', '.join(_MODES)})")
+        self._form = words[0]
+
+    def _set_limit(self, words: list[str]) -> None:
+        if len(words) != 1 or not words[0].isdecimal():
+            raise ValueError("usage: .limit N")
+        self._limit = int(words[0])
+
+    def _output(self, words: list[str]) -> None:
+        if len(words) > 1:
+            raise ValueError("usage: .output [FILE]")
+        self._path = words[0] if words and words[0] != "stdout" else None
+
+    def _read(self, words: list[str]) -> None:
+        if len(words) != 1:
+            raise ValueError("usage: .read FILE")
+        path = os.path.abspath(words[0])
+        if path in self._reading:
+            raise ValueError(f"'{words[0]}' reads itself")
+        self._reading.append(path)
+        try:
+            with open(path, encoding="utf-8") as file:
+                self.run_script(file)
+            self.finish()
+        finally:
+            self._reading.pop()
+
+    def _timer(self, words: list[str]) -> None:
+        if words not in (["on"], ["off"]):
+            raise ValueError("usage: .timer on|off")
+        self._times = words == ["on"]
+
+    def _help(self, words: list[str]) -> None:
+        print(_HELP)
+
+    def _quit(self, words: list[str]) -> None:
+        self.ended = True
 
 
-def print_schema(names: list[str], *, brief: bool = False) -> int:
-    """Prints the tables of these names, or all, with the meanings of their columns unless `brief`. Returns 2 if one
-    does not exist."""
-    known: dict[str, Any] = {str(table["id"]): table for table in tables()}
+_COMMANDS: dict[str, Callable[[_Shell, list[str]], None]] = {
+    ".tables": _Shell._tables,
+    ".schema": _Shell._schema,
+    ".open": _Shell._open,
+    ".mode": _Shell._mode,
+    ".limit": _Shell._set_limit,
+    ".output": _Shell._output,
+    ".read": _Shell._read,
+    ".timer": _Shell._timer,
+    ".help": _Shell._help,
+    ".quit": _Shell._quit,
+    ".exit": _Shell._quit,
+}
+
+
+# By type of a declared column; all others are integers.
+_TYPES = {"text": "varchar", "json": "varchar", "flag": "boolean", "number": "double", "date": "date"}
+
+
+def print_schema(names: list[str], *, brief: bool = False, database: Answers | None = None) -> int:
+    """Prints the tables of these names, or all, with the types and meanings of their columns unless `brief`. Returns 2 if
+    one does not exist."""
+    known: dict[str, Any] = {str(table["id"]): table for table in _tables_of(database)}
     for name in names:
         if name not in known:
             print(f"unknown table '{name}'; tables are {', '.join(known)}", file=sys.stderr)
             return 2
     for name in names or known:
         table = known[name]
-        print(f"{name:<10} {table['about']}" if brief else f"{name}: {table['about']}")
+        print(f"{name:<14} {table['about']}" if brief else f"{name}: {table['about']}")
         for column in () if brief else table["columns"]:
             unit = f", {column['unit']}" if "unit" in column else ""
-            print(f"  {column['name']:<18} {column['about']}{unit}")
+            print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}{unit}")
     if not brief:
-        print("path and rank, in every table: file of the trace, and rank of the process in its job")
+        print("in every table:")
+        for column in _shared_columns(database):
+            print(f"  {column['name']:<18} {_TYPES.get(column['type'], 'bigint'):<8} {column['about']}")
     return 0
 
 
-def _prepare_terminal() -> None:
+def _tables_of(database: Answers | None) -> list[dict[str, Any]]:
+    return database.tables() if database else tables()
+
+
+def _shared_columns(database: Answers | None) -> list[dict[str, str]]:
+    return database.shared_columns() if database else TRACE_COLUMNS
+
+
+def _prepare_terminal(shell: _Shell) -> None:
     try:
         import readline
     except ImportError:
         return
-    words = sorted({*_WORDS.split(), *_COMMANDS, "path", "rank", *_names()})
 
     def complete(text: str, state: int) -> str | None:
-        matching = [word for word in words if word.startswith(text)]
+        matching = _completions(shell.database, text, at_start=readline.get_begidx() == 0 and not shell.pending)
         return matching[state] if state < len(matching) else None
 
     readline.set_completer(complete)
@@ -152,9 +302,19 @@ def _save_history(path: pathlib.Path) -> None:
         readline.write_history_file(path)
 
 
-def _names() -> set[str]:
-    found: set[str] = set()
-    for table in tables():
-        columns: Any = table["columns"]
-        found |= {str(table["id"]), *(str(column["name"]) for column in columns)}
-    return found
+def _completions(database: Answers, text: str, *, at_start: bool) -> list[str]:
+    """Words that may continue a text: columns after the name or alias of a table and a dot; else also tables and keywords."""
+    if at_start and text.startswith("."):
+        return [name for name in _COMMANDS if name.startswith(text)]
+    declared = _tables_of(database)
+    columns = {str(column["name"]) for table in declared for column in table["columns"]}
+    columns |= {column["name"] for column in _shared_columns(database)}
+    before, dot, rest = text.rpartition(".")
+    if not dot:
+        words = columns | {str(table["id"]) for table in declared} | {*_WORDS.split()}
+        return sorted(word for word in words if word.startswith(text.lower()))
+    for table in declared:
+        if table["id"] == before:
+            columns = {str(column["name"]) for column in table["columns"]}
+            columns |= {column["name"] for column in _shared_columns(database)}
+    return sorted(f"{before}.{name}" for name in columns if name.startswith(rest.lower()))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 
@@ -24,10 +25,15 @@ _BATCH_ROWS = 1 << 17
 # Suffixes of trace files in directories.
 _ENDINGS = (".json", ".json.gz", ".json.zst", ".pftrace", ".pftrace.gz")
 
-_PATH = pyarrow.field(
-    "path", pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), metadata={"meaning": "file of the trace"}
+# Columns that SQL adds to every table.
+TRACE_COLUMNS = [
+    {"name": "path", "type": "text", "about": "file of the trace"},
+    {"name": "rank", "type": "integer", "about": "rank of the process in its job"},
+]
+_PATH, _RANK = (
+    pyarrow.field(column["name"], kind, metadata={"meaning": column["about"]})
+    for column, kind in zip(TRACE_COLUMNS, (pyarrow.dictionary(pyarrow.int8(), pyarrow.utf8()), pyarrow.int64()))
 )
-_RANK = pyarrow.field("rank", pyarrow.int64(), metadata={"meaning": "rank of the process in its job"})
 
 
 def tables() -> list[dict[str, object]]:
@@ -83,12 +89,24 @@ def trace_files(paths: Iterable[str]) -> Iterator[str]:
 def _complete(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str, rank: int | None) -> pyarrow.RecordBatch:
     rows = batch.num_rows
     read = dict(zip(batch.schema.names, batch.columns))
-    arrays = [
-        read[field.name] if field.name in read else pyarrow.nulls(rows, field.type) for field in list(schema)[:-2]
-    ]
+    arrays = [read[field.name] if field.name in read else _nulls(rows, field.type) for field in list(schema)[:-2]]
     paths = pyarrow.DictionaryArray.from_arrays(_repeated(0, rows), pyarrow.array([path], pyarrow.utf8()))
     arrays += [paths, pyarrow.nulls(rows, _RANK.type) if rank is None else pyarrow.repeat(pyarrow.scalar(rank), rows)]
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@functools.lru_cache(maxsize=1)
+def _zeros(size: int) -> pyarrow.Buffer:
+    return pyarrow.py_buffer(bytes(size))
+
+
+def _nulls(rows: int, kind: pyarrow.DataType) -> pyarrow.Array:
+    """Nulls that share one buffer. pyarrow.nulls() allocates one for each column, which in sum is more than the trace."""
+    if pyarrow.types.is_dictionary(kind):
+        return pyarrow.DictionaryArray.from_arrays(_nulls(rows, kind.index_type), pyarrow.array([], kind.value_type))
+    zeros = _zeros(-(-rows // 65536) * 65536 * 8 + 8)
+    values = [zeros, zeros] if pyarrow.types.is_large_string(kind) or pyarrow.types.is_string(kind) else [zeros]
+    return pyarrow.Array.from_buffers(kind, rows, [zeros, *values], rows)
 
 
 def _repeated(value: int, rows: int) -> pyarrow.Array:
