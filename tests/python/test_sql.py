@@ -284,6 +284,16 @@ def test_columns_that_are_not_read_take_no_memory(tmp_path):
     assert len(addresses) <= 3
 
 
+def test_a_query_imports_no_pandas(recorded):
+    """It would take longer than most queries. pyarrow imports it for many of its functions."""
+    program = f"""
+import sys
+from opstrobe.query.database import Database
+rows = [*Database([{str(recorded)!r}]).run("select rank, path, name, module from events")]
+assert rows[0].num_rows > 100 and "pandas" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_errors_name_the_file(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{]")

