@@ -3,6 +3,8 @@
 # `make test`: all tests. The full output of each step is kept in build/test-logs/.
 . "$(dirname "$0")/common.sh"
 
+# Several steps compile the same files with the same options. ccache, which Meson uses if it is installed, compiles them once.
+system_packages ccache
 tools/build.sh
 system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nodejs npm chromium openjdk-17-jre-headless
 python_packages test tools/requirements-test.txt
@@ -13,8 +15,8 @@ logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# meson_build FOLDER OPTION…: configures once for these options, then builds what has changed.
-meson_build() {
+# meson_configure FOLDER OPTION…: configures once for these options.
+meson_configure() {
 	local folder=$1
 	shift
 	if [ ! -e "$folder/build.ninja" ] || changed "${folder//\//-}" "$@" "${CC:-}"; then
@@ -22,28 +24,37 @@ meson_build() {
 		meson setup "$folder" "$@"
 		stamp "${folder//\//-}" "$@" "${CC:-}"
 	fi
-	ninja -C "$folder" -j "$JOBS"
 }
+meson_build() {
+	meson_configure "$@"
+	ninja -C "$1" -j "$JOBS"
+}
+# Builds what the tests require, unless --no-rebuild is among the options.
 meson_test() {
-	meson test -C "$1" --no-rebuild --print-errorlogs --timeout-multiplier 10 --num-processes "$JOBS" "${@:2}"
+	meson test -C "$1" --print-errorlogs --timeout-multiplier 10 --num-processes "$JOBS" "${@:2}"
 }
 
 # gcc has false warnings in code instrumented by a sanitizer, so warnings are errors only in the other builds.
 c_address_sanitizer() {
 	meson_build build/asan -Db_sanitize=address,undefined -Dextension=disabled -Dtests=enabled
-	meson_test build/asan
+	meson_test build/asan --no-rebuild
 }
 c_thread_sanitizer() {
-	meson_build build/tsan -Db_sanitize=thread -Dextension=disabled -Dtests=enabled
+	meson_configure build/tsan -Db_sanitize=thread -Dextension=disabled -Dtests=enabled
 	meson_test build/tsan --suite record --suite gpu --suite serve
 }
 c_clang() {
 	CC=clang meson_build build/clang -Dwerror=true -Dextension=enabled -Dtests=enabled
-	meson_test build/clang
+	meson_test build/clang --no-rebuild
 }
+# The options of the package, so that most files are compiled already. Warnings, which ccache repeats, are found in the output:
+# -Werror would be another option.
 c_gcc_release() {
-	meson_build build/gcc -Dwerror=true -Dbuildtype=release -Dextension=enabled -Dtests=enabled
-	meson_test build/gcc
+	meson_build build/gcc -Dbuildtype=release -Dextension=enabled -Dtests=enabled | tee build/gcc.log
+	if grep -q 'warning:' build/gcc.log; then
+		return 1
+	fi
+	meson_test build/gcc --no-rebuild
 }
 # Runs complete files in parallel, because the shared fixtures of a file's tests are created once.
 side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
@@ -75,20 +86,41 @@ browser() { cd web && npm run -s browser; }
 demo() { python examples/resnet18.py --output build/test-demo; }
 lint() { tools/lint.sh; }
 
+# run STEP: its output and its result go to $logs. In a separate shell, because -e has no effect in the command of a condition.
+run() {
+	local step=$1 begin=$SECONDS result=passed
+	say "$step"
+	bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null || result=FAILED
+	echo "$result $((SECONDS - begin))" >"$logs/$step.result"
+}
+# Most of these wait for a browser, a server or one thread of torch, so they run next to each other.
+beside=(browser server_tests programs notebook_tests web editors demo)
+alone=(c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests diagnosis wheel lint)
+
+for step in "${alone[@]}"; do
+	run "$step"
+done
+for step in "${beside[@]}"; do
+	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+		wait -n
+	done
+	run "$step" &
+done
+wait
+
 passed=0
 failed=0
 summary=()
 failures=
-for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests programs command_tests diagnosis server_tests notebook_tests web editors browser wheel demo lint; do
-	say "$step"
-	begin=$SECONDS
-	# In a separate shell, because -e has no effect in the command of a condition.
-	if bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null; then
+for step in "${alone[@]}" "${beside[@]}"; do
+	read -r result seconds <"$logs/$step.result"
+	if [ "$result" = passed ]; then
 		result=${green}passed${plain}
 		passed=$((passed + 1))
 	else
 		result=${red}FAILED${plain}
 		failed=$((failed + 1))
+		say "the end of the output of $step"
 		tail -n 60 "$logs/$step.log"
 		# Repeated at the end, after the long log.
 		failures+=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$step.log" | grep -E '^ *(FAIL|FAILED|ERROR) |^ *×|^ *[0-9]+/[0-9]+ .*(FAIL|TIMEOUT)' | sort -u | head -n 20 || true)$'\n'
@@ -96,7 +128,7 @@ for step in c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_
 	counts=$(grep -E '^(Ok|Fail|Timeout|Skipped): +[1-9]|^=* ?[0-9].*(passed|failed|skipped|error).* in ' "$logs/$step.log" |
 		tr -s ' =\n' ' ' || true)
 	grep -E '^(SKIPPED|XFAIL) ' "$logs/$step.log" || true
-	summary+=("$(printf '  %s  %-20s %4d s  %s' "$result" "$step" $((SECONDS - begin)) "$counts")")
+	summary+=("$(printf '  %s  %-20s %4d s  %s' "$result" "$step" "$seconds" "$counts")")
 done
 
 echo

@@ -50,8 +50,10 @@ if [ ! -e "$zstd/lib/libzstd.a" ]; then
 	say "compiling libzstd"
 	(
 		fetch_source "$zstd" libzstd
+		# The system's headers are of the same version, and without another folder in the options ccache finds what the
+		# package of .venv was built from.
 		make -s -C lib -j"$JOBS" CFLAGS='-O3 -fPIC' ZSTD_LIB_COMPRESSION=0 ZSTD_LIB_DICTBUILDER=0 \
-			ZSTD_LIB_DEPRECATED=0 PREFIX="$zstd" install-static install-includes install-pc
+			ZSTD_LIB_DEPRECATED=0 PREFIX="$zstd" INCLUDEDIR=/usr/include install-static install-pc
 	) >"$work/zstd.log" 2>&1 || die "libzstd could not be compiled: $(tail -n 20 "$work/zstd.log")"
 fi
 export PKG_CONFIG_PATH=$microhttpd/lib/pkgconfig:$zstd/lib/pkgconfig
@@ -60,7 +62,7 @@ say "compiling the bridge to torch $(.venv/bin/python -c 'import torch; print(to
 bridge=$(.venv/bin/python -c 'import sys; from opstrobe.recording import bridge; print(bridge.build_into(sys.argv[1]))' "$work/bridge")
 
 say "building the wheel"
-.venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir="$work/build" \
+.venv/bin/python -m build --wheel --no-isolation --outdir "$work/plain" -Cbuild-dir=build/wheel-package \
 	-Csetup-args="-Dbridge=$PWD/$bridge" -Ccompile-args="-j$JOBS" . >"$work/wheel.log" 2>&1 ||
 	die "the wheel could not be built: $(tail -n 20 "$work/wheel.log")"
 # The torch libraries are loaded before the bridge.
