@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model that waits for its data: reading an image takes 2 ms, and a batch has 32 of them.
 
-opstrobe run --with-stack -o slow.json.gz examples/slow_loader.py
+opstrobe run --advise -o slow.json.gz examples/slow_loader.py
 opstrobe advise slow.json.gz
-opstrobe run --with-stack -o fast.json.gz examples/slow_loader.py --workers 6
+opstrobe run --advise -o fast.json.gz examples/slow_loader.py --workers 6
 opstrobe diff slow.json.gz fast.json.gz
 """
 

@@ -454,6 +454,7 @@ static PyMethodDef trace_methods[] = {
 	 "The events by column: name to (numpy's type, values, valid bits or None, list of strings or None)."},
 	{"views_json", ops_ext_trace_views_json, METH_NOARGS, "All views of the trace as the text of a JSON object."},
 	{"advice_json", ops_ext_trace_advice_json, METH_NOARGS, "What to change, as the text of a JSON object."},
+	{"advice_text", ops_ext_trace_advice_text, METH_NOARGS, "What to change, as text for people."},
 	{"diff_json", ops_ext_trace_diff_json, METH_O, "What changed from this trace to another, likewise."},
 	{"query", ops_ext_trace_query, METH_VARARGS, "The answer to a query by its id, with options as JSON: the text of a JSON object."},
 	{"roofline", ops_ext_trace_roofline, METH_VARARGS,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trace.views_json, advice_json, diff_json, query and roofline: views and advice as JSON text, which Python converts to dicts.
+ * Trace.views_json, advice_json, advice_text, diff_json, query and roofline: views and advice as JSON text, which Python
+ * converts to dicts, and advice as text for people.
  */
 #include "views.h"
 
@@ -34,7 +35,7 @@ PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
 	return trace_views_take_text(code, text, size, &error);
 }
 
-PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
+static PyObject *advice_in(PyObject *object, enum ops_format format)
 {
 	const struct ops_rank worker = {.trace = ((struct trace_object *)object)->trace, .name = ""};
 	struct ops_error error;
@@ -42,9 +43,20 @@ PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
 	char *text = NULL;
 	size_t size = 0;
 
-	(void)unused;
-	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, &error));
+	OPS_EXT_WITHOUT_GIL(code = ops_advise(&worker, 1, format, &text, &size, &error));
 	return trace_views_take_text(code, text, size, &error);
+}
+
+PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	return advice_in(object, OPS_FORMAT_JSON);
+}
+
+PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused)
+{
+	(void)unused;
+	return advice_in(object, OPS_FORMAT_TEXT);
 }
 
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)

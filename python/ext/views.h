@@ -101,6 +101,7 @@ PyObject *ops_ext_trace_table(PyObject *object, PyObject *arguments, PyObject *k
 PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
+PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
 PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments);

@@ -16,6 +16,7 @@ import glob
 import json
 import sys
 import time
+from typing import NamedTuple
 
 from opstrobe.recording import host_info, provenance, roof
 
@@ -32,14 +33,24 @@ _SIDES = (256, 512, 1024, 2048)  # sides of the matrices
 _LEVEL_SECONDS = 0.06  # for each operator and level
 _LEVELS = tuple(2**15 * 4**i for i in range(8))  # bytes: 32 KiB to 512 MiB
 _CALLS = 200
-_BRIEF = 0.25  # share of the time that a brief measurement takes
 
 
-def _best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The shortest time of a run, of as many runs as fit into the time, at least one."""
+class _Effort(NamedTuple):
+    """How long to measure: a share of all times, and a limit after which each operator runs only once."""
+
+    share: float
+    seconds_max: float
+
+
+_FULL = _Effort(1.0, 60.0)
+_BRIEF = _Effort(0.25, 6.0)
+
+
+def _best_seconds(run: Callable[[], object], seconds: float, end: float) -> float:
+    """The shortest time of a run, of as many runs as fit into the time and before `end`, but at least one."""
     best, count = float("inf"), 0
     begin = now = time.perf_counter()
-    while not count or now - begin < (seconds if count >= _RUNS_MIN else seconds * _OVERTIME):
+    while not count or now < min(end, begin + (seconds if count >= _RUNS_MIN else seconds * _OVERTIME)):
         run()
         start, now = now, time.perf_counter()
         best = min(best, now - start)
@@ -47,7 +58,7 @@ def _best_seconds(run: Callable[[], object], seconds: float) -> float:
     return best
 
 
-def _product_flops(torch: Any, dtype: Any, share: float) -> float:
+def _product_flops(torch: Any, dtype: Any, share: float, end: float) -> float:
     """FLOP/s of the fastest matrix product. A processor without instructions for a type may take minutes for a large
     product."""
     best = 0.0
@@ -58,11 +69,11 @@ def _product_flops(torch: Any, dtype: Any, share: float) -> float:
         out = torch.empty(side, side, dtype=dtype)
         run = functools.partial(torch.mm, left, right, out=out)
         run()
-        best = max(best, 2 * side**3 / _best_seconds(run, share * _PRODUCT_SECONDS / len(_SIDES)))
+        best = max(best, 2 * side**3 / _best_seconds(run, share * _PRODUCT_SECONDS / len(_SIDES), end))
     return best
 
 
-def _bandwidth(torch: Any, size: int, share: float) -> float:
+def _bandwidth(torch: Any, size: int, share: float, end: float) -> float:
     """Bytes per second with a working set of `size` bytes. Each operator moves all of it once."""
     one, half, third = size // 4, size // 8, size // 12
     thirds = [torch.ones(third) for _ in range(3)]
@@ -74,10 +85,10 @@ def _bandwidth(torch: Any, size: int, share: float) -> float:
         (one, functools.partial(whole.fill_, 1.0)),
         (one, whole.sum),
     ]
-    return max(4 * count / _best_seconds(run, share * _LEVEL_SECONDS) for count, run in operators)
+    return max(4 * count / _best_seconds(run, share * _LEVEL_SECONDS, end) for count, run in operators)
 
 
-def _call_seconds(torch: Any) -> float:
+def _call_seconds(torch: Any, end: float) -> float:
     """The duration of a call that does next to nothing."""
     one, out = torch.ones(1), torch.empty(1)
 
@@ -85,7 +96,7 @@ def _call_seconds(torch: Any) -> float:
         for _ in range(_CALLS):
             torch.add(one, one, out=out)
 
-    return _best_seconds(run, _LEVEL_SECONDS) / _CALLS
+    return _best_seconds(run, _LEVEL_SECONDS, end) / _CALLS
 
 
 def _levels_that_fit() -> list[int]:
@@ -108,19 +119,20 @@ def _scheduled() -> tuple[int, int]:
     return ran, waited
 
 
-def measure(threads: int | None = None, share: float = 1.0) -> dict[str, Any]:
-    """Measures the roof of this machine with this number of torch threads; None: the current number. Takes a few seconds,
-    or the `share` of that."""
+def measure(threads: int | None = None, effort: _Effort = _FULL) -> dict[str, Any]:
+    """Measures the roof of this machine with this number of torch threads; None: the current number. Takes a few
+    seconds."""
     import torch
 
     before, scheduled = torch.get_num_threads(), _scheduled()
+    share, end = effort.share, time.perf_counter() + effort.seconds_max
     if threads is not None:
         torch.set_num_threads(threads)
     try:
         with torch.no_grad():
-            flops = {name: _product_flops(torch, getattr(torch, name), share) for name in _DTYPES}
-            bandwidth = [[size, _bandwidth(torch, size, share)] for size in _levels_that_fit()]
-            call_us = _call_seconds(torch) * 1e6
+            flops = {name: _product_flops(torch, getattr(torch, name), share, end) for name in _DTYPES}
+            bandwidth = [[size, _bandwidth(torch, size, share, end)] for size in _levels_that_fit()]
+            call_us = _call_seconds(torch, end) * 1e6
         ran, waited = (now - then for now, then in zip(_scheduled(), scheduled, strict=True))
     finally:
         used = torch.get_num_threads()

@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", "--force", action="store_true", help="overwrite the file if it exists")
     parser.add_argument("--open", action="store_true", help="show the trace in the browser when the program has ended")
     parser.add_argument(
+        "--advise",
+        action="store_true",
+        help="record all that 'opstrobe advise' uses (--record-shapes, --memory, --with-stack, calls of modules, garbage collections) "
+        "and print its findings. Without --steps, recording ends after 20 steps and a minute, while the program goes on",
+    )
+    parser.add_argument(
         "--steps",
         metavar="N|FIRST:END",
         type=_parse_steps,
@@ -170,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
 def _stack_options(options: argparse.Namespace) -> StackOptions | bool:
     if options.with_stack == "all":
         return True
-    if not (options.with_stack or options.with_imports):
+    if not (options.with_stack or options.with_imports or options.advise):
         return False
     return StackOptions(imports=options.with_imports, library_min_duration_us=_LIBRARY_MIN_DURATION_US)
 
@@ -339,8 +345,9 @@ def main() -> None:
         module_depth=options.with_modules,
         live_s=options.live,
         live_socket=options.live_socket,
-        record_shapes=options.record_shapes,
-        profile_memory=options.memory,
+        advises=options.advise,
+        record_shapes=options.record_shapes or options.advise,
+        profile_memory=options.memory or options.advise,
         with_stack=_stack_options(options),
         with_flops=options.flops,
         max_bytes=options.max_bytes,

@@ -848,3 +848,61 @@ def test_children_that_are_not_recorded_are_counted(program, opstrobe):
     )
     assert "opstrobe: 3 child processes ran and were not recorded" in opstrobe("run", "-o", "t.json", name).stderr
     assert "child process" not in opstrobe("run", "-o", "u.json", program(WORK)).stderr
+
+
+# --- advice -------------------------------------------------------------------------------------------------------------
+
+READS = """
+import gc
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(8):
+    loss = model(torch.ones(256, 64)).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    gc.collect()
+print("the end")
+"""
+
+
+def test_advise_records_what_rules_use_and_prints_findings(tmp_path, program, opstrobe):
+    process = opstrobe("run", "--advise", "-o", "trace.json", program(READS))
+    assert process.returncode == 0, process.stderr
+    printed = opstrobe("advise", "trace.json")
+    assert printed.returncode == 0 and "rules applied" in printed.stdout
+    assert "[gc-pauses]" in process.stderr and "program.py:12" in process.stderr
+    assert "To apply" not in printed.stdout  # nothing that the program can record is missing
+    assert "first finding" not in process.stderr
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    for option in ("record_shapes", "profile_memory", "with_stack", "with_modules"):
+        assert option in trace["recording"]["options"]
+    assert any(row["name"].startswith("nn.Module: ") for row in trace["traceEvents"])
+
+
+def test_advice_names_the_option_that_more_rules_need(tmp_path, program, opstrobe):
+    name = program(READS)
+    applied = []
+    for path, options in (("less.json", []), ("more.json", ["--advise"])):
+        assert opstrobe("run", *options, "-o", path, name).returncode == 0
+        applied.append(len(json.loads(opstrobe("advise", "--format", "json", path).stdout)["checked"]))
+    hint = " ".join(opstrobe("advise", "less.json").stdout.partition("To apply")[2].split())
+    assert hint.startswith(f"{applied[1] - applied[0]} more rules, record with `opstrobe run --advise`"), hint
+
+
+def test_a_recording_for_advice_ends_when_it_is_long_enough(tmp_path, program, environment):
+    name = program(READS)
+    code = (
+        "import sys; from opstrobe import run; from opstrobe.launcher import recorder; "
+        "recorder._ADVISE_STEPS, recorder._ADVISE_S = 3, 0; "
+        f"sys.argv[1:] = ['--advise', '-o', 'trace.json', {name!r}]; run.main()"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stdout) == (0, "the end\n"), done.stderr
+    assert done.stderr.count("rules applied") == 1
+    steps = [row for row in events(tmp_path / "trace.json") if row["name"].startswith("ProfilerStep")]
+    assert len(steps) == 3

@@ -57,9 +57,9 @@ def test_what_is_measured(measured):
 def test_threads_are_those_asked_for(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        roof, "_product_flops", lambda torch, dtype, share: float(seen.append(torch.get_num_threads()) or 1)
+        roof, "_product_flops", lambda torch, dtype, share, end: float(seen.append(torch.get_num_threads()) or 1)
     )
-    monkeypatch.setattr(roof, "_bandwidth", lambda torch, size, share: 1.0)
+    monkeypatch.setattr(roof, "_bandwidth", lambda torch, size, share, end: 1.0)
     before = torch.get_num_threads()
     assert roof.measure(1)["threads"] == 1
     assert set(seen) == {1} and torch.get_num_threads() == before
@@ -161,6 +161,15 @@ def test_a_busy_machine_keeps_the_best_figures(cache, measured):
     assert best["flops"] == measured["flops"] and best["call_us"] == measured["call_us"]
     assert best["bandwidth"] == low["bandwidth"]
     assert best["waited_for_cpu"] == 0.7 and best["tries"] == measured["tries"] + 1
+
+
+def test_a_late_measurement_runs_each_operator_once(monkeypatch):
+    monkeypatch.setattr(roof, "_SIDES", (64,))
+    monkeypatch.setattr(roof, "_LEVELS", (2**15,))
+    runs = []
+    monkeypatch.setattr(torch, "mm", lambda left, right, out: runs.append(out))
+    assert roof.measure(1, roof._BRIEF._replace(seconds_max=0.0))["bandwidth"][0][1] > 0
+    assert len(runs) == 2 * 4  # with one to warm up, for each type
 
 
 def test_a_roof_of_a_busy_machine_is_measured_again_a_few_times(cache, measured):

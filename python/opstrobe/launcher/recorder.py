@@ -13,6 +13,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import warnings
 from types import FrameType
 from typing import Any
@@ -29,6 +30,9 @@ from opstrobe.recording import bridge, roof, spill
 # Catchable signals that end a program unless it handles them. Python itself turns SIGINT into an exception.
 _FATAL_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _ADVICE_EVENTS_MAX = 300_000  # with more events, the first finding is not worth the wait
+# A recording for advice ends after this many steps and seconds. Longer ones say little more, and take memory.
+_ADVISE_STEPS = 20
+_ADVISE_S = 60
 
 
 class CannotRecord(Exception):
@@ -49,6 +53,7 @@ class RunRecorder:
         live_s: float | None,
         live_socket: int | None,
         archive: tuple[str, str] | None,
+        advises: bool,
         **what: Any,
     ) -> None:
         self._output = output
@@ -62,7 +67,9 @@ class RunRecorder:
         self._live_socket = live_socket
         if live_socket is not None:  # not inherited by children of the program
             os.set_inheritable(live_socket, False)
-        self._what = {**what, "with_modules": module_depth is not None}
+        self._advises = advises
+        self._started_s = 0.0
+        self._what = {**what, "with_modules": module_depth is not None or advises}
         self._pid = os.getpid()
         self._profile: opstrobe.profile | None = None
         self._watch: StepWatch | None = None
@@ -120,7 +127,9 @@ class RunRecorder:
         profile = opstrobe.profile(
             schedule=None if self._steps is None else self._action_of_step,
             on_trace_ready=self._write,
-            experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=True),
+            experimental_config=opstrobe._ExperimentalConfig(
+                profile_all_threads=True, record_python_gc_info=self._advises
+            ),
             **self._what,
         )
         try:
@@ -128,6 +137,7 @@ class RunRecorder:
         except Exception as error:
             raise CannotRecord(f"cannot record: {error}") from error
         self._profile = profile
+        self._started_s = time.monotonic()
         self._name_recovery()
         if self._live_socket is not None:
             _core.live_start(self._live_socket, 0.5, True)
@@ -145,9 +155,13 @@ class RunRecorder:
             return
         if self._steps is None:
             self._profile._mark_step(begin, end)
-            return
+            if not self._has_enough():
+                return
         try:
-            self._profile.step()
+            if self._steps is None:
+                self._stop()
+            else:
+                self._profile.step()
         except Exception as error:
             self._give_up(error)
         self._name_recovery()
@@ -156,6 +170,16 @@ class RunRecorder:
         if self._interrupted:
             self._interrupted = False
             raise KeyboardInterrupt
+
+    def _has_enough(self) -> bool:
+        """Whether a recording without --steps is long enough for advice. Ranks of a job do not decide this apart."""
+        assert self._profile is not None
+        return (
+            self._advises
+            and self._output.rank is None
+            and self._profile.step_num >= _ADVISE_STEPS
+            and time.monotonic() - self._started_s >= _ADVISE_S
+        )
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -314,7 +338,9 @@ class RunRecorder:
         )
         shown = self._output.shown(path)
         _say(f"wrote {shown}: {recording.trace.event_count:,} events, {lost}, {_size_text(os.path.getsize(path))}")
-        if recording.trace.event_count <= _ADVICE_EVENTS_MAX:
+        if self._advises and not self._output.rank:
+            self._print_advice(recording.trace)
+        elif recording.trace.event_count <= _ADVICE_EVENTS_MAX:
             self._say_first_finding(recording.trace)
         self._say_children()
         if self._archive is not None:
@@ -333,7 +359,7 @@ class RunRecorder:
         rank = self._output.rank
         return (
             torch is not None
-            and profile.record_shapes
+            and (profile.record_shapes or profile.with_flops)
             and os.environ.get("OPSTROBE_ROOF") != "0"
             and not (self._failed or self._deadly_signal is not None)
             and (rank is None or (rank == 0 and self._steps is None))
@@ -368,6 +394,12 @@ class RunRecorder:
             _say(f"not added to '{location}': {error}; later: {words}")
         else:
             _say(f"added to '{location}' as a trace of job '{job}'")
+
+    def _print_advice(self, trace: _core.Trace) -> None:
+        try:
+            _print("\n" + trace.advice_text())
+        except Exception as error:  # the trace matters more
+            _say(f"no advice: {error}")
 
     def _say_first_finding(self, trace: _core.Trace) -> None:
         with contextlib.suppress(Exception):  # the trace matters more than the finding

@@ -445,26 +445,23 @@ static void advice_write_append_base(const struct advice_style *style, const str
 	ops_buffer_append_text(style->out, "\n");
 }
 
-/* Suggests what to record so that more rules apply. */
+/* What `opstrobe run --advise` records of every program. */
+#define RECORDED_BY_RUN (ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES)
+
+/* Says how many more rules a recording by `opstrobe run --advise` would let apply. */
 static void append_hint(const struct advice_style *style, const struct advice_report *report)
 {
-	static const struct {
-		uint32_t need;
-		const char *text;
-	} hints[] = {{ADVICE_NEEDS_PYTHON, "with_stack=True (lines of the program)"},
-	             {ADVICE_NEEDS_SHAPES, "record_shapes=True (rules about sizes and types)"},
-	             {ADVICE_NEEDS_MEMORY, "profile_memory=True (rules about memory)"},
-	             {ADVICE_NEEDS_STEPS, "profile.step() (gains for each step)"}};
-	char text[256] = "To apply more rules, record with";
-	size_t used = strlen(text), missing = 0;
+	size_t more = 0;
+	char text[256];
 
-	for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
-		if (!(report->has & hints[i].need))
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s", missing++ ? "," : "", hints[i].text);
-	if (!missing || !(report->has & ADVICE_NEEDS_OPERATORS))
+	for (size_t i = 0; i < advice_rule_count; i++)
+		more += !(report->checked >> i & 1) && !(advice_rules[i]->needs & ~(report->has | RECORDED_BY_RUN));
+	if (!more || !(report->has & ADVICE_NEEDS_OPERATORS))
 		return;
+	snprintf(text, sizeof(text), "To apply %zu more rule%s, record with `opstrobe run --advise`, or with_stack, record_shapes and "
+	         "profile_memory%s.", more, more == 1 ? "" : "s", report->has & ADVICE_NEEDS_STEPS ? "" : ", and mark steps");
 	ops_buffer_append_text(style->out, "\n");
-	advice_append_words(style, ADVICE_OF_RULE, text, used);
+	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
 }
 
 static struct ops_string file_name(struct ops_string path)
