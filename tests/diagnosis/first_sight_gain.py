@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what the fixes in `first_sight/truth.toml` save: `python first_sight_gain.py [NAME...]` prints a table.
 
-A program runs with and without its fix, on one thread. An iteration of its last loop is a step, and the figures are medians
-of CPU time, worker processes included, so that other work on the machine hardly changes them.
+A program runs with and without its fix, on one thread. An iteration of its last loop, or of the loop at the line `loop`, is
+a step, and the figures are medians of CPU time, worker processes included, so that other work on the machine hardly
+changes them. Entries with `clock = "wall"` are measured by wall-clock time, on a quiet machine.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ STEPS = 6
 MARK = f"""
 import os, resource, time
 marks = []
+def cpu():
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+wall = time.perf_counter
 def mark():
-    marks.append(time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]))
+    marks.append(CLOCK())
     if len(marks) > {STEPS}:
         steps = sorted(after - before for before, after in zip(marks[2:], marks[3:]))
         print("median", steps[len(steps) // 2], flush=True)
@@ -29,18 +33,28 @@ def mark():
 """
 
 
-def with_marks(text: str) -> str:
-    """The program with a mark at the start of each iteration of its last loop."""
-    tree = ast.parse(text)
+def loop_at(tree: ast.Module, text: str, line: str) -> Any:
+    lines = text.splitlines()
+    return next(n for n in ast.walk(tree) if isinstance(n, ast.For) and lines[n.lineno - 1].strip() == line)
+
+
+def last_loop(tree: ast.Module) -> Any:
     block: Any = tree
     while not isinstance(block, ast.For):
         block = [node for node in block.body if isinstance(node, ast.For | ast.With)][-1]
-    block.body.insert(0, ast.parse("mark()").body[0])
-    return MARK + ast.unparse(ast.fix_missing_locations(tree))
+    return block
 
 
-def step_time(text: str) -> float:
-    command = [sys.executable, "-c", with_marks(text)]
+def with_marks(text: str, entry: dict[str, Any]) -> str:
+    """The program with a mark at the start of each iteration of the loop over steps."""
+    tree = ast.parse(text)
+    loop = loop_at(tree, text, entry["loop"]) if "loop" in entry else last_loop(tree)
+    loop.body.insert(0, ast.parse("mark()").body[0])
+    return MARK.replace("CLOCK", entry.get("clock", "cpu")) + ast.unparse(ast.fix_missing_locations(tree))
+
+
+def step_time(text: str, entry: dict[str, Any]) -> float:
+    command = [sys.executable, "-c", with_marks(text, entry)]
     ran = subprocess.run(
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -60,7 +74,8 @@ def main(names: list[str]) -> None:
     print("| program | planted | fixed | gain |\n|---|---|---|---|")
     for name in names or [name for name, entry in truth.items() if "fix" in entry]:
         text = (FOLDER / f"{name}.py").read_text()
-        before, after = step_time(text), step_time(fixed(text, truth[name]["fix"]))
+        entry = truth[name]
+        before, after = step_time(text, entry), step_time(fixed(text, entry["fix"]), entry)
         gain = 100 * (1 - after / before)
         print(f"| {name} | {before * 1e3:.1f} ms | {after * 1e3:.1f} ms | {gain:.0f} % |", flush=True)
 
