@@ -17,9 +17,13 @@
 #define EMPTY_MIN 0.25       /* minimum share of zeros or copies */
 #define GROWS_MIN 0.75       /* minimum share of a copy's input that it has read before */
 #define CLAIMED_MAX 0.01     /* maximum share of a line that rules with a cause claim */
+#define CHAIN_CLAIMED_MAX 0.1 /* the same for chains, whose mechanism is known */
 #define CACHE_LINE 64
 
-enum unusual { USUAL, NEVER_READ, READ_IN_PART, MOSTLY_ZEROS, MOSTLY_COPIES, GROWN, SCATTERED, AGAINST_EACH_OTHER, UNUSUAL_COUNT };
+#define CHAIN_MIN 4          /* minimum number of elementwise operators in a row */
+#define CHAIN_BYTES_MIN (1 << 20) /* minimum size of their tensors; smaller ones stay in the caches of a processor */
+
+enum unusual { USUAL, NEVER_READ, READ_IN_PART, MOSTLY_ZEROS, MOSTLY_COPIES, GROWN, SCATTERED, AGAINST_EACH_OTHER, IN_CHAIN, UNUSUAL_COUNT };
 
 static const char *const unusual_texts[UNUSUAL_COUNT] = {
 	[NEVER_READ] = "no operator reads its result",
@@ -29,6 +33,7 @@ static const char *const unusual_texts[UNUSUAL_COUNT] = {
 	[GROWN] = "most of what it reads was there before and was copied to make it longer",
 	[SCATTERED] = "each element that it reads is in another cache line",
 	[AGAINST_EACH_OTHER] = "the tensors that it reads are laid out in different orders",
+	[IN_CHAIN] = "it is one of several elementwise operators in a row, each of which reads from memory what the one before has written",
 };
 
 /* Sums of a line. */
@@ -46,6 +51,18 @@ struct avoidable {
 	uint8_t *grown;         /* by value: it was copied to extend it */
 	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
 	uint8_t *copies;        /* by string: the operator joins tensors */
+	uint8_t *elementwise;   /* by string */
+	float *fused;           /* by node: part of its time that is saved if one operator does the work of a chain; 0: it is
+	                         * in none */
+};
+
+/* Elementwise operators in a row, within a function, that process equally many elements and use each other's
+ * results. Reductions belong to chains, since their results are small. */
+struct avoidable_chain {
+	uint32_t first, last, length; /* nodes */
+	uint32_t function; /* name of the function of the program */
+	int64_t elements;
+	int64_t ns, longest_ns;
 };
 
 /* --- unusual tensors ------------------------------------------------------------------------------------------------- */
@@ -115,6 +132,40 @@ static bool mark_grown(struct avoidable *all, const struct advice *advice, uint3
 	return true;
 }
 
+/* Returns true if a node selects elements that are not complete rows of its input, so that each is in another cache
+ * line: their number is no multiple of the size of a row. A mask reads all of its tensor, and calls nonzero. */
+static bool selects_across_rows(const struct advice *advice, uint32_t node)
+{
+	const struct ops_events *events = advice->events;
+	int64_t row_elements, selected;
+	struct ops_input input;
+
+	if (!advice_input(advice, node, 0, &input) || input.tag != OPS_INPUT_TENSOR || input.n < 2 || advice_input_elements(&input) <= 0)
+		return false;
+	row_elements = advice_input_elements(&input) / ops_input_int(&input, 0);
+	selected = data_flow_made_bytes(advice->flow, node) / (int64_t)advice_dtype_bytes(input.dtype);
+	for (uint32_t row = node + 1; row < events->count && events->parent[row] != OPS_NONE && events->parent[row] >= node; row++)
+		if (ops_string_is(advice_name(advice, row), "aten::nonzero"))
+			return false;
+	return row_elements > 1 && selected % row_elements && ops_input_int(&input, (size_t)2 * input.n - 1) == 1 &&
+	       ops_product(row_elements, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE;
+}
+
+/* Returns true if a node reads only as much as it returns. */
+static bool only_selects(const struct data_flow *flow, uint32_t node)
+{
+	bool selects = false;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
+
+		if (use->kind == DATA_READS && use->bytes > data_flow_made_bytes(flow, node))
+			return false;
+		selects |= use->kind == DATA_SELECTS;
+	}
+	return selects;
+}
+
 /* Returns the dimension along which a tensor is contiguous in memory; -1 for small tensors, and for tensors with one
  * element in each dimension. */
 static int dense_dimension(const struct ops_input *tensor, int64_t *ret_stride)
@@ -133,6 +184,16 @@ static int dense_dimension(const struct ops_input *tensor, int64_t *ret_stride)
 	return dense;
 }
 
+/* Returns the bytes of a tensor in memory: an expanded tensor repeats its elements. */
+static int64_t avoidable_stored_bytes(const struct ops_input *tensor)
+{
+	int64_t bytes = (int64_t)advice_dtype_bytes(tensor->dtype);
+
+	for (size_t i = 0; i < tensor->n; i++)
+		bytes = ops_product(bytes, ops_input_int(tensor, tensor->n + i) ? ops_input_int(tensor, i) : 1);
+	return bytes;
+}
+
 /* Matrix products rearrange their inputs themselves. */
 static enum unusual of_layout(const struct advice *advice, uint32_t row, bool computes_much)
 {
@@ -141,10 +202,10 @@ static enum unusual of_layout(const struct advice *advice, uint32_t row, bool co
 	uint16_t dimensions = 0;
 
 	for (size_t i = 0; !computes_much && advice_input(advice, row, i, &input); i++) {
-		int64_t stride, elements = advice_input_elements(&input);
+		int64_t stride;
 		int dense = dense_dimension(&input, &stride);
 
-		if (elements < 0 || dense < 0 || ops_product(elements, (int64_t)advice_dtype_bytes(input.dtype)) < BYTES_MIN)
+		if (dense < 0 || avoidable_stored_bytes(&input) < BYTES_MIN)
 			continue;
 		if (ops_product(stride, (int64_t)advice_dtype_bytes(input.dtype)) >= CACHE_LINE)
 			return SCATTERED;
@@ -162,7 +223,83 @@ static enum unusual unusual_of(const struct avoidable *all, const struct advice 
 
 	if (!unusual)
 		unusual = of_results(advice, node);
-	return unusual ? unusual : of_layout(advice, call->row, call->is_compute_bound);
+	if (!unusual && call->row == node && only_selects(advice->flow, node) && selects_across_rows(advice, node))
+		unusual = SCATTERED;
+	if (!unusual && advice->flow->memory.rows.node[call->row] == node) /* autograd chooses layouts in the backward pass */
+		unusual = of_layout(advice, call->row, call->is_compute_bound);
+	return unusual || all->fused[node] <= 0 ? unusual : IN_CHAIN;
+}
+
+/* --- chains ----------------------------------------------------------------------------------------------------------- */
+
+static uint32_t avoidable_function(const struct advice *advice, uint32_t node)
+{
+	uint32_t site = advice->site[node];
+
+	return site == OPS_NONE ? OPS_NONE : advice->events->name[advice->sites.items[site].frame];
+}
+
+static bool is_elementwise(const struct avoidable *all, const struct advice *advice, uint32_t node)
+{
+	return advice->flow->memory.rows.node[node] == node && all->elementwise[advice->events->name[node]] &&
+	       !(advice->zone[node] & (ADVICE_IN_OPTIMIZER | ADVICE_IN_BACKWARD)) && advice_counts(advice, node);
+}
+
+static void end_chain_of(struct avoidable *all, const struct advice *advice, struct avoidable_chain *chain)
+{
+	for (uint32_t row = chain->first; chain->length >= CHAIN_MIN && row <= chain->last; row++)
+		if (is_elementwise(all, advice, row) && avoidable_function(advice, row) == chain->function)
+			all->fused[row] = (float)(1 - (double)chain->longest_ns / (double)chain->ns);
+	*chain = (struct avoidable_chain){.function = OPS_NONE};
+}
+
+/* Returns the number of elements of the largest tensor that a node reads; -1 if it is small. */
+static int64_t chain_elements(const struct advice *advice, uint32_t node)
+{
+	struct ops_input input;
+	int64_t most = -1;
+
+	for (size_t i = 0; advice_input(advice, node, i, &input); i++) {
+		int64_t elements = advice_input_elements(&input);
+
+		if (elements > most && ops_product(elements, (int64_t)advice_dtype_bytes(input.dtype)) >= CHAIN_BYTES_MIN)
+			most = elements;
+	}
+	return most;
+}
+
+static bool uses_result_of(const struct advice *advice, uint32_t node, const struct avoidable_chain *chain)
+{
+	const struct data_flow *flow = advice->flow;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		uint32_t maker = flow->values[flow->uses.items[flow->nodes[node].first + i].value].node;
+
+		if (maker != OPS_NONE && maker >= chain->first && maker <= chain->last)
+			return true;
+	}
+	return false;
+}
+
+/* Views and operators on small tensors do not end a chain. */
+static void add_to_chain(struct avoidable *all, const struct advice *advice, uint32_t node, struct avoidable_chain *chain)
+{
+	int64_t elements = chain_elements(advice, node), ns = advice_ns(advice, node);
+	uint32_t function = avoidable_function(advice, node);
+	bool continues = chain->length && function == chain->function;
+
+	if (continues && (elements < 0 || !advice->flow->nodes[node].made_count))
+		return;
+	if (!continues || !is_elementwise(all, advice, node) || elements != chain->elements || !uses_result_of(advice, node, chain))
+		end_chain_of(all, advice, chain);
+	if (elements < 0 || !is_elementwise(all, advice, node))
+		return;
+	if (!chain->length)
+		*chain = (struct avoidable_chain){.first = node, .function = function, .elements = elements};
+	chain->last = node;
+	chain->length++;
+	chain->ns = ops_sum(chain->ns, ns);
+	chain->longest_ns = ns > chain->longest_ns ? ns : chain->longest_ns;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------------------ */
@@ -225,7 +362,7 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	line->ns = ops_sum(line->ns, advice_ns(advice, call->row));
 	line->left_ns = ops_sum(line->left_ns, left_ns);
 	unusual = unusual_of(all, advice, call, node);
-	avoidable_ns = (int64_t)avoidable_part(advice, call, left_ns);
+	avoidable_ns = (int64_t)(unusual == IN_CHAIN ? all->fused[node] * (double)left_ns : avoidable_part(advice, call, left_ns));
 	if (!unusual || !avoidable_ns)
 		return;
 	line->avoidable_ns = ops_sum(line->avoidable_ns, avoidable_ns);
@@ -256,7 +393,10 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	for (uint32_t site = 0; site <= advice->sites.count; site++) {
 		const struct avoidable_line *line = &all->lines[site];
 
-		if ((double)line->avoidable_ns < SHARE_MIN * (double)advice->steps_ns || (double)(line->ns - line->left_ns) > CLAIMED_MAX * (double)line->ns)
+		double claimed_max = line->unusual == IN_CHAIN ? CHAIN_CLAIMED_MAX : CLAIMED_MAX;
+
+		if ((double)line->avoidable_ns < SHARE_MIN * (double)advice->steps_ns ||
+		    (double)(line->ns - line->left_ns) > claimed_max * (double)line->ns)
 			continue;
 		advice_add_at(result, site < advice->sites.count ? site : OPS_NONE, line->longest, line->avoidable_ns);
 		most = !most || line->avoidable_ns > most->avoidable_ns ? line : most;
@@ -270,9 +410,44 @@ static bool report_lines(struct avoidable *all, struct advice_result *result)
 	                           tensor.tag ? advice_describe_tensor(&tensor).text : "", unusual_texts[most->unusual]);
 }
 
+/* Operators that only select have no demand by their arguments, because indices are not recorded. They read and write
+ * what they return. */
+static void sum_selections(struct avoidable *all, const struct advice *advice)
+{
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		struct roofline_call call = {.row = row, .roof = &all->roofline.cpu};
+		double bytes = 2 * (double)data_flow_made_bytes(advice->flow, row);
+
+		if (!advice->flow->nodes[row].count || bytes < BYTES_MIN || !only_selects(advice->flow, row) ||
+		    ops_string_is(advice_name(advice, row), "aten::embedding"))
+			continue;
+		call.bound_ns = roof_memory_ns(call.roof, bytes, (double)advice_ns(advice, row));
+		if (!advice->views->device_events.count)
+			sum_call(all, advice, &call);
+	}
+}
+
+static void avoidable_sum_calls(struct avoidable *all, const struct advice *advice)
+{
+	struct avoidable_chain chain = {.function = OPS_NONE};
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		if (advice->flow->memory.rows.node[row] == row && advice_is_operator(advice, row))
+			add_to_chain(all, advice, row, &chain);
+	end_chain_of(all, advice, &chain);
+	for (size_t i = 0; i < all->roofline.calls.count; i++)
+		sum_call(all, advice, &all->roofline.calls.items[i]);
+	sum_selections(all, advice);
+}
+
 static bool rule_avoidable_find(const struct advice *advice, struct advice_result *result)
 {
 	static const char *const patterns[] = {"aten::cat", "aten::concat", "aten::stack", "aten::hstack", "aten::vstack", NULL};
+	static const char *const elementwise[] = {
+		"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::square", "aten::sqrt", "aten::rsqrt",
+		"aten::exp", "aten::log", "aten::neg", "aten::abs", "aten::tanh", "aten::sigmoid", "aten::erf", "aten::sin", "aten::cos",
+		"aten::relu", "aten::silu", "aten::gelu", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp",
+		"aten::addcmul", "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::mean", "aten::sum", "aten::var", "aten::amax", NULL};
 	struct avoidable all = {.lines = NULL};
 	struct roof cpu, device;
 	bool done;
@@ -284,19 +459,23 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	all.lines = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*all.lines));
 	all.grown = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1);
 	all.copies = advice_names(advice, patterns);
-	done = all.lines && all.grown && all.copies &&
+	all.elementwise = advice_names(advice, elementwise);
+	all.fused = ops_alloc_zeroed(advice->events->count + 1, sizeof(*all.fused));
+	done = all.lines && all.grown && all.copies && all.elementwise && all.fused &&
 	       roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (all.copies[advice->events->name[row]] && advice->flow->nodes[row].made_count)
 			done = mark_grown(&all, advice, row);
-	for (size_t i = 0; done && i < all.roofline.calls.count; i++)
-		sum_call(&all, advice, &all.roofline.calls.items[i]);
+	if (done)
+		avoidable_sum_calls(&all, advice);
 	done = done && report_lines(&all, result);
 	roofline_release(&all.roofline);
 	ops_map_release(&all.read_by);
 	ops_free(all.lines);
 	ops_free(all.grown);
 	ops_free(all.copies);
+	ops_free(all.elementwise);
+	ops_free(all.fused);
 	return done;
 }
 
@@ -305,11 +484,13 @@ const struct advice_rule advice_rule_avoidable = {
 	.title = "Operators take much longer than their work requires",
 	.condition = "The recording has the roof of the machine (`opstrobe roof`), operators at a line take at least 4 % of a step above the lower bound that the roofline "
 		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
-		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders.",
-	.gain = "the time above the lower bound of the unusual operators",
+		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders. Or four or "
+		     "more elementwise operators and reductions of a function pass one after another over tensors of 1 MiB or more.",
+	.gain = "the time above the lower bound of the unusual operators; all but the longest of elementwise operators in a row",
 	.explanation = "The lower bound is the time for the FLOPs and for the bytes of the tensors at the measured speed of the machine.",
-	.advice = "Look at what is unusual about the tensors: compute only what is read, keep what does not change, and store tensors in the order "
-		  "in which they are read. `opstrobe roofline --by line` lists all lines, `opstrobe analyze data_flow` what becomes of results. To "
+	.advice = "Look at what is unusual about the tensors: compute only what is read, keep what does not change, store tensors in the order "
+		  "in which they are read, and replace elementwise operators in a row by one (nn.functional.layer_norm, torch.addcmul, "
+		  "torch.compile). `opstrobe roofline --by line` lists all lines, `opstrobe analyze data_flow` what becomes of results. To "
 		  "check: less avoidable time at the line.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,

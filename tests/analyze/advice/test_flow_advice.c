@@ -334,6 +334,46 @@ static void finds_avoidable_time_at_unusual_tensors(void **state)
 	assert_true(gain_of("avoidable-time", sums, false) < 0);
 }
 
+/* Five operators on 4 MB in a row, the longest of which takes as long as one that does the work of all would. The
+ * counterpart sorts in between. */
+static void chain(struct writer *w, bool cause)
+{
+	static const char *const names[] = {"aten::neg", "aten::exp", "aten::sqrt", "aten::tanh", "aten::abs"};
+
+	for (uint32_t i = 0; i < 5; i++) {
+		allocate(w, LARGE + i * 0x1000000u, 4000000);
+		USE(w, cause || i != 2 ? names[i] : "aten::sort", i == 2 ? 200000 : 100000, -1,
+		    {i ? LARGE + (i - 1) * 0x1000000u : INPUT, 1000, 1000, 0, false});
+		if (i)
+			allocate(w, LARGE + (i - 1) * 0x1000000u, -4000000);
+	}
+	USE(w, "aten::argsort", 1000, -1, {LARGE + 4 * 0x1000000u, 1000, 1000, 0, false});
+	allocate(w, LARGE + 4 * 0x1000000u, -4000000);
+}
+
+static void finds_elementwise_operators_in_a_row(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("avoidable-time", chain, true), 0.6 - 0.2, 0.001);
+	assert_true(gain_of("avoidable-time", chain, false) < 0);
+}
+
+/* 500 columns of a matrix of 1000 rows, or 500 rows of it. 2 MB are read and written, which takes 0.04 ms at the roof. */
+static void selection(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, cause ? 1000 * 500 * 4 : 500 * 1001 * 4);
+	USE(w, "aten::index", 500000, -1, {INPUT, 1000, 1001, 0, false});
+	USE(w, "aten::sort", 1000, -1, {LARGE, cause ? 1000 : 500, cause ? 500 : 1001, 0, false});
+	allocate(w, LARGE, cause ? -1000 * 500 * 4 : -500 * 1001 * 4);
+}
+
+static void finds_selections_across_rows(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("avoidable-time", selection, true), 0.5 - 0.04, 0.001);
+	assert_true(gain_of("avoidable-time", selection, false) < 0);
+}
+
 /* No more is left to be avoided where another rule has the cause. */
 static void leaves_explained_time_alone(void **state)
 {
@@ -371,6 +411,8 @@ int main(void)
 		cmocka_unit_test(finds_inverses_for_products),
 		cmocka_unit_test(finds_gradients_that_are_filled_with_zeros),
 		cmocka_unit_test(finds_avoidable_time_at_unusual_tensors),
+		cmocka_unit_test(finds_elementwise_operators_in_a_row),
+		cmocka_unit_test(finds_selections_across_rows),
 		cmocka_unit_test(leaves_explained_time_alone),
 		cmocka_unit_test(estimates_new_memory_by_its_pages),
 	};
