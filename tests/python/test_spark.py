@@ -9,6 +9,7 @@ import random
 import sys
 
 import pytest
+from manual_queries import QUERIES, TRACES, assert_equal, for_spark
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -27,6 +28,7 @@ import opstrobe  # noqa: E402
 import opstrobe.archive  # noqa: E402
 import opstrobe.archiving.add  # noqa: E402
 import opstrobe.fleet  # noqa: E402
+import opstrobe.query.tables  # noqa: E402
 import opstrobe.spark  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -138,6 +140,18 @@ def test_analyses_are_equal_on_both(request, spark, name, source):
     assert here.num_rows or name == "findings"
     for left, right in zip(here.to_pylist(), there.to_pylist()):
         assert all(close(left[key], right[key]) for key in left)
+
+
+@pytest.fixture(scope="module")
+def manual_tables(spark):
+    for table in (str(declared["id"]) for declared in opstrobe.query.tables.tables()):
+        load(spark, table, *TRACES).cache().createOrReplaceTempView(table)
+
+
+@pytest.mark.skipif(not QUERIES, reason="no manual next to the tests")
+@pytest.mark.parametrize("title", QUERIES)
+def test_queries_of_the_manual(spark, manual_tables, title):
+    assert_equal(plain(spark.sql(for_spark(QUERIES[title])).collect()), opstrobe.sql(QUERIES[title], TRACES).fetchall())
 
 
 def test_straggler_and_unknown_analysis(traces):
