@@ -93,6 +93,10 @@ enum ops_code ops_write_pftrace(const struct ops_trace *trace, const char *path,
  * and instants as markers. Arguments, flows, memory and counters are omitted. A file whose name ends in ".gz" is compressed. */
 enum ops_code ops_write_firefox(const struct ops_trace *trace, const char *path, struct ops_error *error);
 
+/* Writes an execution trace of MLCommons Chakra: operators, annotations and device work with their dependencies, inputs and times in
+ * microseconds. Other events, memory and counters are omitted. */
+enum ops_code ops_write_chakra(const struct ops_trace *trace, const char *path, struct ops_error *error);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 #include "cli.h"
 #include "traces.h"
 
-enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS, FORM_FIREFOX };
+enum form { FORM_NONE, FORM_JSON, FORM_PFTRACE, FORM_STACKS, FORM_FIREFOX, FORM_CHAKRA };
 
 static const struct {
 	const char *suffix;
@@ -24,6 +24,7 @@ static const struct {
 	{".speedscope.json", FORM_STACKS}, {".svg", FORM_STACKS},       {".folded", FORM_STACKS},
 	{".pb.gz", FORM_STACKS},           {".pb", FORM_STACKS},
 	{".collapsed", FORM_STACKS},       {".txt", FORM_STACKS},       {".json", FORM_JSON},
+	{".et", FORM_CHAKRA},
 	{".json.gz", FORM_JSON},           {".pftrace", FORM_PFTRACE}, {".pftrace.gz", FORM_PFTRACE},
 };
 
@@ -121,6 +122,8 @@ bool cli_write(const char *command, struct ops_trace *trace, const char *path, c
 		code = write_stacks(trace, path, stacks, &error);
 	else if (form == FORM_FIREFOX)
 		code = ops_write_firefox(trace, path, &error);
+	else if (form == FORM_CHAKRA)
+		code = ops_write_chakra(trace, path, &error);
 	else if (form == FORM_PFTRACE)
 		code = ops_write_pftrace(trace, path, &pftrace, &error);
 	else

@@ -15,6 +15,7 @@
 	"  .json .json.gz                 Chrome JSON, which most viewers read\n"                      \
 	"  .pftrace .pftrace.gz           Perfetto's native format\n"                                        \
 	"  .firefox.json .firefox.json.gz a profile for profiler.firefox.com\n"                              \
+	"  .et                            an execution trace of MLCommons Chakra\n"                      \
 	"  .speedscope.json .svg .folded  stacks for speedscope, as a flame graph, and for\n"               \
 	"                                 flamegraph.pl (also .collapsed and .txt)\n"                   \
 	"  .pb.gz .pb                     stacks as a profile of pprof\n"

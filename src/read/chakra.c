@@ -18,16 +18,9 @@
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "read/execution_nodes.h"
+#include "trace/chakra_fields.h"
 
 #define CHAKRA_HOST_PID 1000000 /* differs from all device numbers */
-#define SCOPE_USER 7 /* at::RecordScope::USER_SCOPE: an annotation */
-
-enum { NODE_ID = 1, NODE_NAME = 2, NODE_TYPE = 3, NODE_CTRL_DEPS = 4, NODE_DATA_DEPS = 5, NODE_START_US = 6, NODE_DURATION_US = 7,
-       NODE_INPUTS = 8, NODE_ATTRIBUTE = 10 };
-enum { TYPE_METADATA = 1, TYPE_MEMORY_LOAD = 2, TYPE_MEMORY_STORE = 3, TYPE_COLLECTIVE = 7, TYPE_COUNT = 11 };
-enum { IO_VALUES = 1, IO_SHAPES = 2, IO_TYPES = 3 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_DOUBLE = 3, ATTRIBUTE_UINT32 = 11, ATTRIBUTE_UINT64 = 13, ATTRIBUTE_BOOL = 27, ATTRIBUTE_TEXT = 29 };
-
 struct chakra_attribute {
 	struct ops_string name;
 	struct ops_pb_field value; /* number 0: of a kind that is not read */
@@ -184,10 +177,7 @@ static void put_ids(struct ops_buffer *out, struct ops_pb_message node, uint32_t
 
 static const char *collective_name(int64_t type)
 {
-	static const char *const names[] = {"allreduce", "reduce", "allgather", "gather", "scatter", "broadcast", "all_to_all",
-	                                    "reduce_scatter", "reduce_scatter_block", "barrier"};
-
-	return type >= 0 && type < (int64_t)(sizeof(names) / sizeof(names[0])) ? names[type] : NULL;
+	return type >= 0 && type < (int64_t)CHAKRA_COLLECTIVE_COUNT ? chakra_collectives[type] : NULL;
 }
 
 static int64_t type_of_node(struct ops_pb_message node)
@@ -209,7 +199,7 @@ static bool is_host_node(struct ops_pb_message node, int64_t type)
 static const char *category_of_node(struct ops_pb_message node, int64_t type, bool is_host)
 {
 	if (is_host)
-		return type == TYPE_METADATA || chakra_find_number(node, "scope", 0) == SCOPE_USER ? "user_annotation" : "cpu_op";
+		return type == TYPE_METADATA || chakra_find_number(node, "scope", 0) == CHAKRA_SCOPE_USER ? "user_annotation" : "cpu_op";
 	return type == TYPE_MEMORY_LOAD || type == TYPE_MEMORY_STORE ? "gpu_memcpy" : "kernel";
 }
 
@@ -236,7 +226,7 @@ static void chakra_put_members(struct execution_nodes *nodes, const struct execu
 	ops_buffer_printf(out, ",\"cat\":\"%s\",\"args\":{\"node_id\":%" PRIu64 ",\"node_type\":\"%s\"", category_of_node(node, type, is_host),
 	                  item->id, names[type]);
 	if (!is_host)
-		ops_buffer_printf(out, ",\"device\":0,\"stream\":%" PRId64, item->tid);
+		ops_buffer_printf(out, ",\"device\":%" PRId64 ",\"stream\":%" PRId64, item->pid, item->tid);
 	ops_buffer_printf(out, ",\"External id\":%" PRIu64, is_host ? item->id : item->parent);
 	if (collective)
 		ops_buffer_printf(out, ",\"Collective name\":\"%s\"", collective);
@@ -296,6 +286,9 @@ static bool chakra_read_node(struct ops_string text, struct execution_node *ret_
 		ret_node->pid = CHAKRA_HOST_PID;
 		ret_node->tid = chakra_find_number(node, "tid", 0);
 	} else {
+		int64_t device = chakra_find_number(node, "device", 0);
+
+		ret_node->pid = device > 0 && device < CHAKRA_HOST_PID ? device : 0;
 		ret_node->tid = chakra_find_number(node, "stream", 0);
 	}
 	return true;
