@@ -40,6 +40,7 @@ static const char *const unusual_texts[UNUSUAL_COUNT] = {
 struct avoidable_line {
 	int64_t ns, left_ns;   /* time of all calls with a bound, and the part that other rules leave */
 	int64_t avoidable_ns;  /* avoidable time of unusual calls */
+	int64_t joined_bytes;  /* size of the last result of operators that join tensors */
 	int64_t longest_ns;
 	uint32_t longest;      /* row of an unusual call */
 	uint8_t unusual;       /* what is unusual about that call */
@@ -64,6 +65,11 @@ struct avoidable_chain {
 	int64_t elements;
 	int64_t ns, longest_ns;
 };
+
+static struct avoidable_line *avoidable_line_of(const struct avoidable *all, const struct advice *advice, uint32_t row)
+{
+	return &all->lines[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
+}
 
 /* --- unusual tensors ------------------------------------------------------------------------------------------------- */
 
@@ -90,6 +96,12 @@ static enum unusual of_results(const struct advice *advice, uint32_t node)
 	return made < BYTES_MIN ? USUAL : !read ? NEVER_READ : (double)read <= READ_MAX * (double)made ? READ_IN_PART : USUAL;
 }
 
+/* Each window of a convolution or pooling contains other elements, even if many elements are copies. */
+static bool has_windows(const struct advice *advice, uint32_t row)
+{
+	return ops_string_contains(advice_name(advice, row), "conv") || ops_string_contains(advice_name(advice, row), "pool");
+}
+
 static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node)
 {
 	const struct data_flow *flow = advice->flow;
@@ -102,18 +114,21 @@ static enum unusual of_inputs(const struct avoidable *all, const struct advice *
 			return GROWN;
 		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && content->kind && content->bytes > 0 &&
 		    (double)data_content_read(advice->contents, use) <= (1 - EMPTY_MIN) * (double)use->bytes)
-			return content->kind == CONTENT_COPIES ? MOSTLY_COPIES : MOSTLY_ZEROS;
+			return content->kind != CONTENT_COPIES ? MOSTLY_ZEROS : has_windows(advice, node) ? USUAL : MOSTLY_COPIES;
 	}
 	return USUAL;
 }
 
-/* Marks the result of a copy if the copy has read most of its inputs at this line before. Returns false if out of
- * memory. */
+/* Marks the result of a copy if the copy has read most of its inputs at this line before, and the result is larger than
+ * that of then. Returns false if out of memory. */
 static bool mark_grown(struct avoidable *all, const struct advice *advice, uint32_t node)
 {
 	const struct data_flow *flow = advice->flow;
-	int64_t before = 0, read = 0;
+	int64_t before = 0, read = 0, made = data_flow_made_bytes(flow, node);
+	struct avoidable_line *line = avoidable_line_of(all, advice, node);
+	bool grows = made > line->joined_bytes;
 
+	line->joined_bytes = made;
 	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
 		const struct data_use *use = &flow->uses.items[flow->nodes[node].first + i];
 		uint32_t *site;
@@ -127,13 +142,14 @@ static bool mark_grown(struct avoidable *all, const struct advice *advice, uint3
 		before = ops_sum(before, *site == advice->site[node] && *site != OPS_NONE ? use->bytes : 0);
 		*site = advice->site[node];
 	}
-	for (uint32_t i = 0; read >= BYTES_MIN && (double)before >= GROWS_MIN * (double)read && i < flow->nodes[node].made_count; i++)
+	grows = grows && read >= BYTES_MIN && (double)before >= GROWS_MIN * (double)read;
+	for (uint32_t i = 0; grows && i < flow->nodes[node].made_count; i++)
 		all->grown[flow->made.items[flow->nodes[node].first_made + i]] = 1;
 	return true;
 }
 
 /* Returns true if a node selects elements that are not complete rows of its input, so that each is in another cache
- * line: their number is no multiple of the size of a row. A mask reads all of its tensor, and calls nonzero. */
+ * line: their number is not a multiple of the size of a row. A mask reads all of its tensor, and calls nonzero. */
 static bool selects_across_rows(const struct advice *advice, uint32_t node)
 {
 	const struct ops_events *events = advice->events;
@@ -225,7 +241,7 @@ static enum unusual unusual_of(const struct avoidable *all, const struct advice 
 		unusual = of_results(advice, node);
 	if (!unusual && call->row == node && only_selects(advice->flow, node) && selects_across_rows(advice, node))
 		unusual = SCATTERED;
-	if (!unusual && advice->flow->memory.rows.node[call->row] == node) /* autograd chooses layouts in the backward pass */
+	if (!unusual && call->row == node) /* operators inside others and in backward passes have layouts that torch chooses */
 		unusual = of_layout(advice, call->row, call->is_compute_bound);
 	return unusual || all->fused[node] <= 0 ? unusual : IN_CHAIN;
 }
@@ -332,11 +348,6 @@ static int64_t avoidable_left(const struct advice *advice, uint32_t row, uint32_
 	if (forward != OPS_NONE)
 		part *= left_part(advice_backward_left_ns(advice, forward), advice->backward_ns[forward]);
 	return (int64_t)(part * (double)advice_ns(advice, row));
-}
-
-static struct avoidable_line *avoidable_line_of(const struct avoidable *all, const struct advice *advice, uint32_t row)
-{
-	return &all->lines[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
 }
 
 static double avoidable_part(const struct advice *advice, const struct roofline_call *call, int64_t left_ns)
