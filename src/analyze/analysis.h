@@ -87,13 +87,16 @@ void analysis_rank_key(struct ops_json_writer *json, int64_t rank);
 	{.name = "device", .type = RESULT_INTEGER, .title = "Device", .about = "Number of the device", \
 	 RESULT_FIELD(row_type, device)}
 
-/* Gets trace `i` of the run, for queries of complete traces. The caller releases the reference. */
-enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace);
+/* Gets trace `i` of the run, for queries of complete traces. Fails for a file that is not a trace. The caller releases the
+ * reference. */
+enum ops_code analysis_open_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace);
 
 /* --- analyses ----------------------------------------------------------------------------------------------------- */
 
 /* Returns true if a file is a trace. For analyses of files. */
 bool analysis_has_events(const struct ops_rank *rank);
+/* Fails because file `i` is not a trace. */
+enum ops_code analysis_fail_not_a_trace(const struct analysis_run *run, size_t i);
 /* Gets the first file that is a trace, with or without events. Fails if there is none. */
 enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace);
 

@@ -186,6 +186,11 @@ bool analysis_has_events(const struct ops_rank *rank)
 	return rank->trace && ops_trace_events(rank->trace)->count > 0 && !ops_trace_has_note(rank->trace, OPS_NOTE_NO_TIMES);
 }
 
+enum ops_code analysis_fail_not_a_trace(const struct analysis_run *run, size_t i)
+{
+	return ops_fault(run->error, OPS_CORRUPT, "'%s' is not a trace", run->ranks[i].path ? run->ranks[i].path : "");
+}
+
 enum ops_code analysis_first_trace(const struct analysis_run *run, const struct ops_trace **ret_trace)
 {
 	for (size_t i = 0; i < run->count; i++)
@@ -193,7 +198,7 @@ enum ops_code analysis_first_trace(const struct analysis_run *run, const struct 
 			*ret_trace = run->ranks[i].trace;
 			return OPS_OK;
 		}
-	return ops_fault(run->error, OPS_CORRUPT, "'%s' is not a trace", run->ranks[0].path ? run->ranks[0].path : "");
+	return analysis_fail_not_a_trace(run, 0);
 }
 
 const struct event_table *analysis_table(struct analysis_run *run, size_t i)

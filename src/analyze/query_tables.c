@@ -19,9 +19,14 @@
 #include "base/fault.h"
 #include "base/text.h"
 
-enum ops_code analysis_take_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
+enum ops_code analysis_open_trace(const struct analysis_run *run, size_t i, struct ops_trace **ret_trace)
 {
-	return ops_run_trace(run->ranks, run->source, i, ret_trace, run->error);
+	enum ops_code code = OPS_OK;
+
+	*ret_trace = NULL;
+	if (run->ranks[i].trace || run->source)
+		code = ops_run_trace(run->ranks, run->source, i, ret_trace, run->error);
+	return code || *ret_trace ? code : analysis_fail_not_a_trace(run, i);
 }
 
 /* A text written by another function. */
@@ -85,7 +90,7 @@ static enum ops_code write_page(struct analysis_run *run)
 		struct ops_trace *trace = NULL;
 		struct query_text text = {NULL, 0};
 
-		code = analysis_take_trace(run, i, &trace);
+		code = analysis_open_trace(run, i, &trace);
 		if (!code)
 			code = ops_views_text(trace, look, &text.bytes, &text.size, run->error);
 		if (!code && run->count > 1)
@@ -124,7 +129,7 @@ enum ops_code analysis_modules(struct analysis_run *run)
 		return code ? code : answer_view(run, options.by_class ? VIEW_TABLE_MODULE_CLASSES : VIEW_TABLE_MODULES, NULL);
 	code = query_rows(run, &options.rows_max);
 	if (!code)
-		code = analysis_take_trace(run, 0, &trace);
+		code = analysis_open_trace(run, 0, &trace);
 	if (!code)
 		code = ops_module_tree_new(trace, &tree, run->error);
 	if (!code)
@@ -147,7 +152,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 		return code ? code : answer_view(run, VIEW_TABLE_MEMORY, at_peak ? NULL : &at_ns);
 	code = query_rows(run, &rows);
 	if (!code)
-		code = analysis_take_trace(run, 0, &trace);
+		code = analysis_open_trace(run, 0, &trace);
 	if (!code)
 		code = ops_memory_text(trace, rows, run->columns, at_peak ? NULL : &at_ns, &text.bytes, &text.size, run->error);
 	code = use_text(run, code, &text);
@@ -166,7 +171,7 @@ static enum ops_code query_each_trace(struct analysis_run *run,
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = analysis_take_trace(run, i, &trace);
+		code = analysis_open_trace(run, i, &trace);
 		if (!code && !fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
 			code = ops_fault_memory(run->error);
 		ops_trace_unref(trace);
@@ -217,7 +222,7 @@ enum ops_code analysis_operator_roofline(struct analysis_run *run)
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = analysis_take_trace(run, i, &trace);
+		code = analysis_open_trace(run, i, &trace);
 		if (!code)
 			code = roofline_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, &options,
 			                           run->error);
@@ -239,7 +244,7 @@ enum ops_code analysis_diff(struct analysis_run *run)
 
 	options.gate_ratio = percent / 100;
 	for (size_t i = 0; !code && i < 2; i++)
-		code = analysis_take_trace(run, i, &traces[i]);
+		code = analysis_open_trace(run, i, &traces[i]);
 	if (!code)
 		code = use_text(run, ops_diff(traces[0], traces[1], &options, &text.bytes, &text.size, NULL, run->error), &text);
 	ops_trace_unref(traces[0]);
@@ -257,7 +262,7 @@ enum ops_code analysis_advise(struct analysis_run *run)
 		struct ops_rank rank = run->ranks[i];
 		struct ops_trace *trace = NULL;
 
-		code = analysis_take_trace(run, i, &trace);
+		code = analysis_open_trace(run, i, &trace);
 		rank.trace = trace;
 		if (!code)
 			code = ops_adviser_add(adviser, &rank, run->error);

@@ -30,7 +30,7 @@ def listed():
     return re.findall(r"^  (\w+) +\S", text.split("commands:")[1], re.MULTILINE)
 
 
-# What each command is called with besides its traces, and how many it takes: one, two or any number.
+# Arguments of each command in addition to its traces, and how many traces it takes: one, two or any number.
 TABLES = {
     "views": ([], "any"),
     "analyze": (["key_averages"], "any"),
@@ -141,7 +141,7 @@ def test_forms(opstrobe, traces, command):
     assert process.returncode == USAGE and "(choose from json, text, csv, markdown)" in process.stderr
 
 
-# What users give a command that is no trace: the file's name and text, and what they are told.
+# Files that are not traces: name, text, and the message.
 NO_TRACES = {
     "empty.json": ("", "the file is empty"),
     "notes.json": ("hello", "not a trace"),
@@ -172,6 +172,17 @@ FOREIGN = {
     "devtools.json": (b'{"metadata":{"source":"DevTools"},"traceEvents":[{"ph":"X","cat":"devtools.timeline","pid":1,"tid":2,'
                       b'"ts":1,"dur":5,"name":"RunTask"}]}', "Chrome DevTools", "there"),
 }  # fmt: skip
+
+
+def test_analyses_refuse_what_is_not_a_trace(opstrobe, traces):
+    (traces / "notes.json").write_text("hello")
+    listed = opstrobe("analyze", "--list").stdout.splitlines()
+    for analysis in [line.split()[0] for line in listed if line and not line[0].isspace()]:
+        process = opstrobe(
+            "analyze", analysis, *["notes.json"] * (2 if analysis.startswith("trace_diff") else 1), cwd=traces
+        )
+        assert process.returncode == FAILED and not process.stdout, (analysis, process)
+        assert "trace" in process.stderr and "notes.json" in process.stderr, (analysis, process.stderr)
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -305,7 +316,7 @@ def test_large_traces_get_advice_too(opstrobe, tmp_path):
 
 
 def on_terminal(words, columns, directory, environment):
-    """What a terminal of so many columns shows."""
+    """What a terminal of that many columns shows."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(
@@ -388,8 +399,8 @@ def test_tables_fit_the_terminal(opstrobe, traces, environment, words):
         lines = shown.splitlines()
         assert max(map(len, lines)) <= columns, max(lines, key=len)
         missing = [column for column in columns_of(piped) if column not in columns_of(shown)]
-        told = re.search(r"(?s)no\s+room\s+for\s(.*?):\s+a\s+wider", shown)
-        assert missing == (re.split(r", ", told[1].replace("\n", " ")) if told else [])
+        narrow = re.search(r"(?s)no\s+room\s+for\s(.*?):\s+a\s+wider", shown)
+        assert missing == (re.split(r", ", narrow[1].replace("\n", " ")) if narrow else [])
         assert columns_of(shown) == [column for column in columns_of(piped) if column not in missing]
         assert columns > 50 or missing
         assert "cpu_memory_usage" not in words or "CPU Mem" not in missing  # what it is sorted by

@@ -387,7 +387,7 @@ enum ops_code analysis_whatif(struct analysis_run *run)
 	for (size_t i = 0; !code && i < run->count; i++) {
 		struct ops_trace *trace = NULL;
 
-		code = analysis_take_trace(run, i, &trace);
+		code = analysis_open_trace(run, i, &trace);
 		whatif.rank = run->count > 1 ? run->ranks[i].name : NULL;
 		if (!code)
 			code = whatif_of_trace(&whatif, trace);
