@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes after recording: stop, events(), key_averages(), table(), the trace file, and the memory of it all.
 
-Run as a program it does one profiler in a process of its own and prints one JSON object, so that memory is told apart; times are thread CPU time:
+Run as a program it does one profiler in a separate process and prints one JSON object, so that memory is not mixed; times are thread CPU time:
 
     python bench/afterwards.py opstrobe|torch EVENTS [--shapes] [--export | --stacks | --memory]
 """
@@ -29,7 +29,7 @@ def _resident_bytes() -> int:
 
 
 class _Peak:
-    """The most memory resident between enter and exit, over what was there at enter. The kernel's own high-water mark is
+    """Peak of resident memory between enter and exit, above that at enter. The kernel's own high-water mark is
     set back at enter; where that is not allowed, a thread looks every millisecond."""
 
     def __enter__(self) -> _Peak:
@@ -84,7 +84,7 @@ def _profiler(which: str, shapes: bool) -> Any:
 
 
 def _warm_up(which: str, shapes: bool, step: Any) -> None:
-    """What a profiler loads and builds at its first use is not what is asked for here."""
+    """Loads and builds what a profiler needs at its first use, which is not part of the measurement."""
     step()
     with _profiler(which, shapes) as profiler:
         step()
@@ -196,7 +196,7 @@ def _measure(which: str, events: int, shapes: bool) -> dict[str, float]:
 def measure(
     which: str, events: int, *, shapes: bool = False, export: bool = False, stacks: bool = False, memory: bool = False
 ) -> dict[str, float]:
-    """The figures of one profiler on about `events` events, taken in a process of its own: CPU seconds, bytes, counts. With
+    """The figures of one profiler on about `events` events, taken in a separate process: CPU seconds, bytes, counts. With
     `export` those of the trace file, with `stacks` those of stacks, with `memory` that of
     the memory timeline, without those of all that comes before it."""
     command = [sys.executable, __file__, which, str(events)]

@@ -2,7 +2,7 @@
 """All options at once (shapes, memory, stacks, modules, FLOPs): what they add to a training step, and what stop() and
 events() take after a program of many Python calls.
 
-Run as a program it does the second for one profiler, in a process of its own, and prints one JSON object; times are thread
+Run as a program it does the second for one profiler, in a separate process, and prints one JSON object; times are thread
 CPU time:
 
     python bench/all_options.py opstrobe|torch CALLS
@@ -47,7 +47,7 @@ def _step_time(step: Any) -> float:
 
 @contextlib.contextmanager
 def _empty_callbacks() -> Iterator[None]:
-    """What torch and the interpreter take to tell of operators, with their inputs, and of calls, when nobody listens."""
+    """CPU time of callbacks for operators, with their inputs, and for calls, where the callbacks do nothing."""
     from floor import empty_callbacks
     from python_calls import empty_hook
 
@@ -114,7 +114,7 @@ def _measure(which: str, calls: int) -> dict[str, float]:
 
 
 def measure(which: str, calls: int) -> dict[str, float]:
-    """CPU seconds of stop() and events() after about so many Python calls, and the memory of all of it."""
+    """CPU seconds of stop() and events() after about that many Python calls, and the memory of both."""
     done = subprocess.run([sys.executable, __file__, which, str(calls)], check=True, capture_output=True, text=True)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures

@@ -10,7 +10,7 @@ import argparse
 import os
 import platform
 
-os.environ["KINETO_LOG_LEVEL"] = "99"  # torch.profiler prints two lines a session otherwise; read when torch loads
+os.environ["KINETO_LOG_LEVEL"] = "99"  # without it torch.profiler prints two lines a session; read when torch loads
 
 import all_options  # noqa: E402
 import torch  # noqa: E402

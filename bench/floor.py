@@ -49,7 +49,7 @@ _library.floor_add_tensors.argtypes = [ctypes.c_int64]
 
 @contextlib.contextmanager
 def empty_callbacks(*, inputs: bool = False) -> Iterator[None]:
-    """Empty callbacks on this thread; with `inputs` they ask for the operators' inputs."""
+    """Empty callbacks on this thread; with `inputs` they request the operators' inputs."""
     handle = _library.floor_add(inputs)
     try:
         yield

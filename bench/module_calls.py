@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording adds to one call of a module that does nothing: in nanoseconds of thread CPU time, all in one process,
-the variants in turn, the least of many rounds. Beside it what people do without Opstrobe: a range around each call by
+the variants in turn, the least of many rounds. For comparison, what people do without Opstrobe: a range around each call by
 global forward hooks, and torch.profiler's stacks."""
 
 from __future__ import annotations

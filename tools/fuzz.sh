@@ -8,7 +8,7 @@
 target=${1:?which target: read, recover, watch, analyze, advise, query or replay}
 seconds=${2:-600}
 system_packages clang libclang-rt-14-dev
-[ -e "tests/fuzz/fuzz_$target.c" ] || die "there is no tests/fuzz/fuzz_$target.c"
+[ -e "tests/fuzz/fuzz_$target.c" ] || die "tests/fuzz/fuzz_$target.c does not exist"
 
 folder=build/fuzz
 if [ ! -e $folder/build.ninja ]; then

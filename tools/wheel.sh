@@ -78,6 +78,6 @@ if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
 	.venv/bin/python -m build --sdist --no-isolation --outdir dist . >"$work/sdist.log" 2>&1 ||
 		die "the source distribution could not be packed: $(tail -n 20 "$work/sdist.log")"
 else
-	say "no source distribution: it is made from a git commit, and this is no checkout"
+	say "no source distribution: it is made from a git commit, and this is not a checkout"
 fi
 ls dist/*

@@ -81,12 +81,12 @@ def rewrite(wheel, added, licences):
                 data = with_licences(data.decode(), licences, added).encode()
             add(entry, data)
         for name, data in added.items():
-            add(beside(old.getinfo(record), info + name), data)
+            add(in_same_folder(old.getinfo(record), info + name), data)
         new.writestr(old.getinfo(record), "".join(lines) + f"{record},,\n")
     fresh.replace(wheel)
 
 
-def beside(other, name):
+def in_same_folder(other, name):
     entry = zipfile.ZipInfo(name, other.date_time)
     entry.external_attr = other.external_attr
     return entry

@@ -27,7 +27,7 @@ const result = await build({
 	metafile: true,
 });
 
-// The licences of the packages that are in it ask for their notices.
+// The licences of the packages in it require their notices.
 const packages = [...new Set(Object.keys(result.metafile.inputs).map((path) => /(?:^|.*\/)node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]))];
 const notices = await Promise.all(
 	packages.filter(Boolean).sort().map(async (name) => `${name}\n\n${await readFile(join(here, "node_modules", name, "LICENSE"), "utf8")}`),

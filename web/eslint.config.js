@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
-/** The rules of a folder with TypeScript, named by the URL of its own configuration; editors/vscode has the same. */
+/** The rules of a folder with TypeScript, named by the URL of its configuration; editors/vscode has the same. */
 export const rulesOf = (url) => tseslint.config(
 	{ ignores: ["dist/", "node_modules/"] },
 	js.configs.recommended,

@@ -55,7 +55,7 @@ static void queue_put(struct queue *queue, struct frame *frame)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-static struct frame *queue_take(struct queue *queue)
+static struct frame *queue_pop(struct queue *queue)
 {
 	struct ops_range waiting = ops_range_begin("wait", 4);
 	struct frame *frame;
@@ -104,7 +104,7 @@ static void *run_worker(void *name)
 	struct frame *frame;
 
 	ops_thread_name(0, (const char *)name, strlen((const char *)name));
-	while ((frame = queue_take(&raw))) {
+	while ((frame = queue_pop(&raw))) {
 		int rounds = 1 + frame->number / 20;
 		char args[32];
 		int size = snprintf(args, sizeof(args), "{\"rounds\": %d}", rounds);
@@ -125,7 +125,7 @@ static double sink(void)
 	double sum = 0;
 
 	for (int i = 0; i < FRAMES; i++) {
-		struct frame *frame = queue_take(&done);
+		struct frame *frame = queue_pop(&done);
 		struct ops_range storing = ops_range_begin("store", 5);
 
 		sum += frame->pixels[PIXELS / 2];

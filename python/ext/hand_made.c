@@ -54,7 +54,7 @@ static int holds_hand_made(struct event_list_object *self)
 }
 
 /* Returns the result of torch's list of the same events. */
-static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
+static PyObject *call_torch(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
 {
 	PyObject *front = Py_BuildValue("(Os)", self, name);
 	PyObject *all = front ? PySequence_Concat(front, args) : NULL;
@@ -69,7 +69,7 @@ static PyObject *ask_torch(PyObject *self, const char *name, PyObject *args, PyO
 		int hand_made = holds_hand_made((struct event_list_object *)self);                 \
                                                                                                    \
 		if (hand_made)                                                                     \
-			return hand_made < 0 ? NULL : ask_torch(self, #name, args, kwargs);        \
+			return hand_made < 0 ? NULL : call_torch(self, #name, args, kwargs);        \
 		return ops_ext_event_list_##name(self, args, kwargs);                              \
 	}
 OPS_EXT_LIST_REPORTS(REPORT)
@@ -92,7 +92,7 @@ PyObject *ops_ext_any_list__repr_html_(PyObject *self, PyObject *args, PyObject 
 		int hand_made = holds_hand_made((struct event_list_object *)self);                 \
                                                                                                    \
 		if (hand_made)                                                                     \
-			return hand_made < 0 ? NULL : ask_torch(self, #name, args, kwargs);        \
+			return hand_made < 0 ? NULL : call_torch(self, #name, args, kwargs);        \
 		Py_RETURN_NONE;                                                                    \
 	}
 OPS_EXT_LIST_TREE_STEPS(STEP)
@@ -104,7 +104,7 @@ PyObject *ops_ext_any_list_self_cpu_time_total(PyObject *self, void *closure)
 
 	if (!hand_made)
 		return ops_ext_event_list_self_cpu_time_total(self, closure);
-	result = hand_made > 0 && none ? ask_torch(self, "self_cpu_time_total", none, NULL) : NULL;
+	result = hand_made > 0 && none ? call_torch(self, "self_cpu_time_total", none, NULL) : NULL;
 	Py_XDECREF(none);
 	return result;
 }
@@ -117,7 +117,7 @@ PyObject *ops_ext_any_list_str(PyObject *self)
 
 	if (!hand_made)
 		return ops_ext_event_list_text((struct event_list_object *)self, &options);
-	result = hand_made > 0 && none ? ask_torch(self, "table", none, NULL) : NULL;
+	result = hand_made > 0 && none ? call_torch(self, "table", none, NULL) : NULL;
 	Py_XDECREF(none);
 	return result;
 }

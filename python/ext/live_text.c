@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static void live_text_put(struct line *lin
 /* --- names ----------------------------------------------------------------------------------------------------------- */
 
 /* Decodes the first character of some bytes; returns 0 if it is invalid or not suitable for a terminal. Sets its size. */
-static uint32_t take_character(const unsigned char *bytes, size_t size, size_t *ret_size)
+static uint32_t next_utf8_character(const unsigned char *bytes, size_t size, size_t *ret_size)
 {
 	size_t length = bytes[0] < 0x80 ? 1 : bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
 	uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
@@ -69,7 +69,7 @@ static unsigned live_text_put_name(struct line *line, const struct ops_live_row 
 	size_t size;
 
 	for (size_t i = 0; i < row->name_bytes && taken < columns; i += size) {
-		uint32_t code = take_character(bytes + i, row->name_bytes - i, &size);
+		uint32_t code = next_utf8_character(bytes + i, row->name_bytes - i, &size);
 
 		if (!code || (code >= 0x80 && !look->utf8))
 			live_text_put(line, "?");

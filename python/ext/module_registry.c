@@ -98,7 +98,7 @@ static bool module_registry_grow_slots(struct module_registry *registry)
 }
 
 /* Returns the entry of a module, added if new. Returns MODULE_NONE, with an exception set, on failure. */
-static uint32_t take_in(struct module_registry *registry, PyObject *module)
+static uint32_t register_module(struct module_registry *registry, PyObject *module)
 {
 	PyObject *ref = PyWeakref_NewRef(module, NULL);
 	uint32_t index;
@@ -132,7 +132,7 @@ static uint32_t take_in(struct module_registry *registry, PyObject *module)
 /* --- parameters ----------------------------------------------------------------------------------------------------- */
 
 /* Returns the result of a method without arguments; 0 if it is not a number. */
-static uint64_t module_registry_ask(PyObject *tensor, const char *method)
+static uint64_t module_registry_number(PyObject *tensor, const char *method)
 {
 	PyObject *answer = PyObject_CallMethod(tensor, method, NULL);
 	long long number = answer && PyLong_Check(answer) ? PyLong_AsLongLong(answer) : 0;
@@ -167,11 +167,11 @@ static void read_parameters(struct module_registry *registry, uint32_t index, Py
 
 	for (Py_ssize_t i = 0; parameters && i < size; i++) {
 		PyObject *tensor = PyList_GET_ITEM(list, i);
-		uint64_t numbers = tensor != Py_None ? module_registry_ask(tensor, "numel") : 0;
+		uint64_t numbers = tensor != Py_None ? module_registry_number(tensor, "numel") : 0;
 
 		if (numbers)
 			parameters[count++] = (struct module_parameter){tensor, numbers,
-			                                                numbers * module_registry_ask(tensor, "element_size")};
+			                                                numbers * module_registry_number(tensor, "element_size")};
 	}
 	Py_XDECREF(list);
 	PyMem_Free(registry->entries[index].parameters);
@@ -239,7 +239,7 @@ static void explore(struct module_registry *registry, uint32_t index, PyObject *
 		if (!PyTuple_Check(item) || !PyArg_UnpackTuple(item, "item", 2, 2, &name, &child) ||
 		    !PyUnicode_Check(name) || PyObject_IsInstance(child, registry->module_type) != 1)
 			continue;
-		at = take_in(registry, child);
+		at = register_module(registry, child);
 		if (at == MODULE_NONE)
 			continue;
 		module_registry_hold(registry, index, at, name);
@@ -287,7 +287,7 @@ static PyObject *module_of_frame(const struct module_registry *registry, ops_fra
 
 /* The parent of a called module may never be called itself: Lightning runs the method training_step without a call of its module.
  * Such a parent is `self` of one of the calling frames, and determines the path of the called module. */
-static void take_in_holder(struct module_registry *registry, PyObject *module)
+static void register_holder(struct module_registry *registry, PyObject *module)
 {
 	ops_frame *frame = ops_frame_current(PyThreadState_Get());
 
@@ -298,7 +298,7 @@ static void take_in_holder(struct module_registry *registry, PyObject *module)
 			continue;
 		Py_INCREF(outer);
 		if (is_part(registry, outer, module)) {
-			uint32_t index = take_in(registry, outer);
+			uint32_t index = register_module(registry, outer);
 
 			if (index != MODULE_NONE)
 				explore(registry, index, outer, false);
@@ -324,12 +324,12 @@ static uint32_t next_number(struct module_registry *registry, PyTypeObject *type
 uint32_t module_registry_call(struct module_registry *registry, PyObject *module)
 {
 	uint32_t known = registry->count;
-	uint32_t index = take_in(registry, module);
+	uint32_t index = register_module(registry, module);
 
 	if (index != MODULE_NONE && index >= known) {
 		explore(registry, index, module, false);
 		if (registry->entries[index].holder == MODULE_NONE)
-			take_in_holder(registry, module);
+			register_holder(registry, module);
 	}
 	if (index != MODULE_NONE && registry->entries[index].number == MODULE_NONE) {
 		uint32_t number = next_number(registry, Py_TYPE(module));

@@ -67,7 +67,7 @@ static PyObject *monitoring(void)
 }
 
 /* 3 and 4 have no conventional meaning; the others have, but may be free. */
-static int take_tool(void)
+static int claim_tool(void)
 {
 	static const int candidates[] = {4, 3, 2, 1, 0};
 
@@ -123,7 +123,7 @@ int ops_python_hooks_install(void)
 {
 	long events;
 
-	if (take_tool() < 0)
+	if (claim_tool() < 0)
 		return -1;
 	events = register_hooks(true);
 	return events < 0 ? -1 : set_events(events);

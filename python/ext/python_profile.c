@@ -138,7 +138,7 @@ static void look_for_threads(void)
 
 /* Threads are created by C functions, so it is sufficient to check for them when one has returned, or when a Python function is
  * called. */
-OPS_ALWAYS_INLINE void tell(PyFrameObject *frame, int what, PyObject *argument)
+OPS_ALWAYS_INLINE void dispatch(PyFrameObject *frame, int what, PyObject *argument)
 {
 	ops_frame *of = ops_frame_of_object(frame);
 
@@ -167,7 +167,7 @@ static __attribute__((noinline)) int tell_and_chain(PyObject *object, PyFrameObj
 {
 	const struct hooked *hooked;
 
-	tell(frame, what, argument);
+	dispatch(frame, what, argument);
 	hooked = python_profile_find(PyThreadState_Get());
 	return hooked && hooked->chained ? hooked->chained(object, frame, what, argument) : 0;
 }
@@ -176,7 +176,7 @@ static int hook(PyObject *object, PyFrameObject *frame, int what, PyObject *argu
 {
 	if (OPS_UNLIKELY(profile.chains))
 		return tell_and_chain(object, frame, what, argument);
-	tell(frame, what, argument);
+	dispatch(frame, what, argument);
 	return 0;
 }
 

@@ -235,7 +235,7 @@ static void read_device_times(struct session_object *self, struct ops_recording 
 		return;
 	Py_CLEAR(self->device_problem); /* the reason for the missing collector, known since the start */
 	Py_BEGIN_ALLOW_THREADS
-	ops_ext_bridge()->take_device_times(&times);
+	ops_ext_bridge()->pop_device_times(&times);
 	if (!times.ns || (recording && ops_recording_set_pair_times(recording, times.ns, times.count, NULL)))
 		snprintf(times.problem, sizeof(times.problem), "out of memory");
 	free(times.ns);

@@ -197,7 +197,7 @@ static void tensor_watch_take_value(struct watch_object *self, struct name *name
 	}
 }
 
-static void take_group(struct watch_object *self, PyObject *group, bool now)
+static void watch_group(struct watch_object *self, PyObject *group, bool now)
 {
 	PyObject *key, *value;
 	Py_ssize_t at = 0;
@@ -233,7 +233,7 @@ static PyObject *tensor_watch_attribute(PyObject *object, const char *name)
 
 /* Only the two attributes run Python code, so that the containers do not change during the walk. An optimizer with other
  * attributes is ignored. */
-static void take_optimizer(struct watch_object *self, PyObject *optimizer, bool now)
+static void watch_optimizer(struct watch_object *self, PyObject *optimizer, bool now)
 {
 	PyObject *groups = tensor_watch_attribute(optimizer, "param_groups");
 	PyObject *state = tensor_watch_attribute(optimizer, "state");
@@ -242,7 +242,7 @@ static void take_optimizer(struct watch_object *self, PyObject *optimizer, bool 
 	struct name name;
 
 	for (Py_ssize_t i = 0; groups && PyList_Check(groups) && i < PyList_GET_SIZE(groups); i++)
-		take_group(self, PyList_GET_ITEM(groups, i), now);
+		watch_group(self, PyList_GET_ITEM(groups, i), now);
 	while (state && PyDict_Check(state) && PyDict_Next(state, &at, &owner, &values)) {
 		if (!tensor_watch_find_name(self, owner, &name))
 			tensor_watch_append(&name, Py_TYPE(optimizer)->tp_name, strlen(Py_TYPE(optimizer)->tp_name));
@@ -289,7 +289,7 @@ static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize
 	plain = PyObject_CallNoArgs(self->plain);
 	entered = plain ? PyObject_CallMethod(plain, "__enter__", NULL) : NULL;
 	if (entered) {
-		take_optimizer(self, args[0], true);
+		watch_optimizer(self, args[0], true);
 		left = PyObject_CallMethod(plain, "__exit__", "OOO", Py_None, Py_None, Py_None);
 	}
 	remember_optimizer(self, args[0]);
@@ -336,7 +336,7 @@ static PyObject *watch_hold_optimizer(PyObject *object, PyObject *optimizer)
 	if (!check_ready(object))
 		return NULL;
 	remember_optimizer((struct watch_object *)object, optimizer);
-	take_optimizer((struct watch_object *)object, optimizer, false);
+	watch_optimizer((struct watch_object *)object, optimizer, false);
 	Py_RETURN_NONE;
 }
 
@@ -356,7 +356,7 @@ static PyObject *watch_optimizers(PyObject *object, PyObject *ignored)
 	return list;
 }
 
-static PyObject *watch_tell(PyObject *object, PyObject *ignored)
+static PyObject *watch_record_roles(PyObject *object, PyObject *ignored)
 {
 	struct watch_object *self = (struct watch_object *)object;
 	struct ops_storage storage;
@@ -444,8 +444,8 @@ static PyMethodDef watch_methods[] = {
 	 "hold_optimizer(optimizer, /)\n--\n\nNotes an optimizer's parameters, gradients and state."},
 	{"optimizers", watch_optimizers, METH_NOARGS,
 	 "optimizers()\n--\n\nThe optimizers that were noted or stepped, as far as they live."},
-	{"tell", watch_tell, METH_NOARGS,
-	 "tell()\n--\n\nRecords what the noted storages are for, if they are still alive."},
+	{"record_roles", watch_record_roles, METH_NOARGS,
+	 "record_roles()\n--\n\nRecords the roles of the storages found so far that are still alive."},
 	{"mark", watch_mark, METH_O,
 	 "mark(all_named, /)\n--\n\nTrue: a storage that turns up from now on without an allocation is new. False: one that is "
 	 "not noted from now on is gone."},

@@ -1191,7 +1191,7 @@ const ops_torch_bridge bridge = {
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,
-	device_events::available, device_events::take_times,
+	device_events::available, device_events::pop_times,
 	is_tracing, forward_backward_enabled,
 };
 

@@ -121,7 +121,7 @@ struct ops_torch_bridge {
 	/* Returns whether the device can time operators by its events. */
 	bool (*device_events_available)(enum ops_device_events device);
 	/* Called after detach, without the GIL: waits for the device and measures all pairs of the session. */
-	void (*take_device_times)(struct ops_bridge_times *ret_times);
+	void (*pop_device_times)(struct ops_bridge_times *ret_times);
 
 	/* Returns whether torch traces a function on this thread, so that its calls become part of a graph. */
 	bool (*is_tracing)(void);

@@ -217,7 +217,7 @@ void measure(store *of, std::deque<event_pair> &pairs, int64_t *times_ns)
 	}
 }
 
-void take_times(ops_bridge_times *ret_times) noexcept
+void pop_times(ops_bridge_times *ret_times) noexcept
 {
 	std::deque<event_pair> pairs;
 

@@ -178,7 +178,7 @@ private:
 		}
 		caffe2::TypeMeta type = impl->dtype();
 		const size_t n = describe(impl, &fixed, &dimensions);
-		take_ids(impl, &fixed);
+		add_ids(impl, &fixed);
 		put_head(OPS_NODE_TENSOR, n, static_cast<uint8_t>(type.toScalarType()));
 		put_bytes(&fixed, sizeof(fixed));
 		out_ += dimensions;
@@ -210,7 +210,7 @@ private:
 		}
 	}
 
-	void take_ids(const at::TensorImpl *impl, ops_node_tensor *fixed)
+	void add_ids(const at::TensorImpl *impl, ops_node_tensor *fixed)
 	{
 		const std::lock_guard<std::mutex> held(at_.lock);
 		if (at_.number != number_)

@@ -387,7 +387,7 @@ void request_submit(struct request *request, void (*done)(void *context), void *
 	if (api->stopping)
 		refused = "the server is stopping";
 	else if (api->under_way >= UNDER_WAY_MAX)
-		refused = "the request asks for too much data at once";
+		refused = "the request needs too much data at once";
 	api->under_way++;
 	if (!refused)
 		workers_submit(api->workers, &request->job, true);

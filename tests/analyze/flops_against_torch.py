@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FLOPs of real programs: beside torch.profiler's where it has a value, and in sum beside torch.utils.flop_counter's.
+"""FLOPs of real programs, compared with torch.profiler's where it has a value, and in sum with torch.utils.flop_counter's.
 
-Takes the path of flops_filter. Programs run under torch.profiler, whose events go to the filter with the inputs it tells.
+Takes the path of flops_filter. Programs run under torch.profiler, whose events go to the filter with the inputs it records.
 """
 
 import re
@@ -165,7 +165,7 @@ def test_attention():
 
 
 def test_kernels():
-    """Operators of other devices, which cannot run here: their inputs alone, beside flop_counter's formulas."""
+    """Operators of other devices, which cannot run here: their inputs alone, compared with flop_counter's formulas."""
     aten = torch.ops.aten
     q, k, v, grad = (2, 4, 8, 16), (2, 4, 9, 16), (2, 4, 9, 20), (2, 4, 8, 20)
     swapped = [(2, 8, 4, 16), (2, 9, 4, 16), (2, 9, 4, 20)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables byte for byte as torch makes them: random rows and options, torch's own EventList beside ours.
+"""Tables byte for byte as torch makes them: random rows and options, torch's own EventList next to ours.
 
 Takes the path of table_filter. Times are multiples of 125 ns, which binary fractions of µs hold exactly, so that sums in
 any order agree to the last digit.
@@ -158,7 +158,7 @@ def shown(row, part, use_device):
         row["overload"] = None
     if not part["shapes"]:
         row["shapes"] = None
-    if part["stacks"] or not part["flops"]:  # where torch shows both, each stands in the other's column
+    if part["stacks"] or not part["flops"]:  # where torch shows both, each is in the other's column
         row["flops"] = 0
     if not part["stacks"]:
         row["stack"] = []

@@ -11,7 +11,7 @@
 
 #include "asking.h"
 
-static struct question ask_of(const char *id, const char *args, const char *rows)
+static struct question question_of_rows(const char *id, const char *args, const char *rows)
 {
 	struct question question = {.id = id, .args = args, .count = 1};
 
@@ -21,7 +21,7 @@ static struct question ask_of(const char *id, const char *args, const char *rows
 
 static void test_what_a_trace_has(void **state)
 {
-	struct question question = ask_of("info", "{\"metadata\": false}",
+	struct question question = question_of_rows("info", "{\"metadata\": false}",
 	                                  STEP(7, 1, 100) "," LAUNCH(5, 1) "," KERNEL("sgemm", 20, 100.5, 1, ""));
 
 	(void)state;
@@ -36,7 +36,7 @@ static void test_what_a_trace_has(void **state)
 static void test_types_and_unknown_arguments(void **state)
 {
 	struct question question =
-		ask_of("validate", NULL, KERNEL("a", 1, 2, 1, ",\"grid\":3,\"block\":[1,1,1],\"zzz\":1,\"Group size\":\"2\"") "," KERNEL(
+		question_of_rows("validate", NULL, KERNEL("a", 1, 2, 1, ",\"grid\":3,\"block\":[1,1,1],\"zzz\":1,\"Group size\":\"2\"") "," KERNEL(
 						 "b", 5, 2, 2, ",\"grid\":3,\"block\":[1,1,1],\"zzz\":1,\"Group size\":\"2\"") ",");
 
 	(void)state;
@@ -48,7 +48,7 @@ static void test_types_and_unknown_arguments(void **state)
 static void test_averages_as_data(void **state)
 {
 	struct question question =
-		ask_of("key_averages", "{\"sort_by\": \"count\"}",
+		question_of_rows("key_averages", "{\"sort_by\": \"count\"}",
 	               ROW("cpu_op", "a", 1, 0, 50, "") "," ROW("cpu_op", "b", 1, 10, 20.5, "") "," ROW("cpu_op", "b", 1, 60, 1, ""));
 
 	(void)state;

@@ -183,7 +183,7 @@ static void test_refused(void **state)
 	assert_refused("trace_with_counters", NULL, "was not read from a file");
 }
 
-/* Ids that read or write files of their own have tests of their own. */
+/* Ids that read or write other files have separate tests. */
 static bool is_of_files(const struct ops_query_info *analysis)
 {
 	return analysis->inputs == OPS_QUERY_FILES || !strcmp(analysis->id, "trace_with_counters");
@@ -267,7 +267,7 @@ static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace,
 	return error->code = OPS_IO;
 }
 
-static enum ops_code ask_source(const char *id, size_t limit, struct ops_rank_facts *const *facts, char **ret_text,
+static enum ops_code analyze_source(const char *id, size_t limit, struct ops_rank_facts *const *facts, char **ret_text,
                                 struct ops_error *error)
 {
 	struct ops_trace_source source = {take, &limit};
@@ -288,18 +288,18 @@ static void assert_same_from_source(const char *id, const struct ops_rank *ranks
 	size_t size;
 
 	assert_int_equal(ops_analyze(id, ranks, RUN_COUNT, NULL, &held, &size, &error), OPS_OK);
-	assert_int_equal(ask_source(id, RUN_COUNT, NULL, &taken, &error), OPS_OK);
+	assert_int_equal(analyze_source(id, RUN_COUNT, NULL, &taken, &error), OPS_OK);
 	assert_string_equal(held, taken);
 	ops_free(taken);
-	assert_int_equal(ask_source(id, RUN_COUNT, facts, &taken, &error), OPS_OK);
+	assert_int_equal(analyze_source(id, RUN_COUNT, facts, &taken, &error), OPS_OK);
 	assert_string_equal(held, taken);
 	ops_free(taken);
 	ops_free(held);
-	assert_int_equal(ask_source(id, 0, NULL, &taken, &error), OPS_IO);
+	assert_int_equal(analyze_source(id, 0, NULL, &taken, &error), OPS_IO);
 	assert_string_equal(error.text, "gone");
 	for (uint64_t nth = 1, code = OPS_NO_MEMORY; code == OPS_NO_MEMORY; nth++) {
 		ops_alloc_fail_at(nth, false);
-		code = ask_source(id, RUN_COUNT, facts, &taken, &error);
+		code = analyze_source(id, RUN_COUNT, facts, &taken, &error);
 		ops_alloc_fail_at(0, false);
 		ops_free(taken);
 	}

@@ -21,7 +21,7 @@
 #define COUNTED                                                                                    \
 	RANGE("k", 100, FFMA "6," FADD "1,\"dram__bytes.sum\":26") "," RANGE("k", 110, FFMA "0," FADD "13")
 
-static struct question ask_of(const char *id, const char *rows)
+static struct question question_of_rows(const char *id, const char *rows)
 {
 	struct question question = {.id = id, .count = 1};
 
@@ -35,7 +35,7 @@ static struct question ask_of(const char *id, const char *rows)
 
 static void test_the_nth_range_is_the_nth_launch(void **state)
 {
-	struct question question = ask_of("cupti_counters", PROGRAM COUNTED);
+	struct question question = question_of_rows("cupti_counters", PROGRAM COUNTED);
 
 	(void)state;
 	asking_gives(question, COLUMNS "\"rows\":[[100,10,\"k\",\"outer\",\"inner\",[\"outer\",\"inner\"],26,1,6],"
@@ -45,7 +45,7 @@ static void test_the_nth_range_is_the_nth_launch(void **state)
 
 static void test_unequal_counts_leave_launches_unknown(void **state)
 {
-	struct question question = ask_of("cupti_counters", PROGRAM RANGE("k", 100, FFMA "6"));
+	struct question question = question_of_rows("cupti_counters", PROGRAM RANGE("k", 100, FFMA "6"));
 
 	(void)state;
 	asking_gives(question, "{\"table\":{\"columns\":[\"ts\",\"dur\",\"name\",\"top_level_op\",\"bottom_level_op\","
@@ -56,7 +56,7 @@ static void test_unequal_counts_leave_launches_unknown(void **state)
 
 static void test_without_counters_there_is_nothing(void **state)
 {
-	struct question question = ask_of("cupti_counters", STEP(1, 0, 10));
+	struct question question = question_of_rows("cupti_counters", STEP(1, 0, 10));
 
 	(void)state;
 	asking_gives(question, "{\"value\":null}");
@@ -69,7 +69,7 @@ static void test_without_counters_there_is_nothing(void **state)
 static void test_operations_and_bytes(void **state)
 {
 	struct question question =
-		ask_of("roofline", RANGE("a", 100, FFMA "6," FADD "1,\"dram__bytes.sum\":26,\"gpu__time_duration.sum\":2") "," RANGE(
+		question_of_rows("roofline", RANGE("a", 100, FFMA "6," FADD "1,\"dram__bytes.sum\":26,\"gpu__time_duration.sum\":2") "," RANGE(
 			"b", 110, FADD "14"));
 
 	(void)state;

@@ -46,7 +46,7 @@ static void columns_of_a_table(void **state)
 	assert_widths(100, 130, 100, 8, 8, 8);
 	assert_widths(100, 129, 99, 8, 8, 8);
 	assert_widths(100, 62, 32, 8, 8, 8);
-	assert_widths(100, 61, 41, 8, 0, 8); /* what is left out makes room for names */
+	assert_widths(100, 61, 41, 8, 0, 8); /* columns that are left out make room for names */
 	assert_widths(100, 51, 41, 8, 0, 0);
 	assert_widths(100, 41, 41, 0, 0, 0);
 	assert_widths(100, 20, 32, 0, 0, 0); /* the first stays */

@@ -64,7 +64,7 @@ static void arrows_of_launches_are_no_dependencies(void **state)
 	assert_calls(GRAPHS DEPENDENCY(1099511627776, 7, 15, 8, 40), (const int[]){1, 1, 4, 4, -1}, 0);
 }
 
-/* The runtime's call and the driver's: the first that launches. A call that starts no work does not count beside them. */
+/* The runtime's call and the driver's: the first that launches. A call that starts no work does not count. */
 static void of_calls_that_share_a_correlation_the_first_that_launches(void **state)
 {
 	(void)state;
@@ -75,7 +75,7 @@ static void of_calls_that_share_a_correlation_the_first_that_launches(void **sta
 	             KERNEL("k", 7, 100, 60, 7), (const int[]){20}, 0);
 }
 
-static void without_a_correlation_arrows_tell(void **state)
+static void without_a_correlation_flows_decide(void **state)
 {
 	(void)state;
 	assert_calls(OP("a", 0, 40) CALL("hipModuleLaunchKernel", 10, 5, 1) ROW("kernel", "k", 0, 7, 100, 60, "\"stream\":7")
@@ -119,7 +119,7 @@ int main(void)
 		cmocka_unit_test(what_waits_is_its_launch_s),
 		cmocka_unit_test(arrows_of_launches_are_no_dependencies),
 		cmocka_unit_test(of_calls_that_share_a_correlation_the_first_that_launches),
-		cmocka_unit_test(without_a_correlation_arrows_tell),
+		cmocka_unit_test(without_a_correlation_flows_decide),
 		cmocka_unit_test(the_operator_is_the_one_that_the_id_names),
 	};
 

@@ -102,7 +102,7 @@ static void allocations_and_frees(void **state)
 	report(b, 50, 0x1000, -64, CPU);
 	report(b, 60, 0x1000, 32, CPU);   /* the same address again */
 	report(b, 70, 0x2000, 8, CPU);
-	report(b, 80, 0x2000, 16, CPU);   /* the free between was not told */
+	report(b, 80, 0x2000, 16, CPU);   /* the free between was not reported */
 	report(b, 90, 0x3000, -128, CPU); /* from before */
 	report(b, 95, 0x3000, -128, CPU); /* twice */
 	report(b, 120, 0x1000, 512, CUDA); /* another device's address */
@@ -138,7 +138,7 @@ static void nothing_recorded(void **state)
 	ops_memory_timeline_free(NULL);
 }
 
-/* What no allocator reports: what was there at the start, and what other libraries allocate. */
+/* Memory that no allocator reports: allocated before the start, or by other libraries. */
 static void unreported_storages(void **state)
 {
 	struct ops_builder *b = scene_open();
@@ -404,7 +404,7 @@ static void random_sequences(void **state)
 			int64_t bytes = held[slot] && rand() % 4 ? -held[slot] : rand() % 1000 + 1;
 
 			report(b, time * 10, 0x1000 + slot * 0x1000, bytes, CPU);
-			total += bytes > 0 ? bytes - held[slot] : bytes; /* anew without a free: that was not told */
+			total += bytes > 0 ? bytes - held[slot] : bytes; /* again without a free, which was not reported */
 			held[slot] = bytes > 0 ? bytes : 0;
 			most = total > most ? total : most;
 		}

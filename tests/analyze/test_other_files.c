@@ -11,7 +11,7 @@
 
 #include "asking.h"
 
-static struct question ask_file(const char *id, const char *args, const char *text)
+static struct question question_of_file(const char *id, const char *args, const char *text)
 {
 	struct question question = {.id = id, .args = args, .count = 1};
 
@@ -34,7 +34,7 @@ static void done_with_file(struct question *question, size_t which)
 static void test_a_curve_of_categories(void **state)
 {
 	struct question question =
-		ask_file("memory_timeline", "{\"points\": [1]}",
+		question_of_file("memory_timeline", "{\"points\": [1]}",
 	                 "[[-1, 1, 100, 7], [-1,1,20,7],\n[1696966047096061874, 3, -20, 7], [1696966047096061874, 3, 20, 0],"
 	                 "[1696966047096061875, 2, 50, 0], [1696966047096061999, 4, -100, 7]]");
 
@@ -61,11 +61,11 @@ static void test_not_a_timeline(void **state)
 		char *text = NULL;
 		struct ops_error error;
 
-		question = ask_file("memory_timeline", NULL, texts[i]);
+		question = question_of_file("memory_timeline", NULL, texts[i]);
 		assert_int_not_equal(asking_once(&question, &text, &error), OPS_OK);
 		done_with_file(&question, 0);
 	}
-	question = ask_file("memory_timeline", NULL, " [ ] ");
+	question = question_of_file("memory_timeline", NULL, " [ ] ");
 	asking_gives(question, "{\"value\":{\"points\":0}}");
 	done_with_file(&question, 0);
 }
@@ -78,7 +78,7 @@ static void test_not_a_timeline(void **state)
 static void test_operators_meet_their_nodes(void **state)
 {
 	struct question question =
-		ask_file("execution_trace", "{\"columns\": [\"et_node_name\", \"op_schema\", \"input_shapes\"]}",
+		question_of_file("execution_trace", "{\"columns\": [\"et_node_name\", \"op_schema\", \"input_shapes\"]}",
 	                 "{\"schema\": \"1.0\", \"other\": {\"nodes\": [1]}, \"nodes\": [{\"id\": 9, \"name\": \"c\", \"attrs\": ["
 	                 "{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 3}, {\"name\": \"op_schema\", \"value\": \"c(x)\"}],"
 	                 "\"inputs\": {\"values\": [1], \"shapes\": [[2, 3]]}},\n{\"name\": \"a\\n\", \"id\": 5, \"rf_id\": 1},"
@@ -97,7 +97,7 @@ static void test_operators_meet_their_nodes(void **state)
 
 static void test_traces_of_other_runs_are_not_joined(void **state)
 {
-	struct question question = ask_file("execution_trace", NULL, "{\"nodes\": [{\"id\": 9, \"name\": \"c\", \"rf_id\": 77}]}");
+	struct question question = question_of_file("execution_trace", NULL, "{\"nodes\": [{\"id\": 9, \"name\": \"c\", \"rf_id\": 77}]}");
 
 	(void)state;
 	question.count = 2;

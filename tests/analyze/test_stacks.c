@@ -216,7 +216,7 @@ static void backward_events_have_the_stack_of_their_forward_operator(void **stat
 	}
 }
 
-/* What the first backward pass does may have a backward pass of its own. */
+/* The first backward pass may have a backward pass, too. */
 static void backward_of_backward(void **state)
 {
 	struct ops_builder *b = scene_open();
@@ -368,7 +368,7 @@ static void averages_by_innermost_frames(void **state)
 
 /* --- much of it --------------------------------------------------------------------------------------------------- */
 
-/* A chain of a hundred thousand frames, and as many beside each other. */
+/* A chain of a hundred thousand frames, and as many next to each other. */
 static void deep_and_wide(void **state)
 {
 	enum { MANY = 100000 };

@@ -202,7 +202,7 @@ static void device_times_need_a_device(void **state)
 	view_close(&view);
 }
 
-/* What stands in the page after the style, which is the same always. */
+/* The text of the page after the style, which is always the same. */
 static void assert_html(const struct view *view, const char *expected)
 {
 	struct ops_error error;

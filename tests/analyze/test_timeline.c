@@ -247,7 +247,7 @@ static void test_chain_of_overlaps(void **state)
 	ops_trace_unref(trace);
 }
 
-/* Thousands that run at once are laid in a time that is no square of them. */
+/* Laying out thousands of events at once takes less than quadratic time. */
 static void test_many_at_once(void **state)
 {
 	struct lane_tree tree = {0};
@@ -262,7 +262,7 @@ static void test_many_at_once(void **state)
 
 /* --- odd traces ----------------------------------------------------------------------------------------------------- */
 
-static void ask_everything(const struct ops_timeline *timeline)
+static void query_everything(const struct ops_timeline *timeline)
 {
 	struct ops_window window = OPS_WINDOW_ALL;
 	struct ops_search search = {OPS_WINDOW_ALL, "A", 1, OPS_NONE, OPS_NONE, 16, true};
@@ -299,7 +299,7 @@ static void test_no_events_and_odd_times(void **state)
 	struct ops_builder *b = scene_open();
 
 	(void)state;
-	ask_everything(timeline);
+	query_everything(timeline);
 	ops_timeline_free(timeline);
 	ops_trace_unref(trace);
 	for (int i = 0; i < 5; i++)
@@ -307,7 +307,7 @@ static void test_no_events_and_odd_times(void **state)
 	scene_memory(b, 0, INT64_MAX, 100, 0);
 	trace = scene_close(b);
 	timeline = timeline_of(trace);
-	ask_everything(timeline);
+	query_everything(timeline);
 	check_tiles(timeline);
 	ops_timeline_free(timeline);
 	ops_trace_unref(trace);
@@ -337,7 +337,7 @@ static void test_range_of_overlapping_children(void **state)
 	ops_trace_unref(trace);
 }
 
-static void build_and_ask(void *context)
+static void build_and_query(void *context)
 {
 	struct ops_timeline *timeline = NULL;
 	struct ops_error error;
@@ -347,7 +347,7 @@ static void build_and_ask(void *context)
 		assert_int_equal(code, OPS_NO_MEMORY);
 		return;
 	}
-	ask_everything(timeline);
+	query_everything(timeline);
 	ops_timeline_free(timeline);
 }
 
@@ -363,7 +363,7 @@ static void test_without_memory(void **state)
 	scene_memory(b, 0, 1200, 4096, 0);
 	ops_builder_counter(b, &(struct ops_counter_record){.time_ns = 1100, .value = 2, .name = scene_string(b, "c")});
 	trace = scene_close(b);
-	assert_true(fail_each(build_and_ask, trace) > 30);
+	assert_true(fail_each(build_and_query, trace) > 30);
 	ops_trace_unref(trace);
 }
 

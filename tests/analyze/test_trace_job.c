@@ -69,7 +69,7 @@ static void test_ranks_of_one_job(void **state)
 	(void)state;
 	assert_shared(first, job_of(RANK(1, 2), 10, 60, NULL), true, true);
 	assert_shared(first, job_of(RANK(1, 2), 10, 60, NULL), false, false);
-	assert_shared(first, job_of("", 10, 60, "rank1.json"), true, true); /* whose name tells the rank */
+	assert_shared(first, job_of("", 10, 60, "rank1.json"), true, true); /* whose name has the rank */
 	assert_shared(first, job_of(RANK(1, 2), 9000, 9050, NULL), true, true); /* clocks differ */
 }
 

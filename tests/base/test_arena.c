@@ -98,7 +98,7 @@ static void fill(void *context)
 		else
 			failures++;
 	}
-	/* The next call asks for memory again. */
+	/* The next call allocates memory again. */
 	assert_true(failures <= 1);
 	ops_arena_release(&arena);
 }

@@ -242,7 +242,7 @@ static void failing_buffers(void **state)
 	assert_true(fail_each(a_string_in_a_failing_buffer, NULL) >= 2);
 }
 
-/* Short strings ask for little. */
+/* Short strings need little memory. */
 static void short_strings_take_little_room(void **state)
 {
 	struct ops_buffer buffer = {0};
@@ -394,7 +394,7 @@ static void doubles_are_short(void **state)
 	}
 }
 
-static void take_doubles(void)
+static void check_doubles(void)
 {
 	char out[64];
 	double value;
@@ -413,8 +413,8 @@ static void take_doubles(void)
 static void doubles_ignore_the_locale(void **state)
 {
 	(void)state;
-	take_doubles();
-	with_comma(take_doubles);
+	check_doubles();
+	with_comma(check_doubles);
 }
 
 int main(void)

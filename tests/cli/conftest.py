@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the command is called in these tests: the one beside this Python, in a process of its own."""
+"""How the command is called in these tests: the one next to this Python, in a separate process."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the command lies that is tested: beside the Python that runs the tests."""
+"""Where the tested command is: next to the Python that runs the tests."""
 
 import pathlib
 import sys

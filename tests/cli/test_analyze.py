@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opstrobe analyze: every figure of the shared traces' reference files.
 
-The shared traces lie beside the repository, or where OPSTROBE_TRACES says. The reference is Holistic Trace Analysis with its
+The shared traces are next to the repository, or where OPSTROBE_TRACES says. The reference is Holistic Trace Analysis with its
 wrong results; where ours is another figure on purpose, FLAWS names the flaw, and what ours is then is
 checked against a plain oracle in test_analyze_flaws.py.
 """
@@ -69,7 +69,7 @@ FLAWS = [
     # Rows that overlap in part, see test_analyze_graph.py.
     ("16", r".*", r"\w+ call_graph ", r"value\.\d+\.(depth_hist_cpu\.\d+|cpu_rows_with_kernels)"),
     ("16", r"negative_queue_length", r"us frequent_cuda_kernel_sequences .*ProfilerStep.*", r"table\[\d\]\..*"),
-    # Ranges drawn on a device are no operators.
+    # Ranges on a device are not operators.
     ("14", r"h100_bert_small", r"ns frequent_cuda_kernel_sequences .*ProfilerStep.*", r"table\.rows"),
     # Kernels that start at once on two streams.
     ("15", r"trace_diff_test", r"us frequent_cuda_kernel_sequences .*ProfilerStep.*", r"table\[3\]\.pattern"),
@@ -78,7 +78,7 @@ FLAWS = [
     # Starts and ends that 64-bit floats do not hold.
     ("1", r"ns_resolution", r"us critical_path .*", r"value\.(?!path_weight).*"),
     ("1", r"ns_resolution", r"ns critical_path .*", r"value\.(negative_weight_edges|edges_by_type\..*launch_delay)"),
-    # A fill that is not asynchronous is launched, too; a driver's launch tells the device; a graph's launch is one.
+    # A fill that is not asynchronous is launched, too; a driver's launch has the device; a graph's launch counts as one.
     ("6", r"mi_normalization", r"\w+ (queue_length|critical_path).*", r".*"),
     ("5", r"triton", r"\w+ (parse|load) .*", r"value\.(0\.)?device_type"),
     ("5", r"vllm_decode_graph", r"\w+ critical_path .*", r"value\..*"),
@@ -115,7 +115,7 @@ class Entry:
 
 
 def rank_files(folder, document, name=None):
-    if name:  # "trace_diff_control" is control/, "execution_trace_kineto" the trace beside the execution trace
+    if name:  # "trace_diff_control" is control/, "execution_trace_kineto" the trace next to the execution trace
         side = folder / name.rsplit("_", 1)[-1]
         return tuple(sorted(str(path) for path in (side if side.is_dir() else folder).glob("[rt]*.json.gz")))
     files = document.get("rank_files") or {}
@@ -123,7 +123,7 @@ def rank_files(folder, document, name=None):
 
 
 def extra_files(folder, entry, files):
-    """What some questions read besides, or instead of, the traces."""
+    """Files that some questions read in addition to, or instead of, the traces."""
     if entry["id"].startswith("trace_diff."):
         return (str(folder / "control"), str(folder / "test"))
     if entry["id"] == "memory_timeline":

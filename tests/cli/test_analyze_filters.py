@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters (sections 0.7 and 23) on made-up runs, beside what a plain program chooses of the same rows."""
+"""Filters on made-up runs, compared with the rows that a simple program selects."""
 
 import json
 import random
@@ -193,7 +193,7 @@ def columns_of(rows, i):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_free_query(opstrobe, tmp_path, query):
-    """Beside Python's own eval, whose expressions these are."""
+    """Compared with Python's own eval, whose expressions these are."""
     rows = rows_of(4)
     for i, row in enumerate(rows):
         if row["cat"] == "cpu_op" and i % 3:

@@ -3,7 +3,7 @@
 
 Traces are made up at random, with what the
 reference stumbles over: stream 0, graphs, overlapping kernels, the same stream on two devices, synchronisation, several
-annotations, times finer than microseconds. Where they lie at hand the shared traces are asked too.
+annotations, times finer than microseconds. The shared traces are analyzed as well, if they are available.
 """
 
 import collections
@@ -383,7 +383,7 @@ def test_flaw_7_iterations(tmp_path):
 
 
 def test_flaw_1_times_are_exact(case):
-    """And cut to whole microseconds only when asked for, as the reference does: inwards, so that short events last -1."""
+    """And cut to microseconds only on request, as the reference does: inwards, so that short events last -1."""
     path, events = case
     written = json.loads(path.read_text())["traceEvents"]
     first = min((round(1000 * e["ts"]) for e in written), default=0)
@@ -400,7 +400,7 @@ def test_flaw_1_times_are_exact(case):
     for event in events:
         end = (event["ts"] + event["dur"]) // 1000 if fractional else us(event["ts"] + event["dur"])
         start = starts[event["place"]]
-        # Which steps and launches belong together is asked of the cut times, so rows on their edges may come or go.
+        # Which steps and launches belong together depends on the cut times, so rows on their edges may come or go.
         assert cut.get(event["place"], (start - origin, end - start)) == (start - origin, end - start)
 
 
@@ -586,7 +586,7 @@ def test_every_id_returns_a_result_where_the_reference_failed(tmp_path, name, ro
     ],
 )
 def test_readable_files_are_read(tmp_path, text, names):
-    """A file that breaks off, raw control characters, bytes that are no UTF-8: told of, and the rest is there."""
+    """A file that breaks off, raw control characters, invalid UTF-8: reported, and the rest is read."""
     (tmp_path / "a.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     found = [row["name"] for row in ask(tmp_path / "a.json", "events")]
     assert found == names if names else len(found) == 1

@@ -44,7 +44,7 @@ def plain_callers(events, rows):
     """The caller of each row of a thread: the latest to start before it that still runs at half of its time."""
     order = sorted(rows, key=lambda row: (spans_of(events, row)[0], -spans_of(events, row)[1], row))
     callers = {}
-    running = []  # whatever has ended when a row starts is no caller of what comes later
+    running = []  # a row that has ended does not call rows that start later
     for row in order:
         start, end = spans_of(events, row)
         running = [other for other in running if spans_of(events, other)[1] >= start]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe analyze collective_bandwidth` on a made-up run, beside what follows from how it was made."""
+"""`opstrobe analyze collective_bandwidth` on a made-up run, compared with the figures it was made from."""
 
 import json
 import random

@@ -114,7 +114,7 @@ def test_pages_and_reports(opstrobe, tmp_path, hostile):
 
 @pytest.mark.parametrize("command", sorted(TABLES))
 def test_errors_about_files(opstrobe, tmp_path, command):
-    """Of files that are not there, and of those that are no traces."""
+    """Of missing files, and of those that are not traces."""
     name = "x\x1b]0;x\x07\x9b\u202e\nopstrobe: all is well.json"
     for text in (None, "<html>\x1b[2J"):
         if text:

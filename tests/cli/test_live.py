@@ -28,7 +28,7 @@ while step != int(sys.argv[1]):
     model(torch.rand(16, 64)).sum().backward()
     with torch.profiler.record_function("an\\x1b[31m odd\\nname"):
         torch.ones(100000).sum()
-        sum(range(50000))  # time of its own, so that it is among those shown
+        sum(range(50000))  # self time, so that it is among those shown
     optimizer.step()
     step += 1
     if step <= 3:
@@ -90,7 +90,7 @@ def test_nothing_is_shown_unless_asked_for(program):
 
 
 class Terminal:
-    """A program in a terminal of its own. What it writes is read until it has said something, or has ended.
+    """A program in a new terminal. What it writes is read until it has said something, or has ended.
 
     As a context it takes the program away with it, however the test goes.
     """
@@ -142,7 +142,7 @@ def test_the_last_lines_of_a_terminal(program, locale):
     with Terminal(program, *words, LC_ALL=locale) as terminal:
         terminal.resize(LINES, COLUMNS)
         terminal.read(b"step 3")
-        for _ in range(100):  # what the first steps took stands before it for a while
+        for _ in range(100):  # the duration of the first steps comes first for a while
             picture = terminal.read(b"\x1b[?7h\x1b8") + terminal.read(b"\x1b[?7h\x1b8")
             if "an?[31m odd?name" in picture:
                 break

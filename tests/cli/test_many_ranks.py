@@ -50,7 +50,7 @@ def zstd_frame(data):
 
 
 def test_ranks_are_found_by_how_files_begin(tmp_path):
-    """Where no file has a name of torch's; what a trace was made into beside those that have one is left alone."""
+    """If no file has a name of torch's. Files made from a trace are left out next to those that have one."""
     about = json.dumps({"metadata": {"of": "x" * 30000}})[:-1] + ", "  # as in a file of HTA's
     (tmp_path / "first.json.gz").write_bytes(gzip.compress((about + trace(0, 3)[1:]).encode()))
     (tmp_path / "second.json.zst").write_bytes(zstd_frame(trace(1, 3).encode()))

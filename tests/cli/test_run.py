@@ -114,9 +114,9 @@ def test_a_program_ends_as_under_python_and_leaves_its_trace(tmp_path, program, 
     ours = opstrobe("run", "-o", "trace.json", name)
     assert ours.returncode == python.returncode
     assert ours.stdout == python.stdout
-    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
+    lines = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
     assert "opstrobe: wrote trace.json: " in ours.stderr
-    assert "".join(told) == python.stderr
+    assert "".join(lines) == python.stderr
     assert names(tmp_path / "trace.json").count("aten::add") == 1
 
 
@@ -126,11 +126,11 @@ def test_a_program_that_cannot_start_says_what_python_says(tmp_path, program, op
     python = subprocess.run([PYTHON, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
     ours = opstrobe("run", *words)
     assert ours.returncode == python.returncode
-    told = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
+    lines = [line for line in ours.stderr.splitlines(True) if not line.startswith("opstrobe: ")]
     expected = python.stderr.splitlines(True)
     if "1 / 0" in words:  # from Python 3.13 on it shows the line of code that stood on the command line
-        told, expected = told[-1:], expected[-1:]
-    assert told == expected
+        lines, expected = lines[-1:], expected[-1:]
+    assert lines == expected
 
 
 def test_files_in_the_current_directory_do_not_get_in_our_way(tmp_path, program, opstrobe):

@@ -24,7 +24,7 @@ COLUMNS, LINES = 80, 24
 
 
 class Terminal:
-    """A command on a terminal of its own, and the screen that it has drawn."""
+    """A command on a new terminal, and the screen that it has drawn."""
 
     def __init__(self, *words, env, cwd=None, columns=COLUMNS, lines=LINES):
         self.main, self.side = pty.openpty()
@@ -50,7 +50,7 @@ class Terminal:
         while select.select([self.main], [], [], seconds)[0]:
             piece = os.read(self.main, 65536)
             self.written += piece
-            # pyte knows neither sequences with ">" nor "=": they ask for keyboard modes.
+            # pyte does not know sequences with ">" or "=": they set keyboard modes.
             self.stream.feed(b"".join(piece.split(b"\x1b[?u")))
 
     def wait_for(self, *texts):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opstrobe views and diff: every figure of the shared traces' reference files.
 
-The shared traces lie beside the repository, or where OPSTROBE_TRACES says. The reference is the TensorBoard plugin with its
+The shared traces are next to the repository, or where OPSTROBE_TRACES says. The reference is the TensorBoard plugin with its
 flaws; where ours is another figure on purpose, the flaw is named: by the file itself (`reference_bugs`), or in FLAWS here.
 """
 
@@ -24,7 +24,7 @@ FOLDER = (
 FILES = sorted(FOLDER.glob("**/*.expected.json"))
 shared = pytest.mark.skipif(not FILES, reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
 
-# Times of modern traces went through 64-bit floats in the reference: so many microseconds for each that is added.
+# Times of modern traces went through 64-bit floats in the reference: that many microseconds for each that is added.
 FLOAT_US = 0.01
 
 # Where ours differs on purpose, by the file's path and the figure's.
@@ -32,7 +32,7 @@ FLAWS = [
     # The time beyond the step that the plugin adds, in its step and the averages.
     ("time counted twice", r"breakdown-gpu-saturated|datapipe|distributed-nccl/worker1", r"steps\..*"),
     ("steps on device rows", r"steps-gpu-annotations", r"steps\..*"),
-    # Launches linked by containment: what they launched is the operator's, their time is none of its own.
+    # Launches linked by containment: what they launch belongs to the operator, their time does not.
     ("ids that are correlations", r"link-external-is-correlation", r"operators.*|kernels_by_op.*|tensor_cores.*|gpus.*tensor_core.*|.*recomm.*"),
     ("launches by the driver's calls", r"link-variants", r"operators.*|steps.*|tensor_cores.*|recommendations.*|kernels_by_op.*"),
     # Kernels launched outside of operators are in the table by operator, and may be among its first 30 rows.

@@ -238,7 +238,7 @@ def test_calls_are_those_of_the_operators(views):
 
 
 def test_records_outside_of_operators(views):
-    """What a step, a module or a loader allocates, or nothing that is known, is told by name; all records are somewhere."""
+    """Memory has the name of the step, module or loader that allocates it, or none if unknown; no record is left out."""
     draw = random.Random(12)
     spans = [("ProfilerStep#1", 0, 1000), ("enumerate(DataLoader)#_Iter.__next__", 50, 150), ("nn.Module: Net_0", 300, 500),
              ("aten::mm", 350, 400), ("aten::outer", 600, 800), ("aten::add", 650, 700)]  # fmt: skip
@@ -375,7 +375,7 @@ def test_self_and_backward_time_of_modules(views, seed):
         name, start, end, children = node
         is_module = name.startswith("nn.Module")
         if is_module:
-            name += str(len(expected))  # each call is a module of its own
+            name += str(len(expected))  # each call is a separate module
             args = {"Python id": len(expected) + 1, "Python module id": len(expected)}
             rows.append({**op(name, start, end - start, cat="python_function"), "args": args})
             around = [*around, expected.setdefault(name[11:], {"host": 0, "device": 0, "back": 0, "back_device": 0})]

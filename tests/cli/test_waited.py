@@ -34,9 +34,9 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
         text = opstrobe(*words).stdout
         assert f"waited for a CPU: {100 * share:.1f} % of the steps' time" in text
         assert ("warning: waited" in text) == much
-    told = f"Steps waited for a CPU for {100 * share:.1f} % of their time"
+    expected = f"Steps waited for a CPU for {100 * share:.1f} % of their time"
     for form in ("text", "markdown"):
-        assert (told in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
+        assert (expected in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
     (line,) = [
         line for line in opstrobe("views", "--format", "csv", "t.json").stdout.splitlines() if "waited_for_cpu" in line
     ]

@@ -229,11 +229,11 @@ static void work_beside_a_capture_is_not_captured(void **state)
 
 	(void)state;
 	add(&scene, "cuda_runtime", "cudaLaunchKernel", 1, 2, 20, 4, "\"correlation\": 7777");
-	add(&scene, "kernel", "beside", 0, 9, 40, 8, "\"correlation\": 7777, \"device\": 0, \"stream\": 9");
+	add(&scene, "kernel", "uncaptured", 0, 9, 40, 8, "\"correlation\": 7777, \"device\": 0, \"stream\": 9");
 	capture(&scene, 0, layer, NULL);
 	replay(&scene, 200, 3, layer_work, 1);
 	finish(&scene);
-	expect_operator(&scene, "beside", 0, "");
+	expect_operator(&scene, "uncaptured", 0, "");
 	expect_operator(&scene, "gemm", 0, "aten::mm");
 	assert_int_equal(ops_intervals_length(&ops_captures_of(scene.trace)->times), 96000);
 	ops_trace_unref(scene.trace);

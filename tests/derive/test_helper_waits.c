@@ -45,7 +45,7 @@ static bool waits(const struct ops_trace *trace, const char *name, int64_t tid)
 	return false;
 }
 
-/* The wait of the thread with the step counts, and what the helper does besides waiting. */
+/* The wait of the thread with the step counts, and what the helper does other than wait. */
 static void threads_without_steps_are_helpers(void **state)
 {
 	struct ops_trace *trace = scene_read(STEP(8, 0, 1000) PROGRAM(8) HELPER(9), "");

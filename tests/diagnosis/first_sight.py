@@ -2,7 +2,7 @@
 """Records the programs of `first_sight/` as a user would, by the command, and scores the advice against `truth.toml`.
 
 `python first_sight.py` prints the table; `python first_sight.py NAME` one program's advice. The programs were written before
-the rules were tried on them. It is no test: what a rule finds at first sight is a measurement.
+the rules were tried on them. This is not a test: what a rule finds at first sight is a measurement.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records a program of the suite, asks for advice, and measures what its fix gains.
+"""Records a program of the suite, runs the advisor, and measures what its fix gains.
 
 A program is a file in `programs/`:
 
@@ -90,7 +90,7 @@ def record(program: Program, fixed: bool = False) -> opstrobe.profile:
 
 def measure(program: Program, seconds: float = 2.0, rounds_min: int = WARMUP + STEPS) -> tuple[float, float]:
     """The quickest step without the fix and with it, in milliseconds, without a profiler: in time of the thread, which other
-    programs do not add to, or by the clock where the program waits (`WAITS = True`).
+    programs do not add to, or wall-clock time where the program waits (`WAITS = True`).
 
     Steps of both take turns, so that other work on the machine is with neither of them alone.
     """
@@ -157,8 +157,8 @@ class Score:
         high = [f["id"] for f in verdict.findings if f["severity"] == "high"]
         self.healthy += 1
         self.loud += bool(high)
-        told = "**" + ", ".join(high) + "**" if high else "nothing high"
-        self.rows.append(f"{verdict.program.name} | none, healthy | {told} | | | ")
+        found = "**" + ", ".join(high) + "**" if high else "nothing high"
+        self.rows.append(f"{verdict.program.name} | none, healthy | {found} | | | ")
 
     def add_planted(self, verdict: Verdict, measure: Any) -> None:
         named, program = verdict.named, verdict.program

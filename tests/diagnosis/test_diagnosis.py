@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The diagnosis suite: each planted cause is found at its line, and healthy programs are left alone.
 
-What is predicted is printed beside what the fix gains, and not judged: that depends on the machine's other work.
+The predicted gain is printed next to that of the fix, and not judged: that depends on the machine's other work.
 """
 
 import functools

@@ -44,7 +44,7 @@ int main(void)
 
 
 def functions_of(header):
-    """The functions that a header declares; inline functions are no part of a library."""
+    """The functions that a header declares; inline functions are not part of a library."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", header.read_text(), flags=re.DOTALL)
     text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.MULTILINE).replace('extern "C" {', "")
     while re.search(r"\{[^{}]*\}", text):

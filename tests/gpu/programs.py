@@ -28,10 +28,10 @@ def resnet(device):
                 nn.Conv2d(out, out, 3, 1, 1, bias=False),
                 nn.BatchNorm2d(out),
             )
-            self.beside = nn.Conv2d(into, out, 1, stride) if into != out else nn.Identity()
+            self.shortcut = nn.Conv2d(into, out, 1, stride) if into != out else nn.Identity()
 
         def forward(self, x):
-            return torch.relu(self.body(x) + self.beside(x))
+            return torch.relu(self.body(x) + self.shortcut(x))
 
     sizes = [64, 64, 64, 128, 128, 256, 256, 512, 512]
     blocks = [Block(a, b, 1 if a == b else 2) for a, b in zip(sizes, sizes[1:])]

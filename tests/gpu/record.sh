@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Keeps what CUPTI records of each of programs.py as a file for replay, in FOLDER (default: build/gpu-records), compressed. On a
 # machine with a GPU, a torch with CUDA, and Opstrobe in its Python. RECORDER is librecord-cupti.so if it is built already.
-# --dry-run does it with the library that stands in for CUPTI.
+# --dry-run does it with the fake CUPTI library.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -47,7 +47,7 @@ if $dry; then
 	exec tests/gpu/record.sh --dry-run "$build/records"
 fi
 
-# Each tells what it found; one that fails does not keep the others from it.
+# Each prints what it found; if one fails, the others still run.
 failed=0
 try() {
 	echo "== $*"

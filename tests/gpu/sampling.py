@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples counters of a GPU's hardware while it idles, works and idles, and tells whether the trace agrees with itself: kernels are
+"""Samples counters of a GPU's hardware while it idles, works and idles, and checks whether the trace is consistent: kernels are
 there although counters are sampled, and multiprocessors are active where they lie and nowhere else. That is only so if samples and
 kernels are on one clock.
 

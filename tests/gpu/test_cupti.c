@@ -451,7 +451,7 @@ static void work_under_way_is_waited_for(void **state)
 	assert_int_equal(ops_trace_info(trace)->lost, 0);
 	ops_trace_unref(trace);
 
-	setenv("FAKE_CUDA_CONTEXTS", "0", 1); /* the driver beside aborts when one is made */
+	setenv("FAKE_CUDA_CONTEXTS", "0", 1); /* the fake driver aborts when a context is created */
 	start_run(&run, ops_cupti_collector(), OPS_ACTIVITY_ALL);
 	launch_long("of nobody", 0);
 	trace = checked_trace(stop_run(&run));
@@ -501,7 +501,7 @@ static void emit_call(CUpti_ActivityKind kind, uint32_t callback)
 }
 
 /* Calls that torch makes many times an operator have no rows, and CUPTI does not record them; nor those of the driver but for
- * launches and memory. An older library, which cannot be told so, records them. */
+ * launches and memory. An older library, which has no such setting, records them. */
 static void calls_that_say_nothing_have_no_rows(void **state)
 {
 	struct run run;
@@ -553,7 +553,7 @@ static void *start_and_stop(void *ret_had)
 	return NULL;
 }
 
-/* One of them has the device at a time, to the last of what it has; the others are told so. */
+/* One of them has the device at a time, up to its last session; the others get an error. */
 static void sessions_of_many_threads_keep_apart(void **state)
 {
 	pthread_t threads[THREADS];
@@ -707,7 +707,7 @@ static void what_is_interrupted_is_not_recorded(void **state)
 	ops_trace_unref(trace);
 }
 
-/* A child has no CUDA and no thread that drains: it is told so, and the parent's record is whole. */
+/* A child has no CUDA and no thread that drains: it gets an error, and the parent's recording is complete. */
 static void a_forked_process_is_refused(void **state)
 {
 	struct run run;
@@ -723,12 +723,12 @@ static void a_forked_process_is_refused(void **state)
 		struct ops_device_session *session;
 		struct ops_error error;
 		uint32_t devices = 0;
-		bool told = ops_device_start(ops_cupti_collector(), OPS_ACTIVITY_ALL, &session, &error) == OPS_STATE &&
+		bool refused = ops_device_start(ops_cupti_collector(), OPS_ACTIVITY_ALL, &session, &error) == OPS_STATE &&
 		            strstr(error.text, "the process was forked from one that records");
 
-		told = told && ops_cuda_check(&devices, &error) == OPS_UNSUPPORTED && devices == 1 &&
+		refused = refused && ops_cuda_check(&devices, &error) == OPS_UNSUPPORTED && devices == 1 &&
 		       strstr(error.text, "the process was forked from one that has initialised CUDA");
-		_exit(!told);
+		_exit(!refused);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

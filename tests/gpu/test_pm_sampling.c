@@ -55,7 +55,7 @@ static int load_fake(void **state)
 	return fail_function && emit ? 0 : -1;
 }
 
-/* --- sampling beside a session -------------------------------------------------------------------------------------- */
+/* --- sampling during a session -------------------------------------------------------------------------------------- */
 
 struct sampled_run {
 	struct run run;
@@ -178,7 +178,7 @@ static void samples_are_counters_on_the_clock_of_kernels(void **state)
 	ops_trace_unref(trace);
 }
 
-/* A label belongs to one metric, and a ratio of nothing is no value. */
+/* A label belongs to one metric, and a ratio of nothing has no value. */
 static void names_are_unlike_and_values_numbers(void **state)
 {
 	struct sampled_run sampled;
@@ -376,7 +376,7 @@ static void fail_to_evaluate(uint64_t begun)
 	sample(begun, LENGTH_NS, 3);
 }
 
-/* Each is told once, with how many are missing; what else there is stays. */
+/* Each is reported once, with the number of missing samples; the others are kept. */
 static void missing_samples_are_told_and_counted(void **state)
 {
 #define MISSING "CUPTI could not finish recording devices: samples of counters are missing: "

@@ -100,7 +100,7 @@ static void a_training_step_is_as_expected(void **state)
 	expect("training-13.5");
 }
 
-/* The same records in the structures of older libraries say the same but for what those do not tell. */
+/* The same records in the structures of older libraries give the same, except for members that those lack. */
 static void assert_older_say_the_same(const char *newest, const char *const older[2])
 {
 	struct ops_trace *expected = replay(newest);
@@ -517,7 +517,7 @@ static void files_that_end_early_are_read_as_far_as_they_go(void **state)
 	free(file.bytes);
 }
 
-/* --- through the library that stands in for CUPTI ------------------------------------------------------------------- */
+/* --- through the fake CUPTI library --------------------------------------------------------------------------------- */
 
 static void the_collector_for_cupti_says_the_same(void **state)
 {

@@ -14,7 +14,7 @@
 #include "gpu/intake.h"
 
 struct toy {
-	uint32_t kinds; /* asked for; 0 while it does not collect */
+	uint32_t kinds; /* requested; 0 while it does not collect */
 	struct ops_activities *activities;
 	uint64_t correlation;
 };

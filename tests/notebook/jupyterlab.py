@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A notebook in JupyterLab, in a real browser: `python jupyterlab.py PICTURE.png [THEME]`, where JupyterLab is installed
-beside this package. Runs all cells, and fails unless tables, advice and the viewer are there, which follows the theme. By
+next to this package. Runs all cells, and fails unless tables, advice and the viewer are there, which follows the theme. By
 hand, for JupyterLab takes long to install; test_notebook.py is the part of it that `make test` runs."""
 
 import json

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at a page with viewers in frames: `node look.mjs URL [PICTURE]` prints as JSON what stands in the page and in its
-// frames, what went wrong, and what was asked of other machines.
+// Looks at a page with viewers in frames: `node look.mjs URL [PICTURE]` prints as JSON the contents of the page and of its
+// frames, errors, and requests to other machines.
 /* global process, console, document, location */
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";

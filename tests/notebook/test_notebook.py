@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notebook in a kernel of its own, and what its cells show in a browser. `jupyterlab.py` does the same in JupyterLab, by
+"""A notebook in a separate kernel, and what its cells show in a browser. `jupyterlab.py` does the same in JupyterLab, by
 hand: to install it takes longer than all of this."""
 
 import contextlib
@@ -88,7 +88,7 @@ def test_cells_show_tables_and_advice(looked):
 
 
 def test_the_viewer_is_in_the_cell(looked):
-    """Filled by the kernel's server, and as a page of its own: both can be used, and say the same."""
+    """Filled by the kernel's server, and as a separate page: both can be used, and show the same."""
     _, seen = looked
     served, inline = seen["frames"]
     assert served["hash"].startswith("#/operators/") and served == inline

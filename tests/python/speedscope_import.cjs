@@ -13,7 +13,7 @@ const program = fs.readFileSync(bundle, "utf8");
 const importer = /loadExample=.{0,200}?return await (\w+)\(/.exec(program)[1];
 const code = program.slice(0, program.lastIndexOf("console.log(`speedscope v")) + `globalThis.importText=${importer};})();`;
 
-// Stands for everything that a browser has and the import does not need.
+// Replaces everything that a browser has and the import does not need.
 const anything = new Proxy(function () {}, {
   get: (_, key) => (key === Symbol.toPrimitive ? () => "" : anything),
   apply: () => anything,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opstrobe.autograd_profiler beside torch.autograd.profiler, in one process."""
+"""opstrobe.autograd_profiler compared with torch.autograd.profiler, in one process."""
 
 import inspect
 import sqlite3

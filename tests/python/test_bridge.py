@@ -44,7 +44,7 @@ class Session:
 
 
 def in_thread(function):
-    """Runs it in a thread of its own and returns its result."""
+    """Runs it in a new thread and returns its result."""
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
@@ -53,7 +53,7 @@ def in_thread(function):
 
 
 def run(program, *, code=0):
-    """The output of a Python program in a process of its own, which ends with this exit code."""
+    """The output of a Python program in a separate process, which ends with this exit code."""
     process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
@@ -126,7 +126,7 @@ def test_overload_names(shapes):
 
 
 def test_a_deregistered_operator_leaves_its_name_behind():
-    """Memory of schemas is used again; whatever stands there, each event keeps the name it had when it ran."""
+    """Memory of schemas is reused; each event keeps the name it had when it ran."""
     expected = []
     with Session(capture_overload_names=True) as s:
         for i in range(40):
@@ -364,7 +364,7 @@ def test_stopped_by_another_thread():
     thread.join()
     assert "aten::sub" not in results[0].names()
     assert results[0].count("aten::mul") == 1
-    # What was left behind went with the first operator: this thread is free for every profiler.
+    # The first operator removed what remained: this thread is free for every profiler.
     with torch.profiler.profile() as prof:
         torch.add(A, B)
     assert len(prof.events()) == 1

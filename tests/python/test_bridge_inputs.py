@@ -301,7 +301,7 @@ def test_blocks_fill_up_with_inputs():
 
 
 def test_equal_inputs_take_no_more_memory():
-    """The slots of 20,000 operators fill 1.1 MB; with a list of inputs of its own for each it would be 2.2 MB."""
+    """The slots of 20,000 operators fill 1.1 MB; with a separate list of inputs for each it would be 2.2 MB."""
     tensors = [torch.ones(4), torch.ones(2, 2), torch.ones(2, 2).t(), torch.ones(4, dtype=torch.int32)]
     session = _core.Session(record_shapes=True, max_bytes=1_500_000)
     session.start()

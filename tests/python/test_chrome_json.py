@@ -74,7 +74,7 @@ def load(pytestconfig):
 
 
 def read(path):
-    """The document, with numbers as they stand in the file. Strict: no NaN, nothing that UTF-8 cannot hold."""
+    """The document, with numbers as written in the file. Strict: no NaN, nothing that UTF-8 cannot hold."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.name.endswith(".gz") else data).decode("utf-8")
     document = json.loads(text, parse_float=Decimal, parse_constant=pytest.fail)

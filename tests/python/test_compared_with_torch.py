@@ -47,7 +47,7 @@ def rows(trace, **wanted):
 def traces(tmp_path_factory):
     """Torch's and ours of the same training with all that is about operators."""
     options = dict(record_shapes=True, profile_memory=True, with_flops=True)
-    folder, program = tmp_path_factory.mktemp("beside"), training()
+    folder, program = tmp_path_factory.mktemp("compared"), training()
     return [
         trace_of(module, folder / f"{module.__name__}.json", program, **options)[1]
         for module in (torch.profiler, opstrobe)
@@ -170,7 +170,7 @@ def test_keys_of_the_file(traces):
 def test_metadata_rows(traces):
     """A row of each kind for each process and thread; torch has some twice, and threads of sessions before."""
 
-    def told(trace):
+    def without_own_fields(trace):
         threads = {str(row["tid"]) for row in rows(trace, ph="X")}
         return {
             (row["name"], str(row["pid"]), str(row["tid"])): row["args"]
@@ -178,7 +178,7 @@ def test_metadata_rows(traces):
             if row["name"] != "thread_name" and (row["name"] != "thread_sort_index" or str(row["tid"]) in threads)
         }
 
-    theirs, ours = (told(trace) for trace in traces)
+    theirs, ours = (without_own_fields(trace) for trace in traces)
     assert ours == theirs
     assert any(name == "thread_sort_index" for name, _, _ in ours)
     names = [row for row in rows(traces[1], ph="M", name="thread_name")]
@@ -194,7 +194,7 @@ def test_span_and_marks(traces):
 
 
 def test_arguments_of_rows(traces):
-    """Row for row what torch has; beyond it a scope where the category does not tell, storages, and no bogus `finished`."""
+    """Row for row what torch has; also a scope where the category does not imply it, storages, and no bogus `finished`."""
 
     def arguments(trace):
         found = collections.Counter()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording CUDA's devices from Python, without a GPU: over a libcupti and a driver that tests/gpu/fake_cupti/ stands in for.
+"""Recording CUDA's devices from Python, without a GPU: with the fake libcupti and driver of tests/gpu/fake_cupti/.
 
-The programs run in processes of their own, for the libraries are looked for once in a process. Operators are torch's and
+The programs run in separate processes, because a process searches for the libraries once. Operators are torch's and
 recorded as always; an operator of our own launches on the device that is none.
 """
 
@@ -179,7 +179,7 @@ OF_KIND = {
     "GRAPH_HOST_NODE": {},  # of these the files have none: test_nodes_of_graphs_that_are_no_work_have_rows_too
     "GRAPH_EVENT_NODE": {},
     "GRAPH_NODE": {},  # says of kernels what they were captured from: tests/gpu/test_cupti.c
-    "PM_SAMPLING": {},  # is no matter of records: test_cuda_sampling.py
+    "PM_SAMPLING": {},  # makes no records: test_cuda_sampling.py
 }  # fmt: skip
 WHEN_NAMED = {
     "CUDA_SYNC",
@@ -498,7 +498,7 @@ print(json.dumps([refusals, enabled]))
 
 
 def test_dependencies_of_graphs_are_arrows_between_its_nodes(libraries, tmp_path):
-    """A node waits for the one before; the third, which is no work, stands between the second and the last."""
+    """A node waits for the one before; the third, which has no work, is between the second and the last."""
     paths = [tmp_path / "asked.json", tmp_path / "usual.json"]
     run(
         libraries,
@@ -584,7 +584,7 @@ print(json.dumps([rows.count("kernel"), rows.count("cuda_runtime")]))
 
 
 def test_versions_of_cuda_are_those_of_the_process(libraries, tmp_path):
-    """The runtime's is asked of the one that is loaded, as torch brings one; without one it is left out."""
+    """The runtime's version is that of the loaded library, such as torch's; without one it is left out."""
     source = tmp_path / "cudart.c"
     source.write_text("int cudaRuntimeGetVersion(int *version) { *version = 12080; return 0; }\n")
     soname = "libcudart.so.12"
@@ -650,7 +650,7 @@ def test_the_libcupti_of_the_package_beside_ours_is_found():
     packages = headers().parents[2]
     library = packages / "nvidia" / "cu13" / "lib" / "libcupti.so.13"
     if pathlib.Path(opstrobe.__file__).parents[1] != packages or not library.exists():
-        pytest.skip("the package nvidia-cuda-cupti is not beside this one")
+        pytest.skip("the package nvidia-cuda-cupti is not installed next to this one")
     environment = {key: value for key, value in os.environ.items() if key not in ("OPSTROBE_CUPTI", "CUDA_HOME")}
     code = "from opstrobe import _core; print(_core.cupti())"
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -659,7 +659,7 @@ def test_the_libcupti_of_the_package_beside_ours_is_found():
 
 
 def test_doctor_asks_a_process_that_has_torch(libraries, tmp_path, monkeypatch):
-    """Which brings a libcupti by a path of its own, as torch for CUDA does."""
+    """A package that has a libcupti in a separate path, as torch for CUDA does."""
     library = shutil.copy(libraries / "libfake-cupti.so", tmp_path / "libcupti.so.12")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
     monkeypatch.delenv("OPSTROBE_CUPTI", raising=False)

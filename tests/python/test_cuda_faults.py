@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps CUDA's devices from being recorded: each fault is told once, in words, and costs the host no event. Over the
+"""Reasons why CUDA's devices cannot be recorded: each is reported once, and the host loses no event. Over the
 libraries of test_cuda.py."""
 
 import ctypes
@@ -17,7 +17,7 @@ def lost(*_):
 torch.cuda.is_initialized = lambda: True
 torch.cuda.synchronize = lost
 """
-# Two windows, so that what is told again would be seen; the events of the host as without devices.
+# Two windows, so that a repeated report would be seen; the events of the host as without devices.
 RECORD = """
 def is_of_host(event):
     return event.device_type.name == "CPU" and event.name.split(":")[0] in ("aten", "toy", "step")
@@ -151,8 +151,8 @@ def record(inside):
 def fork():
     read, write = os.pipe()
     if os.fork() == 0:
-        told = record(lambda: None)
-        os.write(write, json.dumps(told).encode())
+        events = record(lambda: None)
+        os.write(write, json.dumps(events).encode())
         os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe:

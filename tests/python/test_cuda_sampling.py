@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of the hardware of CUDA's devices, sampled while a profile records. Over the libraries of test_cuda.py, whose device
-samples when it is told to: metric m of sample n, both counted from 0, is 100 m + n."""
+samples on request: metric m of sample n, both counted from 0, is 100 m + n."""
 
 import json
 
@@ -49,9 +49,9 @@ def test_samples_are_counters_of_the_device(libraries, tmp_path):  # noqa: F811
 with opstrobe.profile(activities=[CPU, sampling([ACTIVE, DRAM, "lts__t_bytes.sum"], sampling_interval_ms=0.5)]) as prof:
     sample(3)
     step()
-    told = device.fake_cupti_sampling()
+    sampled = device.fake_cupti_sampling()
 prof.export_chrome_trace({str(path)!r})
-print(json.dumps([told.interval, told.by_time, sum(row[1] == "kernel" for row in prof.profiler.trace.rows())]))
+print(json.dumps([sampled.interval, sampled.by_time, sum(row[1] == "kernel" for row in prof.profiler.trace.rows())]))
 """,
     )
     assert (interval, by_time, kernels) == (500_000, True, 1)
@@ -87,11 +87,11 @@ def test_the_kind_alone_samples_the_usual_metrics(libraries, tmp_path):  # noqa:
 with opstrobe.profile(activities=[CPU, {{CUDA: ["CONCURRENT_KERNEL", "PM_SAMPLING"]}}]) as prof:
     sample(2)
     step()
-    told = device.fake_cupti_sampling()
+    sampled = device.fake_cupti_sampling()
 prof.export_chrome_trace({str(path)!r})
 with opstrobe.profile(activities=[CPU, CUDA]):
     usual = device.fake_cupti_sampling().started_ns
-print(json.dumps([told.interval, usual]))
+print(json.dumps([sampled.interval, usual]))
 """,
     )
     assert found == [1_000_000, 0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events and tables of traces with work on devices, beside those that torch makes of the same events."""
+"""Events and tables of traces with work on devices, compared with those that torch makes of the same events."""
 
 import json
 import warnings

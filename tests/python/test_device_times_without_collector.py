@@ -55,11 +55,11 @@ def caught(function):
         function()
     return [str(warning.message) for warning in all]
 """
-TOLD = "{} is timed by events around operators, so kernels, copies and streams are missing: "
+WARNING = "{} is timed by events around operators, so kernels, copies and streams are missing: "
 INCOMPLETE = (
     "the record of FRIDGE's devices may be incomplete: {} calls of the device's events failed, the first with: {}"
 )
-WITHOUT_COLLECTOR = TOLD.format("FRIDGE") + "no collector supports it"
+WITHOUT_COLLECTOR = WARNING.format("FRIDGE") + "no collector supports it"
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ print(json.dumps([*results, texts]))
     assert ours == theirs
     assert len(ours[0]) > 50 and all(row[1] for row in ours[0] if row[0] != "[memory]")
     (text,) = texts
-    assert text.startswith(TOLD.format("CUDA" if as_cuda else "FRIDGE"))
+    assert text.startswith(WARNING.format("CUDA" if as_cuda else "FRIDGE"))
 
 
 def test_fallback_times_are_what_lies_between_the_events(run):
@@ -369,7 +369,8 @@ print(json.dumps([found, texts, prof.profiler.use_device]))
     timed = ["aten::add", True, 1.0, 1.0, [["aten::add", 1.0]], 0]
     assert found == [[timed], [["aten::add", False, 0.0, 0.0, [], 0]]]
     assert texts == [
-        TOLD.format("CUDA") + "cannot record devices with CUPTI: CUPTI does not collect activity: the driver lets only "
+        WARNING.format("CUDA")
+        + "cannot record devices with CUPTI: CUPTI does not collect activity: the driver lets only "
         "administrators profile (ERR_NVGPUCTRPERM)"
     ]
     assert used == "cuda"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enumerations are torch's in name, value and text, and stand in for them."""
+"""The enumerations equal torch's in name, value and text, and can replace them."""
 
 import copy
 import pickle

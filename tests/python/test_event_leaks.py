@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views give back all they take: objects, references and memory."""
+"""Views release everything they hold: objects, references and memory."""
 
 import copy
 import gc
@@ -158,7 +158,7 @@ def test_references_balance(use):
 
 @pytest.mark.parametrize("use", USES)
 def test_memory_stays_flat(use):
-    # The interpreter's cache of attributes keeps the names that str.format and pickle make anew each time, some 4000 at
+    # The interpreter's cache of attributes keeps the names that str.format and pickle create each time, some 4000 at
     # most: it is emptied each time.
     events = profiled().events()
     for _ in range(20):

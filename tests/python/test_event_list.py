@@ -463,7 +463,7 @@ def test_lists_of_two_profiles():
     old, new = record(three_steps).events(), record(three_steps).events()
     both = new + old
     assert [event.name for event in both] == NAMES * 2
-    # The order is as asked for, and the times are those of one clock.
+    # The order is as requested, and the times are those of one clock.
     assert both[0].time_range.start > both[12].time_range.start
     for mine, theirs in zip(both, [*new, *old]):
         assert mine.cpu_time_total == theirs.cpu_time_total and mine.self_cpu_time_total == theirs.self_cpu_time_total

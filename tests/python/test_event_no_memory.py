@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every Python allocation of every use of the views fails once: MemoryError, and no crash. In a process of its own."""
+"""Every Python allocation of every use of the views fails once: MemoryError, and no crash. In a separate process."""
 
 import subprocess
 import sys

@@ -92,7 +92,7 @@ def test_averages(profile, grouping):
         assert getattr(a.cpu_parent, "name", None) == getattr(b.cpu_parent, "name", None)
     back[0].add(averages[0])
     assert back[0].count == 2 * averages[0].count
-    # An average that was handed out is an object of its own, and is pickled as such.
+    # An average that was returned is a separate object, and is pickled as such.
     assert [repr(x) for x in there_and_back(list(averages))] == [repr(x) for x in averages]
     assert repr(there_and_back(averages.total_average())) == repr(averages.total_average())
 
@@ -192,7 +192,7 @@ def test_damaged_pickles_do_not_crash(profile):
 
 
 def test_what_a_file_says_of_itself(tmp_path):
-    """Its times count from a base, and it has rows that are no events."""
+    """Its times count from a base, and it has rows that are not events."""
     operators().export_chrome_trace(tmp_path / "t.json")
     trace = opstrobe.read(tmp_path / "t.json").trace
     assert there_and_back(trace).views_json() == trace.views_json()

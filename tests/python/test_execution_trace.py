@@ -421,7 +421,7 @@ INTEGERS = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR"
 
 
 def gather_integers(observer_type, path):
-    """What an observer says of inputs that are integers: by node, its ranges and the bytes of the files beside it."""
+    """What an observer records of integer inputs: by node, their ranges and the bytes of the files next to it."""
     first, second = torch.tensor([[1, 2], [3, 4]]), torch.tensor([[0, 0], [1, 0]])
     weight, picked = torch.ones(5, 2), torch.tensor([3, 0], dtype=torch.int32)
     small = torch.tensor([-5, 9], dtype=torch.int8)

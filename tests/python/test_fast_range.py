@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""_RecordFunctionFast beside torch's own, and the low-level entry points around it."""
+"""_RecordFunctionFast compared with torch's, and the low-level entry points around it."""
 
 import gc
 import json

@@ -14,7 +14,7 @@ _spec.loader.exec_module(sampling)
 
 
 def rows(kernels=200, late_us=0, every_us=1000):
-    """Half a second without work, 200 kernels of a millisecond, half a second; samples late by so much."""
+    """Half a second without work, 200 kernels of a millisecond, half a second; samples late by that much."""
     found = [{"ph": "X", "cat": "kernel", "name": "mm", "ts": 5e5 + 1000 * i, "dur": 990.0} for i in range(kernels)]
     for i in range(0, 1_200_000, every_us):
         value = 97.5 if 5e5 <= i < 7e5 else 0.25
@@ -40,7 +40,7 @@ def test_samples_where_the_kernels_are_agree(capsys):
         (rows(late_us=10_000_000), "SM Active (%): 0 samples of some 190 in the work, 1200 outside"),
         (rows(every_us=2000), "SM Active (%): 95 samples of some 190 in the work, 495 outside"),
     ],
-    ids=["kernels are missing", "another clock", "a clock of its own", "samples are missing"],
+    ids=["kernels are missing", "another clock", "an unrelated clock", "samples are missing"],
 )
 def test_what_does_not_agree_is_named(made, text):
     assert sampling.findings(made)[0] == text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""opstrobe.itt, emit_itt and emit_nvtx beside torch's own."""
+"""opstrobe.itt, emit_itt and emit_nvtx compared with torch's."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw view of a recording, beside torch's."""
+"""The raw view of a recording, compared with torch's."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings whose memory is limited, and stops without memory. Limits are those of a process of its own."""
+"""Recordings whose memory is limited, and stops without memory. Limits are those of a separate process."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def programs():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["resnet", "transformer", "checkpointed"])
 def test_timeline_equals_torch(name, tmp_path):
-    """What torch tells, with what it takes for unknown given to those that it is of."""
+    """What torch reports, with memory of unknown category assigned to its owners."""
     make = programs()[name]
     torch.manual_seed(0)
     program = make()
@@ -339,7 +339,7 @@ def test_every_allocation_is_followed(moves):
 
 
 def test_all_threads():
-    """D15: memory is recorded on every thread, and belongs to the events of its own."""
+    """D15: memory is recorded on every thread, and belongs to the events of that thread."""
     prof = None
 
     def work():

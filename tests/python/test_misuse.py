@@ -27,7 +27,7 @@ def names(prof):
 
 
 def run(code):
-    """The code in a process of its own, where a crash is an exit status."""
+    """The code in a separate process, where a crash is an exit status."""
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     return result.returncode, result.stdout, result.stderr
 
@@ -218,7 +218,7 @@ def test_bad_path(path, error, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "good.json").read_text())
 
 
-def test_an_old_file_stays_whole_when_the_disk_is_full(tmp_path):
+def test_an_old_file_stays_complete_when_the_disk_is_full(tmp_path):
     with opstrobe.profile() as prof:
         enter("a")
     with pytest.raises(OSError):
@@ -319,7 +319,7 @@ def test_a_busy_window_in_a_schedule_is_reported_and_survived():
     assert prof.step_num == 6
 
 
-def test_a_bridge_that_cannot_be_made(monkeypatch):
+def test_a_bridge_that_cannot_be_built(monkeypatch):
     torch = pytest.importorskip("torch")
     from opstrobe.recording import bridge
 

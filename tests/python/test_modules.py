@@ -229,7 +229,7 @@ def test_modules_made_and_dropped_while_recording():
     prof = profiled(work)
     assert calls(prof)[:50] == [f"ReLU_{i}" for i in range(50)]
     assert by_path(prof)["layers.0.fc"]["calls"] == 1
-    assert by_path(prof)["Tanh"]["calls"] == 1  # it was no part of the net when it was looked at
+    assert by_path(prof)["Tanh"]["calls"] == 1  # it was not part of the net when the net was registered
 
     kept = Net()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Occupancy beside that which Kineto wrote for the kernels of real traces, of Volta to Blackwell, and beside NVIDIA's own
+"""Occupancy compared with Kineto's for the kernels of real traces, of Volta to Blackwell, and with NVIDIA's own
 calculator."""
 
 import ctypes

@@ -81,7 +81,7 @@ def test_pftrace_has_names_of_any_kind(processor):
     names = {
         row["name"] for row in processor.query("select distinct name from slice where category = 'user_annotation'")
     }
-    # The processor's own text ends at a NUL, and what is no UTF-8 is replaced.
+    # The processor's text ends at a NUL, and invalid UTF-8 is replaced.
     assert names == {'quo"te', "tab\tand\nline", "gr\u00fc\u00df", "back\\slash", "nul", "\ufffd" * 3, "left", "right"}
 
 

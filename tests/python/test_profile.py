@@ -115,7 +115,7 @@ def test_import_is_light_and_quiet():
 
 
 def test_without_torch():
-    """Ranges are recorded where there is no torch at all."""
+    """Ranges are recorded without torch."""
     result = run(
         "import sys; sys.modules['torch'] = None; import opstrobe\n"
         "with opstrobe.profile(record_shapes=True) as p, opstrobe.record_function('x'): pass\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python calls are recorded beside other profilers, tracers and torch, and these go on as if nobody recorded."""
+"""Python calls are recorded next to other profilers, tracers and torch, which are not disturbed."""
 
 import cProfile
 import io

@@ -109,7 +109,7 @@ def test_events_have_the_flops_of_torch(both):
     assert all(mine == other for mine, other in counted)
 
 
-def test_events_tell_allocations(both):
+def test_events_have_allocations(both):
     def sizes(prof):
         reports = [event.nbytes() for event in prof.profiler.kineto_results.events() if event.name() == "[memory]"]
         return {size: reports.count(size) for size in (-64, -48, 48, 64)}
@@ -144,7 +144,7 @@ def test_tree_is_that_of_torch(both):
     assert len(ours) == 4
 
 
-def test_nodes_pass_for_those_of_torch(both):
+def test_nodes_are_accepted_as_torchs(both):
     kinds = {
         _EventType.TorchOp: _ExtraFields_TorchOp,
         _EventType.Allocation: _ExtraFields_Allocation,
@@ -222,7 +222,7 @@ def test_a_storage_has_one_number_from_allocation_to_free(both):
         assert all(order in ([True], [True, False], [False]) for order in signs.values())
 
 
-def test_calls_of_modules_tell_their_parameters(both):
+def test_calls_of_modules_have_their_parameters(both):
     def modules(prof):
         found = []
         for node in nodes_of(prof):
@@ -250,7 +250,7 @@ def test_a_module_that_is_gone_keeps_its_parameters():
     assert any(info is not None and info.parameters for info in infos)
 
 
-def test_steps_of_optimizers_tell_their_tensors(both):
+def test_steps_of_optimizers_have_their_tensors(both):
     def steps(prof):
         found = []
         for node in nodes_of(prof):
@@ -267,7 +267,7 @@ def test_steps_of_optimizers_tell_their_tensors(both):
     assert len(ours) == 2
 
 
-def test_calls_tell_who_called(both):
+def test_calls_have_their_caller(both):
     def calls(prof):
         found = set()
         for node in nodes_of(prof):

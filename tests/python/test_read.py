@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """opstrobe.read: shared traces against Python's own reading of them, and profiles against their files.
 
-The shared traces lie beside the repository, or where OPSTROBE_TRACES says.
+The shared traces are next to the repository, or where OPSTROBE_TRACES says.
 """
 
 import collections
@@ -18,7 +18,7 @@ import opstrobe
 FOLDER = pathlib.Path(
     os.environ.get("OPSTROBE_TRACES", pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "traces")
 )
-# Files beside the traces that are none: expected figures, an execution trace, a memory timeline.
+# Files next to the traces that are not traces: expected figures, an execution trace, a memory timeline.
 TRACES = sorted(path for path in FOLDER.glob("**/*.json*") if "expected" not in path.name and path.name != "et.json.gz")
 shared = pytest.mark.skipif(not TRACES, reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
 each_trace = pytest.mark.parametrize("path", TRACES, ids=lambda path: str(path.relative_to(FOLDER)))

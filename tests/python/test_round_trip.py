@@ -54,7 +54,7 @@ def step(number):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """A profile with all that can be asked for, its file read, and the file."""
+    """A profile with all options, its file read, and the file."""
     path = tmp_path_factory.mktemp("both") / "trace.json"
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)

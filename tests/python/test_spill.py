@@ -60,14 +60,14 @@ def train(steps):
             torch.add(torch.ones(2), 1)
             counts[0] += 1
 
-def beside():
+def background():
     while True:
         torch.mul(one, 2)
         counts[2] += 1
         time.sleep(0.0005)
 
 one = torch.ones(1)
-threading.Thread(target=beside, name="beside", daemon=True).start()
+threading.Thread(target=background, name="background", daemon=True).start()
 train(40)
 die()
 time.sleep(60 if how == "wait" else 0)
@@ -135,7 +135,7 @@ def test_every_finished_operator_is_recovered(program: Path, how: str, status: i
     assert "torch" in json.dumps(trace["recording"])  # what it was recorded with
     if how != "kill":
         return
-    # The next program that records there names what was left behind, and its own file is gone when it ends.
+    # The next program that records there names the file left behind, and removes its own file when it ends.
     done = run(program, "end", "--steps", "2")
     assert f"to make a trace of it: opstrobe recover {program.parent}/spill/train." in done.stderr
     assert len(list((program.parent / "spill").iterdir())) == 1
@@ -164,7 +164,7 @@ def test_killed_with_everything(program: Path) -> None:
     names = [event["name"] for event in trace["traceEvents"]]  # type: ignore[attr-defined]
     assert any(name.startswith("nn.Module: Linear_1") for name in names)
     assert any(name.endswith(": train") and "train.py(" in name for name in names)
-    assert "beside" in json.dumps([event for event in trace["traceEvents"] if event["ph"] == "M"])  # type: ignore[attr-defined]
+    assert "background" in json.dumps([event for event in trace["traceEvents"] if event["ph"] == "M"])  # type: ignore[attr-defined]
     summary = subprocess.run([command(), "modules", "out.json"], cwd=folder, capture_output=True, text=True)
     assert "encoder" in summary.stdout and "head" in summary.stdout, summary
 
@@ -210,7 +210,7 @@ def test_full_disk_is_one_warning(program: Path, slow_steps: bool) -> None:
     """It comes in the next step that takes a while, else at the end. A limit on the size of files is used instead of a full disk,
     which tests/read/test_recovery.c has for real."""
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({}, resource.RLIM_INFINITY))\n"
-    text = PROGRAM.replace("train(40)", "train(1500)").replace("target=beside", "target=int")
+    text = PROGRAM.replace("train(40)", "train(1500)").replace("target=background", "target=int")
     if slow_steps:
         text = text.replace(
             "optimizer.step()\n", "optimizer.step()\n        time.sleep(0.03 if step % 500 == 499 else 0)\n"

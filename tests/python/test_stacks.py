@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of events beside torch's own: torch records with its private flag, which makes its stacks, and Opstrobe reads
+"""Stacks of events compared with torch's: torch records with its private flag, which makes its stacks, and Opstrobe reads
 the file. Then what is made of stacks: groups, the table's column, files for flame graphs."""
 
 import collections
@@ -70,7 +70,7 @@ def recorded(request, tmp_path_factory):
 
 
 def averages_of(events, depth):
-    """Torch 2.15 leaves Python functions out unless it is asked for them."""
+    """Torch 2.15 leaves Python functions out unless they are requested."""
     asked = "include_python_functions" in inspect.signature(events.key_averages).parameters
     return events.key_averages(group_by_stack_n=depth, **({"include_python_functions": True} if asked else {}))
 
@@ -337,7 +337,7 @@ def test_export_stacks_keeps_every_nanosecond(recorded, tmp_path):
         file.export_stacks(tmp_path / "stacks.txt")
         stacks = collapsed(tmp_path / "stacks.txt")
         total_ns = round(file.events().self_cpu_time_total * 1000)
-        # What torch's ranges take off functions that they cut through is no time.
+        # What torch's ranges subtract from functions that they overlap in part is not a time.
         negative_ns = sum(min(0, round(event.self_cpu_time_total * 1000)) for event in file.events())
         assert total_ns <= sum(stacks.values()) <= total_ns - negative_ns
 

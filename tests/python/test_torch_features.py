@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch can do besides calling operators, each recorded with all options on: the trace holds and is a valid file."""
+"""Features of torch other than calls of operators, each recorded with all options: the trace is valid, and so is its file."""
 
 import json
 import threading
@@ -230,7 +230,7 @@ def test_feature_with_all_options(feature, all_threads, tmp_path):
 
 
 def test_backward_in_a_plain_thread():
-    """Recorded where all threads are asked for, as by torch."""
+    """Recorded if all threads are requested, as by torch."""
     for all_threads in (False, True):
         with profile(experimental_config=opstrobe._ExperimentalConfig(profile_all_threads=all_threads)) as prof:
             autograd_across_threads()

@@ -16,7 +16,7 @@ LETTERS = dict(
 
 
 def recorder(base, calls):
-    """A subclass of a profile that notes what it is told to do: P prepare, G start, X stop, T the handler."""
+    """A subclass of a profile that notes its calls: P prepare, G start, X stop, T the handler."""
 
     class Noting(base):
         def prepare_trace(self):
@@ -97,7 +97,7 @@ def test_same_calls_as_torch(letters):
 @settings(deadline=None, max_examples=60)
 @given(st.text("NWRS", min_size=1, max_size=12))
 def test_what_each_window_holds(letters):
-    """Whatever the schedule, each handler sees the ranges and the step markers of its own window alone."""
+    """Whatever the schedule, each handler sees only the ranges and step markers of its window."""
     windows = []
 
     def note(prof):

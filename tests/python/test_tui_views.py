@@ -157,16 +157,16 @@ def test_operators_equal_json_to_the_digit(folder, printed):
         rows = cells(await go(app, pilot, "2"))
         assert len(rows) == len(operators)
         for row in rows:
-            told = by_name[row["Operator"]] if "…" not in row["Operator"] else None
-            if told is None:
+            expected = by_name[row["Operator"]] if "…" not in row["Operator"] else None
+            if expected is None:
                 continue
-            assert row["CPU self"] == _core.format_duration(told["host_self"] * 1000)
-            assert row["CPU total"] == _core.format_duration(told["host_total"] * 1000)
-            assert row["Mean"] == _core.format_duration(told["host_total"] / told["calls"] * 1000)
-            assert row["Longest"] == _core.format_duration(told["host_max"] * 1000)
-            assert row["Calls"] == f"{told['calls']:,}"
-            assert row["Share"].startswith(f"{told['host_self'] / whole * 100:.1f} %")
-            assert row["Memory"] == _core.format_bytes(told["self_cpu_memory_bytes"])
+            assert row["CPU self"] == _core.format_duration(expected["host_self"] * 1000)
+            assert row["CPU total"] == _core.format_duration(expected["host_total"] * 1000)
+            assert row["Mean"] == _core.format_duration(expected["host_total"] / expected["calls"] * 1000)
+            assert row["Longest"] == _core.format_duration(expected["host_max"] * 1000)
+            assert row["Calls"] == f"{expected['calls']:,}"
+            assert row["Share"].startswith(f"{expected['host_self'] / whole * 100:.1f} %")
+            assert row["Memory"] == _core.format_bytes(expected["self_cpu_memory_bytes"])
         longest = max(operators, key=lambda row: row["host_self"])
         assert rows[0]["Operator"] == longest["name"]
         assert rows[0]["CPU self"].split()[0] == f"{longest['host_self'] / 1000 ** (longest['host_self'] >= 1000):.3f}"
@@ -238,20 +238,20 @@ def test_a_click_on_a_heading_sorts(folder):
 
 def test_modules_are_a_tree(folder, printed):
     answer = printed("modules")["table"]
-    told = {row["path"]: row for row in (dict(zip(answer["columns"], row)) for row in answer["rows"])}
+    expected = {row["path"]: row for row in (dict(zip(answer["columns"], row)) for row in answer["rows"])}
 
     async def use(app, pilot):
         view = await go(app, pilot, "4")
         rows = cells(view)
         assert sorted(row["Module"] for row in rows) == ["0", "1", "head", "▾ Net", "▾ blocks"]
-        assert len(rows) == len(told) == 5
+        assert len(rows) == len(expected) == 5
         by_path = {line.row["path"]: row for line, row in zip(view.query_one(TableView).lines, rows)}
         for path, row in by_path.items():
-            assert row["Calls"] == f"{told[path]['calls']:,}"
-            assert row["Parameters"] == f"{told[path]['parameters']:,}"
-            assert row["Forward"] == _core.format_duration(told[path]["host_us"] * 1000)
-            assert row["Backward"] == _core.format_duration(told[path]["backward_us"] * 1000)
-            assert row["Allocated"] == _core.format_bytes(told[path]["cpu_allocated_bytes"])
+            assert row["Calls"] == f"{expected[path]['calls']:,}"
+            assert row["Parameters"] == f"{expected[path]['parameters']:,}"
+            assert row["Forward"] == _core.format_duration(expected[path]["host_us"] * 1000)
+            assert row["Backward"] == _core.format_duration(expected[path]["backward_us"] * 1000)
+            assert row["Allocated"] == _core.format_bytes(expected[path]["cpu_allocated_bytes"])
         await pilot.press(*["down"] * [row["Module"] for row in rows].index("▾ blocks"), "space")
         assert sorted(row["Module"] for row in cells(view)) == ["head", "▸ blocks", "▾ Net"]
         await pilot.press("space")

@@ -15,6 +15,6 @@ def test_there_is_one_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", opstrobe.__version__)
     assert importlib.metadata.version("opstrobe") == opstrobe.__version__
     command = shutil.which("opstrobe", path=str(Path(sys.executable).parent))
-    assert command, "the package's command is not beside its Python"
+    assert command, "the package's command is not next to its Python"
     printed = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
     assert printed == f"opstrobe {opstrobe.__version__}\n"

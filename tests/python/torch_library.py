@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries in C++ that stand in for what registers itself with torch."""
+"""Libraries in C++ that register devices with torch in place of real ones."""
 
 import pathlib
 import subprocess
 
 
 def build(source, folder):
-    """Compiles a file beside this one against torch's headers; returns the library's path."""
+    """Compiles a file next to this one against torch's headers; returns the library's path."""
     import torch
     from torch.utils import cpp_extension
 

@@ -85,7 +85,7 @@ void __wrap_free(void *memory)
 
 static uint64_t random_state;
 static unsigned long tried, recovered, refused;
-static double worst; /* of the inputs, in memory beside that of the whole file */
+static double worst; /* of the inputs, in memory relative to that of the complete file */
 
 /* The input in hand. */
 static const uint8_t *input;
@@ -97,11 +97,11 @@ static uint64_t random_below(uint64_t limit)
 	return (random_state >> 16) % limit;
 }
 
-static unsigned long setting(const char *name, unsigned long otherwise)
+static unsigned long setting(const char *name, unsigned long default_value)
 {
 	const char *text = getenv(name);
 
-	return text ? strtoul(text, NULL, 10) : otherwise;
+	return text ? strtoul(text, NULL, 10) : default_value;
 }
 
 static void expect(int holds, const char *what)
@@ -143,7 +143,7 @@ static void compare_memory(int64_t peak, int64_t whole)
 /* Gives the most memory that was held while the input was read; `whole` is that of the whole file, 0 for this itself. */
 static int64_t try(const uint8_t *bytes, size_t size, int look, int64_t whole)
 {
-	/* Of its own size, so that a sanitizer sees what is read behind it. */
+	/* Of exactly that size, so that a sanitizer sees reads beyond it. */
 	uint8_t *copy = malloc(size ? size : 1);
 	struct ops_trace *trace = NULL;
 	struct ops_error error;
@@ -167,12 +167,12 @@ static int64_t try(const uint8_t *bytes, size_t size, int look, int64_t whole)
 	if (trace) {
 		expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
 		if (look)
-			look_at(trace, expect);
+			read_everything(trace, expect);
 		ops_trace_unref(trace);
 		recovered++;
 	}
 	give_time(0);
-	expect(bytes_held == before, "memory that is not given back");
+	expect(bytes_held == before, "memory that is not freed");
 	free(copy);
 	return peak;
 }

@@ -9,7 +9,7 @@
 #include <opstrobe/internal/modules.h>
 #include <opstrobe/internal/views.h>
 
-static inline void look_at(struct ops_trace *trace, void (*expect)(int holds, const char *what))
+static inline void read_everything(struct ops_trace *trace, void (*expect)(int holds, const char *what))
 {
 	struct ops_memory_timeline *timeline;
 	struct ops_module_tree *tree;

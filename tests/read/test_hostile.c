@@ -42,7 +42,7 @@ static void expect(int holds, const char *what)
 
 static void look_at_and_free(struct ops_trace *trace)
 {
-	look_at(trace, expect);
+	read_everything(trace, expect);
 	ops_trace_unref(trace);
 }
 
@@ -198,7 +198,7 @@ static void a_million_counters(void **state)
 	look_at_and_free(trace);
 }
 
-/* Every event has a name, a category, and arguments of its own. */
+/* Every event has a different name, category and arguments. */
 static void texts_of_nobody_else(void **state)
 {
 	struct ops_buffer rows = {0};

@@ -300,7 +300,7 @@ static void test_thread_name(void **state)
 
 /* --- values and scripts --------------------------------------------------------------------------------------------- */
 
-/* An operator in a script, which stands at these ids; `flags` say what `values` are. */
+/* An operator in a script at these ids; `flags` say what `values` are. */
 static void record_scripted(uint16_t flags, const void *values, size_t value_bytes, uint32_t stack, uint32_t hierarchy)
 {
 	const struct ops_collector *collector = ops_collector_get();

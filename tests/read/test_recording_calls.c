@@ -62,7 +62,7 @@ static bool add_functions(struct ops_recording *recording)
 	return true;
 }
 
-static uint32_t tell_seven(void)
+static uint32_t clock_of_seven(void)
 {
 	return 7;
 }
@@ -83,12 +83,12 @@ static enum ops_code record(struct ops_trace **ret_trace)
 		return code;
 	outer = open_call(1, 0);
 	inner = open_call(2, 5);
-	ops_set_call_line(tell_seven);
+	ops_set_call_line(clock_of_seven);
 	range = ops_range_begin("range", 5);
 	ops_set_call_line(NULL);
 	ops_range_end(range);
 	dropped = open_call(1, 6);
-	ops_set_call_line(tell_seven);
+	ops_set_call_line(clock_of_seven);
 	range = ops_range_begin("in dropped", 10);
 	ops_set_call_line(NULL);
 	ops_range_end(range);

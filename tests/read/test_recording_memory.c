@@ -254,7 +254,7 @@ static void test_third_attempt_is_complete(void **state)
 		check_attempts(true, false, second);
 }
 
-/* The sanitizer sees what is left behind. */
+/* The sanitizer sees leaks. */
 static void test_an_unfinished_recording_can_be_freed(void **state)
 {
 	(void)state;

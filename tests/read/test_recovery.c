@@ -535,7 +535,7 @@ static void test_limit_of_file_size(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 }
 
-/* A small disk of its own, where the system lets us mount one. */
+/* A small separate disk, if the system lets us mount one. */
 static void test_full_disk(void **state)
 {
 	pid_t child = fork();

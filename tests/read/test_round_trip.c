@@ -77,7 +77,7 @@ static void one_of_everything(void **state)
 	ops_trace_unref(trace);
 }
 
-/* What is no list of storages is an argument like any other; what is no table or role is passed over. */
+/* A value that is not a list of storages is an argument like any other; other values of tables and roles are ignored. */
 static void odd_storages(void **state)
 {
 	static const char text[] =
@@ -111,7 +111,7 @@ static void odd_storages(void **state)
 	ops_trace_unref(trace);
 }
 
-/* There is room in a file for so many of them; the others are lost, and it says so. */
+/* A file has room for that many; the others are lost, and counted. */
 static void more_roles_than_fit(void **state)
 {
 	struct ops_builder *builder = ops_builder_new();
@@ -189,7 +189,7 @@ static void of_another_file(void **state)
 	ops_trace_unref(trace);
 }
 
-/* Threads whose number the system gave anew, names of any bytes, ranges that cut others, scopes, spans to another thread. */
+/* Threads with numbers that the system reused, names of any bytes, ranges that cut others, scopes, spans to another thread. */
 static void odd_recordings(void **state)
 {
 	struct ops_builder *b = ops_builder_new();

@@ -197,7 +197,7 @@ static void a_file_that_is_cut(void **state)
 
 /* --- compressed data ------------------------------------------------------------------------------------------------ */
 
-/* A member of its own, behind what is there. */
+/* A separate member after the others. */
 static void add_member(struct ops_buffer *out, const char *bytes, size_t size)
 {
 	z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes, .avail_in = (unsigned)size};

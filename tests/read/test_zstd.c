@@ -123,7 +123,7 @@ static void damage_names_the_byte(void **state)
 	}
 }
 
-/* A window of 256 MiB is asked for: too much. */
+/* The frame needs a window of 256 MiB: too much. */
 static void windows_are_bounded(void **state)
 {
 	static const char wide[] = "\x28\xb5\x2f\xfd\x00\x90\x11\x00\x00[]";

@@ -16,7 +16,7 @@
 
 #include <opstrobe/internal/counters.h>
 
-#define PAGES 1024 /* many beside what a sanitizer touches when a thread starts */
+#define PAGES 1024 /* many compared with what a sanitizer touches when a thread starts */
 
 static const struct ops_counters *open_names(const char *const *names, size_t count, uint32_t *ret_refused)
 {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool leave; /* atomic: tells the threads to end */
+static bool leave; /* atomic: the threads end once it is set */
 
 static void *record_until_told(void *unused)
 {

@@ -141,7 +141,7 @@ static void test_beside_threads(void **state)
 	ops_live_free(live);
 }
 
-/* Names that are made up anew each time. */
+/* New names each time. */
 static void test_many_names(void **state)
 {
 	struct ops_session *session = start();

@@ -122,7 +122,7 @@ static void test_long_names(void **state)
 	}
 	assert_int_equal(count_named(recording, (struct text){bytes, largest}), 2);
 	assert_int_equal(count_named(recording, TEXT("short")), count);
-	/* Each long text stands there once. */
+	/* Each long text is stored once. */
 	assert_int_equal(recording->shares->texts.count, 3 + 1);
 	ops_recording_free(recording);
 	free(bytes);
@@ -250,7 +250,7 @@ static void test_memory_slots(void **state)
 	struct ops_recording *recording;
 
 	(void)state;
-	for (int i = 0; i < 3000; i++) { /* several blocks; a size of 0 is no open slot */
+	for (int i = 0; i < 3000; i++) { /* several blocks; a size of 0 is not an open slot */
 		record.bytes = i % 3 - 1;
 		record.time_ticks = ops_ticks(collector->tsc);
 		record.kind = i % 2 ? OPS_SLOT_MEMORY : OPS_SLOT_OOM;

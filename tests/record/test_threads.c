@@ -68,7 +68,7 @@ static void test_many_short_threads(void **state)
 	ops_recording_free(recording);
 }
 
-/* --- a thread that does what it is told, step by step ------------------------------------------------------------ */
+/* --- a thread that runs commands, step by step ------------------------------------------------------------------- */
 
 struct puppet {
 	pthread_t thread;
@@ -299,7 +299,7 @@ static void test_stop_between_reserve_and_publish(void **state)
 	free(puppet);
 }
 
-/* A name of one session never stands in a record of the next. */
+/* A name of one session never occurs in a record of the next. */
 static void test_stale_session(void **state)
 {
 	struct puppet *puppet = puppet_new();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of real traces: `opstrobe serve` beside this Python, asked over HTTP by the standard library's client."""
+"""Servers of real traces: the `opstrobe serve` next to this Python, queried by the standard library's HTTP client."""
 
 import contextlib
 import http.client

@@ -39,7 +39,7 @@ def recorded(server):
 
 @pytest.fixture(scope="module")
 def traces(server):
-    """All that can be read; reading them is asked for at once."""
+    """All that can be read; all are requested at once."""
     listed = check(server.json("traces"), "/traces")["traces"]
     good = [trace for trace in listed if server.api(f"traces/{trace['id']}/timeline").status == 200]
     assert len(good) >= 2
@@ -47,7 +47,7 @@ def traces(server):
 
 
 def test_the_document_names_all_routes(server):
-    """What the server answers 404 to, without its traces being named, is no route."""
+    """A target that the server answers with 404, without naming its traces, is not a route."""
     for path in DOCUMENT["paths"]:
         reply = server.api(re.sub(r"{ids?}", "0" * 12, path).strip("/").replace("{", "x").replace("}", "x"))
         if "{i" in path:
@@ -147,7 +147,7 @@ def test_roofline_parameters(server, recorded):
         assert server.api(path, **wrong).status == 400, wrong
 
 
-def test_memory_of_some_steps_is_that_stretch(server, recorded):
+def test_memory_of_some_steps_is_that_of_their_range(server, recorded):
     base = f"traces/{recorded['id']}"
     step = server.json(f"{base}/timeline")["steps"][1]
     for route in ("curve", "blocks"):
@@ -159,7 +159,7 @@ def test_memory_of_some_steps_is_that_stretch(server, recorded):
 
 
 @pytest.mark.parametrize("route", ["views", "lines", "stacks", "modules", "tables/kernels", "analyses/key_averages"])
-def test_steps_that_are_none(server, recorded, route):
+def test_steps_that_do_not_exist(server, recorded, route):
     for steps, status in (("77", 404), ("x", 400), ("2:1", 400), ("", 400), ("1:", 400), ("99999999999999999999", 400)):
         assert server.api(f"traces/{recorded['id']}/{route}", steps=steps).status == status
     assert server.api(f"traces/{recorded['id']}/advice", steps="1").status == 400
@@ -229,7 +229,7 @@ def get_tiles(server, trace, tiles):
 
 
 def check_boxes(boxes):
-    """In order, and beside each other; no more than docs/http-api.md says."""
+    """In order, and next to each other; no more than docs/http-api.md says."""
     assert max(collections.Counter(box["depth"] for box in boxes).values(), default=0) <= 1025
     for before, box in zip(boxes, boxes[1:]):
         assert (before["depth"], before["start"]) <= (box["depth"], box["start"])
@@ -279,7 +279,7 @@ def test_a_box_is_its_event(server, recorded):
         assert event["kind"] == timeline["kinds"][box["kind"]]
 
 
-def test_an_event_tells_all(server, recorded):
+def test_an_event_has_all_details(server, recorded):
     # in any case, as tables are filtered
     hits = server.json(f"traces/{recorded['id']}/timeline/search", q="ATEN::ADDMM")["hits"]
     event = server.json(f"traces/{recorded['id']}/timeline/events/{hits[0]['row']}")

@@ -2,7 +2,7 @@
 """Requests that nobody thought of, made from docs/openapi.yaml: each route with parameters that fit, that almost fit, and
 that are meant ill. Every reply is one that the document names, and the server outlives them all.
 
-OPSTROBE_FUZZ_REQUESTS asks so many of each route, other ones each time. OPSTROBE_SERVER is another command to start, such as
+OPSTROBE_FUZZ_REQUESTS is the number of requests for each route, different ones each time. OPSTROBE_SERVER is another command to start, such as
 one that was built with sanitizers.
 """
 
@@ -35,7 +35,7 @@ SYNTHETIC = ["diff-pair", "distributed-nccl-2x2", "modules-fwd-bwd", "ops-nested
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """Small traces with all there is to ask for."""
+    """Small traces with data for every route."""
     folder = tmp_path_factory.mktemp("traces")
     shutil.copy(ROOT / "web" / "tests" / "traces" / "train.pt.trace.json.gz", folder / "host_1.1.pt.trace.json.gz")
     shutil.copy(ROOT / "web" / "tests" / "traces" / "train.py", folder)
@@ -173,7 +173,7 @@ def test_every_reply_is_one_of_the_document(server, path):
 
     ask()
     connection.close()
-    # No archive is served here; test_archive.py asks for traces of one.
+    # No archive is served here; test_archive.py requests traces of one.
     assert (404 if "{in_archive}" in path else 200) in statuses
 
 

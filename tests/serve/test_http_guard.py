@@ -37,7 +37,7 @@ def trace(server):
 # --- who may ask ------------------------------------------------------------------------------------------------------
 
 
-def test_without_the_token_nothing_is_told(server):
+def test_without_the_token_nothing_is_shown(server):
     other = "0" * 32
     for headers in (
         {},
@@ -120,7 +120,7 @@ def test_frames_of_one_origin():
 
 def test_ends_with_the_program_that_started_it():
     with serving("--with-input", SAMPLE, stdin=subprocess.PIPE) as running:
-        running.process.stdin.write("what is said does not matter\n")
+        running.process.stdin.write("the text does not matter\n")
         running.process.stdin.flush()
         assert running.get("/").status == 200
         running.process.communicate(timeout=TIMEOUT_S)  # closes it
@@ -219,7 +219,7 @@ def test_odd_parameters(server, trace, query):
 
 
 def test_a_trace_is_not_named_again_and_again(server, trace):
-    """Each costs what a trace costs, and only thirteen bytes to ask for."""
+    """Each takes as much work as a trace, for a request of thirteen bytes."""
     for route in ("distributed", "advice", "analyses/temporal_breakdown"):
         reply = server.api(f"traces/{','.join([trace] * 1000)}/{route}")
         assert reply.status == 400 and "more than twice" in reply.json()["error"]["message"]
@@ -250,7 +250,7 @@ def test_bodies_are_refused(server):
         assert reply.startswith(b"HTTP/1.1 413") or reply == b""  # a connection that is reset may lose it
 
 
-def test_requests_that_are_none(server):
+def test_malformed_requests(server):
     for data in (b"\0" * 1000, b"GET\r\n\r\n", b"\r\n" * 1000, os.urandom(4000), b"GET / HTTP/9.9\r\n\r\n", b""):
         raw(server, data, wait=False)
     long = b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -273,8 +273,8 @@ def test_hostile_names_stay_text(tmp_path):
         assert trace["name"] == "evil<script>.json"
         reply = running.api(f"traces/{trace['id']}/timeline/search", q="alert")
         assert reply.headers["Content-Type"] == "application/json" and reply.json()["total"] == 2
-        told = [running.json(f"traces/{trace['id']}/timeline/events/{row}")["name"] for row in range(4)]
-        assert told[0] == names[0] and told[1] == names[1]
+        shown = [running.json(f"traces/{trace['id']}/timeline/events/{row}")["name"] for row in range(4)]
+        assert shown[0] == names[0] and shown[1] == names[1]
 
 
 # --- many, slow and silent clients ------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def resident_kb(server):
 
 
 def test_memory_stays_as_it_is(trace, server):
-    """A hundred thousand requests on a quiet machine; here OPSTROBE_REQUESTS, or so many that it takes seconds."""
+    """A hundred thousand requests on a quiet machine; here OPSTROBE_REQUESTS, or a number that takes seconds."""
     requests = int(os.environ.get("OPSTROBE_REQUESTS", "4000"))
     connection = server.connect()
     targets = [f"timeline/tiles?tiles=0.{level}.0" for level in range(9, 40)]
@@ -382,7 +382,7 @@ def test_memory_stays_as_it_is(trace, server):
         reply = server.get(f"/api/v1/traces/{trace}/{targets[i % len(targets)]}", connection=connection)
         assert (reply.status == 200) is (targets[i % len(targets)] not in wrong)
         if i % 10 == 0:
-            assert server.api("traces").status == 200  # on a connection of its own
+            assert server.api("traces").status == 200  # on a new connection
         if i == requests // 4:
             before = resident_kb(server)
     print(f"{before} kB after {requests // 4} requests, {resident_kb(server)} kB after {requests}")
@@ -461,7 +461,7 @@ def test_a_growing_directory(tmp_path):
         assert running.api(f"traces/{trace['id']}/timeline").status in (200, 404)
 
 
-def test_files_that_are_no_traces(tmp_path):
+def test_files_that_are_not_traces(tmp_path):
     (tmp_path / "a.pt.trace.json").write_text("no trace")
     (tmp_path / "b.pt.trace.json").write_text("")
     shutil.copy(SAMPLE, tmp_path / "c.pt.trace.json")

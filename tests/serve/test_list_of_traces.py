@@ -99,7 +99,7 @@ def test_traces_of_the_list_are_not_kept(folder):
         assert {(each["state"], each["job"], each["summary"]) for each in before} == {("listed", None, None)}
         traces = wait_for_summaries(server)
         assert {each["state"] for each in traces.values()} == {"listed", "failed"}
-        assert all(each["summary"] is None for each in server.traces())  # not asked for
+        assert all(each["summary"] is None for each in server.traces())  # not requested
 
 
 def test_only_the_directory_of_a_trace(folder):

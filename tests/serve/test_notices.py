@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the licences of the viewer's packages ask for: their notices are in the viewer and in reports."""
+"""The licences of the viewer's packages require notices, which are in the viewer and in reports."""
 
 import json
 import subprocess

@@ -19,16 +19,16 @@ TRACE = '{"traceEvents": []}'
 
 def test_the_token_is_in_no_command_line(tmp_path):
     (tmp_path / "a.json").write_text(TRACE)
-    told = tmp_path / "told"
+    opened = tmp_path / "opened"
     browser = tmp_path / "xdg-open"
-    browser.write_text(f'#!/bin/sh\necho "$@" > {told}.new && mv {told}.new {told}\n')
+    browser.write_text(f'#!/bin/sh\necho "$@" > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(tmp_path)}
     with serving("--open", tmp_path / "a.json", env=environment) as server:
         end = time.monotonic() + TIMEOUT_S
-        while not told.exists() and time.monotonic() < end:
+        while not opened.exists() and time.monotonic() < end:
             time.sleep(0.01)
-        page = pathlib.Path(told.read_text().strip())
+        page = pathlib.Path(opened.read_text().strip())
         assert server.token not in str(page)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert f"url={server.url}" in page.read_text()

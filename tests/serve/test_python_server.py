@@ -92,7 +92,7 @@ def test_traces_that_come_later_are_listed(tmp_path):
 
 
 def test_the_browser_is_opened(tmp_path):
-    """By the program that BROWSER names, which is what the standard library asks for, with a page that leads there."""
+    """By the program that BROWSER names, as the standard library does, with a page that leads there."""
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\ncat "${{1#file://}}" >{opened}\n')

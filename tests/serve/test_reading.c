@@ -94,7 +94,7 @@ static uint64_t figure(struct ops_api *api, const char *name)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* --- who asks for the trace, and waits -------------------------------------------------------------------------------- */
+/* --- requests for the trace, and waits --------------------------------------------------------------------------------- */
 
 struct asker {
 	struct ops_api *api;
@@ -247,7 +247,7 @@ static void stops_while_reading(void **state)
 	close(fd);
 }
 
-/* A pipe that lies in a folder is no trace: nobody may ever write to it. */
+/* A pipe in a folder is not a trace: nobody may ever write to it. */
 static void pipes_in_folders_are_passed_over(void **state)
 {
 	static const char *const folders[] = {folder};

@@ -15,7 +15,7 @@ ARGUMENTS = {"where": 'name.contains("(op1|op2)+5") or `x` == "none"'}
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory):
-    """A trace of some megabytes, of which each event has a name and an argument of its own."""
+    """A trace of some megabytes, in which each event has a different name and argument."""
     path = tmp_path_factory.mktemp("limits") / "large.json"
     events = [
         {

@@ -12,7 +12,7 @@ from test_http_api import check_boxes, get_tiles
 ENTRIES = (100_000, 400_000)
 PLUGIN_BYTES_AN_EVENT = 2000
 
-# Every reply that a view asks for first, but for `timeline`, which lists the steps.
+# The first reply that each view requests, except for `timeline`, which lists the steps.
 ASKED = [
     "info",
     "advice",

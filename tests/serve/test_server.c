@@ -82,7 +82,7 @@ struct asker {
 	size_t number;
 };
 
-static void *ask_all(void *context)
+static void *request_all(void *context)
 {
 	struct asker *asker = context;
 	struct ops_reply list;
@@ -125,7 +125,7 @@ static void ask_at_once(void **state)
 		assert_int_equal(ops_api_new(&options, &api, &error), OPS_OK);
 		for (size_t i = 0; i < ASKERS; i++) {
 			askers[i] = (struct asker){api, i};
-			assert_int_equal(pthread_create(&threads[i], NULL, ask_all, &askers[i]), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, request_all, &askers[i]), 0);
 		}
 		for (size_t i = 0; i < ASKERS; i++)
 			pthread_join(threads[i], NULL);
@@ -263,7 +263,7 @@ static void repeated_headers(void **state)
 
 /* --- without memory --------------------------------------------------------------------------------------------------- */
 
-/* Every allocation fails once. Who asks is told so, or gets the reply that there is with memory. */
+/* Every allocation fails once. The client gets an error, or the same reply as with memory. */
 static void without_memory(void **state)
 {
 	struct ops_error error;

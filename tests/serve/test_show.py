@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opstrobe.show` in programs at a terminal; notebooks have tests of their own."""
+"""`opstrobe.show` in programs at a terminal; notebooks have separate tests."""
 
 import json
 import os

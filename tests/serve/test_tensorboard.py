@@ -158,7 +158,7 @@ def test_many_ranks_take_no_processes(tmp_path):
         assert {trace["state"] for trace in traces} <= {"listed", "reading", "ready"}
         ids = ",".join(trace["id"] for trace in traces[:3])
         assert running.viewer(f"api/v1/traces/{ids}/advice").status == 200
-        assert sum(trace["state"] == "listed" for trace in running.traces()) >= 60  # read when asked for
+        assert sum(trace["state"] == "listed" for trace in running.traces()) >= 60  # read on request
         assert children_of(running_pid(running)) == []
 
 

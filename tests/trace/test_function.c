@@ -93,7 +93,7 @@ static void rows_tell_function_and_caller(void **state)
 	assert_false(ops_event_function(trace, 5, &text));
 	for (uint32_t row = 0; row < 6; row++)
 		assert_int_equal(ops_event_caller(trace, row), callers[row]);
-	trace->events.function = NULL; /* then the names tell */
+	trace->events.function = NULL; /* then the names decide */
 	assert_true(ops_event_function(trace, 0, &text));
 	assert_text(text.file, "a \"b\"(1).py");
 	assert_false(ops_event_function(trace, 2, &text));

@@ -87,7 +87,7 @@ static void test_args(void **state)
 	assert_text(ops_inputs_shapes_text, &list, "[]");
 }
 
-/* Torch leaves more than 30 tensors out of its files; here they are told. */
+/* Torch leaves lists of more than 30 tensors out of its files; here they are written. */
 static void test_long_tensor_list(void **state)
 {
 	struct list list;

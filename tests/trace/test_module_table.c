@@ -94,7 +94,7 @@ static void joined(void **state)
 	assert_int_equal(ops_trace_merge(parts, 2, NULL, &both, NULL), OPS_OK);
 	assert_int_equal(ops_trace_check(both, NULL), OPS_OK);
 	ops_trace_modules(both, &count);
-	assert_int_equal(count, 6 + 5); /* the loss is no part of Net */
+	assert_int_equal(count, 6 + 5); /* the loss is not part of Net */
 	ops_trace_module_aliases(both, &count);
 	assert_int_equal(count, 3 + 3);
 	events = ops_trace_events(both);

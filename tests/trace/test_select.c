@@ -79,7 +79,7 @@ static size_t role_count(const struct ops_trace *trace)
 	return count;
 }
 
-/* Counters are no events, and what storages are for goes with memory. */
+/* Counters are not events, and roles of storages belong to memory. */
 static void what_is_no_event_stays(void **state)
 {
 	struct ops_trace *trace, *rich = scene_close(rich_builder());

@@ -132,7 +132,7 @@ static void threads_take_their_device_work(void **state)
 	ops_trace_unref(trace);
 }
 
-static enum ops_code take_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
+static enum ops_code add_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error);
 
 /* What a merged trace says of its place among the ranks: what both of them say. */
 static void place_is(const char *first, const char *second, const char *expected)
@@ -149,7 +149,7 @@ static void place_is(const char *first, const char *second, const char *expected
 		         "\"dur\": 1}]}", places[i]);
 		ranks[i] = read_text(row);
 	}
-	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, ranks}, names, 2, false, shifts, &merged, NULL),
+	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){add_ref, ranks}, names, 2, false, shifts, &merged, NULL),
 	                 OPS_OK);
 	assert_int_equal(ops_trace_find_metadata(merged, "distributedInfo", &place), expected != NULL);
 	if (expected)
@@ -172,7 +172,7 @@ static void merged_ranks_have_no_rank(void **state)
 }
 
 /* Two ranks with the same process, device and correlations, one of them late by 30 us. */
-static enum ops_code take_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
+static enum ops_code add_ref(void *traces, size_t i, struct ops_trace **ret_trace, struct ops_error *error)
 {
 	(void)error;
 	*ret_trace = ((struct ops_trace **)traces)[i];
@@ -188,7 +188,7 @@ static void streamed_is_the_same(struct ops_trace **ranks, const struct ops_trac
 	struct ops_trace *streamed;
 	struct ops_error error;
 
-	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, ranks}, names, 2, true, shifts, &streamed,
+	assert_int_equal(ops_trace_merge_ranks(&(struct ops_trace_source){add_ref, ranks}, names, 2, true, shifts, &streamed,
 	                                       &error), OPS_OK);
 	assert_int_equal(shifts[0].shift_ns, 0);
 	assert_int_equal(shifts[1].shift_ns, -30000);
@@ -258,7 +258,7 @@ static void survives_failures(void **state)
 		if (ops_trace_merge(parts, 2, NULL, &made, &error) == OPS_OK)
 			ops_trace_unref(made);
 		ops_trace_align(both, 2, shifts, &error);
-		if (ops_trace_merge_ranks(&(struct ops_trace_source){take_ref, both}, (const char *const[]){"a", "b"}, 2, true, shifts,
+		if (ops_trace_merge_ranks(&(struct ops_trace_source){add_ref, both}, (const char *const[]){"a", "b"}, 2, true, shifts,
 		                          &made, &error) == OPS_OK)
 			ops_trace_unref(made);
 		count = ops_alloc_count();

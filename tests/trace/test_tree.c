@@ -288,7 +288,7 @@ static void test_folds_redispatch(void **state)
 }
 
 /* A user's recursion stays, and so do names that torch hides when a user gives them. */
-static void test_keeps_what_users_say(void **state)
+static void test_keeps_names_of_users(void **state)
 {
 	const struct simple events[] = {
 		{"rec", 0, 100, OPS_EVENT_USER_ANNOTATION},
@@ -374,7 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_like_the_oracle),
 		cmocka_unit_test(test_folds_redispatch),
-		cmocka_unit_test(test_keeps_what_users_say),
+		cmocka_unit_test(test_keeps_names_of_users),
 		cmocka_unit_test(test_partial_overlap),
 		cmocka_unit_test(test_children_that_overlap),
 		cmocka_unit_test(test_no_time_is_negative),

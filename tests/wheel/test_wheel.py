@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make wheel` leaves in dist/, installed where there is no compiler and where there is one."""
+"""The files that `make wheel` leaves in dist/, installed with and without a compiler."""
 
 import email
 import json
@@ -43,7 +43,7 @@ def only(pattern):
 
 
 class Installed:
-    """The wheel in an environment of its own, which sees the torch of this one."""
+    """The wheel in a separate environment, which sees the torch of this one."""
 
     def __init__(self, home, wheel):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
@@ -70,7 +70,7 @@ class Installed:
         subprocess.run([*pip, wheel], check=True)
 
     def run(self, *command, cache, path=None):
-        """Exit code, output, errors; `path`: what is on PATH beside the environment's own programs."""
+        """Exit code, output, errors; `path`: what PATH has in addition to the environment's programs."""
         environment = {k: v for k, v in os.environ.items() if k not in ("CXX", "CC", "PYTHONPATH")}
         environment.update(
             PATH=os.pathsep.join([str(self.home / "bin"), *([path] if path else [])]), XDG_CACHE_HOME=str(cache)
@@ -216,7 +216,7 @@ def test_the_source_distribution_holds_what_is_needed_to_build(tmp_path):
     (wheel,) = (tmp_path / "out").glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "opstrobe/bridge/torch_bridge.cpp" in names
-    assert not [name for name in names if name.startswith("opstrobe/bridge/torch2")], "no bridge was asked for"
+    assert not [name for name in names if name.startswith("opstrobe/bridge/torch2")], "no bridge was requested"
     prebuilt = tree / "web" / "prebuilt"
     assert {file.name for file in prebuilt.iterdir()} == {"index.html", "app.js", "app.css", "report.html"}
     assert (prebuilt / "app.js").stat().st_size > 100_000

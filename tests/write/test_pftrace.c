@@ -25,7 +25,7 @@ static struct ops_trace *rich_trace(void)
 	return trace;
 }
 
-static uint64_t take_varint(const struct ops_buffer *file, size_t *at)
+static uint64_t read_varint(const struct ops_buffer *file, size_t *at)
 {
 	uint64_t value = 0;
 
@@ -48,8 +48,8 @@ static void packets_fill_the_file(void **state)
 	assert_int_equal(ops_write_pftrace(trace, "out.pftrace", NULL, NULL), OPS_OK);
 	file = read_whole("out.pftrace");
 	for (; at < file.size; packets++) {
-		assert_int_equal(take_varint(&file, &at), 1 << 3 | 2);
-		at += take_varint(&file, &at);
+		assert_int_equal(read_varint(&file, &at), 1 << 3 | 2);
+		at += read_varint(&file, &at);
 	}
 	assert_int_equal(at, file.size);
 	assert_true(packets > 2 * ops_trace_events(trace)->count);

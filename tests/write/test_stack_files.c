@@ -154,7 +154,7 @@ static void names_that_would_break_a_line_up(void **state)
 	                    "x_y_z 16\n");
 }
 
-/* What has no time of its own, or less than none, has no line. */
+/* Frames without self time, or with a negative one, have no line. */
 static void time_that_is_none(void **state)
 {
 	struct ops_builder *b = scene_open();
@@ -277,7 +277,7 @@ static struct ops_trace *deep_trace(int depth)
 	return scene_close(b);
 }
 
-/* "main;f;f;…" of so many frames, then the rest of a line. */
+/* "main;f;f;…" of that many frames, then the rest of a line. */
 static void put_line(struct ops_buffer *out, int frames, const char *rest)
 {
 	for (int i = 0; i < frames; i++)

@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from opstrobe.archiving.database import ArchiveDatabase
 
-# Chrome's events, with times since the start of the trace. Arguments of the trace file are in `args`; those with columns
-# of their own are added.
+# Chrome's events, with times since the start of the trace. Arguments of the trace file are in `args`; those with separate
+# columns are added.
 _EVENTS = """
     select 'X' as ph, name, category as cat, pid, tid, (start_ns - {start}) / 1e3 as ts, dur_ns / 1e3 as dur,
       json_merge_patch(coalesce(args, '{{}}')::json, json_object(

@@ -58,7 +58,7 @@ class TensorWatch:
                     self._watch.hold("", item, _PARAMETER if issubclass(type(item), torch.nn.Parameter) else _TENSOR)
 
     def start(self) -> None:
-        self._watch.tell()
+        self._watch.record_roles()
         self._watch.mark(True)
         optimizer = sys.modules.get("torch.optim.optimizer")
         if optimizer is not None:
@@ -74,7 +74,7 @@ class TensorWatch:
                 self._watch.optimizers(),
             )
         self._watch.mark(False)
-        self._watch.tell()
+        self._watch.record_roles()
 
     def cancel(self) -> None:
         if self._hook is not None:

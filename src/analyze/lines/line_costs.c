@@ -173,7 +173,7 @@ static bool count_call(struct line_costs *costs, uint32_t row, uint32_t place)
 	return count_outermost(costs, place, row, &line->host_ns) && count_file(costs, line->file, row);
 }
 
-/* The first line of a function has its calls, and the time of its own code. */
+/* The first line of a function has its calls, and the self time of its code. */
 static bool count_function(struct line_costs *costs, uint32_t row)
 {
 	uint32_t function = costs->inside[row];

@@ -14,7 +14,7 @@
 
 #include <opstrobe/internal/advice.h>
 
-static inline void ask_for(struct ops_trace *trace, enum ops_format format)
+static inline void advise_as(struct ops_trace *trace, enum ops_format format)
 {
 	struct ops_rank worker = {.trace = trace, .name = "w"};
 	struct ops_error error;

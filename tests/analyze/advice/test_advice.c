@@ -108,7 +108,7 @@ static void joins_workers(void **state)
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_FORMAT_JSON);
+	advise_as(trace, OPS_FORMAT_JSON);
 }
 
 static void survives_failures(void **state)

@@ -288,7 +288,7 @@ static void add_passes(struct device_trace *trace, double us)
 	}
 }
 
-/* What torch.autograd.grad is asked for twice is not a sum. */
+/* A gradient that torch.autograd.grad computes twice is not a sum. */
 static void finds_graphs_gone_through_again(void **state)
 {
 	(void)state;
@@ -364,7 +364,7 @@ static void fill_waiting(struct device_trace *trace)
 	}
 }
 
-static void takes_out_waits(void **state)
+static void subtracts_waits(void **state)
 {
 	struct device_trace trace;
 	char *json;
@@ -394,7 +394,7 @@ static char *advise_waiting_call(const char *machine, const char *category, cons
 }
 
 /* Most of the equal calls have waited: the fastest of them show the duration of the call itself. */
-static void takes_out_waits_of_most_calls(void **state)
+static void subtracts_waits_of_most_calls(void **state)
 {
 	char *json = advise_waiting_call("\"steps\": [[0, 1000000, 0, 0, 0], [1, 1000000, 0, 0, 9], [2, 1000000, 5000000, 0, 9], "
 	                                 "[3, 1000000, 5000000, 0, 9], [4, 1000000, 5000000, 0, 9], [5, 1000000, 5000000, 0, 9], "
@@ -407,7 +407,7 @@ static void takes_out_waits_of_most_calls(void **state)
 }
 
 /* The thread ran all the time, to poll for the other thread of the operator, which waited for a processor. */
-static void takes_out_polling(void **state)
+static void subtracts_polling(void **state)
 {
 	static const char polls[] = "[0, 1000000, 900000, 0, 0], [1, 1000000, 900000, 0, 9], [2, 5100000, 900000, 0, 9], "
 				    "[3, 5100000, 900000, 0, 9], [4, 5100000, 900000, 0, 9], [5, 5100000, 900000, 0, 9], "
@@ -428,7 +428,7 @@ static void takes_out_polling(void **state)
 }
 
 /* Each step waits 4 ms for a lock, 3 ms of them since its holder waits for a processor. */
-static void takes_out_waits_of_the_holder(void **state)
+static void subtracts_waits_of_the_holder(void **state)
 {
 	struct device_trace trace = {.correlation = 1};
 	char *json;
@@ -525,7 +525,7 @@ static void finds_no_read_in_masks(void **state)
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_FORMAT_JSON);
+	advise_as(trace, OPS_FORMAT_JSON);
 }
 
 static void survives_failures(void **state)
@@ -550,9 +550,9 @@ int main(void)
 	                                   cmocka_unit_test(knows_output_by_its_calls), cmocka_unit_test(finds_idle_processors), cmocka_unit_test(finds_collections),
 	                                   cmocka_unit_test(gives_nodes_the_time_between),
 	                                   cmocka_unit_test(finds_graphs_gone_through_again),
-	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(takes_out_waits),
-	                                   cmocka_unit_test(takes_out_waits_of_most_calls), cmocka_unit_test(takes_out_polling),
-	                                   cmocka_unit_test(takes_out_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
+	                                   cmocka_unit_test(finds_slow_first_steps), cmocka_unit_test(subtracts_waits),
+	                                   cmocka_unit_test(subtracts_waits_of_most_calls), cmocka_unit_test(subtracts_polling),
+	                                   cmocka_unit_test(subtracts_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
 	                                   cmocka_unit_test(names_causes_first), cmocka_unit_test(finds_no_read_in_masks),
 	                                   cmocka_unit_test(survives_failures)};
 

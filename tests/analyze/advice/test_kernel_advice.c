@@ -148,7 +148,7 @@ static void fits_terminals_and_pull_requests(void **state)
 
 static void ask(void *trace)
 {
-	ask_for(trace, OPS_FORMAT_TEXT);
+	advise_as(trace, OPS_FORMAT_TEXT);
 }
 
 static void survives_failures(void **state)

@@ -124,7 +124,7 @@ static char *advise_threads(double operator_us)
 	return device_trace_advise(&trace);
 }
 
-static void leaves_out_threads_beside_the_step(void **state)
+static void leaves_out_threads_without_steps(void **state)
 {
 	char *text = advise_threads(995);
 
@@ -197,7 +197,7 @@ static void names_waits_for_the_interpreter(void **state)
 }
 
 /* What waits for a lock does not compute, whatever the class is that the method belongs to. */
-static void tells_waiting_from_computing(void **state)
+static void separates_waiting_from_computing(void **state)
 {
 	static const char *const waits[][2] = {
 		{"<built-in method acquire of _thread.lock object at 0x7f12>", "Waiting for a lock"},
@@ -228,8 +228,8 @@ static void tells_waiting_from_computing(void **state)
 	}
 }
 
-/* The device waits for a function of 500 us in each step. That is one cause, and its time is told of once. */
-static void tells_of_idle_time_once(void **state)
+/* The device waits for a function of 500 us in each step. That is one cause, and its time is counted once. */
+static void reports_idle_time_once(void **state)
 {
 	struct device_trace trace;
 	char *text;
@@ -256,9 +256,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_out_kernels_without_launch), cmocka_unit_test(counts_time_once_for_streams),
-		cmocka_unit_test(leaves_out_copies_between_steps), cmocka_unit_test(leaves_out_threads_beside_the_step),
-		cmocka_unit_test(predicts_nothing_of_half_a_file), cmocka_unit_test(tells_of_idle_time_once),
-		cmocka_unit_test(names_waits_for_the_interpreter), cmocka_unit_test(tells_waiting_from_computing)};
+		cmocka_unit_test(leaves_out_copies_between_steps), cmocka_unit_test(leaves_out_threads_without_steps),
+		cmocka_unit_test(predicts_nothing_of_half_a_file), cmocka_unit_test(reports_idle_time_once),
+		cmocka_unit_test(names_waits_for_the_interpreter), cmocka_unit_test(separates_waiting_from_computing)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ struct scene_question {
 	const char *answer;
 };
 
-static inline void scene_ask(void *context)
+static inline void scene_query(void *context)
 {
 	const struct scene_question *question = context;
 	struct ops_rank rank = {.trace = question->trace};
@@ -137,7 +137,7 @@ static inline void assert_survives_failures(const char *id, const char *rows, co
 	struct ops_trace *trace = scene_read(rows);
 	struct scene_question question = {id, trace, args, answer};
 
-	assert_true(fail_each(scene_ask, &question) >= 10);
+	assert_true(fail_each(scene_query, &question) >= 10);
 	ops_trace_unref(trace);
 	ops_free(answer);
 }

@@ -242,7 +242,7 @@ static void markdown_of_diffs_is_inert(void **state)
 	release(traces, 2);
 }
 
-/* A side without any nodes, beside one with modules or loaders. */
+/* A side without any nodes, next to one with modules or loaders. */
 static void diffs_with_nothing(void **state)
 {
 	static const char nothing[] = VIEW_STEP(1, 0, 100);
@@ -295,7 +295,7 @@ static void outliers_move_no_verdict(void **state)
 	"{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":" #id ",\"pid\":1,\"tid\":1,\"ts\":" #from "},"     \
 	"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":" #id ",\"pid\":1,\"tid\":2,\"ts\":" #to "},"
 
-/* Net has a and a Linear with b; then the loss, of no module, and the backward on a thread of its own. */
+/* Net has a and a Linear with b; then the loss, without a module, and the backward pass on another thread. */
 static const char trained[] = VIEW_STEP(1, 0, 200) MODULE("Net", 10, 60, 1, 0) MODULE("Linear", 30, 30, 2, 1)
 	VIEW_OP("a", 11, 10, 1) VIEW_OP("b", 40, 10, 2) VIEW_OP("loss", 80, 10, 3)
 	ENGINE("Loss", 100, 5) ENGINE("B", 110, 5) ENGINE("torch::autograd::AccumulateGrad", 120, 5) ENGINE("A", 140, 10)
@@ -393,7 +393,7 @@ static enum ops_code take(void *context, size_t i, struct ops_trace **ret_trace,
 	return OPS_OK;
 }
 
-/* One trace at a time says the same as all at once; a file that is no trace is as good as not there. */
+/* One trace at a time gives the same as all at once; a file that is not a trace counts as missing. */
 static void traces_from_a_source(void **state)
 {
 	const struct ops_rank workers[] = {worker(first, "n_0"), worker(second, "n_1")};

@@ -335,7 +335,7 @@ static void test_thresholds(void **state)
 	ops_free(text);
 }
 
-/* Names tell tensor cores of NVIDIA's alone: AMD's capability 9 is none of theirs. */
+/* Only names of NVIDIA's kernels show tensor cores: capability 9 of an AMD device has another meaning. */
 static void tensor_cores_of_nvidia_only(void **state)
 {
 	static const char mm[] = KERNEL_OF("aten::mm", "Cijk_Ailk_Bljk_BBS_BH_MT64x16x64_SE", 0, 1);
@@ -377,7 +377,7 @@ static void collectives_take_their_kernels_time(void **state)
 	ops_free(text);
 }
 
-/* A gap is told with what goes on through most of it. */
+/* A gap has the event that lasts through most of it. */
 static void text_for_eyes(void **state)
 {
 	struct ops_trace *trace = scene_read(everything, devices);
@@ -425,7 +425,7 @@ static void assert_line(const struct ops_trace *trace, const char *name, const c
 	assert_int_equal(found, line);
 }
 
-/* torch 1.8 to 1.11 told an operator's stack as text, and no Python functions: the innermost frame that is not torch's. */
+/* torch 1.8 to 1.11 wrote an operator's stack as text, without Python functions: the innermost frame that is not torch's. */
 static void lines_of_stacks_in_texts(void **state)
 {
 	static const char rows[] =

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large temporaries that are allocated and given back to the system each step."""
+"""Large temporaries that are allocated and freed to the system each step."""
 
 import torch
 

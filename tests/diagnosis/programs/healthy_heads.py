@@ -9,7 +9,7 @@ RULE = None
 
 
 def build(fixed):
-    # Work enough that two workers beside it keep up on two processors.
+    # Enough work that two workers next to it keep up on two processors.
     trunk = nn.Sequential(nn.Linear(64, 2048), nn.ReLU(), nn.Linear(2048, 512), nn.ReLU())
     heads = nn.ModuleList(nn.Linear(512, 3) for _ in range(8))
     params = [*trunk.parameters(), *heads.parameters()]

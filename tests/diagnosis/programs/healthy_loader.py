@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches by workers, that are ready when they are asked for."""
+"""Batches from workers that are ready when they are needed."""
 
 import torch
 from torch import nn

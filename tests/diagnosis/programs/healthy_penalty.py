@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Wasserstein GAN whose gradient penalty goes through its critic twice, as it has to: nothing to mend."""
+"""A Wasserstein GAN whose gradient penalty goes through its critic twice, as it has to: nothing to fix."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transformer that recomputes its activations in the backward pass: nothing to mend."""
+"""A transformer that recomputes its activations in the backward pass: nothing to fix."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advantage actor-critic on many environments at once: nothing to mend."""
+"""Advantage actor-critic on many environments at once: nothing to fix."""
 
 import torch
 from torch import nn

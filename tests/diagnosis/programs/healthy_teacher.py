@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A student that follows the noisy answers of a mean teacher, and is validated in between: nothing to mend."""
+"""A student that follows the noisy answers of a mean teacher, and is validated in between: nothing to fix."""
 
 import copy
 

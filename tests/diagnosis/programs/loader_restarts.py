@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader whose workers are started anew for each epoch of a few batches."""
+"""A loader whose workers are restarted for each epoch of a few batches."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several tasks on one trunk, each with a backward pass of its own."""
+"""Several tasks on one trunk, each with a separate backward pass."""
 
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary embeddings whose tables each layer computes anew, with numbers of Python's in between."""
+"""Rotary embeddings whose tables each layer computes again, from Python numbers."""
 
 import functools
 

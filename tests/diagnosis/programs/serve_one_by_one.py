@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests answered one at a time that stand in a queue."""
+"""Requests from a queue, answered one at a time."""
 
 import queue
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation beside training whose graphs no backward pass runs."""
+"""Validation during training, with graphs that no backward pass uses."""
 
 import torch
 from torch import nn

@@ -17,11 +17,11 @@
 
 #define SHOW __attribute__((visibility("default")))
 
-static int number(const char *variable, int otherwise)
+static int number(const char *variable, int default_value)
 {
-	const char *told = getenv(variable);
+	const char *text = getenv(variable);
 
-	return told ? atoi(told) : otherwise;
+	return text ? atoi(text) : default_value;
 }
 
 SHOW CUresult CUDAAPI cuInit(unsigned flags)

@@ -27,10 +27,10 @@ static CUpti_TimestampCallbackFunc timestamp;
 static bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
 static sigset_t reader_blocks;
 static bool subscribed;
-static CUpti_CallbackFunc tell; /* of the subscriber */
+static CUpti_CallbackFunc subscriber_callback; /* of the subscriber */
 static void *tell_data;
 #define CALLBACKS 1024
-static bool callbacks[CUPTI_CB_DOMAIN_SIZE][CALLBACKS]; /* told, by domain */
+static bool callbacks[CUPTI_CB_DOMAIN_SIZE][CALLBACKS]; /* text, by domain */
 static bool quiet[2][CALLBACKS]; /* calls of the driver, of the runtime: not recorded though their kind is */
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used, dropped;
@@ -83,7 +83,7 @@ static void *deliver(void *unused)
 	return unused;
 }
 
-/* As CUPTI does, on a thread of its own. The lock is held. */
+/* As CUPTI does, on a separate thread. The lock is held. */
 static void flush(void)
 {
 	pthread_t thread;
@@ -241,7 +241,7 @@ SHOW void fake_cupti_launch_long(const char *mangled_name, uint32_t on_device)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Lets what is under way on a device end; UINT32_MAX: hands over all as it is. The lock is held. */
+/* Ends pending work of a device; UINT32_MAX: passes on all records as they are. The lock is held. */
 static void end_work(uint32_t of_device)
 {
 	size_t left = 0;
@@ -342,14 +342,14 @@ static void play_section(const struct records_section *section, uint64_t moved)
 
 	if (section->kind == RECORDS_RECORD)
 		play_record(section, moved);
-	else if (section->kind == RECORDS_TEXT && records_take(section, &number, sizeof(number), &text, &size)) {
+	else if (section->kind == RECORDS_TEXT && records_read(section, &number, sizeof(number), &text, &size)) {
 		texts[text_count % TEXTS_MAX].number = number;
 		texts[text_count++ % TEXTS_MAX].text = strndup(text, size);
-	} else if (section->kind == RECORDS_CALL && records_take(section, call, sizeof(call), &text, &size)) {
+	} else if (section->kind == RECORDS_CALL && records_read(section, call, sizeof(call), &text, &size)) {
 		calls[call_count % TEXTS_MAX].domain = call[0];
 		calls[call_count % TEXTS_MAX].callback = call[1];
 		calls[call_count++ % TEXTS_MAX].name = strndup(text, size);
-	} else if (section->kind == RECORDS_DROPPED && records_take(section, &number, sizeof(number), &text, &size))
+	} else if (section->kind == RECORDS_DROPPED && records_read(section, &number, sizeof(number), &text, &size))
 		dropped += number;
 }
 
@@ -364,7 +364,7 @@ static uint64_t start_of(const void *bytes, size_t size)
 	if (!records_open(&records, bytes, size, &version))
 		abort();
 	while (records_next(&records, &section))
-		if (section.kind == RECORDS_CLOCK && records_take(&section, &clock, sizeof(clock), &rest, &size))
+		if (section.kind == RECORDS_CLOCK && records_read(&section, &clock, sizeof(clock), &rest, &size))
 			break;
 	return (uint64_t)clock.device_ns;
 }
@@ -395,17 +395,17 @@ static void play_file(const char *path)
 	free(bytes);
 }
 
-/* --- telling -------------------------------------------------------------------------------------------------------- */
+/* --- calling_back -------------------------------------------------------------------------------------------------------- */
 
-static _Thread_local CUpti_CallbackDomain telling; /* what of, on this thread */
+static _Thread_local CUpti_CallbackDomain calling_back; /* what of, on this thread */
 
 static void add_name(CUpti_CallbackDomain domain, CUpti_CallbackId callback, const void *data)
 {
 	if (!subscribed || !callbacks[domain][callback])
 		return;
-	telling = domain;
-	tell(tell_data, domain, callback, data);
-	telling = CUPTI_CB_DOMAIN_INVALID;
+	calling_back = domain;
+	subscriber_callback(tell_data, domain, callback, data);
+	calling_back = CUPTI_CB_DOMAIN_INVALID;
 }
 
 /* --- capturing ------------------------------------------------------------------------------------------------------ */
@@ -453,9 +453,9 @@ SHOW void fake_cupti_end_context(void)
 
 SHOW CUptiResult cuptiGetVersion(uint32_t *version)
 {
-	const char *told = getenv("FAKE_CUPTI_VERSION");
+	const char *text = getenv("FAKE_CUPTI_VERSION");
 
-	*version = told ? (uint32_t)atoi(told) : CUPTI_API_VERSION;
+	*version = text ? (uint32_t)atoi(text) : CUPTI_API_VERSION;
 	return result_of(__func__);
 }
 
@@ -493,7 +493,7 @@ SHOW CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFu
 	if (subscribed)
 		return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	subscribed = true;
-	tell = callback;
+	subscriber_callback = callback;
 	tell_data = data;
 	*handle = (CUpti_SubscriberHandle)&subscribed;
 	return CUPTI_SUCCESS;
@@ -591,7 +591,7 @@ SHOW CUptiResult cuptiActivityFlushAll(uint32_t flag)
 	const char *path = getenv("FAKE_CUPTI_RECORDS");
 
 	/* In callbacks that are not of calls its header forbids it. */
-	if (telling != CUPTI_CB_DOMAIN_INVALID && telling != CUPTI_CB_DOMAIN_DRIVER_API && telling != CUPTI_CB_DOMAIN_RUNTIME_API)
+	if (calling_back != CUPTI_CB_DOMAIN_INVALID && calling_back != CUPTI_CB_DOMAIN_DRIVER_API && calling_back != CUPTI_CB_DOMAIN_RUNTIME_API)
 		return CUPTI_ERROR_INVALID_OPERATION;
 	pthread_mutex_lock(&lock);
 	if (path)
@@ -642,8 +642,8 @@ SHOW CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 	return type == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM ? result_of(__func__) : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc tell)
+SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc subscriber_callback)
 {
-	timestamp = tell;
+	timestamp = subscriber_callback;
 	return result_of(__func__);
 }

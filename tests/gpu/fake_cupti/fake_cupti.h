@@ -22,7 +22,7 @@ uint32_t fake_cupti_launch(const char *mangled_name, uint32_t blocks, uint32_t t
 /* The same of a copy from pageable memory to the device. */
 uint32_t fake_cupti_copy(uint64_t bytes, uint64_t delay_ns, uint64_t run_ns);
 /* The calling thread launches a kernel on a device that runs until the device is waited for (fake_cupti_synchronize, which is what
- * the driver beside does then). A forced flush hands it over without an end. */
+ * the fake driver does then). A forced flush delivers it without an end. */
 void fake_cupti_launch_long(const char *mangled_name, uint32_t on_device);
 void fake_cupti_synchronize(uint32_t device);
 /* The calling thread launches a graph that was instantiated: a record of the call, and one of a kernel for each of these nodes.
@@ -32,7 +32,7 @@ uint32_t fake_cupti_launch_graph(const uint64_t *nodes, uint32_t count);
 void fake_cupti_capture(uint64_t node, uint64_t original);
 /* The calling thread has instantiated a graph of the driver's, with that result (CUresult), once it has made the copies. */
 void fake_cupti_instantiate(uint64_t graph, int result);
-/* The calling thread ends the context, with which goes what CUPTI has not handed over. */
+/* The calling thread ends the context, and loses records that CUPTI has not delivered. */
 void fake_cupti_end_context(void);
 /* Returns whether a kind of activity (CUpti_ActivityKind) is being recorded. */
 bool fake_cupti_is_enabled(int kind);
@@ -57,7 +57,7 @@ struct fake_sampling fake_cupti_sampling(void);
 void fake_cupti_sample(uint64_t start_ns, uint64_t length_ns, uint32_t count);
 /* As if there had been no room for samples. */
 void fake_cupti_overflow(void);
-/* Decodes but half of what waits from now on, for reasons of its own. */
+/* From now on, decodes only half of the pending data. */
 void fake_cupti_stop_early(void);
 
 #endif

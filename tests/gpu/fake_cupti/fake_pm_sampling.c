@@ -61,7 +61,7 @@ static struct CUpti_PmSampling_Object object;
 static bool enabled, initialized;
 static atomic_bool busy; /* who calls with the object is alone */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for the queue */
-static struct fake_sampling told;
+static struct fake_sampling configured;
 
 #define SIZED(params, type) ((params)->structSize && (params)->structSize <= type##_STRUCT_SIZE && !(params)->pPriv)
 
@@ -84,7 +84,7 @@ SHOW struct fake_sampling fake_cupti_sampling(void)
 	struct fake_sampling found;
 
 	pthread_mutex_lock(&lock);
-	found = told;
+	found = configured;
 	found.started_ns = object.started ? object.started_ns : 0;
 	found.waiting = (uint32_t)object.queued;
 	pthread_mutex_unlock(&lock);
@@ -259,9 +259,9 @@ SHOW CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *par
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	object.config = params->pConfig;
 	object.configured = true;
-	told.interval = params->samplingInterval;
-	told.by_time = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
-	told.keeps_latest = params->hwBufferAppendMode == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST;
+	configured.interval = params->samplingInterval;
+	configured.by_time = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
+	configured.keeps_latest = params->hwBufferAppendMode == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST;
 	return result_of(__func__);
 }
 

@@ -25,7 +25,7 @@ static FILE *file;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for the file */
 static CUpti_TimestampCallbackFunc timestamp;
 static const void *texts[TEXTS_MAX]; /* written: pointers by their hash */
-static uint8_t *pending, *pending_end; /* the record that was handed out last */
+static uint8_t *pending, *pending_end; /* the record that was delivered last */
 
 static void load(void)
 {
@@ -165,10 +165,10 @@ SHOW CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 	return cupti()->cuptiUnsubscribe(handle);
 }
 
-SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc tell)
+SHOW CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc callback)
 {
-	timestamp = tell;
-	return cupti()->cuptiActivityRegisterTimestampCallback(tell);
+	timestamp = callback;
+	return cupti()->cuptiActivityRegisterTimestampCallback(callback);
 }
 
 SHOW CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete)

@@ -74,7 +74,7 @@ static void range(uint32_t thread, bool is_operator, double from_us, double to_u
 	records_write(file, RECORDS_RANGE, &where, sizeof(where), name, strlen(name));
 }
 
-/* Of what the calling thread tells of a graph. */
+/* Records of a graph from the calling thread. */
 static void node(enum records_kind kind, uint64_t id, uint64_t other, double us)
 {
 	const struct records_node made = {id, other, (int64_t)AT(us), MAIN, 0};
@@ -467,7 +467,7 @@ static bool is_in_file(const char *path)
 	return same;
 }
 
-/* A step of training: a loader's copy from a thread of its own, the forward pass, the backward pass on autograd's thread, a Triton
+/* A step of training: a loader's copy from a separate thread, the forward pass, the backward pass on autograd's thread, a Triton
  * kernel by the driver alone, streams that wait for each other, and a second device. */
 static void training(void)
 {
@@ -488,7 +488,7 @@ static void training(void)
 	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, MAIN, 64, 65);
 	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, 1, 7, 5, 64, 65);
 	overhead(CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, 66, 90);
-	/* one launch as the runtime and the driver tell of it */
+	/* one launch as recorded by the runtime and the driver */
 	runtime(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, MAIN, 92, 104);
 	call(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, MAIN, 94, 102);
 	kernel(GEMM, 0, 7, 110, 260, 264, 0);
@@ -511,7 +511,7 @@ static void training(void)
 	wait_for(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE, 2, CUPTI_SYNCHRONIZATION_INVALID_VALUE, 0, 800, 880);
 }
 
-/* A graph of three nodes is launched twice. The other two wait for the first, one of them by way of a node that is no work; it is
+/* A graph of three nodes is launched twice. The other two wait for the first, one of them through a node without work; it is
  * instantiated after the operators of the first and the last were captured. */
 static void graph(void)
 {
@@ -541,7 +541,7 @@ static void graph(void)
 }
 
 /* A graph whose nodes follow one another: a kernel, a function of the host with a name, one without, an event, a kernel. At the
- * second launch CUPTI does not tell what launched those of the host, and not when the event was recorded. */
+ * second launch CUPTI does not record what launched those of the host, and not when the event was recorded. */
 static void host_and_event_nodes(void)
 {
 	range(MAIN, true, 2, 8, "toy::capture");

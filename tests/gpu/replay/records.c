@@ -41,7 +41,7 @@ bool records_next(struct records *records, struct records_section *ret_section)
 	return true;
 }
 
-bool records_take(const struct records_section *section, void *ret_fixed, size_t fixed_bytes, const char **ret_text,
+bool records_read(const struct records_section *section, void *ret_fixed, size_t fixed_bytes, const char **ret_text,
                   size_t *ret_text_bytes)
 {
 	if (section->size < fixed_bytes)

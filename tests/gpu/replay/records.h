@@ -108,12 +108,12 @@ bool records_open(struct records *records, const void *bytes, size_t size, uint3
 /* Reads the next section. Returns false at the end, or at a truncated section. */
 bool records_next(struct records *records, struct records_section *ret_section);
 /* Reads the fixed part of a section, and the rest. Returns false if the section is too small. */
-bool records_take(const struct records_section *section, void *ret_fixed, size_t fixed_bytes, const char **ret_text,
+bool records_read(const struct records_section *section, void *ret_fixed, size_t fixed_bytes, const char **ret_text,
                   size_t *ret_text_bytes);
 
 /* --- in records ----------------------------------------------------------------------------------------------------- */
 
-/* Puts what `change` says in the place of every time or pointer of a record that is not 0, as far as the record reaches. */
+/* Replaces every time or pointer of a record that is not 0 by the result of `change`, up to the end of the record. */
 typedef uint64_t records_change(void *context, uint64_t value);
 void records_change_times(void *record, size_t size, records_change *change, void *context);
 void records_change_pointers(void *record, size_t size, records_change *change, void *context);

@@ -32,7 +32,7 @@ static CUptiResult CUPTIAPI name_of_call(CUpti_CallbackDomain domain, uint32_t c
 
 	records_open(&records, current->bytes, current->size, &version);
 	while (records_next(&records, &section))
-		if (section.kind == RECORDS_CALL && records_take(&section, call, sizeof(call), ret_name, &size) && size &&
+		if (section.kind == RECORDS_CALL && records_read(&section, call, sizeof(call), ret_name, &size) && size &&
 		    call[0] == (uint32_t)domain && call[1] == callback && !(*ret_name)[size - 1])
 			return CUPTI_SUCCESS;
 	return CUPTI_ERROR_INVALID_PARAMETER;
@@ -50,7 +50,7 @@ static void find_clocks(struct replayer *replayer)
 
 	records_open(&records, replayer->bytes, replayer->size, &replayer->version);
 	while (records_next(&records, &section)) {
-		if (section.kind != RECORDS_CLOCK || !records_take(&section, &clock, sizeof(clock), &rest, &size) ||
+		if (section.kind != RECORDS_CLOCK || !records_read(&section, &clock, sizeof(clock), &rest, &size) ||
 		    clock.host_ns < replayer->stop.host_ns || clock.host_ns > HOST_MAX_NS)
 			continue;
 		if (!replayer->has_clock)
@@ -83,7 +83,7 @@ void replayer_release(struct replayer *replayer)
 
 /* --- the collector -------------------------------------------------------------------------------------------------- */
 
-static void take_text(struct replayer *replayer, uint64_t number, const char *text, size_t size)
+static void add_text(struct replayer *replayer, uint64_t number, const char *text, size_t size)
 {
 	uint32_t stored = ops_intern_add(&replayer->text_store, text, size);
 	uint32_t place = ops_intern_add(&replayer->text_numbers, &number, sizeof(number));
@@ -103,7 +103,7 @@ static uint64_t point_to_text(void *context, uint64_t number)
 }
 
 /* From a copy no larger than the record, so that a sanitizer sees who reads behind it. */
-static void take_record(struct replayer *replayer, const struct records_section *section)
+static void add_record(struct replayer *replayer, const struct records_section *section)
 {
 	uint64_t *record = ops_alloc_zeroed(1, section->size + 1);
 
@@ -116,14 +116,14 @@ static void take_record(struct replayer *replayer, const struct records_section 
 	ops_free(record);
 }
 
-static void take_device(struct replayer *replayer, const struct records_section *section, struct ops_activities *activities)
+static void add_device(struct replayer *replayer, const struct records_section *section, struct ops_activities *activities)
 {
 	struct records_device device;
 	struct ops_multiprocessor *known;
 	const char *json;
 	size_t size;
 
-	if (!records_take(section, &device, sizeof(device), &json, &size) ||
+	if (!records_read(section, &device, sizeof(device), &json, &size) ||
 	    device.ordinal != replayer->decoder.devices.count ||
 	    !ops_activities_device(activities, device.ordinal, json, size))
 		return;
@@ -134,7 +134,7 @@ static void take_device(struct replayer *replayer, const struct records_section 
 		                                     device.shared_bytes, device.shared_reserved_bytes, device.blocks_max};
 }
 
-static void take_node(const struct records_section *section, uint32_t kinds, struct ops_activities *activities)
+static void add_node(const struct records_section *section, uint32_t kinds, struct ops_activities *activities)
 {
 	struct records_node node;
 	struct ops_activity activity = {
@@ -142,7 +142,7 @@ static void take_node(const struct records_section *section, uint32_t kinds, str
 	const char *rest;
 	size_t size;
 
-	if (!(kinds & OPS_ACTIVITY_BIT(activity.kind)) || !records_take(section, &node, sizeof(node), &rest, &size))
+	if (!(kinds & OPS_ACTIVITY_BIT(activity.kind)) || !records_read(section, &node, sizeof(node), &rest, &size))
 		return;
 	activity.correlation = node.node;
 	activity.bytes = node.other;
@@ -151,16 +151,16 @@ static void take_node(const struct records_section *section, uint32_t kinds, str
 	ops_activities_add(activities, &activity);
 }
 
-static void take_function(const struct records_section *section, struct ops_activities *activities)
+static void add_function(const struct records_section *section, struct ops_activities *activities)
 {
-	struct records_function told;
+	struct records_function fixed;
 	struct ops_host_function function;
 	const char *name;
 	size_t size;
 
-	if (!records_take(section, &told, sizeof(told), &name, &size))
+	if (!records_read(section, &fixed, sizeof(fixed), &name, &size))
 		return;
-	function = (struct ops_host_function){told.node, told.address, ops_activities_text(activities, name, size)};
+	function = (struct ops_host_function){fixed.node, fixed.address, ops_activities_text(activities, name, size)};
 	ops_activities_host_function(activities, &function);
 }
 
@@ -185,17 +185,17 @@ static enum ops_code stop(void *self, struct ops_activities *activities, struct 
 	(void)error;
 	records_open(&records, replayer->bytes, replayer->size, &replayer->version);
 	while (records_next(&records, &section)) {
-		if (section.kind == RECORDS_TEXT && records_take(&section, &number, sizeof(number), &text, &size))
-			take_text(replayer, number, text, size);
+		if (section.kind == RECORDS_TEXT && records_read(&section, &number, sizeof(number), &text, &size))
+			add_text(replayer, number, text, size);
 		else if (section.kind == RECORDS_RECORD)
-			take_record(replayer, &section);
+			add_record(replayer, &section);
 		else if (section.kind == RECORDS_DEVICE)
-			take_device(replayer, &section, activities);
+			add_device(replayer, &section, activities);
 		else if (section.kind == RECORDS_NODE || section.kind == RECORDS_EDGE)
-			take_node(&section, replayer->decoder.kinds, activities);
+			add_node(&section, replayer->decoder.kinds, activities);
 		else if (section.kind == RECORDS_FUNCTION)
-			take_function(&section, activities);
-		else if (section.kind == RECORDS_DROPPED && records_take(&section, &number, sizeof(number), &text, &size))
+			add_function(&section, activities);
+		else if (section.kind == RECORDS_DROPPED && records_read(&section, &number, sizeof(number), &text, &size))
 			activities->lost += number;
 	}
 	ops_cupti_decode_end(&replayer->decoder);
@@ -255,7 +255,7 @@ static void *play_thread(void *argument)
 	host->played_by = syscall(SYS_gettid);
 	records_open(&records, host->replayer->bytes, host->replayer->size, &version);
 	while (records_next(&records, &section))
-		if (section.kind == RECORDS_RANGE && records_take(&section, &range, sizeof(range), &name, &size) &&
+		if (section.kind == RECORDS_RANGE && records_read(&section, &range, sizeof(range), &name, &size) &&
 		    range.thread == host->thread && range.start_ns >= last_ns && range.end_ns >= range.start_ns &&
 		    range.end_ns <= HOST_MAX_NS) {
 			play_range(&range, name, size);
@@ -275,7 +275,7 @@ static size_t find_threads(const struct replayer *replayer, struct host_thread *
 
 	records_open(&records, replayer->bytes, replayer->size, &version);
 	while (records_next(&records, &section)) {
-		if (section.kind != RECORDS_RANGE || !records_take(&section, &range, sizeof(range), &name, &size))
+		if (section.kind != RECORDS_RANGE || !records_read(&section, &range, sizeof(range), &name, &size))
 			continue;
 		for (i = 0; i < count && ret_threads[i].thread != range.thread; i++)
 			;
@@ -285,7 +285,7 @@ static size_t find_threads(const struct replayer *replayer, struct host_thread *
 	return count;
 }
 
-/* Puts the file's clocks and threads in the place of ours. */
+/* Replaces our clocks and threads by the file's. */
 static void set_host(const struct replayer *replayer, const struct host_thread *threads, size_t count,
                      struct ops_recording *recording)
 {

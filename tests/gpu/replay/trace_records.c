@@ -39,7 +39,7 @@ static const char *name_of(const struct writer *writer, uint32_t row)
 	return ops_trace_string(writer->trace, writer->events->name[row]).bytes;
 }
 
-static int64_t integer(const struct writer *writer, uint32_t row, const char *key, int64_t otherwise)
+static int64_t integer(const struct writer *writer, uint32_t row, const char *key, int64_t default_value)
 {
 	struct ops_string json;
 	int64_t value;
@@ -47,7 +47,7 @@ static int64_t integer(const struct writer *writer, uint32_t row, const char *ke
 	return ops_event_arg(writer->trace, row, key, &json) &&
 	                       ops_json_parse_integer(json, &value)
 	               ? value
-	               : otherwise;
+	               : default_value;
 }
 
 /* "[264,1,1]" */
@@ -269,7 +269,7 @@ static void name_call(struct writer *writer, uint32_t row)
 	records_write(writer->file, RECORDS_CALL, call, sizeof(call), versioned, strlen(versioned) + 1);
 }
 
-static void take_property(struct records_device *device, struct ops_string key, struct ops_string value)
+static void read_property(struct records_device *device, struct ops_string key, struct ops_string value)
 {
 	static const struct {
 		const char *key;
@@ -306,7 +306,7 @@ static void write_devices(const struct writer *writer)
 		struct records_device device = {0};
 
 		while (ops_json_next_member(&members, &name, &value))
-			take_property(&device, name, value);
+			read_property(&device, name, value);
 		device.shared_reserved_bytes = device.compute_major >= 8 ? 1024 : 0;
 		records_write(writer->file, RECORDS_DEVICE, &device, sizeof(device), properties.bytes, properties.size);
 	}

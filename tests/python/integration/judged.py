@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every profile of a real program has to hold to. Also imported by the programs that run in processes of their own."""
+"""Requirements for every profile of a real program. Also imported by the programs that run in separate processes."""
 
 import json
 

@@ -18,7 +18,7 @@ export function tileLoader(source: DataSource, parts: readonly Part[], fold: boo
 		const list = ids.map((id) => `${id.track}.${id.level}.${id.index}${id.band > 0 ? `.${id.band}` : ""}`);
 		const bytes = await source.binary(`${part.address}/timeline/tiles`, { ...(fold ? { fold } : {}), tiles: list.join(",") }, signal);
 		const tiles = decodeTiles(bytes, commonNumber(part.number, 0));
-		if (tiles.length !== ids.length) throw new Error("not the tiles that were asked for");
+		if (tiles.length !== ids.length) throw new Error("not the tiles that were requested");
 		const used = new Set<number>();
 		for (const tile of tiles) for (const name of tile.name) used.add(name);
 		await part.names.load(used, signal);

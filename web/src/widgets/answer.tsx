@@ -78,11 +78,11 @@ function together(entries: [string, JsonValue][]): [string, JsonValue][] {
 		if (form === undefined) rest.push([name, each]);
 		else tables.set(form, { ...tables.get(form), [name]: each });
 	}
-	const told = [...tables.values()].map<[string, JsonValue]>((table) => {
+	const parts = [...tables.values()].map<[string, JsonValue]>((table) => {
 		const names = Object.keys(table);
 		return names.length > 1 ? ["", table] : [names[0]!, table[names[0]!]!];
 	});
-	return [...told, ...rest];
+	return [...parts, ...rest];
 }
 
 /** Returns a table if the value is one: with columns and rows, a list of objects, or equally structured objects by

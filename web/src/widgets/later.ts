@@ -3,13 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 /** The value of a text field, updated immediately, and reported after the user has stopped typing for `wait`
  * milliseconds. */
-export function useLater(value: string, tell: (value: string) => void, wait: number): [string, (value: string) => void] {
+export function useLater(value: string, report: (value: string) => void, wait: number): [string, (value: string) => void] {
 	const [text, setText] = useState(value);
-	const told = useRef(value);
+	const reported = useRef(value);
 	const timer = useRef<ReturnType<typeof setTimeout>>();
 	useEffect(() => {
-		if (value === told.current) return; // caused by our own change
-		told.current = value;
+		if (value === reported.current) return; // caused by our own change
+		reported.current = value;
 		setText(value);
 	}, [value]);
 	useEffect(() => () => clearTimeout(timer.current), []);
@@ -17,8 +17,8 @@ export function useLater(value: string, tell: (value: string) => void, wait: num
 		setText(next);
 		clearTimeout(timer.current);
 		timer.current = setTimeout(() => {
-			told.current = next;
-			tell(next);
+			reported.current = next;
+			report(next);
 		}, wait);
 	};
 	return [text, change];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every view in the dark and in the light, small and at twice the size, by keys alone; text can be told from its ground,
+// Every view in the dark and in the light, small and at twice the size, by keys alone; text has enough contrast,
 // and what can be used has a name. Screenshots of each are left in build/screenshots/.
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace that attacks: names that would be markup, script, or the end of one. Nothing of it runs, in any view, and all of
-// it is shown as text. And a source that answers with errors is told in words.
+// it is shown as text. And errors of a source are shown in words.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ test.each(VIEWS)("%s runs nothing that is in the trace", async (view) => {
 	const { page } = tab;
 	await page.locator("main").waitFor();
 	await page.waitForFunction(() => !document.body.innerText.includes("Loading"));
-	// Each row tells more when it is chosen; in the timeline it would lead away.
+	// Each row shows more when it is selected; in the timeline it would lead away.
 	if (view !== "timeline") {
 		await page.evaluate(() => {
 			for (const row of document.querySelectorAll<HTMLElement>(".grid-body [role=row]")) row.click();
@@ -85,7 +85,7 @@ test("a view that does not exist leads to one that does, a trace that does not t
 	await other.close();
 });
 
-test("what the server refuses is told in its words", async () => {
+test("a refusal of the server is shown in its words", async () => {
 	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!, "steps=77"));
 	await tab.page.getByRole("alert").waitFor();
 	expect(await tab.page.getByRole("alert").innerText()).toContain("the trace has no step 77");

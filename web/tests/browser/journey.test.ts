@@ -20,7 +20,7 @@ let trace: string;
 beforeAll(async () => {
 	browser = await launch();
 	folder = await mkdtemp(join(tmpdir(), "opstrobe-journey-"));
-	// The trace knows its program by a relative path. Here it is told where the program lies.
+	// The trace has a relative path of its program. Here it gets the program's folder.
 	program = join(dirname(recorded), "train.py");
 	trace = join(folder, "train.pt.trace.json");
 	const text = gunzipSync(await readFile(recorded)).toString().replaceAll('"train.py', `"${program}`);

@@ -74,7 +74,7 @@ test("modules are nested, in the order of their calls, with the figures of the t
 	tab.expectQuiet();
 });
 
-test("equal blocks are one, until they are asked for", async () => {
+test("equal blocks are one until they are opened", async () => {
 	const tab = await Tab.open(browser, server.at("model", server.trace("large")));
 	const { page } = tab;
 	await items(page).first().waitFor();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `opstrobe report`: the page that the command writes of a trace, opened from disk, shows every view without a server, and
-// runs nothing that stands in the trace.
+// runs nothing that is in the trace.
 import { copyFile, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ test("its figures are those that the command prints", async () => {
 	await tab.close();
 });
 
-test("what is asked for beyond it is told to be missing, not shown empty", async () => {
+test("data that the file does not contain is said to be missing, not shown empty", async () => {
 	const tab = await Tab.open(browser, `${url}#/analyses?id=temporal_breakdown`);
 	await tab.page.getByText(NOT_HERE).first().waitFor();
 	await tab.close();

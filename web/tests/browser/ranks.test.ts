@@ -118,7 +118,7 @@ class Timelines {
 }
 
 const worker = (number: number) => server.trace(`worker${number}`);
-/** Of both ranks by the clock: the last step of rank 1 ends last. */
+/** Of both ranks in wall-clock time: the last step of rank 1 ends last. */
 const WHOLE = { from: 0, to: (2 * STEP + LATER + 600) * 1000 };
 
 test("ranks are chosen, and lie below one another in one time", async () => {
@@ -176,7 +176,7 @@ test("ranks are aligned by a step, by a collective, by their begins", async () =
 	await step.selectOption({ index: 3 });
 	await view.says("step", "2");
 	await view.says("range", `${2 * STEP * 1000}-${(2 * STEP + 600) * 1000}`);
-	// The kernels end together by the clock, so that the collective aligns as the clock does.
+	// The kernels end together in wall-clock time, so that the collective aligns as the clock does.
 	await align("collective");
 	await step.selectOption({ index: 2 });
 	await view.says("range", `${STEP * 1000}-${(STEP + LATER + 600) * 1000}`);

@@ -77,11 +77,11 @@ test("what cannot be read says at which byte, and why", async () => {
 	expect(await tab.page.getByRole("alert").innerText()).toMatch(/damaged\.pt\.trace\.json': byte 3: expected ',' or '\]'/);
 	await tab.shot("reading-failed");
 	await tab.close();
-	// The request that waited for the trace is answered with an error, of which the browser itself tells.
+	// The request that waited for the trace is answered with an error, which the browser reports.
 	expect(tab.complaints.every((each) => each.includes("422"))).toBe(true);
 });
 
-test("a view of several traces tells what it waits for", async () => {
+test("a view of several traces shows what it waits for", async () => {
 	server = await Server.start(recorded, await writeSlow());
 	const tab = await Tab.open(browser, server.at("diff", server.trace("train"), `base=${server.trace("slow").id}`));
 	await tab.page.getByRole("progressbar", { name: "Reading slow.pt.trace.json" }).first().waitFor(); // of the tables, and of the flame graph

@@ -83,6 +83,6 @@ test("several runs, one more while the tab is open, and the figures of each", as
 	await expect.poll(async () => (await readGrid(frame, "Operators")).rows.length).toBe((printed("views", other) as OperatorsReply).operators.rows.length);
 	await expectOperators(frame, other);
 	await tab.close();
-	// TensorBoard's own page is not quiet; ours says nothing of its own.
+	// TensorBoard's own page prints messages; ours prints none.
 	expect(tab.complaints.filter((text) => text.includes("opstrobe"))).toEqual([]);
 });

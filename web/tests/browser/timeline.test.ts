@@ -148,7 +148,7 @@ describe("the timeline", () => {
 		const names = await timeline.page.locator(".tl-name .text").allInnerTexts();
 		expect(names.join("\n")).toMatch(/stream 7/);
 		expect(names.join("\n")).toMatch(/memory/);
-		// Reports of memory are no events of their own.
+		// Reports of memory are not separate events.
 		const count = events.filter((each) => each.cat !== "cpu_instant_event").length;
 		const corner = await timeline.page.locator(".tl-corner").innerText();
 		expect(corner.replaceAll("\u202f", "")).toContain(`${count} events`);
@@ -156,7 +156,7 @@ describe("the timeline", () => {
 		await timeline.close();
 	});
 
-	test("a click tells of the event, with the figures of the file", async () => {
+	test("a click shows the event, with the figures of the file", async () => {
 		const span = { from: 1_000_000, to: 1_400_000 };
 		const timeline = await Timeline.open(made, `from=${span.from}&to=${span.to}`);
 		const wanted = events.find((each) => each.cat === "kernel" && each.start > 1_100_000)!;
@@ -414,7 +414,7 @@ describe("the timeline", () => {
 		await timeline.close();
 	});
 
-	test("a counter tells its value where the pointer is", async () => {
+	test("a counter shows its value at the pointer", async () => {
 		const timeline = await Timeline.open(made);
 		const name = timeline.page.locator(".tl-name.counter").first();
 		await name.scrollIntoViewIfNeeded();

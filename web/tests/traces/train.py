@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the trace beside this file: a little training loop with faults that advice finds.
+"""Records the trace next to this file: a small training loop with faults that advice finds.
 
 Run in this folder, with one thread: python -c "exec(compile(open('train.py').read(), 'train.py', 'exec'))"
 """

@@ -60,7 +60,7 @@ test("a node is found again by its path", () => {
 	expect(nodeAt(root, [7, 7])).toBeUndefined();
 });
 
-test("stacks a hundred thousand calls deep are no trouble", () => {
+test("handles stacks a hundred thousand calls deep", () => {
 	let node: CallNode = callNode("leaf", 1);
 	for (let i = 0; i < 100_000; i++) node = callNode(i % 2 ? "a" : "b", 0, [node]);
 	expect(functionRows(callNode("all", 0, [node])).length).toBe(3);

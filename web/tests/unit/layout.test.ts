@@ -59,7 +59,7 @@ describe("the layout", () => {
 		expect(items.some((item) => item.key === "t2")).toBe(false);
 	});
 
-	test("tells what shows", () => {
+	test("names what it shows", () => {
 		const { items } = layOut([{ number: 0, timeline }], new Set(), []);
 		const second = items[4]!;
 		expect(visibleItems(items, second.y, second.y + 1).map((item) => item.key)).toEqual(["t0"]);
@@ -146,7 +146,7 @@ describe("colours", () => {
 		}
 	});
 
-	test("tell kinds, modules and communication apart", () => {
+	test("distinguish kinds, modules and communication", () => {
 		expect(classOf("cpu_op", "aten::mm")).toBe("operator");
 		expect(classOf("python_function", "nn.Module: Linear_0")).toBe("module");
 		expect(classOf("python_function", "train.py(1): main")).toBe("python");

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import type { ReadProgress, TraceEntry } from "../../src/data/api";
 import { tellProgress } from "../../src/widgets/reading";
 
-function told(progress: ReadProgress | null): string {
+function shown(progress: ReadProgress | null): string {
 	const trace = { bytes: 4 * 1024 ** 3, progress } as TraceEntry;
 	return tellProgress(trace).replaceAll("\u202f", " ");
 }
 
 test("progress in words", () => {
-	expect(told(null)).toBe("waits");
-	expect(told({ share: 0.2599, bytes: 1024 ** 3, events: 1234567, notes: 0 })).toBe("25 % · 1.000 GiB of 4.000 GiB · 1 234 567 events");
-	expect(told({ share: null, bytes: 2048, events: 3, notes: 1 })).toBe("2.000 KiB · 3 events · 1 note");
-	expect(told({ share: 1, bytes: 4 * 1024 ** 3, events: 5000, notes: 2 })).toBe("all read; 5 000 events are put in order");
+	expect(shown(null)).toBe("waits");
+	expect(shown({ share: 0.2599, bytes: 1024 ** 3, events: 1234567, notes: 0 })).toBe("25 % · 1.000 GiB of 4.000 GiB · 1 234 567 events");
+	expect(shown({ share: null, bytes: 2048, events: 3, notes: 1 })).toBe("2.000 KiB · 3 events · 1 note");
+	expect(shown({ share: 1, bytes: 4 * 1024 ** 3, events: 5000, notes: 2 })).toBe("all read; 5 000 events are put in order");
 });

@@ -17,7 +17,7 @@ test("an address says view, trace and parameters, and reads back as it was writt
 	});
 });
 
-test.each(["", "#", "#/", "#/%E0%A4%A/%", "#?x", "#/timeline"])("address %j is no reason to fail", (hash) => {
+test.each(["", "#", "#/", "#/%E0%A4%A/%", "#?x", "#/timeline"])("address %j does not fail", (hash) => {
 	expect(() => parseRoute(hash)).not.toThrow();
 });
 

@@ -14,7 +14,7 @@ test("a scale's unit follows the largest figure", () => {
 	expect(scaleOf("share", 1).text(0.12345)).toBe("12.35");
 });
 
-test("numbers keep their sign, their thousands apart, and what is no number shows", () => {
+test("numbers keep their sign and separate thousands, and other values show", () => {
 	expect(grouped(-1234567.891, 2)).toBe("−1\u202f234\u202f567.89");
 	expect(grouped(-0.0001, 2)).toBe("0.00");
 	expect(grouped(Infinity, 2)).toBe("∞");

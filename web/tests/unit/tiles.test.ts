@@ -145,7 +145,7 @@ describe("the cache of tiles", () => {
 		expect(tiles.waiting).toBe(false);
 	});
 
-	test("a longer tile stands in for one that is not there", async () => {
+	test("a longer tile replaces a missing one", async () => {
 		const { tiles, requests, settle } = store();
 		tiles.want([id(1, 12)]);
 		requests[0]!.answer();
@@ -155,7 +155,7 @@ describe("the cache of tiles", () => {
 		expect(tiles.covering(0, 10, 5, 0, 11)).toBeUndefined();
 	});
 
-	test("the very tile is got where a longer one would stand in for it", async () => {
+	test("the exact tile is fetched where a longer one would replace it", async () => {
 		const { tiles, requests, settle } = store();
 		tiles.want([id(0, 12)]);
 		requests[0]!.answer();
@@ -198,7 +198,7 @@ describe("the cache of tiles", () => {
 		expect([0, 1, 2, 3].map((index) => tiles.get(0, 10, index, 0) !== undefined)).toEqual([true, false, true, true]);
 	});
 
-	test("what could not be had is not asked for again at once", async () => {
+	test("a failed tile is not requested again at once", async () => {
 		const { tiles, requests, settle } = store({ retryMs: Infinity });
 		tiles.want([id(0)]);
 		requests[0]!.refuse();

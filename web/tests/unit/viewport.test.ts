@@ -88,7 +88,7 @@ describe("the ruler", () => {
 		expect(ticks(0, 200, 100)).toEqual([0, 100, 200]);
 	});
 
-	test("names moments exactly enough to tell neighbours apart", () => {
+	test("formats times precisely enough to distinguish neighbours", () => {
 		expect(tickLabel(1_200_000, 100_000)).toBe("1.2\u202fms");
 		expect(tickLabel(1_200_000, 1_000)).toBe("1.200\u202fms");
 		expect(tickLabel(2e9, 1e9)).toBe("2\u202fs");

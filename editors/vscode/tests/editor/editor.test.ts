@@ -47,15 +47,15 @@ test("what the advice found is in the tree and among the problems", async () => 
 	await editor.page.locator(".markers-panel").getByText(/Steps wait for the data loader/).waitFor();
 });
 
-test("a line clicked in the viewer opens beside it, with its time and memory", async () => {
+test("a line clicked in the viewer opens next to it, with its time and memory", async () => {
 	const viewer = await editor.viewer();
 	await viewer.getByRole("link", { name: "train.py:50" }).first().click();
 	const source = editor.page.locator(".editor-group-container .monaco-editor .view-lines");
 	await expect.poll(() => source.innerText()).toContain("loader");
 	await expect.poll(() => editor.page.locator(".monaco-editor .cgmr").count()).toBeGreaterThan(5);
-	const told = JSON.parse(execFileSync(opstrobe, ["lines", "--format", "json", join(TRACES, "train.pt.trace.json.gz")], { encoding: "utf8" })) as LinesReply;
-	const line = told.files.flatMap((file) => file.lines).find((each) => each.line === 50)!;
-	const share = ((line.host_us / told.duration_us) * 100).toFixed(1);
+	const lines = JSON.parse(execFileSync(opstrobe, ["lines", "--format", "json", join(TRACES, "train.pt.trace.json.gz")], { encoding: "utf8" })) as LinesReply;
+	const line = lines.files.flatMap((file) => file.lines).find((each) => each.line === 50)!;
+	const share = ((line.host_us / lines.duration_us) * 100).toFixed(1);
 	await expect.poll(() => behindLines(editor)).toMatch(new RegExp(`ms · ${share} % · 72.19.KiB`));
 	await editor.shot("vscode-lines");
 });
@@ -80,7 +80,7 @@ test("a program is profiled, and its trace opened", async () => {
 	await editor.shot("vscode-profiled");
 }, 240_000);
 
-test("a command that is missing is told, with the way on", async () => {
+test("a missing command is reported, with what to do", async () => {
 	await editor.open("work.py");
 	await writeFile(join(editor.folder, "../own/Machine/settings.json"), JSON.stringify({ "opstrobe.command": "no-such-opstrobe" }));
 	await editor.run("Opstrobe: Profile This File");

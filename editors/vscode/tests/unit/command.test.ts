@@ -53,12 +53,12 @@ test("a trace whose name looks like an option is a trace", async () => {
 	}
 });
 
-test("what the command complains of is what is told", async () => {
+test("reports the error message of the command", async () => {
 	await expect(printed(opstrobe, "lines", "/no/such/trace")).rejects.toThrow("/no/such/trace");
 	await expect(Server.start(opstrobe, "/no/such/trace", frameOrigins(false))).rejects.toThrow("/no/such/trace");
 });
 
-test("a command that is not there is told apart", async () => {
+test("distinguishes a missing command", async () => {
 	await expect(printed(missing, "lines", trace)).rejects.toThrow(CommandMissing);
 	await expect(mustBeThere(missing)).rejects.toThrow("'no-such-opstrobe' cannot be run (not found)");
 	await expect(mustBeThere({ ...missing, path: root })).rejects.toThrow(CommandMissing);
