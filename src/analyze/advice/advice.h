@@ -93,10 +93,10 @@ enum advice_stage {
 	ADVICE_STAGE_MODE,      /* operators that should not run at all */
 	ADVICE_STAGE_COPIES,    /* copies of tensors */
 	ADVICE_STAGE_FORMULAS,  /* groups of operators that have a fused equivalent */
+	ADVICE_STAGE_REPEATED,  /* work that repeats earlier work */
 	ADVICE_STAGE_MEMORY,    /* allocation */
 	ADVICE_STAGE_NUMBERS,   /* slow arithmetic */
 	ADVICE_STAGE_FUNCTIONS, /* autograd functions in Python */
-	ADVICE_STAGE_REPEATED,  /* work that repeats earlier work */
 	ADVICE_STAGE_ROW_LOOPS,
 	ADVICE_STAGE_LOOPS,
 	ADVICE_STAGE_WIDTH,     /* types that are wider than necessary */
@@ -176,10 +176,12 @@ struct advice_finding {
 	struct advice_where where[ADVICE_WHERE_MAX];
 };
 
+#define ADVICE_RULES_MAX 128
+
 struct advice_report {
 	struct ops_arena texts;
 	OPS_ARRAY(struct advice_finding) findings;
-	uint64_t checked; /* bit i is set if rule i of the table applies */
+	uint8_t checked[ADVICE_RULES_MAX]; /* by rule of the table: it applies */
 	uint32_t has;     /* enum advice_need, met by any trace */
 	uint32_t traces;  /* number of traces before this one */
 	uint32_t incomplete; /* number of them that end early */
@@ -214,6 +216,7 @@ struct advice_loop {
 	bool small;           /* the time of its operators is mostly call overhead */
 	bool slices;          /* its operators select rows */
 	bool reads;           /* and read values of tensors */
+	bool opened;          /* its iterations do much, so that the loops in them count in its place */
 };
 
 /* The machine of the recording; 0: unknown. */
@@ -473,6 +476,9 @@ struct advice_free {
 bool advice_find_pointer_reads(struct advice *advice);
 /* Returns whether Python read a tensor through a pointer in a range of time. */
 bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t until_ns);
+/* Finds whether steps may get tensors in memory that another library or process owns and writes to. Without Python calls that is
+ * unknown, and so assumed. Returns false if out of memory. */
+bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
 
 struct advice_frees {
 	size_t count, capacity;

@@ -48,7 +48,7 @@ static bool run_stage(struct advice *advice, const struct advice_rule *const *ru
 	for (size_t i = 0; done && i < rule_count; i++) {
 		if (advice->is_of_samples || advice->has_no_times || rules[i]->stage != stage || !rules[i]->find || (rules[i]->needs & advice->has) != rules[i]->needs)
 			continue;
-		advice->report->checked |= (uint64_t)1 << i;
+		advice->report->checked[i] = 1;
 		done = advice_result_init(&results[count], rules[i], advice, advice->report, claimed) &&
 		       rules[i]->find(advice, &results[count]) && !results[count].failed;
 		advice_tally_release(&results[count++].tally);
@@ -119,7 +119,7 @@ static bool run_rank_rules(struct ops_adviser *adviser)
 
 			if (advice_rules[i]->stage != (enum advice_stage)stage || !advice_rules[i]->find_in_ranks)
 				continue;
-			adviser->report.checked |= (uint64_t)1 << i;
+			adviser->report.checked[i] = 1;
 			done = advice_result_init(&result, advice_rules[i], NULL, &adviser->report, NULL) &&
 			       advice_rules[i]->find_in_ranks(&adviser->ranks, &result) && add_findings(&all, &result);
 			explained_ns += result.explained_ns;

@@ -2,7 +2,7 @@
  *
  * Loops in functions of the program: calls of one name at one line, repeated by one call of a function (or one step). Each
  * repetition is an iteration. Iterations of the same call that overlap in time belong to one loop. Of nested loops the
- * outermost counts. Several calls of one name at a line are one iteration unless the line is known to start again:
+ * outermost counts whose operators are small, or else the innermost. Several calls of one name at a line are one iteration unless the line is known to start again:
  * `a.append(x); b.append(y)`.
  */
 #include <stdlib.h>
@@ -164,7 +164,6 @@ static bool join_rounds(struct search *search, struct advice *advice)
 			                             .least_count = iterations_of(iteration), .start_ns = iteration->start_ns};
 		}
 		add_iteration(loop, iteration);
-		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
 	}
 	return true;
 }
@@ -205,7 +204,7 @@ static uint32_t find_loop(struct search *search, const struct advice *advice, ui
 	while (*next + 1 < advice->loops.count && loops[*next + 1].parent == parent &&
 	       loops[*next + 1].start_ns <= advice->events->start_ns[row])
 		++*next;
-	return advice->events->start_ns[row] >= loops[*next].start_ns && advice->events->start_ns[row] < loops[*next].end_ns
+	return !loops[*next].opened && advice->events->start_ns[row] >= loops[*next].start_ns && advice->events->start_ns[row] < loops[*next].end_ns
 	               ? *next : OPS_NONE;
 }
 
@@ -297,8 +296,24 @@ static bool find_small_loops(struct advice *advice)
 	return done;
 }
 
-static bool weigh(struct search *search, struct advice *advice)
+/* Resets what weigh_rows() sums up. */
+static void reset_loops(struct search *search, struct advice *advice)
 {
+	for (size_t i = advice->loops.count; i-- > 0;) {
+		struct advice_loop *loop = &advice->loops.items[i];
+
+		/* The slot exists, so this allocates nothing. In the end it has the first loop of the call. */
+		*ops_map_slot(&search->next_loop, loop->parent, 0) = (uint32_t)i;
+		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
+		loop->inside_ns = loop->operators_ns = loop->work_ns = 0;
+		loop->operators = loop->all_operators = loop->in_place = 0;
+		loop->slices = loop->reads = false;
+	}
+}
+
+static bool weigh_rows(struct search *search, struct advice *advice)
+{
+	reset_loops(search, advice);
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row] = find_loop(search, advice, row);
 		struct advice_loop *loop;
@@ -329,7 +344,33 @@ static bool weigh(struct search *search, struct advice *advice)
 		leave_out_own_waits(loop, advice);
 		loop->slices |= goes_through(search, advice, loop);
 	}
-	if (!find_small_loops(advice))
+	return find_small_loops(advice);
+}
+
+/* Maximum number of nested loops. */
+#define NESTED_MAX 4
+
+/* Opens loops whose operators are large. Returns false if there are none. */
+static bool open_loops(struct advice *advice)
+{
+	bool opened = false;
+
+	for (size_t i = 0; i < advice->loops.count; i++) {
+		struct advice_loop *loop = &advice->loops.items[i];
+
+		opened |= !loop->opened && loop->operators && !loop->small;
+		loop->opened |= loop->operators && !loop->small;
+	}
+	return opened;
+}
+
+static bool weigh(struct search *search, struct advice *advice)
+{
+	bool done = weigh_rows(search, advice);
+
+	for (int i = 0; done && i < NESTED_MAX && open_loops(advice); i++)
+		done = weigh_rows(search, advice);
+	if (!done)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t index = advice->loop_of[row];

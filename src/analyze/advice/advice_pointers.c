@@ -28,3 +28,15 @@ bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t
 	OPS_LOWER_BOUND(at, advice->pointer_reads.count, i, advice->pointer_reads.items[i] < from_ns);
 	return at < advice->pointer_reads.count && advice->pointer_reads.items[at] <= until_ns;
 }
+
+bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign)
+{
+	static const char *const patterns[] = {"*from_numpy*", "*as_tensor*", "*frombuffer*", "*dlpack*", "*rebuild_*", "*shared*", NULL};
+	uint8_t *which = advice_names(advice, patterns);
+
+	*ret_foreign = !(advice->has & ADVICE_NEEDS_PYTHON);
+	for (uint32_t row = 0; which && !*ret_foreign && row < advice->events->count; row++)
+		*ret_foreign = which[advice->events->name[row]] && advice->step_of[row] != OPS_NONE;
+	ops_free(which);
+	return which != NULL;
+}

@@ -8,6 +8,7 @@
 #define ADVICE_RULES(X) \
 	X(gc)             \
 	X(anomaly)        \
+	X(distribution)   \
 	X(checkpoint)     \
 	X(synchronise)    \
 	X(logging)        \
@@ -20,14 +21,20 @@
 	X(concatenation)  \
 	X(types)          \
 	X(layouts)        \
+	X(columns)        \
 	X(unread_gradient) \
 	X(unread_part)    \
 	X(intermediate)   \
 	X(redundant)      \
 	X(order)          \
 	X(inverse)        \
+	X(factor)         \
+	X(few_values)     \
 	X(zero_gradients) \
+	X(penalty)        \
+	X(recomputed)     \
 	X(attention)      \
+	X(formula)        \
 	X(embedding)      \
 	X(churn)          \
 	X(denormal)       \
@@ -42,6 +49,7 @@
 	X(graph)          \
 	X(growth)         \
 	X(no_grad)        \
+	X(evaluation)     \
 	X(launch)         \
 	X(loading)        \
 	X(copies)         \
@@ -68,4 +76,4 @@ ADVICE_RULES(DECLARE)
 const struct advice_rule *const advice_rules[] = {ADVICE_RULES(ENTER)};
 const size_t advice_rule_count = sizeof(advice_rules) / sizeof(*advice_rules);
 
-_Static_assert(sizeof(advice_rules) / sizeof(*advice_rules) <= 64, "advice_report.checked has a bit for each");
+_Static_assert(sizeof(advice_rules) / sizeof(*advice_rules) <= ADVICE_RULES_MAX, "advice_report.checked has an entry for each");

@@ -137,8 +137,10 @@ void advice_write_top(const struct advice_report *report, bool brief, struct ops
 /* Writes the number of findings, or why there are none, for every output format. */
 static void append_outcome(struct ops_buffer *out, const struct advice_report *report)
 {
-	size_t checked = (size_t)__builtin_popcountll(report->checked), count = report->findings.count;
+	size_t checked = 0, count = report->findings.count;
 
+	for (size_t i = 0; i < advice_rule_count; i++)
+		checked += report->checked[i];
 	if (count)
 		ops_buffer_printf(out, "%zu finding%s", count, count == 1 ? "" : "s");
 	else if (!checked && report->of_samples)
@@ -171,7 +173,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_close(&json, '}');
 	ops_json_member_open(&json, "checked", '[');
 	for (size_t i = 0; i < advice_rule_count; i++)
-		if (report->checked >> i & 1)
+		if (report->checked[i])
 			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));
 	ops_json_close(&json, ']');
 	ops_json_member(&json, "rules", (int64_t)advice_rule_count);

@@ -15,7 +15,7 @@
 #define PASSES_MAX 8          /* maximum number of operators between expansion and reduction */
 #define FLOPS_MAX 8           /* maximum per byte created; operators with more arithmetic are not limited by memory */
 
-enum intermediate_name { NAME_REDUCES = 1, NAME_MULTIPLIES, NAME_MARKS };
+enum intermediate_name { NAME_REDUCES = 1, NAME_MULTIPLIES, NAME_MARKS, NAME_COMPARES };
 
 struct expansion {
 	uint32_t rows[PASSES_MAX + 1]; /* from the reduction back to the operator that expands */
@@ -86,21 +86,86 @@ static bool follow_back(const struct intermediates *all, const struct advice *ad
 		marks |= all->kind[advice->events->name[node]] == NAME_MARKS;
 		if (ops_product(data_flow_read_bytes(flow, node), RATIO_MIN) <= of->bytes)
 			return data_flow_read_bytes(flow, node) > 0 &&
-			       (marks || all->kind[advice->events->name[row]] == NAME_REDUCES);
+			       (marks || all->kind[advice->events->name[row]] != NAME_MULTIPLIES);
 	}
 	return false;
+}
+
+/* Returns true if the first two inputs of a node are tensors of which each is repeated for the other. */
+static bool broadcasts(const struct advice *advice, uint32_t row)
+{
+	struct ops_input inputs[2];
+	bool repeated[2] = {false, false};
+
+	if (!advice_input(advice, row, 0, &inputs[0]) || !advice_input(advice, row, 1, &inputs[1]) || !ops_input_is_tensor(inputs[0].tag) ||
+	    !ops_input_is_tensor(inputs[1].tag))
+		return false;
+	for (size_t i = 1; i <= inputs[0].n && i <= inputs[1].n; i++) {
+		int64_t sizes[2] = {ops_input_int(&inputs[0], inputs[0].n - i), ops_input_int(&inputs[1], inputs[1].n - i)};
+
+		repeated[0] |= sizes[0] == 1 && sizes[1] > 1;
+		repeated[1] |= sizes[1] == 1 && sizes[0] > 1;
+	}
+	return repeated[0] && repeated[1];
+}
+
+/* Sums up the results of a node that other operators read in the forward pass. The rest is temporary, or kept for the backward
+ * pass: gets the largest of it, and the bytes that writing and reading it moves. */
+static int64_t sum_results_read(const struct advice *advice, uint32_t row, int64_t *ret_largest, int64_t *ret_moved)
+{
+	const struct data_flow *flow = advice->flow;
+	const struct data_node *node = &flow->nodes[row];
+	int64_t results = 0;
+
+	*ret_largest = *ret_moved = 0;
+	for (uint32_t i = 0; i < node->made_count; i++) {
+		uint32_t value = flow->made.items[node->first_made + i];
+		int64_t bytes = flow->values[value].bytes;
+		bool is_read = false;
+
+		for (uint32_t k = flow->values[value].first; k != OPS_NONE; k = flow->uses.items[k].next)
+			is_read |= flow->uses.items[k].node != row && !(flow->memory.rows.context[flow->uses.items[k].node] & MEMORY_IN_BACKWARD);
+		results = ops_sum(results, is_read ? bytes : 0);
+		*ret_largest = !is_read && bytes > *ret_largest ? bytes : *ret_largest;
+		*ret_moved = ops_sum(*ret_moved, is_read ? 0 : ops_product(2, bytes));
+	}
+	return results;
+}
+
+static bool rule_intermediate_is_open(const struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+
+	return advice->flow->nodes[row].made_count && advice_counts(advice, row) && !advice_is_claimed(result, row) &&
+	       !(advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER));
+}
+
+/* Adds an operator that compares all pairs of rows, and makes the intermediate results itself. */
+static bool add_comparison(struct intermediates *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	int64_t bytes, moved, results;
+
+	if (all->kind[advice->events->name[row]] != NAME_COMPARES || !rule_intermediate_is_open(result, row) || !broadcasts(advice, row))
+		return false;
+	results = sum_results_read(advice, row, &bytes, &moved);
+	if (bytes < BYTES_MIN || ops_product(data_flow_read_bytes(advice->flow, row), RATIO_MIN) > bytes ||
+	    ops_product(results, RATIO_MIN) > bytes)
+		return false;
+	advice_add_share(result, row, (1 - (double)bytes / (double)moved) * advice_work_share(advice, row));
+	all->bytes = bytes > all->bytes ? bytes : all->bytes;
+	return true;
 }
 
 static void add_expansion(struct intermediates *all, struct advice_result *result, uint32_t row)
 {
 	const struct advice *advice = result->advice;
 	struct expansion expansion;
+	int64_t largest, moved;
 
-	if (!all->kind[advice->events->name[row]] || all->kind[advice->events->name[row]] == NAME_MARKS ||
-	    !advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
-	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) ||
+	if (!all->kind[advice->events->name[row]] || all->kind[advice->events->name[row]] == NAME_MARKS || !rule_intermediate_is_open(result, row) ||
 	    !follow_back(all, advice, row, &expansion) ||
-	    ops_product(data_flow_made_bytes(advice->flow, row), RATIO_MIN) > expansion.bytes)
+	    ops_product(sum_results_read(advice, row, &largest, &moved), RATIO_MIN) > expansion.bytes)
 		return;
 	/* One pass over it remains, in which a fused operator computes the elements. */
 	for (size_t i = 0; i < expansion.count; i++)
@@ -116,18 +181,21 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	static const char *const patterns[] = {"aten::sum", "aten::mean", "aten::max", "aten::min", "aten::amax", "aten::amin", "aten::argmax",
 	                                       "aten::argmin", "aten::any", "aten::all", "aten::logsumexp", "aten::norm",
 	                                       "aten::linalg_vector_norm", "aten::matmul", "aten::mm", "aten::bmm", "aten::linear",
-	                                       "aten::addmm", "aten::one_hot", "aten::scatter", "aten::eq", NULL};
-	enum { FIRST_PRODUCT = 14, FIRST_MARK = 19 };
+	                                       "aten::addmm", "aten::one_hot", "aten::scatter", "aten::eq", "aten::cosine_similarity",
+	                                       "aten::pairwise_distance", NULL};
+	enum { FIRST_PRODUCT = 14, FIRST_MARK = 19, FIRST_COMPARISON = 22 };
 	struct intermediates all = {.formulas = ops_flops_formulas(advice->trace), .kind = advice_names(advice, patterns)};
 	bool done = all.formulas && all.kind;
 
 	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		all.kind[id] = !all.kind[id]                 ? 0
-		               : all.kind[id] >= FIRST_MARK    ? NAME_MARKS
-		               : all.kind[id] >= FIRST_PRODUCT ? NAME_MULTIPLIES
-		                                               : NAME_REDUCES;
+		all.kind[id] = !all.kind[id]                    ? 0
+		               : all.kind[id] >= FIRST_COMPARISON ? NAME_COMPARES
+		               : all.kind[id] >= FIRST_MARK       ? NAME_MARKS
+		               : all.kind[id] >= FIRST_PRODUCT    ? NAME_MULTIPLIES
+		                                                  : NAME_REDUCES;
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
-		add_expansion(&all, result, row);
+		if (!add_comparison(&all, result, row))
+			add_expansion(&all, result, row);
 	done = done && advice_report_costs(result, "%s operators in each step pass results of up to %s MB through memory that come from less than a "
 	                                           "quarter of that and are reduced to less than a quarter. All passes but one take %s.",
 	                                   advice_events(result).text, advice_number((double)all.bytes / 1e6).text, advice_cost(result).text);
@@ -141,11 +209,12 @@ const struct advice_rule advice_rule_intermediate = {
 	.title = "A large intermediate result is made only to be reduced",
 	.condition = "A reduction reads a result of at least 1 MB that is at least four times as large as what it makes, that nothing else reads "
 		     "forward, and that operators which compute little expanded from tensors of at most a quarter of its size. A matrix "
-		     "product counts as a reduction where the result comes from aten::one_hot, scatter or eq.",
+		     "product counts as a reduction where the result comes from aten::one_hot, scatter or eq. The same within "
+		     "aten::cosine_similarity and pairwise_distance, if each of their inputs is broadcast to the other.",
 	.gain = "all passes over the intermediate result but one, forward and backward",
 	.explanation = "Each operator writes its result to memory and the next one reads it again. An operator that computes and reduces "
 		       "the elements at once needs no memory for them.",
-	.advice = "Use an operator that does both: torch.cdist or a matrix product for distances of pairs, nn.EmbeddingBag for sums of "
+	.advice = "Use an operator that does both: torch.cdist or a matrix product for distances and similarities of pairs, nn.EmbeddingBag for sums of "
 		  "rows, an index in place of a product with one-hot rows, torch.einsum for sums of products. torch.compile fuses the "
 		  "rest. To check: less memory allocated at the line.",
 	.code = "distances = torch.cdist(points, centers)  # in place of (points[:, None] - centers).pow(2).sum(-1)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds an operator that runs again on the same values in the same step, or in each step if its inputs come from
- * constants alone, such as a mask or a table of positions. Values are numbered: the outputs of an operator get a number
+ * Finds an operator that runs again on the same values in the same step, or in each step, such as a mask, a table of
+ * positions, or a norm of data that no step changes. Values are numbered: the outputs of an operator get a number
  * determined by the operator and its inputs, so complete chains repeat. Reused memory gets a new number. This requires
  * shapes (with scalars) and the storages of tensors, so shapes and memory must be recorded.
  */
@@ -15,6 +15,7 @@ struct value {
 	uint64_t number;
 	uint32_t made_by; /* the operator that created it from constants alone, until it is reported; OPS_NONE: none */
 	bool constant;    /* the result of such operators: repeating them gives the same value */
+	bool lasting;     /* no other contents have the same number, also in other steps */
 };
 
 /* Nested views of a storage by the latest operators: `table[:, 0::2] = x` writes through such a chain. */
@@ -25,21 +26,29 @@ struct chain {
 
 #define CHAINS 4 /* number of storages at once: the written one, and those read for it */
 
+/* The passes over the rows: which keys occur in several steps, how much of the steps they take, and the findings. */
+enum pass { LEARN, MEASURE, ADD };
+
 struct numbering {
 	struct ops_map slots;     /* from storage to index into `values` */
 	OPS_ARRAY(struct value) values;
 	struct ops_map seen;      /* values computed in this step */
-	struct ops_map constants; /* the step in which a constant was first created, or MANY */
+	struct ops_map lasting;   /* the step in which a result was first computed, or MANY */
 	struct chain chains[CHAINS];
-	bool learning;             /* first pass over the rows, which finds the constants */
-	uint8_t *random;
+	enum pass pass;
+	bool foreign;              /* steps use memory that no allocator of torch reports, and whose contents may change */
+	bool trial;                /* steps do little else than repeat: their input is that of a trial */
+	int64_t lasting_ns;        /* time of operators that compute in each step what they computed in the step before */
+	int64_t operators_ns;      /* time of all operators in steps */
+	uint8_t *random;           /* by name: the result does not follow from the inputs that recordings show */
 	uint8_t *makes;            /* by name: creates a tensor from numbers alone */
 	uint8_t *views;            /* by name: its result is a part of its input */
 	int64_t *in_calls;         /* by row: time of the repeated operators in it */
 	int64_t *claimed_in_calls; /* and the part of it that this rule claims */
 	int64_t ns;
 	uint64_t repeated;
-	uint64_t each_step;        /* number of these that are constants */
+	uint64_t each_step;        /* number of these that repeat one of an earlier step */
+	int64_t kept_ns;           /* time of those of them that do not come from constants alone */
 	uint64_t fresh;            /* last number assigned to contents of unknown origin */
 	size_t next;               /* index of the next memory record */
 };
@@ -71,9 +80,9 @@ static struct value rule_repeat_value_of(const struct numbering *numbering, cons
 
 	/* A Python number is identified by its digest. */
 	if (!storage->address)
-		return (struct value){storage->bytes, OPS_NONE, true};
+		return (struct value){storage->bytes, OPS_NONE, true, true};
 	slot = ops_map_find(&numbering->slots, storage->address);
-	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false} : numbering->values.items[slot];
+	return slot == OPS_NONE ? (struct value){storage->address, OPS_NONE, false, !numbering->foreign} : numbering->values.items[slot];
 }
 
 /* Returns true if a tensor covers its complete storage. Whether two views of a storage cover the same part is
@@ -112,21 +121,22 @@ static bool are_whole(const struct advice *advice, uint32_t row, size_t but)
 
 /* Returns a hash of operator, shapes, scalars and values; 0 if these do not determine the result. */
 static uint64_t rule_repeat_key_of(const struct numbering *numbering, const struct advice *advice, uint32_t row,
-                                   bool *ret_writes, bool *ret_constant)
+                                   bool *ret_writes, struct value *ret_result)
 {
 	uint64_t key = rule_repeat_mix(advice->events->name[row] + 1, advice->events->inputs[row]), part = 0;
 	struct ops_storage storage;
 	size_t i = 0;
 
 	*ret_writes = false;
-	*ret_constant = true;
+	*ret_result = (struct value){0, OPS_NONE, true, true};
 	if (advice->events->inputs[row] == OPS_NONE)
 		return 0;
 	for (; ops_event_storage(advice->trace, row, i, &storage); i++) {
 		struct value value = rule_repeat_value_of(numbering, &storage);
 
 		key = rule_repeat_mix(key, value.number);
-		*ret_constant &= value.constant;
+		ret_result->constant &= value.constant;
+		ret_result->lasting &= value.lasting;
 		*ret_writes |= storage.written;
 		/* The operator writes to a known part. */
 		for (size_t k = 0; !i && storage.written && k < CHAINS; k++)
@@ -174,10 +184,10 @@ static bool rule_repeat_follow_memory(struct numbering *numbering, const struct 
 	uint64_t nth = 0;
 
 	for (; numbering->next < count && records[numbering->next].time_ns <= time_ns; numbering->next++) {
-		struct value value = {--numbering->fresh, OPS_NONE, false};
+		struct value value = {--numbering->fresh, OPS_NONE, false, true};
 
 		if (result.number && records[numbering->next].bytes > 0)
-			value = (struct value){rule_repeat_mix(result.number, ++nth), result.made_by, result.constant};
+			value = (struct value){rule_repeat_mix(result.number, ++nth), result.made_by, result.constant, result.lasting};
 		if (!set_value(numbering, records[numbering->next].address, value))
 			return false;
 	}
@@ -185,13 +195,14 @@ static bool rule_repeat_follow_memory(struct numbering *numbering, const struct 
 }
 
 /* A constant written into a constant gives another constant, created by the same operator. */
-static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key, bool constant)
+static bool write_values(struct numbering *numbering, const struct advice *advice, uint32_t row, const struct value *result)
 {
 	struct ops_storage storage;
 
 	for (size_t i = 0; ops_event_storage(advice->trace, row, i, &storage); i++) {
-		struct value value = {rule_repeat_mix(key, ~i),
-		                      constant ? rule_repeat_value_of(numbering, &storage).made_by : OPS_NONE, constant};
+		struct value value = {rule_repeat_mix(result->number, ~i),
+		                      result->constant ? rule_repeat_value_of(numbering, &storage).made_by : OPS_NONE, result->constant,
+		                      result->lasting};
 
 		if (storage.written && !set_value(numbering, storage.address, value))
 			return false;
@@ -251,36 +262,64 @@ static void add_repeat(struct numbering *numbering, struct advice_result *result
 	}
 }
 
-/* Counts the steps in which a constant is created. Returns false if out of memory. */
+/* Counts the steps in which a result is computed. Returns false if out of memory. */
 static bool learn(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key)
 {
-	uint32_t *step = ops_map_slot(&numbering->constants, key, advice->step_of[row]);
+	uint32_t *step = ops_map_slot(&numbering->lasting, key, advice->step_of[row]);
 
 	if (step && *step != advice->step_of[row])
 		*step = MANY;
 	return step != NULL;
 }
 
+/* An operator on fewer elements takes no longer than its call, which keeping its result does not always save. */
+#define ELEMENTS_MIN 4096
+
+static bool is_on_many_elements(const struct advice *advice, uint32_t row)
+{
+	struct ops_input input;
+
+	for (size_t i = 0; advice_input(advice, row, i, &input); i++)
+		if (advice_input_elements(&input) >= ELEMENTS_MIN)
+			return true;
+	return false;
+}
+
+/* Returns whether an operator computes in each step what it could compute once. What is part of a graph has to be in that of each
+ * step. */
+static bool can_be_kept(const struct numbering *numbering, const struct advice *advice, uint32_t row, const struct value *value)
+{
+	return value->constant || (!numbering->trial && !advice->backward_ns[row] && is_on_many_elements(advice, row));
+}
+
 /* Finds an operator whose results were computed before, and adds it. */
-static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, bool constant)
+static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, const struct value *value)
 {
 	const struct advice *advice = result->advice;
 	uint32_t *before;
+	bool each_step;
 
 	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
 		return true; /* a loop over rows is reported by its own rule */
-	if (numbering->learning)
-		return !constant || learn(numbering, advice, row, key);
+	if (numbering->pass == LEARN)
+		return !value->lasting || learn(numbering, advice, row, key);
+	/* An operator that runs once per step is a repetition only if no step changes the result. */
+	each_step = value->lasting && ops_map_find(&numbering->lasting, key) == MANY;
+	if (numbering->pass == MEASURE) {
+		if (each_step)
+			numbering->lasting_ns = ops_sum(numbering->lasting_ns, ops_sum(advice_ns(advice, row), advice->backward_ns[row]));
+		return true;
+	}
 	before = ops_map_slot(&numbering->seen, rule_repeat_mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
 	if (advice_is_claimed(result, row))
 		return true;
-	if (*before != row)
+	if (*before != row) {
 		add_repeat(numbering, result, row, *before);
-	else if (constant && ops_map_find(&numbering->constants, key) == MANY) {
-		/* An operator that runs once per step is a repetition only if no step changes the result. */
+	} else if (each_step && can_be_kept(numbering, advice, row, value)) {
 		numbering->each_step++;
+		numbering->kept_ns = ops_sum(numbering->kept_ns, value->constant ? 0 : advice_left_ns(advice, row));
 		add_repeat(numbering, result, row, row);
 	}
 	return true;
@@ -290,33 +329,40 @@ static bool rule_repeat_follow(struct numbering *numbering, struct advice_result
 {
 	const struct advice *advice = result->advice;
 	uint64_t key;
-	bool writes, constant, makes = numbering->makes[advice->events->name[row]] != 0;
+	struct value value;
+	bool writes, makes = numbering->makes[advice->events->name[row]] != 0;
 	bool random = numbering->random[advice->events->name[row]] != 0;
 
-	if (!rule_repeat_follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false}))
+	if (!rule_repeat_follow_memory(numbering, advice, advice->events->start_ns[row], (struct value){0, OPS_NONE, false, false}))
 		return false;
-	key = rule_repeat_key_of(numbering, advice, row, &writes, &constant);
+	key = rule_repeat_key_of(numbering, advice, row, &writes, &value);
 	follow_views(numbering, advice, row);
-	constant &= !random && key;
-	if (random || !key)
+	if (random || !key) {
 		key = --numbering->fresh;
-	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row],
-	                               (struct value){key, makes ? row : OPS_NONE, constant}))
+		value.constant = false;
+		value.lasting = true;
+	}
+	value.number = key;
+	value.made_by = makes ? row : OPS_NONE;
+	if (!rule_repeat_follow_memory(numbering, advice, advice->events->end_ns[row], value))
 		return false;
-	if (writes && !write_values(numbering, advice, row, key, constant))
+	if (writes && !write_values(numbering, advice, row, &value))
 		return false;
+	if (numbering->pass == MEASURE && advice_counts(advice, row))
+		numbering->operators_ns = ops_sum(numbering->operators_ns, advice_ns(advice, row));
 	/* A new tensor of constants may be a buffer to write into. */
-	return random || makes || (writes && !constant) || find_earlier(numbering, result, row, key, constant);
+	return random || makes || (writes && !value.constant) || find_earlier(numbering, result, row, key, &value);
 }
 
-static bool go_through(struct numbering *numbering, struct advice_result *result, bool learning)
+static bool go_through(struct numbering *numbering, struct advice_result *result, enum pass pass)
 {
 	const struct advice *advice = result->advice;
 	bool done = true;
 
-	numbering->learning = learning;
+	numbering->pass = pass;
 	numbering->next = 0;
 	numbering->values.count = 0;
+	numbering->fresh = 0; /* the same numbers in each pass */
 	ops_map_release(&numbering->slots);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
@@ -360,19 +406,34 @@ static void rule_repeat_sum_up(const struct advice *advice, int64_t *ns)
 	}
 }
 
+/* Steps that repeat more than this of the time of their operators are those of a trial, as in a benchmark. */
+#define TRIAL_MIN 0.9
+
+static bool find_repeats(struct numbering *numbering, struct advice_result *result)
+{
+	bool done = advice_find_foreign_memory(result->advice, &numbering->foreign) && go_through(numbering, result, LEARN) &&
+	            go_through(numbering, result, MEASURE);
+
+	numbering->trial = (double)numbering->lasting_ns > TRIAL_MIN * (double)numbering->operators_ns;
+	return done && go_through(numbering, result, ADD);
+}
+
+/* Recordings do not show the tensors by which the last ones index. */
+static const char *const random_names[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
+                                               "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", "*poisson*", "*rrelu*", "*geometric_*", "*cauchy_*",
+                                               "aten::index", "aten::index_put*", "aten::_index_put*", "aten::_unsafe_*index*", NULL};
+static const char *const making_names[] = {"aten::arange", "aten::linspace", "aten::zeros", "aten::ones", "aten::full", "aten::eye",
+                                             "aten::tril_indices", "aten::triu_indices", "aten::scalar_tensor", NULL};
+static const char *const view_names[] = {"aten::select", "aten::slice", "aten::narrow", "aten::unsqueeze", "aten::transpose",
+                                            "aten::diagonal", NULL};
+
 /* Minimum share of the steady steps in which something is repeated. */
 #define STEPS_SHARE 4
 
 static bool rule_repeat_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"*rand*", "*dropout*", "*bernoulli*", "*normal_*", "*uniform*", "*multinomial*",
-	                                       "*exponential*", "*item*", "*_local_scalar*", "aten::empty*", "*_set_*", NULL};
-	static const char *const making[] = {"aten::arange", "aten::linspace", "aten::zeros", "aten::ones", "aten::full", "aten::eye",
-	                                     "aten::tril_indices", "aten::triu_indices", "aten::scalar_tensor", NULL};
-	static const char *const views[] = {"aten::select", "aten::slice", "aten::narrow", "aten::unsqueeze", "aten::transpose",
-	                                    "aten::diagonal", NULL};
-	struct numbering numbering = {.random = advice_names(advice, patterns), .makes = advice_names(advice, making),
-	                              .views = advice_names(advice, views)};
+	struct numbering numbering = {.random = advice_names(advice, random_names), .makes = advice_names(advice, making_names),
+	                              .views = advice_names(advice, view_names)};
 	char each_step[96] = "";
 	struct advice_spread spread;
 	bool done = numbering.random && numbering.makes && numbering.views;
@@ -381,14 +442,14 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	numbering.claimed_in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.claimed_in_calls));
 	done = done && numbering.in_calls && numbering.claimed_in_calls;
 
-	done = done && go_through(&numbering, result, true) && go_through(&numbering, result, false);
+	done = done && find_repeats(&numbering, result);
 	if (done) {
 		rule_repeat_sum_up(advice, numbering.in_calls);
 		rule_repeat_sum_up(advice, numbering.claimed_in_calls);
 		claim_calls(&numbering, result);
 	}
 	if (numbering.each_step)
-		snprintf(each_step, sizeof(each_step), "; %s of them compute the same constant in each step",
+		snprintf(each_step, sizeof(each_step), "; %s of them compute the same in each step",
 		         advice_average(advice, numbering.each_step).text);
 	done = done && advice_find_spread(result, &spread);
 	/* Work that only few steps repeat belongs to these steps, such as an optimizer that creates its state. */
@@ -396,12 +457,15 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 		result->claims.count = 0;
 		numbering.ns = 0;
 	}
+	/* The input of the steps may be that of a trial. */
+	if (numbering.kept_ns > numbering.ns / 2)
+		result->confidence = ADVICE_UNSURE;
 	done = done && advice_report_gain(result, (double)numbering.ns,
 	                                  "%s operators in each step repeat an earlier one on the same values%s, in %s.",
 	                                  advice_average(advice, numbering.repeated).text, each_step,
 	                                  advice_spent(advice, (double)numbering.ns).text);
 	ops_map_release(&numbering.slots);
-	ops_map_release(&numbering.constants);
+	ops_map_release(&numbering.lasting);
 	ops_map_release(&numbering.seen);
 	ops_free(numbering.random);
 	ops_free(numbering.makes);
@@ -416,12 +480,13 @@ const struct advice_rule advice_rule_repeat = {
 	.id = "repeated-work",
 	.title = "The same result is computed repeatedly",
 	.condition = "In a quarter of the steps or more, an operator repeats an earlier one of the step, on the same shapes, "
-		     "scalars and values; or one of an earlier step, if its inputs come from constants alone (a mask, a table of positions). Values are "
-		     "identified by the operator that computed them. Views of parts of a tensor are not compared. The "
-		     "outermost call that only repeats comes first.",
+		     "scalars and values; or one of an earlier step, if its inputs come from constants alone (a mask, a table of positions), or from "
+		     "tensors of 4096 elements or more that no step changes and that are in memory of torch. Values are "
+		     "identified by the operator that computed them. Views of parts of a tensor are not compared. Steps that repeat nearly "
+		     "everything are those of a trial and do not count. The outermost call that only repeats comes first.",
 	.gain = "that time, with the backward pass and the calls that do nothing else",
 	.explanation = "The operators get unchanged tensors that they got before: masks, position embeddings, norms and "
-		       "transposed copies that each layer or sample computes again.",
+		       "transposed copies that each layer, sample or step computes again.",
 	.advice = "Compute the result once before the loop and pass it on, or keep it as a buffer of the module if it is the "
 		  "same in all steps. To check: fewer calls at the line.",
 	.code = "weights = normalise(graph)  # once, before the loop over layers",

@@ -36,6 +36,7 @@ struct tensor {
 struct writer {
 	struct ops_builder *b;
 	int64_t now_ns; /* in the present step */
+	int64_t sequence; /* number of the node of the next operators in the graph; 0: 1 */
 };
 
 static void use(struct writer *w, const char *name, int64_t duration_ns, const struct tensor *tensors, size_t count, int64_t number)
@@ -58,7 +59,8 @@ static void use(struct writer *w, const char *name, int64_t duration_ns, const s
 	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
 	event.storages = ops_builder_string(w->b, (const char *)storages, count * sizeof(*storages));
 	event.scope = strstr(name, "Backward") || strstr(name, "Accumulate") ? 1 : 0;
-	event.sequence_nr = 1;
+	event.sequence_nr = w->sequence ? w->sequence : 1;
+	event.forward_thread = w->sequence && event.scope ? 1 : 0;
 	ops_builder_event(w->b, &event);
 	w->now_ns += duration_ns + 1000;
 }
@@ -397,6 +399,224 @@ static void estimates_new_memory_by_its_pages(void **state)
 	assert_float_equal(gain_of("allocation-churn", scratch, false), 0.0977 + 0.0013, 0.0001);
 }
 
+/* Cosines of all pairs, or of pairs of rows: the elements that are multiplied are temporary. */
+static void cosines(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::cosine_similarity", 500000, -1, {INPUT, 1, 1000, 0, false}, {WEIGHT, cause ? 1000 : 1, cause ? 1 : 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1, 1000, 0, false});
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_comparisons_of_all_pairs(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("large-intermediate", cosines, true), 0.5 * 0.5, 0.001);
+	assert_true(gain_of("large-intermediate", cosines, false) < 0);
+}
+
+/* The first step makes a tensor that stays. */
+static void make_first(struct writer *w, uint64_t address, int64_t bytes)
+{
+	if (w->now_ns > STEP_NS)
+		return;
+	allocate(w, address, bytes);
+	use(w, "aten::randn", 1000, NULL, 0, -1);
+}
+
+/* A table that no step changes, or that each step changes, and a layer of other values. */
+static void derived(struct writer *w, bool cause)
+{
+	make_first(w, LARGE, 400000);
+	if (!cause)
+		USE(w, "aten::add_", 1000, -1, {LARGE, 100, 1000, 0, true});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::exp", 300000, -1, {LARGE, 100, 1000, 0, false});
+	USE(w, "aten::add_", 1000, -1, {INPUT, 100, 1000, 0, true});
+	USE(w, "aten::mm", 500000, -1, {INPUT, 100, 1000, 0, false}, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void finds_what_each_step_computes_again(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("repeated-work", derived, true), 0.3, 0.001);
+	assert_true(gain_of("repeated-work", derived, false) < 0);
+}
+
+/* Only the layer, so that all that a step does is the same: a trial. */
+static void trial(struct writer *w, bool cause)
+{
+	make_first(w, LARGE, 400000);
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::exp", 300000, -1, {LARGE, 100, 1000, 0, false});
+	if (cause)
+		USE(w, "aten::bernoulli_", 100000, -1, {INPUT, 100, 1000, 0, true});
+	allocate(w, SMALL, -400000);
+}
+
+static void leaves_out_trials(void **state)
+{
+	(void)state;
+	assert_true(gain_of("repeated-work", trial, true) > 0);
+	assert_true(gain_of("repeated-work", trial, false) < 0);
+}
+
+/* Recordings do not show by which tensor an operator indexes. */
+static void indexed(struct writer *w, bool cause)
+{
+	(void)cause;
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::index", 300000, -1, {INPUT, 100, 1000, 0, false});
+	allocate(w, LARGE, 4000);
+	USE(w, "aten::index", 300000, -1, {INPUT, 100, 1000, 0, false});
+	allocate(w, LARGE, -4000);
+	allocate(w, SMALL, -4000);
+}
+
+static void does_not_compare_unknown_indices(void **state)
+{
+	(void)state;
+	assert_true(gain_of("repeated-work", indexed, true) < 0);
+}
+
+/* The same matrix in all steps, or one that each step changes. */
+static void systems(struct writer *w, bool cause)
+{
+	make_first(w, LARGE, 4000000);
+	if (!cause)
+		USE(w, "aten::add_", 1000, -1, {LARGE, 1000, 1000, 0, true});
+	allocate(w, SMALL, 4000000);
+	USE(w, "aten::linalg_solve", 200000, -1, {LARGE, 1000, 1000, 0, false}, {INPUT, 1000, 1000, 0, false});
+	USE(w, "aten::linalg_slogdet", 100000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, SMALL, -4000000);
+}
+
+static void finds_matrices_that_are_factored_again(void **state)
+{
+	double ms;
+
+	(void)state;
+	/* A quarter of the solution with 1000 sides, but for the first, and each determinant. */
+	ms = gain_of("repeated-factorization", systems, true);
+	assert_true(ms > 0.1 + 0.05 * 0.7 && ms <= 0.1 + 0.05 + 1e-6);
+	/* The determinant of the matrix that has just been solved with. */
+	assert_float_equal(gain_of("repeated-factorization", systems, false), 0.1, 0.001);
+}
+
+static void singular_values(struct writer *w, bool cause)
+{
+	allocate(w, SMALL, 4000);
+	USE(w, "aten::linalg_svdvals", 500000, -1, {INPUT, 1000, 1000, 0, false});
+	USE(w, cause ? "aten::amax" : "aten::sum", 1000, -1, {SMALL, 1, 1000, 0, false});
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_decompositions_for_one_value(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("decomposition-for-few-values", singular_values, true), 0.5 * 0.9, 0.001);
+	assert_true(gain_of("decomposition-for-few-values", singular_values, false) < 0);
+}
+
+/* The squares of a parameter, summed for the loss, or as the norm by which the parameter is divided. */
+static void penalize(struct writer *w, uint64_t parameter, bool cause)
+{
+	int64_t number = w->now_ns;
+
+	w->sequence = number;
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::pow", 50000, -1, {parameter, 100, 1000, 0, false});
+	w->sequence = number + 1;
+	allocate(w, SMALL, 4);
+	USE(w, "aten::sum", 40000, -1, {GRADIENT, 100, 1000, 0, false});
+	w->sequence = number + 2;
+	if (cause)
+		USE(w, "aten::add", 1000, -1, {SMALL, 1, 1, 0, false});
+	else
+		USE(w, "aten::div", 1000, -1, {SMALL, 1, 1, 0, false}, {INPUT, 100, 1000, 0, false});
+	w->sequence = number + 1;
+	USE(w, "SumBackward0", 10000, -1, {SMALL, 1, 1, 0, false});
+	w->sequence = number;
+	USE(w, "PowBackward0", 60000, -1, {GRADIENT, 100, 1000, 0, false});
+	w->sequence = 0;
+	allocate(w, GRADIENT, -400000);
+	allocate(w, SMALL, -4);
+}
+
+static void regularize(struct writer *w, bool cause)
+{
+	int64_t from_ns;
+
+	make_first(w, LARGE, 400000);
+	make_first(w, LARGE + 0x8000, 400000);
+	penalize(w, LARGE, cause);
+	penalize(w, LARGE + 0x8000, cause);
+	from_ns = w->now_ns;
+	scene_range(w->b, 0, "Optimizer.step#SGD.step", from_ns, from_ns + 50000);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 10000, -1, {LARGE, 100, 1000, 0, true});
+	USE(w, "aten::add_", 10000, -1, {LARGE + 0x8000, 100, 1000, 0, true});
+}
+
+static void finds_penalties_in_the_loss(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("penalty-in-loss", regularize, true), 0.7 * 2 * (0.05 + 0.04 + 0.01 + 0.06), 0.001);
+	assert_true(gain_of("penalty-in-loss", regularize, false) < 0);
+}
+
+/* Rows that are divided by the root of the mean of their squares, or by something else. */
+static void normalize(struct writer *w, bool cause)
+{
+	enum { SQUARES = 0x40000, MEAN = 0x50000, ROOT = 0x60000 };
+
+	allocate(w, LARGE, 1024000);
+	USE(w, "aten::mm", 100000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 256, 0, false});
+	allocate(w, SQUARES, 1024000);
+	USE(w, "aten::pow", 100000, -1, {LARGE, 1000, 256, 0, false});
+	allocate(w, MEAN, 4000);
+	USE(w, cause ? "aten::mean" : "aten::argmax", 50000, -1, {SQUARES, 1000, 256, 0, false});
+	allocate(w, ROOT, 4000);
+	USE(w, "aten::rsqrt", 10000, -1, {MEAN, 1000, 1, 0, false});
+	allocate(w, SMALL, 1024000);
+	USE(w, "aten::mul", 100000, -1, {LARGE, 1000, 256, 0, false}, {ROOT, 1000, 1, 0, false});
+	USE(w, "aten::argmax", 10000, -1, {SMALL, 1000, 256, 0, false});
+	allocate(w, SQUARES, -1024000);
+	allocate(w, MEAN, -4000);
+	allocate(w, ROOT, -4000);
+	allocate(w, LARGE, -1024000);
+	allocate(w, SMALL, -1024000);
+}
+
+static void finds_normalisations_in_single_operators(void **state)
+{
+	(void)state;
+	/* Five passes, and those over the statistics. */
+	assert_float_equal(gain_of("formula-by-hand", normalize, true), 0.26 * 0.4, 0.01);
+	assert_true(gain_of("formula-by-hand", normalize, false) < 0);
+}
+
+/* 128 of 12000 columns of 2000 rows, or 128 rows. */
+static void batches(struct writer *w, bool cause)
+{
+	int64_t bytes = cause ? 2000 * 128 * 4 : 128 * 12000 * 4;
+
+	allocate(w, SMALL, bytes);
+	USE(w, "aten::index", 400000, -1, {INPUT, 2000, 12000, 0, false});
+	USE(w, "aten::argmax", 10000, -1, {SMALL, 128, bytes / 512, 0, false});
+	allocate(w, SMALL, -bytes);
+}
+
+static void finds_columns_that_are_picked(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("columns-picked", batches, true), 0.4 * 0.75, 0.001);
+	assert_true(gain_of("columns-picked", batches, false) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +635,15 @@ int main(void)
 		cmocka_unit_test(finds_selections_across_rows),
 		cmocka_unit_test(leaves_explained_time_alone),
 		cmocka_unit_test(estimates_new_memory_by_its_pages),
+		cmocka_unit_test(finds_comparisons_of_all_pairs),
+		cmocka_unit_test(finds_what_each_step_computes_again),
+		cmocka_unit_test(leaves_out_trials),
+		cmocka_unit_test(does_not_compare_unknown_indices),
+		cmocka_unit_test(finds_matrices_that_are_factored_again),
+		cmocka_unit_test(finds_decompositions_for_one_value),
+		cmocka_unit_test(finds_penalties_in_the_loss),
+		cmocka_unit_test(finds_normalisations_in_single_operators),
+		cmocka_unit_test(finds_columns_that_are_picked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -523,6 +523,114 @@ static void finds_no_read_in_masks(void **state)
 	ops_free(json);
 }
 
+/* Steps of 30 ms with the rows that `add` adds. Returns the gain of a rule in milliseconds; -1 without a finding. */
+static double gain_of_steps(const char *rule, void (*add)(struct device_trace *trace, double us, bool cause), bool cause)
+{
+	struct device_trace trace;
+	char *json;
+	double ms;
+
+	open_trace(&trace, "\"threads\": 1, \"memory_limit_bytes\": 1000000000");
+	for (int step = 0; step < STEPS; step++) {
+		double us = 10 + 30000 * step;
+
+		device_trace_step(&trace, step, us, 29990);
+		add(&trace, us, cause);
+	}
+	json = device_trace_advise(&trace);
+	ms = finding_ms(json, rule);
+	ops_free(json);
+	return ms;
+}
+
+/* A distribution that checks its parameters and a sample, or only its shapes. */
+static void add_distribution(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "torch/distributions/normal.py(48): Normal.__init__", 1, 1, us + 10, 3000, "\"Python id\": 1");
+	device_trace_add(trace, "python_function", "torch/distributions/distribution.py(52): Distribution.__init__", 1, 1, us + 1000, 1500,
+	                 "\"Python id\": 2, \"Python parent id\": 1");
+	if (cause)
+		device_trace_host(trace, "cpu_op", "aten::ge", us + 1100, 1000);
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 4000, 5000);
+}
+
+static void finds_checks_of_distributions(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of_steps("distribution-checks", add_distribution, true), 1.5, 0.001);
+	assert_true(gain_of_steps("distribution-checks", add_distribution, false) < 0);
+}
+
+/* A backward pass that runs a part of the forward pass again; with `cause` false, CheckpointFunction, which runs the backward pass of
+ * that part as well. */
+static void add_checkpoint(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "train.py(3): forward", 1, 1, us + 5, 1000, "\"Python id\": 1");
+	device_trace_add(trace, "python_function", "torch/utils/checkpoint.py(354): checkpoint", 1, 1, us + 10, 900,
+	                 "\"Python id\": 2, \"Python parent id\": 1");
+	device_trace_add(trace, "python_function", cause ? "torch/utils/checkpoint.py(1657): recompute_fn" : "torch/utils/checkpoint.py(278): backward",
+	                 1, 1, us + 2000, 5000, "\"Python id\": 3");
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 2100, 1000);
+	if (!cause)
+		device_trace_add(trace, "python_function", "torch/autograd/__init__.py(251): backward", 1, 1, us + 4000, 2000,
+		                 "\"Python id\": 4, \"Python parent id\": 3");
+}
+
+static void finds_activations_computed_again(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of_steps("recomputed-activations", add_checkpoint, true), 5, 0.001);
+	assert_float_equal(gain_of_steps("recomputed-activations", add_checkpoint, false), 3, 0.001);
+}
+
+/* A training step, and an evaluation in it; with `cause` false, one without a backward pass. */
+static void add_evaluation(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "torch/nn/modules/module.py(2800): Module.eval", 1, 1, us + 10, 100, "\"Python id\": 1");
+	device_trace_add(trace, "python_function", "torch/nn/modules/module.py(2780): Module.train", 1, 1, us + 20, 50,
+	                 "\"Python id\": 2, \"Python parent id\": 1");
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 200, 4000);
+	device_trace_add(trace, "python_function", "torch/nn/modules/module.py(2780): Module.train", 1, 1, us + 4300, 100, "\"Python id\": 3");
+	device_trace_host(trace, "cpu_op", cause ? "autograd::engine::evaluate_function: MmBackward0" : "aten::mm", us + 5000, 3000);
+}
+
+static void finds_evaluations_in_each_step(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of_steps("evaluation-in-step", add_evaluation, true), 4, 0.001);
+	assert_true(gain_of_steps("evaluation-in-step", add_evaluation, false) < 0);
+}
+
+/* Twenty iterations with a layer, which is large or small, and a loop of twenty rows each. */
+static void add_nested_loops(struct device_trace *trace, double us, bool cause)
+{
+	static const char tensors[] = "\"Input Dims\": [[100, 100], []]";
+
+	device_trace_add(trace, "python_function", "train.py(3): main", 1, 1, us + 1, 29980, "\"Python id\": 1");
+	for (int i = 0; i < 20; i++) {
+		double from_us = us + 10 + 1490 * i;
+		char args[64];
+
+		if (cause)
+			device_trace_host(trace, "cpu_op", "aten::conv2d", from_us, 1200);
+		snprintf(args, sizeof(args), "\"Python id\": %d, \"Python parent id\": 1", 2 + i);
+		device_trace_add(trace, "python_function", "train.py(20): pick", 1, 1, from_us + 1240, 240, args);
+		for (int k = 0; k < 20; k++)
+			device_trace_add(trace, "cpu_op", "aten::select", 1, 1, from_us + 1242 + 10 * k, cause ? 1 : 8, tensors);
+	}
+}
+
+/* In the first case the loop over rows is within one of large operators, in the second all operators are small. */
+static void finds_loops_in_loops(void **state)
+{
+	double outer_ms = gain_of_steps("python-loop-over-rows", add_nested_loops, false);
+	double inner_ms = gain_of_steps("python-loop-over-rows", add_nested_loops, true);
+
+	(void)state;
+	assert_true(inner_ms > 20 * 0.15 && inner_ms < 20 * 0.24);
+	assert_true(outer_ms > inner_ms);
+}
+
 static void ask(void *trace)
 {
 	advise_as(trace, OPS_FORMAT_JSON);
@@ -554,6 +662,8 @@ int main(void)
 	                                   cmocka_unit_test(subtracts_waits_of_most_calls), cmocka_unit_test(subtracts_polling),
 	                                   cmocka_unit_test(subtracts_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
 	                                   cmocka_unit_test(names_causes_first), cmocka_unit_test(finds_no_read_in_masks),
+	                                   cmocka_unit_test(finds_checks_of_distributions), cmocka_unit_test(finds_activations_computed_again),
+	                                   cmocka_unit_test(finds_evaluations_in_each_step), cmocka_unit_test(finds_loops_in_loops),
 	                                   cmocka_unit_test(survives_failures)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

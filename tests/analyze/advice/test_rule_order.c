@@ -50,7 +50,7 @@ static char *advise(const struct ops_trace *trace, size_t turn, bool backwards)
 	assert_true(advice_run_rules(&advice, rules, advice_rule_count));
 	advice_release(&advice);
 	advice_report_sort(&report);
-	report.checked = 0; /* by place in the table */
+	memset(report.checked, 0, sizeof(report.checked)); /* by place in the table */
 	advice_write_json(&report, &out);
 	OPS_ARRAY_RELEASE(&report.findings);
 	ops_arena_release(&report.texts);

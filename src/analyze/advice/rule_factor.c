@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Factorizations of matrices that are not needed: of a matrix that has been factored before, and of which only the largest values
+ * are read.
+ *
+ *     K ──solve with a──▶ x    K ──solve with b──▶ y        one LU factorization serves both
+ *     W ──svdvals──▶ 400 values ──max──▶ 1 value            power iteration finds it
+ */
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/text.h"
+
+/* Returns the sizes of the matrices in a tensor. */
+static bool matrix_sizes(const struct ops_input *tensor, double *ret_rows, double *ret_columns)
+{
+	if (!ops_input_is_tensor(tensor->tag) || tensor->n < 2)
+		return false;
+	*ret_rows = (double)ops_input_int(tensor, tensor->n - 2u);
+	*ret_columns = (double)ops_input_int(tensor, tensor->n - 1u);
+	return *ret_rows > 0 && *ret_columns > 0;
+}
+
+static bool rule_factor_is_forward(const struct advice *advice, uint32_t row)
+{
+	return advice_counts(advice, row) &&
+	       !(advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_IN_OPERATOR));
+}
+
+/* --- the same matrix again -------------------------------------------------------------------------------------------- */
+
+enum factors { FACTORS_SOLVE = 1, FACTORS_INVERSE, FACTORS_ALL, FACTORS_OTHER };
+
+static const char *const factor_names[] = {"aten::linalg_solve", "aten::linalg_solve_ex", "aten::linalg_inv", "aten::linalg_inv_ex", "aten::inverse",
+                                           "aten::linalg_det", "aten::det", "aten::logdet", "aten::slogdet", "aten::linalg_slogdet",
+                                           "aten::linalg_lu_factor", "aten::linalg_lu_factor_ex", "aten::linalg_cholesky",
+                                           "aten::linalg_cholesky_ex", "aten::cholesky", "aten::linalg_qr", "aten::linalg_eigh",
+                                           "aten::linalg_eigvalsh", "aten::linalg_eig", "aten::linalg_svd", "aten::linalg_svdvals", "aten::svd",
+                                           "aten::linalg_pinv", "aten::pinverse", "aten::linalg_lstsq", "aten::linalg_matrix_exp", NULL};
+enum { FIRST_INVERSE = 3, FIRST_LU = 6, FIRST_OTHER = 13 };
+
+static enum factors factors_of(uint8_t which)
+{
+	return which >= FIRST_OTHER     ? FACTORS_OTHER
+	       : which >= FIRST_LU      ? FACTORS_ALL
+	       : which >= FIRST_INVERSE ? FACTORS_INVERSE
+	                                : FACTORS_SOLVE;
+}
+
+/* Returns the value of the first input of a node; OPS_NONE if unknown, or if another library may write to its memory. */
+static uint32_t matrix_of(const struct advice *advice, uint32_t node, bool foreign)
+{
+	const struct data_flow *flow = advice->flow;
+	struct ops_storage storage;
+
+	if (!ops_event_storage(advice->trace, node, 0, &storage))
+		return OPS_NONE;
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		uint32_t value = flow->uses.items[flow->nodes[node].first + i].value;
+		uint32_t block = flow->memory.values.items[value].block;
+
+		if (flow->memory.blocks.items[block].address == storage.address)
+			return foreign && !flow->memory.lives.items[block].reported ? OPS_NONE : value;
+	}
+	return OPS_NONE;
+}
+
+/* Returns the share of a call that the factorization takes, by operations: two thirds of n³ of the LU factorization, two n² for each
+ * right-hand side, four thirds of n³ for the rest of an inverse. */
+static double factor_share(const struct advice *advice, uint32_t row, enum factors factors)
+{
+	struct ops_input matrix, sides;
+	double rows, columns, right = 1;
+
+	if (factors == FACTORS_INVERSE)
+		return 1.0 / 3;
+	if (factors != FACTORS_SOLVE || !advice_input(advice, row, 0, &matrix) || !matrix_sizes(&matrix, &rows, &columns))
+		return 1;
+	if (advice_input(advice, row, 1, &sides) && advice_input_elements(&matrix) > 0)
+		right = (double)advice_input_elements(&sides) / (double)advice_input_elements(&matrix) * columns;
+	return rows / (rows + 3 * right);
+}
+
+static bool add_factor(struct ops_map *seen, struct advice_result *result, uint32_t row, bool foreign)
+{
+	const struct advice *advice = result->advice;
+	uint8_t which = result->which[advice->events->name[row]];
+	enum factors factors = factors_of(which);
+	uint32_t value, *before;
+	bool is_same;
+
+	if (!which || (advice->zone[row] & ADVICE_IN_OPERATOR) || !advice->flow->nodes[row].count)
+		return true;
+	value = matrix_of(advice, row, foreign);
+	if (value == OPS_NONE)
+		return true;
+	/* Factorizations of the LU family share their factors, others only with themselves. */
+	before = ops_map_slot(seen, (uint64_t)value << 8 | (factors == FACTORS_OTHER ? which : 0), row);
+	if (!before || *before == row || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row))
+		return before != NULL;
+	is_same = factors != FACTORS_SOLVE && advice->events->name[*before] == advice->events->name[row];
+	advice_add_share(result, row, (is_same ? 1 : factor_share(advice, row, factors)) * advice_work_share(advice, row));
+	return true;
+}
+
+static bool rule_factor_find_again(const struct advice *advice, struct advice_result *result)
+{
+	struct ops_map seen = {0};
+	bool foreign, done = advice_find_foreign_memory(advice, &foreign);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		done = add_factor(&seen, result, row, foreign);
+	ops_map_release(&seen);
+	return done && advice_report_costs(result, "%s operators in each step factor a matrix that has been factored before and not changed since, in %s.",
+	                                   advice_events(result).text, advice_cost(result).text);
+}
+
+const struct advice_rule advice_rule_factor = {
+	.id = "repeated-factorization",
+	.title = "The same matrix is factored again",
+	.condition = "solve, inv, det or logdet get a matrix that one of them got before, or cholesky, qr, eigh, svd, pinv, lstsq or matrix_exp one that the "
+		     "same operator got before, in this step or an earlier one, and no operator has written to it since.",
+	.gain = "the share of operations for the factorization, by the shapes; all of a call that gives the same result",
+	.explanation = "A factorization takes a number of operations that grows with the third power of the size, and a solution with known factors only "
+		       "with the second.",
+	.advice = "Factor the matrix once, where it is made: torch.linalg.lu_factor and lu_solve, torch.linalg.cholesky and torch.cholesky_solve. The "
+		  "logarithm of the determinant follows from the diagonal of the factors. Pass scale_tril to MultivariateNormal. To check: no "
+		  "factorization in the operators of a step.",
+	.code = "factors = torch.linalg.lu_factor(matrix)  # once\n"
+		"x = torch.linalg.lu_solve(*factors, b)    # in place of torch.linalg.solve(matrix, b)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html",
+	.names = factor_names,
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_factor_find_again,
+};
+
+/* --- only a few values ------------------------------------------------------------------------------------------------- */
+
+#define SIZE_MIN 32     /* minimum size of the matrix; a small one is decomposed at once */
+#define PART_MAX 0.25   /* maximum part of the values that is read */
+#define ITERATION_SAVES 0.9 /* gain: an iteration takes a few products with a vector or a thin matrix */
+#define CHOLESKY_SAVES 0.75 /* a Cholesky factorization takes a quarter of the operations for eigenvalues, or less */
+
+enum reader_name { READS_EXTREME = 1, READS_LOGARITHM };
+
+struct few {
+	uint8_t *readers; /* by string: enum reader_name */
+	uint64_t logarithms;
+};
+
+/* How the values of a decomposition are read. */
+struct few_uses {
+	size_t extreme, logarithm, all;
+};
+
+static void count_uses(const struct few *few, const struct advice *advice, uint32_t value, struct few_uses *uses)
+{
+	const struct data_flow *flow = advice->flow;
+
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next) {
+		const struct data_use *use = &flow->uses.items[i];
+		uint8_t reader = few->readers[advice->events->name[use->node]];
+		bool is_part = use->kind == DATA_NARROWS && (double)use->bytes <= PART_MAX * (double)flow->values[value].bytes;
+
+		if ((use->kind < DATA_OVERWRITES && !is_part) || (flow->memory.rows.context[use->node] & MEMORY_IN_BACKWARD))
+			continue;
+		is_part |= reader == READS_EXTREME || (double)use->bytes <= PART_MAX * (double)flow->values[value].bytes;
+		uses->extreme += is_part;
+		uses->logarithm += !is_part && reader == READS_LOGARITHM;
+		uses->all++;
+	}
+}
+
+/* Returns true for the norm of a matrix that is its largest singular value. */
+static bool is_spectral_norm(const struct advice *advice, uint32_t row)
+{
+	struct ops_input order;
+	double value = 0;
+
+	if (!advice_input(advice, row, 1, &order))
+		return false;
+	if (order.tag == OPS_INPUT_DOUBLE)
+		memcpy(&value, order.data, sizeof(value));
+	else if (order.tag == OPS_INPUT_INT)
+		value = (double)ops_input_int(&order, 0);
+	return value == 2;
+}
+
+static void add_few(struct few *few, struct advice_result *result, uint32_t row)
+{
+	enum { FIRST_DECOMPOSITION = 3 };
+	const struct advice *advice = result->advice;
+	uint8_t which = result->which[advice->events->name[row]];
+	struct few_uses uses = {0};
+	struct ops_input matrix;
+	double rows, columns;
+
+	if (!which || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row) || !advice_input(advice, row, 0, &matrix) ||
+	    !matrix_sizes(&matrix, &rows, &columns) || rows < SIZE_MIN || columns < SIZE_MIN)
+		return;
+	if (which < FIRST_DECOMPOSITION) {
+		uses.extreme = uses.all = is_spectral_norm(advice, row);
+	} else {
+		const struct data_node *node = &advice->flow->nodes[row];
+
+		for (uint32_t i = 0; i < node->made_count; i++)
+			count_uses(few, advice, advice->flow->made.items[node->first_made + i], &uses);
+	}
+	if (!uses.all || (uses.extreme != uses.all && uses.logarithm != uses.all))
+		return;
+	few->logarithms += uses.logarithm > 0;
+	advice_add_share(result, row, (uses.logarithm ? CHOLESKY_SAVES : ITERATION_SAVES) * advice_work_share(advice, row));
+}
+
+static bool rule_factor_find_few(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const readers[] = {"aten::max", "aten::amax", "aten::min", "aten::amin", "aten::argmax", "aten::argmin", "aten::log",
+	                                      "aten::log2", "aten::log10", NULL};
+	enum { FIRST_LOGARITHM = 7 };
+	struct few few = {.readers = advice_names(advice, readers)};
+	bool done = few.readers != NULL;
+
+	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
+		few.readers[id] = !few.readers[id] ? 0 : few.readers[id] >= FIRST_LOGARITHM ? READS_LOGARITHM : READS_EXTREME;
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_few(&few, result, row);
+	if (few.logarithms)
+		result->detail = "The logarithms of all values are those of a determinant. torch.linalg.cholesky(a).diagonal().log() gives them for a positive "
+				 "definite matrix, torch.linalg.slogdet for any.";
+	done = done && advice_report_costs(result, "%s decompositions in each step compute all values or vectors of a matrix, of which %s. "
+	                                           "That takes %s.",
+	                                   advice_events(result).text,
+	                                   few.logarithms ? "only the logarithms are read" : "only the largest, the smallest or a few are read",
+	                                   advice_cost(result).text);
+	ops_free(few.readers);
+	return done;
+}
+
+const struct advice_rule advice_rule_few_values = {
+	.id = "decomposition-for-few-values",
+	.title = "A matrix is decomposed for a few of its values",
+	.condition = "Operators read the maximum, the minimum, at most a quarter, or only the logarithms of what svd, svdvals, eigh or eigvalsh compute of "
+		     "matrices of 32 rows and columns or more; or a norm of matrices is the largest singular value.",
+	.gain = "nine tenths of the decomposition, forward and backward; three quarters where only logarithms are read",
+	.explanation = "A decomposition finds all singular values or eigenvalues. The largest ones take a few products with the matrix.",
+	.advice = "Use power iteration for the largest singular value (torch.nn.utils.parametrizations.spectral_norm keeps its vectors from step to step), "
+		  "torch.svd_lowrank, torch.pca_lowrank or torch.lobpcg for several. To check: no svd or eigh in the operators of a step. The values are "
+		  "approximations.",
+	.code = "layer = torch.nn.utils.parametrizations.spectral_norm(layer)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.spectral_norm.html",
+	.names = (const char *const[]){"aten::linalg_matrix_norm", "aten::linalg_norm", "aten::linalg_svdvals", "aten::linalg_svd", "aten::svd",
+	                               "aten::linalg_eigvalsh", "aten::linalg_eigh", NULL},
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.severity_max = ADVICE_MEDIUM, /* exact values may be needed */
+	.confidence = ADVICE_LIKELY,
+	.find = rule_factor_find_few,
+};
