@@ -182,6 +182,10 @@ static void knows_the_size_of_views(void **state)
 	assert_int_equal(narrowed("aten::slice", 1, 0, 3, 2), 200);
 	assert_int_equal(narrowed("aten::narrow", 0, 20, 5, 0), 50);
 	assert_int_equal(narrowed("aten::slice", 2, 0, 3, 2), -1);
+	assert_int_equal(narrowed("aten::diagonal", 0, 0, 1, 0), 10);
+	assert_int_equal(narrowed("aten::diagonal", 4, -2, -1, 0), 6);
+	assert_int_equal(narrowed("aten::diagonal", -95, 0, 1, 0), 5);
+	assert_int_equal(narrowed("aten::diagonal", 0, 0, 2, 0), -1);
 }
 
 int main(void)

@@ -22,6 +22,7 @@
 	X(types)          \
 	X(layouts)        \
 	X(columns)        \
+	X(clone)          \
 	X(unread_gradient) \
 	X(unread_part)    \
 	X(intermediate)   \

@@ -457,7 +457,7 @@ static void append_hint(const struct advice_style *style, const struct advice_re
 	char text[256];
 
 	for (size_t i = 0; i < advice_rule_count; i++)
-		more += !(report->checked >> i & 1) && !(advice_rules[i]->needs & ~(report->has | RECORDED_BY_RUN));
+		more += !report->checked[i] && !(advice_rules[i]->needs & ~(report->has | RECORDED_BY_RUN));
 	if (!more || !(report->has & ADVICE_NEEDS_OPERATORS))
 		return;
 	snprintf(text, sizeof(text), "To apply %zu more rule%s, record with `opstrobe run --advise`, or with_stack, record_shapes and "

@@ -12,6 +12,7 @@ static const struct {
 	const char *name; /* without "aten::" */
 	enum operator_effect effect;
 } effects[] = {
+	{"diagonal", EFFECT_NARROWS},
 	{"select", EFFECT_NARROWS},
 	{"slice", EFFECT_NARROWS},
 	{"narrow", EFFECT_NARROWS},
@@ -21,7 +22,6 @@ static const struct {
 	{"chunk", EFFECT_VIEWS},
 	{"detach", EFFECT_VIEWS},
 	{"detach_", EFFECT_VIEWS},
-	{"diagonal", EFFECT_VIEWS},
 	{"expand", EFFECT_VIEWS},
 	{"expand_as", EFFECT_VIEWS},
 	{"imag", EFFECT_VIEWS},
@@ -59,6 +59,8 @@ static const struct {
 	{"to", EFFECT_MAY_VIEW},
 	{"type_as", EFFECT_MAY_VIEW},
 
+	{"diag", EFFECT_SELECTS},
+	{"diagonal_copy", EFFECT_SELECTS},
 	{"embedding", EFFECT_SELECTS},
 	{"gather", EFFECT_SELECTS},
 	{"index", EFFECT_SELECTS},
@@ -66,6 +68,7 @@ static const struct {
 	{"masked_select", EFFECT_SELECTS},
 	{"take", EFFECT_SELECTS},
 	{"take_along_dim", EFFECT_SELECTS},
+	{"trace", EFFECT_SELECTS},
 
 	{"empty", EFFECT_ALLOCATES},
 	{"empty_like", EFFECT_ALLOCATES},
@@ -113,6 +116,27 @@ static int64_t sliced(int64_t size, int64_t start, int64_t end, int64_t step)
 	return step > 0 ? (end - start) / step + ((end - start) % step != 0) : 0;
 }
 
+/* Returns the elements of a diagonal of two dimensions, by default the first two, in all others. */
+static int64_t diagonal_elements(const struct ops_input *tensor, const struct ops_input *arguments, size_t count)
+{
+	int64_t offset = count > 0 ? whole_at(&arguments[0], 0) : 0, left = 1;
+	int64_t dimensions[2] = {count > 1 ? whole_at(&arguments[1], 0) : 0, count > 2 ? whole_at(&arguments[2], 1) : 1};
+	int64_t sizes[2];
+
+	for (int i = 0; i < 2; i++) {
+		dimensions[i] += dimensions[i] < 0 ? tensor->n : 0;
+		if (dimensions[i] < 0 || dimensions[i] >= tensor->n)
+			return -1;
+		sizes[i] = ops_input_int(tensor, (size_t)dimensions[i]);
+	}
+	sizes[0] += offset < 0 ? offset : 0;
+	sizes[1] -= offset > 0 ? offset : 0;
+	for (int64_t i = 0; i < tensor->n; i++)
+		left = i == dimensions[0] || i == dimensions[1] ? left : ops_product(left, ops_input_int(tensor, (size_t)i));
+	sizes[0] = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
+	return ops_product(left, sizes[0] > 0 ? sizes[0] : 0);
+}
+
 int64_t operator_narrowed_elements(struct ops_string name, struct ops_string inputs)
 {
 	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
@@ -125,6 +149,8 @@ int64_t operator_narrowed_elements(struct ops_string name, struct ops_string inp
 		return -1;
 	while (count < 4 && ops_inputs_next(&cursor, &arguments[count]))
 		count++;
+	if (ops_string_is(name, "aten::diagonal"))
+		return diagonal_elements(&tensor, arguments, count);
 	dimension = count ? whole_at(&arguments[0], INT64_MIN) : INT64_MIN;
 	dimension += dimension < 0 ? tensor.n : 0;
 	if (count < 2 || dimension < 0 || dimension >= tensor.n)

@@ -617,6 +617,63 @@ static void finds_columns_that_are_picked(void **state)
 	assert_true(gain_of("columns-picked", batches, false) < 0);
 }
 
+/* A copy that is only read, or that an operator changes. */
+static void copies(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::mm", 100000, -1, {INPUT, 100, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::clone", 200000, -1, {LARGE, 100, 1000, 0, false});
+	USE(w, cause ? "aten::argmax" : "aten::relu_", 1000, -1, {GRADIENT, 100, 1000, 0, !cause});
+	USE(w, "aten::argmax", 1000, -1, {GRADIENT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, -400000);
+	allocate(w, LARGE, -400000);
+}
+
+/* A copy that keeps a tensor as it was before an operator changes it. */
+static void copies_kept(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::mm", 100000, -1, {INPUT, 100, 1000, 0, false}, {WEIGHT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::clone", 200000, -1, {LARGE, 100, 1000, 0, false});
+	if (!cause)
+		USE(w, "aten::relu_", 1000, -1, {LARGE, 100, 1000, 0, true});
+	USE(w, "aten::argmax", 1000, -1, {GRADIENT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, -400000);
+	if (cause)
+		USE(w, "aten::relu_", 1000, -1, {LARGE, 100, 1000, 0, true});
+	allocate(w, LARGE, -400000);
+}
+
+static void finds_copies_in_vain(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unneeded-copy", copies, true), 0.2, 0.001);
+	assert_true(gain_of("unneeded-copy", copies, false) < 0);
+	assert_float_equal(gain_of("unneeded-copy", copies_kept, true), 0.2, 0.001);
+	assert_true(gain_of("unneeded-copy", copies_kept, false) < 0);
+}
+
+/* The diagonal of a product of matrices. */
+static void diagonal(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::mm", 500000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 64, 1000, 0, false});
+	allocate(w, SMALL, 4000);
+	USE(w, cause ? "aten::diag" : "aten::argmax", 1000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::relu", 1000, -1, {SMALL, 1, 1000, 0, false});
+	allocate(w, SMALL, -4000);
+}
+
+static void finds_products_for_their_diagonal(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-part", diagonal, true), 0.5 * 0.999, 0.001);
+	assert_true(gain_of("unread-part", diagonal, false) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -644,6 +701,8 @@ int main(void)
 		cmocka_unit_test(finds_penalties_in_the_loss),
 		cmocka_unit_test(finds_normalisations_in_single_operators),
 		cmocka_unit_test(finds_columns_that_are_picked),
+		cmocka_unit_test(finds_copies_in_vain),
+		cmocka_unit_test(finds_products_for_their_diagonal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
