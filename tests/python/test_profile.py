@@ -392,6 +392,29 @@ def test_results_outlive_the_profile():
 # --- tensorboard_trace_handler ------------------------------------------------------------------------------------------
 
 
+def test_handler_writes_to_a_url():
+    fsspec = pytest.importorskip("fsspec")
+    place = f"memory://traces-{os.getpid()}/run"
+    with opstrobe.profile(on_trace_ready=opstrobe.tensorboard_trace_handler(place, "rank0", use_gzip=True)):
+        enter("a")
+    files, folder = fsspec.core.url_to_fs(place)
+    (name,) = files.ls(folder, detail=False)
+    assert name.rpartition("/")[2].startswith("rank0.") and name.endswith(".pt.trace.json.gz")
+    rows = json.loads(gzip.decompress(files.cat_file(name)))["traceEvents"]
+    assert "a" in {row["name"] for row in rows}
+
+
+def test_handler_of_a_url_fails_before_the_program_runs(monkeypatch):
+    pytest.importorskip("fsspec")
+    with pytest.raises(ValueError, match="nowhere"):
+        opstrobe.tensorboard_trace_handler("nowhere://bucket/traces")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(
+        ImportError, match=r"writing traces to 's3://bucket' needs fsspec: pip install 'opstrobe\[archive\]'"
+    ):
+        opstrobe.tensorboard_trace_handler("s3://bucket")
+
+
 @pytest.mark.parametrize(("arguments", "end"), [({}, "json"), ({"use_gzip": True}, "json.gz")])
 def test_tensorboard_handler(tmp_path, arguments, end):
     where = tmp_path / "made" / "by it"
