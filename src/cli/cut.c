@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "write.h"
 
 #define THREADS_MAX 256
+#define THREADS_LISTED 10 /* in an error message */
 
 static const char usage[] =
 	"usage: opstrobe cut [options] TRACE [--output] OUTPUT\n"
@@ -57,18 +59,74 @@ static bool parse_time(const char *text, int64_t base_ns, int64_t *ret_ns)
 	return true;
 }
 
-static bool parse_threads(struct request *request)
+/* Checks that a thread or stream of the trace has this number. */
+static bool cut_check_thread(const struct ops_trace *trace, int64_t tid)
+{
+	size_t count, listed = 0;
+	const struct ops_track *tracks = ops_trace_tracks(trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!(tracks[i].flags & OPS_TRACK_TID_TEXT) && tracks[i].tid == tid)
+			return true;
+	cli_log("opstrobe cut: the trace has no thread %" PRId64 " (choose from ", tid);
+	for (size_t i = 0; i < count && listed < THREADS_LISTED; i++)
+		if (!(tracks[i].flags & OPS_TRACK_TID_TEXT))
+			cli_log("%s%" PRId64, listed++ ? ", " : "", tracks[i].tid);
+	cli_log("%s)\n", listed == THREADS_LISTED && listed < count ? ", …" : "");
+	return false;
+}
+
+static bool parse_threads(struct request *request, const struct ops_trace *trace)
 {
 	const char *at = request->threads;
 
-	for (char *end; at && *at; at = *end ? end + 1 : end) {
+	if (!at)
+		return true;
+	for (char *end = NULL; !end || *end; at = end + 1) {
+		int64_t *tid = &request->tids[request->cut.tid_count];
+
 		errno = 0;
-		request->tids[request->cut.tid_count] = strtoll(at, &end, 10);
+		*tid = strtoll(at, &end, 10);
 		if (end == at || errno || (*end && *end != ',') || ++request->cut.tid_count == THREADS_MAX)
 			return cut_fail("list of threads", request->threads, "not numbers separated by commas");
+		if (!cut_check_thread(trace, *tid))
+			return false;
 	}
 	request->cut.tids = request->tids;
 	return true;
+}
+
+/* Finds the first step, or the last one, by bisection. The trace has steps. */
+static uint64_t cut_step_at_end(const struct ops_trace *trace, bool last)
+{
+	uint64_t low = 0, high = INT64_MAX;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low + last) / 2;
+		int64_t from_ns, to_ns;
+
+		if (last && ops_trace_steps(trace, middle, INT64_MAX, &from_ns, &to_ns))
+			low = middle;
+		else if (last)
+			high = middle - 1;
+		else if (ops_trace_steps(trace, 0, middle, &from_ns, &to_ns))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static bool cut_fail_no_step(const struct request *request, const struct ops_trace *trace)
+{
+	int64_t from_ns, to_ns;
+
+	if (ops_trace_steps(trace, 0, INT64_MAX, &from_ns, &to_ns))
+		cli_log("opstrobe cut: the trace has no step %s (choose from %" PRIu64 " to %" PRIu64 ")\n", request->steps,
+		        cut_step_at_end(trace, false), cut_step_at_end(trace, true));
+	else
+		cli_log("opstrobe cut: the trace has no steps\n");
+	return false;
 }
 
 static bool parse_steps(struct request *request, const struct ops_trace *trace)
@@ -81,12 +139,11 @@ static bool parse_steps(struct request *request, const struct ops_trace *trace)
 	first = last = strtoull(request->steps, &end, 10);
 	if (end != request->steps && *end == ':')
 		last = strtoull(end + 1, &end, 10);
-	if (end == request->steps || *end || last < first)
+	if (end == request->steps || *end)
 		return cut_fail("range of steps", request->steps, "not a number or FIRST:LAST");
-	if (ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns))
-		return true;
-	cli_log("opstrobe cut: the trace has no step %s\n", request->steps);
-	return false;
+	if (last < first)
+		return cut_fail("range of steps", request->steps, "the first is after the last");
+	return ops_trace_steps(trace, first, last, &request->cut.from_ns, &request->cut.to_ns) || cut_fail_no_step(request, trace);
 }
 
 /* Returns the start of the first event, the origin of times in the overview. */
@@ -109,7 +166,7 @@ static int cut_cut(struct request *request, const struct ops_trace *trace, const
 
 	request->cut.from_ns = INT64_MIN;
 	request->cut.to_ns = INT64_MAX;
-	if (!parse_threads(request) || !parse_steps(request, trace) ||
+	if (!parse_threads(request, trace) || !parse_steps(request, trace) ||
 	    (request->from && !parse_time(request->from, base_ns, &request->cut.from_ns)) ||
 	    (request->to && !parse_time(request->to, base_ns, &request->cut.to_ns)))
 		return CLI_EXIT_USAGE;

@@ -109,7 +109,11 @@ int cli_parse_paths(char **arguments, const struct cli_option *options, const ch
 	*ret_count = count;
 	if (count >= least)
 		return CLI_EXIT_OK;
-	cli_log("opstrobe %s: no trace given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
+	if (count)
+		cli_log("opstrobe %s: %zu traces are required, only %zu given; see 'opstrobe %s --help'\n", arguments[0], least, count,
+		        arguments[0]);
+	else
+		cli_log("opstrobe %s: no trace given; see 'opstrobe %s --help'\n", arguments[0], arguments[0]);
 	return CLI_EXIT_USAGE;
 }
 

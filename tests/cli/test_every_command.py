@@ -238,7 +238,11 @@ SLIPS = {
     "kernels --limit": "option '--limit' requires a value",
     "table --limit many a.pt.trace.json": "invalid number of rows 'many': not a whole number",
     "cut --from 5ms --to 3ms a.pt.trace.json b.json": "--from 5ms is after --to 3ms",
-    "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3'",
+    "cut --steps 7:3 a.pt.trace.json b.json": "invalid range of steps '7:3': the first is after the last",
+    "cut --steps 9 a.pt.trace.json b.json": "the trace has no step 9 (choose from 0 to 3)",
+    "cut --threads 99 a.pt.trace.json b.json": "the trace has no thread 99 (choose from ",
+    "cut --threads= a.pt.trace.json b.json": "invalid list of threads '': not numbers separated by commas",
+    "diff a.pt.trace.json": "2 traces are required, only 1 given",
     "analyze critical_path --annotation nowhere a.pt.trace.json": "no event's name contains 'nowhere'; the annotations are: ",
 }
 
