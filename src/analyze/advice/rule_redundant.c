@@ -17,7 +17,8 @@ enum redundant_name { NAME_MULTIPLIES = 1, NAME_MULTIPLIES_ROWS, NAME_CONVOLVES 
 
 struct redundant {
 	uint8_t *kind;        /* by string: enum redundant_name */
-	double bytes, content; /* sums over all findings */
+	uint64_t products;     /* number of redundant products */
+	double bytes, content; /* sums over them */
 	int64_t largest;      /* in bytes */
 	struct ops_input tensor; /* the largest redundant tensor */
 	uint32_t origin;      /* the row that creates it */
@@ -38,6 +39,13 @@ static bool works_by_rows(const struct advice *advice, uint32_t row, enum redund
 		if (ops_input_int(&weight, i) != 1)
 			return false;
 	return true;
+}
+
+/* Returns true if equal positions of the first factor give equal positions of the result. Windows of a convolution at the
+ * edge of padding differ, but are few. */
+static bool works_by_positions(const struct advice *advice, uint32_t row, enum redundant_name name)
+{
+	return name == NAME_CONVOLVES || works_by_rows(advice, row, name);
 }
 
 /* Copies matter only in the first input, since rows of a weight are not rows of the result. */
@@ -77,9 +85,31 @@ static double redundant_share(const struct redundant *all, const struct advice *
 	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
-	if (content->kind == CONTENT_ZEROS)
+	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row, name) && is_first_input(advice, row, use)))
 		return share >= ZEROS_MIN ? share : 0;
 	return share >= COPIES_MIN && works_by_rows(advice, row, name) && is_first_input(advice, row, use) ? share : 0;
+}
+
+/* Adds a part of an operator that copies elements, once. */
+static void add_copy(struct advice_result *result, uint32_t row, double share)
+{
+	if (row != OPS_NONE && share > 0 && advice_counts(result->advice, row) && !advice_is_claimed(result, row))
+		advice_add_share(result, row, share * advice_work_share(result->advice, row));
+}
+
+/* Adds what it takes to copy elements before a layer rather than after it, where there are fewer of them, and to join the
+ * copies with other tensors. */
+static void add_enlargement(struct advice_result *result, uint32_t row, const struct data_use *use, double share)
+{
+	const struct data_flow *flow = result->advice->flow;
+	const struct data_content *content = &result->advice->contents[use->value];
+	uint32_t maker = flow->values[use->value].node;
+
+	if (content->kind != CONTENT_COPIES || content->positional)
+		return;
+	add_copy(result, content->origin, 1 - (double)data_flow_made_bytes(flow, row) / (double)use->bytes);
+	if (maker != content->origin)
+		add_copy(result, maker, share);
 }
 
 static void add_product(struct redundant *all, struct advice_result *result, uint32_t row)
@@ -103,11 +133,14 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	}
 	if (!most)
 		return;
+	all->products++;
 	all->bytes += (double)most->bytes;
 	all->content += (double)most->bytes * (1 - share);
 	all->seen |= advice->contents[most->value].kind;
 	note_tensor(all, advice, row, most, &advice->contents[most->value]);
-	advice_add_share(result, row, share * advice_work_share(advice, row));
+	/* A running sum adds each element once. */
+	advice_add_share(result, row, (advice->contents[most->value].triangle ? 1 : share) * advice_work_share(advice, row));
+	add_enlargement(result, row, most, share);
 }
 
 static bool rule_redundant_find(const struct advice *advice, struct advice_result *result)
@@ -133,7 +166,7 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		advice_add(result, all.origin, result->tally.ns / 16);
 		done = advice_report_gain(result, gain_ns, "%s products and convolutions in each step compute with tensors of which %s %% of the elements are %s "
 		                          "by construction. The largest is %s. They take %s.",
-		                          advice_events(result).text, advice_number(100 - 100 * all.content / all.bytes).text,
+		                          advice_average(advice, all.products).text, advice_number(100 - 100 * all.content / all.bytes).text,
 		                          all.seen == CONTENT_ZEROS    ? "zeros"
 		                          : all.seen == CONTENT_COPIES ? "copies of others"
 		                                                       : "zeros or copies of others",
@@ -149,8 +182,10 @@ const struct advice_rule advice_rule_redundant = {
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
 		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation). What an operator computes from "
-		     "numbers counts as dense, and so do tensors that are all zeros.",
-	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward",
+		     "numbers counts as dense, and so do tensors that are all zeros. Padding of complete positions is followed through layers that treat "
+		     "all positions alike.",
+	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "
+		"of ones, which is a running sum; and the time of copying more elements before a layer than would be copied after it",
 	.explanation = "The operator multiplies all elements, also those that add nothing and those that it has multiplied before.",
 	.advice = "Pad to the longest sample of the batch and group samples by length, keep sparse matrices sparse (torch.sparse, index_add_), "
 		  "use torch.cumsum in place of a triangle of ones and a product of elements in place of a diagonal matrix, and apply a layer "

@@ -21,6 +21,7 @@ enum maker_kind {
 	MAKES_ONE_HOT,
 	MAKES_COPIES,    /* copies of its inputs' elements, and zeros */
 	KEEPS_ZEROS,     /* changes each element separately, and keeps zeros */
+	KEEPS_POSITIONS, /* treats all positions alike: equal ones in its first input give equal ones in its result */
 	WRITES_INDEXED,  /* writes to its first input, at indices */
 };
 
@@ -85,6 +86,23 @@ static const struct {
 	{"relu", KEEPS_ZEROS},
 	{"to", KEEPS_ZEROS},
 	{"type_as", KEEPS_ZEROS},
+
+	{"addmm", KEEPS_POSITIONS},
+	{"batch_norm", KEEPS_POSITIONS},
+	{"conv1d", KEEPS_POSITIONS},
+	{"conv2d", KEEPS_POSITIONS},
+	{"conv3d", KEEPS_POSITIONS},
+	{"convolution", KEEPS_POSITIONS},
+	{"dropout", KEEPS_POSITIONS},
+	{"elu", KEEPS_POSITIONS},
+	{"gelu", KEEPS_POSITIONS},
+	{"layer_norm", KEEPS_POSITIONS},
+	{"leaky_relu", KEEPS_POSITIONS},
+	{"linear", KEEPS_POSITIONS},
+	{"relu_", KEEPS_POSITIONS},
+	{"sigmoid", KEEPS_POSITIONS},
+	{"silu", KEEPS_POSITIONS},
+	{"tanh", KEEPS_POSITIONS},
 
 	{"index_put", WRITES_INDEXED},
 	{"index_put_", WRITES_INDEXED},
@@ -246,11 +264,17 @@ static struct data_content content_of_copies(const struct data_flow *flow, uint3
 	if (given <= 0 || content.bytes <= 0 || content.bytes >= bytes)
 		return (struct data_content){.bytes = bytes, .origin = OPS_NONE};
 	if (given < bytes) {
+		content.positional = pads && (!content.kind || content.positional);
 		content.kind |= pads ? CONTENT_ZEROS : CONTENT_COPIES;
 		content.origin = node;
 	}
 	content.constant = false;
 	return content;
+}
+
+static struct data_content content_of_zeros(int64_t bytes, uint32_t node)
+{
+	return (struct data_content){.bytes = bytes, .origin = node, .kind = CONTENT_ZEROS};
 }
 
 /* Returns the content of a new value of `bytes` that a node creates. */
@@ -262,27 +286,44 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 	bool known = find_inputs(flow, node, &call);
 
 	if (kind == MAKES_ZEROS) {
-		content = (struct data_content){0, node, CONTENT_ZEROS, true};
+		content = (struct data_content){.origin = node, .kind = CONTENT_ZEROS, .constant = true};
 	} else if (kind == MAKES_EQUAL) {
 		content.constant = true;
 	} else if (kind == MAKES_IDENTITY && known && identity_size(&call)) {
-		content = (struct data_content){diagonal_bytes(bytes, identity_size(&call)), node, CONTENT_ZEROS, false};
+		content = content_of_zeros(diagonal_bytes(bytes, identity_size(&call)), node);
 	} else if (kind == MAKES_TRIANGLE && read->main.constant && bytes == read->largest_bytes) {
-		content = (struct data_content){bytes / 2, node, CONTENT_ZEROS, false};
+		content = content_of_zeros(bytes / 2, node);
+		content.triangle = true;
 	} else if (kind == MAKES_DIAGONAL && read->bytes > 0 && read->bytes < bytes) {
-		content = (struct data_content){read->bytes, node, CONTENT_ZEROS, false};
+		content = content_of_zeros(read->bytes, node);
 	} else if (kind == MAKES_ONE_HOT && read->bytes > 0 && read->bytes < bytes) {
-		content = (struct data_content){read->bytes, node, CONTENT_ZEROS, false}; /* input and output are 64-bit integers */
+		content = content_of_zeros(read->bytes, node); /* input and output are 64-bit integers */
 	} else if (kind == MAKES_COPIES && known) {
 		content = content_of_copies(flow, node, read, &call, bytes);
 	} else if (kind == KEEPS_ZEROS && read->main.kind == CONTENT_ZEROS && read->others_bytes < read->largest_bytes / 2) {
 		content = read->main;
 		content.bytes = (int64_t)((double)bytes * ((double)read->main.bytes / (double)read->largest_bytes));
 		content.constant = false;
+	} else if ((kind == KEEPS_ZEROS || kind == KEEPS_POSITIONS) && read->main.positional && read->others_bytes < read->largest_bytes) {
+		content = read->main;
+		content.bytes = (int64_t)((double)bytes * ((double)read->main.bytes / (double)read->largest_bytes));
+		content.kind = CONTENT_COPIES;
 	}
 	if (content.bytes > bytes)
 		content = (struct data_content){.bytes = bytes, .origin = OPS_NONE};
 	return content;
+}
+
+/* Returns true if a copy writes to complete positions: all elements of the last dimension of the tensor that it is a part
+ * of, as for samples that are padded. A block on a diagonal is not such a part. */
+static bool copies_to_positions(const struct data_flow *flow, uint32_t node)
+{
+	struct operator_call call;
+	const struct ops_input *part = &call.arguments[0];
+
+	return find_inputs(flow, node, &call) && part->tag == OPS_INPUT_TENSOR && part->n >= 2 &&
+	       ops_input_int(part, (size_t)2 * part->n - 1) == 1 &&
+	       ops_input_int(part, (size_t)2 * part->n - 2) == ops_input_int(part, part->n - 1u);
 }
 
 /* Returns the content of the next version of a value. `use` is the part that the node changes. */
@@ -294,10 +335,16 @@ static struct data_content content_of_next(const struct data_flow *flow, uint32_
 	struct operator_call call;
 	int64_t elements;
 
+	if (kind == KEEPS_POSITIONS && before->positional) {
+		content.kind = CONTENT_COPIES;
+		return content;
+	}
 	if (is_copied_into && use->bytes < bytes) {
 		content.bytes = ops_sum(content.bytes, use->bytes);
+		content.positional = (before->constant || before->positional) && copies_to_positions(flow, node);
 	} else if (kind == WRITES_INDEXED && (elements = indexed_elements(flow, node)) >= 0 && find_inputs(flow, node, &call)) {
 		content.bytes = ops_sum(content.bytes, ops_product(elements, (int64_t)ops_dtype_bytes(call.arguments[0].dtype)));
+		content.positional = false;
 	} else if (kind != KEEPS_ZEROS || is_copied_into) {
 		content.bytes = bytes;
 	}

@@ -19,6 +19,9 @@ struct data_content {
 	uint32_t origin; /* node that created the zeros or copies; OPS_NONE: none */
 	uint8_t kind;    /* kinds of the rest: a set of enum data_content_kind */
 	bool constant;   /* all elements are equal */
+	bool positional; /* the rest are complete positions, such as padding: layers that treat all positions alike compute
+	                  * the same at each of them */
+	bool triangle;   /* one half has equal elements, so that a product with it is a running sum */
 };
 
 /* Returns the contents by value, freed with ops_free. Returns NULL if out of memory. */

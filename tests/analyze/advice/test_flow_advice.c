@@ -211,6 +211,54 @@ static void finds_products_of_zeros(void **state)
 	assert_true(gain_of("redundant-elements", padding, false) < 0);
 }
 
+/* Padding of 800 positions, and two layers with an activation or an unknown operator in between. */
+static void padding_in_layers(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	use(w, "aten::zeros", 1000, NULL, 0, -1);
+	USE(w, "aten::copy_", 1000, -1, {LARGE, 200, 1000, 4000000, true}, {INPUT, 200, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::linear", 200000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, GRADIENT, 400000);
+	USE(w, cause ? "aten::gelu" : "aten::sort", 1000, -1, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+	allocate(w, LARGE, 40000);
+	USE(w, "aten::linear", 400000, -1, {GRADIENT, 1000, 100, 0, false}, {WEIGHT, 10, 100, 4000, false});
+	allocate(w, GRADIENT, -400000);
+	USE(w, "aten::sort", 1000, -1, {LARGE, 1000, 10, 0, false});
+	allocate(w, LARGE, -40000);
+}
+
+static void follows_padding_through_layers(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", padding_in_layers, true), 0.8 * (0.2 + 0.4), 0.001);
+	assert_float_equal(gain_of("redundant-elements", padding_in_layers, false), 0.8 * 0.2, 0.001);
+}
+
+/* A product with a triangle of ones, or of other numbers. */
+static void triangle(struct writer *w, bool cause)
+{
+	allocate(w, GRADIENT, 4000000);
+	USE(w, cause ? "aten::ones" : "aten::sort", 1000, -1, {INPUT, 1, 1, 0, false});
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::tril", 1000, 0, {GRADIENT, 1000, 1000, 0, false});
+	allocate(w, GRADIENT, -4000000);
+	allocate(w, SMALL, 40000);
+	USE(w, "aten::mm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 1000, 10, 0, false});
+	allocate(w, LARGE, -4000000);
+	USE(w, "aten::sort", 1000, -1, {SMALL, 1000, 10, 0, false});
+	allocate(w, SMALL, -40000);
+}
+
+static void counts_all_of_a_product_with_a_triangle(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("redundant-elements", triangle, true), 0.5, 0.001);
+	assert_true(gain_of("redundant-elements", triangle, false) < 0);
+}
+
 /* Rows that are repeated for a layer, which has the same weight for all; or for a product of two matrices each. */
 static void repeated_rows(struct writer *w, bool cause)
 {
@@ -682,6 +730,8 @@ int main(void)
 		cmocka_unit_test(finds_gradients_that_no_optimizer_reads),
 		cmocka_unit_test(finds_large_intermediate_results),
 		cmocka_unit_test(finds_products_of_zeros),
+		cmocka_unit_test(follows_padding_through_layers),
+		cmocka_unit_test(counts_all_of_a_product_with_a_triangle),
 		cmocka_unit_test(finds_layers_of_repeated_rows),
 		cmocka_unit_test(finds_expensive_orders_of_products),
 		cmocka_unit_test(leaves_orders_that_are_needed_alone),
