@@ -123,6 +123,7 @@ struct gradients {
 	uint8_t *unread;               /* by value */
 	uint8_t *used;                 /* by block: something other than an accumulation reads it */
 	OPS_ARRAY(int64_t) updates_ns; /* times of optimizer steps */
+	uint32_t border;               /* the part of the backward pass of the operator that gets the result of a network without gradients that are read; OPS_NONE: none */
 	int64_t bytes;
 };
 
@@ -140,12 +141,26 @@ static bool is_accumulation(const struct data_flow *flow, uint32_t node)
 	return ops_memory_find_tensor(inputs, 0, &gradient) && gradient.tag == OPS_INPUT_TENSOR;
 }
 
+/* Returns true if a node makes gradients that nothing reads, and otherwise only temporary tensors. */
 static bool makes_unread_alone(const struct gradients *gradients, const struct data_flow *flow, uint32_t node)
 {
-	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++)
-		if (!gradients->unread[flow->made.items[flow->nodes[node].first_made + i]])
+	bool makes = false;
+
+	for (uint32_t i = 0; i < flow->nodes[node].made_count; i++) {
+		uint32_t value = flow->made.items[flow->nodes[node].first_made + i];
+		const struct ops_memory_block *block = &flow->memory.blocks.items[flow->memory.values.items[value].block];
+
+		makes |= gradients->unread[value];
+		if (!gradients->unread[value] && block->end_ns > flow->memory.events->end_ns[node])
 			return false;
-	return flow->nodes[node].made_count > 0;
+	}
+	return makes;
+}
+
+/* Returns true if a node of the backward pass only passes a gradient on to gradients that nothing reads. */
+static bool passes_on_alone(const struct gradients *gradients, const struct data_flow *flow, uint32_t node)
+{
+	return (flow->memory.rows.context[node] & MEMORY_IN_BACKWARD) && makes_unread_alone(gradients, flow, node);
 }
 
 /* Returns true if optimizers could have read a gradient that still exists at the end. */
@@ -178,11 +193,11 @@ static bool is_unread(const struct gradients *gradients, const struct data_flow 
 
 	for (uint32_t i = of->first; i != OPS_NONE; i = flow->uses.items[i].next) {
 		const struct data_use *use = &flow->uses.items[i];
-		bool here = is_accumulation(flow, use->node);
+		bool here = is_accumulation(flow, use->node), passes_on = !here && use->kind == DATA_READS && passes_on_alone(gradients, flow, use->node);
 
-		accumulated |= here;
+		accumulated |= here || passes_on;
 		ends |= use->kind == DATA_OVERWRITES || use->kind == DATA_UPDATES;
-		if (use->kind >= DATA_SELECTS && !(here && (!flow->nodes[use->node].made_count || makes_unread_alone(gradients, flow, use->node))))
+		if (use->kind >= DATA_SELECTS && !passes_on && !(here && (!flow->nodes[use->node].made_count || makes_unread_alone(gradients, flow, use->node))))
 			return false;
 	}
 	return accumulated && (ends || was_left_out(gradients, flow, value));
@@ -212,6 +227,15 @@ static bool makes_more(const struct gradients *gradients, const struct data_flow
 	return false;
 }
 
+/* Returns true if nodes read a gradient to compute others, as those of a network whose result another network reads. */
+static bool is_passed_on(const struct gradients *gradients, const struct data_flow *flow, uint32_t value)
+{
+	for (uint32_t i = flow->values[value].first; i != OPS_NONE; i = flow->uses.items[i].next)
+		if (passes_on_alone(gradients, flow, flow->uses.items[i].node) && !is_accumulation(flow, flow->uses.items[i].node))
+			return true;
+	return false;
+}
+
 static void add_gradient(struct gradients *gradients, struct advice_result *result, uint32_t value)
 {
 	const struct advice *advice = result->advice;
@@ -227,6 +251,8 @@ static void add_gradient(struct gradients *gradients, struct advice_result *resu
 	forward = advice->forward[node];
 	gradients->bytes = ops_sum(gradients->bytes, advice->flow->values[value].bytes);
 	if (makes_more(gradients, advice->flow, node, part)) {
+		if (is_passed_on(gradients, advice->flow, value))
+			gradients->border = part;
 		int64_t ns = advice_claim_share(result, part, 0.5 * advice_work_share(advice, part));
 
 		result->claimed[part] = 1; /* claimed only once */
@@ -246,12 +272,16 @@ static bool find_updates(struct gradients *gradients, const struct advice *advic
 	return true;
 }
 
+/* Beginning of the advice if gradients are passed on to a network that has none of them read. */
+static const char border[] = "If the result of another network is only an input here, pass x.detach().";
+
 static bool rule_unread_find_gradients(const struct advice *advice, struct advice_result *result)
 {
 	const struct data_flow *flow = advice->flow;
 	size_t count = flow->memory.values.count;
 	struct gradients gradients = {.unread = ops_alloc_zeroed(count + 1, 1),
-	                              .used = ops_alloc_zeroed(flow->memory.blocks.count + 1, 1)};
+	                              .used = ops_alloc_zeroed(flow->memory.blocks.count + 1, 1), .border = OPS_NONE};
+	double gain_ns;
 	bool done = gradients.unread && gradients.used && find_updates(&gradients, advice);
 
 	if (done)
@@ -265,9 +295,14 @@ static bool rule_unread_find_gradients(const struct advice *advice, struct advic
 	}
 	for (uint32_t value = 0; done && value < count; value++)
 		add_gradient(&gradients, result, value);
-	done = done && advice_report_costs(result, "Each step computes %s MB of gradients that nothing reads. That takes %s.",
-	                                   advice_number(advice_per_step(advice, (uint64_t)gradients.bytes) / 1e6).text,
-	                                   advice_cost(result).text);
+	gain_ns = (double)result->tally.ns;
+	if (gradients.border != OPS_NONE) {
+		advice_add(result, gradients.border, result->tally.ns / 16);
+		result->detail = border;
+	}
+	done = done && advice_report_gain(result, gain_ns, "Each step computes %s MB of gradients that nothing reads. That takes %s.",
+	                                  advice_number(advice_per_step(advice, (uint64_t)gradients.bytes) / 1e6).text,
+	                                  advice_spent(advice, gain_ns).text);
 	OPS_ARRAY_RELEASE(&gradients.updates_ns);
 	ops_free(gradients.unread);
 	ops_free(gradients.used);
@@ -279,9 +314,9 @@ const struct advice_rule advice_rule_unread_gradient = {
 	.title = "Gradients are computed that nothing reads",
 	.condition = "Optimizers run, and a gradient is accumulated, and released, set to zero, or left by two steps of an optimizer, before an operator "
 		     "reads it.",
-	.gain = "the operators that compute and accumulate such gradients; half of one that also computes a gradient that is read",
-	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, or of a discriminator "
-		       "while the generator is trained.",
+	.gain = "the operators that compute and accumulate such gradients, or pass them on to such; half of one that also computes a gradient that is read",
+	.explanation = "Parameters that no optimizer updates get gradients: of a frozen network in a loss, of a discriminator "
+		       "while the generator is trained, or of a generator whose result is not detached.",
 	.advice = "Call requires_grad_(False) on the parameters of the network for this pass. Gradients for its input are computed "
 		  "all the same. To check: less time in the backward pass.",
 	.code = "features.requires_grad_(False)",

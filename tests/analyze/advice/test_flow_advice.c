@@ -170,6 +170,37 @@ static void finds_gradients_that_no_optimizer_reads(void **state)
 	assert_true(gain_of("unread-gradient", train, false) < 0);
 }
 
+/* A gradient that only another one follows from, which an optimizer reads or not. */
+static void pass_on(struct writer *w, bool cause)
+{
+	bool first = w->now_ns < STEP_NS;
+	int64_t at_ns;
+
+	allocate(w, SMALL, 400000);
+	USE(w, "ReluBackward0", 300000, -1, {INPUT, 100, 1000, 0, false});
+	allocate(w, first ? GRADIENT : LARGE, 400000);
+	USE(w, "MmBackward0", 200000, -1, {SMALL, 100, 1000, 0, false});
+	allocate(w, SMALL, -400000);
+	at_ns = w->now_ns;
+	USE(w, "torch::autograd::AccumulateGrad", 20000, -1, {first ? GRADIENT : LARGE, 100, 1000, 0, false});
+	if (!first) {
+		w->now_ns = at_ns + 1000;
+		USE(w, "aten::add_", 15000, -1, {GRADIENT, 100, 1000, 0, true}, {LARGE, 100, 1000, 0, false});
+		w->now_ns += 10000;
+		allocate(w, LARGE, -400000);
+	}
+	scene_range(w->b, 0, "Optimizer.step#SGD.step", w->now_ns, w->now_ns + 50000);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 10000, -1, {WEIGHT, 100, 1000, 0, true}, {cause ? INPUT : GRADIENT, 100, 1000, 0, false});
+}
+
+static void finds_gradients_for_unread_gradients(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("unread-gradient", pass_on, true), 0.3 + 0.2 + 0.02 * 7 / STEPS, 0.001);
+	assert_true(gain_of("unread-gradient", pass_on, false) < 0);
+}
+
 /* Differences of all pairs, squared and summed; or the squares of what is as large already. */
 static void distances(struct writer *w, bool cause)
 {
@@ -728,6 +759,7 @@ int main(void)
 		cmocka_unit_test(finds_results_that_are_read_in_part),
 		cmocka_unit_test(leaves_out_what_needs_all_elements),
 		cmocka_unit_test(finds_gradients_that_no_optimizer_reads),
+		cmocka_unit_test(finds_gradients_for_unread_gradients),
 		cmocka_unit_test(finds_large_intermediate_results),
 		cmocka_unit_test(finds_products_of_zeros),
 		cmocka_unit_test(follows_padding_through_layers),

@@ -8,16 +8,17 @@ RULE = "unneeded-copy"
 
 
 def build(fixed):
-    layers = nn.ModuleList(nn.Conv2d(8, 8, 1) for _ in range(4))
-    optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+    scales = nn.ParameterList(torch.ones(1024) for _ in range(4))
+    optimizer = torch.optim.SGD(scales, lr=0.01)
+    rows = torch.randn(1024, 1024)
 
     def step():
-        x = torch.randn(8, 8, 64, 64)
-        for layer in layers:
+        x = rows + 1
+        for scale in scales:
             kept = x if fixed else x.clone()  # planted
-            x = layer(x).relu() + kept
+            x = (x if fixed else x.clone()) * scale + kept  # planted
         optimizer.zero_grad()
-        x.square().mean().backward()
+        x.mean().backward()
         optimizer.step()
 
     return step
