@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -72,6 +73,12 @@ static void report_missing(const char *path)
 {
 	char below[4096];
 
+	snprintf(below, sizeof(below), "%s/StringIds.parquet", path);
+	if (access(below, F_OK) == 0) {
+		cli_log("opstrobe: '%s' is a Parquet export of Nsight Systems, which 'opstrobe sql' and opstrobe.read() read; for other "
+		        "commands use 'nsys export --type sqlite'\n", path);
+		return;
+	}
 	cli_log("opstrobe: no trace (*.json, *.json.gz, *.json.zst) in '%s'", path);
 	if (find_below(path, below, sizeof(below)))
 		cli_log("; there is in '%s'", below);

@@ -409,6 +409,31 @@ def test_export_of_nsight_systems(opstrobe, tmp_path):
     assert ("gemm(float*)", "aten::mm") in {(row["name"], row["operator"]) for row in listed}
 
 
+def test_parquet_export_of_nsight_systems(opstrobe, tmp_path):
+    """The same tables as Parquet have the same rows."""
+    pytest.importorskip("duckdb")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    make_nsight(tmp_path / "run.sqlite")
+    folder = tmp_path / "run_pqtdir"
+    folder.mkdir()
+    with sqlite3.connect(tmp_path / "run.sqlite") as base:
+        base.row_factory = sqlite3.Row
+        for (table,) in base.execute("SELECT name FROM sqlite_master").fetchall():
+            rows = [dict(row) for row in base.execute(f"SELECT * FROM {table}")]
+            parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"{table}.parquet")
+    base.close()
+    query = "select * exclude (path, rank) from events order by id"
+    wanted, found = (
+        opstrobe("sql", "--format", "csv", query, name, cwd=tmp_path) for name in ("run.sqlite", "run_pqtdir")
+    )
+    assert found.returncode == 0 and found.stdout == wanted.stdout and "gemm(float*)" in found.stdout, found.stderr
+    assert "use 'nsys export --type sqlite'" in opstrobe("kernels", "run_pqtdir", cwd=tmp_path).stderr
+    (folder / "PROCESSES.parquet").write_bytes(b"PAR1")
+    process = opstrobe("sql", query, "run_pqtdir", cwd=tmp_path)
+    assert process.returncode == 1 and "PROCESSES.parquet" in process.stderr and "Traceback" not in process.stderr
+
+
 def test_columns_that_a_version_does_not_have(opstrobe, tmp_path):
     make_nsight(tmp_path / "old.sqlite", kernel_columns="shortName INTEGER")
     process = opstrobe("kernels", "old.sqlite", cwd=tmp_path)

@@ -8,6 +8,7 @@ import os
 import sys
 
 from opstrobe import _core
+from opstrobe.compat import nsight_parquet
 from opstrobe.query.database import Database
 from opstrobe.query.tables import archive_at, trace_files
 
@@ -55,6 +56,9 @@ def _matching(word: str) -> list[str]:
 def _traces_of(word: str) -> Iterator[str | _core.Trace]:
     if word == "-":
         yield _core.parse_trace(sys.stdin.buffer.read())
+        return
+    if nsight_parquet.is_export(word):
+        yield nsight_parquet.read_export(word)
         return
     for path in [word] if os.path.exists(word) else _matching(word) or [word]:
         found = list(trace_files([path]))

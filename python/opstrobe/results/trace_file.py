@@ -62,11 +62,17 @@ class TraceFile(Results):
 
 
 def read(path: str | os.PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> TraceFile:
-    """Reads a trace file of torch.profiler or Opstrobe: Chrome JSON, plain or gzip.
+    """Reads a trace file of torch.profiler or Opstrobe: Chrome JSON, plain or gzip; a file of another format that Opstrobe
+    reads; or a directory of Parquet files that Nsight Systems exported.
 
     Raises ValueError with the position of the first invalid byte, and OSError if the file cannot be read. `progress` is
     called with the bytes read so far and the size of the file.
     """
+    if os.path.isdir(path):
+        from opstrobe.compat import nsight_parquet
+
+        if nsight_parquet.is_export(path):
+            return TraceFile(path, nsight_parquet.read_export(path, progress=progress))
     return TraceFile(path, _core.read_trace(path, progress=progress))
 
 
