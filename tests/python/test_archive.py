@@ -215,6 +215,21 @@ def test_bad_files_do_not_stop_the_others(tmp_path):
     assert os.listdir(tmp_path / "archive" / "_staging") == []
 
 
+@pytest.mark.parametrize("package", ["duckdb", "fsspec", "pyarrow"])
+def test_missing_packages_are_named(archive, tmp_path, package):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / f"{package}.py").write_text(f"raise ImportError('no', name='{package}')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "without")}
+    for words in (["archive", "list", archive], ["archive", "add", archive, archive]):
+        done = subprocess.run(["opstrobe", *words], capture_output=True, text=True, env=environment)
+        message = f"opstrobe archive: archives need {package}: pip install 'opstrobe[archive]'\n"
+        assert (done.returncode, done.stderr) == (1, message)
+    done = subprocess.run(["opstrobe", "archive", "--help"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0
+    done = subprocess.run(["opstrobe", "sql", "select 1", archive], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and f" need {package}: pip" in done.stderr.replace(" needs ", " need "), done.stderr
+
+
 def test_misuse_is_explained(archive, tmp_path):
     status, _, errors = command("list", tmp_path / "none")
     assert status == 1 and "is not an archive" in errors

@@ -10,11 +10,9 @@ import json
 import os
 import time
 
-import pyarrow
-import pyarrow.parquet
-
 from opstrobe import _core
 from opstrobe.archiving.location import TRACES, Location
+from opstrobe.archiving.packages import pyarrow
 from opstrobe.query.tables import plain_type, schema_of, tables
 
 # Small enough that a query for a few steps reads little of a file.

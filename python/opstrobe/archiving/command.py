@@ -213,6 +213,8 @@ def _remove(options: argparse.Namespace) -> int:
 def main() -> None:
     options = _parser().parse_args()
     try:
+        from opstrobe.archiving import packages  # noqa: F401
+
         if options.command == "answer":
             from opstrobe.archiving import answers
 

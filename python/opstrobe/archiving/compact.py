@@ -8,11 +8,9 @@ import hashlib
 import itertools
 import re
 
-import pyarrow
-import pyarrow.parquet
-
 from opstrobe.archiving.add import TRACES_SCHEMA, write_traces, writer
 from opstrobe.archiving.location import TRACES, Location, Part
+from opstrobe.archiving.packages import pyarrow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

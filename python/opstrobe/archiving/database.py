@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 
-import pyarrow
-
 from opstrobe.archiving.add import TRACES_SCHEMA, WHOSE
 from opstrobe.archiving.location import TRACES, Location, Part
+from opstrobe.archiving.packages import pyarrow
 from opstrobe.query.database import connect, duckdb, with_plain_sums
 from opstrobe.query.tables import TRACE_COLUMNS, plain_type, schema_of, tables
 

@@ -22,7 +22,7 @@ import shutil
 import time
 import uuid
 
-import fsspec
+from opstrobe.archiving.packages import fsspec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
-import pyarrow
-
 from opstrobe import _core
 
 try:
     import duckdb as duckdb
+    import pyarrow
 except ImportError as error:
     raise ImportError(f"SQL needs {error.name}: pip install 'opstrobe[sql]'", name=error.name) from error
 
