@@ -291,10 +291,13 @@ static enum ops_code perf_next(struct ops_transcoder *transcoder, struct ops_buf
 bool ops_is_perf_script(const char *head, size_t size)
 {
 	struct ops_string line = ops_stack_first_line(head, size);
-	const char *end = line.bytes + line.size;
 	struct perf_header header;
+	const char *end;
 
-	return line.size && memchr(end, '\n', (size_t)(head + size - end)) && parse_header(line, &header);
+	if (!line.size)
+		return false;
+	end = line.bytes + line.size;
+	return memchr(end, '\n', (size_t)(head + size - end)) && parse_header(line, &header);
 }
 
 enum ops_code ops_read_perf_script(struct ops_reading *reading, struct ops_trace **ret_trace)
