@@ -60,6 +60,61 @@ static bool add_figures(struct advice_result *result)
 	return which != NULL;
 }
 
+/* A function of the program whose operators are all for values that it reads, and what these cost. */
+struct reader {
+	int64_t read_ns, operators_ns;
+	uint32_t site; /* of a read */
+};
+
+/* Minimum share of the operators in such a function, by time, that belong to reads. */
+#define READER_OPERATORS_MIN 0.98
+
+/* Returns the row of the function of the program around a row; OPS_NONE: none. */
+static uint32_t reading_function(const struct advice *advice, uint32_t row)
+{
+	for (row = advice->events->parent[row]; row != OPS_NONE; row = advice->events->parent[row])
+		if (advice_own_site(advice, row) != OPS_NONE)
+			return row;
+	return OPS_NONE;
+}
+
+/* Adds the rest of a function that only reads values: iterating over parameters, formatting, storing. A function that
+ * mostly does something else would not disappear with the reads. */
+static void add_reader(struct advice_result *result, uint32_t row, const struct reader *reader)
+{
+	const struct advice *advice = result->advice;
+	int64_t rest_ns = ops_difference(advice_left_ns(advice, row), reader->read_ns);
+	uint64_t events = result->tally.events;
+
+	if (rest_ns <= 0 || rest_ns > reader->read_ns || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+	    (double)reader->operators_ns < READER_OPERATORS_MIN * (double)advice->operator_ns[row] ||
+	    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
+		return;
+	advice_claim_rest(result, row);
+	advice_add_at(result, reader->site, row, rest_ns);
+	result->tally.events = events; /* it is not a read */
+}
+
+static bool add_readers(struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	struct reader *readers = ops_alloc_zeroed(advice->events->count + 1, sizeof(*readers));
+
+	for (size_t i = 0; readers && i < result->claims.count; i++) {
+		uint32_t row = result->claims.items[i].row, function = reading_function(advice, row);
+		struct reader *reader = &readers[function == OPS_NONE ? advice->events->count : function];
+
+		reader->read_ns = ops_sum(reader->read_ns, result->claims.items[i].ns);
+		reader->operators_ns = ops_sum(reader->operators_ns, advice_is_operator(advice, row) ? advice_ns(advice, row) : advice->operator_ns[row]);
+		reader->site = advice->site[row];
+	}
+	for (uint32_t row = 0; readers && row < advice->events->count; row++)
+		if (readers[row].read_ns && readers[row].site != OPS_NONE)
+			add_reader(result, row, &readers[row]);
+	ops_free(readers);
+	return readers != NULL;
+}
+
 static const char *const names[] = {
 	"*: Tensor.__repr__", "*: Tensor.__format__", "*: Tensor.tolist", "<built-in method item of Tensor>",
 	"<built-in method tolist of Tensor>", "<built-in method item of Parameter>", "aten::item", "aten::is_nonzero",
@@ -71,7 +126,7 @@ static bool find_host(struct advice_result *result)
 	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, and those in a loop
 	 * over rows to the loop. */
 	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
-	return add_figures(result) &&
+	return add_figures(result) && add_readers(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
 	                                   "same line, in %s.",
 	                           advice_events(result).text, advice_cost(result).text);
@@ -139,7 +194,7 @@ const struct advice_rule advice_rule_synchronise = {
 	.condition = "Steps call .item(), .tolist(), bool(tensor), print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
 		     "comparisons) computed on the same line count as well.",
-	.gain = "the time of the calls; with a device, what a replay of the steps saves without the calls",
+	.gain = "the time of the calls, and the rest of functions that mainly read values; with a device, what a replay of the steps saves without the calls",
 	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "
 		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
 	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "

@@ -543,6 +543,26 @@ static double gain_of_steps(const char *rule, void (*add)(struct device_trace *t
 	return ms;
 }
 
+/* A function that only reads a value and iterates over parameters, or also computes something else. */
+static void add_report(struct device_trace *trace, double us, bool cause)
+{
+	device_trace_add(trace, "python_function", "train.py(3): train", 1, 1, us + 5, 20000, "\"Python id\": 1");
+	device_trace_add(trace, "python_function", "train.py(30): report", 1, 1, us + 10, 5000, "\"Python id\": 2, \"Python parent id\": 1");
+	device_trace_host(trace, "cpu_op", "aten::item", us + 1100, 3000);
+	device_trace_add(trace, "python_function", "torch/nn/modules/module.py(2600): named_parameters", 1, 1, us + 4200, 500,
+	                 "\"Python id\": 3, \"Python parent id\": 2");
+	if (!cause)
+		device_trace_host(trace, "cpu_op", "aten::mm", us + 100, 900);
+	device_trace_host(trace, "cpu_op", "aten::mm", us + 6000, 9000);
+}
+
+static void counts_functions_that_only_read(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of_steps("synchronising-calls", add_report, true), 5, 0.001);
+	assert_float_equal(gain_of_steps("synchronising-calls", add_report, false), 3, 0.001);
+}
+
 /* A distribution that checks its parameters and a sample, or only its shapes. */
 static void add_distribution(struct device_trace *trace, double us, bool cause)
 {
@@ -662,6 +682,7 @@ int main(void)
 	                                   cmocka_unit_test(subtracts_waits_of_most_calls), cmocka_unit_test(subtracts_polling),
 	                                   cmocka_unit_test(subtracts_waits_of_the_holder), cmocka_unit_test(leaves_out_accidents),
 	                                   cmocka_unit_test(names_causes_first), cmocka_unit_test(finds_no_read_in_masks),
+	                                   cmocka_unit_test(counts_functions_that_only_read),
 	                                   cmocka_unit_test(finds_checks_of_distributions), cmocka_unit_test(finds_activations_computed_again),
 	                                   cmocka_unit_test(finds_evaluations_in_each_step), cmocka_unit_test(finds_loops_in_loops),
 	                                   cmocka_unit_test(survives_failures)};
