@@ -604,7 +604,7 @@ static PyMethodDef session_methods[] = {
 	 "RuntimeError if it does not run or has no recording file."},
 	{"stop", session_stop, METH_NOARGS,
 	 "stop()\n--\n\nEnds the session, from any thread, and returns its Trace. RuntimeError if it is not running; MemoryError "
-	 "when memory is out: nothing is recorded any more, and the next stop() returns the trace."},
+	 "if out of memory: recording ends, and the next stop() returns the trace."},
 	{0},
 };
 

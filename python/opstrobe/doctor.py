@@ -158,7 +158,7 @@ def _print_findings(found: list[Finding]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="opstrobe doctor",
-        description="Says whether recording works on this machine, and what to do about what does not. "
+        description="Says whether recording works on this machine, and what to do if it does not. "
         "Ends with status 0 if it works, else 1.",
     )
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")

@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=_parse_depth,
         const=0,
-        help="record the calls of nn.Module, and print what each module took, DEPTH levels of them (default all; "
+        help="record the calls of nn.Module and print the time of each module, down to DEPTH levels (default: all; "
         "--with-modules=DEPTH), to standard error",
     )
     parser.add_argument(
@@ -151,8 +151,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=_parse_seconds,
         const=0.0,
-        help="show on standard error, while the program runs, which operators take time, what steps take and how much "
-        "memory is held: in the last lines of a terminal every second, else as a line every 5 (--live=SECONDS)",
+        help="show the operators with most time, the duration of steps and the live memory on standard error while the program "
+        "runs: every second in the last lines of a terminal, or one line every 5 s elsewhere (--live=SECONDS)",
     )
     parser.add_argument(
         "--archive",

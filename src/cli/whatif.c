@@ -29,7 +29,7 @@ static const char usage[] =
 	"  --drop PATTERN                   what PATTERN names does not run\n"
 	"  --remove-syncs                   the host does not wait for devices\n"
 	"  --workers N                      data loaders have N worker processes\n"
-	"  --overlap NAME                   nothing but the end of the step waits for a collective\n"
+	"  --overlap NAME                   only the end of the step waits for a collective\n"
 	"                                   operation: allreduce, or communication for all\n"
 	"  --no-launch-overhead             operators that launch work take no time on the host, as\n"
 	"                                   in a CUDA graph\n"

@@ -358,7 +358,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
 }
 
 /* If a header is repeated, a proxy in front of this server may use the other one. */
-static bool repeats_headers(struct MHD_Connection *connection)
+static bool has_repeated_headers(struct MHD_Connection *connection)
 {
 	struct repeated repeated = {0, 0};
 
@@ -371,7 +371,7 @@ static enum MHD_Result server_begin(struct exchange *exchange, const char *metho
 {
 	const char *length = header(exchange->connection, "Content-Length");
 
-	if (repeats_headers(exchange->connection))
+	if (has_repeated_headers(exchange->connection))
 		return send_error(exchange, 400, "more than one Host or Content-Length header");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return send_error(exchange, 405, "the server supports only GET and HEAD");

@@ -118,7 +118,7 @@ static bool is_recording_in(const char *box, const char *path)
 }
 
 /* Returns whether it is the watch file of an ended process. The process that renames the file gets it. */
-static bool adopt(const char *box, const char *name, struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
+static bool report_left_behind(const char *box, const char *name, struct ops_watch_page *page, const char *directory, uint64_t max_bytes)
 {
 	char path[PATH_MAX], taken[PATH_MAX];
 
@@ -146,7 +146,7 @@ size_t ops_incidents_adopt(const char *box, const char *directory, uint64_t max_
 
 	while (folder && (entry = readdir(folder)))
 		if (ops_ends_with(entry->d_name, OPS_WATCH_SUFFIX))
-			count += adopt(box, entry->d_name, page, directory, max_bytes);
+			count += report_left_behind(box, entry->d_name, page, directory, max_bytes);
 	if (folder)
 		closedir(folder);
 	ops_free(page);

@@ -62,7 +62,7 @@ static void registers_are_those_of_the_warps(void **state)
 	assert_int_equal(occupancy.by_registers, 2);             /* of 8 warps, in fours */
 }
 
-static void what_is_not_used_does_not_limit(void **state)
+static void unused_resources_do_not_limit(void **state)
 {
 	struct ops_multiprocessor volta = a100;
 	struct ops_kernel_shape kernel = shape(1000, 256, 0, 0);
@@ -134,7 +134,7 @@ int main(void)
 		cmocka_unit_test(warps_limit_a_light_kernel),
 		cmocka_unit_test(registers_limit),
 		cmocka_unit_test(registers_are_those_of_the_warps),
-		cmocka_unit_test(what_is_not_used_does_not_limit),
+		cmocka_unit_test(unused_resources_do_not_limit),
 		cmocka_unit_test(shared_memory_limits),
 		cmocka_unit_test(blocks_limit_tiny_ones_by_architecture),
 		cmocka_unit_test(a_small_launch_fills_what_it_has),

@@ -433,7 +433,7 @@ def test_standard_input_directories_and_patterns(opstrobe, traces, command):
     assert answer("alone/c.pt.trace.json") == from_input == answer("alone") == answer("alone/*.json")
 
 
-def test_deep_stacks_are_cut_and_that_is_said(opstrobe, tmp_path):
+def test_deep_stacks_are_cut_with_a_message(opstrobe, tmp_path):
     events = [
         {
             "ph": "X",

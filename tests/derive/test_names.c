@@ -20,7 +20,7 @@ static struct ops_string text(const char *bytes)
 	return (struct ops_string){bytes, strlen(bytes)};
 }
 
-static void calls_of_all_makers(void **state)
+static void calls_of_all_runtimes(void **state)
 {
 	static const char *const launches[] = {
 		"cudaLaunchKernel", "cudaLaunchKernel_v7000", "cudaLaunchKernel_ptsz", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
@@ -141,7 +141,7 @@ static void modules_by_path_and_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_of_all_makers),    cmocka_unit_test(copies_and_fills),
+		cmocka_unit_test(calls_of_all_runtimes),    cmocka_unit_test(copies_and_fills),
 		cmocka_unit_test(steps_have_a_number),    cmocka_unit_test(work_by_name_and_kind),
 		cmocka_unit_test(collectives_by_backend), cmocka_unit_test(modules_by_path_and_class),
 	};

@@ -401,7 +401,7 @@ def test_an_empty_list_makes_an_empty_file(name, tmp_path):
         EventList().export_stacks(tmp_path / "no" / name, METRIC)
 
 
-def test_deep_stacks_are_cut_and_that_is_said(tmp_path):
+def test_deep_stacks_are_cut_with_a_message(tmp_path):
     deepest = 2001  # the frames of a whole stack
 
     def down(depth):

@@ -240,7 +240,7 @@ const struct advice_rule advice_rule_prefix = {
 		     "tokens: inputs of embeddings, linear layers or encoder layers whose first dimension is the batch.",
 	.gain = "the time of the calls, less that of calls with only the new tokens, as it follows from how their time grows with "
 		"the length",
-	.explanation = "What a causal model computes for a token does not depend on later tokens. To compute all of them again takes "
+	.explanation = "The results of a causal model for a token do not depend on later tokens. Computing all of them again takes "
 		       "time that grows with the square of the length.",
 	.advice = "Keep the keys and values of earlier tokens (a KV cache), and pass only the new tokens. In transformers, that is "
 		  "use_cache=True or past_key_values. To check: after the first call, linear layers get inputs of length 1.",

@@ -218,7 +218,7 @@ static bool is_host_call_in(const struct event_table *table, uint32_t row, struc
 }
 
 /* A copy without a known launch belongs to the step around it, on a stream with the number of its thread. */
-static void event_steps_adopt(struct event_table *table, struct event_row *row, int64_t step)
+static void event_steps_attach_copy(struct event_table *table, struct event_row *row, int64_t step)
 {
 	size_t count;
 	const struct ops_track *track = &ops_trace_tracks(table->trace, &count)[row->track];
@@ -256,7 +256,7 @@ static bool filter_mtia(struct event_table *table)
 		if (!is_host_call(table, row) && row->partner != OPS_NONE)
 			kept = is_host_call_in(table, row->partner, window);
 		if (!kept && !is_host_call(table, row) && row->class_ == EVENT_MEMORY && step != EVENT_NO_STEP) {
-			event_steps_adopt(table, row, step);
+			event_steps_attach_copy(table, row, step);
 			kept = true;
 		}
 		if (kept)

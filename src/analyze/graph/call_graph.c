@@ -160,7 +160,7 @@ static bool call_graph_nest(struct call_graph *graph)
 /* Attaches each top row of autograd's thread to the innermost row of the main thread that contains it and whose name
  * begins with `name`. Top rows follow one another, so candidates that have ended can be dropped. Returns false if out
  * of memory. */
-static bool call_graph_adopt(struct call_graph *graph, const char *name)
+static bool call_graph_attach_backward(struct call_graph *graph, const char *name)
 {
 	const struct call_thread *main = &graph->threads[graph->main];
 	const struct call_thread *autograd = &graph->threads[graph->autograd];
@@ -204,7 +204,7 @@ static bool join_backward(struct call_graph *graph)
 	main = &graph->threads[graph->main];
 	for (size_t i = 0; i < main->count && !named; i++)
 		named = ops_string_starts(event_name(graph->table, &graph->table->rows[graph->order[main->first + i]]), backward);
-	return call_graph_adopt(graph, named ? backward : "ProfilerStep");
+	return call_graph_attach_backward(graph, named ? backward : "ProfilerStep");
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */

@@ -357,7 +357,7 @@ static bool write_graph(struct ops_json_writer *json, const struct critical_path
 
 /* Returns true if a key of `what_if` matches an edge: by what bounds the edge, its type, or part of its event's
  * name. */
-static bool means(const struct critical_path *path, const struct critical_edge *edge, struct ops_string key)
+static bool matches_what_if(const struct critical_path *path, const struct critical_edge *edge, struct ops_string key)
 {
 	struct ops_string name;
 
@@ -392,7 +392,7 @@ static enum ops_code change_weights(struct analysis_run *run, const struct criti
 		if (text.failed)
 			code = ops_fault_memory(run->error);
 		for (size_t e = 0; !code && e < path->edges.count; e++)
-			if (means(path, &path->edges.items[e], (struct ops_string){text.bytes, text.size}) &&
+			if (matches_what_if(path, &path->edges.items[e], (struct ops_string){text.bytes, text.size}) &&
 			    weights_ns[e] < INT64_C(1) << 40)
 				weights_ns[e] = (int64_t)((double)weights_ns[e] * factor);
 	}

@@ -49,7 +49,7 @@ static void sampled_stack_fill(const struct ops_python_samples *samples, uint32_
 	}
 }
 
-/* The index of the place where a stack is, added if it is new; OPS_NONE if there are too many, or memory is out. */
+/* The index of the place where a stack is, added if it is new; OPS_NONE if there are too many, or if out of memory. */
 static uint32_t find_sampled_place(struct incident_sampled *sampled, const struct ops_python_sample *sample)
 {
 	struct incident_stack stack;
@@ -96,7 +96,7 @@ static double excess_ns(const struct incident_sampled_place *place)
 
 OPS_ORDER(compare_places, struct incident_sampled_place, OPS_DOWN_OF(excess_ns))
 
-/* Sums up the samples of the thread by place: those of the step, and those of all other steps. False when memory is out. */
+/* Sums up the samples of the thread by place: those of the step, and those of all other steps. Returns false if out of memory. */
 static bool sum_places(struct incident_sampled *sampled, const struct ops_steps *steps, int64_t start_ns, int64_t end_ns)
 {
 	const struct ops_python_samples *samples = &sampled->samples;

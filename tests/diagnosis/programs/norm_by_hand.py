@@ -21,7 +21,9 @@ class Norm(nn.Module):
 
 
 def build(fixed):
-    model = nn.Sequential(nn.Linear(64, 192), Norm(192, fixed), nn.ReLU(), nn.Linear(192, 192), Norm(192, fixed), nn.Linear(192, 1))
+    model = nn.Sequential(
+        nn.Linear(64, 192), Norm(192, fixed), nn.ReLU(), nn.Linear(192, 192), Norm(192, fixed), nn.Linear(192, 1)
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
     def step():

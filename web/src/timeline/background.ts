@@ -27,14 +27,14 @@ export function useBackground(state: TimelineState): void {
 		const stops = [
 			effect(() => {
 				follow(state.query, state.inArguments);
-				return soon(TYPING_MS, (signal) => search(state, signal));
+				return runAfter(TYPING_MS, (signal) => search(state, signal));
 			}),
 			effect(() => {
 				follow(state.shifts);
 				const row = state.selected.value?.row;
 				state.links.value = [];
 				if (row === undefined) return;
-				return soon(0, async (signal) => {
+				return runAfter(0, async (signal) => {
 					const event = await fetchEvent(state, row);
 					if (!signal.aborted) state.links.value = event.links;
 				});
@@ -44,7 +44,7 @@ export function useBackground(state: TimelineState): void {
 				const row = state.selected.value?.row;
 				state.together.value = [];
 				if (row === undefined || !state.several) return;
-				return soon(0, async (signal) => {
+				return runAfter(0, async (signal) => {
 					const together = await fetchTogether(state, row);
 					if (!signal.aborted) state.together.value = together;
 				});
@@ -55,7 +55,7 @@ export function useBackground(state: TimelineState): void {
 					state.flows.value = [];
 					return;
 				}
-				return soon(SETTLED_MS, async (signal) => {
+				return runAfter(SETTLED_MS, async (signal) => {
 					const flows = await Promise.all(
 						state.parts.map(async (part) => {
 							const shift = state.shifts.value[part.number]!;
@@ -71,7 +71,7 @@ export function useBackground(state: TimelineState): void {
 			effect(() => {
 				follow(state.shifts);
 				if (!state.showPath.value) return;
-				return soon(0, async (signal) => {
+				return runAfter(0, async (signal) => {
 					const paths = await Promise.allSettled(state.parts.map((part) => fetchReply<CriticalPathReply>(state.source, criticalPath(part))));
 					if (signal.aborted) return;
 					state.paths.value = paths.flatMap((each, i) => (each.status === "fulfilled" ? [state.translator(state.parts[i]!).path(each.value)] : []));
@@ -81,7 +81,7 @@ export function useBackground(state: TimelineState): void {
 				const align = state.align.value;
 				const step = state.step.value;
 				if (!state.several) return;
-				return soon(0, async (signal) => {
+				return runAfter(0, async (signal) => {
 					const shifts = await findShifts(state.source, state.parts, align, step);
 					if (signal.aborted) return;
 					state.alignFailed.value = shifts === undefined;
@@ -108,7 +108,7 @@ async function fetchTogether(state: TimelineState, row: number): Promise<Place[]
 }
 
 /** Runs an action after a delay, unless it is cancelled. Unavailable data (in a report) is left out of the picture. */
-function soon(ms: number, act: (signal: AbortSignal) => Promise<void>): () => void {
+function runAfter(ms: number, act: (signal: AbortSignal) => Promise<void>): () => void {
 	const abort = new AbortController();
 	const timer = setTimeout(() => {
 		act(abort.signal).catch((error: unknown) => {

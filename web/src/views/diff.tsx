@@ -92,8 +92,8 @@ function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	const note = steps.undecided ? "no verdict: one step does not show the noise" : `${word}; the noise is ${grouped(noise * 100, 2)} %`;
 	return (
 		<Cards>
-			<Card title="Median step before" figure={formatUs(left.median)} note={spread(left)} />
-			<Card title="Median step now" figure={formatUs(right.median)} note={spread(right)} />
+			<Card title="Median step before" figure={formatUs(left.median)} note={stepsText(left)} />
+			<Card title="Median step now" figure={formatUs(right.median)} note={stepsText(right)} />
 			<Card
 				title="Change"
 				figure={`${signed(change * 100, (value) => grouped(value, 2))} %`}
@@ -105,7 +105,7 @@ function Verdict({ steps }: { steps: DiffReply["steps"] }) {
 	);
 }
 
-function spread(side: DiffReply["steps"]["left"]): string {
+function stepsText(side: DiffReply["steps"]["left"]): string {
 	return side.steps > 1 ? `${side.steps} steps, ± ${formatUs(side.deviation)}` : `${side.steps} ${side.steps === 1 ? "step" : "steps"}`;
 }
 
