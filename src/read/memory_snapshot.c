@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -25,6 +27,8 @@
 
 #define CUDA 1 /* c10::DeviceType */
 #define DEVICES_MAX 128 /* torch stores device numbers in 8 bits */
+
+#define FORGOTTEN_ACTIONS 65536 /* 2 MB */
 
 /* The record types of containers. Lists of a type are represented by the range of their records. */
 enum record_type {
@@ -493,9 +497,39 @@ static uint32_t add_track(struct snapshot *s, uint32_t device)
 	return ops_builder_track(s->in->builder, &track);
 }
 
+/* Returns memory of actions that have become records to the system, so that a history is not in memory twice. */
+static void forget_actions(struct device_action *actions, size_t count)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)actions + page - 1) / page * page;
+	uintptr_t end = (uintptr_t)(actions + count) / page * page;
+
+	if (end > start)
+		(void)madvise((char *)actions + (start - (uintptr_t)actions), end - start, MADV_DONTNEED);
+}
+
+/* Each list of actions is read once, unless a file names the same list for several devices. */
+static bool is_read_once(const struct snapshot *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->devices.count; i++)
+		count += s->devices.items[i].count;
+	return count <= s->actions.count;
+}
+
+static void add_device_actions(struct snapshot *s, struct device_state *state, const struct device_actions *list, bool is_once)
+{
+	for (size_t i = list->first; i < list->first + list->count; i++) {
+		add_action(s, state, &s->actions.items[i]);
+		if (is_once && (i + 1 - list->first) % FORGOTTEN_ACTIONS == 0)
+			forget_actions(&s->actions.items[i + 1 - FORGOTTEN_ACTIONS], FORGOTTEN_ACTIONS);
+	}
+}
+
 static enum ops_code add_devices(struct snapshot *s)
 {
 	int64_t start_us, stop_us;
+	bool is_once = is_read_once(s);
 
 	if (!prepare_stacks(s))
 		return ops_fault_memory(s->in->error);
@@ -507,8 +541,7 @@ static enum ops_code add_devices(struct snapshot *s)
 		state.track = add_track(s, device);
 		if (!begin_device(s, &state, &list, start_us))
 			return ops_fault_memory(s->in->error);
-		for (size_t i = 0; i < list.count; i++)
-			add_action(s, &state, &s->actions.items[list.first + i]);
+		add_device_actions(s, &state, &list, is_once);
 	}
 	ops_builder_info(s->in->builder, &(struct ops_trace_info){.start_ns = start_us * 1000, .stop_ns = stop_us * 1000});
 	return OPS_OK;

@@ -102,6 +102,30 @@ def test_memory_snapshot(opstrobe, tmp_path, snapshot, protocol):
     assert {f"{row['name']}:{row['line']}": row["bytes"] for row in rows if row["held_by"] == "line"} == by_line
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_long_memory_snapshot(tmp_path, twice):
+    """The reader releases parts of a long history while it makes records of it. A list may be that of two devices."""
+    pytest.importorskip("pyarrow")
+    import opstrobe as package
+
+    history, expected = [], []
+    for i in range(80_000):
+        size, address, now = i % 997 + 1, BASE + 4096 * i, START_US + 10 * i
+        history.append(action("alloc", addr=address, size=size, time_us=now))
+        history.append(action("free_completed", addr=address, size=size, time_us=now + 5))
+        expected += [(now * 1000, size, size, address), (now * 1000 + 5000, -size, 0, address)]
+    snapshot = {"segments": [], "device_traces": [history, history] if twice else [history]}
+    (tmp_path / "s.pickle").write_bytes(pickle.dumps(snapshot, 4))
+    rows = package.read(tmp_path / "s.pickle").to_arrow("memory").to_pylist()
+    for device in range(1 + twice):
+        found = [
+            (row["time_ns"], row["bytes"], row["total_allocated"], row["address"])
+            for row in rows
+            if row["device"] == device
+        ]
+        assert found == expected
+
+
 def test_damaged_memory_snapshots(opstrobe, tmp_path, snapshot):
     """Cut anywhere, with an opcode that would run code, or of other things: an error that names the byte, and nothing is run."""
     data = pickle.dumps(snapshot[0], 4)
