@@ -316,7 +316,7 @@ static bool find_bound(const struct advice_ranks *ranks, struct advice_result *r
 	struct communication sum = rule_communication_sum_up(ranks);
 	struct advice_where where[ADVICE_WHERE_MAX];
 	double left_ns = (double)sum.exposed_ns - ranks->explained_ns;
-	char bandwidth[160], waits[128] = "", rest[128] = "The backward pass has no part without collectives left to hide it.";
+	char bandwidth[160], waits[128] = "", rest[128] = "No backward pass without collectives is left to hide it.";
 	size_t count;
 
 	if (rule_communication_percent(&sum, left_ns) <= BOUND_MIN_PCT)
@@ -401,13 +401,13 @@ const struct advice_rule advice_rule_bound = {
 		       "link of each rank transfers in a step, and the bus bandwidth as nccl-tests defines it. If traces of "
 		       "some ranks are missing, waits for them count as transfers, and confidence is low.",
 	.gain = "that time, except for what other findings count",
-	.explanation = "The optimizer waits for the gradients of all ranks. Communication that takes longer than the "
-		       "computation it overlaps with extends each step by the difference.",
-	.advice = "Transfer fewer bytes for each sample: accumulate gradients of several micro-batches under model.no_sync(), "
-		       "use larger batches, or compress gradients (bf16_compress_hook, PowerSGD). Try other values of "
-		       "bucket_cap_mb. Compare the bandwidth with that of the link: nccl-tests measures it, and "
-		       "NCCL_DEBUG=INFO names the transport (NVLink, InfiniBand, sockets). To check: the exposed time of "
-		       "collectives.",
+	.explanation = "The computation after a collective, such as the optimizer's, waits for all ranks. Communication that takes "
+		       "longer than the computation it overlaps with extends each step by the difference.",
+	.advice = "Transfer fewer bytes for each sample: use larger batches, and in training, accumulate gradients of several "
+		       "micro-batches under model.no_sync(), or compress them (bf16_compress_hook, PowerSGD); try other values of "
+		       "bucket_cap_mb. In inference, split the model over fewer ranks. Compare the bandwidth with that of the "
+		       "link: nccl-tests measures it, and NCCL_DEBUG=INFO names the transport (NVLink, InfiniBand, sockets). To "
+		       "check: the exposed time of collectives.",
 	.code = "with model.no_sync():  # all micro-batches but the last\n"
 		"    model(x).mean().backward()\n"
 		"model(x).mean().backward()  # one all-reduce for all\n"
