@@ -55,7 +55,7 @@ static void slow_steps(void **state)
 	expect(SLOW(OVER(0, 800000000) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
 	       "Garbage collection at /home/train.py:12 in f, 80 %", "garbage_collection");
 	expect(SLOW(OVER(700000000, 0) ",\"sample_count\":1,\"samples\":[" SAMPLE(1, "R", "null", FRAME("/home/train.py", 12, "f")) "]"),
-	       "Waiting for a processor", "waited_for_cpu");
+	       "Waiting for a CPU", "waited_for_cpu");
 	expect(SLOW("\"sample_count\":1,\"samples\":[" SAMPLE(1, "S", WAITS, FRAME("/home/train.py", 12, "f")) "],\"threads\":["
 	            THREAD(7, "S", WAITS, FRAME("/home/train.py", 12, "f")) ","
 	            THREAD(8, "S", SLEEPS, FRAME("/home/save.py", 30, "save")) "]"),

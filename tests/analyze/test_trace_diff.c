@@ -101,6 +101,28 @@ static void test_short_names(void **state)
 	assert_short("a>b(c)", "b");
 	assert_short("(((", "(((");
 	assert_short("", "");
+	assert_short("void at::native::(anonymous namespace)::fill<int>(int)", "at::native::::fill");
+}
+
+static void assert_readable(const char *name, const char *expected)
+{
+	struct ops_buffer out = {0};
+
+	readable_name((struct ops_string){name, strlen(name)}, &out);
+	assert_int_equal(out.size, strlen(expected));
+	assert_memory_equal(out.size ? out.bytes : "", expected, out.size);
+	ops_buffer_release(&out);
+}
+
+static void test_readable_names(void **state)
+{
+	(void)state;
+	assert_readable("void at::native::(anonymous namespace)::fill<int>(int)", "at::native::fill");
+	assert_readable("void a::(anonymous namespace)::(anonymous namespace)::f(int)", "a::f");
+	assert_readable("(anonymous namespace)::f()", "f");
+	assert_readable("aten::add", "aten::add");
+	assert_readable("f(:", "f(:");
+	assert_readable("", "");
 }
 
 int main(void)
@@ -110,6 +132,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_counted_in_the_lowest_step),
 		cmocka_unit_test(test_changes_of_each_name),
 		cmocka_unit_test(test_short_names),
+		cmocka_unit_test(test_readable_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,6 +307,12 @@ def assert_steps_shown(title, text, steps):
     assert len(shown) == len(figures) and all(map(pages.shows, shown, figures)), (title, figures)
 
 
+def kernels_shown(rows):
+    """Rows with the names that pages show: short ones, unless two of the ten rows would have the same."""
+    short = collections.Counter(row["short_name"] for row in rows[:10])
+    return [(row["short_name"] if short[row["short_name"]] == 1 else row["name"].removeprefix("void "), row) for row in rows]
+
+
 def assert_pages_agree(ask, path, found, peaks):
     """The summary for a terminal and the report in Markdown show the figures of the JSON, rounded."""
     steps, markdown = found["steps"], list(pages.markdown_sections(ask.text("report", "--format", "markdown", path)))
@@ -316,14 +322,15 @@ def assert_pages_agree(ask, path, found, peaks):
         for row in found["operators"]["rows"]
     ]
     kernels = [
-        (row["name"], row["calls"], None, row["total"], row["total"])
-        for row in (found["kernels"] or {"rows": []})["rows"]
+        (name, row["calls"], None, row["total"], row["total"])
+        for name, row in kernels_shown((found["kernels"] or {"rows": []})["rows"])
     ]
     rows = opstrobe.read(path).module_summary().rows()
     of_device = any(row["self_device_ns"] + row["self_backward_device_ns"] > 0 for row in rows)
     own = ("self_device_ns", "self_backward_device_ns") if of_device else ("self_host_ns", "self_backward_ns")
+    whole = ("device_ns", "backward_device_ns") if of_device else ("host_ns", "backward_ns")
     modules = [
-        (row["path"] or row["class"], row["calls"], None, sum(row[key] for key in own) / 1000, row["host_ns"] / 1000)
+        (row["path"] or row["class"], row["calls"], None, *(sum(row[key] for key in keys) / 1000 for keys in (own, whole)))
         for row in rows
     ]
     modules = sorted((module for module in modules if module[3] > 0), key=lambda module: -module[3])

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_text_and_csv_say_so(opstrobe, traces):
         if word.startswith(("+", "-")) and word[1:2].isdigit()
     ]
     assert len(changes) > 8 and set(changes) <= {"+0.0"}
-    assert "modules" not in text and "kernels" not in text  # nothing changed in them
+    assert not re.search("^(modules|kernels) +base", text, re.MULTILINE)  # nothing changed in them
     assert "peak of cpu       512 B  512 B" in text
     rows = list(csv.DictReader(io.StringIO(opstrobe("diff", "--format", "csv", *traces).stdout)))
     assert len(rows) > 8 and {each["change_percent"] for each in rows} == {"0"}

@@ -9,6 +9,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "derive/extent.h"
 
 static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)
 {
@@ -47,13 +48,10 @@ static void trace_info_write_tracks(struct ops_json_writer *json, const struct o
 static void write_times(struct ops_json_writer *json, const struct ops_trace *trace)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	int64_t first_ns = events->count ? events->start_ns[0] : 0, last_ns = first_ns;
+	struct ops_interval extent = ops_extent_of(trace);
 
-	for (size_t i = 0; i < events->count; i++)
-		if (events->end_ns[i] > last_ns)
-			last_ns = events->end_ns[i];
-	ops_json_member(json, "start_ns", first_ns);
-	ops_json_member_us(json, "duration_us", last_ns - first_ns);
+	ops_json_member(json, "start_ns", events->count ? events->start_ns[0] : 0);
+	ops_json_member_us(json, "duration_us", ops_difference(extent.end_ns, extent.start_ns));
 }
 
 /* Writes the number of steps, and the numbers of the steps if they have any. */

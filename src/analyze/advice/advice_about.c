@@ -10,6 +10,7 @@
 #include "analyze/ranks/trace_job.h"
 #include "analyze/views/view_phases.h"
 #include "analyze/views/view_step_stats.h"
+#include "derive/extent.h"
 
 static bool write_steps(const struct ops_views *views, struct ops_json_writer *json)
 {
@@ -61,12 +62,13 @@ bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *jso
 	const char *host = ops_trace_info(rank->trace)->host_name;
 	struct ops_views own;
 	const struct ops_views *views = ops_views_open(&own, rank->trace, true);
+	struct ops_interval extent = ops_extent_of(rank->trace);
 	struct trace_job job;
 	bool done = views != NULL;
 
 	trace_job_read(rank->trace, rank->path, &job);
 	ops_json_member(json, "start_ns", job.start_ns);
-	ops_json_member_us(json, "duration_us", ops_difference(job.end_ns, job.start_ns));
+	ops_json_member_us(json, "duration_us", ops_difference(extent.end_ns, extent.start_ns));
 	if (done) {
 		done = write_steps(views, json);
 		write_devices(views, json);

@@ -153,10 +153,54 @@ static void append_outcome(struct ops_buffer *out, const struct advice_report *r
 		ops_buffer_printf(out, " (%zu of %zu rules applied)", checked, advice_rule_count);
 }
 
+/* "1220 ms", "12.3 ms", "0.123 ms" */
+static const char *ms_format(double ms)
+{
+	return ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms";
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void format_ms(double ms, char *text, size_t size)
+{
+	snprintf(text, size, ms_format(ms), ms);
+}
+#pragma GCC diagnostic pop
+
+#define BASE_ROOM 400
+/* Writes what the percentages refer to, for every output format; nothing if there are no findings. */
+static size_t base_text(const struct advice_report *report, char *text, size_t room)
+{
+	bool waited = report->waited_ratio > VIEW_WAITED_MUCH; /* not NAN */
+	const char *without = waited ? ", without waits for a CPU" : "";
+	char step[32], mean[32];
+	size_t used;
+
+	if (!report->findings.count || !(report->step_ms > 0))
+		return 0;
+	format_ms(report->step_ms, step, sizeof(step));
+	format_ms(report->mean_ms, mean, sizeof(mean));
+	if (report->traces > 1)
+		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step of a trace.");
+	else if (!report->steps)
+		used = (size_t)snprintf(text, room, "The trace has no steps. Percentages are shares of its total time, %s.", step);
+	else if (report->steady == report->steps)
+		used = (size_t)snprintf(text, room, "Percentages are shares of the average step, %s%s.", step,
+		                        waited ? without : strcmp(step, mean) ? " without the overhead of recording" : "");
+	else
+		used = (size_t)snprintf(text, room, "Percentages are shares of the average steady step, %s%s (%u of %u steps are steady; "
+		                        "all steps take %s on average).", step, without, report->steady, report->steps, mean);
+	if (waited)
+		used += (size_t)snprintf(text + used, room - used, " Steps waited for a CPU for %.1f %% of their time, because other "
+		                         "threads had it: figures are too high.", 100 * report->waited_ratio);
+	return used;
+}
+
 void advice_write_json(const struct advice_report *report, struct ops_buffer *out)
 {
 	struct ops_json_writer json = {.out = out};
 	struct ops_buffer summary = {0};
+	char text[BASE_ROOM];
 
 	ops_json_open(&json, '{');
 	ops_json_member_open(&json, "findings", '[');
@@ -170,6 +214,8 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	advice_write_number(&json, "steady_steps", report->steady, true);
 	advice_write_number(&json, "steps", report->steps, true);
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
+	ops_json_key(&json, "text");
+	ops_json_text(&json, text, base_text(report, text, sizeof(text)));
 	ops_json_close(&json, '}');
 	ops_json_member_open(&json, "checked", '[');
 	for (size_t i = 0; i < advice_rule_count; i++)
@@ -307,20 +353,6 @@ static void append_where(const struct advice_style *style, const struct advice_w
 
 /* --- findings ------------------------------------------------------------------------------------------------------- */
 
-/* "1220 ms", "12.3 ms", "0.123 ms" */
-static const char *ms_format(double ms)
-{
-	return ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms";
-}
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void format_ms(double ms, char *text, size_t size)
-{
-	snprintf(text, size, ms_format(ms), ms);
-}
-#pragma GCC diagnostic pop
-
 /* Findings without a gain in time are about memory, or show where time goes. */
 static bool gains(const struct advice_finding *finding)
 {
@@ -419,29 +451,13 @@ static void append_count(const struct advice_style *style, const struct advice_r
 		                  report->traces > 1 ? "Traces end" : "The trace ends");
 }
 
-/* Writes what the percentages refer to. */
 static void advice_write_append_base(const struct advice_style *style, const struct advice_report *report)
 {
-	char text[384], step[32], mean[32];
-	size_t used;
+	char text[BASE_ROOM];
+	size_t used = base_text(report, text, sizeof(text));
 
-	if (!report->findings.count || !(report->step_ms > 0))
+	if (!used)
 		return;
-	format_ms(report->step_ms, step, sizeof(step));
-	format_ms(report->mean_ms, mean, sizeof(mean));
-	if (report->traces > 1)
-		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step of a trace.");
-	else if (!report->steps)
-		used = (size_t)snprintf(text, sizeof(text), "The trace has no steps. Percentages are shares of its total time, %s.", step);
-	else if (report->steady == report->steps)
-		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average step, %s%s.", step,
-		                        strcmp(step, mean) ? " without the overhead of recording" : "");
-	else
-		used = (size_t)snprintf(text, sizeof(text), "Percentages are shares of the average steady step, %s (%u of %u steps are steady; "
-		                        "all steps take %s on average).", step, report->steady, report->steps, mean);
-	if (report->waited_ratio > VIEW_WAITED_MUCH) /* not NAN */
-		used += (size_t)snprintf(text + used, sizeof(text) - used, " Steps waited for a CPU for %.1f %% of their time, because other "
-		                         "threads had it: figures are too high.", 100 * report->waited_ratio);
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
 	ops_buffer_append(style->out, text, used);
 	ops_buffer_append_text(style->out, "\n");

@@ -53,3 +53,19 @@ void short_name(struct ops_string name, struct ops_buffer *out)
 		out->size = left;
 	}
 }
+
+void readable_name(struct ops_string name, struct ops_buffer *out)
+{
+	size_t left = 0;
+
+	short_name(name, out);
+	for (size_t i = 0; i < out->size; i++) {
+		bool scope = out->size - i >= 2 && !memcmp(out->bytes + i, "::", 2);
+
+		if (scope && (!left || (left >= 2 && !memcmp(out->bytes + left - 2, "::", 2))))
+			i++;
+		else
+			out->bytes[left++] = out->bytes[i];
+	}
+	out->size = left;
+}

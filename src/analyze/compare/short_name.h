@@ -13,4 +13,8 @@
  * "at::native::reduce". Names of copies, and names without '<' and '(', are unchanged. Takes linear time. */
 void short_name(struct ops_string name, struct ops_buffer *out);
 
+/* Like short_name(), without the empty scopes that "(anonymous namespace)" leaves: "at::native::::fill" becomes
+ * "at::native::fill". */
+void readable_name(struct ops_string name, struct ops_buffer *out);
+
 #endif

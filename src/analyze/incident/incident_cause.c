@@ -392,7 +392,7 @@ static void explain_slow(struct incident_cause *cause, const struct incident_fac
 		append_share(cause, fmin(1, collecting));
 	} else if (facts->has_over && waited >= CAUSE_SHARE) {
 		cause->kind = "waited_for_cpu";
-		cause_begin(cause, "waiting for a processor, which other threads and processes had,");
+		cause_begin(cause, "waiting for a CPU, which other threads and processes had,");
 		append_share(cause, fmin(1, waited));
 	} else if (facts->has_over && faulted >= CAUSE_SHARE) {
 		cause->kind = "page_faults";

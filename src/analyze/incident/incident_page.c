@@ -200,7 +200,7 @@ static void incident_put_over(struct incident_page *page)
 	ops_format_duration(text[3], (double)facts->collecting_ns);
 	incident_put_heading(page, "while it was too long");
 	ops_buffer_printf(&page->out,
-	                  "%s%s: its thread ran for %s, waited for a processor for %s, collected garbage for %s; page faults: %" PRId64
+	                  "%s%s: its thread ran for %s, waited for a CPU for %s, collected garbage for %s; page faults: %" PRId64
 	                  " from a disk, %" PRId64 " others\n",
 	                  page->markdown ? "" : "  ", text[0], text[1], text[2], text[3], facts->major_faults, facts->minor_faults);
 }

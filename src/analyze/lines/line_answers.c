@@ -15,6 +15,7 @@
 #include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/extent.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)
 {
@@ -172,18 +173,15 @@ static void write_files(struct ops_json_writer *json, const struct line_costs *c
 	ops_json_close(json, ']');
 }
 
-/* Writes the number of steps, and the time from the first event's start to the last one's end. */
+/* Writes the number of steps, and the duration of the trace. */
 static void line_answers_write_extent(struct ops_json_writer *json, const struct line_costs *costs)
 {
-	const struct ops_events *e = costs->events;
-	int64_t first_ns = e->count ? e->start_ns[0] : 0, last_ns = first_ns;
+	struct ops_interval extent = ops_extent_of(costs->trace);
 	const struct ops_steps *steps = ops_steps_of(costs->trace);
 
-	for (size_t row = 0; row < e->count; row++)
-		last_ns = e->end_ns[row] > last_ns ? e->end_ns[row] : last_ns;
 	json->out->failed |= !steps;
 	ops_json_member(json, "steps", steps ? (int64_t)steps->list.count : 0);
-	ops_json_member_us(json, "duration_us", ops_difference(last_ns, first_ns));
+	ops_json_member_us(json, "duration_us", ops_difference(extent.end_ns, extent.start_ns));
 	ops_json_member_us(json, "waits_us", costs->waits_ns);
 }
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_walk.h"
 #include "base/text.h"
+#include "derive/extent.h"
 
 bool trace_find_member(const struct ops_trace *trace, const char *key, const char *name, struct ops_string *ret_value)
 {
@@ -40,10 +41,8 @@ void trace_job_read(const struct ops_trace *trace, const char *path, struct trac
 	*job = (struct trace_job){.rank = ops_trace_rank(trace, path), .world_size = -1};
 	if (trace_find_member(trace, "distributedInfo", "world_size", &text) && !ops_json_parse_integer(text, &job->world_size))
 		job->world_size = -1;
-	job->start_ns = job->end_ns = events->count ? events->start_ns[0] : 0;
-	for (size_t i = 0; i < events->count; i++)
-		if (events->end_ns[i] > job->end_ns)
-			job->end_ns = events->end_ns[i];
+	job->start_ns = events->count ? events->start_ns[0] : 0;
+	job->end_ns = events->count ? ops_extent_of(trace).end_ns : 0;
 	read_job_name(trace, job);
 }
 

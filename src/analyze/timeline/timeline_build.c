@@ -4,10 +4,12 @@
  */
 #include <string.h>
 
+#include "analyze/sum.h"
 #include "analyze/timeline/lane_tree.h"
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "derive/extent.h"
 
 /* Hides an operator's bookkeeping, which tables also omit, but shows the range of a session. `window_end` is the name
  * of Kineto's mark of the time at which it stopped waiting for devices; nothing of the program happens then. */
@@ -26,23 +28,10 @@ static uint32_t window_end_of(const struct ops_trace *trace)
 
 static void find_extent(struct ops_timeline *timeline)
 {
-	const struct ops_events *events = timeline->events;
-	size_t memory_count, counter_count;
-	const struct ops_memory_record *memory = ops_trace_memory(timeline->trace, &memory_count);
-	const struct ops_counter_record *counters = ops_trace_counters(timeline->trace, &counter_count);
-	int64_t first = ops_trace_origin(timeline->trace), last = first;
-	uint32_t window_end = window_end_of(timeline->trace);
-	uint64_t duration;
+	struct ops_interval extent = ops_extent_of(timeline->trace);
 
-	for (size_t row = 0; row < events->count; row++)
-		last = events->end_ns[row] > last && events->name[row] != window_end ? events->end_ns[row] : last;
-	for (size_t i = 0; i < memory_count; i++)
-		last = memory[i].time_ns > last ? memory[i].time_ns : last;
-	for (size_t i = 0; i < counter_count; i++)
-		last = counters[i].time_ns > last ? counters[i].time_ns : last;
-	duration = (uint64_t)last - (uint64_t)first;
-	timeline->origin_ns = first;
-	timeline->duration_ns = duration > INT64_MAX ? INT64_MAX : (int64_t)duration;
+	timeline->origin_ns = extent.start_ns;
+	timeline->duration_ns = ops_difference(extent.end_ns, extent.start_ns);
 	timeline->level_max = OPS_TILE_LEVEL_MIN;
 	while (timeline->level_max < OPS_TILE_LEVEL_MAX && timeline->duration_ns >> timeline->level_max)
 		timeline->level_max++;

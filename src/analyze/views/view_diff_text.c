@@ -163,7 +163,7 @@ static bool gather_categories(const struct view_diff *diff, struct changes *chan
 	bool done = true;
 
 	for (int i = 0; done && diff->steps[0].steps && diff->steps[1].steps && i < VIEW_TIME_COUNT; i++) {
-		const char *name = view_category_name((enum view_category)i);
+		const char *name = view_category_title((enum view_category)i);
 		struct change change = {.name = {name, strlen(name)}};
 
 		for (int side = 0; side < 2; side++)

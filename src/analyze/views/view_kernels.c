@@ -172,7 +172,7 @@ static void view_kernels_write_row(const struct table *table, struct ops_json_wr
 
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", name);
-	short_name(name, &shortened);
+	readable_name(name, &shortened);
 	ops_json_member_string(json, "short_name", (struct ops_string){shortened.bytes, shortened.size});
 	json->out->failed |= shortened.failed;
 	ops_buffer_release(&shortened);

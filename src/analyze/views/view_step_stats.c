@@ -47,7 +47,7 @@ static const struct {
 	{"backward", "backward"},
 	{"optimizer", "optimizer"},
 	{"garbage_collection", "garbage collection"},
-	{"waited_for_cpu", "waiting for a processor"},
+	{"waited_for_cpu", "waiting for a CPU"},
 	{"operator_calls", "operator calls"},
 	{"allocations", "allocations"},
 };

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "base/order.h"
+#include "derive/extent.h"
 
 #define GAPS_MAX 3
 #define PLACE_LEAST 44 /* with fewer columns a place is not informative */
@@ -184,6 +185,7 @@ static void view_text_put_head(struct page *page)
 	struct ops_string host = {info->host_name, strlen(info->host_name)};
 	size_t threads = 0, count, events = ops_trace_events(page->views->trace)->count, records;
 	const struct ops_track *tracks = ops_trace_tracks(page->views->trace, &count);
+	struct ops_interval extent = ops_extent_of(page->views->trace);
 	char duration[OPS_FORMAT_ROOM];
 
 	for (size_t i = 0; i < count; i++)
@@ -202,7 +204,7 @@ static void view_text_put_head(struct page *page)
 		ops_buffer_append_text(&page->out, ": nothing was recorded\n");
 		return;
 	}
-	ops_format_duration(duration, fmax(0, (double)page->views->last_ns - (double)page->views->first_ns));
+	ops_format_duration(duration, (double)ops_difference(extent.end_ns, extent.start_ns));
 	ops_buffer_printf(&page->out, " in %s", duration);
 	put_count(page, ", ", threads, "thread");
 	put_count(page, ", ", page->views->used.count, "device");

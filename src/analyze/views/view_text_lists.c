@@ -13,11 +13,13 @@
 #include <opstrobe/internal/memory.h>
 #include <opstrobe/internal/modules.h>
 
+#include "analyze/compare/short_name.h"
 #include "analyze/device.h"
 #include "analyze/views/view_communication.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/text.h"
 
 #define TWO_TIMES 1u
 #define WITH_LINES 2u
@@ -133,15 +135,40 @@ static void add_kernel(void *context, const struct view_kernel_row *row)
 	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->total_ns}, row->total_ns, OPS_NONE);
 }
 
+/* Replaces the names by short ones, except those that would then be the same. */
+static void name_kernels(struct shown *shown, struct ops_buffer *names)
+{
+	size_t count = shown->count < PAGE_ROWS ? shown->count : PAGE_ROWS;
+	bool alike[PAGE_ROWS] = {false};
+
+	for (size_t i = 0; i < count; i++) {
+		readable_name(shown->rows[i].name, &names[i]);
+		for (size_t other = 0; other < i; other++)
+			if (names[i].size == names[other].size && !memcmp(names[i].bytes, names[other].bytes, names[i].size))
+				alike[i] = alike[other] = true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!alike[i] && !names[i].failed && names[i].size)
+			shown->rows[i].name = (struct ops_string){names[i].bytes, names[i].size};
+		else if (ops_string_starts(shown->rows[i].name, "void "))
+			shown->rows[i].name = (struct ops_string){shown->rows[i].name.bytes + 5, shown->rows[i].name.size - 5};
+}
+
 bool page_kernels(struct page *page)
 {
 	struct shown shown = {.count = 0};
+	struct ops_buffer names[PAGE_ROWS] = {0};
 
 	if (!page->views->has_kernels)
 		return true;
 	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
 		return false;
+	name_kernels(&shown, names);
 	put_list(page, "kernels", "time", 0, &shown);
+	for (size_t i = 0; i < PAGE_ROWS; i++) {
+		page->out.failed |= names[i].failed;
+		ops_buffer_release(&names[i]);
+	}
 	return true;
 }
 
@@ -159,6 +186,13 @@ struct module_entry {
 };
 
 OPS_ORDER(compare_modules, struct module_entry, OPS_DOWN(own_ns) OPS_UP(row))
+
+/* Returns the time of all calls, forward and backward. */
+static int64_t calls_ns(const struct ops_module_row *row, bool device)
+{
+	return device ? ops_sum(row->total[OPS_MODULE_DEVICE], row->total[OPS_MODULE_BACKWARD_DEVICE])
+	              : ops_sum(row->total[OPS_MODULE_HOST], row->total[OPS_MODULE_BACKWARD]);
+}
 
 static struct ops_string view_text_lists_module_name(const struct ops_module_row *row)
 {
@@ -183,7 +217,7 @@ static bool put_modules(struct page *page, const struct ops_module_row *rows, si
 	qsort(entries, count, sizeof(*entries), compare_modules);
 	for (size_t i = 0; i < count && entries[i].own_ns > 0; i++)
 		add_row(&shown, (struct page_row){.name = view_text_lists_module_name(entries[i].row), .calls = entries[i].row->calls,
-		                                  .first_ns = entries[i].own_ns}, entries[i].row->total[OPS_MODULE_HOST], OPS_NONE);
+		                                  .first_ns = entries[i].own_ns}, calls_ns(entries[i].row, device), OPS_NONE);
 	put_list(page, backward ? "modules with backward" : "modules", device ? "self device" : "self CPU", 0, &shown);
 	ops_free(entries);
 	return true;

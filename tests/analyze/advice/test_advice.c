@@ -89,7 +89,7 @@ static void finds(void **state)
 	ops_trace_unref(trace);
 }
 
-/* The same of two workers is said once. */
+/* The same of two workers is said once. Only the sentence about percentages differs. */
 static void joins_workers(void **state)
 {
 	struct ops_trace *trace = make_trace();
@@ -100,7 +100,8 @@ static void joins_workers(void **state)
 	(void)state;
 	assert_int_equal(ops_advise(workers, 1, OPS_FORMAT_JSON, &one, &size, NULL), OPS_OK);
 	assert_int_equal(ops_advise(workers, 2, OPS_FORMAT_JSON, &two, &size, NULL), OPS_OK);
-	assert_string_equal(one, two);
+	assert_memory_equal(one, two, (size_t)(strstr(one, ",\"text\":") - one));
+	assert_string_equal(strstr(one, "\"checked\":"), strstr(two, "\"checked\":"));
 	ops_free(one);
 	ops_free(two);
 	ops_trace_unref(trace);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparison of steps: median, percentile, slow steps and their causes, waiting for a processor.
+ * Comparison of steps: median, percentile, slow steps and their causes, waiting for a CPU.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void steps_wait_for_a_processor(void **state)
 	assert_has(text, "\"waited_for_cpu\":{\"ratio\":0,\"average\":0,\"much\":false,\"rows\":[0]}");
 	ops_free(text);
 	text = scene_views(ten_steps(""), MACHINE("[4,100000,150000,0,0]"));
-	assert_has(text, "{\"what\":\"waited_for_cpu\",\"title\":\"waiting for a processor\",\"is_count\":false,\"value\":150,\"typical\":0}");
+	assert_has(text, "{\"what\":\"waited_for_cpu\",\"title\":\"waiting for a CPU\",\"is_count\":false,\"value\":150,\"typical\":0}");
 	ops_free(text);
 }
 

@@ -346,7 +346,7 @@ static void test_all_threads(void **state)
 	ops_free(text);
 	assert_int_equal(ops_diff(traces[0].trace, traces[1].trace, &options, &text, &size, NULL, NULL), OPS_OK);
 	assert_has(text, "| mul | 4.000 µs | 24.000 µs | +500.0 % |");
-	assert_has(text, "| dataloader | 20.000 µs | 5.000 µs | -75.0 % |");
+	assert_has(text, "| data loading | 20.000 µs | 5.000 µs | -75.0 % |");
 	ops_free(text);
 	release(traces, 2);
 }

@@ -273,7 +273,7 @@ export interface Finding {
 export interface AdviceReply {
 	findings: Finding[];
 	/** What percentages refer to; without steps, the complete recording. */
-	base: { steps: number | null };
+	base: { steps: number | null; text: string };
 	checked: string[];
 	rules: number;
 	/** The number of findings, or the reason why there are none. */

@@ -47,6 +47,7 @@ function Findings({ trace, asked, advice }: { trace: string; asked: readonly str
 		<div class="advice">
 			<nav class="panel summary" aria-label="Findings">
 				<h2>{findings.length === 1 ? "One finding" : `${findings.length} findings`}</h2>
+				<p class="soft">{advice.base.text}</p>
 				<ol>
 					{findings.map((finding, i) => (
 						<li key={i} class={finding.severity}>

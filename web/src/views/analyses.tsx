@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
-import type { ViewProps } from "../app/views";
+import type { TraceFacts, ViewProps } from "../app/views";
 import type { Analysis, AnswerReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import { Answer, isTable } from "../widgets/answer";
@@ -33,8 +33,21 @@ function shown(analyses: readonly Analysis[]): Analysis[] {
 	return analyses.filter((each) => each.traces === "ranks" && !NOT_HERE.has(each.id));
 }
 
-function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: readonly Analysis[] }) {
-	const [id] = useParam("id", analyses.find((each) => each.id === "idle_time_breakdown")?.id ?? analyses[0]?.id ?? "");
+/** Analyses of work on GPUs, which have no results without it. */
+const OF_DEVICES =
+	/^(temporal_breakdown|gpu_kernel|comm_comp|idle_time|cuda_kernel|queue_length|time_blocked|memory_bw|nccl_|roofline|aten_op_kernels|frequent_cuda|module_kernels)/;
+
+function needsDevice(analysis: Analysis): boolean {
+	return OF_DEVICES.test(analysis.id);
+}
+
+function Questions({ source, trace, traces, analyses: all }: ViewProps & { analyses: readonly Analysis[] }) {
+	const facts = useReply<{ value: TraceFacts }>(source, `traces/${trace.id}/info`);
+	const kinds = facts.state === "ready" ? facts.data.value.events_by_kind : undefined;
+	const host = kinds !== undefined && !kinds.kernel && !kinds.gpu_memcpy && !kinds.gpu_memset;
+	const analyses = host ? [...all.filter((each) => !needsDevice(each)), ...all.filter(needsDevice)] : all;
+	const first = host ? "key_averages" : "idle_time_breakdown";
+	const [id] = useParam("id", analyses.find((each) => each.id === first)?.id ?? analyses[0]?.id ?? "");
 	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
 	const list = useRef<HTMLElement>(null);
 	// The list scrolls to the initial selection only.
@@ -42,7 +55,7 @@ function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: 
 		const chosen = list.current?.querySelector("[aria-current]");
 		if (list.current && chosen) list.current.scrollTop = chosen.getBoundingClientRect().top - list.current.getBoundingClientRect().top - 80;
 	}, []);
-	if (!analysis) return null;
+	if (!analysis || facts.state === "loading") return null;
 	const choose = (next: string) => {
 		const forget = Object.fromEntries([...route.value.params.keys()].filter((name) => name !== "of" && name !== "steps").map((name) => [name, undefined]));
 		setParams({ ...forget, id: next });
@@ -54,20 +67,30 @@ function Questions({ source, trace, traces, analyses }: ViewProps & { analyses: 
 				<ul class="questions">
 					{analyses.map((each) => (
 						<li key={each.id}>
-							<button type="button" class="plain" aria-current={each === analysis ? "true" : undefined} onClick={() => choose(each.id)}>
-								{each.summary}
+							<button
+								type="button"
+								class={host && needsDevice(each) ? "plain no-data" : "plain"}
+								title={host && needsDevice(each) ? "No GPU activity in this trace" : undefined}
+								aria-current={each === analysis ? "true" : undefined}
+								onClick={() => choose(each.id)}
+							>
+								{titleOf(each)}
 								<span class="soft mono">{each.id}</span>
 							</button>
 						</li>
 					))}
 				</ul>
 			</nav>
-			<Question key={analysis.id} source={source} trace={trace} traces={traces} analysis={analysis} />
+			<Question key={analysis.id} source={source} trace={trace} traces={traces} analysis={analysis} absent={host && needsDevice(analysis)} />
 		</div>
 	);
 }
 
-function Question({ source, trace, traces, analysis }: ViewProps & { analysis: Analysis }) {
+function titleOf({ summary }: Analysis): string {
+	return summary.charAt(0).toUpperCase() + summary.slice(1);
+}
+
+function Question({ source, trace, traces, analysis, absent }: ViewProps & { analysis: Analysis; absent: boolean }) {
 	const run = runOf(trace, traces);
 	const [of, setOf] = useParam("of", "trace");
 	const ids = of === "run" ? run.map((each) => each.id).join(",") : trace.id;
@@ -79,7 +102,7 @@ function Question({ source, trace, traces, analysis }: ViewProps & { analysis: A
 	});
 	return (
 		<section class="panel" aria-label={analysis.summary}>
-			<h2>{analysis.summary.charAt(0).toUpperCase() + analysis.summary.slice(1)}</h2>
+			<h2>{titleOf(analysis)}</h2>
 			{run.length > 1 && (
 				<Choice
 					label="Traces"
@@ -91,6 +114,7 @@ function Question({ source, trace, traces, analysis }: ViewProps & { analysis: A
 					onChange={setOf}
 				/>
 			)}
+			{absent && of !== "run" && <p class="soft">The trace has no GPU activity, which this analysis is about.</p>}
 			<StepChoice source={source} trace={trace} />
 			<AnalysisForm analysis={analysis} />
 			<Await reply={reply} what="the answer">

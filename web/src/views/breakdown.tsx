@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The average step as one bar, and its parts as a list.
 import type { Step, StepBreakdown } from "../data/replies";
-import { scaleOf } from "../format/scale";
-import { formatPercent } from "../format/units";
+import { formatPercent, formatUs } from "../format/units";
 import { Swatch } from "../widgets/chart";
 import type { StepPart } from "./step_parts";
 
@@ -15,7 +14,6 @@ interface BreakdownProps {
 }
 
 export function Breakdown({ parts, average, percent, whole }: BreakdownProps) {
-	const scale = scaleOf("us", average.total);
 	return (
 		<>
 			<div class="whole" aria-hidden="true">
@@ -38,13 +36,13 @@ export function Breakdown({ parts, average, percent, whole }: BreakdownProps) {
 							<th scope="row" title={part.about}>
 								<Swatch color={part.color} /> {part.title}
 							</th>
-							<td class="figure" title={`${average[part.id]} µs`}>{`${scale.text(average[part.id])} ${scale.unit}`}</td>
+							<td class="figure" title={`${average[part.id]} µs`}>{formatUs(average[part.id])}</td>
 							<td class="figure">{formatPercent(percent[part.id])}</td>
 						</tr>
 					))}
 					<tr class="sum" data-part="total">
 						<th scope="row">{whole}</th>
-						<td class="figure" title={`${average.total} µs`}>{`${scale.text(average.total)} ${scale.unit}`}</td>
+						<td class="figure" title={`${average.total} µs`}>{formatUs(average.total)}</td>
 						<td class="figure">{formatPercent(percent.total)}</td>
 					</tr>
 				</tbody>

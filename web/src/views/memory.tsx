@@ -15,7 +15,7 @@ import { Choice, Select } from "../widgets/choice";
 import { LineChart, type LineSeries } from "../widgets/line_chart";
 import { TimelineLink } from "../widgets/links";
 import { StepChoice, useSteps } from "../widgets/step_choice";
-import { categoryTitle, type Stretch } from "./memory_words";
+import { categoryTitle, deviceTitle, type Stretch } from "./memory_words";
 import { MemoryBlocks, MemoryStatistics } from "./memory_tables";
 import { Peak } from "./peak";
 
@@ -182,7 +182,7 @@ function CurveChart({ curve, memory, marked, chosen, live }: CurveChartProps) {
 	const series = useMemo(() => curveSeries(curve, memory, dark), [curve, memory, dark]);
 	return (
 		<LineChart
-			title={`Memory of ${curve.device}`}
+			title={`Memory of ${deviceTitle(curve.device)}`}
 			about={live ? "Click to see who holds memory at a moment; drag to zoom" : ""}
 			times={times}
 			series={series}

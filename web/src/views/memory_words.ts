@@ -9,6 +9,11 @@ export interface Stretch {
 	to?: number;
 }
 
+/** Returns "the CPU" for "cpu"; other devices have the name that torch gives them, "cuda:0". */
+export function deviceTitle(device: string): string {
+	return device === "cpu" ? "the CPU" : device;
+}
+
 /** Returns "Optimizer state" for "OPTIMIZER_STATE". */
 export function categoryTitle(name: string): string {
 	const text = name.toLowerCase().replaceAll("_", " ");

@@ -37,16 +37,16 @@ const COLUMNS: Column<Module>[] = [
 	{ ...TEXTS.class, id: "class", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
 	us("forward", "host_us", "total", "host_ns"),
-	{ id: "per_call", title: "Forward per call", kind: "us", total: "none", value: (row) => (row.calls > 0 ? (row.total.host_ns * US) / row.calls : null) },
+	{ id: "per_call", title: "Per call", about: "Forward time of one call, on average", kind: "us", total: "none", value: (row) => (row.calls > 0 ? (row.total.host_ns * US) / row.calls : null) },
 	us("forward_self", "self_host_us", "self", "host_ns"),
 	us("backward", "backward_us", "total", "backward_ns"),
 	us("device", "device_us", "total", "device_ns"),
 	us("device_backward", "backward_device_us", "total", "backward_device_ns"),
 	{ ...TEXTS.flops, id: "flops", kind: "flops", value: (row) => row.total.flops },
 	{ ...TEXTS.cpu_allocated_bytes, id: "cpu_allocated", value: (row) => row.total.cpu_allocated_bytes },
-	{ ...TEXTS.cpu_peak_bytes, id: "cpu_peak", total: "max", value: (row) => row.cpu_peak_bytes },
+	{ ...TEXTS.cpu_peak_bytes, id: "cpu_peak", hidden: true, total: "max", value: (row) => row.cpu_peak_bytes },
 	{ ...TEXTS.device_allocated_bytes, id: "device_allocated", value: (row) => row.total.device_allocated_bytes },
-	{ ...TEXTS.device_peak_bytes, id: "device_peak", total: "max", value: (row) => row.device_peak_bytes },
+	{ ...TEXTS.device_peak_bytes, id: "device_peak", hidden: true, total: "max", value: (row) => row.device_peak_bytes },
 	{ ...TEXTS.parameters, id: "parameters", value: (row) => row.parameter_count },
 	{ id: "parameter_bytes", title: "Parameter size", kind: "bytes", value: (row) => row.parameter_bytes, hidden: true },
 ];
@@ -94,9 +94,11 @@ export function NoModules() {
 	);
 }
 
-/** Omits columns without any figure. */
+/** Omits columns without any figure, and hides the CPU's memory if devices have some. */
 function usedColumns(modules: readonly Module[]): Column<Module>[] {
-	return COLUMNS.filter((column) => column.kind === "text" || modules.some((row) => column.value(row) !== 0));
+	const used = COLUMNS.filter((column) => column.kind === "text" || modules.some((row) => column.value(row) !== 0));
+	const ofDevices = used.some((column) => column.id === "device_allocated");
+	return used.map((column) => (ofDevices && column.id === "cpu_allocated" ? { ...column, hidden: true } : column));
 }
 
 function childrenOf(modules: readonly Module[]): { roots: Module[]; below: Map<Module, Module[]> } {
@@ -129,7 +131,7 @@ function ModuleTable({ source, trace, modules, tree }: { source: DataSource; tra
 		if (all === undefined || all === 0) return used;
 		const share: Column<Module> = {
 			id: "share",
-			title: "Of the step",
+			title: "Share",
 			kind: "share",
 			total: "none",
 			value: (row) => (row.total.host_ns + row.total.backward_ns) / all,

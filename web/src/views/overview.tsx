@@ -20,6 +20,7 @@ import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 import { Breakdown } from "./breakdown";
 import { FindingLine, noFindings } from "./finding";
+import { deviceTitle } from "./memory_words";
 import { PHASES, PhaseTime } from "./phases";
 import { SlowSteps } from "./slow_steps";
 import { stepParts, usedParts } from "./step_parts";
@@ -133,7 +134,7 @@ function PeakMemory({ source, trace }: { source: DataSource; trace: TraceEntry }
 	const reply = useReply<MemoryReply>(source, `traces/${trace.id}/memory`);
 	if (reply.state !== "ready" || reply.data.devices.length === 0) return null;
 	const device = reply.data.devices.reduce((most, each) => (each.peak.bytes > most.peak.bytes ? each : most));
-	return <Card title="Memory at the peak" figure={<a href={routeHref("memory", trace.id)}>{formatBytes(device.peak.bytes)}</a>} note={`on ${device.device}`} />;
+	return <Card title="Memory at the peak" figure={<a href={routeHref("memory", trace.id)}>{formatBytes(device.peak.bytes)}</a>} note={`on ${deviceTitle(device.device)}`} />;
 }
 
 function range(values: number[]): string {
@@ -163,7 +164,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 		<section class="panel" aria-label="What to change">
 			<h2>What to change</h2>
 			<Await reply={reply} what="advice">
-				{({ findings, checked, summary }) => (
+				{({ findings, checked, summary, base }) => (
 					<>
 						{findings.length === 0 && <p class="soft">{noFindings(trace, summary)}</p>}
 						<ol class="finding-list">
@@ -171,6 +172,7 @@ function TopAdvice({ source, trace }: { source: DataSource; trace: TraceEntry })
 								<FindingLine key={i} trace={trace.id} finding={finding} index={i} />
 							))}
 						</ol>
+						{base.text !== "" && <p class="panel-foot soft">{base.text}</p>}
 						{checked.length > 0 && (
 							<p class="panel-foot">
 								<a href={routeHref("advice", trace.id)}>

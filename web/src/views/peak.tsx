@@ -4,7 +4,6 @@
 import { theme } from "../app/theme";
 import type { MemoryPeak, MemoryReply, MemoryShare } from "../data/replies";
 import { moduleName } from "../format/module_name";
-import { scaleOf } from "../format/scale";
 import { formatBytes, formatNs } from "../format/units";
 import { Meter } from "../widgets/cards";
 import { SourceLink, TimelineLink } from "../widgets/links";
@@ -94,12 +93,11 @@ export function Shares({ title, shares, all, name }: SharesProps) {
 }
 
 function Share({ name, bytes, all, color }: { name: preact.ComponentChildren; bytes: number; all: number; color?: string }) {
-	const scale = scaleOf("bytes", bytes);
 	const share = all > 0 ? bytes / all : 0;
 	return (
 		<li>
 			<span class="name">{name}</span>
-			<span class="figure" title={`${bytes} bytes`}>{`${scale.text(bytes)} ${scale.unit}`}</span>
+			<span class="figure" title={`${bytes} bytes`}>{formatBytes(bytes)}</span>
 			<span class="figure soft">{`${(share * 100).toFixed(1)} %`}</span>
 			<Meter label="Share of the peak" share={share} {...(color ? { color } : {})} />
 		</li>

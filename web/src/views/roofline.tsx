@@ -69,7 +69,10 @@ export function Roofline({ source, trace }: ViewProps) {
 
 function RooflinePage({ trace, reply, by }: { trace: string; reply: RooflineReply; by: string }) {
 	const name: Column<RooflineRow> = { ...TEXTS.name, title: by === "kernel" ? "Kernel" : "Operator", id: "name", wide: true, groups: by === "shape", value: (row) => row.name };
-	const columns = useMemo(() => [name, ...(by === "shape" ? [SHAPES] : []), ...FIGURES], [by]);
+	const columns = useMemo(() => {
+		const mixed = reply.rows.some((row) => row.processor !== reply.rows[0]!.processor); // else the cards say on what all of them ran
+		return [name, ...(by === "shape" ? [SHAPES] : []), ...FIGURES.map((column) => (column.id === "processor" && !mixed ? { ...column, hidden: true } : column))];
+	}, [by, reply]);
 	// The chart shows the processor with most time.
 	const first = reply.rows[0]?.processor;
 	const drawn = reply.rows.filter((row) => row.processor === first);

@@ -3,8 +3,9 @@
 // Time by call stack: a flame graph of everything, or callers and callees of one function.
 import { useMemo, useState } from "preact/hooks";
 import { useParam } from "../app/params";
-import type { ViewProps } from "../app/views";
+import type { TraceFacts, ViewProps } from "../app/views";
 import type { StacksDiffReply, StacksReply } from "../data/replies";
+import { useReply } from "../data/reply";
 import type { DataSource } from "../data/source";
 import { isModule, moduleName } from "../format/module_name";
 import { scaleOf } from "../format/scale";
@@ -38,11 +39,18 @@ export function Stacks({ source, trace }: ViewProps) {
 	const keeps = wrappers === "keep" ? "keep" : undefined;
 	const [waits, setWaits] = useParam("waits");
 	const keepsWaits = waits === "keep" ? "keep" : undefined;
+	const facts = useReply<{ value: TraceFacts }>(source, `traces/${trace.id}/info`);
+	const has = facts.state === "ready" ? facts.data.value : undefined;
+	const offered: Record<string, boolean> = {
+		self_cpu: true,
+		self_device: ["kernel", "gpu_memcpy", "gpu_memset"].some((kind) => has?.events_by_kind[kind]),
+		sampled: source.kind === "http" && !!has?.metadata?.python_samples,
+	};
 	const tools = (
 		<>
 			<Choice
 				label="Time"
-				options={source.kind === "http" ? [...METRICS, SAMPLED] : METRICS}
+				options={[...METRICS, SAMPLED].filter(({ id }) => offered[id] === true || id === metric)}
 				value={metric}
 				onChange={setMetric}
 			/>

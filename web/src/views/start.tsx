@@ -139,7 +139,7 @@ const COLUMNS: Column<Row>[] = [
 	{ id: "rank", title: "Ranks", kind: "text", value: ranksOf },
 	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "The predicted gain of the top finding, of the step" },
 	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; of several ranks, the one that gains most" },
-	{ id: "command", title: "Recorded by", kind: "text", wide: true, value: (row) => summaries(row)[0]?.command ?? null, about: "The command line, of recordings of Opstrobe" },
+	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "The command line, of recordings of Opstrobe" },
 	{ id: "host", title: "Host", kind: "text", hidden: true, value: (row) => [...new Set(summaries(row).flatMap((summary) => summary.host ?? []))].join(", ") || null },
 	{ id: "size", title: "Size", kind: "bytes", hidden: true, value: (row) => row.traces.reduce((sum, trace) => sum + trace.bytes, 0) },
 ];

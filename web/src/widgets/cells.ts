@@ -34,7 +34,7 @@ export function columnScales<R>(columns: readonly Column<R>[], rows: readonly R[
 		before.set(kind, { largest, unit });
 		scales.set(column.id, figureScale(column, rows, scaleOf(kind, unit), largest, arrowRoom(column)));
 	}
-	for (const column of columns) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && column.wide ? TREE_ROOM : 0, arrowRoom(column)));
+	for (const [i, column] of columns.entries()) if (!scales.has(column.id)) scales.set(column.id, textScale(column, rows, isTree && i === 0 ? TREE_ROOM : 0, arrowRoom(column)));
 	return scales;
 }
 
@@ -51,10 +51,10 @@ function largestOf<R>(column: Column<R>, rows: readonly R[]): number {
 const TREE_ROOM = 10;
 
 function textScale<R>(column: Column<R>, rows: readonly R[], indent: number, arrow: number): CellScale {
-	let longest = titleRoom(column.title) + arrow;
+	let longest = titleRoom(column.title, "") + arrow;
 	for (const row of rows.slice(0, 300)) longest = Math.max(longest, (column.shown ? column.shown(row) : cellText(column.value(row))).length + 2);
 	longest += indent;
-	const least = Math.min(longest, column.wide ? 18 + indent : 16);
+	const least = Math.min(longest, (column.wide ? 15 : 16) + indent);
 	const width = column.wide ? `minmax(${least}ch, ${Math.min(longest, 100)}fr)` : `minmax(${least}ch, ${Math.min(longest, 40)}ch)`;
 	return { unit: "", largest: 0, text: cellText, width, least };
 }
@@ -66,13 +66,37 @@ function figureScale<R>(column: Column<R>, rows: readonly R[], scale: Scale, lar
 	};
 	let widest = text(largest).length;
 	if (column.kind === "number") for (const row of rows.slice(0, 300)) widest = Math.max(widest, text(column.value(row)).length);
-	const least = Math.max(widest + 2, titleRoom(column.title + (scale.unit ? `, ${scale.unit}` : "")) + arrow, 7);
+	const least = Math.max(widest + 2, titleRoom(column.title, scale.unit ? `, ${scale.unit}` : "") + arrow, 7);
 	return { unit: scale.unit, largest, text, width: `${least}ch`, least };
 }
 
-/** Returns the width of a title with its padding, in widths of digits; most letters are narrower. */
-function titleRoom(title: string): number {
-	return Math.ceil(title.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
+/** Padding of a cell on both sides, and what rounding may add to the width of a text, in pixels. */
+const PADDING = 18;
+
+/** Returns the width of a title and its unit with the padding, in widths of digits. */
+function titleRoom(title: string, unit: string): number {
+	const digit = textWidth("0", 400);
+	if (digit > 0) return Math.ceil(((textWidth(title, 600) + textWidth(unit, 400) + PADDING) / digit) * 10) / 10;
+	return Math.ceil(title.length * 0.85 + unit.length * 0.85 + (title.match(/[A-Zmw%]/g) ?? []).length * 0.45 + 2);
+}
+
+let canvas: CanvasRenderingContext2D | null | undefined;
+const widths = new Map<string, number>();
+
+/** Returns the width of a text of a table in pixels; 0 outside of a browser. */
+function textWidth(text: string, weight: number): number {
+	if (typeof document === "undefined") return 0;
+	const key = `${weight}${text}`;
+	let width = widths.get(key);
+	if (width === undefined) {
+		canvas ??= document.createElement("canvas").getContext("2d");
+		if (!canvas) return 0;
+		const { fontSize, fontFamily } = getComputedStyle(document.body);
+		canvas.font = `${weight} ${fontSize} ${fontFamily}`;
+		width = canvas.measureText(text).width;
+		widths.set(key, width);
+	}
+	return width;
 }
 
 /** Width of the arrow after the title of the sort column. */

@@ -72,6 +72,9 @@ test("columns that are shown fit into a window of 1400 pixels, and FLOPs have a 
 		["operators", "train", ["flops", "flops_per_s", "step_self"]],
 		["operators", "gpu.pt", ["device_self", "device_total", "flops", "flops_per_s"]],
 		["kernels", "gpu.pt", ["total", "mean_est_occupancy_pct"]],
+		["modules", "train", ["share", "per_call", "backward", "cpu_allocated"]],
+		["roofline", "train", ["flops", "percent"]],
+		["timeline", "train", ["count"]],
 	] as const) {
 		await page.goto("about:blank");
 		await page.goto(server.at(view, server.trace(name)));

@@ -184,7 +184,7 @@ test("who holds memory at a moment", async () => {
 		await click(curve, { position: { x: box.width * 0.4, y: box.height / 2 } });
 		const panel = page.getByRole("region", { name: "Memory", exact: true });
 		expect(plain(await panel.getByRole("heading", { level: 2 }).innerText())).toMatch(/^Memory: 5\.000 KiB at/);
-		expect(plain(await panel.getByRole("region", { name: "By module" }).locator("li").first().innerText())).toMatch(/^Linear_0 5\.00 KiB 100\.0 %/);
+		expect(plain(await panel.getByRole("region", { name: "By module" }).locator("li").first().innerText())).toMatch(/^Linear_0 5\.000 KiB 100\.0 %/);
 	});
 });
 

@@ -42,13 +42,13 @@ afterAll(async () => {
 });
 
 async function open(): Promise<Tab> {
-	const tab = await Tab.open(browser, server.url, { colorScheme: "light" });
+	const tab = await Tab.open(browser, `${server.url}#/traces?traces.columns=command`, { colorScheme: "light" });
 	await tab.page.getByRole("treegrid", { name: "Traces" }).waitFor();
 	await tab.page.getByText(/^Reading: /).waitFor({ state: "detached" });
 	return tab;
 }
 
-test("each trace is a line with its steps, its command and its first finding, those of a job are one", async () => {
+test("each trace is a line with its steps, its command if that is shown, and its first finding, those of a job are one", async () => {
 	const tab = await open();
 	const { rows, units } = await readGrid(tab.page, "Traces");
 	const line = (name: string) => rows.find((each) => each.name!.includes(name))!;

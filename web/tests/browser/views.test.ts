@@ -90,6 +90,8 @@ describe.each(TRACES)("%s", (_, path) => {
 		const advice = printed("advise", path) as AdviceReply;
 		const [first] = advice.findings;
 		if (first) {
+			expect(advice.base.text).toContain("Percentages are shares of ");
+			await tab.page.getByRole("region", { name: "What to change" }).getByText(advice.base.text).waitFor();
 			const line = tab.page.locator(".finding-line").first();
 			await line.getByRole("link", { name: first.title }).waitFor();
 			const words = { about: /%$/, "at least": /% or more$/, "at most": /^up to −/ };
@@ -210,6 +212,9 @@ describe.each(TRACES)("%s", (_, path) => {
 		const tab = await open("stacks");
 		const { rows } = await readGrid(tab.page, "Functions");
 		expect(rows.length).toBeGreaterThan(0);
+		const { flags } = printed("views", path) as Views;
+		const times = await tab.page.getByRole("group", { name: "Time" }).getByRole("button").allInnerTexts();
+		expect(times, "only times that the trace has").toEqual(flags.has_kernel || flags.has_memcpy_or_memset ? ["CPU time", "Device time"] : ["CPU time"]);
 		const name = rows[0]!.name!;
 		const find = tab.page.getByRole("searchbox", { name: "Find in the graph" });
 		await find.fill(name.slice(0, 20));
@@ -226,6 +231,8 @@ describe.each(TRACES)("%s", (_, path) => {
 		const tab = await open("analyses", "id=key_averages");
 		await tab.page.locator(".answer, .grid").first().waitFor();
 		const questions = tab.page.getByRole("navigation", { name: "Analyses" }).getByRole("button");
+		const { flags } = printed("views", path) as Views;
+		expect(await questions.locator(".no-data").or(tab.page.locator("button.no-data")).count() > 0, "dimmed without GPU activity").toBe(!flags.has_kernel && !flags.has_memcpy_or_memset);
 		for (const question of await questions.all()) {
 			await question.click();
 			await tab.page.locator("section.panel .answer, section.panel .grid, section.panel .empty, section.panel .figure-line, section.panel [role=alert]").first().waitFor();
@@ -239,6 +246,9 @@ describe.each(TRACES)("%s", (_, path) => {
 		const tab = await open("info");
 		await tab.page.getByRole("heading", { name: trace.name }).waitFor();
 		await tab.page.getByRole("heading", { name: "Events by kind" }).waitFor();
+		const names = await tab.page.locator("main .pairs dt").filter({ visible: true }).allInnerTexts();
+		expect(names.length).toBeGreaterThan(8);
+		expect(names.filter((name) => /^[a-z]|_/.test(name)), "names that are those of a reply").toEqual([]);
 		await tab.close();
 		tab.expectQuiet();
 	});
