@@ -25,6 +25,7 @@
 	X(clone)          \
 	X(unread_gradient) \
 	X(unread_part)    \
+	X(ignored)        \
 	X(intermediate)   \
 	X(redundant)      \
 	X(order)          \

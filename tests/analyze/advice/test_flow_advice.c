@@ -42,7 +42,7 @@ struct writer {
 static void use(struct writer *w, const char *name, int64_t duration_ns, const struct tensor *tensors, size_t count, int64_t number)
 {
 	struct ops_new_event event = scene_event(w->b, 0, name, w->now_ns, w->now_ns + duration_ns);
-	struct ops_storage storages[2];
+	struct ops_storage storages[3];
 	struct list list;
 
 	list_open(&list, (uint32_t)count + (number >= 0 ? 2 : 0));
@@ -753,6 +753,44 @@ static void finds_products_for_their_diagonal(void **state)
 	assert_true(gain_of("unread-part", diagonal, false) < 0);
 }
 
+/* Targets of which some are set to the number that the loss ignores, or to another; or those that count are selected. */
+static void ignore(struct writer *w, bool cause, bool selects)
+{
+	const struct tensor loss[] = {{LARGE, 1000, 1000, 0, false}, {selects ? SMALL + 0x8000 : SMALL, 1, 1000, 0, false}, {WEIGHT, 1, 1000, 0, false}};
+
+	allocate(w, SMALL, 4000);
+	use(w, "aten::masked_fill", 1000, (const struct tensor[]){{INPUT, 1, 1000, 0, false}, {GRADIENT, 1, 1000, 0, false}}, 2, cause ? 1 : 7);
+	if (selects) {
+		allocate(w, SMALL + 0x8000, 4000);
+		USE(w, "aten::index", 1000, -1, {SMALL, 1, 1000, 0, false});
+	}
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::linear", 400000, -1, {INPUT, 1000, 64, 0, false}, {WEIGHT, 1000, 64, 0, false});
+	use(w, "aten::cross_entropy_loss", 200000, loss, 3, 1);
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, -4000);
+	if (selects)
+		allocate(w, SMALL + 0x8000, -4000);
+}
+
+static void ignore_some(struct writer *w, bool cause)
+{
+	ignore(w, cause, false);
+}
+
+static void select_some(struct writer *w, bool cause)
+{
+	ignore(w, cause, true);
+}
+
+static void finds_samples_that_the_loss_ignores(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("ignored-samples", ignore_some, true), 0.6, 0.001);
+	assert_true(gain_of("ignored-samples", ignore_some, false) < 0);
+	assert_true(gain_of("ignored-samples", select_some, true) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -785,6 +823,7 @@ int main(void)
 		cmocka_unit_test(finds_columns_that_are_picked),
 		cmocka_unit_test(finds_copies_in_vain),
 		cmocka_unit_test(finds_products_for_their_diagonal),
+		cmocka_unit_test(finds_samples_that_the_loss_ignores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
