@@ -874,7 +874,8 @@ def test_advise_records_what_rules_use_and_prints_findings(tmp_path, program, op
     printed = opstrobe("advise", "trace.json")
     assert printed.returncode == 0 and "rules applied" in printed.stdout
     assert "[gc-pauses]" in process.stderr and "program.py:12" in process.stderr
-    assert "To apply" not in printed.stdout  # nothing that the program can record is missing
+    # Nothing that the program can record is missing, but perhaps the roof, which these tests do not measure.
+    assert "opstrobe run --advise" not in printed.stdout
     assert "first finding" not in process.stderr
     trace = json.loads((tmp_path / "trace.json").read_text())
     for option in ("record_shapes", "profile_memory", "with_stack", "with_modules"):
@@ -888,8 +889,9 @@ def test_advice_names_the_option_that_more_rules_need(tmp_path, program, opstrob
     for path, options in (("less.json", []), ("more.json", ["--advise"])):
         assert opstrobe("run", *options, "-o", path, name).returncode == 0
         applied.append(len(json.loads(opstrobe("advise", "--format", "json", path).stdout)["checked"]))
+    roofless = int("roof" not in json.loads((tmp_path / "more.json").read_text()))  # one rule requires it
     hint = " ".join(opstrobe("advise", "less.json").stdout.partition("To apply")[2].split())
-    assert hint.startswith(f"{applied[1] - applied[0]} more rules, record with `opstrobe run --advise`"), hint
+    assert hint.startswith(f"{applied[1] - applied[0] + roofless} more rules, record with `opstrobe run --advise`"), hint
 
 
 def test_a_recording_for_advice_ends_when_it_is_long_enough(tmp_path, program, environment):

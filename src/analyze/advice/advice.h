@@ -83,6 +83,7 @@ enum advice_need {
 	ADVICE_NEEDS_STORAGES = 64,
 	ADVICE_NEEDS_COMMUNICATION = 128,
 	ADVICE_NEEDS_RANKS = 256, /* communicating ranks of a complete run */
+	ADVICE_NEEDS_ROOF = 512,  /* roof of the CPU or the device */
 };
 
 /* When a rule runs. Rules that know a cause for certain come first; general rules get the rest. */

@@ -18,6 +18,7 @@ static const struct {
 	{ADVICE_NEEDS_SHAPES, "shapes (`record_shapes=True`)"},
 	{ADVICE_NEEDS_MEMORY, "memory (`profile_memory=True`)"},
 	{ADVICE_NEEDS_STORAGES, "storages of tensors (recorded by Opstrobe)"},
+	{ADVICE_NEEDS_ROOF, "the roof of the machine (`opstrobe roof`)"},
 	{ADVICE_NEEDS_DEVICE, "work on a device"},
 	{ADVICE_NEEDS_STEPS, "two or more steps"},
 	{ADVICE_NEEDS_COMMUNICATION, "collectives"},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
+#include "analyze/roofline/roof.h"
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/backward.h"
@@ -229,6 +230,15 @@ static void advice_model_sum_up(struct advice *advice)
 
 /* --- model ---------------------------------------------------------------------------------------------------------- */
 
+static bool has_roof(const struct ops_trace *trace)
+{
+	struct roof cpu, device;
+
+	roof_of_cpu(trace, &cpu);
+	roof_of_device(trace, &device);
+	return cpu.source != ROOF_UNKNOWN || device.source != ROOF_UNKNOWN;
+}
+
 static void find_needs(struct advice *advice)
 {
 	const struct ops_events *events = advice->events;
@@ -239,6 +249,7 @@ static void find_needs(struct advice *advice)
 	advice->has |= advice->views->device_events.count ? ADVICE_NEEDS_DEVICE : 0;
 	advice->has |= advice->real_steps && advice->views->steps.count > 1 ? ADVICE_NEEDS_STEPS : 0;
 	advice->has |= advice->views->has_collectives ? ADVICE_NEEDS_COMMUNICATION : 0;
+	advice->has |= has_roof(advice->trace) ? ADVICE_NEEDS_ROOF : 0;
 	for (uint32_t row = 0; row < events->count; row++) {
 		advice->has |= events->kind[row] == OPS_EVENT_CPU_OP ? ADVICE_NEEDS_OPERATORS : 0;
 		advice->has |= events->kind[row] == OPS_EVENT_PYTHON_FUNCTION ? ADVICE_NEEDS_PYTHON : 0;

@@ -464,20 +464,32 @@ static void advice_write_append_base(const struct advice_style *style, const str
 }
 
 /* What `opstrobe run --advise` records of every program. */
-#define RECORDED_BY_RUN (ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES)
+#define RECORDED_BY_RUN \
+	(ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_PYTHON | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES | ADVICE_NEEDS_ROOF)
 
 /* Says how many more rules a recording by `opstrobe run --advise` would let apply. */
 static void append_hint(const struct advice_style *style, const struct advice_report *report)
 {
+	uint32_t missing = 0;
 	size_t more = 0;
 	char text[256];
 
-	for (size_t i = 0; i < advice_rule_count; i++)
-		more += !report->checked[i] && !(advice_rules[i]->needs & ~(report->has | RECORDED_BY_RUN));
+	for (size_t i = 0; i < advice_rule_count; i++) {
+		uint32_t needs = advice_rules[i]->needs & ~report->has;
+
+		if (!needs || (needs & ~RECORDED_BY_RUN))
+			continue;
+		missing |= needs;
+		more++;
+	}
 	if (!more || !(report->has & ADVICE_NEEDS_OPERATORS))
 		return;
-	snprintf(text, sizeof(text), "To apply %zu more rule%s, record with `opstrobe run --advise`, or with_stack, record_shapes and "
-	         "profile_memory%s.", more, more == 1 ? "" : "s", report->has & ADVICE_NEEDS_STEPS ? "" : ", and mark steps");
+	if (missing == ADVICE_NEEDS_ROOF)
+		snprintf(text, sizeof(text), "To apply %zu more rule%s, run `opstrobe roof` before recording: it measures the machine.", more,
+		         more == 1 ? "" : "s");
+	else
+		snprintf(text, sizeof(text), "To apply %zu more rule%s, record with `opstrobe run --advise`, or with_stack, record_shapes and "
+		         "profile_memory%s.", more, more == 1 ? "" : "s", report->has & ADVICE_NEEDS_STEPS ? "" : ", and mark steps");
 	ops_buffer_append_text(style->out, "\n");
 	advice_append_words(style, ADVICE_OF_RULE, text, strlen(text));
 }

@@ -460,13 +460,8 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 		"aten::relu", "aten::silu", "aten::gelu", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp",
 		"aten::addcmul", "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::mean", "aten::sum", "aten::var", "aten::amax", NULL};
 	struct avoidable all = {.lines = NULL};
-	struct roof cpu, device;
 	bool done;
 
-	roof_of_cpu(advice->trace, &cpu);
-	roof_of_device(advice->trace, &device);
-	if (cpu.source == ROOF_UNKNOWN && device.source == ROOF_UNKNOWN)
-		return true;
 	all.lines = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*all.lines));
 	all.grown = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1);
 	all.copies = advice_names(advice, patterns);
@@ -493,7 +488,7 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 const struct advice_rule advice_rule_avoidable = {
 	.id = "avoidable-time",
 	.title = "Operators take much longer than their work requires",
-	.condition = "The recording has the roof of the machine (`opstrobe roof`), operators at a line take at least 4 % of a step above the lower bound that the roofline "
+	.condition = "Operators at a line take at least 4 % of a step above the lower bound that the roofline "
 		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
 		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders. Or four or "
 		     "more elementwise operators and reductions of a function pass one after another over tensors of 1 MiB or more.",
@@ -504,7 +499,7 @@ const struct advice_rule advice_rule_avoidable = {
 		  "torch.compile). `opstrobe roofline --by line` lists all lines, `opstrobe analyze data_flow` what becomes of results. To "
 		  "check: less avoidable time at the line.",
 	.link = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES | ADVICE_NEEDS_ROOF,
 	.stage = ADVICE_STAGE_REST,
 	.severity_max = ADVICE_MEDIUM, /* it shows where time goes, but not why */
 	.confidence = ADVICE_UNSURE,
