@@ -891,7 +891,9 @@ def test_advice_names_the_option_that_more_rules_need(tmp_path, program, opstrob
         applied.append(len(json.loads(opstrobe("advise", "--format", "json", path).stdout)["checked"]))
     roofless = int("roof" not in json.loads((tmp_path / "more.json").read_text()))  # one rule requires it
     hint = " ".join(opstrobe("advise", "less.json").stdout.partition("To apply")[2].split())
-    assert hint.startswith(f"{applied[1] - applied[0] + roofless} more rules, record with `opstrobe run --advise`"), hint
+    assert hint.startswith(f"{applied[1] - applied[0] + roofless} more rules, record with `opstrobe run --advise`"), (
+        hint
+    )
 
 
 def test_a_recording_for_advice_ends_when_it_is_long_enough(tmp_path, program, environment):
