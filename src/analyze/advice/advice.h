@@ -432,6 +432,8 @@ int64_t advice_elements(const struct advice *advice, uint32_t row, uint8_t *ret_
 bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct ops_input *ret_input);
 int64_t advice_input_elements(const struct ops_input *input);
 size_t advice_dtype_bytes(uint8_t dtype);
+/* Returns true for a tensor with strides whose elements are in order and without gaps. */
+bool advice_is_contiguous(const struct ops_input *tensor);
 struct advice_tensor {
 	char text[96]; /* "float32 [3000, 64]" */
 };

@@ -75,6 +75,18 @@ bool advice_input(const struct advice *advice, uint32_t row, size_t i, struct op
 	return false;
 }
 
+bool advice_is_contiguous(const struct ops_input *tensor)
+{
+	int64_t stride = 1;
+
+	if (tensor->tag != OPS_INPUT_TENSOR)
+		return false;
+	for (size_t i = tensor->n; i-- > 0; stride = ops_product(stride, ops_input_int(tensor, i)))
+		if (ops_input_int(tensor, i) > 1 && ops_input_int(tensor, tensor->n + i) != stride)
+			return false;
+	return true;
+}
+
 int64_t advice_input_elements(const struct ops_input *input)
 {
 	int64_t elements = 1;

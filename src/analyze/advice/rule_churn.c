@@ -23,6 +23,7 @@ struct churn {
 	uint8_t *pointwise;  /* by name */
 	double element_ns;   /* time per element of the quickest operator without large allocations */
 	uint64_t allocations, calls;
+	double estimated_ns; /* part of the gain that follows from the size of allocations alone */
 	int64_t all_bytes;
 };
 
@@ -78,7 +79,7 @@ static double memory_ns_max(const struct advice *advice, int64_t bytes, double n
 
 /* Adds the time of operators beyond their arithmetic, which is known for pointwise operators. For others it is estimated
  * from the pages of their allocations. */
-static void rule_churn_add_operators(const struct churn *churn, const struct advice *advice, struct advice_result *result)
+static void rule_churn_add_operators(struct churn *churn, const struct advice *advice, struct advice_result *result)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		double ns = (double)advice_left_ns(advice, row), work_ns = churn->element_ns * (double)churn->bytes[row] / 4;
@@ -89,6 +90,7 @@ static void rule_churn_add_operators(const struct churn *churn, const struct adv
 			double least_ns = ns - memory_ns_max(advice, churn->bytes[row], ns);
 
 			work_ns = work_ns > least_ns ? work_ns : least_ns;
+			churn->estimated_ns += ns > work_ns ? ns - work_ns : 0;
 		}
 		if (ns > work_ns)
 			advice_add_share(result, row, (ns - work_ns) / ns);
@@ -134,6 +136,8 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 		rule_churn_add_operators(&churn, advice, result);
 		done = add_frees(advice, result);
 	}
+	if (churn.estimated_ns > (double)result->tally.ns / 2)
+		result->confidence = ADVICE_UNSURE;
 	churn.calls = result->tally.events;
 	advice_add_names(result, 0);
 	churn.calls = result->tally.events - churn.calls;
@@ -155,7 +159,8 @@ static bool rule_churn_find(const struct advice *advice, struct advice_result *r
 const struct advice_rule advice_rule_churn = {
 	.id = "allocation-churn",
 	.title = "Memory is returned to the system and allocated again",
-	.condition = "Operators in steps allocate tensors of 32 MiB or more on the host, or call cudaMalloc and cudaFree.",
+	.condition = "Operators in steps allocate tensors of 32 MiB or more on the host, or call cudaMalloc and cudaFree. Confidence is low if more than half "
+		     "of the gain is estimated from the pages of operators that are not elementwise.",
 	.gain = "the time of these operators beyond their arithmetic (for operators that are not elementwise, a page fault for "
 		"each page of their large allocations), of returning the memory, and of the calls",
 	.explanation = "The system maps large temporaries on the host again each time and clears every page on first use, "

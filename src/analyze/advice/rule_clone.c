@@ -40,19 +40,6 @@ static bool is_written_between(const struct writes *writes, const struct data_fl
 	return false;
 }
 
-/* Returns true for a tensor whose elements are in order and without gaps. A copy of another one changes its layout. */
-static bool is_contiguous(const struct ops_input *tensor)
-{
-	int64_t stride = 1;
-
-	if (tensor->tag != OPS_INPUT_TENSOR)
-		return false;
-	for (size_t i = tensor->n; i-- > 0; stride = ops_product(stride, ops_input_int(tensor, i)))
-		if (ops_input_int(tensor, i) != 1 && ops_input_int(tensor, tensor->n + i) != stride)
-			return false;
-	return true;
-}
-
 /* Returns the block that a copy reads, if it is only one; OPS_NONE otherwise. */
 static uint32_t block_read(const struct data_flow *flow, uint32_t row)
 {
@@ -68,8 +55,8 @@ static bool is_in_vain(const struct writes *writes, const struct advice *advice,
 	uint32_t value, original = block_read(flow, row);
 	struct ops_input input;
 
-	if (flow->nodes[row].made_count != 1 || original == OPS_NONE || !advice_input(advice, row, 0, &input) || !is_contiguous(&input))
-		return false;
+	if (flow->nodes[row].made_count != 1 || original == OPS_NONE || !advice_input(advice, row, 0, &input) || !advice_is_contiguous(&input))
+		return false; /* a copy of another layout may be needed */
 	value = flow->made.items[flow->nodes[row].first_made];
 	copy = &flow->memory.blocks.items[flow->memory.values.items[value].block];
 	return flow->values[value].complete && copy->bytes >= BYTES_MIN && flow->values[value].first != OPS_NONE &&

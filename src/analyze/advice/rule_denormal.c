@@ -21,21 +21,6 @@
 #define FAULTS_MAX 2
 #define PAGE_BYTES 4096
 
-/* If a tensor is contiguous, only its values can make the operator slow. */
-static bool is_contiguous(const struct ops_input *input)
-{
-	int64_t stride = 1;
-
-	if (input->tag != OPS_INPUT_TENSOR)
-		return false;
-	for (size_t i = input->n; i-- > 0;) {
-		if (ops_input_int(input, input->n + i) != stride && ops_input_int(input, i) > 1)
-			return false;
-		stride = ops_product(stride, ops_input_int(input, i));
-	}
-	return true;
-}
-
 /* Computes the time per element of an operator, and the part of it that only the values can explain. Returns false if
  * they cannot. */
 static bool element_ns(const struct advice *advice, uint32_t row, double *ret_each_ns, double *ret_unexplained_ns)
@@ -44,12 +29,12 @@ static bool element_ns(const struct advice *advice, uint32_t row, double *ret_ea
 	struct ops_input input, other;
 	double elements, ns = (double)advice_ns(advice, row), explained_ns = WAKE_NS;
 
-	/* Denormals do not slow devices down. */
+	/* Denormals do not slow devices down. If a tensor is contiguous, only its values can make the operator slow. */
 	if (advice->device_ns[row] || !advice_input(advice, row, 0, &input) || input.dtype < 5 || input.dtype > 7 ||
-	    !is_contiguous(&input))
+	    !advice_is_contiguous(&input))
 		return false;
 	if (advice_input(advice, row, 1, &other) && other.tag == OPS_INPUT_TENSOR &&
-	    (!is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
+	    (!advice_is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
 		return false;
 	elements = (double)advice_input_elements(&input);
 	if (elements < ELEMENTS_MIN || (elements >= ADVICE_GRAIN_ELEMENTS && advice_threads_starve(advice)))
