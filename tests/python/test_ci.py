@@ -188,6 +188,11 @@ def test_ab_compares_steps_and_counts(tmp_path):
     )
 
 
+def test_ab_keeps_commands_from_measuring_the_machine(tmp_path):
+    status, _, errors = ab(tmp_path, "--", "true", 'exit "1$OPSTROBE_ROOF"')
+    assert status == 1 and "failed with status 10" in errors
+
+
 def test_ab_says_which_command_failed(tmp_path):
     status, _, errors = ab(tmp_path, "--", "true", "exit 7")
     assert status == 1 and "'exit 7' failed with status 7" in errors
