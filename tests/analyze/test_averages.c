@@ -162,7 +162,7 @@ static void shapes_are_compared_without_strides(void **state)
 	grouped_release(&g);
 }
 
-static void overloads_are_groups_when_asked_for(void **state)
+static void overloads_are_groups_on_request(void **state)
 {
 	static const char *const overloads[] = {"Tensor", "", "Scalar", "Tensor"};
 	struct grouped g;
@@ -297,7 +297,7 @@ static void many_overloads(void **state)
 	grouped_release(&g);
 }
 
-static void flops_are_summed_when_asked_for(void **state)
+static void flops_are_summed_on_request(void **state)
 {
 	struct ops_average row, total;
 	struct grouped g;
@@ -369,12 +369,12 @@ int main(void)
 		cmocka_unit_test(steps_are_one_group),
 		cmocka_unit_test(annotations_are_apart_from_operators),
 		cmocka_unit_test(shapes_are_compared_without_strides),
-		cmocka_unit_test(overloads_are_groups_when_asked_for),
+		cmocka_unit_test(overloads_are_groups_on_request),
 		cmocka_unit_test(memory_records_are_groups),
 		cmocka_unit_test(the_row_of_an_event),
 		cmocka_unit_test(many_groups),
 		cmocka_unit_test(many_overloads),
-		cmocka_unit_test(flops_are_summed_when_asked_for),
+		cmocka_unit_test(flops_are_summed_on_request),
 		cmocka_unit_test(survives_failing_allocations),
 	};
 

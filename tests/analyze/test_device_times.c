@@ -149,7 +149,7 @@ static void rows_of_a_device_are_apart_and_have_no_time_on_the_cpu(void **state)
 }
 
 /* A synchronisation on a stream lasts while the device waits, or works at rows that count already. */
-static void waits_are_no_time_of_a_device(void **state)
+static void waits_are_not_device_time(void **state)
 {
 	struct ops_builder *b = open_with_stream();
 	struct ops_averages_options options = {0};
@@ -185,7 +185,7 @@ static void waits_are_no_time_of_a_device(void **state)
 	ops_trace_unref(trace);
 }
 
-static void without_arrows_correlations_tell_and_without_calls_ids(void **state)
+static void without_flows_correlations_decide_and_without_calls_ids(void **state)
 {
 	struct ops_builder *b = open_with_stream();
 	struct ops_event_costs costs;
@@ -260,8 +260,8 @@ int main(void)
 		cmocka_unit_test(nothing_on_a_device),
 		cmocka_unit_test(operators_have_the_time_of_what_they_launched),
 		cmocka_unit_test(rows_of_a_device_are_apart_and_have_no_time_on_the_cpu),
-		cmocka_unit_test(waits_are_no_time_of_a_device),
-		cmocka_unit_test(without_arrows_correlations_tell_and_without_calls_ids),
+		cmocka_unit_test(waits_are_not_device_time),
+		cmocka_unit_test(without_flows_correlations_decide_and_without_calls_ids),
 		cmocka_unit_test(asynchronous_operators_launch_nothing),
 		cmocka_unit_test(survives_failing_allocations),
 	};

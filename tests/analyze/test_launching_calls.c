@@ -56,7 +56,7 @@ static void what_waits_is_its_launch_s(void **state)
 }
 
 /* By their number, and by what they are between. */
-static void arrows_of_launches_are_no_dependencies(void **state)
+static void flows_of_launches_are_not_dependencies(void **state)
 {
 	(void)state;
 	assert_calls(GRAPHS LAUNCHES(1099511627776, 1, 7, 10), (const int[]){1, 1, 4, 4, -1}, 0);
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_waits_is_its_launch_s),
-		cmocka_unit_test(arrows_of_launches_are_no_dependencies),
+		cmocka_unit_test(flows_of_launches_are_not_dependencies),
 		cmocka_unit_test(of_calls_that_share_a_correlation_the_first_that_launches),
 		cmocka_unit_test(without_a_correlation_flows_decide),
 		cmocka_unit_test(the_operator_is_the_one_that_the_id_names),

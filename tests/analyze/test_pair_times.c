@@ -112,7 +112,7 @@ static void a_folded_operator_hands_its_time_on(void **state)
 	ops_trace_unref(trace);
 }
 
-static void what_is_asynchronous_hidden_or_no_time_has_none(void **state)
+static void asynchronous_hidden_and_instant_events_have_no_self_time(void **state)
 {
 	struct ops_builder *b = scene_open();
 	struct ops_new_event event = timed_event(b, "later", 0, 100, "90");
@@ -245,7 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_ran_inside_is_not_counted_twice),
 		cmocka_unit_test(a_folded_operator_hands_its_time_on),
-		cmocka_unit_test(what_is_asynchronous_hidden_or_no_time_has_none),
+		cmocka_unit_test(asynchronous_hidden_and_instant_events_have_no_self_time),
 		cmocka_unit_test(averages_are_apart_by_whether_they_were_timed),
 		cmocka_unit_test(the_table_has_the_columns_of_the_device),
 		cmocka_unit_test(only_a_name_of_a_device_counts),

@@ -39,7 +39,7 @@ static struct trace_job job_of(const char *members, int start_ms, int end_ms, co
 
 #define RANK(rank, world) "\"distributedInfo\":{\"rank\":" #rank ",\"world_size\":" #world "},"
 
-static void test_what_a_trace_says(void **state)
+static void test_diagnostics_of_a_trace(void **state)
 {
 	struct trace_job job = job_of(RANK(3, 8) "\"job\":\"run-7\",", 1, 21, "a.json");
 
@@ -97,7 +97,7 @@ static void test_named_jobs(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_a_trace_says), cmocka_unit_test(test_ranks_of_one_job),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_diagnostics_of_a_trace), cmocka_unit_test(test_ranks_of_one_job),
 	                                   cmocka_unit_test(test_traces_that_only_share_a_folder), cmocka_unit_test(test_named_jobs)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

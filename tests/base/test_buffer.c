@@ -54,7 +54,7 @@ static void room_is_counted_by_the_caller(void **state)
 	ops_buffer_release(&buffer);
 }
 
-static void long_prints_are_whole(void **state)
+static void long_prints_are_complete(void **state)
 {
 	static char text[5000];
 	struct ops_buffer buffer = {0};
@@ -106,7 +106,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(appends),
 		cmocka_unit_test(room_is_counted_by_the_caller),
-		cmocka_unit_test(long_prints_are_whole),
+		cmocka_unit_test(long_prints_are_complete),
 		cmocka_unit_test(failure_is_sticky),
 		cmocka_unit_test(absurd_sizes_fail),
 	};

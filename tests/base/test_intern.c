@@ -61,7 +61,7 @@ static void any_bytes_are_a_string(void **state)
 }
 
 /* Strings of one hash, made so by force: found by comparison. */
-static void collisions_are_told_apart(void **state)
+static void collisions_are_distinguished(void **state)
 {
 	struct ops_intern table = {0};
 
@@ -146,7 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_are_dense_and_stable),
 		cmocka_unit_test(any_bytes_are_a_string),
-		cmocka_unit_test(collisions_are_told_apart),
+		cmocka_unit_test(collisions_are_distinguished),
 		cmocka_unit_test(survives_every_failure),
 		cmocka_unit_test(the_hash_spreads),
 		cmocka_unit_test(the_low_bits_are_even),

@@ -59,7 +59,7 @@ static void refuses_and_names_the_byte(void **state)
 	}
 }
 
-static void a_nul_is_no_end(void **state)
+static void a_nul_does_not_end_a_name(void **state)
 {
 	struct ops_error error = {0};
 
@@ -119,7 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes),
 		cmocka_unit_test(refuses_and_names_the_byte),
-		cmocka_unit_test(a_nul_is_no_end),
+		cmocka_unit_test(a_nul_does_not_end_a_name),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(prefixes_and_changes),
 	};

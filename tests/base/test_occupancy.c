@@ -115,7 +115,7 @@ static void a_small_launch_fills_what_it_has(void **state)
 	assert_true(ops_occupancy_of(&a100, &kernel).percent == 25.0); /* half a block of 32 warps, of 64 */
 }
 
-static void what_makes_no_sense_is_no_occupancy(void **state)
+static void senseless_launches_have_no_occupancy(void **state)
 {
 	static const struct ops_multiprocessor unknown;
 	struct ops_kernel_shape none = shape(0, 0, 0, 0);
@@ -138,7 +138,7 @@ int main(void)
 		cmocka_unit_test(shared_memory_limits),
 		cmocka_unit_test(blocks_limit_tiny_ones_by_architecture),
 		cmocka_unit_test(a_small_launch_fills_what_it_has),
-		cmocka_unit_test(what_makes_no_sense_is_no_occupancy),
+		cmocka_unit_test(senseless_launches_have_no_occupancy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

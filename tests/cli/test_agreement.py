@@ -556,7 +556,7 @@ def test_rules(ask, opstrobe, tmp_path):
     assert ended.returncode == 2 and "choose from opstrobe, hta" in ended.stderr
 
 
-def test_the_step_left_out_is_said(ask, opstrobe, tmp_path):
+def test_the_step_left_out_is_named(ask, opstrobe, tmp_path):
     rows = [step(f"ProfilerStep#{i}", 100 * i, 100) for i in (3, 4)] + launched("k", "aten::a", 310, 1)
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
     id = "gpu_kernel_breakdown.by_kernel"

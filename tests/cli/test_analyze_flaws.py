@@ -140,7 +140,7 @@ def case(request, tmp_path):
     return tmp_path / "rank-0.json", keep(events)
 
 
-def test_flaws_3_8_temporal_breakdown(case):
+def test_temporal_breakdown(case):
     path, events = case
     (row,) = ask(path, "temporal_breakdown")
     rows = work(events)
@@ -153,7 +153,7 @@ def test_flaws_3_8_temporal_breakdown(case):
     assert row["non_compute_time(us)"] == about(us(busy - compute))
 
 
-def test_flaws_3_8_overlap_and_types(case):
+def test_overlap_and_types(case):
     path, events = case
     rows = work(events)
     of = {c: [e for e in rows if CLASSES[e["name"]] == c] for c in ("COMPUTATION", "COMMUNICATION", "MEMORY")}
@@ -169,7 +169,7 @@ def test_flaws_3_8_overlap_and_types(case):
         assert parts == about(us(length(events_of)))
 
 
-def test_flaw_2_statistics_of_kernels(case):
+def test_statistics_of_kernels(case):
     path, events = case
     durations = collections.defaultdict(list)
     for event in work(events):
@@ -192,7 +192,7 @@ def test_flaw_2_statistics_of_kernels(case):
                                    statistics.stdev(of) if len(of) > 1 else 0])  # fmt: skip
 
 
-def test_flaw_4_idle_time(case):
+def test_idle_time(case):
     path, events = case
     launches = {e["args"]["correlation"]: e for e in events if is_launch(e)}
     expected = {}
@@ -221,7 +221,7 @@ def test_flaw_4_idle_time(case):
     assert counts == len(work(events)) - len(streams)
 
 
-def test_flaws_5_6_launch_statistics(case):
+def test_launch_statistics(case):
     path, events = case
     calls = {e["args"]["correlation"]: e for e in events if is_launch(e)}
     pairs = [(calls[e["args"]["correlation"]], e) for e in work(events) if e["args"]["correlation"] in calls]
@@ -297,7 +297,7 @@ def test_queues_over_time(case):
     assert not points
 
 
-def test_flaws_6_10_queues(case):
+def test_queues_at_equal_times(case):
     path, events = case
     points = queue_points(events)
     names = ["count", "mean", "std", "min", "25%", "50%", "75%", "max"]
@@ -315,7 +315,7 @@ def test_flaws_6_10_queues(case):
     assert {(r["device"], r["stream"]): r["duration_at_max_queue_length"] for r in table} == about(blocked)
 
 
-def test_flaw_17_memory_traffic(case):
+def test_memory_traffic(case):
     path, events = case
     expected = collections.defaultdict(list)
     for kind in ("Memcpy HtoD", "Memset"):
@@ -344,7 +344,7 @@ def test_flaw_17_memory_traffic(case):
     assert not any(speed > 0 for speeds in expected.values() for speed in speeds)
 
 
-def test_flaw_11_annotated_kernels(case):
+def test_annotated_kernels(case):
     path, events = case
     marks = [e for e in events if e["cat"] == "gpu_user_annotation"]
     found = ask(path, "gpu_kernels_with_user_annotations")
@@ -368,7 +368,7 @@ def test_flaw_11_annotated_kernels(case):
         assert found["0"]["dur_by_annotation"] == about({name: us(time) for name, time in times.items()})
 
 
-def test_flaw_7_iterations(tmp_path):
+def test_iterations(tmp_path):
     for seed in SEEDS:
         events = make(seed)
         write(tmp_path / "a.json", events)
@@ -382,7 +382,7 @@ def test_flaw_7_iterations(tmp_path):
         assert ask(tmp_path / "a.json", "parse")["0"]["rows_by_iteration"] == expected
 
 
-def test_flaw_1_times_are_exact(case):
+def test_times_are_exact(case):
     """And cut to microseconds only on request, as the reference does: inwards, so that short events last -1."""
     path, events = case
     written = json.loads(path.read_text())["traceEvents"]
@@ -405,7 +405,7 @@ def test_flaw_1_times_are_exact(case):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_flaw_9_forward_and_backward(tmp_path, seed):
+def test_forward_and_backward(tmp_path, seed):
     """Arrows from an operator to its backward are kept: those that have both ends."""
     pick, rows, whole = random.Random(seed), [], 0
     for i in range(30):
@@ -437,7 +437,7 @@ def compare(folder, **args):
     return {row[0]: row[1:] for row in json.loads(ended.stdout)["table"]["rows"]}
 
 
-def test_flaw_13_steps_that_are_compared(tmp_path):
+def test_steps_that_are_compared(tmp_path):
     """The first of each trace, those that are named, or all but the last; and how far their steps scatter."""
     pick, sides = random.Random(13), [[], []]
     while any(sum(e["name"].startswith("ProfilerStep") for e in side) < 3 for side in sides):
@@ -486,7 +486,7 @@ def test_flaw_13_steps_that_are_compared(tmp_path):
     "kernel", ["ncclKernel_AllReduce", "ncclDevKernel_AllReduce_Sum_f32", "ncclDevKernel_SendRecv"]
 )
 @pytest.mark.parametrize("steps", [0, 1, 3])
-def test_flaw_14_stragglers(tmp_path, kernel, steps):
+def test_stragglers(tmp_path, kernel, steps):
     """By kernels of every NCCL, in step 0 too, and in traces without steps: who comes last to what all leave together."""
     pick, late = random.Random(f"{kernel}{steps}"), collections.Counter()
     arrivals = [[pick.randrange(100, 30_000) for _ in range(4)] for _ in range(max(1, steps - 1))]
@@ -506,7 +506,7 @@ def test_flaw_14_stragglers(tmp_path, kernel, steps):
     assert late[found] == max(late.values())
 
 
-def test_flaw_15_ties_are_ordered(tmp_path):
+def test_ties_are_ordered(tmp_path):
     """Of equal times the order is that of kinds and of the file, so nothing hangs on how a machine sorts."""
     for seed in range(8):
         events = make(seed)
@@ -651,7 +651,7 @@ FOLDER = (
 
 
 @pytest.mark.skipif(not FOLDER.exists(), reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
-def test_flaws_5_6_on_shared_traces():
+def test_launch_statistics_of_shared_traces():
     """Triton's and ROCm's launches are found, and a graph's kernels each."""
     for name, rows in {"triton": 1, "amd_mi250": 16, "vllm_decode_graph": 434}.items():
         path = FOLDER / name / "trace.json.gz"

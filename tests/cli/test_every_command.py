@@ -152,7 +152,7 @@ NO_TRACES = {
 
 @pytest.mark.parametrize("name", NO_TRACES)
 @pytest.mark.parametrize("command", sorted({*TABLES, *FILES}))
-def test_what_is_no_trace(opstrobe, traces, command, name):
+def test_files_that_are_not_traces(opstrobe, traces, command, name):
     (traces / name).write_text(NO_TRACES[name][0])
     process = opstrobe(*words_of(command, name), cwd=traces)
     assert process.returncode == FAILED and not process.stdout

@@ -105,7 +105,7 @@ def test_steps_are_those_of_the_library_s_loop(answer, lightning_trace):
         )
 
 
-def test_who_holds_memory(answer, lightning_trace):
+def test_live_memory_by_owner(answer, lightning_trace):
     table = answer("memory", lightning_trace)["table"]
     held = {(row[1], row[2]): row[4] for row in table["rows"]}
     assert table["columns"][1:5] == ["held_by", "name", "line", "bytes"]

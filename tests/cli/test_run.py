@@ -457,7 +457,7 @@ def test_a_compiled_optimizer_compiles_as_without_opstrobe(tmp_path, program, op
     assert (process.stdout, process.returncode) == ("-2.0\n", 0), process.stderr
 
 
-def test_a_program_that_ends_before_the_first_step_is_told(tmp_path, program, opstrobe):
+def test_a_program_that_ends_before_the_first_step_is_reported(tmp_path, program, opstrobe):
     process = opstrobe("run", "--steps", "10:20", "-o", "trace.json", program(TRAINING))
     assert process.returncode == 0
     assert "no trace was written: the program ended in step 6" in process.stderr
@@ -664,7 +664,7 @@ def test_an_exit_without_a_trace_is_reported(tmp_path, program, opstrobe):
     assert process.stderr == "opstrobe: no trace was written: the program ended by os._exit()\n"
 
 
-def test_a_trace_that_cannot_be_written_is_told_and_the_status_kept(tmp_path, program, opstrobe):
+def test_a_trace_that_cannot_be_written_is_reported_and_the_status_kept(tmp_path, program, opstrobe):
     name = program(WORK + "import os, sys\nos.rmdir('gone')\nsys.exit(6)\n")
     (tmp_path / "gone").mkdir()
     process = opstrobe("run", "-o", "gone/trace.json", name)
@@ -680,7 +680,7 @@ def test_steps_that_cannot_be_written_do_not_hurt_the_program(tmp_path, program,
     assert process.stderr.count("opstrobe: no trace was written: ") == 1
 
 
-def test_a_closed_standard_error_is_no_hindrance(tmp_path, program, opstrobe):
+def test_a_closed_standard_error_does_not_matter(tmp_path, program, opstrobe):
     name = program(WORK + "import sys\nsys.stderr.close()\nsys.exit(4)\n")
     assert opstrobe("run", "--table", "-o", "trace.json", name).returncode == 4
     assert "aten::add" in names(tmp_path / "trace.json")
@@ -827,7 +827,7 @@ def test_ranks_write_files_of_their_own_and_say_who_they_are(program, environmen
         assert rank_of(tmp_path / f"one.rank{rank}.pt.trace.json", opstrobe) == rank
 
 
-def test_a_number_in_the_name_is_no_rank(program, tmp_path, opstrobe):
+def test_a_number_in_the_name_is_not_a_rank(program, tmp_path, opstrobe):
     assert opstrobe("run", program(WORK)).returncode == 0
     (path,) = tmp_path.glob("*.pt.trace.json.gz")
     assert rank_of(path, opstrobe) is None

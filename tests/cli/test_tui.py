@@ -208,7 +208,7 @@ def test_a_file_that_is_not_a_trace(variables, tmp_path):
     assert "opstrobe tui: cannot read 'missing.json': no such file" in terminal.text
 
 
-def test_where_there_is_no_terminal(opstrobe, variables):
+def test_without_a_terminal(opstrobe, variables):
     done = opstrobe("tui", str(TRACES / "train.pt.trace.json.gz"))
     assert done.returncode == 1 and "must be a terminal" in done.stderr
     terminal = Terminal("tui", "train.pt.trace.json.gz", env={**variables, "TERM": "dumb"}, cwd=TRACES)

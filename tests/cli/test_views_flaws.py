@@ -57,26 +57,26 @@ def calls_of(found, name):
     return {row["name"]: row["calls"] for row in found["operators"]["rows"]}[name]
 
 
-def test_c01_bare_array(views):
+def test_bare_array(views):
     assert calls_of(views(WORK, bare=True), "aten::mm") == 1
 
 
-def test_c02_no_category(views):
+def test_no_category(views):
     assert calls_of(views([*WORK, {"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]), "aten::mm") == 1
 
 
-def test_c03_kernel_without_device(views):
+def test_kernel_without_device(views):
     rows = [*WORK]
     del rows[-1]["args"]["device"]
     assert views(rows)["kernels"]["total"] == 20
 
 
-def test_c04_step_that_is_no_number(views):
+def test_step_without_a_number(views):
     found = views([*WORK, step("last", 100, 50), step(2, 150, 10)])
     assert calls_of(found, "aten::mm") == 1 and found["steps"]["names"][0] == "1"
 
 
-def test_c05_deep_nesting(views):
+def test_deep_nesting(views):
     depth = 20_000
     found = views(
         [op("deep", i, 2 * depth - 2 * i + 1) if i % 2 else op("other", i, 2 * depth - 2 * i + 1) for i in range(depth)]
@@ -98,13 +98,13 @@ MODULE = [
 ]
 
 
-def test_c06_two_links_to_one_backward_node(views):
+def test_two_links_to_one_backward_node(views):
     backward = op("autograd::engine::evaluate_function: MmBackward0", 500, 80, 2)
     found = views([*MODULE, backward, *links([((20, 1), (500, 2)), ((100, 1), (500, 2))])])
     assert [module["name"] for module in found["modules"]] == ["Net_0"]
 
 
-def test_c07_accumulate_grad_first(views):
+def test_accumulate_grad_first(views):
     rows = [
         *MODULE,
         op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 450, 20, 2),
@@ -114,7 +114,7 @@ def test_c07_accumulate_grad_first(views):
     assert [module["name"] for module in views(rows)["modules"]] == ["Net_0"]
 
 
-def test_c08_gpu_64_and_more(views):
+def test_gpu_64_and_more(views):
     found = views(
         [
             *WORK,
@@ -128,12 +128,12 @@ def test_c08_gpu_64_and_more(views):
     assert [gpu["utilization_ratio"] for gpu in found["gpus"]] == pytest.approx([0.2, 0.1, 0.1])
 
 
-def test_c09_shorter_than_a_microsecond(views):
+def test_shorter_than_a_microsecond(views):
     found = views([op("aten::mm", 10, 0.5), launch(10.1, 1), kernel("gemm", 10.2, 0.3, 1)])
     assert found["kernels"]["total"] == pytest.approx(0.3)
 
 
-def test_c10_no_names_and_odd_inputs(views):
+def test_missing_names_and_odd_inputs(views):
     nameless = op("", 40, 5)
     del nameless["name"]
     rows = [
@@ -149,7 +149,7 @@ def test_c10_no_names_and_odd_inputs(views):
 @pytest.mark.parametrize(
     "name", ["_all_gather_base", "_reduce_scatter_base", "all_to_all", "send", "recv", "coalesced"]
 )
-def test_f07_collectives_of_all_names(views, name):
+def test_collectives_of_all_names(views, name):
     rows = [step(1, 0, 100), op(f"nccl:{name}", 10, 50, **{"External id": 9}), launch(20, 1, **{"External id": 9}),
             kernel("ncclDevKernel_SendRecv(ncclDevComm*)", 40, 50, 1, **{"External id": 9})]  # fmt: skip
     found = views(rows)
@@ -451,7 +451,7 @@ def test_launches_of_all_devices(views, category):
     assert row["device_total"] == 20
 
 
-def test_f11_peak_of_the_cpu_is_no_gpus(views):
+def test_peak_of_the_cpu_is_not_a_gpus(views):
     """The plugin took the capacity of the last GPU for that of device -1."""
     rows = [*WORK, memory(15, 999, 1, 999, -1), memory(16, 100, 2, 100, 0, 1)]
     found = views(rows, deviceProperties=[{"id": 0, "name": "A100", "totalGlobalMem": 1000, "computeMajor": 8}])
@@ -512,13 +512,13 @@ def test_names_of_ranges_are_short(opstrobe, tmp_path):
     assert "nn.Module: Linear_0" in json.dumps(found["children"])
 
 
-def test_a_trace_of_nothing_is_not_praised(opstrobe, views):
+def test_an_empty_trace_is_not_praised(opstrobe, views):
     assert views([])["steps"]["rows"] == []
     text = opstrobe("views", "worker.pt.trace.json").stdout
     assert text == "0 events: nothing was recorded\n\nadvice\nNo rule applies to this trace\n"
 
 
-def test_f26_spans_are_numbers(opstrobe, tmp_path):
+def test_spans_are_numbers(opstrobe, tmp_path):
     for stamp in (9, 10, 100):
         rows = [step(stamp, 0, 100), op(f"op {stamp}", 10, 50)]
         (tmp_path / f"worker.{stamp}.pt.trace.json").write_text(json.dumps({"traceEvents": rows}))
@@ -528,7 +528,7 @@ def test_f26_spans_are_numbers(opstrobe, tmp_path):
     assert spans == ["op 9", "op 10", "op 100"]
 
 
-def test_f28_backward_of_no_module(views):
+def test_backward_without_a_module(views):
     """The backward of a loss that no module computes stays in the table of operators."""
     rows = [
         *MODULE,

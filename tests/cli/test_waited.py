@@ -44,7 +44,7 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
     assert line.split(",")[3] == str(waited)
 
 
-def test_what_was_not_recorded_is_not_said(opstrobe, tmp_path):
+def test_missing_data_is_not_shown(opstrobe, tmp_path):
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": trace(0)["traceEvents"]}))
     assert json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"] is None
     assert json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]["waited_for_cpu_ratio"] is None

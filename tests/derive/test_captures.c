@@ -223,7 +223,7 @@ static void names_of_kernels_decide(void **state)
 }
 
 /* What runs while another stream captures is in no capture. */
-static void work_beside_a_capture_is_not_captured(void **state)
+static void concurrent_work_is_not_captured(void **state)
 {
 	struct scene scene = {0};
 
@@ -246,7 +246,7 @@ int main(void)
 		cmocka_unit_test(what_is_ambiguous_is_not_linked),
 		cmocka_unit_test(captures_of_several_sizes_agree),
 		cmocka_unit_test(names_of_kernels_decide),
-		cmocka_unit_test(work_beside_a_capture_is_not_captured),
+		cmocka_unit_test(concurrent_work_is_not_captured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void expect(const char *rows, int64_t step_us, size_t steps, const int64_
 #define EXPECT(rows, ...) expect(rows, 100, 1, (const int64_t[][OPS_PHASE_COUNT]){{__VA_ARGS__}})
 
 /* Links say what is forward; what is between two operators of a pass belongs to it. */
-static void links_tell_the_passes(void **state)
+static void links_define_the_passes(void **state)
 {
 	(void)state;
 	EXPECT(VIEW_STEP(1, 0, 100) LOADER(0, 10) OPERATOR("aten::linear", 1, 12, 3) OPERATOR("aten::detach", 1, 16, 1)
@@ -65,7 +65,7 @@ static void links_tell_the_passes(void **state)
 }
 
 /* Modules do so without links; a call of backward() lasts from its beginning to its end. */
-static void functions_tell_the_passes(void **state)
+static void functions_define_the_passes(void **state)
 {
 	(void)state;
 	EXPECT(VIEW_STEP(1, 0, 100) MODULE("Net_0", 5, 20) OPERATOR("aten::mm", 1, 6, 10)
@@ -209,8 +209,8 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_tell_the_passes),
-		cmocka_unit_test(functions_tell_the_passes),
+		cmocka_unit_test(links_define_the_passes),
+		cmocka_unit_test(functions_define_the_passes),
 		cmocka_unit_test(the_engine_has_threads),
 		cmocka_unit_test(phases_nest),
 		cmocka_unit_test(passes_end_with_their_step),

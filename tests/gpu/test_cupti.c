@@ -369,7 +369,7 @@ static void nodes_on_the_host_are_called_after_their_functions(void **state)
 	}
 }
 
-static void edges_that_are_not_told_leave_launches_as_they_are(void **state)
+static void unknown_edges_leave_launches_unchanged(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -471,7 +471,7 @@ static struct ops_recording *stop_amiss(struct run *run, struct ops_error *ret_e
 	return recording;
 }
 
-static void a_device_that_is_lost_is_told(void **state)
+static void a_lost_device_is_reported(void **state)
 {
 	struct run run;
 	struct ops_recording *recording;
@@ -594,7 +594,7 @@ static void refusals_say_why(void **state)
 	sessions_follow_each_other(state); /* nothing is left behind */
 }
 
-static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
+static void a_failing_flush_is_reported_and_keeps_records(void **state)
 {
 	struct run run;
 	struct ops_recording *recording;
@@ -614,7 +614,7 @@ static void a_failing_flush_is_told_and_what_is_there_stays(void **state)
 }
 
 /* A device that is lost, a context that is gone, buffers that cannot be read: one message, what the host did, and a count. */
-static void what_fails_at_the_end_is_told_once(void **state)
+static void failures_at_the_end_are_reported_once(void **state)
 {
 	static const struct {
 		const char *function;
@@ -798,7 +798,7 @@ static void without_a_device_it_says_so(void **state)
 
 /* --- buffers -------------------------------------------------------------------------------------------------------- */
 
-static void all_buffers_out_is_none_left(void **state)
+static void no_buffer_is_left_if_all_are_used(void **state)
 {
 	static struct ops_cupti_buffers buffers;
 	uint8_t *taken[OPS_CUPTI_BUFFERS];
@@ -827,16 +827,16 @@ int main(void)
 		cmocka_unit_test(kernels_of_graphs_know_what_was_captured),
 		cmocka_unit_test(nodes_of_graphs_wait_for_each_other),
 		cmocka_unit_test(nodes_on_the_host_are_called_after_their_functions),
-		cmocka_unit_test(edges_that_are_not_told_leave_launches_as_they_are),
+		cmocka_unit_test(unknown_edges_leave_launches_unchanged),
 		cmocka_unit_test(a_context_that_ends_takes_no_records_along),
 		cmocka_unit_test(sessions_follow_each_other),
 		cmocka_unit_test(sessions_of_many_threads_keep_apart),
 		cmocka_unit_test(work_under_way_is_waited_for),
-		cmocka_unit_test(a_device_that_is_lost_is_told),
+		cmocka_unit_test(a_lost_device_is_reported),
 		cmocka_unit_test(calls_that_say_nothing_have_no_rows),
 		cmocka_unit_test(refusals_say_why),
-		cmocka_unit_test(a_failing_flush_is_told_and_what_is_there_stays),
-		cmocka_unit_test(what_fails_at_the_end_is_told_once),
+		cmocka_unit_test(a_failing_flush_is_reported_and_keeps_records),
+		cmocka_unit_test(failures_at_the_end_are_reported_once),
 		cmocka_unit_test(signals_are_the_programs),
 		cmocka_unit_test(without_buffers_records_are_counted),
 		cmocka_unit_test(what_is_interrupted_is_not_recorded),
@@ -844,7 +844,7 @@ int main(void)
 		cmocka_unit_test(a_driver_that_is_too_old_is_named),
 		cmocka_unit_test(odd_records_do_no_harm),
 		cmocka_unit_test(without_a_device_it_says_so),
-		cmocka_unit_test(all_buffers_out_is_none_left),
+		cmocka_unit_test(no_buffer_is_left_if_all_are_used),
 	};
 
 	return cmocka_run_group_tests(tests, load_fake, NULL);

@@ -98,7 +98,7 @@ static void work_is_tied_to_call_operator_and_annotation(void **state)
 	ops_trace_unref(trace);
 }
 
-static void only_what_is_asked_for_is_there(void **state)
+static void only_requested_members_are_there(void **state)
 {
 	struct toy_run run;
 	struct ops_trace *trace;
@@ -273,7 +273,7 @@ static enum ops_code refuse(void *self, uint32_t kinds, struct ops_activities *a
 	return error->code = OPS_STATE;
 }
 
-static void a_collector_that_cannot_says_why(void **state)
+static void a_failing_collector_says_why(void **state)
 {
 	struct toy toy;
 	struct ops_device_collector collector = toy_collector(&toy);
@@ -288,7 +288,7 @@ static void a_collector_that_cannot_says_why(void **state)
 }
 
 /* Every allocation of the reader fails once. */
-static void without_memory_there_is_no_trace_and_no_leak(void **state)
+static void without_memory_it_fails_without_leaks(void **state)
 {
 	enum ops_code code = OPS_NO_MEMORY;
 
@@ -320,14 +320,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_is_tied_to_call_operator_and_annotation),
-		cmocka_unit_test(only_what_is_asked_for_is_there),
+		cmocka_unit_test(only_requested_members_are_there),
 		cmocka_unit_test(calls_of_threads_without_records_get_a_track),
 		cmocka_unit_test(of_calls_with_one_correlation_the_outer_counts),
 		cmocka_unit_test(what_was_lost_is_counted),
 		cmocka_unit_test(an_uncertain_reading_does_not_stretch_times),
 		cmocka_unit_test(a_file_says_the_same),
-		cmocka_unit_test(a_collector_that_cannot_says_why),
-		cmocka_unit_test(without_memory_there_is_no_trace_and_no_leak),
+		cmocka_unit_test(a_failing_collector_says_why),
+		cmocka_unit_test(without_memory_it_fails_without_leaks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static size_t counters_of(const struct ops_trace *trace, const char *name, struc
 	return found;
 }
 
-static void assert_whole(const struct ops_trace *trace, size_t samples, uint64_t lost)
+static void assert_complete(const struct ops_trace *trace, size_t samples, uint64_t lost)
 {
 	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 1);
 	assert_int_equal(counters_of(trace, "SM Active (%)", NULL, 0), samples);
@@ -155,7 +155,7 @@ static void samples_are_counters_on_the_clock_of_kernels(void **state)
 	assert_int_equal(sampled.sampling.problem.code, OPS_OK);
 	assert_int_equal(sampled_now().started_ns, 0);
 
-	assert_whole(trace, 4, 0);
+	assert_complete(trace, 4, 0);
 	e = ops_trace_events(trace);
 	assert_int_equal(counters_of(trace, "SM Active (%)", active, 4), 4);
 	assert_int_equal(counters_of(trace, "DRAM BW (%)", dram, 4), 4);
@@ -218,7 +218,7 @@ static void samples_are_decoded_while_they_come(void **state)
 	sample(begun + 4000 * LENGTH_NS, LENGTH_NS, 500);
 	run_kernel(begun);
 	trace = checked_trace(stop_run(&sampled.run));
-	assert_whole(trace, 4500, 0);
+	assert_complete(trace, 4500, 0);
 	ops_trace_unref(trace);
 }
 
@@ -240,7 +240,7 @@ static void what_is_paused_is_not_sampled(void **state)
 	assert_int_equal(ops_device_toggle(sampled.run.devices, true, &error), OPS_OK);
 	sample(sampled_now().started_ns, LENGTH_NS, 3);
 	trace = checked_trace(stop_run(&sampled.run));
-	assert_whole(trace, 5, 0);
+	assert_complete(trace, 5, 0);
 	ops_trace_unref(trace);
 }
 
@@ -282,7 +282,7 @@ static void assert_not_sampled(const char *text)
 	assert_true(sampled.sampling.problem.code != OPS_OK);
 	run_kernel(1000);
 	trace = checked_trace(stop_run(&sampled.run));
-	assert_whole(trace, 0, 0);
+	assert_complete(trace, 0, 0);
 	assert_false(ops_trace_find_metadata(trace, "pm_sampling", &(struct ops_string){0}));
 	ops_trace_unref(trace);
 }
@@ -377,7 +377,7 @@ static void fail_to_evaluate(uint64_t begun)
 }
 
 /* Each is reported once, with the number of missing samples; the others are kept. */
-static void missing_samples_are_told_and_counted(void **state)
+static void missing_samples_are_reported_and_counted(void **state)
 {
 #define MISSING "CUPTI could not finish recording devices: samples of counters are missing: "
 	static const struct {
@@ -411,7 +411,7 @@ static void missing_samples_are_told_and_counted(void **state)
 		fail_function("", 0);
 		assert_string_equal(error.text, faults[i].text);
 		trace = checked_trace(recording);
-		assert_whole(trace, faults[i].samples, faults[i].lost);
+		assert_complete(trace, faults[i].samples, faults[i].lost);
 		ops_trace_unref(trace);
 	}
 #undef MISSING
@@ -523,7 +523,7 @@ int main(void)
 		cmocka_unit_test(what_is_paused_is_not_sampled),
 		cmocka_unit_test(wrong_metrics_are_refused_by_name),
 		cmocka_unit_test(without_sampling_all_else_is_recorded),
-		cmocka_unit_test(missing_samples_are_told_and_counted),
+		cmocka_unit_test(missing_samples_are_reported_and_counted),
 		cmocka_unit_test(older_chips_count_cycles),
 		cmocka_unit_test(memory_may_be_out_at_any_point),
 	};

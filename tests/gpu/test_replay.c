@@ -324,7 +324,7 @@ static bool shorten_by_a_byte(uint8_t *record, size_t *size)
 }
 
 /* Half a record of a node that records an event is one of an event that is not timed yet, all but a byte one of no node. */
-static void records_of_nodes_that_are_too_short_are_none_of_theirs(void **state)
+static void short_records_of_nodes_are_ignored(void **state)
 {
 	struct ops_trace *half = replay_changed("nodes-13.5.cupti", halve, false, 0);
 	struct ops_trace *most = replay_changed("nodes-13.5.cupti", shorten_by_a_byte, false, 0);
@@ -340,7 +340,7 @@ static void records_of_nodes_that_are_too_short_are_none_of_theirs(void **state)
 }
 
 /* A library before 13.5 has something else where the node is in the record, or nothing. */
-static void older_libraries_do_not_tell_which_node_recorded_an_event(void **state)
+static void older_libraries_do_not_name_the_node_of_an_event(void **state)
 {
 	struct loaded file = load_named("nodes-13.5.cupti");
 	struct ops_trace *trace;
@@ -578,8 +578,8 @@ int main(void)
 		cmocka_unit_test(a_file_read_back_is_the_same),
 		cmocka_unit_test(a_part_keeps_correlations),
 		cmocka_unit_test(records_that_are_too_short_are_lost),
-		cmocka_unit_test(records_of_nodes_that_are_too_short_are_none_of_theirs),
-		cmocka_unit_test(older_libraries_do_not_tell_which_node_recorded_an_event),
+		cmocka_unit_test(short_records_of_nodes_are_ignored),
+		cmocka_unit_test(older_libraries_do_not_name_the_node_of_an_event),
 		cmocka_unit_test(unknown_kinds_are_passed_over),
 		cmocka_unit_test(the_order_of_records_does_not_matter),
 		cmocka_unit_test(spoilt_records_of_memory_are_passed_over_or_lost),

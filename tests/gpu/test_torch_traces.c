@@ -326,7 +326,7 @@ static bool has_ns(const struct ops_trace *trace)
 	return finer > e->count / 2;
 }
 
-static void replayed_records_say_what_torch_said(void **state)
+static void replayed_records_equal_torch(void **state)
 {
 	const struct file *file = *state;
 	struct tally rows = {0}, values = {0}, operators = {0}, analyses = {0};
@@ -382,6 +382,6 @@ int main(int argument_count, char **arguments)
 		return SKIPPED;
 	}
 	for (size_t i = 0; i < FILES; i++)
-		tests[i] = (struct CMUnitTest){files[i].name, replayed_records_say_what_torch_said, NULL, NULL, &files[i]};
+		tests[i] = (struct CMUnitTest){files[i].name, replayed_records_equal_torch, NULL, NULL, &files[i]};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

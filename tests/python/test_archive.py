@@ -363,7 +363,7 @@ def test_trend_finds_the_commit_and_the_operator(tmp_path):
     assert status == 0 and "no change that exceeds the noise" in printed
 
 
-def test_noise_is_no_change():
+def test_noise_is_not_a_change():
     draw = random.Random(1)
     alarms = sum(bool(trend.jumps([draw.gauss(100, 2) for _ in range(30)])) for _ in range(200))
     assert alarms <= 4

@@ -287,7 +287,7 @@ def test_jit_fork():
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-def test_other_threads_only_when_asked():
+def test_other_threads_only_on_request():
     with Session() as s:
         in_thread(lambda: torch.mul(A, B))
         torch.add(A, B)

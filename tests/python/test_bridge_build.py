@@ -177,7 +177,7 @@ def test_a_library_with_another_checksum_is_made_again(copy):
 
 
 @pytest.mark.parametrize("what", ["opstrobe/bridge", "opstrobe", ".", "library"])
-def test_what_others_may_write_is_not_used(copy, what):
+def test_files_that_others_may_write_are_not_used(copy, what):
     (built,) = bridges(copy)
     place = built if what == "library" else copy / what
     place.chmod(place.stat().st_mode | 0o002)

@@ -137,7 +137,7 @@ def test_tasks_of_gather(tmp_path, with_stack):
         assert {event.cpu_parent.name for event in operators} == {"all"}
 
 
-def test_what_another_task_runs_is_no_part_of_a_range(tmp_path):
+def test_work_of_another_task_is_not_part_of_a_range(tmp_path):
     """The range of one is opened and closed around all that the other does, which has no range."""
 
     async def waits():

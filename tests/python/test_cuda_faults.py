@@ -111,7 +111,7 @@ def failing(function, result):
         "another profiler", "a lost device", "a context that is gone", "a broken buffer",
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_and_the_host_is_whole(libraries, fault, environment, used, text):  # noqa: F811
+def test_a_fault_is_reported_once_and_the_host_is_complete(libraries, fault, environment, used, text):  # noqa: F811
     if environment.get("LD_LIBRARY_PATH") == "":
         try:
             ctypes.CDLL("libcuda.so.1")
@@ -124,7 +124,7 @@ def test_a_fault_is_told_once_and_the_host_is_whole(libraries, fault, environmen
     assert found == [True, texts, used]
 
 
-def test_records_that_cupti_dropped_are_told_of_in_each_window(libraries, tmp_path):  # noqa: F811
+def test_dropped_records_are_reported_in_each_window(libraries, tmp_path):  # noqa: F811
     """It has no buffer left: a file says how many that cost."""
     path = tmp_path / "dropped.cupti"
     section = struct.pack("<IIq", 7, 8, DROPPED)
@@ -135,7 +135,7 @@ def test_records_that_cupti_dropped_are_told_of_in_each_window(libraries, tmp_pa
     assert texts == [f"{DROPPED} records could not be kept and are missing from the profile"] * 2
 
 
-def test_a_forked_child_is_told_why_and_its_parent_is_whole(libraries):  # noqa: F811
+def test_a_forked_child_gets_the_reason_and_its_parent_is_complete(libraries):  # noqa: F811
     child, parent, kernels = run(
         libraries,
         """

@@ -108,7 +108,7 @@ def test_pandas_is_the_same_without_arrow(trace):
     assert str(ours["parent"].dtype) == "Int64"
 
 
-def test_names_that_are_no_utf_8(tmp_path):
+def test_names_that_are_not_utf_8(tmp_path):
     path = tmp_path / "trace.json"
     path.write_bytes(
         b'[{"ph":"X","cat":"cpu_op","name":"a\xff","ts":1,"dur":2},{"ph":"X","cat":"","name":"a\xfe","ts":3,"dur":1}]'
@@ -119,7 +119,7 @@ def test_names_that_are_no_utf_8(tmp_path):
     assert len(opstrobe.read(path).to_pandas()["name"].cat.categories) == 1
 
 
-def test_nothing_at_all(tmp_path):
+def test_an_empty_trace_is_a_table(tmp_path):
     path = tmp_path / "trace.json"
     path.write_text('{"traceEvents": []}')
     assert opstrobe.read(path).to_arrow().num_rows == 0

@@ -567,7 +567,7 @@ def test_quiet_under_a_fresh_interpreter():
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_what_it_takes_to_look_at_tensors_is_not_in_the_window(monkeypatch, tmp_path):
+def test_work_of_watching_tensors_is_not_in_the_window(monkeypatch, tmp_path):
     began = []
     stop = TensorWatch.stop
 

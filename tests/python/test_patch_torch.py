@@ -172,7 +172,7 @@ def test_undo_comes_with_the_last_patch():
     assert snapshot() == before
 
 
-def test_undo_leaves_what_somebody_else_has_put_there(monkeypatch):
+def test_undo_leaves_replacements_by_others(monkeypatch):
     before = snapshot()
     monkeypatch.setattr(torch.profiler, "profile", torch.profiler.profile)  # to put back torch's and not ours
     with opstrobe.patch_torch():

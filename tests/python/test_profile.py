@@ -126,7 +126,7 @@ def test_without_torch():
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-def test_torch_imported_too_late_is_said():
+def test_torch_imported_too_late_is_reported():
     pytest.importorskip("torch")
     result = run("import opstrobe\nwith opstrobe.profile() as p: import torch\n")
     assert result.returncode == 0
@@ -449,7 +449,7 @@ def test_tensorboard_handler_without_a_directory():
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_tensorboard_handler_uncalled_is_said():
+def test_tensorboard_handler_that_is_not_called_is_reported():
     with pytest.warns(UserWarning, match="uncalled"):
         with opstrobe.profile(on_trace_ready=opstrobe.tensorboard_trace_handler):
             pass
@@ -495,7 +495,7 @@ def test_annotations_of_torch():
 
 
 @pytest.mark.torch_like("2.9", "2.15")  # the configs of earlier ones do not take the option
-def test_other_threads_only_when_asked():
+def test_other_threads_only_on_request():
     torch = pytest.importorskip("torch")
 
     def operators(config):

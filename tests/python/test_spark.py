@@ -258,7 +258,7 @@ def test_filters_on_a_cluster(spark, long_archive):
     assert [row["steps"] for row in steps] == [2000] * 4 + [20]
 
 
-def test_what_is_not_an_archive(monkeypatch, tmp_path, traces):
+def test_locations_that_are_not_archives(monkeypatch, tmp_path, traces):
     with pytest.raises(FileNotFoundError, match=r"is not an archive.*pass a Spark session"):
         opstrobe.fleet.analyze("steps", pathlib.Path(traces).as_uri())
     (tmp_path / "_opstrobe.json").write_text("{}")

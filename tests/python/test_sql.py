@@ -381,7 +381,7 @@ def test_without_duckdb_says_what_to_install(recorded, tmp_path):
     assert (status, errors) == (1, "opstrobe sql: SQL needs duckdb: pip install 'opstrobe[sql]'\n")
 
 
-def test_closed_pipe_is_no_error(recorded):
+def test_closed_pipe_is_not_an_error(recorded):
     line = f"opstrobe sql --format csv 'from events' {recorded} | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("id,name")

@@ -165,7 +165,7 @@ static void large_graphs_take_no_more_than_their_size(void **state)
 	ops_activities_free(activities);
 }
 
-static void without_memory_it_is_told(void **state)
+static void without_memory_it_fails(void **state)
 {
 	(void)state;
 	for (uint64_t nth = 1;; nth++) {
@@ -195,7 +195,7 @@ int main(void)
 		cmocka_unit_test(an_edge_is_one_of_the_latest_copies),
 		cmocka_unit_test(circles_lead_nowhere),
 		cmocka_unit_test(large_graphs_take_no_more_than_their_size),
-		cmocka_unit_test(without_memory_it_is_told),
+		cmocka_unit_test(without_memory_it_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void frames_are_written(void **state)
 }
 
 /* The first line of the program is that of the first Python frame, whatever native ones are inside it. */
-static void native_frames_are_no_lines(void **state)
+static void native_frames_are_not_lines(void **state)
 {
 	struct ops_buffer text = {0};
 	struct ops_string file;
@@ -64,7 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_written),
-		cmocka_unit_test(native_frames_are_no_lines),
+		cmocka_unit_test(native_frames_are_not_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

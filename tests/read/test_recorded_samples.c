@@ -105,7 +105,7 @@ static void test_samples_of_threads(void **state)
 	ops_trace_unref(trace);
 }
 
-static void test_the_sampling_thread_is_no_track(void **state)
+static void test_the_sampling_thread_has_no_track(void **state)
 {
 	struct ops_trace *trace = read_recording(sampled_recording());
 	size_t count;
@@ -310,7 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples_of_threads),
-		cmocka_unit_test(test_the_sampling_thread_is_no_track),
+		cmocka_unit_test(test_the_sampling_thread_has_no_track),
 		cmocka_unit_test(test_slots_that_make_no_sense_are_lost),
 		cmocka_unit_test(test_a_part_has_its_samples),
 		cmocka_unit_test(test_flame_graph),

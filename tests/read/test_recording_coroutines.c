@@ -293,7 +293,7 @@ static void ranges_that_cut_stand_apart(void **state)
 }
 
 /* Memory is used again, so an identity may be that of another coroutine later; what has no name is the same one. */
-static void names_tell_coroutines_apart(void **state)
+static void names_distinguish_coroutines(void **state)
 {
 	static const char *const names[] = {"asyncio Task-1", "", "asyncio Task-1", "asyncio Task-2", ""};
 	struct ops_session *session = start();
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test(called_contexts_nest),
 		cmocka_unit_test(greenlets_wait_too),
 		cmocka_unit_test(ranges_that_cut_stand_apart),
-		cmocka_unit_test(names_tell_coroutines_apart),
+		cmocka_unit_test(names_distinguish_coroutines),
 		cmocka_unit_test(many_coroutines_share_tracks),
 		cmocka_unit_test(out_of_memory),
 	};

@@ -90,7 +90,7 @@ static void assert_refused(enum ops_code code, const char *why)
 	assert_null(trace);
 }
 
-static void files_that_are_none(void **state)
+static void files_that_are_not_traces(void **state)
 {
 	uid_t user = geteuid();
 
@@ -307,7 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encodings),
-		cmocka_unit_test(files_that_are_none),
+		cmocka_unit_test(files_that_are_not_traces),
 		cmocka_unit_test(a_pipe),
 		cmocka_unit_test(a_file_that_grows),
 		cmocka_unit_test(a_file_that_is_cut),

@@ -112,7 +112,7 @@ static void *record_on(void *count)
 }
 
 /* One looks all the time while threads fill blocks, end, and others begin. */
-static void test_beside_threads(void **state)
+static void test_with_other_threads(void **state)
 {
 	enum { AT_ONCE = 3, ROUNDS = 20 };
 	struct ops_session *session = start();
@@ -204,7 +204,7 @@ static void test_without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_inside), cmocka_unit_test(test_steps),          cmocka_unit_test(test_beside_threads),
+		cmocka_unit_test(test_what_is_inside), cmocka_unit_test(test_steps),          cmocka_unit_test(test_with_other_threads),
 		cmocka_unit_test(test_many_names),     cmocka_unit_test(test_without_memory),
 	};
 

@@ -167,7 +167,7 @@ def test_files_go_when_it_ends(archive):
     assert not path.exists() and not path.parent.parent.exists()
 
 
-def test_what_is_no_archive(tmp_path, archive):
+def test_locations_that_are_not_archives(tmp_path, archive):
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "_opstrobe.json").write_text('{"format": 99}')

@@ -330,7 +330,7 @@ def descriptors(server):
     return len(list(pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
-def test_connections_of_which_half_is_gone():
+def test_half_closed_connections():
     """Clients that hang up their half and listen on get their answer; those that vanish leave nothing behind."""
     with serving(SAMPLE) as running:
         path = f"/api/v1/traces/{running.traces()[0]['id']}/views"

@@ -191,7 +191,7 @@ static void progress_until_ready(void **state)
 	release(&asker);
 }
 
-static void error_is_told(void **state)
+static void error_is_reported(void **state)
 {
 	struct asker asker;
 
@@ -205,7 +205,7 @@ static void error_is_told(void **state)
 	release(&asker);
 }
 
-static void out_of_memory_is_told(void **state)
+static void out_of_memory_is_reported(void **state)
 {
 	struct asker asker;
 
@@ -265,8 +265,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_until_ready),
-		cmocka_unit_test(error_is_told),
-		cmocka_unit_test(out_of_memory_is_told),
+		cmocka_unit_test(error_is_reported),
+		cmocka_unit_test(out_of_memory_is_reported),
 		cmocka_unit_test(stops_while_reading),
 		cmocka_unit_test(pipes_in_folders_are_passed_over),
 	};

@@ -76,7 +76,7 @@ static void test_lost_records(void **state)
 	ops_trace_unref(trace);
 }
 
-static void test_what_is_repaired_is_no_diagnostic(void **state)
+static void test_repairs_are_not_diagnostics(void **state)
 {
 	struct ops_trace *trace = read_text("{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, "
 	                                    "\"dur\": 1},]}");
@@ -172,7 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_that_ends_early),
 		cmocka_unit_test(test_lost_records),
-		cmocka_unit_test(test_what_is_repaired_is_no_diagnostic),
+		cmocka_unit_test(test_repairs_are_not_diagnostics),
 		cmocka_unit_test(test_what_is_made_of_a_trace_has_its_diagnostics),
 		cmocka_unit_test(test_notes_that_say_nothing),
 	};

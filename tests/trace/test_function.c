@@ -78,7 +78,7 @@ static void lines_are_not_those_of_ranges(void **state)
 	ops_trace_unref(trace);
 }
 
-static void rows_tell_function_and_caller(void **state)
+static void rows_have_function_and_caller(void **state)
 {
 	static const uint32_t callers[] = {OPS_NONE, 0, 0, 0, 0, 4};
 	struct ops_trace *trace = calls_trace();
@@ -209,7 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_taken_apart),
 		cmocka_unit_test(lines_are_not_those_of_ranges),
-		cmocka_unit_test(rows_tell_function_and_caller),
+		cmocka_unit_test(rows_have_function_and_caller),
 		cmocka_unit_test(equal_functions_are_one),
 		cmocka_unit_test(check_finds_bad_functions),
 		cmocka_unit_test(packed_and_back),

@@ -80,7 +80,7 @@ static size_t role_count(const struct ops_trace *trace)
 }
 
 /* Counters are not events, and roles of storages belong to memory. */
-static void what_is_no_event_stays(void **state)
+static void other_rows_stay(void **state)
 {
 	struct ops_trace *trace, *rich = scene_close(rich_builder());
 	const struct ops_counter_record *counters, *kept;
@@ -140,7 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_tree_closes_over_what_is_gone),
 		cmocka_unit_test(memory_is_left_out_by_its_own_bit),
-		cmocka_unit_test(what_is_no_event_stays),
+		cmocka_unit_test(other_rows_stay),
 		cmocka_unit_test(nothing_may_stay),
 		cmocka_unit_test(survives_failing_allocations),
 	};

@@ -159,7 +159,7 @@ static void one_of_everything(void **state)
 	ops_buffer_release(&whole);
 }
 
-static void as_often_as_wanted(void **state)
+static void any_number_of_times(void **state)
 {
 	struct ops_trace *trace = finish(rich_builder());
 
@@ -343,7 +343,7 @@ static void fuzzy_times_have_another_base(void **state)
 
 /* --- names --------------------------------------------------------------------------------------------------------- */
 
-static void hostile_names_come_out_whole(void **state)
+static void hostile_names_are_complete(void **state)
 {
 	struct ops_builder *builder = one_thread();
 	struct ops_new_event event = {OPS_NEW_EVENT};
@@ -385,7 +385,7 @@ static void ill_formed_names_keep_their_bytes(void **state)
 }
 
 /* Names around the bounds of what is kept and of the sink's room. */
-static void long_names_come_out_whole(void **state)
+static void long_names_are_complete(void **state)
 {
 	static const size_t sizes[] = {4094, 4095, 4096, 4097, 65535, 65536, 300000, 10000000};
 	struct ops_builder *builder = one_thread();
@@ -410,7 +410,7 @@ static void long_names_come_out_whole(void **state)
 }
 
 /* More names and input lists than are kept. */
-static void many_names_come_out_whole(void **state)
+static void many_names_are_complete(void **state)
 {
 	const uint32_t count = 80000;
 	struct ops_builder *builder = one_thread();
@@ -474,7 +474,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(one_of_everything),
-		IN_FOLDER(as_often_as_wanted),
+		IN_FOLDER(any_number_of_times),
 		IN_FOLDER(nothing_recorded),
 		IN_FOLDER(ids_count_from_one),
 		IN_FOLDER(out_of_memory_has_no_address),
@@ -484,10 +484,10 @@ int main(void)
 		IN_FOLDER(metadata_as_it_was_set),
 		IN_FOLDER(times_count_from_the_grid),
 		IN_FOLDER(fuzzy_times_have_another_base),
-		IN_FOLDER(hostile_names_come_out_whole),
+		IN_FOLDER(hostile_names_are_complete),
 		IN_FOLDER(ill_formed_names_keep_their_bytes),
-		IN_FOLDER(long_names_come_out_whole),
-		IN_FOLDER(many_names_come_out_whole),
+		IN_FOLDER(long_names_are_complete),
+		IN_FOLDER(many_names_are_complete),
 		IN_FOLDER(gz_holds_the_same),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void names_that_would_break_a_line_up(void **state)
 }
 
 /* Frames without self time, or with a negative one, have no line. */
-static void time_that_is_none(void **state)
+static void invalid_times(void **state)
 {
 	struct ops_builder *b = scene_open();
 
@@ -540,7 +540,7 @@ int main(void)
 		IN_FOLDER(backward_nodes_stand_where_their_forward_was_called),
 		IN_FOLDER(frames_of_call_stacks),
 		IN_FOLDER(names_that_would_break_a_line_up),
-		IN_FOLDER(time_that_is_none),
+		IN_FOLDER(invalid_times),
 		IN_FOLDER(averages_under_the_frames_they_show),
 		IN_FOLDER(speedscope),
 		IN_FOLDER(deep_stacks_are_cut_and_counted),

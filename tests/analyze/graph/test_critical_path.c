@@ -240,7 +240,7 @@ static void longest_of_all_paths(void **state)
 	}
 }
 
-static void a_cycle_is_told(void **state)
+static void a_cycle_is_reported(void **state)
 {
 	struct critical_path path = {.path_start = OPS_NONE, .path_end = OPS_NONE};
 
@@ -277,7 +277,7 @@ int main(void)
 		cmocka_unit_test(test_regions),
 		cmocka_unit_test(test_lock),
 		cmocka_unit_test(longest_of_all_paths),
-		cmocka_unit_test(a_cycle_is_told),
+		cmocka_unit_test(a_cycle_is_reported),
 		cmocka_unit_test(survives_failures),
 	};
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test("a server that is gone is said to be, and its return too", async () => {
+test("the loss of a server and its return are reported", async () => {
 	const server = await Server.start(recorded);
 	const tab = await Tab.open(browser, server.at("operators", server.traces[0]!));
 	await tab.page.getByRole("grid", { name: "Operators" }).waitFor();

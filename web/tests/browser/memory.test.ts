@@ -26,7 +26,7 @@ async function api(tab: Tab, query: string): Promise<MemoryReply> {
 	return tab.page.evaluate(async (path) => (await (await fetch(path)).json()) as MemoryReply, `api/v1/traces/${server.traces[0]!.id}/memory${query}`);
 }
 
-test("a click on the curve says who holds memory at that moment", async () => {
+test("a click on the curve shows what holds memory at that moment", async () => {
 	const tab = await Tab.open(browser, server.at("memory", server.traces[0]!));
 	const { page } = tab;
 	await page.getByRole("region", { name: "Peak", exact: true }).waitFor();

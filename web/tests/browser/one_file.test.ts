@@ -54,7 +54,7 @@ test("its figures are those that the command prints", async () => {
 	await tab.close();
 });
 
-test("data that the file does not contain is said to be missing, not shown empty", async () => {
+test("data that the file does not contain is marked as missing, not shown empty", async () => {
 	const tab = await Tab.open(browser, `${url}#/analyses?id=temporal_breakdown`);
 	await tab.page.getByText(NOT_HERE).first().waitFor();
 	await tab.close();

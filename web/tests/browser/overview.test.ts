@@ -43,7 +43,7 @@ afterAll(async () => {
 	rmSync(folder, { recursive: true });
 });
 
-test("a slow step is explained, and a busy machine is said", async () => {
+test("a slow step is explained, and a busy machine is mentioned", async () => {
 	const tab = await Tab.open(browser, server.at("overview", server.traces[0]!));
 	const card = (title: string) => tab.page.locator(".card", { hasText: title }).locator(".card-figure");
 	await tab.page.locator(".slow-steps").waitFor();

@@ -232,7 +232,7 @@ describe("the timeline", () => {
 		await timeline.close();
 	});
 
-	test("keys zoom, move, scroll and go back to the whole", async () => {
+	test("keys zoom, move, scroll and go back to the complete range", async () => {
 		const timeline = await Timeline.open(made);
 		await timeline.page.mouse.move(5, 5);
 		await timeline.press("w", "w", "w");
@@ -384,7 +384,7 @@ describe("the timeline", () => {
 		await timeline.close();
 	});
 
-	test("every kind of event is found, and says what it is", async () => {
+	test("every kind of event is found, and shows what it is", async () => {
 		const timeline = await Timeline.open(python);
 		for (const [text, name, kind] of [
 			["train.py(", /train\.py\(\d+\)/, /python_function/],

@@ -22,7 +22,7 @@ test("boxes are as wide as their time, and narrow ones are merged", () => {
 	expect(drawn.reduce((sum, box) => sum + (box.depth === 1 ? box.width : 0), 0)).toBeCloseTo(1);
 });
 
-test("zooming shows a node over the whole width, below what holds it", () => {
+test("zooming shows a node over the full width, below its ancestors", () => {
 	const boxes = flameBoxes(f, 0.01);
 	expect(boxes.filter((box) => box.depth < 2).map((box) => [box.node.name, box.width])).toEqual([["all", 1], ["main", 1]]);
 	expect(boxes.find((box) => box.node === f)).toMatchObject({ depth: 2, from: 0, width: 1 });

@@ -34,7 +34,7 @@ const timeline: TimelineReply = {
 };
 
 describe("the layout", () => {
-	test("stands groups, tracks and counters one below the other, devices first", () => {
+	test("lays out groups, tracks and counters below each other, devices first", () => {
 		const { items, height } = layOut([{ number: 0, timeline }], new Set(), []);
 		expect(items.map((item) => item.key)).toEqual(["g1", "t2", "c0", "g0", "t0", "t1", "g-1", "c1"]);
 		let y = 0;
@@ -52,7 +52,7 @@ describe("the layout", () => {
 		expect(items[3]!.height).toBe(FOLDED + GAP);
 	});
 
-	test("what is pinned stands above as well, whatever is folded around it", () => {
+	test("pinned tracks are also at the top, whatever is folded around them", () => {
 		const { pinned, pinnedHeight, items } = layOut([{ number: 0, timeline }], new Set(["g1"]), ["c0", "t2", "t99", "nonsense"]);
 		expect(pinned.map((item) => item.key)).toEqual(["c0", "t2"]);
 		expect(pinnedHeight).toBe(pinned[0]!.height + pinned[1]!.height);

@@ -170,7 +170,7 @@ describe("the cache of tiles", () => {
 		await expect(refused).rejects.toThrow("no");
 	});
 
-	test("drops what is no longer looked at, once it has had its time", async () => {
+	test("drops data that is no longer shown, after a delay", async () => {
 		const { tiles, requests, settle } = store({ maxRequests: 1 });
 		tiles.want([id(0)]);
 		await new Promise((resolve) => setTimeout(resolve, 120));
