@@ -310,7 +310,9 @@ def assert_steps_shown(title, text, steps):
 def kernels_shown(rows):
     """Rows with the names that pages show: short ones, unless two of the ten rows would have the same."""
     short = collections.Counter(row["short_name"] for row in rows[:10])
-    return [(row["short_name"] if short[row["short_name"]] == 1 else row["name"].removeprefix("void "), row) for row in rows]
+    return [
+        (row["short_name"] if short[row["short_name"]] == 1 else row["name"].removeprefix("void "), row) for row in rows
+    ]
 
 
 def assert_pages_agree(ask, path, found, peaks):
@@ -330,7 +332,12 @@ def assert_pages_agree(ask, path, found, peaks):
     own = ("self_device_ns", "self_backward_device_ns") if of_device else ("self_host_ns", "self_backward_ns")
     whole = ("device_ns", "backward_device_ns") if of_device else ("host_ns", "backward_ns")
     modules = [
-        (row["path"] or row["class"], row["calls"], None, *(sum(row[key] for key in keys) / 1000 for keys in (own, whole)))
+        (
+            row["path"] or row["class"],
+            row["calls"],
+            None,
+            *(sum(row[key] for key in keys) / 1000 for keys in (own, whole)),
+        )
         for row in rows
     ]
     modules = sorted((module for module in modules if module[3] > 0), key=lambda module: -module[3])

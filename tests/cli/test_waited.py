@@ -35,7 +35,9 @@ def test_one_share_everywhere(opstrobe, tmp_path, waited, much):
         assert f"waited for a CPU: {100 * share:.1f} % of the steps' time" in text
         assert ("warning: waited" in text) == much
     expected = f"Steps waited for a CPU for {100 * share:.1f} % of their time"
-    assert (", without waits for a CPU" in advice["base"]["text"]) == much and (expected in advice["base"]["text"]) == much
+    assert (", without waits for a CPU" in advice["base"]["text"]) == much and (
+        expected in advice["base"]["text"]
+    ) == much
     for form in ("text", "markdown"):
         assert (expected in " ".join(opstrobe("advise", "--format", form, "t.json").stdout.split())) == much
     (line,) = [

@@ -47,7 +47,7 @@ static bool get_sequence(const struct advice *advice, const uint8_t *which, uint
 
 /* Returns by how much one dimension other than the first and, but for tokens, the last is larger; 0 if all are the same, and a
  * negative number if they differ in another way. */
-static int64_t growth(const struct advice *advice, const uint8_t *which, uint32_t row, uint32_t other, int64_t *ret_length)
+static int64_t rule_prefix_growth(const struct advice *advice, const uint8_t *which, uint32_t row, uint32_t other, int64_t *ret_length)
 {
 	struct ops_input before, after;
 	int64_t by = 0;
@@ -84,7 +84,7 @@ static bool add_to_runs(struct prefixes *prefixes, const struct advice *advice, 
 	if (!current)
 		return false;
 	run = *current ? &prefixes->runs.items[*current - 1] : NULL;
-	if (run && growth(advice, which, run->first, row, &length) == 0) {
+	if (run && rule_prefix_growth(advice, which, run->first, row, &length) == 0) {
 		run->last = row;
 		return true;
 	}
@@ -115,7 +115,7 @@ static struct pass find_pass(const struct advice *advice, uint32_t row, uint32_t
 
 OPS_ORDER(compare_ns, int64_t, OPS_ORDER_BY(*left, *right))
 
-static int64_t median_ns(const struct advice *advice, const struct pass *passes, size_t count, int64_t *ns)
+static int64_t rule_prefix_median_ns(const struct advice *advice, const struct pass *passes, size_t count, int64_t *ns)
 {
 	for (size_t i = 0; i < count; i++)
 		ns[i] = advice_ns(advice, passes[i].row);
@@ -138,8 +138,8 @@ static bool add_streak(struct prefixes *prefixes, struct advice_result *result)
 	ns = ops_alloc_zeroed(count, sizeof(*ns));
 	if (!ns)
 		return false;
-	first_ns = median_ns(advice, passes, third, ns);
-	last_ns = median_ns(advice, passes + count - third, third, ns);
+	first_ns = rule_prefix_median_ns(advice, passes, third, ns);
+	last_ns = rule_prefix_median_ns(advice, passes + count - third, third, ns);
 	ops_free(ns);
 	each_ns = (double)(last_ns - first_ns) / (double)(passes[count - third + third / 2].length - passes[third / 2].length);
 	few_ns = (double)first_ns - each_ns * (double)(passes[third / 2].length - prefixes->by);
@@ -166,7 +166,7 @@ static bool add_streak(struct prefixes *prefixes, struct advice_result *result)
 static bool follow(struct prefixes *prefixes, struct advice_result *result, const uint8_t *which, const struct run *run)
 {
 	const struct advice *advice = result->advice;
-	int64_t length = 0, by = growth(advice, which, run[-1].first, run->first, &length);
+	int64_t length = 0, by = rule_prefix_growth(advice, which, run[-1].first, run->first, &length);
 	struct pass pass = find_pass(advice, run->first, run[-1].first), before = find_pass(advice, run[-1].first, run->first);
 	bool passes = by > 0 && pass.parent != OPS_NONE && advice->events->end_ns[run->last] <= advice->events->end_ns[pass.row] &&
 	              advice->events->end_ns[run[-1].last] <= advice->events->end_ns[before.row];
