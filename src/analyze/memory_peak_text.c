@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/fit.h"
@@ -15,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/escape.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #define STACK_MAX 32 /* limit on the frames of one allocation in JSON */
@@ -87,7 +89,9 @@ static void memory_peak_text_write_table(struct page *page, struct result_table 
 	result_table_release(table);
 }
 
-static void write_shares(struct page *page, const char *title, const struct ops_memory_share *shares, size_t count)
+/* `nothing` is the text of a share without a name. */
+static void write_shares(struct page *page, const char *title, const char *nothing, const struct ops_memory_share *shares,
+                         size_t count)
 {
 	struct result_table table = {.scaled = true, .copies = true};
 	struct ops_buffer scratch = {0};
@@ -102,12 +106,14 @@ static void write_shares(struct page *page, const char *title, const struct ops_
 		result_add(&table, &(struct line_row){.bytes = shares[i].bytes,
 		                                      .percent = memory_peak_text_percent_of(page, shares[i].bytes),
 		                                      .blocks = shares[i].blocks,
-		                                      .name = name.size ? name : ops_string_of("(none)")});
+		                                      .name = name.size ? name : ops_string_of(nothing)});
 	}
 	table.failed |= scratch.failed;
 	memory_peak_text_write_table(page, &table, count);
 	ops_buffer_release(&scratch);
 }
+
+OPS_ORDER(compare_shares, struct ops_memory_share, OPS_DOWN(bytes) OPS_BY_TEXT(name))
 
 static void memory_peak_text_write_categories(struct page *page)
 {
@@ -119,7 +125,8 @@ static void memory_peak_text_write_categories(struct page *page)
 			shares[count++] = (struct ops_memory_share){
 				.bytes = page->peak->by_category[i],
 				.name = ops_string_of(ops_memory_category_name((enum ops_memory_category)i))};
-	write_shares(page, "Category", shares, count);
+	qsort(shares, count, sizeof(*shares), compare_shares);
+	write_shares(page, "Category", "", shares, count);
 }
 
 static void write_blocks(struct page *page)
@@ -210,10 +217,10 @@ static void memory_peak_text_write_text(struct page *page)
 	if (peak->bytes <= 0)
 		return;
 	memory_peak_text_write_categories(page);
-	write_shares(page, "Module", peak->modules, peak->module_count);
-	write_shares(page, "Source line", peak->lines, peak->line_count);
-	write_shares(page, "Operator", peak->operators, peak->operator_count);
-	write_shares(page, "Shape", peak->shapes, peak->shape_count);
+	write_shares(page, "Module", "(outside modules)", peak->modules, peak->module_count);
+	write_shares(page, "Source line", "(unknown)", peak->lines, peak->line_count);
+	write_shares(page, "Operator", "(outside operators)", peak->operators, peak->operator_count);
+	write_shares(page, "Shape", "(unknown)", peak->shapes, peak->shape_count);
 	write_blocks(page);
 }
 

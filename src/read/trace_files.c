@@ -144,13 +144,14 @@ static bool trace_files_is_file(const char *path)
 
 static bool push_entry(struct ops_trace_files *files, const char *folder, const char *name, enum search search)
 {
-	size_t room = strlen(folder) + strlen(name) + 2, stem = stem_size(name, search);
+	size_t length = strlen(folder), room = length + strlen(name) + 2, stem = stem_size(name, search);
+	const char *slash = length && folder[length - 1] == '/' ? "" : "/";
 	char *path = stem ? ops_realloc_array(NULL, room, 1) : NULL;
 
 	if (!stem)
 		return true;
 	if (path)
-		snprintf(path, room, "%s/%s", folder, name);
+		snprintf(path, room, "%s%s%s", folder, slash, name);
 	if (path && (!trace_files_is_file(path) || (search == TRACES && !ops_begins_like_trace(path)))) {
 		ops_free(path);
 		return true;

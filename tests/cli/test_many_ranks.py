@@ -43,6 +43,14 @@ def test_ranks_by_directories_patterns_and_standard_input(tmp_path):
         assert ranks_of("-", stdin=file) == [3]
 
 
+def test_paths_of_a_directory_with_a_slash_have_one(opstrobe, tmp_path):
+    (tmp_path / "job").mkdir()
+    for rank in range(2):
+        (tmp_path / "job" / f"r{rank}.json").write_text(trace(rank, 3))
+    text = opstrobe("views", "job/").stdout
+    assert "--- job/r0.json ---" in text and "//" not in text
+
+
 def zstd_frame(data):
     """The data in a frame of zstd, as they are."""
     header = b"\x28\xb5\x2f\xfd\x00\x58"  # no content size, a window of 2 MB

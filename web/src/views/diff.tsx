@@ -76,6 +76,7 @@ function Difference({ diff }: { diff: DiffReply }) {
 	return (
 		<>
 			<Verdict steps={diff.steps} />
+			<PerStep diff={diff} />
 			<Parts diff={diff} />
 			<Modules diff={diff} />
 			<Operators diff={diff} />
@@ -127,7 +128,6 @@ function Parts({ diff }: { diff: DiffReply }) {
 	if (pairs.length === 0) return null;
 	return (
 		<section class="panel">
-			<PerStep diff={diff} />
 			<Pairing
 				title="The parts of a step"
 				pairs={pairs}
@@ -203,7 +203,6 @@ function Operators({ diff }: { diff: DiffReply }) {
 	return (
 		<section class="panel">
 			<h2>Operators</h2>
-			<PerStep diff={diff} />
 			<Table
 				id="diff"
 				label="Operators of both traces"
@@ -227,7 +226,6 @@ function Kernels({ diff }: { diff: DiffReply }) {
 	return (
 		<section class="panel">
 			<h2>Kernels</h2>
-			<PerStep diff={diff} />
 			<Table id="diff-kernels" label="Kernels of both traces" columns={KERNEL_COLUMNS} rows={diff.kernels} sort="-size" lines={18} />
 		</section>
 	);
@@ -243,7 +241,6 @@ function Modules({ diff }: { diff: DiffReply }) {
 	return (
 		<section class="panel">
 			<h2>Modules</h2>
-			<PerStep diff={diff} />
 			<Table id="diff-modules" label="Modules of both traces" columns={MODULE_COLUMNS} rows={diff.modules} sort="-size" lines={18} />
 		</section>
 	);
