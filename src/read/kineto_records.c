@@ -65,7 +65,8 @@ bool kineto_read_counter(struct kineto_reader *reader, const struct kineto_event
 	for (uint32_t i = 0; i < object->arg_count; i++) {
 		const struct ops_json_member *arg = &object->args[i];
 		struct ops_counter_record record = {.time_ns = place.start_ns, .name = place.name, .track = place.track};
-		struct ops_json_member key = {.value = arg->key, .value_size = arg->key_size, .type = '"'};
+		/* The scanner does not say whether a key has escapes. */
+		struct ops_json_member key = {.value = arg->key, .value_size = arg->key_size, .type = '"', .flags = OPS_JSON_ESCAPED};
 
 		if ((arg->type != OPS_JSON_NUMBER && arg->type != OPS_JSON_WORD && arg->type != '"') ||
 		    !ops_json_double(arg->value, arg->value_size, &record.value)) {
