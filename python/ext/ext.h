@@ -64,6 +64,8 @@ int ops_ext_add_bridge(PyObject *module);
 int ops_ext_add_finding(PyObject *module);
 int ops_ext_add_watch(PyObject *module);
 int ops_ext_add_tensor_watch(PyObject *module);
+/* Sets whether brief watches ignore steps of optimizers. */
+void ops_ext_tensor_watch_pause(bool pause);
 int ops_ext_add_thread_states(PyObject *module);
 int ops_ext_add_memory_view(PyObject *module);
 int ops_ext_add_execution_trace(PyObject *module);

@@ -137,6 +137,7 @@ static int session_init(PyObject *object, PyObject *args, PyObject *kwargs)
 		.record_shapes = shapes,
 		.profile_memory = memory,
 		.all_threads = all,
+		.own_memory = ring,
 		.script_stacks = stack,
 		.script_modules = hierarchy,
 		.capture_overload_names = overloads,

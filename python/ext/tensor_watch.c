@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/record.h>
 #include <opstrobe/storage.h>
@@ -27,6 +28,15 @@ struct held {
 	enum ops_role role;
 };
 
+#define BRIEF_SHARE 500u /* a brief watch takes at most this fraction of the time for an optimizer */
+#define BRIEF_OPTIMIZERS 8u
+
+/* When an optimizer may be examined again. */
+struct next_look {
+	const void *optimizer;
+	uint64_t ticks;
+};
+
 struct watch_object {
 	PyObject_HEAD
 	PyTypeObject *tensor_type; /* torch.Tensor */
@@ -38,7 +48,26 @@ struct watch_object {
 	size_t count;
 	size_t capacity;
 	bool ready; /* __init__ succeeded: all members above except `held` are set */
+	bool brief; /* optimizers are not examined after each of their steps if that takes too much of the time */
+	struct next_look looks[BRIEF_OPTIMIZERS]; /* of optimizers by address; the last one is for all others, too */
 };
+
+static bool is_paused; /* allocations are not recorded, so roles are not needed; protected by the GIL */
+
+void ops_ext_tensor_watch_pause(bool pause)
+{
+	is_paused = pause;
+}
+
+static struct next_look *find_look(struct watch_object *self, const void *optimizer)
+{
+	size_t i = 0;
+
+	while (i < BRIEF_OPTIMIZERS - 1 && self->looks[i].optimizer && self->looks[i].optimizer != optimizer)
+		i++;
+	self->looks[i].optimizer = optimizer;
+	return &self->looks[i];
+}
 
 /* The name of a tensor while it is built. */
 struct name {
@@ -280,11 +309,18 @@ static bool check_ready(PyObject *object)
 static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
 	struct watch_object *self = (struct watch_object *)object;
+	const struct ops_collector *collector = ops_collector_get();
 	PyObject *plain, *entered, *left = NULL;
+	struct next_look *look;
+	uint64_t begin_ticks;
 
 	if (!check_ready(object))
 		return NULL;
-	if (count < 1)
+	if (count < 1 || (self->brief && is_paused))
+		Py_RETURN_NONE;
+	begin_ticks = ops_ticks(collector->tsc);
+	look = find_look(self, args[0]);
+	if (self->brief && begin_ticks < look->ticks)
 		Py_RETURN_NONE;
 	plain = PyObject_CallNoArgs(self->plain);
 	entered = plain ? PyObject_CallMethod(plain, "__enter__", NULL) : NULL;
@@ -293,6 +329,7 @@ static PyObject *watch_stepped(PyObject *object, PyObject *const *args, Py_ssize
 		left = PyObject_CallMethod(plain, "__exit__", "OOO", Py_None, Py_None, Py_None);
 	}
 	remember_optimizer(self, args[0]);
+	look->ticks = begin_ticks + BRIEF_SHARE * (ops_ticks(collector->tsc) - begin_ticks);
 	Py_XDECREF(left);
 	Py_XDECREF(entered);
 	Py_XDECREF(plain);
@@ -388,10 +425,12 @@ static int watch_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
 	struct watch_object *self = (struct watch_object *)object;
 	PyObject *torch, *core, *base;
+	int brief = 0;
 
 	(void)kwargs;
-	if (!PyArg_ParseTuple(args, "O:TensorWatch", &torch))
+	if (!PyArg_ParseTuple(args, "O|p:TensorWatch", &torch, &brief))
 		return -1;
+	self->brief = brief;
 	if (self->ready)
 		return PyErr_SetString(PyExc_RuntimeError, "this TensorWatch was made before"), -1;
 	if (!ops_ext_bridge())

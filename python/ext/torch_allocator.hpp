@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Torch's CPU allocator with a function that is called before each allocation and free. Allocators report to the calling thread's
+ * Torch's CPU allocator with functions that are called at each allocation and free. Allocators report to the calling thread's
  * profiler state. A thread that never ran an operator has none, so its frees would be missing. Part of torch_bridge.cpp.
  *
  * It forwards to the allocator that torch had at the first session that needed it, for the life of the process, because memory
@@ -13,16 +13,33 @@
 #include <c10/core/CPUAllocator.h>
 
 namespace {
+
+/* In torch_bridge.cpp: before an allocation or free, after an allocation, when one has failed, and before a free. */
+void prepare_thread() noexcept;
+void note_allocated(const void *memory, size_t bytes) noexcept;
+void note_failed(size_t bytes) noexcept;
+void note_freed(const void *memory) noexcept;
+
 namespace allocator {
 
 c10::Allocator *theirs = nullptr;
 c10::DeleterFnPtr free_theirs = nullptr;
-void (*prepare_thread)() noexcept = nullptr;
 
 void free_memory(void *memory)
 {
 	prepare_thread();
+	note_freed(memory);
 	free_theirs(memory);
+}
+
+c10::DataPtr allocate_theirs(size_t bytes)
+{
+	try {
+		return theirs->allocate(bytes);
+	} catch (...) {
+		note_failed(bytes);
+		throw;
+	}
 }
 
 class forwarding final : public c10::Allocator {
@@ -30,10 +47,11 @@ public:
 	c10::DataPtr allocate(size_t bytes) override
 	{
 		prepare_thread();
-		c10::DataPtr taken = theirs->allocate(bytes);
+		c10::DataPtr taken = allocate_theirs(bytes);
 		if (taken.get_context() != taken.get() || taken.get_deleter() != free_theirs)
 			return taken; /* which must not be freed like other memory */
 		void *const memory = taken.release_context();
+		note_allocated(memory, bytes);
 		return {memory, memory, &free_memory, taken.device()};
 	}
 	c10::DeleterFnPtr raw_deleter() const override
@@ -48,19 +66,19 @@ public:
 
 forwarding *ours = nullptr; /* never freed, because storages point to it */
 
-/* `prepare` must be the same each time. */
-void put(void (*prepare)() noexcept)
+/* Returns whether torch now allocates through it. */
+bool put()
 {
 	c10::Allocator *const present = c10::GetCPUAllocator();
 
 	if (!ours && present->raw_deleter()) {
 		theirs = present;
 		free_theirs = present->raw_deleter();
-		prepare_thread = prepare;
 		ours = new forwarding;
 	}
 	if (ours && present == theirs)
 		c10::SetCPUAllocator(ours);
+	return ours && c10::GetCPUAllocator() == ours;
 }
 
 void remove()

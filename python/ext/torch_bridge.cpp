@@ -27,11 +27,13 @@
 #include "torch_observer.hpp"
 #include "torch_payload.hpp"
 #include "torch_script.hpp"
+#include "torch_sizes.hpp"
 #include "torch_storages.hpp"
 
 #include <ATen/core/function_schema.h>
 #include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
 
@@ -80,6 +82,12 @@ struct alignas(64) attachment {
 	               * relaxed */
 	bool observes; /* the session is counted in `observed`; used only by attach and detach */
 	bool more;    /* the options require more of an operator than its name and inputs */
+	bool needs_state; /* allocators report to the profiler state of each thread */
+	bool own_memory; /* the allocator of torch_allocator.hpp reports, and torch's CPU allocator does not */
+	bool records_memory; /* allocations are recorded now; relaxed */
+	bool records_operators, records_ranges; /* the same; used only by attach and set_detail */
+	int64_t cpu_bytes;     /* of the living allocations that `own_memory` has reported; relaxed */
+	uint64_t memory_ticks; /* taken by these reports, see note_memory; relaxed */
 	ops_torch_options options;
 	uint64_t op_handle;             /* of the callbacks of that session */
 	uint64_t range_handle;
@@ -102,6 +110,7 @@ struct recorder {
 	uint64_t epoch; /* session of the ids in `names` */
 	name_table names;
 	uint16_t lists[size_t{1} << list_bits];
+	uint32_t reports; /* of the allocator */
 };
 
 /* In the thread's static block, so that access takes one load. A pointer fits into the space that the loader reserves for
@@ -719,7 +728,7 @@ OPS_HOT context_ptr op_start(const RecordFunction &fn) noexcept
 
 	if (OPS_UNLIKELY(!self))
 		return nullptr;
-	if (Global && attached.options.profile_memory)
+	if (Global && attached.needs_state)
 		ensure_state();
 	ops_note_context_again(attached.collector, self->thread, epoch);
 	const char *const name = fn.name();
@@ -847,6 +856,41 @@ void range_end(const RecordFunction &, ObserverContext *context) noexcept
  * ActiveProfilerType::NONE no code mistakes the class for a derived one. */
 uint64_t states_gone = 0;
 
+inline bool records_memory()
+{
+	return __atomic_load_n(&attached.records_memory, __ATOMIC_RELAXED);
+}
+
+struct memory_report {
+	uint64_t time_ticks;
+	uint64_t address;
+	int64_t bytes;
+	size_t total_allocated;
+	size_t total_reserved;
+	c10::Device device;
+	uint8_t kind;
+};
+
+void write_memory(recorder *self, uint64_t session, const memory_report &what) noexcept
+{
+	ops_slot *const reserved = ops_reserve(attached.collector, self->thread, session, 0);
+	auto *const slot = reinterpret_cast<ops_memory_slot *>(reserved);
+
+	if (OPS_UNLIKELY(!slot))
+		return;
+	slot->address = what.address;
+	slot->time_ticks = what.time_ticks;
+	slot->bytes = what.bytes;
+	slot->total_allocated = what.total_allocated;
+	slot->total_reserved = what.total_reserved;
+	slot->unused[0] = slot->unused[1] = 0;
+	slot->device_index = what.device.index();
+	slot->device_type = static_cast<uint16_t>(what.device.type());
+	slot->kind = what.kind;
+	std::memset(slot->reserved, 0, sizeof(slot->reserved));
+	ops_publish(self->thread);
+}
+
 class profiler_state final : public torch::profiler::impl::ProfilerStateBase {
 public:
 	profiler_state(uint64_t of_session, const ops_torch_options &options)
@@ -866,7 +910,7 @@ public:
 	}
 	bool memoryProfilingEnabled() const override
 	{
-		return memory && live() && ops_collector_epoch(attached.collector) == session;
+		return !attached.own_memory && is_recording();
 	}
 	torch::profiler::impl::ActiveProfilerType profilerType() override
 	{
@@ -882,26 +926,23 @@ public:
 	}
 
 private:
+	bool is_recording() const
+	{
+		return memory && records_memory() && live() && ops_collector_epoch(attached.collector) == session;
+	}
 	void report(uint8_t kind, const void *address, int64_t bytes, size_t total_allocated, size_t total_reserved,
 	            c10::Device device) noexcept
 	{
-		recorder *const self = memoryProfilingEnabled() ? current_recorder() : nullptr;
-		ops_slot *const reserved = self ? ops_reserve(attached.collector, self->thread, session, 0) : nullptr;
-		auto *const slot = reinterpret_cast<ops_memory_slot *>(reserved);
+		recorder *const self = is_recording() ? current_recorder() : nullptr;
 
-		if (OPS_UNLIKELY(!slot))
+		if (OPS_UNLIKELY(!self))
 			return;
-		slot->address = reinterpret_cast<uintptr_t>(address);
-		slot->time_ticks = ops_ticks(attached.collector->tsc);
-		slot->bytes = bytes;
-		slot->total_allocated = total_allocated;
-		slot->total_reserved = total_reserved;
-		slot->unused[0] = slot->unused[1] = 0;
-		slot->device_index = device.index();
-		slot->device_type = static_cast<uint16_t>(device.type());
-		slot->kind = kind;
-		std::memset(slot->reserved, 0, sizeof(slot->reserved));
-		ops_publish(self->thread);
+		if (attached.own_memory && kind == OPS_SLOT_MEMORY && bytes > 0)
+			sizes::put(sizes::key_of(address, device), static_cast<uint64_t>(bytes));
+		else if (attached.own_memory && kind == OPS_SLOT_MEMORY)
+			sizes::remove(sizes::key_of(address, device));
+		write_memory(self, session, {ops_ticks(attached.collector->tsc), reinterpret_cast<uintptr_t>(address), bytes,
+		                             total_allocated, total_reserved, device, kind});
 	}
 
 	const uint64_t session;
@@ -944,11 +985,94 @@ void ensure_state() noexcept
 	}
 }
 
-/* Called on a thread that allocates or frees. */
 void prepare_thread() noexcept
 {
-	if (attached_session() && attached.reach == all_threads && attached.options.profile_memory)
+	if (attached.needs_state && attached_session())
 		ensure_state();
+}
+
+/* --- reports of our allocator ----------------------------------------------------------------------------------------- */
+
+constexpr uint32_t measured_reports = 8;   /* one in this many is measured */
+constexpr uint64_t measured_most = 100000; /* ticks; in a longer one the thread was preempted */
+
+/* Returns the recorder if reports of the allocator are recorded now. */
+OPS_INLINE recorder *memory_recorder(uint64_t *ret_epoch) noexcept
+{
+	if (OPS_LIKELY(!attached.own_memory || !records_memory()))
+		return nullptr;
+	*ret_epoch = ops_collector_epoch(attached.collector);
+	return *ret_epoch && *ret_epoch == attached_session() ? current_recorder() : nullptr;
+}
+
+/* Records `bytes` of CPU memory, and measures what that takes. */
+void note_memory(recorder *self, uint64_t epoch, uint8_t kind, const void *memory, int64_t bytes, uint64_t begin_ticks) noexcept
+{
+	const int64_t change = kind == OPS_SLOT_MEMORY ? bytes : 0;
+	const int64_t total = __atomic_add_fetch(&attached.cpu_bytes, change, __ATOMIC_RELAXED);
+
+	write_memory(self, epoch, {begin_ticks, reinterpret_cast<uintptr_t>(memory), bytes, static_cast<size_t>(total > 0 ? total : 0), 0,
+	                           c10::Device(c10::DeviceType::CPU), kind});
+	if (OPS_LIKELY(++self->reports % measured_reports != 0))
+		return;
+	const uint64_t ticks = ops_ticks(attached.collector->tsc) - begin_ticks;
+	if (ticks < measured_most)
+		__atomic_add_fetch(&attached.memory_ticks, ticks * measured_reports, __ATOMIC_RELAXED);
+}
+
+void note_allocated(const void *memory, size_t bytes) noexcept
+{
+	uint64_t epoch;
+	recorder *const self = memory ? memory_recorder(&epoch) : nullptr;
+
+	if (OPS_LIKELY(!self))
+		return;
+	const uint64_t begin_ticks = ops_ticks(attached.collector->tsc);
+	sizes::put(sizes::key_of(memory, c10::Device(c10::DeviceType::CPU)), bytes);
+	note_memory(self, epoch, OPS_SLOT_MEMORY, memory, static_cast<int64_t>(bytes), begin_ticks);
+}
+
+void note_failed(size_t bytes) noexcept
+{
+	uint64_t epoch;
+	recorder *const self = memory_recorder(&epoch);
+
+	if (self)
+		note_memory(self, epoch, OPS_SLOT_OOM, nullptr, static_cast<int64_t>(bytes), ops_ticks(attached.collector->tsc));
+}
+
+/* Frees of memory that was allocated before are not recorded, as torch does it. */
+void note_freed(const void *memory) noexcept
+{
+	uint64_t epoch;
+	recorder *const self = memory ? memory_recorder(&epoch) : nullptr;
+
+	if (OPS_LIKELY(!self))
+		return;
+	const uint64_t begin_ticks = ops_ticks(attached.collector->tsc);
+	const uint64_t bytes = sizes::remove(sizes::key_of(memory, c10::Device(c10::DeviceType::CPU)));
+	if (bytes)
+		note_memory(self, epoch, OPS_SLOT_MEMORY, memory, -static_cast<int64_t>(bytes), begin_ticks);
+}
+
+/* Records all allocations as freed, because their frees will not be recorded. */
+void forget_allocations() noexcept
+{
+	const uint64_t epoch = ops_collector_epoch(attached.collector);
+	recorder *const self = epoch && epoch == attached_session() ? current_recorder() : nullptr;
+
+	sizes::drain([self, epoch](uint64_t key, uint64_t bytes) {
+		const c10::Device device(static_cast<c10::DeviceType>(key >> 58), static_cast<c10::DeviceIndex>((key >> 52 & 63) == 63 ? -1 : static_cast<int>(key >> 52 & 63)));
+		if (self)
+			write_memory(self, epoch, {ops_ticks(attached.collector->tsc), key & ((uint64_t{1} << 52) - 1),
+			                           -static_cast<int64_t>(bytes), 0, 0, device, OPS_SLOT_MEMORY});
+	});
+	__atomic_store_n(&attached.cpu_bytes, 0, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_ticks() noexcept
+{
+	return __atomic_load_n(&attached.memory_ticks, __ATOMIC_RELAXED);
 }
 
 /* --- own ranges for observers --------------------------------------------------------------------------------------- */
@@ -1092,6 +1216,16 @@ RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback star
 	return RecordFunctionCallback(start, range_end).needsInputs(true).scopes({RecordScope::USER_SCOPE});
 }
 
+/* Returns whether torch has a device with memory of its own. */
+bool has_device()
+{
+	for (const auto type : {c10::DeviceType::CUDA, c10::DeviceType::HIP, c10::DeviceType::XPU, c10::DeviceType::MPS,
+	                        c10::DeviceType::MTIA, c10::DeviceType::PrivateUse1})
+		if (c10::impl::hasDeviceGuardImpl(type))
+			return true;
+	return false;
+}
+
 /* Until `session` is set, callbacks regard themselves as outdated. No operator runs on this thread meanwhile, and other threads,
  * which may see global callbacks, do not find them in their state to remove. */
 void add_callbacks()
@@ -1109,6 +1243,7 @@ void add_callbacks()
 void forked()
 {
 	forking::in_child();
+	sizes::forked();
 	__atomic_store_n(&attached.session, 0, __ATOMIC_RELEASE);
 	device_events::forked();
 }
@@ -1139,6 +1274,7 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 		if (ThreadLocalDebugInfo::get(state_kind))
 			return "torch.profiler (or another profiler that uses torch's profiler state) is recording on this thread";
 		attached.options = *options;
+		attached.own_memory = attached.needs_state = false;
 		attached.more = options->script_stacks || options->script_modules || options->counters || options->device_events;
 		attached.observes = options->record_ids || options->device_events != OPS_DEVICE_EVENTS_NONE;
 		if (attached.observes)
@@ -1149,8 +1285,13 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 			device_events::open(session, options->device_events);
 		push_state(session);
 		add_callbacks();
+		attached.records_operators = attached.records_ranges = true;
+		sizes::drain([](uint64_t, uint64_t) {});
+		attached.cpu_bytes = 0;
 		if (options->all_threads && options->profile_memory)
-			allocator::put(prepare_thread);
+			attached.own_memory = allocator::put() && options->own_memory;
+		attached.needs_state = options->all_threads && options->profile_memory && (!attached.own_memory || has_device());
+		__atomic_store_n(&attached.records_memory, options->profile_memory, __ATOMIC_RELAXED);
 		__atomic_store_n(&attached.session, session, __ATOMIC_RELEASE);
 		return nullptr;
 	} catch (...) {
@@ -1159,15 +1300,31 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
-/* Only torch can change the callbacks of a single thread, on that thread, so they stay. */
-void set_detail(bool operators, bool ranges) noexcept
+/* Each change makes all threads compute their lists of callbacks again. */
+void enable_callback(at::CallbackHandle handle, bool enable, bool *is_enabled)
+{
+	if (*is_enabled != enable)
+		(enable ? at::reenableCallback : at::disableCallback)(handle);
+	*is_enabled = enable;
+}
+
+/* Only torch can change the callbacks of a single thread, on that thread, so they stay. Torch's own reports of allocations stay, too,
+ * because its table of sizes would miss frees. */
+void set_detail(bool operators, bool ranges, bool allocations) noexcept
 {
 	try {
 		const std::lock_guard<std::mutex> held(forking::changing);
 		if (!attached_session() || attached.reach != all_threads)
 			return;
-		(operators ? at::reenableCallback : at::disableCallback)(attached.op_handle);
-		(ranges ? at::reenableCallback : at::disableCallback)(attached.range_handle);
+		enable_callback(attached.op_handle, operators, &attached.records_operators);
+		enable_callback(attached.range_handle, ranges, &attached.records_ranges);
+		if (!attached.own_memory || records_memory() == allocations)
+			return;
+		if (!allocations)
+			__atomic_store_n(&attached.records_memory, false, __ATOMIC_RELAXED);
+		forget_allocations();
+		if (allocations)
+			__atomic_store_n(&attached.records_memory, true, __ATOMIC_RELAXED);
 	} catch (...) {
 	}
 }
@@ -1187,7 +1344,7 @@ bool forward_backward_enabled() noexcept
 }
 
 const ops_torch_bridge bridge = {
-	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail,
+	OPS_TORCH_BRIDGE_ABI, OPS_COLLECTOR_ABI, OPS_TORCH_VERSION, attach, detach, set_detail, memory_ticks,
 	observing::open, observing::begin, observing::pause, observing::close,
 	&attached.observed, own_range_begin, own_range_end,
 	tensor_storage, storage_hold, storage_look, storage_drop,

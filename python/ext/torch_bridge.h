@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Increased with every change in this file. */
-#define OPS_TORCH_BRIDGE_ABI 7u
+#define OPS_TORCH_BRIDGE_ABI 8u
 #define OPS_TORCH_BRIDGE_SYMBOL "ops_torch_bridge_get"
 
 /* The devices whose events torch's profiler can record around operators: CUDA, or the backend that the process has registered. */
@@ -35,6 +35,9 @@ struct ops_torch_options {
 	bool record_shapes;          /* operators' inputs: sizes, strides, dtypes, scalars; with memory also their storages */
 	bool profile_memory;         /* allocator reports */
 	bool all_threads;            /* all threads, not only the caller's and those that inherit torch's thread state */
+	bool own_memory;             /* with profile_memory and all_threads: allocations of CPU memory are reported by an allocator of
+	                              * the bridge, which takes less time than torch's reports. It does not see storages from
+	                              * before that are resized */
 	bool script_stacks;          /* TorchScript: the lines of the script from which an operator is called */
 	bool script_modules;         /* TorchScript: the modules around an operator */
 	bool capture_overload_names; /* "Tensor" of aten::add.Tensor in addition to the name */
@@ -80,10 +83,13 @@ struct ops_torch_bridge {
 	 * next operator. */
 	void (*detach)(void);
 
-	/* Sets whether operators and torch's ranges are recorded from now on; any thread. A session begins with both. Unlike
-	 * during a pause of the session, torch does not call the bridge for what is not recorded. Allocations are always
-	 * recorded. */
-	void (*set_detail)(bool operators, bool ranges);
+	/* Sets whether operators, torch's ranges and allocations are recorded from now on; any thread. A session begins with all of
+	 * them. Unlike during a pause of the session, torch does not call the bridge for what is not recorded. When allocations are
+	 * switched off, those that live are recorded as freed, because their frees would be missing. Without `own_memory` they are
+	 * always recorded. */
+	void (*set_detail)(bool operators, bool ranges, bool allocations);
+	/* Returns the ticks that recording of allocations has taken in all threads so far; 0 without `own_memory`. */
+	uint64_t (*memory_ticks)(void);
 
 	/* While they run, observers create a node for every operator on every thread, with or without a profile. Several may run
 	 * at once. One thread at a time may call these four functions. */

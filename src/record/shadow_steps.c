@@ -14,11 +14,15 @@
 #define KNOWN_SHARE 4    /* the overhead is known well when half of its interval is this many times smaller than the budget */
 #define KNOWN_PPM 2500   /* or, without a budget, than this */
 #define RESTORE_PAIRS 128u
+#define LONGER 2.0       /* steps are longer than at the last reduction if they take this many times as long */
+#define USUAL_WEIGHT 16  /* of the moving average of shadow steps */
 #define RESTORE_DOUBLINGS 9u
 
 const char *ops_detail_name(enum ops_detail detail)
 {
-	return detail == OPS_DETAIL_ALL ? "operators" : detail == OPS_DETAIL_MODULES ? "modules" : "none";
+	static const char *const names[OPS_DETAIL_COUNT] = {"steps", "ranges", "modules", "allocations", "operators"};
+
+	return detail < OPS_DETAIL_COUNT ? names[detail] : "unknown";
 }
 
 /* Chooses a distance from half to one and a half of the average. */
@@ -36,12 +40,20 @@ void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, 
 	shadow_draw(steps);
 }
 
+static void shadow_add_length(struct ops_shadow_steps *steps, double ns)
+{
+	if (steps->usual_ns > 0)
+		ns = fmin(LONGER * steps->usual_ns, fmax(steps->usual_ns / LONGER, ns));
+	steps->usual_ns += steps->usual_ns > 0 ? (ns - steps->usual_ns) / USUAL_WEIGHT : ns;
+}
+
 static void shadow_add(struct ops_shadow_steps *steps, uint64_t after_ns)
 {
 	double recorded_ns = ((double)steps->before_ns + (double)after_ns) / 2;
 
 	if (!steps->shadow_ns)
 		return;
+	shadow_add_length(steps, (double)steps->shadow_ns);
 	steps->ratios[steps->next] = (float)(recorded_ns / (double)steps->shadow_ns - 1);
 	steps->next = (steps->next + 1) % OPS_SHADOW_PAIRS;
 	if (steps->used < OPS_SHADOW_PAIRS)
@@ -67,7 +79,7 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 	if (++steps->count <= OPS_SHADOW_WARM_UP || steps->until-- > 1)
 		return steps->detail;
 	steps->is_shadow = true;
-	return OPS_DETAIL_NONE;
+	return OPS_DETAIL_STEPS;
 }
 
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps)
@@ -105,7 +117,7 @@ static float *shadow_keep_usual(float *ratios, uint32_t *count)
 	return ratios + first;
 }
 
-void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead *ret_overhead)
+void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations, struct ops_overhead *ret_overhead)
 {
 	uint32_t count = copy->used, low;
 	float *ratios;
@@ -122,9 +134,9 @@ void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead
 	ratios = shadow_keep_usual(copy->ratios, &count);
 	away = DEVIATIONS_95 * sqrt(count) / 2;
 	low = count / 2 > away ? (uint32_t)(count / 2 - away) : 0;
-	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2);
-	ret_overhead->low_ppm = shadow_ppm((double)ratios[low]);
-	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low]);
+	ret_overhead->share_ppm = shadow_ppm(((double)ratios[(count - 1) / 2] + (double)ratios[count / 2]) / 2 + allocations);
+	ret_overhead->low_ppm = shadow_ppm((double)ratios[low] + allocations);
+	ret_overhead->high_ppm = shadow_ppm((double)ratios[count - 1 - low] + allocations);
 }
 
 bool ops_overhead_is_known(const struct ops_overhead *overhead)
@@ -145,23 +157,38 @@ static void shadow_set_detail(struct ops_shadow_steps *steps, enum ops_detail de
 	steps->every = OPS_SHADOW_EVERY;
 }
 
+/* Returns whether the next detail would take less than half of the budget, because steps are longer than when it was switched off. */
+static bool shadow_is_affordable(const struct ops_shadow_steps *steps)
+{
+	return steps->usual_ns > LONGER * steps->reduced_ns &&
+	       steps->cost_ns[steps->detail + 1] * PPM < steps->usual_ns * steps->budget_ppm / 2;
+}
+
+static void shadow_reduce(struct ops_shadow_steps *steps, const struct ops_overhead *overhead)
+{
+	steps->reductions++;
+	steps->exceeded_ppm = overhead->share_ppm;
+	steps->cost_ns[steps->detail] = overhead->share_ppm / PPM * steps->usual_ns;
+	steps->reduced_ns = steps->usual_ns;
+	shadow_set_detail(steps, steps->detail - 1);
+}
+
 void ops_shadow_steps_decide(struct ops_shadow_steps *steps, struct ops_overhead *overhead)
 {
 	int64_t width_ppm = ((int64_t)overhead->high_ppm - overhead->low_ppm) / 2, budget_ppm = steps->budget_ppm;
 	uint32_t doublings = steps->reductions < RESTORE_DOUBLINGS ? steps->reductions : RESTORE_DOUBLINGS;
+	bool is_narrow = width_ppm <= (budget_ppm ? budget_ppm / KNOWN_SHARE : KNOWN_PPM);
 
 	if (overhead->pairs < DECIDE_PAIRS || overhead->detail != steps->detail)
 		return;
-	if (overhead->pairs == OPS_SHADOW_PAIRS || width_ppm <= (budget_ppm ? budget_ppm / KNOWN_SHARE : KNOWN_PPM))
+	if (overhead->pairs == OPS_SHADOW_PAIRS || is_narrow)
 		steps->every = OPS_SHADOW_EVERY_KNOWN;
 	if (!budget_ppm)
 		return;
-	if (overhead->low_ppm > budget_ppm && steps->detail > OPS_DETAIL_MODULES) {
-		steps->reductions++;
-		steps->exceeded_ppm = overhead->share_ppm;
-		shadow_set_detail(steps, steps->detail - 1);
+	if (steps->detail > OPS_DETAIL_STEPS && (overhead->low_ppm > budget_ppm || (is_narrow && overhead->share_ppm > budget_ppm))) {
+		shadow_reduce(steps, overhead);
 	} else if (steps->detail < OPS_DETAIL_ALL && overhead->high_ppm < budget_ppm / 2 &&
-	           steps->pairs_since >= (uint64_t)RESTORE_PAIRS << doublings) {
+	           (shadow_is_affordable(steps) || steps->pairs_since >= (uint64_t)RESTORE_PAIRS << doublings)) {
 		shadow_set_detail(steps, steps->detail + 1);
 	}
 	overhead->detail = steps->detail;

@@ -33,6 +33,7 @@
 #include <opstrobe/internal/recording.h>
 #include <opstrobe/internal/slow_steps.h>
 #include <opstrobe/internal/snapshot.h>
+#include <opstrobe/record.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -48,6 +49,9 @@
 #define PER_HOUR 3.0
 #define FULL_SHARE 0.95 /* of the memory limit */
 #define FREE_SHARE 0.85 /* below this share, the limit can be reached again */
+#define STEP_NAME "ProfilerStep#"
+#define STEP_NAME_ROOM (sizeof(STEP_NAME) + 20)
+#define MEMORY_KEPT 0.98 /* weight of earlier seconds in the overhead of allocations */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 struct watcher {
@@ -65,6 +69,7 @@ struct watcher {
 	char recording[sizeof(((struct ops_watch_page *)0)->recording)];
 	struct ops_slow_steps steps;
 	uint64_t step_count;
+	int64_t wall_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	int64_t step;      /* current step; -1: none */
 	int64_t begin_ns;  /* begin of the current step; monotonic, 0: no step */
 	int64_t step_tid;
@@ -77,7 +82,12 @@ struct watcher {
 	uint64_t suppressed[OPS_TRIGGER_COUNT];
 	struct ops_shadow_steps shadow;
 	enum ops_detail detail; /* detail that is recorded now */
+	bool allocations;       /* these are recorded now */
 	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
+
+	/* Used only by the thread that marks steps. */
+	int64_t next_step;
+	int64_t chore_ns;
 
 	pthread_mutex_t writing; /* one incident at a time */
 
@@ -95,16 +105,28 @@ struct watcher {
 	struct ops_stack stack; /* too large for a stack */
 	struct ops_shadow_steps measured; /* likewise: a copy */
 	uint64_t noted_pairs;
+	bool measured_allocations; /* allocations were recorded at the last measurement */
+	int64_t memory_ns, measured_ns; /* at that time */
+	double memory_taken_ns, memory_time_ns; /* sums since then; older ones count less */
 };
 
 static struct watcher *watcher; /* one per process; set by ops_watch_start */
 
-/* Returns NULL in a forked child, which is not watched. */
+/* A forked child is not watched. */
+static void watcher_forked(void)
+{
+	__atomic_store_n(&watcher, NULL, __ATOMIC_RELEASE);
+}
+
+static void watcher_at_fork(void)
+{
+	pthread_atfork(NULL, NULL, watcher_forked);
+}
+
+/* Returns NULL if the process is not watched. */
 static struct watcher *current(void)
 {
-	struct watcher *of = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
-
-	return of && of->pid == getpid() ? of : NULL;
+	return __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
 }
 
 bool ops_watch_is_on(void)
@@ -301,10 +323,13 @@ static void watcher_report_slow(struct watcher *of, const struct watch_step *ste
 /* The lock must be held. */
 static void watcher_set_detail(struct watcher *of, enum ops_detail detail)
 {
-	if (detail == of->detail)
+	bool allocations = of->shadow.detail >= OPS_DETAIL_ALLOCATIONS;
+
+	if (detail == of->detail && allocations == of->allocations)
 		return;
 	of->detail = detail;
-	of->options.set_detail(detail);
+	of->allocations = allocations;
+	of->options.set_detail(detail, allocations);
 }
 
 /* The lock must be held. Ends a shadow step that takes so long that it is recorded from here on. */
@@ -317,17 +342,36 @@ static void watcher_end_shadow(struct watcher *of)
 /* Called with the lock held, between two steps. */
 static void watcher_shadow_step(struct watcher *of, int64_t end_ns)
 {
-	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0;
-	enum ops_detail next;
+	int64_t duration_ns = of->detail_ns ? end_ns - of->detail_ns : 0, now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	enum ops_detail next, before = of->detail;
 
-	next = ops_shadow_steps_end(&of->shadow, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(ops_clock_read_ns(CLOCK_MONOTONIC) - end_ns));
+	next = ops_shadow_steps_end(&of->shadow, duration_ns > 0 ? (uint64_t)duration_ns : 0, (uint64_t)(now_ns - end_ns));
 	watcher_set_detail(of, next);
-	of->detail_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	of->detail_ns = of->detail == before ? now_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* Returns the share of the time since allocations are recorded that was taken for it. */
+static double watcher_memory_share(struct watcher *of, bool allocations)
+{
+	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	int64_t taken_ns = of->options.read_memory_ns ? of->options.read_memory_ns() : 0;
+
+	if (of->measured_allocations && allocations) {
+		of->memory_taken_ns = of->memory_taken_ns * MEMORY_KEPT + (double)(taken_ns - of->memory_ns);
+		of->memory_time_ns = of->memory_time_ns * MEMORY_KEPT + (double)(now_ns - of->measured_ns);
+	} else {
+		of->memory_taken_ns = of->memory_time_ns = 0;
+	}
+	of->measured_allocations = allocations;
+	of->memory_ns = taken_ns;
+	of->measured_ns = now_ns;
+	return of->memory_time_ns > 0 ? of->memory_taken_ns / of->memory_time_ns : 0;
 }
 
 static void watcher_measure(struct watcher *of)
 {
 	struct ops_overhead overhead;
+	double allocations;
 
 	if (!of->options.set_detail)
 		return;
@@ -335,11 +379,12 @@ static void watcher_measure(struct watcher *of)
 	if (of->begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - of->begin_ns > SHADOW_NS_MAX)
 		watcher_end_shadow(of);
 	of->measured = of->shadow;
+	allocations = watcher_memory_share(of, of->allocations);
 	pthread_mutex_unlock(&of->lock);
 	if (of->measured.pairs_since == of->noted_pairs)
 		return;
 	of->noted_pairs = of->measured.pairs_since;
-	ops_shadow_steps_measure(&of->measured, &overhead);
+	ops_shadow_steps_measure(&of->measured, allocations, &overhead);
 	pthread_mutex_lock(&of->lock);
 	ops_shadow_steps_decide(&of->shadow, &overhead);
 	pthread_mutex_unlock(&of->lock);
@@ -439,6 +484,16 @@ static int64_t watcher_next(const struct watcher *of, int64_t now_ns)
 	return next_ns;
 }
 
+/* The wall clock may be set at any time. */
+static void watcher_read_offset(struct watcher *of)
+{
+	int64_t offset_ns = ops_clock_read_ns(CLOCK_REALTIME) - ops_clock_read_ns(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&of->lock);
+	of->wall_offset_ns = offset_ns;
+	pthread_mutex_unlock(&of->lock);
+}
+
 static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns)
 {
 	if (now_ns < of->next_look_ns)
@@ -446,6 +501,7 @@ static void watcher_look(struct watcher *of, uint64_t step_count, int64_t now_ns
 	of->next_look_ns = now_ns + OPS_SECOND_NS;
 	watcher_read_stack(of, 0);
 	watcher_check_memory(of);
+	watcher_read_offset(of);
 	watcher_measure(of);
 	watcher_check_hang(of, step_count, now_ns);
 }
@@ -496,6 +552,19 @@ static void *watcher_run(void *context)
 
 /* --- calls of the program ----------------------------------------------------------------------------------------------- */
 
+/* A system call takes longer than everything else in a step. */
+static int64_t watcher_tid(const struct watcher *of)
+{
+	static __thread int64_t tid;
+	static __thread pid_t pid; /* a forked child has another thread id */
+
+	if (pid != of->pid) {
+		tid = syscall(SYS_gettid);
+		pid = of->pid;
+	}
+	return tid;
+}
+
 bool ops_watch_step(int64_t number, int64_t end_ns)
 {
 	struct watcher *of = current();
@@ -515,15 +584,49 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 	of->step_count++;
 	of->step = number + 1;
 	of->begin_ns = now_ns;
-	of->step_tid = syscall(SYS_gettid);
+	of->step_tid = watcher_tid(of);
 	of->page->step = of->step;
 	of->page->step_tid = of->step_tid;
-	of->page->step_begin_ns = ops_clock_read_ns(CLOCK_REALTIME);
+	of->page->step_begin_ns = now_ns + of->wall_offset_ns;
 	of->page->step_median_ns = (int64_t)of->steps.median_ns;
 	if (of->options.set_detail)
 		watcher_shadow_step(of, now_ns);
 	pthread_mutex_unlock(&of->lock);
 	return was_shadow;
+}
+
+/* Writes "ProfilerStep#12" without the time that printf takes. Returns its size. */
+static size_t watcher_name_step(int64_t number, char ret_name[STEP_NAME_ROOM])
+{
+	char digits[20];
+	size_t count = 0, size = sizeof(STEP_NAME) - 1;
+
+	memcpy(ret_name, STEP_NAME, size);
+	do {
+		digits[count++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (count)
+		ret_name[size++] = digits[--count];
+	return size;
+}
+
+bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks)
+{
+	struct watcher *of = current();
+	int64_t now_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	char name[STEP_NAME_ROOM];
+	bool is_due;
+
+	if (!of)
+		return false;
+	ops_range_add(name, watcher_name_step(of->next_step, name), begin_ticks, end_ticks);
+	if (ops_watch_step(of->next_step++, now_ns) && begin_ticks < end_ticks)
+		ops_range_add(OPS_SHADOW_STEP_NAME, sizeof(OPS_SHADOW_STEP_NAME) - 1, begin_ticks, end_ticks);
+	is_due = now_ns - of->chore_ns > OPS_SECOND_NS;
+	if (is_due)
+		of->chore_ns = now_ns;
+	return is_due;
 }
 
 double ops_watch_limit_ns(void)
@@ -662,10 +765,12 @@ static bool watcher_start_thread(struct watcher *of)
 
 enum ops_code ops_watch_start(const struct ops_watch_options *options, struct ops_error *error)
 {
+	static pthread_once_t at_fork = PTHREAD_ONCE_INIT;
 	struct watcher *of;
 	struct watch_memory memory;
 	int failure;
 
+	pthread_once(&at_fork, watcher_at_fork);
 	if (current())
 		return ops_fault(error, OPS_STATE, "this process is already being watched");
 	of = ops_alloc_zeroed(1, sizeof(*of));
@@ -689,7 +794,9 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	watch_memory_read(&memory);
 	of->memory_failures = memory.failures;
 	of->detail = OPS_DETAIL_ALL;
+	of->allocations = true;
 	ops_shadow_steps_init(&of->shadow, options->budget_ppm, (uint64_t)ops_clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)of->pid << 32);
+	of->wall_offset_ns = ops_clock_read_ns(CLOCK_REALTIME) - ops_clock_read_ns(CLOCK_MONOTONIC);
 	if (!watcher_start_thread(of)) {
 		watcher_free(of);
 		return ops_fault(error, OPS_NO_MEMORY, "cannot start the watching thread");
@@ -713,8 +820,8 @@ void ops_watch_stop(void)
 	sem_post(&of->changed);
 	pthread_mutex_unlock(&of->lock);
 	pthread_join(of->thread, NULL);
-	if (of->options.set_detail)
-		watcher_set_detail(of, OPS_DETAIL_ALL);
+	if (of->options.set_detail && (of->detail != OPS_DETAIL_ALL || !of->allocations))
+		of->options.set_detail(OPS_DETAIL_ALL, true);
 	sem_destroy(&of->changed);
 	pthread_mutex_destroy(&of->lock);
 	pthread_mutex_destroy(&of->writing);

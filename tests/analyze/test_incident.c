@@ -143,11 +143,13 @@ static void overhead(void **state)
 {
 	static const char with[] =
 		"{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":{\"share\":0.0041,\"low\":-0.001,\"high\":0.0092,"
-		"\"shadow_steps\":31},\"budget\":0.01,\"detail\":\"modules\",\"exceeded\":0.21}}";
+		"\"shadow_steps\":31},\"budget\":0.01,\"detail\":\"allocations\",\"exceeded\":0.21}}";
 	static const char without[] = "{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":null,\"budget\":0.01,"
 				      "\"detail\":\"operators\",\"exceeded\":null}}";
 	static const char early[] = "{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":null,\"shadow_steps\":3,\"budget\":0.01,"
 				    "\"detail\":\"operators\",\"exceeded\":null}}";
+	static const char steps[] = "{\"title\":\"t\",\"cause\":\"c\",\"black_box\":{\"overhead\":null,\"shadow_steps\":3,\"budget\":0.01,"
+				    "\"detail\":\"steps\",\"exceeded\":0.02}}";
 	struct ops_string id = {"a", 1}, report = {with, sizeof(with) - 1}, early_report = {early, sizeof(early) - 1};
 	struct ops_error error;
 	size_t size;
@@ -155,11 +157,11 @@ static void overhead(void **state)
 
 	(void)state;
 	assert_int_equal(ops_incident_page(with, sizeof(with) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "overhead  0.4 % of a step without allocations (-0.1 to 0.9 %, 31 shadow steps)\n"));
+	assert_non_null(strstr(text, "overhead  0.4 % of a step (-0.1 to 0.9 %, 31 shadow steps)\n"));
 	assert_non_null(strstr(text, "detail    operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %\n"));
 	ops_free(text);
 	assert_int_equal(ops_incident_table(&id, &report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
-	assert_non_null(strstr(text, "0.4 % (-0.1 to 0.9 %)"));
+	assert_non_null(strstr(text, "\"0.4 % (-0.1 to 0.9 %), without operators\""));
 	ops_free(text);
 	assert_int_equal(ops_incident_page(without, sizeof(without) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
 	assert_null(strstr(text, "overhead")); /* of a version that did not count them */
@@ -167,6 +169,9 @@ static void overhead(void **state)
 	ops_free(text);
 	assert_int_equal(ops_incident_page(early, sizeof(early) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
 	assert_non_null(strstr(text, "overhead  not yet known (3 shadow steps)\n"));
+	ops_free(text);
+	assert_int_equal(ops_incident_page(steps, sizeof(steps) - 1, OPS_FORMAT_TEXT, &text, &size, &error), OPS_OK);
+	assert_non_null(strstr(text, "detail    only steps are recorded: recording took 2.0 % of a step, and the budget is 1.0 %\n"));
 	ops_free(text);
 	assert_int_equal(ops_incident_table(&id, &early_report, 1, OPS_FORMAT_CSV, 0, &text, &size, &error), OPS_OK);
 	assert_non_null(strstr(text, ",not yet known,"));

@@ -195,9 +195,8 @@ def main() -> None:
         optimizer.step()
         time.sleep(0.02)  # so that what else runs on the machine changes little
         end = _core.ticks()
-        recording._mark_step(begin, end)
+        _core.watch_step(begin, end)
         begin = end
-        _core.watch_step(number)
     triggers.stop()
     recording.stop()
 

@@ -19,8 +19,9 @@
 
 /* What each detail adds to a step, and how its length varies. */
 struct simulated {
-	double modules, operators;
+	double ranges, modules, allocations, operators;
 	double noise;
+	double length; /* of steps without recording, in STEP_NS; 0: 1 */
 	uint32_t period; /* each such step is five times as long; 0: none */
 	uint64_t random;
 	uint64_t steps;
@@ -45,23 +46,31 @@ static void program_begin(struct simulated *program, uint32_t budget_ppm)
 	ops_shadow_steps_init(&program->shadow, budget_ppm, 4711);
 }
 
+/* As it is measured where allocations are recorded. */
+static double allocations_of(const struct simulated *program)
+{
+	return program->shadow.detail >= OPS_DETAIL_ALLOCATIONS ? program->allocations : 0;
+}
+
 static void program_run(struct simulated *program, uint64_t steps)
 {
 	for (uint64_t i = 0; i < steps; i++) {
 		enum ops_detail before = program->shadow.detail;
 		bool is_long = program->period && ++program->steps % program->period == 0;
-		double share = program->recorded == OPS_DETAIL_ALL       ? program->operators + program->modules
-		               : program->recorded == OPS_DETAIL_MODULES ? program->modules
-		                                                         : 0;
-		double ns = STEP_NS * (is_long ? 5 : 1) * (1 + share) * (1 + program->noise * (shadow_uniform(program) - 0.5));
+		double allocations = program->shadow.detail >= OPS_DETAIL_ALLOCATIONS ? program->allocations : 0; /* also in shadow steps */
+		double share = (program->recorded >= OPS_DETAIL_ALL ? program->operators : 0) +
+		               (program->recorded >= OPS_DETAIL_MODULES ? program->modules : 0) +
+		               (program->recorded >= OPS_DETAIL_RANGES ? program->ranges : 0) + allocations;
+		double ns = STEP_NS * (program->length > 0 ? program->length : 1) * (is_long ? 5 : 1) *
+		            (1 + share / (program->length > 0 ? program->length : 1)) * (1 + program->noise * (shadow_uniform(program) - 0.5));
 
-		program->shadow_count += program->recorded == OPS_DETAIL_NONE;
-		program->shadow_on_period += program->recorded == OPS_DETAIL_NONE && is_long;
+		program->shadow_count += program->recorded == OPS_DETAIL_STEPS;
+		program->shadow_on_period += program->recorded == OPS_DETAIL_STEPS && is_long;
 		program->recorded = ops_shadow_steps_end(&program->shadow, (uint64_t)ns, 0);
 		if (i % DECIDE_EVERY)
 			continue;
 		program->copy = program->shadow;
-		ops_shadow_steps_measure(&program->copy, &program->overhead);
+		ops_shadow_steps_measure(&program->copy, allocations_of(program), &program->overhead);
 		ops_shadow_steps_decide(&program->shadow, &program->overhead);
 		program->reductions += program->shadow.detail < before;
 		program->restorations += program->shadow.detail > before;
@@ -144,8 +153,8 @@ static void detail_goes_and_comes_back(void **state)
 	(void)state;
 	program_begin(&program, BUDGET_PPM);
 	program_run(&program, 2000);
-	assert_int_equal(program.shadow.detail, OPS_DETAIL_MODULES);
-	assert_int_equal(program.overhead.detail, OPS_DETAIL_MODULES);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+	assert_int_equal(program.overhead.detail, OPS_DETAIL_ALLOCATIONS);
 	assert_true(program.overhead.exceeded_ppm > 20000 && program.overhead.exceeded_ppm < 40000);
 	program_run(&program, 2000);
 	expect_overhead(&program, 0.001);
@@ -155,6 +164,62 @@ static void detail_goes_and_comes_back(void **state)
 	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
 	assert_int_equal(program.restorations, 1);
 	assert_int_equal(program.reductions, 1);
+}
+
+/* Each detail that takes more than the budget is left out, until steps alone remain. */
+static void everything_is_too_much(void **state)
+{
+	struct simulated program = {.ranges = 0.02, .modules = 0.02, .allocations = 0.02, .operators = 0.2, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 4000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_STEPS);
+	assert_int_equal(program.reductions, 4);
+	assert_in_range(program.overhead.exceeded_ppm, 15000, 25000); /* of ranges */
+	program_run(&program, 100000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_STEPS);
+}
+
+/* Allocations of shadow steps are recorded, so they are no part of the comparison, but they count. */
+static void allocations_count(void **state)
+{
+	struct simulated program = {.modules = 0.001, .allocations = 0.02, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, 0);
+	program_run(&program, 20000);
+	expect_overhead(&program, 0.021);
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 4000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_MODULES);
+}
+
+/* An overhead just above the budget is not below it. */
+static void small_excess_is_found(void **state)
+{
+	struct simulated program = {.modules = 0.001, .operators = 0.0105, .noise = 0.05};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 60000);
+	assert_true(program.reductions >= 1);
+}
+
+/* When steps are much longer, what was too much becomes affordable, without the wait of a retry. */
+static void longer_steps_have_detail_again(void **state)
+{
+	struct simulated program = {.modules = 0.001, .operators = 0.03, .noise = 0.02};
+
+	(void)state;
+	program_begin(&program, BUDGET_PPM);
+	program_run(&program, 2000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALLOCATIONS);
+	program.shadow.reductions = 9; /* a retry would take long */
+	program.length = 10;
+	program_run(&program, 8000);
+	assert_int_equal(program.shadow.detail, OPS_DETAIL_ALL);
+	assert_int_equal(program.restorations, 1);
 }
 
 static void detail_does_not_swing(void **state)
@@ -176,7 +241,7 @@ static void spoiled_steps_do_not_count(void **state)
 	ops_shadow_steps_init(&steps, BUDGET_PPM, 1);
 	assert_int_equal(ops_shadow_steps_spoil(&steps), OPS_DETAIL_ALL); /* none is under way */
 	for (int i = 0; i < 1000; i++)
-		if (ops_shadow_steps_end(&steps, 1000000, 0) == OPS_DETAIL_NONE) {
+		if (ops_shadow_steps_end(&steps, 1000000, 0) == OPS_DETAIL_STEPS) {
 			assert_int_equal(ops_shadow_steps_spoil(&steps), OPS_DETAIL_ALL);
 			spoiled++;
 		}
@@ -189,6 +254,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overhead_is_measured),    cmocka_unit_test(few_pairs_say_nothing),
 		cmocka_unit_test(wide_intervals_are_not_known), cmocka_unit_test(cheap_recording_is_left_alone), cmocka_unit_test(detail_goes_and_comes_back),
+		cmocka_unit_test(everything_is_too_much),  cmocka_unit_test(allocations_count),
+		cmocka_unit_test(small_excess_is_found),   cmocka_unit_test(longer_steps_have_detail_again),
 		cmocka_unit_test(detail_does_not_swing),   cmocka_unit_test(spoiled_steps_do_not_count),
 	};
 

@@ -119,9 +119,12 @@ static size_t read_stacks(struct ops_stack *ret_stacks, size_t capacity)
 	return 1;
 }
 
-static void set_detail(enum ops_detail of)
+static bool with_allocations;
+
+static void set_detail(enum ops_detail of, bool allocations)
 {
 	detail = of;
+	with_allocations = allocations;
 }
 
 static void begin_watch(struct ops_watch_options options)
@@ -433,15 +436,16 @@ static void shadow_steps(void **state)
 	(void)state;
 	detail = OPS_DETAIL_ALL;
 	begin_watch((struct ops_watch_options){.set_detail = set_detail});
-	for (int i = 0; i < 2000 && detail != OPS_DETAIL_NONE; i++)
+	for (int i = 0; i < 2000 && detail != OPS_DETAIL_STEPS; i++)
 		make_steps(1, STEP_NS);
-	assert_int_equal(detail, OPS_DETAIL_NONE);
+	assert_int_equal(detail, OPS_DETAIL_STEPS);
+	assert_true(with_allocations);
 	advance((int64_t)ops_watch_limit_ns() + MS);
 	make_round();
 	assert_int_equal(detail, OPS_DETAIL_ALL); /* a slow step is recorded */
 	make_step(0);
 	make_steps(20, STEP_NS);
-	for (int i = 0; i < 2000 && detail != OPS_DETAIL_NONE; i++, none++)
+	for (int i = 0; i < 2000 && detail != OPS_DETAIL_STEPS; i++, none++)
 		make_steps(1, STEP_NS);
 	assert_true(none < 2000);
 	end_watch();

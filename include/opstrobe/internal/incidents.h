@@ -47,8 +47,8 @@ enum ops_code ops_incident_table(const struct ops_string *ids, const struct ops_
 /* --- overhead of recording ------------------------------------------------------------------------------------------ */
 
 #define OPS_OVERHEAD_ROOM 160
-/* Describes the overhead in the metadata "black_box" of a trace, or in that member of a report: "0.4 % of a step without
- * allocations (0.2 to 0.6 %, 31 shadow steps)", or "not yet known (3 shadow steps)". Returns false if it was not measured. */
+/* Describes the overhead in the metadata "black_box" of a trace, or in that member of a report: "0.4 % of a step (0.2 to
+ * 0.6 %, 31 shadow steps)", or "not yet known (3 shadow steps)". Returns false if it was not measured. */
 bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);
 /* Describes the detail that is switched off to stay within the budget, and why. Returns false if everything is recorded. */
 bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM]);

@@ -3,7 +3,8 @@
  * opstrobe/internal/shadow_steps.h: measures the overhead of recording step by step, and reduces the recorded detail if the
  * overhead is too high.
  *
- * In a shadow step, nothing is recorded that costs time in each operator. Each shadow step is compared with the steps on both
+ * In a shadow step, nothing is recorded that costs time in each operator, except for allocations: a missed free would make live
+ * bytes wrong. Their overhead is measured where they are recorded, and added. Each shadow step is compared with the steps on both
  * sides:
  *
  *     steps   recorded │ recorded │ shadow │ recorded │ recorded
@@ -13,8 +14,9 @@
  * hundred steps. The overhead is the median of the comparisons. Its interval is bounded by two of them (order statistics) and
  * contains the true median in 95 of 100 cases, for any distribution of step lengths.
  *
- * If even the lower end of the interval is above the budget, the detail is reduced. It is restored when the upper end stays below
- * half of the budget for long enough; each further reduction doubles that time.
+ * If even the lower end of the interval is above the budget, or the overhead once it is known well, the detail is reduced. It is
+ * restored when the upper end stays below half of the budget for long enough; each further reduction doubles that time. If steps
+ * have become so long that what the detail took would be less than half of the budget, it is restored without that wait.
  *
  * Allocates nothing and takes no lock: one thread at a time may use it. ops_shadow_steps_measure works on a copy.
  */
@@ -40,13 +42,16 @@ extern "C" {
 #define OPS_SHADOW_EVERY 24u       /* one shadow step in this many steps */
 #define OPS_SHADOW_EVERY_KNOWN 192u /* one in this many once the overhead is known well */
 
-/* How much is recorded, in increasing order. */
+/* How much is recorded, in increasing order. Garbage collections and sampled stacks are always recorded. */
 enum ops_detail {
-	OPS_DETAIL_NONE,    /* a shadow step: steps, allocations, garbage collections */
-	OPS_DETAIL_MODULES, /* also calls of modules */
-	OPS_DETAIL_ALL,     /* everything that the session was started with */
+	OPS_DETAIL_STEPS,       /* steps. A shadow step has this detail, and allocations if other steps have them */
+	OPS_DETAIL_RANGES,      /* also ranges of torch and of the program */
+	OPS_DETAIL_MODULES,     /* also calls of modules */
+	OPS_DETAIL_ALLOCATIONS, /* also allocations and frees */
+	OPS_DETAIL_ALL,         /* also operators: everything that the session was started with */
+	OPS_DETAIL_COUNT
 };
-/* Returns "modules", "operators". */
+/* Returns "steps", "ranges", "modules", "allocations", "operators". */
 const char *ops_detail_name(enum ops_detail detail);
 
 /* Overhead of recording as shares of a step, in millionths. Part of the layout of recording files. */
@@ -75,6 +80,9 @@ struct ops_shadow_steps {
 	uint32_t reductions;
 	uint64_t pairs_since; /* comparisons since the last change of the detail */
 	int32_t exceeded_ppm;
+	double usual_ns;                 /* moving average of shadow steps, in which long ones count less */
+	double cost_ns[OPS_DETAIL_COUNT]; /* overhead per step of each detail when it was switched off */
+	double reduced_ns;               /* `usual_ns` at the last reduction */
 	uint32_t used, next;
 	float ratios[OPS_SHADOW_PAIRS]; /* a recorded step divided by a shadow step, minus 1 */
 };
@@ -87,8 +95,9 @@ enum ops_detail ops_shadow_steps_end(struct ops_shadow_steps *steps, uint64_t du
 /* Marks the current step, if it is a shadow step, as partly recorded, because it takes too long to stay unrecorded. Returns the
  * detail from now on. */
 enum ops_detail ops_shadow_steps_spoil(struct ops_shadow_steps *steps);
-/* Computes the overhead from the comparisons so far. Sorts them. */
-void ops_shadow_steps_measure(struct ops_shadow_steps *copy, struct ops_overhead *ret_overhead);
+/* Computes the overhead from the comparisons so far, and the share of allocations, which shadow steps record as well. Sorts the
+ * comparisons. */
+void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations, struct ops_overhead *ret_overhead);
 /* Returns whether the interval is narrow enough to state the overhead. */
 bool ops_overhead_is_known(const struct ops_overhead *overhead);
 /* Reduces or restores the detail from the next step on, according to the measurement. */

@@ -143,8 +143,10 @@ struct ops_watch_options {
 	uint64_t max_bytes;     /* limit of all incidents in the directory; default 2 GiB */
 	size_t (*read_stacks)(struct ops_stack *ret_stacks, size_t capacity); /* reads those of all threads; NULL: no stacks */
 	void (*read_own_stack)(struct ops_stack *ret_stack); /* also called in signal handlers */
-	void (*set_detail)(enum ops_detail detail); /* sets how much is recorded; NULL: no shadow steps. Must not call these
-	                                             * functions */
+	/* Sets how much is recorded, and whether allocations are: a shadow step has those that other steps have. NULL: no shadow
+	 * steps. Must not call functions of this file. */
+	void (*set_detail)(enum ops_detail detail, bool allocations);
+	int64_t (*read_memory_ns)(void); /* returns the time that recording of allocations has taken so far; NULL: unknown */
 	uint32_t budget_ppm; /* overhead in millionths of a step beyond which the detail is reduced; 0: it does not change */
 };
 
@@ -160,6 +162,9 @@ void ops_watch_set_recording(const char *path);
 /* Marks the end of step `number` on the calling thread and the begin of the next one. `end_ns` is the end on CLOCK_MONOTONIC, if
  * it was not now; the time since then counts as overhead of recording. Returns whether it was a shadow step. */
 bool ops_watch_step(int64_t number, int64_t end_ns);
+/* Records a range for the step that ended now on the calling thread, and marks its end; steps are numbered from 0. A shadow step
+ * also gets a range, so that it is not mistaken for a gap. Returns true about once a second. */
+bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks);
 /* Returns the length beyond which a step is slow now, in nanoseconds; infinite while unknown. */
 double ops_watch_limit_ns(void);
 /* Marks that the following time belongs to no step, as between two epochs. */

@@ -9,7 +9,6 @@ import gc
 import os
 import re
 import sys
-import time
 from dataclasses import replace
 
 import opstrobe
@@ -108,8 +107,8 @@ class black_box:
     process. Incidents are kept in the directory `incidents`.
 
     The overhead of recording is measured continuously: one step in 24, and later one in 192, is a shadow step, of which
-    hardly anything is recorded. If the overhead exceeds `budget`, a share of a step (0.01 or "1%"; 0: no limit),
-    operators are no longer recorded.
+    hardly anything is recorded. While the overhead exceeds `budget`, a share of a step (0.01 or "1%"; 0: no limit),
+    less is recorded: no operators, then no allocations, calls of modules and ranges either. Steps are always recorded.
 
     Every `sample_ms` milliseconds, the Python stacks of all threads are sampled from outside the interpreter (0: never).
 
@@ -233,17 +232,19 @@ class black_box:
         global _steps
         from opstrobe.launcher.steps import StepWatch
 
+        ended = self._end_step if _core.watch_is_on() else self._end_unwatched_step
         if _steps is None:
-            _steps = StepWatch(self._end_step, warn)
+            _steps = StepWatch(ended, warn)
         else:
-            _steps.restart(self._end_step)
+            _steps.restart(ended)
 
     def _end_step(self, begin: int, end: int) -> None:
-        end_ns = time.monotonic_ns()
+        if _core.watch_step(begin, end) and self._profile is not None:  # once a second
+            self._profile.profiler.check_spill()
+
+    def _end_unwatched_step(self, begin: int, end: int) -> None:
         if self._profile is not None and self._pid == os.getpid():
-            number = self._profile.step_num
             self._profile._mark_step(begin, end)
-            _core.watch_step(number, end_ns, begin, end)
 
     def _collected(self, phase: str, info: dict[str, int]) -> None:
         """Called by Python's collector before and after each collection."""

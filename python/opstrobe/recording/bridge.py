@@ -76,6 +76,7 @@ def _sources() -> _Sources:
             main / "torch_observer.hpp",
             main / "torch_payload.hpp",
             main / "torch_script.hpp",
+            main / "torch_sizes.hpp",
             main / "torch_storages.hpp",
             main / "torch_values.hpp",
             include / "opstrobe" / "error.h",

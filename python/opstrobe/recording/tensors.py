@@ -37,11 +37,12 @@ def _module_tensors(modules: list[Any]) -> Iterator[tuple[str, Any, int]]:
 class TensorWatch:
     """Records the roles of the program's tensors. At the start it searches all live tensors, which takes a while. Later
     no search is required: it knows the modules that existed or were called, and the optimizers that existed or were
-    stepped, through torch's public hook, which is removed at the end."""
+    stepped, through torch's public hook, which is removed at the end. A `brief` watch leaves out steps of an optimizer if
+    examining its state would take more than 1/500 of the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, brief: bool = False) -> None:
         self._torch: Any = sys.modules["torch"]
-        self._watch = _core.TensorWatch(self._torch)
+        self._watch = _core.TensorWatch(self._torch, brief)
         self._modules: list[weakref.ref[Any]] = []
         self._hook: Any = None
 

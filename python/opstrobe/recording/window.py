@@ -120,7 +120,7 @@ class Recording(Configured, Results):
             if self.profile_memory:
                 from opstrobe.recording.tensors import TensorWatch
 
-                self._watch = TensorWatch()
+                self._watch = TensorWatch(brief=self._config.ring_seconds is not None)
         self._session = _core.Session(
             **self._config.session_arguments(),
             devices=self._devices if self.use_device == "cuda" else (),

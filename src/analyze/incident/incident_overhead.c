@@ -50,15 +50,39 @@ bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_RO
 	if (!overhead_read(json, &measured))
 		return false;
 	if (measured.is_known)
-		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step without allocations (%.1f to %.1f %%, %lld shadow steps)",
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step (%.1f to %.1f %%, %lld shadow steps)",
 		         measured.share, measured.low, measured.high, (long long)measured.steps);
 	else
 		snprintf(ret_text, OPS_OVERHEAD_ROOM, "not yet known (%lld shadow steps)", (long long)measured.steps);
 	return true;
 }
 
+/* What each detail says of what is left out. */
+static const struct reduced_detail {
+	const char *name, *sentence, *note;
+} reduced_details[] = {
+	{"\"allocations\"", "operators are not recorded", "without operators"},
+	{"\"modules\"", "operators and allocations are not recorded", "without operators and allocations"},
+	{"\"ranges\"", "operators, allocations and calls of modules are not recorded", "without operators, allocations and modules"},
+	{"\"steps\"", "only steps are recorded", "only steps"},
+};
+
+/* Returns NULL if everything is recorded. */
+static const struct reduced_detail *reduced_detail_find(struct ops_string json)
+{
+	struct ops_string detail;
+
+	if (!ops_json_find_member(json, "detail", &detail))
+		return NULL;
+	for (size_t i = 0; i < sizeof(reduced_details) / sizeof(reduced_details[0]); i++)
+		if (ops_string_is(detail, reduced_details[i].name))
+			return &reduced_details[i];
+	return NULL;
+}
+
 void incident_overhead_append(struct ops_buffer *out, struct ops_string json)
 {
+	const struct reduced_detail *reduced = reduced_detail_find(json);
 	struct measured measured;
 
 	if (!overhead_read(json, &measured))
@@ -67,17 +91,18 @@ void incident_overhead_append(struct ops_buffer *out, struct ops_string json)
 		ops_buffer_printf(out, "%.1f %% (%.1f to %.1f %%)", measured.share, measured.low, measured.high);
 	else
 		ops_buffer_append_text(out, "not yet known");
+	if (reduced)
+		ops_buffer_printf(out, ", %s", reduced->note);
 }
 
 bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM])
 {
-	struct ops_string detail;
+	const struct reduced_detail *reduced = reduced_detail_find(json);
 	double exceeded, budget;
 
-	if (!ops_json_find_member(json, "detail", &detail) || !ops_string_is(detail, "\"modules\"") ||
-	    !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
+	if (!reduced || !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
 		return false;
-	snprintf(ret_text, OPS_OVERHEAD_ROOM, "operators are not recorded: recording took %.1f %% of a step, and the budget is %.1f %%",
-	         exceeded, budget);
+	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording took %.1f %% of a step, and the budget is %.1f %%", reduced->sentence, exceeded,
+	         budget);
 	return true;
 }

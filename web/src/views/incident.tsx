@@ -80,15 +80,24 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 
 const percent = (share: number): string => (100 * share).toFixed(1);
 
+/** What each reduced detail says of what is left out. */
+const reduced: Record<string, string> = {
+	allocations: "operators are not recorded",
+	modules: "operators and allocations are not recorded",
+	ranges: "operators, allocations and calls of modules are not recorded",
+	steps: "only steps are recorded",
+};
+
 /** The overhead of a step, and the detail that was switched off because of it. */
 function costs({ black_box: box }: Pick<IncidentReply, "black_box">): [string, string][] {
 	const said: [string, string][] = [];
 	if (box?.overhead) {
 		const { share, low, high, shadow_steps: steps } = box.overhead;
-		said.push(["Overhead", `${percent(share)} % of a step without allocations (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
+		said.push(["Overhead", `${percent(share)} % of a step (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
 	} else if (box?.shadow_steps !== undefined) said.push(["Overhead", `not yet known (${box.shadow_steps} shadow steps)`]);
-	if (box?.detail === "modules" && box.exceeded !== null)
-		said.push(["Detail", `operators are not recorded: recording took ${percent(box.exceeded)} % of a step, and the budget is ${percent(box.budget)} %`]);
+	const left = box && reduced[box.detail];
+	if (left && box.exceeded !== null)
+		said.push(["Detail", `${left}: recording took ${percent(box.exceeded)} % of a step, and the budget is ${percent(box.budget)} %`]);
 	return said;
 }
 

@@ -34,7 +34,7 @@ const slow: IncidentReply & Record<string, unknown> = {
 	thread_launchers: [1],
 	meanwhile: [{ count: 43, doing: "sleeping", where: here }],
 	sampled: { samples: 75, usual_samples: 90, usual_steps: 149, period_ns: 20000000, places: [{ doing: "sleeping", where: here, share: 0.95, usual_share: 0 }] },
-	black_box: { overhead: { share: 0.0041, low: 0.001, high: 0.0062, shadow_steps: 212 }, budget: 0.01, detail: "modules", exceeded: 0.21 },
+	black_box: { overhead: { share: 0.0041, low: 0.001, high: 0.0062, shadow_steps: 212 }, budget: 0.01, detail: "allocations", exceeded: 0.21 },
 	memory: {
 		growth_per_step_bytes: 2048,
 		held: {
@@ -117,7 +117,7 @@ test("a report names the cause first, then what differed, threads and memory", a
 	const sections = await shown.locator("main section.panel").evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
 	expect(sections).toEqual(["Cause", "More than in other steps", "While it was too long", "Sampled stacks of its thread", "Threads", "Memory"]);
 	const head = plain(await panel("Cause").innerText());
-	const costs = ["0.4 % of a step without allocations (0.1 to 0.6 %, 212 shadow steps)", "operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %"];
+	const costs = ["0.4 % of a step (0.1 to 0.6 %, 212 shadow steps)", "operators are not recorded: recording took 21.0 % of a step, and the budget is 1.0 %"];
 	for (const text of [CAUSE, ...costs, "2026-11-23 14:07:11 UTC", "train (6434) on vm", "train.py --width 8", "150, took 1.506 s, usually 13.12 ms"]) expect(head).toContain(text);
 	expect(plain(await panel("More than in other steps").innerText())).toContain("Python and other +1.505 s");
 	expect(plain(await panel("While it was too long").innerText())).toContain("100 % sleeping at train.py:4 in prepare");
