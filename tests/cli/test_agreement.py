@@ -25,7 +25,9 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 FOLDER = pathlib.Path(os.environ.get("OPSTROBE_TRACES", ROOT.parent / "shared" / "traces"))
-SHARED = sorted(path for path in FOLDER.glob("**/*.json.gz") if path.name != "et.json.gz")
+SHARED = sorted(
+    [path for path in FOLDER.glob("**/*.json.gz") if path.name != "et.json.gz"] + [*FOLDER.parent.glob("repro/*.json")]
+)
 
 
 def row(name, ts, dur, cat="cpu_op", tid=1, **args):
@@ -607,7 +609,7 @@ def test_own(ask, path):
 
 
 @pytest.mark.skipif(not SHARED, reason=f"no shared traces in {FOLDER}; OPSTROBE_TRACES names their folder")
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(FOLDER)))
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: str(path.relative_to(FOLDER.parent)))
 def test_shared(ask, path):
     found = ask("views", "--format", "json", str(path))
     assert steps_of_views(found) == steps_of_analyze(ask, str(path))
