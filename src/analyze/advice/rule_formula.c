@@ -6,6 +6,8 @@
  *     x ──────────────────sub──▶ d ──pow──▶ ──mean──▶ ──sqrt──▶ small ──┐
  *                                 d ────────────────────────────────────div──▶ result      layer_norm reads x and writes the result
  */
+#include <stdio.h>
+
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
@@ -205,6 +207,7 @@ static bool rule_formula_find(const struct advice *advice, struct advice_result 
 		{"aten::max", NAME_MAXIMUM}, {"aten::amax", NAME_MAXIMUM},
 	};
 	struct formulas all = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
+	char normalisations[64] = "", softmaxes[64] = "";
 	bool done = all.kind != NULL;
 
 	for (size_t i = 0; done && i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -217,10 +220,13 @@ static bool rule_formula_find(const struct advice *advice, struct advice_result 
 	}
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_formula(&all, result, row);
-	done = done && advice_report_costs(result, "%s operators in each step compute %s normalisations and %s softmax functions one pass at a time. "
-	                                           "All passes but three take %s.",
-	                                   advice_events(result).text, advice_average(advice, all.normalisations).text,
-	                                   advice_average(advice, all.softmaxes).text, advice_cost(result).text);
+	if (all.normalisations)
+		snprintf(normalisations, sizeof(normalisations), "%s normalisations", advice_average(advice, all.normalisations).text);
+	if (all.softmaxes)
+		snprintf(softmaxes, sizeof(softmaxes), "%s softmax functions", advice_average(advice, all.softmaxes).text);
+	done = done && advice_report_costs(result, "%s operators in each step compute %s%s%s one pass at a time. All passes but three take %s.",
+	                                   advice_events(result).text, normalisations, *normalisations && *softmaxes ? " and " : "", softmaxes,
+	                                   advice_cost(result).text);
 	ops_free(all.kind);
 	return done;
 }

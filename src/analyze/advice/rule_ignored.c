@@ -116,6 +116,7 @@ static bool rule_ignored_find(const struct advice *advice, struct advice_result 
 		advice_input(advice, row, 0, &scores);
 		advice_add(result, product, advice_claim_share(result, product, advice_work_share(advice, product)));
 		advice_add(result, row, advice_claim_share(result, row, advice_work_share(advice, row)));
+		result->claimed[product] = 1; /* several losses may read its scores */
 	}
 	return !scores.tag ||
 	       advice_report_costs(result, "The loss ignores those of its samples whose targets have been set to ignore_index. How many these are is not recorded. "

@@ -104,9 +104,11 @@ static void add_penalty(struct penalties *all, struct advice_result *result, uin
 		return;
 	count = follow_penalty(all, advice, row, chain);
 	all->parameters += count > 0;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (!advice_is_claimed(result, chain[i]))
 			advice_add_share(result, chain[i], SAVES * advice_work_share(advice, chain[i]));
+		result->claimed[chain[i]] = 1; /* several parameters may meet in one operator */
+	}
 }
 
 static bool rule_penalty_find(const struct advice *advice, struct advice_result *result)

@@ -49,14 +49,17 @@ static int64_t claim_again(struct advice_result *result, uint64_t *ret_count)
 
 	for (uint32_t row = 0; row < advice->events->count; row++) {
 		enum checkpoint_call call = checkpoint_call_of(result, row);
+		uint32_t parent = advice->events->parent[row];
 		int64_t ns, all_ns = advice_ns(advice, row);
 
+		result->claimed[row] |= parent != OPS_NONE && result->claimed[parent]; /* a checkpoint in another */
 		if ((call != CALLS_AGAIN && call != CALLS_BACKWARD) || advice_is_claimed(result, row))
 			continue;
 		ns = call == CALLS_AGAIN ? all_ns : ops_difference(all_ns, backward_ns_below(advice, row));
 		if (ns <= 0)
 			continue;
 		sum_ns = ops_sum(sum_ns, advice_claim_share(result, row, (double)ns / (double)all_ns));
+		result->claimed[row] = call == CALLS_AGAIN;
 		++*ret_count;
 	}
 	return sum_ns;
