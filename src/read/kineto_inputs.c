@@ -120,10 +120,29 @@ static bool put_complex(struct ops_buffer *out, const char *text, size_t size)
 	return true;
 }
 
+/* Accepts all integers of 64 bits, such as seeds; kineto_integer has at most 18 digits. */
+static bool parse_scalar_integer(const char *text, size_t size, int64_t *ret_value)
+{
+	struct ops_json_member number = {.value = text, .value_size = (uint32_t)size, .type = OPS_JSON_NUMBER};
+	bool is_negative = text[0] == '-';
+	uint64_t most = (uint64_t)INT64_MAX + is_negative, value = 0;
+
+	if (size - is_negative != 19)
+		return kineto_integer(&number, ret_value);
+	for (size_t i = is_negative; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		value = value * 10 + (uint64_t)(text[i] - '0'); /* 19 digits fit */
+	}
+	if (value > most)
+		return false;
+	*ret_value = (int64_t)(is_negative ? 0 - value : value);
+	return true;
+}
+
 /* Parses a scalar as torch writes it: "1", "True", "0.5", "1.", "1.+2.j". */
 static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
 {
-	struct ops_json_member number = {.value = text, .value_size = (uint32_t)size, .type = OPS_JSON_NUMBER};
 	int64_t whole;
 	double value;
 
@@ -131,7 +150,7 @@ static bool put_scalar(struct ops_buffer *out, const char *text, size_t size)
 		return false;
 	if (KINETO_IS(text, size, "True") || KINETO_IS(text, size, "False")) {
 		kineto_inputs_put_head(out, OPS_INPUT_BOOL, 0, text[0] == 'T');
-	} else if (kineto_integer(&number, &whole)) {
+	} else if (parse_scalar_integer(text, size, &whole)) {
 		kineto_inputs_put_head(out, OPS_INPUT_INT, 0, 0);
 		ops_buffer_append(out, &whole, sizeof(whole));
 	} else if (text[size - 1] == 'j') {

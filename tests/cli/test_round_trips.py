@@ -22,7 +22,7 @@ JSON = st.recursive(
 INPUTS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["float", "long int", "c10::BFloat16"]), st.lists(st.integers(0, 9000), max_size=4), st.just("")),
-        st.tuples(st.just("Scalar"), st.just([]), st.integers(-(2**53), 2**53).map(str) | st.sampled_from(["True", "False", "1.5", "-0.001"])),
+        st.tuples(st.just("Scalar"), st.just([]), st.integers(-(2**63), 2**63 - 1).map(str) | st.sampled_from(["True", "False", "1.5", "-0.001"])),
         st.tuples(st.just("ScalarList"), st.just([]), st.lists(st.integers(-9, 9), max_size=5).map(str)),
         st.tuples(st.just("TensorList"), st.lists(st.lists(st.integers(0, 99), max_size=3), min_size=1, max_size=3), st.just("")),
         st.tuples(st.just(""), st.just([]), st.just("")),
