@@ -56,7 +56,7 @@ def main(names: list[str]) -> None:
             loud += bool(high)
             print(f"| {program.stem} | {shown} | {'**high**' if high else 'healthy, none high'} | |", flush=True)
             continue
-        named = top is not None and top["id"] in truth[program.stem].get("says", [])
+        named = top is not None and top["id"] in truth[program.stem]["says"]
         at_line = top is not None and is_at(top, program)
         first += named and at_line
         line += at_line
