@@ -1216,7 +1216,7 @@ RecordFunctionCallback range_callback(RecordFunctionCallback::StartCallback star
 	return RecordFunctionCallback(start, range_end).needsInputs(true).scopes({RecordScope::USER_SCOPE});
 }
 
-/* Returns whether torch has a device with memory of its own. */
+/* Returns whether torch has a device with separate memory. */
 bool has_device()
 {
 	for (const auto type : {c10::DeviceType::CUDA, c10::DeviceType::HIP, c10::DeviceType::XPU, c10::DeviceType::MPS,

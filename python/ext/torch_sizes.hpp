@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sizes of living allocations, by device and address: allocators are told only the address of what they free. Part of
+ * The sizes of living allocations, by device and address: allocators get only the address when memory is freed. Part of
  * torch_bridge.cpp.
  *
  * Torch keeps such a table itself, for its profiler: one mutex for all threads, and a node on the heap for each allocation. This one

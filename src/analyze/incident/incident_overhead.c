@@ -57,7 +57,7 @@ bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_RO
 	return true;
 }
 
-/* What each detail says of what is left out. */
+/* Text about the events that each reduced detail leaves out. */
 static const struct reduced_detail {
 	const char *name, *sentence, *note;
 } reduced_details[] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes a classifier with gradients projected to a low rank; the projection is decomposed anew at each step.
+"""Fine-tunes a classifier with gradients projected to a low rank; the projection is decomposed again in each step.
 
 Source: jiaweizzhao/GaLore, whose update_proj_gap keeps a projection for 200 steps.
 """

@@ -80,7 +80,7 @@ function Head({ report, trace }: { report: IncidentReply; trace: TraceEntry | un
 
 const percent = (share: number): string => (100 * share).toFixed(1);
 
-/** What each reduced detail says of what is left out. */
+/** Text about the events that each reduced detail leaves out. */
 const reduced: Record<string, string> = {
 	allocations: "operators are not recorded",
 	modules: "operators and allocations are not recorded",
