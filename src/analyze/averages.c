@@ -17,8 +17,8 @@
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "derive/shapes.h"
 #include "derive/steps.h"
-#include "trace/inputs.h"
 
 #define STEP_NAME "ProfilerStep#"
 #define STEP_KEY "ProfilerStep*"
@@ -204,9 +204,7 @@ struct grouping {
 	uint32_t *number_of_slot; /* OPS_NONE for a name that has not occurred yet */
 	uint32_t number_count;
 	uint32_t step_number[SLOTS_A_NAME]; /* shared by all steps */
-	size_t inputs_count;
-	uint32_t *shape_of; /* by input list: number of its text in `shapes`; the last entry is for events without a list */
-	struct ops_intern shapes;
+	struct ops_shapes shapes;
 	uint32_t *stack_groups; /* by chain */
 	struct ops_intern keys; /* groups by key, if they are by more than the name */
 };
@@ -216,35 +214,9 @@ static void grouping_release(struct grouping *g)
 	OPS_ARRAY_RELEASE(&g->rows);
 	ops_free(g->adder.formulas);
 	ops_free(g->number_of_slot);
-	ops_free(g->shape_of);
-	ops_intern_release(&g->shapes);
+	ops_shapes_release(&g->shapes);
 	ops_free(g->stack_groups);
 	ops_intern_release(&g->keys);
-}
-
-/* Numbers the shapes. Input lists that differ only in strides or types have the same shapes. Returns false if out of
- * memory. */
-static bool number_shapes(struct grouping *g)
-{
-	const struct ops_trace *trace = g->adder.trace;
-	struct ops_buffer text = {0};
-	bool ok;
-
-	g->inputs_count = ops_trace_inputs_count(trace);
-	g->shape_of = ops_realloc_array(NULL, g->inputs_count + 1, sizeof(*g->shape_of));
-	ok = g->shape_of != NULL;
-	for (size_t id = 0; ok && id <= g->inputs_count; id++) {
-		text.size = 0;
-		if (id < g->inputs_count)
-			ops_inputs_shapes_text(&text, ops_trace_inputs(trace, (uint32_t)id));
-		else
-			ops_buffer_append_text(&text, "[]");
-		ok = !text.failed;
-		if (ok)
-			ok = (g->shape_of[id] = ops_intern_add(&g->shapes, text.bytes, text.size)) != OPS_INTERN_NONE;
-	}
-	ops_buffer_release(&text);
-	return ok;
 }
 
 /* Returns false if out of memory. The caller must call grouping_release() in any case. */
@@ -263,7 +235,7 @@ static bool grouping_init(struct grouping *g)
 	if (g->options.by_stack_frames &&
 	    !(g->stack_groups = ops_stack_groups(g->options.stacks, g->options.by_stack_frames)))
 		return false;
-	return !g->options.by_input_shape || number_shapes(g);
+	return !g->options.by_input_shape || ops_shapes_init(&g->shapes, g->adder.trace);
 }
 
 static uint32_t number_new_slot(struct grouping *g, size_t slot)
@@ -319,8 +291,8 @@ static uint32_t averages_group_of(struct grouping *g, uint32_t ref)
 
 	if (!g->options.by_overload_name && !g->options.by_input_shape && !g->options.by_stack_frames)
 		return key.name_number;
-	if (g->options.by_input_shape)
-		key.shape = g->shape_of[inputs == OPS_NONE ? g->inputs_count : inputs];
+	if (g->options.by_input_shape && (key.shape = ops_shapes_number(&g->shapes, inputs)) == OPS_NONE)
+		return OPS_NONE;
 	if (g->options.by_stack_frames)
 		key.stack = g->stack_groups[ops_stack_of(g->options.stacks, ref)];
 	return ops_intern_add(&g->keys, &key, sizeof(key));

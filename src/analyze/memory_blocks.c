@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/map.h"
+#include "trace/inputs.h"
 
 /* Types of one machine; other types in a file are ignored. */
 #define TYPES_MAX 32
@@ -250,17 +251,6 @@ static bool memory_blocks_read_role(struct follower *follower, const struct ops_
 
 /* --- shapes of tensors ------------------------------------------------------------------------------------------------ */
 
-/* 0 for a size that overflows, and for an empty tensor: neither has a storage of that size. */
-static int64_t memory_blocks_tensor_bytes(const struct ops_input *tensor)
-{
-	int64_t bytes = (int64_t)ops_dtype_bytes(tensor->dtype);
-
-	for (uint16_t i = 0; i < tensor->n; i++)
-		if (__builtin_mul_overflow(bytes, ops_input_int(tensor, i), &bytes))
-			return 0;
-	return bytes;
-}
-
 static bool has_elements(const struct ops_input *tensor)
 {
 	for (uint16_t i = 0; i < tensor->n; i++)
@@ -304,7 +294,7 @@ static bool note_shape(struct memory_flow *flow, struct ops_memory_block *block,
 		return true;
 	list = ops_trace_inputs(flow->trace, inputs);
 	if (!ops_memory_find_tensor(list, nth, &tensor) ||
-	    memory_blocks_tensor_bytes(&tensor) != (int64_t)storage->bytes)
+	    ops_tensor_bytes(&tensor) != (int64_t)storage->bytes)
 		return true;
 	ops_buffer_append_text(&text, "[");
 	for (uint16_t i = 0; i < tensor.n; i++)

@@ -12,7 +12,7 @@
 #include "analyze/table.h"
 #include "base/alloc.h"
 #include "base/fault.h"
-#include "trace/inputs.h"
+#include "derive/shapes.h"
 
 #define MARGIN 4 /* width of a column of texts beyond its longest text */
 
@@ -34,10 +34,7 @@ size_t ops_table_name_length(struct ops_table *t, const struct ops_average *row)
 struct ops_string ops_table_shapes_text(struct ops_table *t, uint32_t inputs)
 {
 	t->scratch.size = 0;
-	if (inputs == OPS_NONE)
-		ops_buffer_append_text(&t->scratch, "[]");
-	else
-		ops_inputs_shapes_text(&t->scratch, ops_trace_inputs(t->trace, inputs));
+	ops_shapes_append(&t->scratch, t->trace, inputs);
 	return (struct ops_string){t->scratch.bytes, t->scratch.size};
 }
 

@@ -69,6 +69,16 @@ size_t ops_dtype_bytes(uint8_t dtype)
 	return dtype < sizeof(bytes) ? bytes[dtype] : 0;
 }
 
+int64_t ops_tensor_bytes(const struct ops_input *tensor)
+{
+	int64_t bytes = (int64_t)ops_dtype_bytes(tensor->dtype);
+
+	for (uint16_t i = 0; i < tensor->n; i++)
+		if (__builtin_mul_overflow(bytes, ops_input_int(tensor, i), &bytes))
+			return 0;
+	return bytes < 0 ? 0 : bytes;
+}
+
 bool ops_inputs_valid(const char *bytes, size_t size)
 {
 	struct ops_input_cursor cursor = ops_inputs_open(bytes, size);

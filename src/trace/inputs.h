@@ -22,6 +22,9 @@ bool ops_inputs_valid(const char *bytes, size_t size);
  * []]"), where torch shows "[]". */
 void ops_inputs_shapes_text(struct ops_buffer *out, struct ops_string inputs);
 
+/* Returns the bytes of a tensor's elements; 0 if the type or a size is unknown or the product overflows. */
+int64_t ops_tensor_bytes(const struct ops_input *tensor);
+
 /* The values of "Input Dims", "Input Strides", "Input type" and "Concrete Inputs", each a JSON array without white space. For a
  * list of more than 30 tensors, torch writes []; here it is complete, so that nothing is lost. */
 void ops_inputs_json_dims(struct ops_buffer *out, struct ops_string inputs);

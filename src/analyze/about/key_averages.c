@@ -8,9 +8,9 @@
 
 #include "analyze/analysis.h"
 #include "analyze/table_sort.h"
-#include "analyze/views/view_shapes.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "derive/shapes.h"
 
 struct averages {
 	struct ops_average *rows;
@@ -61,7 +61,7 @@ static void key_averages_write_row(struct result_table *out, const struct ops_tr
 	struct ops_buffer shapes = {0};
 
 	if (average->inputs != OPS_NONE)
-		view_shapes_text(trace, average->inputs, &shapes);
+		ops_shapes_append(&shapes, trace, average->inputs);
 	out->failed |= shapes.failed;
 	result_add(out, &(struct average_row){ops_average_name(trace, average), {ops_buffer_text(&shapes), shapes.size}, *average});
 	ops_buffer_release(&shapes);

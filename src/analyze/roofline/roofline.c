@@ -16,7 +16,6 @@
 #include "analyze/flops.h"
 #include "analyze/frames.h"
 #include "analyze/sum.h"
-#include "analyze/views/view_shapes.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -38,7 +37,6 @@ struct maker {
 	uint16_t *formulas;
 	uint32_t *call_of;   /* by row: the call that the row is or lies in; OPS_NONE: none */
 	struct ops_demand *demands; /* by call */
-	uint32_t *shapes_of; /* by input list, plus one: text; OPS_NONE: not known yet. NULL: not by shape */
 	const uint32_t *forward; /* by row, see derive/backward.h; set for lines and modules only */
 	enum ops_module_source source;
 };
@@ -139,23 +137,6 @@ static void find_work(struct maker *maker)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Finds the text of an operator's shapes, as a number. Slot 0 is for operators without inputs. Returns false if out of
- * memory. */
-static bool find_shapes(struct maker *maker, uint32_t inputs, uint32_t *ret_text)
-{
-	uint32_t *known = &maker->shapes_of[inputs == OPS_NONE ? 0 : inputs + 1];
-	struct ops_buffer text = {0};
-
-	if (*known == OPS_NONE) {
-		view_shapes_text(maker->trace, inputs, &text);
-		if (!text.failed)
-			*known = ops_intern_add(&maker->roofline->shapes, ops_buffer_text(&text), text.size);
-		ops_buffer_release(&text);
-	}
-	*ret_text = *known;
-	return *known != OPS_NONE;
-}
-
 /* Returns the row whose line and module apply: for a backward node the row of its forward operator. */
 static uint32_t row_of_place(const struct maker *maker, uint32_t row)
 {
@@ -215,7 +196,8 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 		if (!roofline_find_place(maker, call->row, &key.name))
 			return NULL;
 	}
-	if (maker->shapes_of && !find_shapes(maker, maker->events->inputs[call->row], &key.shapes))
+	if (roofline->by == OPS_ROOFLINE_SHAPE &&
+	    (key.shapes = ops_shapes_number(&roofline->shapes, maker->events->inputs[call->row])) == OPS_NONE)
 		return NULL;
 	row = OPS_ARRAY_AT(&roofline->rows, ops_intern_add(&roofline->keys, &key, sizeof(key)));
 	if (row && row->roof && strcmp(row->type, roof_dtype_name(dtype, type)) != 0)
@@ -227,7 +209,7 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 	                             .processor = on_device ? "GPU" : "CPU", .roof = on_device ? &roofline->device : &roofline->cpu,
 	                             .longest = call->row, .longest_ns = -1};
 	if (key.shapes != OPS_NONE)
-		row->shapes = ops_intern_text(&roofline->shapes, key.shapes);
+		row->shapes = ops_intern_text(&roofline->shapes.texts, key.shapes);
 	return row;
 }
 
@@ -359,21 +341,19 @@ OPS_ORDER(most_avoidable_first, struct roofline_row,
 static bool maker_init(struct maker *maker, struct roofline *roofline)
 {
 	const struct ops_trace *trace = roofline->trace;
-	size_t count = ops_trace_events(trace)->count + 1, lists = ops_trace_inputs_count(trace) + 1;
+	size_t count = ops_trace_events(trace)->count + 1;
 
 	*maker = (struct maker){.roofline = roofline, .trace = trace, .events = ops_trace_events(trace)};
 	maker->launchers = ops_launchers(trace);
 	maker->formulas = ops_flops_formulas(trace);
 	maker->call_of = ops_realloc_array(NULL, count, sizeof(*maker->call_of));
 	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
-	if (roofline->by == OPS_ROOFLINE_SHAPE)
-		maker->shapes_of = ops_alloc_none(lists);
 	if (roofline->by == OPS_ROOFLINE_MODULE)
 		maker->source = ops_module_source(trace);
 	if (roofline->by >= OPS_ROOFLINE_LINE && !(maker->forward = ops_forward_rows(trace)))
 		return false;
 	return maker->launchers && maker->formulas && maker->call_of && maker->demands &&
-	       (roofline->by != OPS_ROOFLINE_SHAPE || maker->shapes_of);
+	       (roofline->by != OPS_ROOFLINE_SHAPE || ops_shapes_init(&roofline->shapes, trace));
 }
 
 static void maker_release(struct maker *maker)
@@ -381,7 +361,6 @@ static void maker_release(struct maker *maker)
 	ops_free(maker->formulas);
 	ops_free(maker->call_of);
 	ops_free(maker->demands);
-	ops_free(maker->shapes_of);
 }
 
 /* A roof given by the user applies to the processor that most of the trace is about. */
@@ -439,7 +418,7 @@ void roofline_release(struct roofline *roofline)
 	OPS_ARRAY_RELEASE(&roofline->calls);
 	OPS_ARRAY_RELEASE(&roofline->rows);
 	ops_intern_release(&roofline->keys);
-	ops_intern_release(&roofline->shapes);
+	ops_shapes_release(&roofline->shapes);
 	ops_intern_release(&roofline->places);
 }
 

@@ -10,7 +10,7 @@
 #include "analyze/result.h"
 #include "analyze/roofline/roof.h"
 #include "base/array.h"
-#include "base/intern.h"
+#include "derive/shapes.h"
 
 /* A call of an operator with a known demand. */
 struct roofline_call {
@@ -54,7 +54,7 @@ struct roofline {
 	int64_t total_ns, known_ns;
 	bool has_shapes; /* some operator has inputs */
 	struct ops_intern keys;
-	struct ops_intern shapes;
+	struct ops_shapes shapes;
 	struct ops_intern places; /* lines or modules */
 };
 

@@ -9,16 +9,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "derive/messages.h"
-
-static int64_t view_collectives_tensor_bytes(const struct ops_input *item)
-{
-	int64_t bytes = (int64_t)ops_dtype_bytes(item->dtype);
-
-	for (uint16_t i = 0; i < item->n; i++)
-		if (__builtin_mul_overflow(bytes, ops_input_int(item, i), &bytes))
-			return 0;
-	return bytes < 0 ? 0 : bytes;
-}
+#include "trace/inputs.h"
 
 /* Sums over all tensors, including those in lists. */
 static int64_t inputs_bytes(struct ops_input_cursor cursor)
@@ -30,13 +21,13 @@ static int64_t inputs_bytes(struct ops_input_cursor cursor)
 		int64_t more = 0;
 
 		if (ops_input_is_tensor(item.tag)) {
-			more = view_collectives_tensor_bytes(&item);
+			more = ops_tensor_bytes(&item);
 		} else if (item.tag == OPS_INPUT_TENSOR_LIST) {
 			struct ops_input_cursor inner = ops_input_items(&item);
 			struct ops_input tensor;
 
 			while (ops_inputs_next(&inner, &tensor))
-				if (__builtin_add_overflow(more, view_collectives_tensor_bytes(&tensor), &more))
+				if (__builtin_add_overflow(more, ops_tensor_bytes(&tensor), &more))
 					more = 0;
 		}
 		if (__builtin_add_overflow(bytes, more, &bytes))

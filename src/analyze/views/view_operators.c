@@ -9,12 +9,11 @@
 #include <opstrobe/internal/analyze.h>
 
 #include "analyze/flops.h"
-#include "analyze/views/view_shapes.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
-#include "base/intern.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "derive/shapes.h"
 
 #define TOP_SHAPES 30
 #define ROWS_MAX 10000 /* limit on rows by shape, since inputs of many different sizes would make the reply grow with
@@ -50,72 +49,10 @@ struct table {
 	const struct ops_views *views;
 	struct ops_map keys;
 	OPS_ARRAY(struct row) rows;
-	uint32_t *shapes; /* text by input list; OPS_NONE: not known yet. NULL: by name alone */
-	struct ops_intern texts;
+	bool by_shapes;
+	struct ops_shapes shapes;
 	const struct extras *extras; /* NULL: not requested */
 };
-
-/* --- shapes --------------------------------------------------------------------------------------------------------- */
-
-static void append_tensor(struct ops_buffer *out, const struct ops_input *item)
-{
-	ops_buffer_append(out, "[", 1);
-	for (uint16_t i = 0; i < item->n; i++) {
-		if (i)
-			ops_buffer_append(out, ", ", 2);
-		ops_buffer_append_int(out, ops_input_int(item, i));
-	}
-	ops_buffer_append(out, "]", 1);
-}
-
-static void append_items(struct ops_buffer *out, struct ops_input_cursor cursor)
-{
-	struct ops_input item;
-	bool comma = false;
-
-	ops_buffer_append(out, "[", 1);
-	while (ops_inputs_next(&cursor, &item)) {
-		if (comma)
-			ops_buffer_append(out, ", ", 2);
-		comma = true;
-		if (item.tag == OPS_INPUT_TENSOR_LIST)
-			append_items(out, ops_input_items(&item));
-		else if (ops_input_is_tensor(item.tag))
-			append_tensor(out, &item);
-		else
-			ops_buffer_append(out, "[]", 2);
-	}
-	ops_buffer_append(out, "]", 1);
-}
-
-void view_shapes_text(const struct ops_trace *trace, uint32_t inputs, struct ops_buffer *out)
-{
-	struct ops_string list;
-
-	if (inputs == OPS_NONE) {
-		ops_buffer_append(out, "[]", 2);
-		return;
-	}
-	list = ops_trace_inputs(trace, inputs);
-	append_items(out, ops_inputs_open(list.bytes, list.size));
-}
-
-/* Input lists that differ only in types or strides have the same text. Slot 0 is for calls without inputs. */
-static bool shapes_of(struct table *table, uint32_t inputs, uint32_t *ret_text)
-{
-	uint32_t *known = &table->shapes[inputs == OPS_NONE ? 0 : inputs + 1];
-
-	if (*known == OPS_NONE) {
-		struct ops_buffer text = {0};
-
-		view_shapes_text(table->views->trace, inputs, &text);
-		if (!text.failed)
-			*known = ops_intern_add(&table->texts, text.bytes, text.size);
-		ops_buffer_release(&text);
-	}
-	*ret_text = *known;
-	return *known != OPS_NONE;
-}
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
 
@@ -125,7 +62,7 @@ static struct row *view_operators_row_of(struct table *table, const struct view_
 	uint32_t name = events->name[node->row], shapes = OPS_NONE;
 	struct row *row;
 
-	if (table->shapes && !shapes_of(table, events->inputs[node->row], &shapes))
+	if (table->by_shapes && (shapes = ops_shapes_number(&table->shapes, events->inputs[node->row])) == OPS_NONE)
 		return NULL;
 	row = OPS_ARRAY_AT(&table->rows, ops_map_number(&table->keys, (uint64_t)name << 32 | shapes));
 	if (row) {
@@ -196,7 +133,8 @@ static int view_operators_compare_rows(const void *a, const void *b, void *conte
 		order = ops_string_compare(ops_trace_string(views->trace, left->name),
 		                           ops_trace_string(views->trace, right->name));
 	if (!order && left->shapes != OPS_NONE)
-		order = ops_string_compare(ops_intern_text(&table->texts, left->shapes), ops_intern_text(&table->texts, right->shapes));
+		order = ops_string_compare(ops_intern_text(&table->shapes.texts, left->shapes),
+		                           ops_intern_text(&table->shapes.texts, right->shapes));
 	return order;
 }
 
@@ -219,11 +157,8 @@ static void view_operators_write_row(const struct table *table, struct ops_json_
 
 	ops_json_open(json, '{');
 	ops_json_member_string(json, "name", name);
-	if (row->shapes != OPS_NONE) {
-		struct ops_string shapes = ops_intern_text(&table->texts, row->shapes);
-
-		ops_json_member_string(json, "input_shape", shapes);
-	}
+	if (row->shapes != OPS_NONE)
+		ops_json_member_string(json, "input_shape", ops_intern_text(&table->shapes.texts, row->shapes));
 	ops_json_member(json, "calls", (int64_t)row->calls);
 	ops_json_member_us(json, "host_total", row->host_total_ns);
 	ops_json_member_us(json, "host_self", row->host_self_ns);
@@ -283,8 +218,7 @@ static void view_operators_release(struct table *table)
 {
 	ops_map_release(&table->keys);
 	OPS_ARRAY_RELEASE(&table->rows);
-	ops_intern_release(&table->texts);
-	ops_free(table->shapes);
+	ops_shapes_release(&table->shapes);
 }
 
 bool view_each_operator(const struct ops_views *views, size_t most,
@@ -311,19 +245,14 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json)
 {
 	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
-	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras};
-	size_t lists = ops_trace_inputs_count(views->trace) + 1;
+	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras, .by_shapes = true};
 	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) &&
 	            view_operators_sum(&by_name);
 
 	if (done) {
 		sort(&by_name);
 		view_operators_write_by_name(&by_name, json);
-		by_shapes.shapes = ops_alloc_none(lists);
-		done = by_shapes.shapes != NULL;
-	}
-	if (done) {
-		done = view_operators_sum(&by_shapes);
+		done = ops_shapes_init(&by_shapes.shapes, views->trace) && view_operators_sum(&by_shapes);
 	}
 	if (done) {
 		sort(&by_shapes);
