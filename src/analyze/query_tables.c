@@ -14,6 +14,7 @@
 #include "analyze/lines/line_costs.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/run_trace.h"
+#include "analyze/tables.h"
 #include "analyze/time/thread_table.h"
 #include "analyze/views/view_tables.h"
 #include "base/fault.h"
@@ -55,17 +56,33 @@ static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows
 
 /* --- views ---------------------------------------------------------------------------------------------------------- */
 
-static enum ops_code answer_view(struct analysis_run *run, enum view_table which, const int64_t *at_ns)
+/* Fills a table from each trace. */
+static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
+                                      unsigned options, run_fill *fill, const void *context)
 {
-	struct view_table_options options = {.source = run->source, .memory_at_ns = at_ns};
-	enum ops_code code = query_rows(run, &options.rows_max);
+	struct run_rows rows = {.table = &run->result.table};
+	enum ops_code code = query_rows(run, &rows.limit);
 
-	return code ? code : view_table_fill(&run->result.table, run->ranks, run->count, which, &options, run->error);
+	rows.limit = rows.limit ? rows.limit : SIZE_MAX;
+	rows.table->copies = true;
+	if (run->count > 1)
+		result_columns(rows.table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
+	result_declare(rows.table, declaration, options);
+	for (size_t i = 0; !code && i < run->count; i++) {
+		struct ops_trace *trace = NULL;
+
+		code = analysis_open_trace(run, i, &trace);
+		rows.worker = run->count > 1 ? run->ranks[i].name : NULL;
+		if (!code)
+			code = fill(&rows, trace, context, run->error);
+		ops_trace_unref(trace);
+	}
+	return code;
 }
 
 enum ops_code analysis_overview(struct analysis_run *run)
 {
-	return answer_view(run, VIEW_TABLE_OVERVIEW, NULL);
+	return query_fill_table(run, &table_overview, 0, overview_fill, NULL);
 }
 
 enum ops_code analysis_kernels(struct analysis_run *run)
@@ -77,8 +94,14 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 		code = analysis_bool(run, "by_category", &by_category);
 	if (!code && by_operator && by_category)
 		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
-	return code ? code : answer_view(run, by_category ? VIEW_TABLE_KERNELS_BY_CATEGORY
-	                                      : by_operator ? VIEW_TABLE_KERNELS_BY_OPERATOR : VIEW_TABLE_KERNELS, NULL);
+	if (code)
+		return code;
+	if (by_category) {
+		run->result.table.empty = "no kernels: the trace has no device work";
+		return query_fill_table(run, &table_kernel_categories, 0, kernel_categories_fill, NULL);
+	}
+	run->result.table.empty = by_operator ? NULL : "no kernels in the trace";
+	return query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
 }
 
 static enum ops_code write_page(struct analysis_run *run)
@@ -126,7 +149,7 @@ enum ops_code analysis_modules(struct analysis_run *run)
 	enum ops_code code = analysis_bool(run, "by_class", &options.by_class);
 
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
-		return code ? code : answer_view(run, options.by_class ? VIEW_TABLE_MODULE_CLASSES : VIEW_TABLE_MODULES, NULL);
+		return code ? code : query_fill_table(run, &table_modules, 0, modules_fill, &options.by_class);
 	code = query_rows(run, &options.rows_max);
 	if (!code)
 		code = analysis_open_trace(run, 0, &trace);
@@ -149,7 +172,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	enum ops_code code = at_peak ? OPS_OK : analysis_integer(run, "at_ns", &at_ns);
 
 	if (code || run->format != OPS_FORMAT_TEXT || run->count > 1)
-		return code ? code : answer_view(run, VIEW_TABLE_MEMORY, at_peak ? NULL : &at_ns);
+		return code ? code : query_fill_table(run, &table_memory, 0, memory_fill, at_peak ? NULL : &at_ns);
 	code = query_rows(run, &rows);
 	if (!code)
 		code = analysis_open_trace(run, 0, &trace);
@@ -160,38 +183,19 @@ enum ops_code analysis_memory(struct analysis_run *run)
 	return code;
 }
 
-/* Adds the rows that a function derives from each trace. */
-static enum ops_code query_each_trace(struct analysis_run *run,
-                                      bool (*fill)(struct result_table *table, const struct ops_trace *trace, const char *worker,
-                                                   size_t rows_max))
-{
-	size_t rows;
-	enum ops_code code = query_rows(run, &rows);
-
-	for (size_t i = 0; !code && i < run->count; i++) {
-		struct ops_trace *trace = NULL;
-
-		code = analysis_open_trace(run, i, &trace);
-		if (!code && !fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, rows))
-			code = ops_fault_memory(run->error);
-		ops_trace_unref(trace);
-	}
-	return code;
-}
-
 enum ops_code analysis_lines(struct analysis_run *run)
 {
-	return query_each_trace(run, line_table_fill);
+	return query_fill_table(run, &table_lines, LINES_WITH_LIBRARY, lines_fill, NULL);
 }
 
 enum ops_code analysis_data_flow(struct analysis_run *run)
 {
-	return query_each_trace(run, data_flow_table_fill);
+	return query_fill_table(run, &table_data_flow, 0, data_flow_fill, NULL);
 }
 
 enum ops_code analysis_threads(struct analysis_run *run)
 {
-	return query_each_trace(run, thread_table_fill);
+	return query_fill_table(run, &table_threads, 0, threads_fill, NULL);
 }
 
 /* Parses the names of enum ops_roofline_by. */
@@ -214,20 +218,12 @@ enum ops_code analysis_operator_roofline(struct analysis_run *run)
 	enum ops_code code = query_roofline_by(run, &options.by);
 
 	if (!code)
-		code = query_rows(run, &options.rows_max);
-	if (!code)
 		code = analysis_text(run, "roof", &roof);
 	ops_buffer_append(&roof, "", 1);
 	options.roof = roof.size > 1 ? roof.bytes : NULL;
-	for (size_t i = 0; !code && i < run->count; i++) {
-		struct ops_trace *trace = NULL;
-
-		code = analysis_open_trace(run, i, &trace);
-		if (!code)
-			code = roofline_table_fill(&run->result.table, trace, run->count > 1 ? run->ranks[i].name : NULL, &options,
-			                           run->error);
-		ops_trace_unref(trace);
-	}
+	if (!code)
+		code = query_fill_table(run, &table_operator_roofline, options.by == OPS_ROOFLINE_SHAPE ? ROOFLINE_BY_SHAPE : 0,
+		                        operator_roofline_fill, &options);
 	ops_buffer_release(&roof);
 	return code;
 }

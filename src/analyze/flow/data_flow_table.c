@@ -11,9 +11,9 @@
 #include "analyze/lines/line_costs.h"
 #include "analyze/sum.h"
 #include "analyze/tables.h"
+#include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
-#include "base/text.h"
 
 struct flow_row {
 	struct ops_string name, file;
@@ -122,28 +122,22 @@ OPS_ORDER(data_flow_table_compare, struct flow_row,
           OPS_ORDER_BY(right->complete_bytes - right->read_bytes, left->complete_bytes - left->read_bytes)
           OPS_DOWN(time_ns) OPS_BY_TEXT(name) OPS_UP(line))
 
-bool data_flow_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+enum ops_code data_flow_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                             struct ops_error *error)
 {
-	struct flow_rows rows = {.row_of = {0}};
-	bool followed = data_flow_init(&rows.flow, trace), done = line_costs_init(&rows.lines, trace) && followed;
+	struct flow_rows flows = {.row_of = {0}};
+	bool followed = data_flow_init(&flows.flow, trace), done = line_costs_init(&flows.lines, trace) && followed;
 
-	if (worker && !table->columns.count)
-		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	if (table->columns.count <= 1)
-		result_declare(table, &table_data_flow, 0);
-	for (size_t node = 0; done && node < rows.flow.memory.events->count; node++)
-		done = add_node(&rows, (uint32_t)node);
+	(void)context;
+	for (size_t node = 0; done && node < flows.flow.memory.events->count; node++)
+		done = add_node(&flows, (uint32_t)node);
 	if (done)
-		OPS_ARRAY_SORT(&rows.rows, data_flow_table_compare);
-	table->copies = true; /* names of files belong to the sums */
-	for (size_t i = 0; done && i < rows.rows.count && (!rows_max || i < rows_max); i++) {
-		if (worker)
-			result_text(table, ops_string_of(worker));
-		result_add(table, &rows.rows.items[i]);
-	}
-	OPS_ARRAY_RELEASE(&rows.rows);
-	ops_map_release(&rows.row_of);
-	line_costs_release(&rows.lines);
-	data_flow_release(&rows.flow);
-	return done;
+		OPS_ARRAY_SORT(&flows.rows, data_flow_table_compare);
+	for (size_t i = 0; done && i < flows.rows.count && i < rows->limit; i++)
+		run_rows_add(rows, &flows.rows.items[i]);
+	OPS_ARRAY_RELEASE(&flows.rows);
+	ops_map_release(&flows.row_of);
+	line_costs_release(&flows.lines);
+	data_flow_release(&flows.flow);
+	return done ? OPS_OK : ops_fault_memory(error);
 }

@@ -10,11 +10,10 @@
 
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
-#include "analyze/result.h"
 #include "analyze/tables.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/fault.h"
 #include "derive/extent.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)
@@ -92,13 +91,10 @@ struct place_row {
 	FIELD(is_library)
 #define FILE_NAME .type = RESULT_TEXT, .priority = RESULT_MAJOR, .title = "File", .about = "Path of the file", FIELD(file)
 
-/* Text needs no such column: the order and the paths show it. */
-#define WITH_LIBRARY 1
-
 static const struct result_column line_columns[] = {
 	{.name = "self", SELF}, {.name = "with_calls", TOTAL}, {.name = "device", DEVICE}, {.name = "allocated", ALLOCATED},
 	{.name = "calls", CALLS}, {.name = "line", LINE}, {.name = "function", FUNCTION}, {.name = "file", FILE_NAME},
-	{.name = "is_library", IS_LIBRARY, .when = "not in text", .option = WITH_LIBRARY},
+	{.name = "is_library", IS_LIBRARY, .when = "not in text", .option = LINES_WITH_LIBRARY},
 };
 const struct result_declaration table_lines = RESULT_DECLARATION("lines", "A line of the program", line_columns);
 
@@ -202,23 +198,16 @@ static bool line_answers_write_json(struct line_costs *costs, struct ops_buffer 
 
 /* --- table ---------------------------------------------------------------------------------------------------------- */
 
-static bool fill_line_table(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max,
-                            unsigned options, int64_t *ret_waits_ns)
+static bool line_answers_add(const struct run_rows *rows, const struct ops_trace *trace, int64_t *ret_waits_ns)
 {
 	struct line_costs costs;
 	bool done = line_costs_init(&costs, trace);
 	uint32_t *order = done ? sort_lines(&costs, compare_own_times) : NULL;
 
-	if (worker && !table->columns.count)
-		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	if (table->columns.count <= 1)
-		result_declare(table, &table_lines, options);
-	for (size_t i = 0; order && i < costs.lines.count && (!rows_max || i < rows_max); i++) {
+	for (size_t i = 0; order && i < costs.lines.count && i < rows->limit; i++) {
 		struct place_row row = line_answers_row_of(&costs, &costs.lines.items[order[i]]);
 
-		if (worker)
-			result_text(table, ops_string_of(worker));
-		result_add(table, &row);
+		run_rows_add(rows, &row);
 	}
 	*ret_waits_ns = costs.waits_ns;
 	line_costs_release(&costs);
@@ -226,11 +215,13 @@ static bool fill_line_table(struct result_table *table, const struct ops_trace *
 	return order != NULL;
 }
 
-bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+enum ops_code lines_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                         struct ops_error *error)
 {
 	int64_t waits_ns;
 
-	return fill_line_table(table, trace, worker, rows_max, WITH_LIBRARY, &waits_ns);
+	(void)context;
+	return line_answers_add(rows, trace, &waits_ns) ? OPS_OK : ops_fault_memory(error);
 }
 
 static bool line_answers_write_table(const struct ops_trace *trace, enum ops_format format, size_t rows_max, size_t columns,
@@ -243,7 +234,8 @@ static bool line_answers_write_table(const struct ops_trace *trace, enum ops_for
 	result_init(&result);
 	result.table.copies = result.table.scaled = true;
 	result.room = columns;
-	done = fill_line_table(&result.table, trace, NULL, rows_max, format == OPS_FORMAT_TEXT ? 0 : WITH_LIBRARY, &waits_ns) &&
+	result_declare(&result.table, &table_lines, format == OPS_FORMAT_TEXT ? 0 : LINES_WITH_LIBRARY);
+	done = line_answers_add(&(struct run_rows){.table = &result.table, .limit = rows_max ? rows_max : SIZE_MAX}, trace, &waits_ns) &&
 	       result_write(&result, format, out);
 	if (done && format == OPS_FORMAT_TEXT && waits_ns > 0) {
 		char waits[OPS_FORMAT_ROOM];

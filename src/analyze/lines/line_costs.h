@@ -10,7 +10,7 @@
 
 #include <opstrobe/trace.h>
 
-#include "analyze/result.h"
+#include "analyze/run_trace.h"
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -66,8 +66,9 @@ struct line_costs {
 bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace);
 void line_costs_release(struct line_costs *costs);
 
-/* Adds the lines of a trace, those of the program before those of libraries, by time, at most `rows_max` (0: all), to a
- * table. With a worker the first column names it. The first call adds the columns. Returns false if out of memory. */
-bool line_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max);
+/* Option of table_lines. Text needs no such column: the order and the paths show it. */
+#define LINES_WITH_LIBRARY 1u
+/* Adds the lines of a trace to table_lines, those of the program before those of libraries, by time. */
+run_fill lines_fill;
 
 #endif

@@ -7,8 +7,8 @@
 
 #include <opstrobe/internal/roofline.h>
 
-#include "analyze/result.h"
 #include "analyze/roofline/roof.h"
+#include "analyze/run_trace.h"
 #include "base/array.h"
 #include "derive/shapes.h"
 
@@ -63,10 +63,9 @@ enum ops_code roofline_init(struct roofline *roofline, const struct ops_trace *t
                             const char *roof, struct ops_error *error);
 void roofline_release(struct roofline *roofline);
 
-/* Adds the rows of a trace to a table, and the columns if it has none yet. `worker`: NULL, or the first cell of each
- * row. */
-enum ops_code roofline_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker,
-                                  const struct ops_roofline_options *options, struct ops_error *error);
+#define ROOFLINE_BY_SHAPE 1u /* option of table_operator_roofline */
+/* Adds the rows of a trace to that table. The context is struct ops_roofline_options. */
+run_fill operator_roofline_fill;
 
 /* Returns what bounds a row: "compute", "memory" or "overhead". Returns NULL without a roof. */
 const char *roofline_bound(const struct roofline_row *row);

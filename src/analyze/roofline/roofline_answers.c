@@ -6,15 +6,13 @@
 #include <string.h>
 
 #include "analyze/format.h"
-#include "analyze/result.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/sum.h"
 #include "analyze/tables.h"
-#include "base/text.h"
 
 #define ABOVE_ROOF 1.1 /* a larger ratio is not noise */
 
-enum { BY_SHAPE = 1, FOR_TEXT = 2 };
+enum { BY_SHAPE = ROOFLINE_BY_SHAPE, FOR_TEXT = 2 };
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
@@ -298,28 +296,17 @@ static bool write_table(const struct roofline *roofline, size_t rows, const stru
 	return done && !out->failed;
 }
 
-static size_t rows_shown(const struct roofline *roofline, size_t most)
+enum ops_code operator_roofline_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                                     struct ops_error *error)
 {
-	return !most || roofline->rows.count < most ? roofline->rows.count : most;
-}
-
-enum ops_code roofline_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker,
-                                  const struct ops_roofline_options *options, struct ops_error *error)
-{
+	const struct ops_roofline_options *options = context;
 	struct roofline roofline;
 	enum ops_code code = roofline_init(&roofline, trace, options->by, options->roof, error);
 
-	table->copies = true;
-	if (!table->columns.count && worker)
-		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	if (table->columns.count <= (worker ? 1 : 0))
-		result_declare(table, &table_operator_roofline, options->by == OPS_ROOFLINE_SHAPE ? BY_SHAPE : 0);
-	for (size_t i = 0; !code && i < rows_shown(&roofline, options->rows_max); i++) {
+	for (size_t i = 0; !code && i < roofline.rows.count && i < rows->limit; i++) {
 		struct answer_row row = answer_of(&roofline.rows.items[i]);
 
-		if (worker)
-			result_text(table, ops_string_of(worker));
-		result_add(table, &row);
+		run_rows_add(rows, &row);
 	}
 	roofline_release(&roofline);
 	return code;
@@ -338,7 +325,7 @@ enum ops_code ops_roofline(const struct ops_trace *trace, const struct ops_roofl
 	*ret_text = NULL;
 	*ret_size = 0;
 	code = roofline_init(&roofline, trace, options->by, options->roof, error);
-	rows = rows_shown(&roofline, options->rows_max);
+	rows = !options->rows_max || roofline.rows.count < options->rows_max ? roofline.rows.count : options->rows_max;
 	if (!code && options->format == OPS_FORMAT_JSON)
 		write_json(&roofline, rows, &out);
 	else if (!code && !write_table(&roofline, rows, options, &out))

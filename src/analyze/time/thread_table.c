@@ -9,6 +9,7 @@
 #include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -164,26 +165,21 @@ static bool thread_table_sum(struct thread_tables *tables, const struct ops_thre
 	return true;
 }
 
-bool thread_table_fill(struct result_table *table, const struct ops_trace *trace, const char *worker, size_t rows_max)
+enum ops_code threads_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                           struct ops_error *error)
 {
 	struct thread_tables tables = {.trace = trace, .events = ops_trace_events(trace)};
 	struct ops_thread_states states;
 	bool done = ops_thread_states_read(&states, trace) && thread_table_sum(&tables, &states);
 
-	if (worker && !table->columns.count)
-		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	if (table->columns.count <= 1)
-		result_declare(table, &table_threads, 0);
-	for (size_t i = 0; done && i < states.threads.count && (!rows_max || i < rows_max); i++) {
-		if (worker)
-			result_text(table, ops_string_of(worker));
-		result_add(table, &tables.rows[i]);
-	}
+	(void)context;
+	for (size_t i = 0; done && i < states.threads.count && i < rows->limit; i++)
+		run_rows_add(rows, &tables.rows[i]);
 	ops_map_release(&tables.wait_of);
 	OPS_ARRAY_RELEASE(&tables.waits);
 	ops_free(tables.blocking);
 	ops_free(tables.rows);
 	ops_free(tables.longest);
 	ops_thread_states_release(&states);
-	return done;
+	return done ? OPS_OK : ops_fault_memory(error);
 }

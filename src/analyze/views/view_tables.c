@@ -12,25 +12,16 @@
 #include <opstrobe/internal/modules.h>
 
 #include "analyze/module_columns.h"
-#include "analyze/run_trace.h"
 #include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/fault.h"
 #include "base/text.h"
 
-struct filler {
-	struct result_table *table;
-	const struct ops_rank *worker; /* NULL: there is only one worker */
-	size_t rows_max;                 /* rows per worker */
-	const int64_t *memory_at_ns;     /* NULL: at the peak */
-};
-
-static void view_tables_put_row(const struct filler *filler, const void *row)
+/* Returns the views of a trace, which are not kept if it is one of several. */
+static const struct ops_views *open_views(const struct run_rows *rows, const struct ops_trace *trace, struct ops_views *own)
 {
-	if (filler->worker)
-		result_text(filler->table, ops_string_of(filler->worker->name));
-	result_add(filler->table, row);
+	return ops_views_open(own, trace, !rows->worker);
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */
@@ -41,8 +32,7 @@ RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(ro
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
-#define BY_OPERATOR 1u
-#define BY_OPERATOR_ONLY .option = BY_OPERATOR, .when = "with --by-operator"
+#define BY_OPERATOR_ONLY .option = VIEW_BY_OPERATOR, .when = "with --by-operator"
 #define KERNEL_FIELD(member) RESULT_FIELD(struct view_kernel_row, member)
 static const struct result_column kernel_columns[] = {
 	{.name = "name", .type = RESULT_TEXT, .title = "Kernel", .about = "Name of the kernel", KERNEL_FIELD(name)},
@@ -71,17 +61,18 @@ const struct result_declaration table_kernels = RESULT_DECLARATION("kernels", "T
 
 static void put_kernel(void *context, const struct view_kernel_row *row)
 {
-	view_tables_put_row(context, row);
+	run_rows_add(context, row);
 }
 
-static bool fill_kernels(const struct filler *filler, const struct ops_trace *trace, bool by_operator)
+enum ops_code kernels_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                           struct ops_error *error)
 {
 	struct ops_views own;
-	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
-	bool done = views && view_each_kernel(views, by_operator, filler->rows_max, put_kernel, (void *)filler);
+	const struct ops_views *views = open_views(rows, trace, &own);
+	bool done = views && view_each_kernel(views, *(const bool *)context, rows->limit, put_kernel, (void *)rows);
 
 	ops_views_release(&own);
-	return done;
+	return done ? OPS_OK : ops_fault_memory(error);
 }
 
 RESULT_GETTER(get_category_percent, struct view_category_row, number, result_round(100 * row->share, 2))
@@ -113,18 +104,20 @@ const struct result_declaration table_kernel_categories =
 
 static void put_category(void *context, const struct view_category_row *row)
 {
-	view_tables_put_row(context, row);
+	run_rows_add(context, row);
 }
 
-static bool fill_kernel_categories(const struct filler *filler, const struct ops_trace *trace)
+enum ops_code kernel_categories_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                                     struct ops_error *error)
 {
 	struct ops_views own;
-	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
+	const struct ops_views *views = open_views(rows, trace, &own);
 
+	(void)context;
 	if (views)
-		view_each_category(views, filler->rows_max, put_category, (void *)filler);
+		view_each_category(views, rows->limit, put_category, (void *)rows);
 	ops_views_release(&own);
-	return views != NULL;
+	return views ? OPS_OK : ops_fault_memory(error);
 }
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
@@ -140,19 +133,21 @@ static const struct result_column module_columns[] = {
 };
 const struct result_declaration table_modules = RESULT_DECLARATION("modules", "A module, or a class of modules", module_columns);
 
-static bool fill_modules(const struct filler *filler, const struct ops_trace *trace, bool by_class)
+enum ops_code modules_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                           struct ops_error *error)
 {
 	struct ops_module_tree *tree;
-	const struct ops_module_row *rows;
+	const struct ops_module_row *modules;
 	size_t count;
+	enum ops_code code = ops_module_tree_new(trace, &tree, error);
 
-	if (ops_module_tree_new(trace, &tree, NULL))
-		return false;
-	rows = by_class ? ops_module_tree_classes(tree, &count) : ops_module_tree_rows(tree, &count);
-	for (size_t i = 0; i < count && i < filler->rows_max; i++)
-		view_tables_put_row(filler, &rows[i]);
+	if (code)
+		return code;
+	modules = *(const bool *)context ? ops_module_tree_classes(tree, &count) : ops_module_tree_rows(tree, &count);
+	for (size_t i = 0; i < count && i < rows->limit; i++)
+		run_rows_add(rows, &modules[i]);
 	ops_module_tree_free(tree);
-	return true;
+	return OPS_OK;
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
@@ -199,43 +194,44 @@ static const struct result_column memory_columns[] = {
 };
 const struct result_declaration table_memory = RESULT_DECLARATION("memory", "What holds memory at the peak of a device", memory_columns);
 
-static void put_share(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
+static void put_share(const struct run_rows *rows, const struct ops_memory_peak *peak, const char *by,
                       struct ops_memory_share share)
 {
 	char device[OPS_MEMORY_DEVICE_ROOM];
 
 	ops_memory_device_name(peak->device, device);
-	view_tables_put_row(filler, &(struct share_row){ops_string_of(device), ops_string_of(by), peak, share});
+	run_rows_add(rows, &(struct share_row){ops_string_of(device), ops_string_of(by), peak, share});
 }
 
-static void put_shares(const struct filler *filler, const struct ops_memory_peak *peak, const char *by,
+static void put_shares(const struct run_rows *rows, const struct ops_memory_peak *peak, const char *by,
                        const struct ops_memory_share *shares, size_t count)
 {
-	for (size_t i = 0; i < count && i < filler->rows_max; i++)
-		put_share(filler, peak, by, shares[i]);
+	for (size_t i = 0; i < count && i < rows->limit; i++)
+		put_share(rows, peak, by, shares[i]);
 }
 
 static bool view_tables_put_peak(void *context, const struct ops_memory_timeline *timeline, const struct ops_memory_peak *peak)
 {
-	const struct filler *filler = context;
+	const struct run_rows *rows = context;
 
 	(void)timeline;
-	put_share(filler, peak, "all", (struct ops_memory_share){peak->bytes, {"", 0}, 0, (uint32_t)peak->block_count});
+	put_share(rows, peak, "all", (struct ops_memory_share){peak->bytes, {"", 0}, 0, (uint32_t)peak->block_count});
 	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
 		if (peak->by_category[category])
-			put_share(filler, peak, "category",
+			put_share(rows, peak, "category",
 			          (struct ops_memory_share){.bytes = peak->by_category[category],
 			                                    .name = ops_string_of(ops_memory_category_name(category))});
-	put_shares(filler, peak, "operator", peak->operators, peak->operator_count);
-	put_shares(filler, peak, "module", peak->modules, peak->module_count);
-	put_shares(filler, peak, "line", peak->lines, peak->line_count);
-	put_shares(filler, peak, "shape", peak->shapes, peak->shape_count);
+	put_shares(rows, peak, "operator", peak->operators, peak->operator_count);
+	put_shares(rows, peak, "module", peak->modules, peak->module_count);
+	put_shares(rows, peak, "line", peak->lines, peak->line_count);
+	put_shares(rows, peak, "shape", peak->shapes, peak->shape_count);
 	return true;
 }
 
-static bool fill_memory(const struct filler *filler, const struct ops_trace *trace)
+enum ops_code memory_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                          struct ops_error *error)
 {
-	return ops_memory_each_peak(trace, filler->memory_at_ns, view_tables_put_peak, (void *)filler, NULL) == OPS_OK;
+	return ops_memory_each_peak(trace, context, view_tables_put_peak, (void *)rows, error);
 }
 
 /* --- overview ------------------------------------------------------------------------------------------------------- */
@@ -262,32 +258,32 @@ static const struct result_column overview_columns[] = {
 };
 const struct result_declaration table_overview = RESULT_DECLARATION("overview", "A part of what takes most time", overview_columns);
 
-static void view_tables_put_steps(const struct filler *filler, const struct ops_views *views)
+static void view_tables_put_steps(const struct run_rows *rows, const struct ops_views *views)
 {
 	for (int category = 0; views->steps.count && category <= VIEW_TIME_COUNT; category++) {
 		double average_ns = view_step_shown_average_ns(views, (enum view_category)category);
 		const char *name = view_category_name((enum view_category)category);
 
-		view_tables_put_row(filler, &(struct overview_row){"average step", ops_string_of(name), views->steps.count,
+		run_rows_add(rows, &(struct overview_row){"average step", ops_string_of(name), views->steps.count,
 		                                                   llround(average_ns), RESULT_NULL, RESULT_NULL});
 	}
-	for (size_t i = 0; i < views->steps.count && i < filler->rows_max; i++) {
+	for (size_t i = 0; i < views->steps.count && i < rows->limit; i++) {
 		const struct view_step *step = &views->steps.items[i];
 
-		view_tables_put_row(filler, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns,
+		run_rows_add(rows, &(struct overview_row){"step", step->name, 1, step->end_ns - step->start_ns,
 		                                                   RESULT_NULL, step->time_ns[VIEW_TIME_KERNEL]});
 	}
 }
 
 /* Writes the comparison of the steps, and the phases of the average step on the host. */
-static void put_step_stats(const struct filler *filler, const struct ops_views *views, const struct view_step_phases *phases,
+static void put_step_stats(const struct run_rows *rows, const struct ops_views *views, const struct view_step_phases *phases,
                            const struct view_step_stats *stats)
 {
 	size_t count = views->steps.count;
 
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns),
+	run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("median"), count, llround(stats->median_ns),
 	                                                   RESULT_NULL, RESULT_NULL});
-	view_tables_put_row(filler, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns),
+	run_rows_add(rows, &(struct overview_row){"steps", ops_string_of("p95"), count, llround(stats->p95_ns),
 	                                                   RESULT_NULL, RESULT_NULL});
 	for (int kind = OPS_ITERATION_NONE + 1; kind < OPS_ITERATION_KIND_COUNT; kind++) {
 		const struct view_step_kind *of = &stats->kinds[kind];
@@ -295,30 +291,30 @@ static void put_step_stats(const struct filler *filler, const struct ops_views *
 
 		if (!of->count)
 			continue;
-		view_tables_put_row(filler, &(struct overview_row){name, ops_string_of("median"), of->count, llround(of->median_ns),
+		run_rows_add(rows, &(struct overview_row){name, ops_string_of("median"), of->count, llround(of->median_ns),
 		                                                   RESULT_NULL, RESULT_NULL});
-		view_tables_put_row(filler, &(struct overview_row){name, ops_string_of("p95"), of->count, llround(of->p95_ns),
+		run_rows_add(rows, &(struct overview_row){name, ops_string_of("p95"), of->count, llround(of->p95_ns),
 		                                                   RESULT_NULL, RESULT_NULL});
 	}
 	if (stats->has_waits)
-		view_tables_put_row(filler,
+		run_rows_add(rows,
 		                    &(struct overview_row){"steps", ops_string_of("waited_for_cpu"), count,
 		                                           llround(stats->waited_average_ns), RESULT_NULL, RESULT_NULL});
 	for (int phase = 0; phases->known && phase < OPS_PHASE_COUNT; phase++)
-		view_tables_put_row(filler,
+		run_rows_add(rows,
 		                    &(struct overview_row){"phase", ops_string_of(ops_phase_name((enum ops_phase)phase)), count,
 		                                           llround(phases->host_ns[phase]), RESULT_NULL,
 		                                           llround(phases->device_ns[phase])});
 }
 
-static bool view_tables_put_phases(const struct filler *filler, const struct ops_views *views)
+static bool view_tables_put_phases(const struct run_rows *rows, const struct ops_views *views)
 {
 	struct view_step_stats stats = {0};
 	struct view_step_phases phases;
 	bool done = view_phases_find(views, &phases) && view_step_stats_find(views, &phases, &stats);
 
 	if (done && views->steps.count)
-		put_step_stats(filler, views, &phases, &stats);
+		put_step_stats(rows, views, &phases, &stats);
 	view_step_stats_release(&stats);
 	view_phases_release(&phases);
 	return done;
@@ -326,90 +322,29 @@ static bool view_tables_put_phases(const struct filler *filler, const struct ops
 
 static void put_overview_operator(void *context, const struct view_operator_row *row)
 {
-	view_tables_put_row(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns,
+	run_rows_add(context, &(struct overview_row){"operator", row->name, row->calls, row->host_total_ns,
 	                                                    row->host_self_ns, row->device_total_ns});
 }
 
 static void put_overview_kernel(void *context, const struct view_kernel_row *row)
 {
-	view_tables_put_row(
+	run_rows_add(
 		context, &(struct overview_row){"kernel", row->name, row->calls, row->total_ns, row->total_ns, row->total_ns});
 }
 
-static bool fill_overview(const struct filler *filler, const struct ops_trace *trace)
+enum ops_code overview_fill(const struct run_rows *rows, const struct ops_trace *trace, const void *context,
+                            struct ops_error *error)
 {
 	struct ops_views own;
-	const struct ops_views *views = ops_views_open(&own, trace, !filler->worker);
+	const struct ops_views *views = open_views(rows, trace, &own);
 	bool done = views != NULL;
 
+	(void)context;
 	if (done)
-		view_tables_put_steps(filler, views);
-	done = done && view_tables_put_phases(filler, views) &&
-	       view_each_operator(views, filler->rows_max, put_overview_operator, (void *)filler) &&
-	       view_each_kernel(views, false, filler->rows_max, put_overview_kernel, (void *)filler);
+		view_tables_put_steps(rows, views);
+	done = done && view_tables_put_phases(rows, views) &&
+	       view_each_operator(views, rows->limit, put_overview_operator, (void *)rows) &&
+	       view_each_kernel(views, false, rows->limit, put_overview_kernel, (void *)rows);
 	ops_views_release(&own);
-	return done;
-}
-
-/* --- all tables ----------------------------------------------------------------------------------------------------- */
-
-static void add_columns(struct result_table *table, enum view_table which)
-{
-	static const char *const empty[VIEW_TABLE_COUNT] = {
-		[VIEW_TABLE_KERNELS] = "no kernels in the trace",
-		[VIEW_TABLE_KERNELS_BY_CATEGORY] = "no kernels: the trace has no device work",
-	};
-	static const struct result_declaration *const declarations[] = {
-		[VIEW_TABLE_OVERVIEW] = &table_overview, [VIEW_TABLE_MEMORY] = &table_memory,
-		[VIEW_TABLE_MODULES] = &table_modules, [VIEW_TABLE_MODULE_CLASSES] = &table_modules,
-		[VIEW_TABLE_KERNELS] = &table_kernels, [VIEW_TABLE_KERNELS_BY_OPERATOR] = &table_kernels,
-		[VIEW_TABLE_KERNELS_BY_CATEGORY] = &table_kernel_categories,
-	};
-
-	result_declare(table, declarations[which], which == VIEW_TABLE_KERNELS_BY_OPERATOR ? BY_OPERATOR : 0);
-	table->empty = empty[which];
-}
-
-static bool view_tables_fill(const struct filler *filler, const struct ops_trace *trace, enum view_table which)
-{
-	if (which == VIEW_TABLE_OVERVIEW)
-		return fill_overview(filler, trace);
-	if (which == VIEW_TABLE_MEMORY)
-		return fill_memory(filler, trace);
-	if (which == VIEW_TABLE_MODULES || which == VIEW_TABLE_MODULE_CLASSES)
-		return fill_modules(filler, trace, which == VIEW_TABLE_MODULE_CLASSES);
-	if (which == VIEW_TABLE_KERNELS_BY_CATEGORY)
-		return fill_kernel_categories(filler, trace);
-	return fill_kernels(filler, trace, which == VIEW_TABLE_KERNELS_BY_OPERATOR);
-}
-
-static enum ops_code fill_worker(const struct ops_trace_source *source, const struct filler *filler,
-                                 const struct ops_rank *workers, size_t i, enum view_table which,
-                                 struct ops_error *error)
-{
-	struct ops_trace *trace = NULL;
-	enum ops_code code = ops_run_trace(workers, source, i, &trace, error);
-
-	if (!code && !view_tables_fill(filler, trace, which))
-		code = ops_fault_memory(error);
-	ops_trace_unref(trace);
-	return code;
-}
-
-enum ops_code view_table_fill(struct result_table *table, const struct ops_rank *workers, size_t count, enum view_table which,
-                              const struct view_table_options *options, struct ops_error *error)
-{
-	size_t rows_max = options->rows_max ? options->rows_max : SIZE_MAX;
-	enum ops_code code = OPS_OK;
-
-	if (count > 1)
-		result_columns(table, &(struct result_column){.name = "worker", .type = RESULT_TEXT, .title = "Worker"}, 1);
-	add_columns(table, which);
-	table->copies = true;
-	for (size_t i = 0; !code && i < count; i++) {
-		struct filler filler = {table, count > 1 ? &workers[i] : NULL, rows_max, options->memory_at_ns};
-
-		code = fill_worker(options->source, &filler, workers, i, which, error);
-	}
-	return code;
+	return done ? OPS_OK : ops_fault_memory(error);
 }

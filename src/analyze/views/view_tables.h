@@ -5,9 +5,7 @@
 #ifndef OPS_ANALYZE_VIEWS_VIEW_TABLES_H
 #define OPS_ANALYZE_VIEWS_VIEW_TABLES_H
 
-#include <opstrobe/query.h>
-
-#include "analyze/result.h"
+#include "analyze/run_trace.h"
 #include "analyze/views/views.h"
 
 struct view_kernel_row {
@@ -59,26 +57,13 @@ struct view_category_row {
 void view_each_category(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_category_row *row), void *context);
 
-enum view_table {
-	VIEW_TABLE_OVERVIEW, /* the parts of an average step, and rows for each step, operator and kernel */
-	VIEW_TABLE_KERNELS, /* one row per name, longest first */
-	VIEW_TABLE_KERNELS_BY_OPERATOR, /* one row per name, operator and launch properties */
-	VIEW_TABLE_KERNELS_BY_CATEGORY, /* one row per category of device work */
-	VIEW_TABLE_MODULES, /* one row per module, below the module that contains it */
-	VIEW_TABLE_MODULE_CLASSES,
-	VIEW_TABLE_MEMORY, /* what holds memory at the peak of a device */
-	VIEW_TABLE_COUNT
-};
+#define VIEW_BY_OPERATOR 1u /* option of table_kernels */
 
-/* Zero means default. */
-struct view_table_options {
-	size_t rows_max; /* limit per worker, and per part of the tables of memory and overview; 0: none */
-	const struct ops_trace_source *source; /* source of workers without a trace */
-	const int64_t *memory_at_ns; /* time relative to ops_trace_origin; NULL: the peak */
-};
-
-/* Fills an empty table with rows of all workers, and adds a column for the worker if there are several. */
-enum ops_code view_table_fill(struct result_table *table, const struct ops_rank *workers, size_t count, enum view_table which,
-                              const struct view_table_options *options, struct ops_error *error);
+/* Fill the tables of these names (analyze/tables.h). */
+run_fill overview_fill;
+run_fill kernels_fill;           /* the longest first; the context is a bool: by operator and launch properties */
+run_fill kernel_categories_fill;
+run_fill modules_fill;           /* below the module that contains each; the context is a bool: classes instead */
+run_fill memory_fill;            /* the context is a time relative to ops_trace_origin; NULL: the peak */
 
 #endif
