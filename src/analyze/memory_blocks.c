@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/map.h"
+#include "derive/memory_events.h"
 #include "trace/inputs.h"
 
 /* Types of one machine; other types in a file are ignored. */
@@ -30,7 +31,6 @@
 struct follower {
 	struct memory_flow *flow;
 	struct ops_map last; /* from address and device type to the last block there */
-	uint32_t *open_row;  /* by track: the innermost open event at the current time */
 	int64_t first_ns;    /* when the program had named all existing tensors; INT64_MAX: never */
 	int64_t last_ns;     /* when it last began to name all tensors; INT64_MAX: never */
 	uint32_t detach;     /* names; OPS_NONE if the trace does not contain them */
@@ -129,26 +129,15 @@ static struct ops_memory_block *add_block(struct follower *follower, const struc
 
 /* --- reports of the allocator --------------------------------------------------------------------------------------- */
 
-/* Returns the innermost event of a track at a time, which must not be earlier than the current event. */
-static uint32_t memory_blocks_innermost(struct follower *follower, uint32_t track, int64_t time_ns)
-{
-	const struct ops_events *e = follower->flow->events;
-	uint32_t row = follower->open_row[track];
-
-	while (row != OPS_NONE && e->end_ns[row] < time_ns)
-		row = e->parent[row];
-	follower->open_row[track] = row;
-	return row;
-}
-
-static bool memory_blocks_read_record(struct follower *follower, const struct ops_memory_record *record, uint32_t stack)
+static bool memory_blocks_read_record(struct follower *follower, const struct ops_memory_record *record, uint32_t row,
+                                      uint32_t stack)
 {
 	struct ops_memory_block *block = block_at(follower, record->address, record->device_type);
 	const struct ops_memory_block made = {
 		.start_ns = record->bytes < 0 ? INT64_MIN : record->time_ns,
 		.address = record->address,
 		.bytes = record->bytes < 0 ? (record->bytes == INT64_MIN ? INT64_MAX : -record->bytes) : record->bytes,
-		.row = record->bytes < 0 ? OPS_NONE : memory_blocks_innermost(follower, record->track, record->time_ns),
+		.row = record->bytes < 0 ? OPS_NONE : row,
 		.stack = record->bytes < 0 ? OPS_NONE : stack,
 		.device_type = record->device_type,
 		.device_index = record->device_index,
@@ -350,11 +339,8 @@ static void note_gradient(struct follower *follower, uint32_t row, const struct 
 static bool memory_blocks_read_row(struct follower *follower, uint32_t row)
 {
 	const struct memory_flow *flow = follower->flow;
-	const struct ops_events *e = flow->events;
 	struct ops_storage storage;
 
-	if (!(e->flags[row] & (OPS_EVENT_ASYNC | OPS_EVENT_HIDDEN)))
-		follower->open_row[e->track[row]] = row;
 	for (size_t i = 0; ops_event_storage(flow->trace, row, i, &storage); i++) {
 		if (storage.address == 0)
 			continue;
@@ -446,7 +432,8 @@ static void end_unreported(const struct follower *follower)
 	}
 }
 
-static bool memory_blocks_follow(struct follower *follower)
+/* `around`: ops_memory_events */
+static bool memory_blocks_follow(struct follower *follower, const uint32_t *around)
 {
 	const struct memory_flow *flow = follower->flow;
 	const struct ops_events *e = flow->events;
@@ -463,7 +450,7 @@ static bool memory_blocks_follow(struct follower *follower)
 			bool report = at < record_count &&
 			              (role == role_count || records[at].time_ns <= roles[role].time_ns);
 
-			if (report ? !memory_blocks_read_record(follower, &records[at], stacks ? stacks[at] : OPS_NONE)
+			if (report ? !memory_blocks_read_record(follower, &records[at], around[at], stacks ? stacks[at] : OPS_NONE)
 			           : !memory_blocks_read_role(follower, &roles[role]))
 				return false;
 			*(report ? &at : &role) += 1;
@@ -483,19 +470,13 @@ bool ops_memory_follow(struct memory_flow *flow)
 		.detach = ops_trace_find_string(flow->trace, "aten::detach", strlen("aten::detach")),
 		.add = ops_trace_find_string(flow->trace, "aten::add_", strlen("aten::add_")),
 	};
-	size_t track_count;
-	bool ok;
+	uint32_t *around = ops_memory_events(flow->trace);
+	bool ok = around && memory_blocks_follow(&follower, around);
 
-	ops_trace_tracks(flow->trace, &track_count);
-	follower.open_row = ops_realloc_array(NULL, track_count + 1, sizeof(*follower.open_row));
-	ok = follower.open_row != NULL;
-	for (size_t track = 0; ok && track < track_count; track++)
-		follower.open_row[track] = OPS_NONE;
-	ok = ok && memory_blocks_follow(&follower);
 	if (ok)
 		end_unreported(&follower);
 	ok = ok && add_unknown_of_devices(flow);
-	ops_free(follower.open_row);
+	ops_free(around);
 	ops_map_release(&follower.last);
 	return ok;
 }

@@ -61,6 +61,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "derive/blocking.h"
+#include "derive/memory_events.h"
 #include "derive/thread_states.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
@@ -464,9 +465,10 @@ bool advice_add_site(struct advice *advice, uint32_t frame, uint32_t line, uint3
 void advice_describe_holder(const struct advice *advice, enum ops_thread_state state, char *text, size_t size);
 /* Returns the row directly below the function of the program around work of the engine: the call of backward(). */
 uint32_t advice_calling_row(const struct advice *advice, uint32_t row);
-/* Returns the innermost row around each memory record; OPS_NONE: none. Freed with ops_free. Returns NULL if out of
- * memory. */
-uint32_t *advice_memory_rows(const struct advice *advice);
+static inline uint32_t *advice_memory_rows(const struct advice *advice)
+{
+	return ops_memory_events(advice->trace);
+}
 
 /* Time of a function between two calls in which it released large tensors on the host. */
 struct advice_free {

@@ -20,6 +20,7 @@
 #include "base/bits.h"
 #include "derive/backward.h"
 #include "derive/captures.h"
+#include "derive/memory_events.h"
 #include "derive/program.h"
 #include "trace/kinds.h"
 
@@ -257,34 +258,21 @@ static bool line_costs_add_device_work(struct line_costs *costs)
 	return origins != NULL;
 }
 
-/* Both records and rows are in order of time, so the innermost open row of each track follows the records. */
 static bool line_costs_add_memory(struct line_costs *costs)
 {
-	const struct ops_events *e = costs->events;
-	size_t count, tracks, row = 0;
+	size_t count;
 	const struct ops_memory_record *records = ops_trace_memory(costs->trace, &count);
-	uint32_t *top;
+	uint32_t *rows = ops_memory_events(costs->trace);
 
-	ops_trace_tracks(costs->trace, &tracks);
-	top = ops_realloc_array(NULL, tracks + 1, sizeof(*top));
-	for (size_t track = 0; top && track < tracks; track++)
-		top[track] = OPS_NONE;
-	for (size_t i = 0; top && i < count; i++) {
-		uint32_t *at = &top[records[i].track];
+	for (size_t i = 0; rows && i < count; i++) {
+		uint32_t place = rows[i] == OPS_NONE ? OPS_NONE : costs->place[rows[i]];
 
-		for (; row < e->count && e->start_ns[row] <= records[i].time_ns; row++)
-			if (ops_event_visible(e, row) && !(e->flags[row] & OPS_EVENT_ASYNC))
-				top[e->track[row]] = (uint32_t)row;
-		while (*at != OPS_NONE && e->end_ns[*at] < records[i].time_ns)
-			*at = e->parent[*at];
-		if (*at != OPS_NONE && costs->place[*at] != OPS_NONE && records[i].bytes > 0 && !records[i].out_of_memory) {
-			struct line_cost *line = &costs->lines.items[costs->place[*at]];
-
-			line->allocated_bytes = ops_sum(line->allocated_bytes, records[i].bytes);
-		}
+		if (place != OPS_NONE && records[i].bytes > 0 && !records[i].out_of_memory)
+			costs->lines.items[place].allocated_bytes =
+				ops_sum(costs->lines.items[place].allocated_bytes, records[i].bytes);
 	}
-	ops_free(top);
-	return top;
+	ops_free(rows);
+	return rows != NULL;
 }
 
 static void add_up_files(struct line_costs *costs)
