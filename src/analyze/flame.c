@@ -168,17 +168,23 @@ static bool is_left_out(const struct summing *s, const struct ops_average *row)
 
 static bool grow_sums(struct ops_flame *flame)
 {
-	while (flame->self_ns.count < flame->frames.frames.count) {
+	while (flame->self_ns.count < flame->frames.frames.count)
 		if (!OPS_ARRAY_APPEND(&flame->self_ns, 0))
 			return false;
-	}
+	return true;
+}
+
+bool ops_flame_add(struct ops_flame *flame, uint32_t chain, int64_t ns)
+{
+	if (chain == OPS_NONE || !grow_sums(flame))
+		return false;
+	flame->self_ns.items[chain] = ops_sum(flame->self_ns.items[chain], ns);
 	return true;
 }
 
 static bool flame_add_row(struct summing *s, const struct ops_average *row)
 {
 	int64_t value = flame_value_of(s, row);
-	uint32_t chain;
 
 	if (value == 0)
 		return true;
@@ -186,11 +192,7 @@ static bool flame_add_row(struct summing *s, const struct ops_average *row)
 		s->flame->waits_ns = ops_sum(s->flame->waits_ns, value);
 		return true;
 	}
-	chain = chain_of(s, row);
-	if (chain == OPS_NONE || !grow_sums(s->flame))
-		return false;
-	s->flame->self_ns.items[chain] = ops_sum(s->flame->self_ns.items[chain], value);
-	return true;
+	return ops_flame_add(s->flame, chain_of(s, row), value);
 }
 
 enum ops_code ops_flame_new(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,

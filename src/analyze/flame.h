@@ -17,6 +17,9 @@ struct ops_flame {
 	                   * step */
 };
 
+/* Adds self time to a chain; OPS_NONE is none. Returns false if out of memory. */
+bool ops_flame_add(struct ops_flame *flame, uint32_t chain, int64_t ns);
+
 static inline bool ops_flame_is_diff(const struct ops_flame *flame)
 {
 	return flame->base_ns.count > 0;

@@ -130,19 +130,6 @@ static bool sample_waits(const struct sampled_flame *s, const struct ops_python_
 	}
 }
 
-static bool add_sample(struct sampled_flame *s, uint32_t root, const struct ops_python_sample *sample)
-{
-	uint32_t chain = flame_add_state(s, add_stack(s, root, sample->stack), sample->state);
-
-	while (chain != OPS_NONE && s->flame->self_ns.count < s->flame->frames.frames.count)
-		if (!OPS_ARRAY_APPEND(&s->flame->self_ns, 0))
-			return false;
-	if (chain == OPS_NONE)
-		return false;
-	s->flame->self_ns.items[chain] = ops_sum(s->flame->self_ns.items[chain], sample->weight_ns);
-	return true;
-}
-
 static bool flame_add_samples(struct sampled_flame *s)
 {
 	const struct ops_python_samples *samples = s->samples;
@@ -161,7 +148,8 @@ static bool flame_add_samples(struct sampled_flame *s)
 			s->flame->waits_ns = ops_sum(s->flame->waits_ns, sample->weight_ns);
 			continue;
 		}
-		if (root == OPS_NONE || !add_sample(s, root, sample))
+		if (root == OPS_NONE ||
+		    !ops_flame_add(s->flame, flame_add_state(s, add_stack(s, root, sample->stack), sample->state), sample->weight_ns))
 			return false;
 	}
 	return true;
