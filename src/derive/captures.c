@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 #include "derive/calls.h"
 #include "derive/launches.h"
 #include "trace/derived.h"
@@ -227,14 +228,6 @@ static bool sort_captures(struct capture_finder *finder)
 
 /* --- replays -------------------------------------------------------------------------------------------------------- */
 
-static int64_t integer_arg(const struct ops_trace *trace, uint32_t row, const char *key)
-{
-	struct ops_string json;
-	int64_t value;
-
-	return ops_event_arg(trace, row, key, &json) && ops_json_parse_integer(json, &value) && value >= 0 ? value : -1;
-}
-
 OPS_ORDER(compare_work, struct replayed_work, OPS_UP(call) OPS_UP(node) OPS_UP(row))
 
 static bool add_replayed_work(struct capture_finder *finder)
@@ -246,7 +239,8 @@ static bool add_replayed_work(struct capture_finder *finder)
 		uint32_t call = ops_kind_is_work(events->kind[row]) ? finder->launchers[row] : OPS_NONE;
 
 		if (call != OPS_NONE && call_of_row(finder, call) & OPS_CALL_GRAPH)
-			done = OPS_ARRAY_APPEND(&finder->work, (struct replayed_work){call, row, integer_arg(finder->trace, row, "graph node id")});
+			done = OPS_ARRAY_APPEND(&finder->work, (struct replayed_work){
+				call, row, ops_argument_integer(finder->trace, row, "graph node id", -1)});
 	}
 	if (done)
 		OPS_ARRAY_SORT(&finder->work, compare_work);
@@ -276,7 +270,7 @@ static bool group_replays(struct capture_finder *finder)
 			if (!replay)
 				return false;
 			*replay = (struct replay){.work.first = i, .call = work->call, .is_ordered = true,
-			                          .graph = integer_arg(finder->trace, work->row, "graph id")};
+			                          .graph = ops_argument_integer(finder->trace, work->row, "graph id", -1)};
 		} else {
 			replay->is_ordered &= is_in_order(finder, work - 1, work);
 		}

@@ -4,10 +4,10 @@
  */
 #include "derive/messages.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "derive/arguments.h"
 
 int64_t ops_type_bytes(struct ops_string name)
 {
@@ -24,20 +24,13 @@ int64_t ops_type_bytes(struct ops_string name)
 	return ops_string_starts(name, "Float8_") ? 1 : 0;
 }
 
-static int64_t messages_integer(const struct ops_trace *trace, uint32_t row, const char *key)
-{
-	struct ops_string json;
-
-	return ops_event_arg(trace, row, key, &json) ? strtoll(json.bytes, NULL, 10) : 0;
-}
-
 int64_t ops_message_bytes(const struct ops_trace *trace, uint32_t row)
 {
-	int64_t elements = messages_integer(trace, row, "In msg nelems"), bytes = 0;
+	int64_t elements = ops_argument_integer(trace, row, "In msg nelems", 0), bytes = 0;
 	struct ops_string type;
 
 	if (elements <= 0)
-		elements = messages_integer(trace, row, "Out msg nelems");
+		elements = ops_argument_integer(trace, row, "Out msg nelems", 0);
 	if (elements <= 0 || !ops_event_arg(trace, row, "dtype", &type))
 		return 0;
 	if (type.size > 2 && type.bytes[0] == '"')

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 #include "derive/messages.h"
 
 static uint32_t advice_ranks_text(struct advice_ranks *ranks, struct ops_string string)
@@ -105,13 +106,6 @@ struct key {
 	int64_t bytes;
 };
 
-static int64_t advice_ranks_argument(const struct advice *advice, uint32_t row, const char *name)
-{
-	struct ops_string json;
-
-	return ops_event_arg(advice->trace, row, name, &json) ? strtoll(json.bytes, NULL, 10) : 0;
-}
-
 static struct ops_string advice_ranks_group_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
@@ -122,8 +116,8 @@ static struct ops_string advice_ranks_group_of(const struct advice *advice, uint
 /* Returns the bytes of a message that a link carries, in either direction. */
 static double bus_bytes(const struct advice *advice, uint32_t row, struct ops_string kind, int64_t bytes, int64_t group_size)
 {
-	double in = (double)advice_ranks_argument(advice, row, "In msg nelems"),
-	       out = (double)advice_ranks_argument(advice, row, "Out msg nelems");
+	double in = (double)ops_argument_integer(advice->trace, row, "In msg nelems", 0),
+	       out = (double)ops_argument_integer(advice->trace, row, "Out msg nelems", 0);
 	struct ops_string name;
 
 	if (!ops_event_arg(advice->trace, row, "Collective name", &name))
@@ -136,7 +130,7 @@ static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t ro
 	struct advice *advice = gathering->advice;
 	struct rank_collective *collective = OPS_ARRAY_PUSH(&gathering->rank->collectives);
 	struct ops_string kind = advice_name(advice, host == OPS_NONE ? row : host);
-	int64_t group_size = advice_ranks_argument(advice, row, "Group size");
+	int64_t group_size = ops_argument_integer(advice->trace, row, "Group size", 0);
 
 	if (!collective)
 		return false;

@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 #include "derive/calls.h"
 #include "derive/launches.h"
 
@@ -96,13 +97,7 @@ static void kernels_release(struct kernels *kernels)
 /* Returns a counter of range `i`; NaN if it has none of that name. */
 static double counter(const struct kernels *kernels, size_t i, const char *key)
 {
-	struct ops_string json;
-	double value;
-
-	if (!ops_event_arg(kernels->table->trace, kernels->table->rows[kernels->ranges[i]].source, key, &json) ||
-	    !ops_json_parse_number(json, &value))
-		return NAN;
-	return value;
+	return ops_argument_number(kernels->table->trace, kernels->table->rows[kernels->ranges[i]].source, key, NAN);
 }
 
 /* --- cupti_counters --------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 
 /* Fields of a node in addition to its name. A value is a text, or JSON as it is in the file. */
 enum { NODE_SCHEMA, NODE_INPUT_SHAPES, NODE_INPUT_TYPES, NODE_OUTPUT_SHAPES, NODE_OUTPUT_TYPES, NODE_NAME, NODE_FIELDS };
@@ -187,11 +188,9 @@ static void release_nodes(struct nodes *nodes)
 static int64_t execution_file_record_of(const struct ops_trace *trace, uint32_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	struct ops_string json;
-	int64_t record;
+	int64_t record = ops_argument_integer(trace, row, "Record function id", 0);
 
-	if (ops_event_arg(trace, row, "Record function id", &json) &&
-	    ops_json_parse_integer(json, &record) && record > 0)
+	if (record > 0)
 		return record;
 	return events->id ? (int64_t)events->id[row] : (int64_t)row + 1;
 }

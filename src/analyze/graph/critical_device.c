@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "derive/arguments.h"
 
 /* A longer gap on a stream has other causes than the previous work. */
 #define KERNEL_GAP_NS INT64_C(1500000)
@@ -62,17 +63,6 @@ static const struct critical_launch *launch_before(const struct critical_path *p
 	return low == on->first ? NULL : &path->launches.items[low - 1];
 }
 
-static int64_t row_argument(const struct critical_path *path, const struct event_row *row, const char *key)
-{
-	struct ops_string json;
-	int64_t value;
-
-	if (!ops_event_arg(path->table->trace, row->source, key, &json) ||
-	    !ops_json_parse_integer(json, &value))
-		return -1;
-	return value;
-}
-
 /* --- synchronisation ------------------------------------------------------------------------------------------------- */
 
 static int64_t critical_device_of(const struct critical_path *path, const struct event_row *row)
@@ -86,9 +76,11 @@ static int64_t critical_device_of(const struct critical_path *path, const struct
 static uint32_t source_of(const struct critical_path *path, const struct event_row *row)
 {
 	const struct event_table *table = path->table;
-	int64_t correlation = row_argument(path, row, "wait_on_cuda_event_record_corr_id");
+	const struct ops_trace *trace = path->table->trace;
+	int64_t correlation = ops_argument_integer(trace, row->source, "wait_on_cuda_event_record_corr_id", -1);
 	uint32_t record = correlation >= 0 ? ops_map_find(&path->records, (uint64_t)correlation) : OPS_NONE;
-	uint32_t stream = critical_find_stream(path, critical_device_of(path, row), row_argument(path, row, "wait_on_stream"));
+	uint32_t stream = critical_find_stream(path, critical_device_of(path, row),
+	                                       ops_argument_integer(trace, row->source, "wait_on_stream", -1));
 	const struct critical_launch *launch;
 
 	if (record == OPS_NONE || stream == OPS_NONE)

@@ -12,18 +12,15 @@
 #include "base/intern.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 
 #define NS_PER_US 1000
 
 static double bandwidth_of(const struct event_table *table, uint32_t row)
 {
-	struct ops_string json;
-	double value;
+	double gbps = ops_argument_number(table->trace, table->rows[row].source, "memory bandwidth (GB/s)", 0);
 
-	if (!ops_event_arg(table->trace, table->rows[row].source, "memory bandwidth (GB/s)", &json) ||
-	    !ops_json_parse_number(json, &value) || !isfinite(value))
-		return 0;
-	return value;
+	return isfinite(gbps) ? gbps : 0;
 }
 
 static bool memory_traffic_push(struct traffic *traffic, int64_t ts_ns, uint32_t row, uint32_t kind, double gbps, bool is_end)
@@ -82,11 +79,7 @@ static bool memory_traffic_sum_up(struct traffic *traffic)
 	size_t count = traffic->kinds.count;
 	double *sums = ops_alloc_zeroed(count + 1, sizeof(*sums));
 	int64_t *running = ops_alloc_zeroed(count + 1, sizeof(*running));
-	uint32_t *order = NULL;
-	bool done = sums && running &&
-	            ops_find_order(traffic->points.count, memory_traffic_before, traffic->points.items, &order) &&
-	            (!order ||
-	             ops_reorder(&traffic->points.items, traffic->points.count, sizeof(*traffic->points.items), order));
+	bool done = sums && running && OPS_ARRAY_SORT_STABLE(&traffic->points, memory_traffic_before);
 
 	for (size_t i = 0; done && i < traffic->points.count; i++) {
 		struct traffic_point *point = &traffic->points.items[i];

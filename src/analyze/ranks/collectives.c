@@ -13,31 +13,10 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_value.h"
-#include "base/json_walk.h"
 #include "base/text.h"
+#include "derive/arguments.h"
 
 /* --- search ----------------------------------------------------------------------------------------------------------- */
-
-static bool collectives_argument(const struct event_table *table, uint32_t source, const char *key,
-                                 struct ops_string *ret_value)
-{
-	struct ops_string json;
-
-	if (!ops_event_arg(table->trace, source, key, &json))
-		return false;
-	*ret_value = json;
-	return true;
-}
-
-static int64_t collectives_integer(const struct event_table *table, uint32_t source, const char *key)
-{
-	struct ops_string value;
-	int64_t number = 0;
-
-	if (collectives_argument(table, source, key, &value))
-		ops_json_parse_integer(value, &number);
-	return number;
-}
 
 /* Returns the id of an argument's text, or of "" if there is none; OPS_INTERN_NONE if out of memory. */
 static uint32_t collectives_text(struct collectives *collectives, const struct event_table *table, uint32_t source,
@@ -47,7 +26,7 @@ static uint32_t collectives_text(struct collectives *collectives, const struct e
 	struct ops_string value = {"", 0};
 
 	scratch->size = 0;
-	collectives_argument(table, source, key, &value);
+	ops_event_arg(table->trace, source, key, &value);
 	if (!ops_json_decode_value(scratch, value))
 		ops_buffer_append(scratch, value.bytes, value.size);
 	if (scratch->failed)
@@ -60,7 +39,7 @@ bool collectives_add(struct collectives *collectives, const struct event_table *
 	static const char *const keys[COLLECTIVE_TEXT_COUNT] = {"Collective name", "dtype", "Process Group Name",
 	                                                        "Process Group Description", "Process Group Ranks"};
 	uint32_t source = table->rows[row].source;
-	struct collective_kind kind = {.group_size = collectives_integer(table, source, "Group size")};
+	struct collective_kind kind = {.group_size = ops_argument_integer(table->trace, source, "Group size", 0)};
 	struct collective *collective;
 	struct ops_string name;
 	uint32_t id;
@@ -83,8 +62,8 @@ bool collectives_add(struct collectives *collectives, const struct event_table *
 	if (collective)
 		*collective = (struct collective){.kind = id,
 		                                  .row = row,
-		                                  .elements_in = collectives_integer(table, source, "In msg nelems"),
-		                                  .elements_out = collectives_integer(table, source, "Out msg nelems")};
+		                                  .elements_in = ops_argument_integer(table->trace, source, "In msg nelems", 0),
+		                                  .elements_out = ops_argument_integer(table->trace, source, "Out msg nelems", 0)};
 	return collective != NULL;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "analyze/ranks/collectives.h"
 #include "analyze/relations/relation_list.h"
-#include "base/json_walk.h"
+#include "derive/arguments.h"
 #include "derive/messages.h"
 #include "derive/work.h"
 #include "trace/kinds.h"
@@ -33,9 +33,8 @@ static void set_argument(struct relation_rows *rows, uint32_t event, const char 
 
 static void set_number(const struct relation_rows *rows, uint32_t event, const char *key, struct result_cell *cell)
 {
-	struct ops_string json;
-
-	cell->is_null = !ops_event_arg(rows->trace, event, key, &json) || !ops_json_parse_integer(json, &cell->integer);
+	cell->integer = ops_argument_integer(rows->trace, event, key, RESULT_NULL);
+	cell->is_null = cell->integer == RESULT_NULL;
 }
 
 static void set_operation(struct relation_rows *rows, uint32_t event, struct result_cell *cell)
