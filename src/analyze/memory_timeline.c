@@ -62,15 +62,8 @@ static bool step_before(const void *context, uint32_t a, uint32_t b)
 
 static bool sort_steps(struct ops_memory_timeline *timeline)
 {
-	uint32_t *order;
-	bool ok = timeline->step_count <= INT32_MAX &&
-	          ops_find_order(timeline->step_count, step_before, timeline->steps, &order);
-
-	if (!ok)
-		return false;
-	ok = !order || ops_reorder(&timeline->steps, timeline->step_count, sizeof(*timeline->steps), order);
-	ops_free(order);
-	return ok;
+	return timeline->step_count <= INT32_MAX &&
+	       ops_sort_stable(&timeline->steps, timeline->step_count, sizeof(*timeline->steps), step_before);
 }
 
 /* Makes a step for each value: the first value of a block allocates it, later ones change it. Makes another step for

@@ -154,6 +154,16 @@ bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint3
 	return true;
 }
 
+bool ops_sort_stable(void *items_field, size_t count, size_t bytes_each, ops_before *before)
+{
+	uint32_t *order = NULL;
+	bool ok = ops_find_order(count, before, *(void **)items_field, &order) &&
+	          (!order || ops_reorder(items_field, count, bytes_each, order));
+
+	ops_free(order);
+	return ok;
+}
+
 void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each, const uint32_t *order)
 {
 	move_all(scratch, items, count, bytes_each, order);

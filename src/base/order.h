@@ -23,6 +23,11 @@ bool ops_find_order(size_t count, ops_before *before, const void *context, uint3
 /* Rearranges the items of an array by `order`, into an allocation of exactly their size. `items_field` is the address of the
  * pointer to them. Returns false if out of memory; then nothing has moved. */
 bool ops_reorder(void *items_field, size_t count, size_t bytes_each, const uint32_t *order);
+/* Does both: sorts the items of an array, stably. Returns false if out of memory. */
+bool ops_sort_stable(void *items_field, size_t count, size_t bytes_each, ops_before *before);
+#define OPS_ARRAY_SORT_STABLE(array, before)                                                       \
+	(ops_sort_stable(&(array)->items, (array)->count, sizeof(*(array)->items), (before)) &&    \
+	 ((array)->capacity = (array)->count, true))
 /* Like ops_reorder, but in place, with `scratch`, which has space for `count` items. Cannot fail. */
 void ops_reorder_by(void *items, void *scratch, size_t count, size_t bytes_each, const uint32_t *order);
 

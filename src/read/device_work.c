@@ -303,18 +303,6 @@ static bool device_work_join(struct recording_devices *devices, const uint32_t *
 	return true;
 }
 
-static bool order_met(struct recording_devices *devices)
-{
-	uint32_t *order;
-	bool ok = ops_find_order(devices->met.count, met_before, devices->met.items, &order) &&
-	          (!order || ops_reorder(&devices->met.items, devices->met.count, sizeof(*devices->met.items), order));
-
-	if (ok)
-		devices->met.capacity = devices->met.count;
-	ops_free(order);
-	return ok;
-}
-
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
 static void add_process(struct recording_devices *devices, int64_t pid, const char *labels, int64_t sort_index)
@@ -397,7 +385,7 @@ bool recording_devices_add_work(struct recording_devices *devices)
 
 	clear_work(devices);
 	work = order_work(devices->activities, &count);
-	ok = work && order_met(devices) && device_work_join(devices, work, count) && add_processes(devices) &&
+	ok = work && OPS_ARRAY_SORT_STABLE(&devices->met, met_before) && device_work_join(devices, work, count) && add_processes(devices) &&
 	     list_metadata(devices);
 
 	ops_free(work);

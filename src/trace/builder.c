@@ -579,18 +579,8 @@ static bool sort_memory(struct ops_trace *trace)
 
 static bool sort_records(struct ops_trace *trace)
 {
-	uint32_t *order = NULL;
-	bool ok = sort_memory(trace);
-
-	ok = ok && ops_find_order(trace->roles.count, role_before, trace->roles.items, &order) &&
-	     (!order || ops_reorder(&trace->roles.items, trace->roles.count, sizeof(*trace->roles.items), order));
-	ops_free(order);
-	order = NULL;
-	ok = ok && ops_find_order(trace->counters.count, counter_before, trace->counters.items, &order) &&
-	     (!order ||
-	      ops_reorder(&trace->counters.items, trace->counters.count, sizeof(*trace->counters.items), order));
-	ops_free(order);
-	return ok;
+	return sort_memory(trace) && OPS_ARRAY_SORT_STABLE(&trace->roles, role_before) &&
+	       OPS_ARRAY_SORT_STABLE(&trace->counters, counter_before);
 }
 
 /* Frees reserved but unused memory. If that fails, the memory stays in use. */

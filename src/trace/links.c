@@ -186,12 +186,7 @@ static bool leaves_earlier_row(const void *context, uint32_t a, uint32_t b)
 /* They are nearly sorted. */
 bool ops_links_sort(struct ops_trace *trace)
 {
-	uint32_t *order;
-	bool ok = ops_find_order(trace->links.count, leaves_earlier_row, trace->links.items, &order) &&
-	          (!order || ops_reorder(&trace->links.items, trace->links.count, sizeof(*trace->links.items), order));
-
-	ops_free(order);
-	return ok;
+	return OPS_ARRAY_SORT_STABLE(&trace->links, leaves_earlier_row);
 }
 
 struct arrows {

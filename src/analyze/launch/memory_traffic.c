@@ -88,9 +88,6 @@ static bool memory_traffic_sum_up(struct traffic *traffic)
 		sums[point->kind] = running[point->kind] ? sums[point->kind] + point->gbps : 0;
 		point->gbps = sums[point->kind];
 	}
-	if (order)
-		traffic->points.capacity = traffic->points.count;
-	ops_free(order);
 	ops_free(sums);
 	ops_free(running);
 	return done;

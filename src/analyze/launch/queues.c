@@ -78,9 +78,7 @@ static bool queues_sum_up(struct queues *queues)
 	size_t count = queues->queues.count;
 	struct queue *sorted = ops_alloc_zeroed(count + 1, sizeof(*sorted));
 	int64_t *lengths = ops_alloc_zeroed(count + 1, sizeof(*lengths));
-	uint32_t *order = NULL;
-	bool done = sorted && lengths && ops_find_order(queues->points.count, queues_before, queues->points.items, &order) &&
-	            (!order || ops_reorder(&queues->points.items, queues->points.count, sizeof(*queues->points.items), order));
+	bool done = sorted && lengths && OPS_ARRAY_SORT_STABLE(&queues->points, queues_before);
 
 	if (done && count) {
 		memcpy(sorted, queues->queues.items, count * sizeof(*sorted));
@@ -96,9 +94,6 @@ static bool queues_sum_up(struct queues *queues)
 	}
 	if (done && count)
 		memcpy(queues->queues.items, sorted, count * sizeof(*sorted));
-	if (order)
-		queues->points.capacity = queues->points.count;
-	ops_free(order);
 	ops_free(sorted);
 	ops_free(lengths);
 	return done;
