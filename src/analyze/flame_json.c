@@ -172,15 +172,6 @@ static void flame_json_write_names(struct flame_columns *t, struct ops_json_writ
 	ops_json_close(json, ']');
 }
 
-#define WRITE_COLUMN(key, value)                                                                                       \
-	do {                                                                                                           \
-		ops_json_key(json, key);                                                                               \
-		ops_json_open(json, '[');                                                                              \
-		for (size_t i = 0; i < t->count; i++)                                                                  \
-			ops_json_integer(json, value);                                                                 \
-		ops_json_close(json, ']');                                                                             \
-	} while (0)
-
 static int64_t parent_of(const struct flame_columns *t, size_t i)
 {
 	uint32_t place = t->places[t->flame->frames.frames.items[t->chains[i]].caller];
@@ -198,13 +189,13 @@ static void write_frames(struct flame_columns *t, const char *metric, struct ops
 	ops_json_member(json, "left_out", (int64_t)t->left_out);
 	ops_json_member(json, "waits_ns", t->flame->waits_ns);
 	flame_json_write_names(t, json);
-	WRITE_COLUMN("parent", parent_of(t, i));
-	WRITE_COLUMN("name", t->names[flame_json_name_of(t, i)]);
-	WRITE_COLUMN("self_ns", flame_json_self_of(t->flame, t->chains[i]));
-	WRITE_COLUMN("sum_ns", t->sums[t->chains[i]]);
+	OPS_JSON_LIST(json, "parent", i, t->count, ops_json_integer(json, parent_of(t, i)));
+	OPS_JSON_LIST(json, "name", i, t->count, ops_json_integer(json, t->names[flame_json_name_of(t, i)]));
+	OPS_JSON_LIST(json, "self_ns", i, t->count, ops_json_integer(json, flame_json_self_of(t->flame, t->chains[i])));
+	OPS_JSON_LIST(json, "sum_ns", i, t->count, ops_json_integer(json, t->sums[t->chains[i]]));
 	if (ops_flame_is_diff(t->flame)) {
-		WRITE_COLUMN("base_self_ns", flame_json_base_of(t->flame, t->chains[i]));
-		WRITE_COLUMN("base_sum_ns", t->base_sums[t->chains[i]]);
+		OPS_JSON_LIST(json, "base_self_ns", i, t->count, ops_json_integer(json, flame_json_base_of(t->flame, t->chains[i])));
+		OPS_JSON_LIST(json, "base_sum_ns", i, t->count, ops_json_integer(json, t->base_sums[t->chains[i]]));
 	}
 	ops_json_close(json, '}');
 }

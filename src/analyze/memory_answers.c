@@ -54,7 +54,7 @@ static void write_gaps(struct ops_json_writer *json, uint32_t gaps)
 		const char *text = ops_memory_gap_text((enum ops_memory_gap)gap);
 
 		if (gaps & gap)
-			ops_json_text(json, text, strlen(text));
+			ops_json_word(json, text);
 	}
 	ops_json_close(json, ']');
 }
@@ -78,11 +78,7 @@ static enum ops_code memory_answers_write_peak(const struct ops_memory_timeline 
 	ops_json_open(json, '{');
 	write_device(json, device);
 	ops_json_member(json, "blocks", (int64_t)blocks);
-	ops_json_key(json, "peak_time_ns");
-	if (peak.time_ns < 0)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, ops_difference(peak.time_ns, window->origin_ns));
+	ops_json_member_if(json, "peak_time_ns", peak.time_ns >= 0, ops_difference(peak.time_ns, window->origin_ns));
 	ops_json_key(json, "peak");
 	ops_json_raw(json, code ? "null" : text, code ? 4 : size);
 	ops_json_close(json, '}');
@@ -194,16 +190,6 @@ static bool find_points(const struct ops_memory_timeline *timeline, struct curve
 	return done;
 }
 
-#define WRITE_COLUMN(key, expression)                                                                                  \
-	do {                                                                                                           \
-		if (key)                                                                                               \
-			ops_json_key(json, key);                                                                       \
-		ops_json_open(json, '[');                                                                              \
-		for (size_t i = 0; i < curve->points.count; i++)                                                       \
-			expression;                                                                                    \
-		ops_json_close(json, ']');                                                                             \
-	} while (0)
-
 /* A walk over the allocator's reports for the window's device. */
 struct said {
 	const struct ops_memory_record *records;
@@ -264,18 +250,15 @@ static void memory_answers_write_curve(const struct ops_memory_timeline *timelin
 {
 	ops_json_open(json, '{');
 	write_device(json, curve->window->device);
-	ops_json_member_open(json, "categories", '[');
-	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++) {
-		const char *name = ops_memory_category_name((enum ops_memory_category)category);
-
-		ops_json_text(json, name, strlen(name));
-	}
-	ops_json_close(json, ']');
-	WRITE_COLUMN("time_ns", ops_json_integer(json, curve->points.items[i].time_ns));
-	ops_json_member_open(json, "held_bytes", '[');
-	for (int category = 0; category < OPS_MEMORY_CATEGORY_COUNT; category++)
-		WRITE_COLUMN((const char *)NULL, ops_json_integer(json, curve->points.items[i].held[category]));
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "categories", i, OPS_MEMORY_CATEGORY_COUNT,
+	              ops_json_word(json, ops_memory_category_name((enum ops_memory_category)i)));
+	OPS_JSON_LIST(json, "time_ns", i, curve->points.count, ops_json_integer(json, curve->points.items[i].time_ns));
+	OPS_JSON_LIST(json, "held_bytes", category, OPS_MEMORY_CATEGORY_COUNT, {
+		ops_json_open(json, '[');
+		for (size_t i = 0; i < curve->points.count; i++)
+			ops_json_integer(json, curve->points.items[i].held[category]);
+		ops_json_close(json, ']');
+	});
 	write_allocator(timeline, curve, false, json);
 	write_allocator(timeline, curve, true, json);
 	ops_json_close(json, '}');

@@ -276,11 +276,7 @@ static void write_allocation(struct ops_json_writer *json, const struct ops_memo
 	ops_json_member_text(json, "category", ops_memory_category_name((enum ops_memory_category)block->category));
 	ops_json_key(json, "address");
 	ops_json_raw(json, address, (size_t)snprintf(address, sizeof(address), "%" PRIu64, block->address));
-	ops_json_key(json, "start_ns");
-	if (block->start_ns == INT64_MIN)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, block->start_ns);
+	ops_json_member_if(json, "start_ns", block->start_ns != INT64_MIN, block->start_ns);
 	ops_json_member_string(json, "name", ops_trace_string(trace, block->name));
 	ops_json_member_string(json, "event", event);
 	ops_json_member_string(json, "operator", ops_memory_operator(timeline, number));
@@ -311,14 +307,12 @@ static void memory_peak_text_write_json(struct page *page)
 	write_share_list(&json, page, "modules", peak->modules, peak->module_count, false);
 	write_share_list(&json, page, "lines", peak->lines, peak->line_count, true);
 	write_share_list(&json, page, "shapes", peak->shapes, peak->shape_count, false);
-	ops_json_member_open(&json, "allocations", '[');
-	for (size_t i = 0; i < limited(page, peak->block_count); i++)
-		write_allocation(&json, page->timeline, peak->blocks[i]);
-	ops_json_close(&json, ']');
+	OPS_JSON_LIST(&json, "allocations", i, limited(page, peak->block_count),
+	              write_allocation(&json, page->timeline, peak->blocks[i]));
 	ops_json_member_open(&json, "missing", '[');
 	for (unsigned gap = 1; gap <= OPS_MEMORY_NO_ROLES; gap <<= 1)
 		if (page->timeline->gaps & gap)
-			ops_json_text(&json, ops_memory_gap_text(gap), strlen(ops_memory_gap_text(gap)));
+			ops_json_word(&json, ops_memory_gap_text(gap));
 	ops_json_close(&json, ']');
 	ops_json_close(&json, '}');
 }

@@ -80,10 +80,7 @@ const struct result_declaration table_module =
 static void module_json_write_rows(struct ops_json_writer *json, const char *key, const struct ops_module_row *rows,
                                    size_t count)
 {
-	ops_json_member_open(json, key, '[');
-	for (size_t i = 0; i < count; i++)
-		result_object_json(&table_module, 0, &rows[i], json);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, key, i, count, result_object_json(&table_module, 0, &rows[i], json));
 }
 
 enum ops_code ops_module_json(const struct ops_module_tree *tree, char **ret_text, size_t *ret_size, struct ops_error *error)

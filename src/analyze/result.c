@@ -279,10 +279,8 @@ void result_table_json(const struct result_table *table, struct ops_json_writer 
 		return;
 	}
 	ops_json_open(json, '{');
-	ops_json_member_open(json, "columns", '[');
-	for (size_t i = 0; i < width; i++)
-		ops_json_text(json, table->columns.items[i].name, strlen(table->columns.items[i].name));
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "columns", i, width,
+	              ops_json_word(json, table->columns.items[i].name));
 	ops_json_member_open(json, "rows", '[');
 	for (size_t row = 0; row < result_table_rows(table); row++) {
 		ops_json_open(json, '[');

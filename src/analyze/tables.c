@@ -42,28 +42,19 @@ static void write_declaration(struct ops_json_writer *json, const struct result_
 	ops_json_open(json, '{');
 	tables_write_text(json, "id", declaration->id);
 	tables_write_text(json, "about", declaration->about);
-	ops_json_member_open(json, "columns", '[');
-	for (size_t column = 0; column < declaration->count; column++)
-		write_column(json, &declaration->columns[column]);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "columns", column, declaration->count, write_column(json, &declaration->columns[column]));
 	ops_json_close(json, '}');
 }
 
 static void write_declarations(struct ops_json_writer *json, const char *key,
                                const struct result_declaration *const *declarations, size_t count)
 {
-	ops_json_member_open(json, key, '[');
-	for (size_t i = 0; i < count; i++)
-		write_declaration(json, declarations[i]);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, key, i, count, write_declaration(json, declarations[i]));
 }
 
 void relations_json(struct ops_json_writer *json)
 {
-	ops_json_member_open(json, "relations", '[');
-	for (size_t i = 0; i < relation_count; i++)
-		write_declaration(json, relations[i].declaration);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "relations", i, relation_count, write_declaration(json, relations[i].declaration));
 }
 
 void result_tables_json(struct ops_json_writer *json)

@@ -50,6 +50,11 @@ void ops_json_text(struct ops_json_writer *json, const char *bytes, size_t size)
 	ops_json_string(json->out, bytes, size);
 }
 
+void ops_json_word(struct ops_json_writer *json, const char *text)
+{
+	ops_json_text(json, text, strlen(text));
+}
+
 void ops_json_raw(struct ops_json_writer *json, const char *text, size_t size)
 {
 	before_value(json);
@@ -150,11 +155,43 @@ void ops_json_member_null(struct ops_json_writer *json, const char *key)
 
 void ops_json_member_or_null(struct ops_json_writer *json, const char *key, int64_t value)
 {
+	ops_json_member_if(json, key, value >= 0, value);
+}
+
+void ops_json_member_if(struct ops_json_writer *json, const char *key, bool known, int64_t value)
+{
 	ops_json_key(json, key);
-	if (value < 0)
-		ops_json_null(json);
-	else
+	if (known)
 		ops_json_integer(json, value);
+	else
+		ops_json_null(json);
+}
+
+void ops_json_member_us_if(struct ops_json_writer *json, const char *key, bool known, int64_t ns)
+{
+	ops_json_key(json, key);
+	if (known)
+		ops_json_us(json, ns);
+	else
+		ops_json_null(json);
+}
+
+void ops_json_member_string_or_null(struct ops_json_writer *json, const char *key, struct ops_string string)
+{
+	ops_json_key(json, key);
+	if (string.size)
+		ops_json_text(json, string.bytes, string.size);
+	else
+		ops_json_null(json);
+}
+
+void ops_json_member_raw(struct ops_json_writer *json, const char *key, struct ops_string value)
+{
+	ops_json_key(json, key);
+	if (value.size)
+		ops_json_raw(json, value.bytes, value.size);
+	else
+		ops_json_null(json);
 }
 
 /* --- finished objects ----------------------------------------------------------------------------------------------- */

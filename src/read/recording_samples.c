@@ -152,7 +152,7 @@ enum ops_code recording_samples_describe(struct recording_samples *samples, stru
 	ops_json_member(&json, "start_ns", start_ns);
 	ops_json_member_open(&json, "states", '[');
 	for (size_t i = 0; i < OPS_THREAD_STATES; i++)
-		ops_json_text(&json, states[i], strlen(states[i]));
+		ops_json_word(&json, states[i]);
 	ops_json_close(&json, ']');
 	describe_functions(samples, &json);
 	describe_stacks(samples, &json);

@@ -266,14 +266,14 @@ static void write_served(const struct served *served, bool with_summaries, struc
 	ops_json_member_or_null(json, "rank", served->events >= 0 ? served->job_facts.rank : -1);
 	ops_json_key(json, "job");
 	if (served->job_key)
-		ops_json_text(json, served->job_key->id, strlen(served->job_key->id));
+		ops_json_word(json, served->job_key->id);
 	else
 		ops_json_null(json);
 	write_summary(served, with_summaries, json);
 	write_diagnostics(served, json);
 	ops_json_key(json, "error");
 	if (served->state == SERVED_FAILED)
-		ops_json_text(json, served->error.text, strlen(served->error.text));
+		ops_json_word(json, served->error.text);
 	else
 		ops_json_null(json);
 	ops_json_close(json, '}');

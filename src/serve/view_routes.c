@@ -58,8 +58,7 @@ static enum ops_code write_top_finding(struct request *request, struct ops_json_
 	ops_adviser_free(adviser);
 	ops_buffer_release(&out);
 	if (!code && find_part((struct ops_string){text, size}, TOP_FINDING, strlen(TOP_FINDING), &value)) {
-		ops_json_key(json, TOP_FINDING);
-		ops_json_raw(json, value.bytes, value.size);
+		ops_json_member_raw(json, TOP_FINDING, value);
 	}
 	ops_free(text);
 	return code;

@@ -95,11 +95,7 @@ void ops_diagnostic_write(const struct ops_diagnostic *item, struct ops_json_wri
 	ops_json_member_text(json, "kind", item->kind);
 	ops_json_member_text(json, "message", item->message);
 	ops_json_member(json, "count", (int64_t)item->count);
-	ops_json_key(json, "byte");
-	if (strcmp(item->kind, "lost") != 0)
-		ops_json_integer(json, (int64_t)item->byte);
-	else
-		ops_json_null(json);
+	ops_json_member_if(json, "byte", strcmp(item->kind, "lost") != 0, (int64_t)item->byte);
 	ops_json_close(json, '}');
 }
 

@@ -126,8 +126,7 @@ static void trace_info_write_recording(struct ops_json_writer *json, const struc
 
 	if (!ops_trace_find_metadata(trace, "recording", &value) || !value.size || value.bytes[0] != '{')
 		return;
-	ops_json_key(json, "recording");
-	ops_json_raw(json, value.bytes, value.size);
+	ops_json_member_raw(json, "recording", value);
 }
 
 static void trace_info_write_trace(struct ops_json_writer *json, const struct ops_rank *rank, bool metadata)

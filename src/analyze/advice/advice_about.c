@@ -78,7 +78,7 @@ bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *jso
 	ops_json_member_or_null(json, "world_size", job.world_size);
 	ops_json_key(json, "host");
 	if (*host)
-		ops_json_text(json, host, strlen(host));
+		ops_json_word(json, host);
 	else
 		ops_json_null(json);
 	write_command(rank->trace, json);

@@ -33,34 +33,16 @@ const char *advice_bound_name(enum advice_bound bound)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-static void write_known(struct ops_json_writer *json, const char *key, struct ops_string text)
-{
-	ops_json_key(json, key);
-	if (text.size)
-		ops_json_text(json, text.bytes, text.size);
-	else
-		ops_json_null(json);
-}
-
-static void advice_write_number(struct ops_json_writer *json, const char *key, uint32_t number, bool known)
-{
-	ops_json_key(json, key);
-	if (known)
-		ops_json_integer(json, number);
-	else
-		ops_json_null(json);
-}
-
 static void write_where(struct ops_json_writer *json, const struct advice_where *where)
 {
 	ops_json_open(json, '{');
-	write_known(json, "file", where->file);
-	advice_write_number(json, "line", where->line, where->line != 0);
-	write_known(json, "function", where->function);
-	write_known(json, "module", where->module);
-	write_known(json, "operator", where->operator_name);
-	advice_write_number(json, "trace", where->trace, where->row != OPS_NONE);
-	advice_write_number(json, "row", where->row, where->row != OPS_NONE);
+	ops_json_member_string_or_null(json, "file", where->file);
+	ops_json_member_if(json, "line", where->line != 0, where->line);
+	ops_json_member_string_or_null(json, "function", where->function);
+	ops_json_member_string_or_null(json, "module", where->module);
+	ops_json_member_string_or_null(json, "operator", where->operator_name);
+	ops_json_member_if(json, "trace", where->row != OPS_NONE, where->trace);
+	ops_json_member_if(json, "row", where->row != OPS_NONE, where->row);
 	ops_json_close(json, '}');
 }
 
@@ -87,7 +69,7 @@ static void advice_write_proof(struct ops_json_writer *json, const struct advice
 		return;
 	}
 	ops_json_open(json, '{');
-	write_known(json, "fix", proof->fix);
+	ops_json_member_string_or_null(json, "fix", proof->fix);
 	ops_json_member_number(json, "gain_ms_per_step", proof->gain_ms);
 	ops_json_member_number(json, "gain_percent", proof->gain_pct);
 	ops_json_member_number(json, "gain_lower_percent", proof->lower_pct);
@@ -109,7 +91,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 		write_where(json, &finding->where[i]);
 	ops_json_close(json, ']');
 	if (!brief) {
-		write_known(json, "evidence", finding->evidence);
+		ops_json_member_string_or_null(json, "evidence", finding->evidence);
 		ops_json_member_text(json, "explanation", finding->rule->explanation);
 		write_advice(json, finding);
 	}
@@ -119,7 +101,7 @@ static void write_finding(struct ops_json_writer *json, const struct advice_find
 	advice_write_proof(json, &finding->proof);
 	if (!brief) {
 		ops_json_member_open(json, "links", '[');
-		ops_json_text(json, finding->rule->link, strlen(finding->rule->link));
+		ops_json_word(json, finding->rule->link);
 		ops_json_close(json, ']');
 	}
 	ops_json_close(json, '}');
@@ -203,16 +185,14 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	char text[BASE_ROOM];
 
 	ops_json_open(&json, '{');
-	ops_json_member_open(&json, "findings", '[');
-	for (size_t i = 0; i < report->findings.count; i++)
-		write_finding(&json, &report->findings.items[i], false);
-	ops_json_close(&json, ']');
+	OPS_JSON_LIST(&json, "findings", i, report->findings.count,
+	              write_finding(&json, &report->findings.items[i], false));
 	/* Of the first trace; percentages are shares of this. */
 	ops_json_member_open(&json, "base", '{');
 	ops_json_member_number(&json, "ms", report->step_ms);
 	ops_json_member_number(&json, "average_step_ms", report->mean_ms);
-	advice_write_number(&json, "steady_steps", report->steady, true);
-	advice_write_number(&json, "steps", report->steps, true);
+	ops_json_member_if(&json, "steady_steps", true, report->steady);
+	ops_json_member_if(&json, "steps", true, report->steps);
 	ops_json_member_number(&json, "waited_for_cpu_ratio", report->waited_ratio); /* null: not recorded */
 	ops_json_key(&json, "text");
 	ops_json_text(&json, text, base_text(report, text, sizeof(text)));
@@ -220,7 +200,7 @@ void advice_write_json(const struct advice_report *report, struct ops_buffer *ou
 	ops_json_member_open(&json, "checked", '[');
 	for (size_t i = 0; i < advice_rule_count; i++)
 		if (report->checked[i])
-			ops_json_text(&json, advice_rules[i]->id, strlen(advice_rules[i]->id));
+			ops_json_word(&json, advice_rules[i]->id);
 	ops_json_close(&json, ']');
 	ops_json_member(&json, "rules", (int64_t)advice_rule_count);
 	append_outcome(&summary, report);

@@ -519,10 +519,7 @@ enum ops_code analysis_diff_iterations(struct analysis_run *run)
 		ops_json_member_open(json, "ranks", '[');
 		ops_json_integer(json, run->ranks[side].rank);
 		ops_json_close(json, ']');
-		ops_json_member_open(json, "iterations", '[');
-		for (size_t i = 0; i < count; i++)
-			ops_json_integer(json, steps[i]);
-		ops_json_close(json, ']');
+		OPS_JSON_LIST(json, "iterations", i, count, ops_json_integer(json, steps[i]));
 		ops_json_close(json, '}');
 		ops_free(steps);
 	}

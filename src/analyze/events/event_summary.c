@@ -32,7 +32,7 @@ enum ops_code analysis_discovery(struct analysis_run *run)
 		const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
 		analysis_rank_key(json, ranks[i].rank);
-		ops_json_text(json, name, strlen(name));
+		ops_json_word(json, name);
 	}
 	ops_json_close(json, '}');
 	ops_free(ranks);
@@ -115,10 +115,7 @@ static void write_streams(const struct selection *rows, struct counted *items, s
 	for (size_t i = 0; i < rows->count; i++)
 		items[i] = (struct counted){.number = event_summary_row_at(rows, i)->stream};
 	distinct = count_equal(items, rows->count);
-	ops_json_member_open(json, "streams", '[');
-	for (size_t i = 0; i < distinct; i++)
-		ops_json_integer(json, items[i].number);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "streams", i, distinct, ops_json_integer(json, items[i].number));
 }
 
 /* Writes the distinct steps of the rows. Rows outside of steps do not count. */
@@ -192,17 +189,6 @@ static struct extent extent_of(const struct selection *rows)
 	return rows->count ? extent : (struct extent){0};
 }
 
-/* The times are null if there are no rows. */
-static void event_summary_write_time(struct ops_json_writer *json, const char *key, const struct selection *rows,
-                                     int64_t time_ns)
-{
-	ops_json_key(json, key);
-	if (rows->count)
-		ops_json_us(json, time_ns);
-	else
-		ops_json_null(json);
-}
-
 /* --- parse -------------------------------------------------------------------------------------------------------- */
 
 /* The columns of an event in HTA's table by default. */
@@ -250,10 +236,7 @@ static bool event_summary_write_columns(const struct event_table *table, struct 
 	for (size_t i = 0; done && i < counters.count; i++)
 		all[count++] = (struct counted){.text = {counters.entries[i].bytes, counters.entries[i].size}};
 	count = count_equal(all, count);
-	ops_json_member_open(json, "columns", '[');
-	for (size_t i = 0; i < count; i++)
-		ops_json_text(json, all[i].text.bytes, all[i].text.size);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "columns", i, count, ops_json_text(json, all[i].text.bytes, all[i].text.size));
 	ops_intern_release(&counters);
 	return done;
 }
@@ -279,8 +262,8 @@ enum ops_code analysis_parse(struct analysis_run *run)
 		ops_json_member_text(json, "device_type", event_device_type_name(run->events.device));
 		event_summary_write_categories(&rows, items, json);
 		ops_json_member(json, "distinct_names", (int64_t)distinct_names(&rows, items));
-		event_summary_write_time(json, "min_ts", &rows, extent.first_ns);
-		event_summary_write_time(json, "max_end", &rows, extent.last_ns);
+		ops_json_member_us_if(json, "min_ts", rows.count, extent.first_ns);
+		ops_json_member_us_if(json, "max_end", rows.count, extent.last_ns);
 		ops_json_member_us(json, "sum_dur", extent.sum_ns);
 		ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 		write_streams(&rows, items, json);
@@ -325,7 +308,7 @@ static bool write_load(const struct event_set *set, const struct event_table *ta
 	ops_json_member(json, "rows", (int64_t)rows.count);
 	ops_json_member(json, "rows_stream_ne_minus1", on_streams(&rows));
 	event_summary_write_categories(&rows, items, json);
-	event_summary_write_time(json, "max_end", &rows, extent.last_ns - set->first_ns);
+	ops_json_member_us_if(json, "max_end", rows.count, extent.last_ns - set->first_ns);
 	write_iterations(&rows, items, json);
 	ops_json_member_us(json, "trace_duration", extent.last_start_ns - extent.first_ns);
 	ops_json_close(json, '}');

@@ -222,10 +222,7 @@ static void memory_file_write_points(struct ops_json_writer *json, struct timeli
 		while (point <= (size_t)number)
 			next_point(timeline, &at), point++;
 		snprintf(key, sizeof(key), "point_%lld", (long long)number);
-		ops_json_member_open(json, key, '[');
-		for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-			ops_json_integer(json, timeline->held[i]);
-		ops_json_close(json, ']');
+		OPS_JSON_LIST(json, key, i, OPS_MEMORY_CATEGORY_COUNT, ops_json_integer(json, timeline->held[i]));
 	}
 }
 

@@ -170,13 +170,11 @@ static void write_doings(struct report *report)
 	for (size_t i = 0; i < facts->threads.count; i++) {
 		const char *text = incident_doing_text(incident_stack_doing(&facts->threads.items[i]));
 
-		ops_json_text(json, text, strlen(text));
+		ops_json_word(json, text);
 	}
 	ops_json_close(json, ']');
-	ops_json_member_open(json, "thread_launchers", '[');
-	for (size_t i = 0; i < facts->threads.count; i++)
-		ops_json_integer(json, (int64_t)incident_stack_launchers(&facts->threads.items[i]));
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "thread_launchers", i, facts->threads.count,
+	              ops_json_integer(json, (int64_t)incident_stack_launchers(&facts->threads.items[i])));
 	ops_json_member(json, "end_launchers", (int64_t)incident_stack_launchers(&facts->end));
 	ops_json_member_open(json, "meanwhile", '[');
 	for (size_t i = 0; i < facts->samples.count; i++) {
@@ -235,8 +233,7 @@ static void report_write(struct report *report, struct incident_cause *cause)
 	ops_json_key(json, "has_trace");
 	ops_json_bool(json, report->trace != NULL);
 	if (report->trace && ops_trace_find_metadata(report->trace, "black_box", &box)) {
-		ops_json_key(json, "black_box");
-		ops_json_raw(json, box.bytes, box.size);
+		ops_json_member_raw(json, "black_box", box);
 	}
 	ops_json_key(json, "difference");
 	if (report->outlier)

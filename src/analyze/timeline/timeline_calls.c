@@ -111,10 +111,7 @@ static void write_histogram(const struct calls *calls, struct ops_json_writer *j
 
 		counts[at >= BINS ? BINS - 1 : (size_t)at]++;
 	}
-	ops_json_member_open(json, "histogram", '[');
-	for (size_t i = 0; i < BINS; i++)
-		ops_json_integer(json, (int64_t)counts[i]);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "histogram", i, BINS, ops_json_integer(json, (int64_t)counts[i]));
 }
 
 static void write_longest(const struct calls *calls, struct ops_json_writer *json)

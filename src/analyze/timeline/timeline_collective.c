@@ -133,10 +133,8 @@ static void timeline_collective_write(const struct ops_timeline *const *timeline
 	} else {
 		ops_json_member_null(json, "name");
 	}
-	ops_json_member_open(json, "calls", '[');
-	for (size_t i = 0; i < ranks->count; i++)
-		timeline_collective_write_calls(timelines[i], &ranks->items[i], operation, json);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "calls", i, ranks->count,
+	              timeline_collective_write_calls(timelines[i], &ranks->items[i], operation, json));
 	ops_json_close(json, '}');
 }
 

@@ -448,15 +448,6 @@ static bool find_bins(const struct timeline_counter *counter, const struct ops_t
 	return true;
 }
 
-#define WRITE_COLUMN(key, expression)                                                                                  \
-	do {                                                                                                           \
-		ops_json_key(json, key);                                                                               \
-		ops_json_open(json, '[');                                                                              \
-		for (size_t i = 0; i < bins.count; i++)                                                                \
-			expression;                                                                                    \
-		ops_json_close(json, ']');                                                                             \
-	} while (0)
-
 static bool write_tile(const struct timeline_counter *counter, const struct ops_tile *tile, struct ops_json_writer *json)
 {
 	bin_list bins = {0};
@@ -472,10 +463,10 @@ static bool write_tile(const struct timeline_counter *counter, const struct ops_
 		ops_json_number(json, counter->values[first - 1]);
 	else
 		ops_json_null(json);
-	WRITE_COLUMN("time_ns", ops_json_integer(json, bins.items[i].time_ns));
-	WRITE_COLUMN("min", ops_json_number(json, bins.items[i].min));
-	WRITE_COLUMN("max", ops_json_number(json, bins.items[i].max));
-	WRITE_COLUMN("last", ops_json_number(json, bins.items[i].last));
+	OPS_JSON_LIST(json, "time_ns", i, bins.count, ops_json_integer(json, bins.items[i].time_ns));
+	OPS_JSON_LIST(json, "min", i, bins.count, ops_json_number(json, bins.items[i].min));
+	OPS_JSON_LIST(json, "max", i, bins.count, ops_json_number(json, bins.items[i].max));
+	OPS_JSON_LIST(json, "last", i, bins.count, ops_json_number(json, bins.items[i].last));
 	ops_json_close(json, '}');
 	OPS_ARRAY_RELEASE(&bins);
 	return done;

@@ -9,6 +9,7 @@
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/text.h"
 
 #define STEP "ProfilerStep"
 
@@ -46,15 +47,6 @@ static int64_t node_time(const struct ops_timeline *timeline, const struct criti
 	return node % 2 ? timeline_end(timeline, row) : timeline_start(timeline, row);
 }
 
-static void timeline_critical_write_text(struct ops_json_writer *json, const char *key, const char *text)
-{
-	ops_json_key(json, key);
-	if (*text)
-		ops_json_text(json, text, strlen(text));
-	else
-		ops_json_null(json);
-}
-
 static void write_segment(const struct ops_timeline *timeline, const struct critical_path *path,
                           const struct critical_edge *edge, struct ops_json_writer *json)
 {
@@ -63,8 +55,8 @@ static void write_segment(const struct ops_timeline *timeline, const struct crit
 	ops_json_open(json, '{');
 	ops_json_member(json, "start_ns", node_time(timeline, path, edge->from));
 	ops_json_member(json, "end_ns", node_time(timeline, path, edge->to));
-	timeline_critical_write_text(json, "kind", critical_edge_type_name(edge->type));
-	timeline_critical_write_text(json, "bound", critical_bound_name(critical_bound_of(path, edge)));
+	ops_json_member_string_or_null(json, "kind", ops_string_of(critical_edge_type_name(edge->type)));
+	ops_json_member_string_or_null(json, "bound", ops_string_of(critical_bound_name(critical_bound_of(path, edge))));
 	timeline_write_number(json, "row", row);
 	timeline_write_number(json, "track", row == OPS_NONE ? OPS_NONE : timeline_track_of(timeline, row));
 	timeline_write_depths(timeline, json, row);
@@ -102,10 +94,8 @@ static void timeline_critical_write_path(const struct ops_timeline *timeline, co
 	ops_json_member_string(json, "region", region);
 	ops_json_member(json, "start_ns", any ? node_time(timeline, path, path->path_start) : 0);
 	ops_json_member(json, "end_ns", any ? node_time(timeline, path, path->path_end) : 0);
-	ops_json_member_open(json, "segments", '[');
-	for (size_t i = 0; i < path->path.count; i++)
-		write_segment(timeline, path, &path->edges.items[path->path.items[i]], json);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "segments", i, path->path.count,
+	              write_segment(timeline, path, &path->edges.items[path->path.items[i]], json));
 	timeline_critical_write_bounds(path, json);
 	ops_json_close(json, '}');
 }

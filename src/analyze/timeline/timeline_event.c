@@ -93,11 +93,7 @@ static void timeline_event_write_line(const struct ops_timeline *timeline, struc
 	uint32_t line;
 	struct ops_string file = ops_event_line(timeline->trace, row, &line);
 
-	ops_json_key(json, "file");
-	if (file.size)
-		ops_json_text(json, file.bytes, file.size);
-	else
-		ops_json_null(json);
+	ops_json_member_string_or_null(json, "file", file);
 	ops_json_member_or_null(json, "line", file.size ? (int64_t)line : -1);
 }
 

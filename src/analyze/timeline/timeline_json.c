@@ -122,10 +122,8 @@ enum ops_code ops_timeline_json(const struct ops_timeline *timeline, char **ret_
 
 	ops_json_open(&json, '{');
 	timeline_json_write_extent(timeline, &json);
-	ops_json_member_open(&json, "kinds", '[');
-	for (int kind = 0; kind < OPS_EVENT_KIND_COUNT; kind++)
-		ops_json_text(&json, timeline_kind_name(kind), strlen(timeline_kind_name(kind)));
-	ops_json_close(&json, ']');
+	OPS_JSON_LIST(&json, "kinds", kind, OPS_EVENT_KIND_COUNT,
+	              ops_json_word(&json, timeline_kind_name(kind)));
 	timeline_tracks_write(timeline, &json);
 	timeline_counters_write(timeline, &json);
 	timeline_json_write_steps(timeline, &json);

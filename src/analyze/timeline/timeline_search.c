@@ -182,14 +182,9 @@ static void write_hits(const struct searching *s, struct ops_json_writer *json)
 {
 	ops_json_open(json, '{');
 	ops_json_member(json, "total", (int64_t)s->total);
-	ops_json_member_open(json, "names", '[');
-	for (size_t i = 0; i < s->names.count; i++)
-		ops_json_integer(json, s->names.items[i]);
-	ops_json_close(json, ']');
-	ops_json_member_open(json, "hits", '[');
-	for (size_t i = 0; i < s->hits.count; i++)
-		timeline_write_place(s->timeline, json, NULL, s->hits.items[i]);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "names", i, s->names.count, ops_json_integer(json, s->names.items[i]));
+	OPS_JSON_LIST(json, "hits", i, s->hits.count,
+	              timeline_write_place(s->timeline, json, NULL, s->hits.items[i]));
 	ops_json_key(json, "bins");
 	if (s->bins) {
 		ops_json_open(json, '[');

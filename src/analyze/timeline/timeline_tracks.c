@@ -247,11 +247,7 @@ static void write_track(const struct ops_timeline *timeline, struct ops_json_wri
 	write_kind(json, kinds, track->kind);
 	track_label(timeline, track, label);
 	write_label(json, label);
-	ops_json_key(json, "tid");
-	if (source->flags & OPS_TRACK_TID_TEXT)
-		ops_json_null(json);
-	else
-		ops_json_integer(json, source->tid);
+	ops_json_member_if(json, "tid", !(source->flags & OPS_TRACK_TID_TEXT), source->tid);
 	ops_json_member(json, "depths", track->depths);
 	ops_json_member(json, "folded_depths", track->folded_depths);
 	ops_json_member(json, "events", (int64_t)track->events);
@@ -275,9 +271,6 @@ void timeline_tracks_write(const struct ops_timeline *timeline, struct ops_json_
 		ops_json_close(json, '}');
 	}
 	ops_json_close(json, ']');
-	ops_json_member_open(json, "tracks", '[');
-	for (size_t i = 0; i < timeline->tracks.count; i++)
-		write_track(timeline, json, i, &label);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "tracks", i, timeline->tracks.count, write_track(timeline, json, i, &label));
 	ops_buffer_release(&label);
 }

@@ -63,11 +63,7 @@ static bool add_worker(struct run *run, const struct ops_rank *about, const stru
 
 	if (json) {
 		ops_json_member_text(json, "worker", about->name);
-		ops_json_key(json, "span");
-		if (about->span)
-			ops_json_integer(json, about->span);
-		else
-			ops_json_null(json);
+		ops_json_member_if(json, "span", about->span, about->span);
 		done = done && view_json_write_members(&views, json);
 	}
 	if (!done)

@@ -425,7 +425,7 @@ static void view_memory_write_peak(const struct device *device, struct ops_json_
 
 	snprintf(text, sizeof(text), "Peak Memory Usage: %.1fKB", (double)device->allocated_max / 1024);
 	write_device_key(device, json);
-	ops_json_text(json, text, strlen(text));
+	ops_json_word(json, text);
 }
 
 /* Memory that aten::empty allocates counts for its caller. */
@@ -453,11 +453,7 @@ static void write_owner(const struct device *device, struct ops_json_writer *jso
 
 static void view_memory_write_time(struct ops_json_writer *json, const char *key, int64_t time_ns, int64_t origin_ns)
 {
-	ops_json_key(json, key);
-	if (time_ns == INT64_MIN || origin_ns == INT64_MIN)
-		ops_json_null(json);
-	else
-		ops_json_us(json, time_ns - origin_ns);
+	ops_json_member_us_if(json, key, !(time_ns == INT64_MIN || origin_ns == INT64_MIN), ops_difference(time_ns, origin_ns));
 }
 
 static void view_memory_write_events(const struct device *device, struct ops_json_writer *json)

@@ -9,36 +9,23 @@
 
 #define DAY_NS INT64_C(86400000000000)
 
-static void write_flag(struct ops_json_writer *json, const char *key, bool value)
-{
-	ops_json_member_bool(json, key, value);
-}
-
-static void write_word(struct ops_json_writer *json, const char *word)
-{
-	ops_json_text(json, word, strlen(word));
-}
-
 static void write_flags(const struct ops_views *views, struct ops_json_writer *json)
 {
 	ops_json_member_open(json, "flags", '{');
-	write_flag(json, "has_runtime", views->has_launches);
-	write_flag(json, "has_kernel", views->has_kernels);
-	write_flag(json, "has_memcpy_or_memset", views->has_copies);
-	write_flag(json, "has_communication", views->has_collectives);
+	ops_json_member_bool(json, "has_runtime", views->has_launches);
+	ops_json_member_bool(json, "has_kernel", views->has_kernels);
+	ops_json_member_bool(json, "has_memcpy_or_memset", views->has_copies);
+	ops_json_member_bool(json, "has_communication", views->has_collectives);
 	ops_json_member_open(json, "comm_libs", '[');
 	if (views->has_gloo)
-		write_word(json, "Gloo");
+		ops_json_word(json, "Gloo");
 	if (views->has_nccl)
-		write_word(json, "Nccl");
+		ops_json_word(json, "Nccl");
 	ops_json_close(json, ']');
-	write_flag(json, "uses_dp", views->has_dp);
-	write_flag(json, "uses_ddp", views->has_ddp);
-	ops_json_member_open(json, "used_devices", '[');
-	for (size_t i = 0; i < views->used.count; i++)
-		ops_json_integer(json, views->used.items[i]);
-	ops_json_close(json, ']');
-	write_flag(json, "lightning", views->modules == OPS_MODULES_LIGHTNING);
+	ops_json_member_bool(json, "uses_dp", views->has_dp);
+	ops_json_member_bool(json, "uses_ddp", views->has_ddp);
+	OPS_JSON_LIST(json, "used_devices", i, views->used.count, ops_json_integer(json, views->used.items[i]));
+	ops_json_member_bool(json, "lightning", views->modules == OPS_MODULES_LIGHTNING);
 	ops_json_close(json, '}');
 }
 
@@ -48,15 +35,15 @@ static void view_overview_write_names(const struct ops_views *views, struct ops_
 
 	ops_trace_memory(views->trace, &records);
 	ops_json_member_open(json, "views", '[');
-	write_word(json, "Overview");
-	write_word(json, "Operator");
+	ops_json_word(json, "Overview");
+	ops_json_word(json, "Operator");
 	if (views->has_kernels)
-		write_word(json, "Kernel");
-	write_word(json, "Trace");
+		ops_json_word(json, "Kernel");
+	ops_json_word(json, "Trace");
 	if (records)
-		write_word(json, "Memory");
+		ops_json_word(json, "Memory");
 	if (views->has_modules)
-		write_word(json, views->modules == OPS_MODULES_LIGHTNING ? "Lightning" : "Module");
+		ops_json_word(json, views->modules == OPS_MODULES_LIGHTNING ? "Lightning" : "Module");
 	ops_json_close(json, ']');
 }
 
@@ -69,16 +56,12 @@ static void view_overview_write_devices(const struct ops_views *views, struct op
 
 		ops_json_open(json, '{');
 		ops_json_member_or_null(json, "id", device->id);
-		ops_json_key(json, "name");
-		if (device->name_json.size)
-			ops_json_raw(json, device->name_json.bytes, device->name_json.size);
-		else
-			ops_json_null(json);
+		ops_json_member_raw(json, "name", device->name_json);
 		ops_json_member_or_null(json, "total_memory", device->memory_bytes);
 		ops_json_key(json, "compute_capability");
 		snprintf(capability, sizeof(capability), "%lld.%lld", (long long)device->major, (long long)device->minor);
 		if (device->major >= 0 && device->minor >= 0)
-			write_word(json, capability);
+			ops_json_word(json, capability);
 		else
 			ops_json_null(json);
 		ops_json_member_or_null(json, "sm_count", device->sm_count);
@@ -127,11 +110,7 @@ bool view_write_overview(const struct ops_views *views, struct ops_json_writer *
 	                (int64_t)(info->file_events ? info->file_events - stray_marks(views) : views->events->count + records));
 	ops_json_member(json, "parsed_events", (int64_t)views->parsed);
 	ops_json_member(json, "lost_events", (int64_t)info->lost);
-	ops_json_key(json, "profiler_start_ts");
-	if (views->parsed)
-		ops_json_us(json, ops_difference(views->first_ns, views->base_ns));
-	else
-		ops_json_null(json);
+	ops_json_member_us_if(json, "profiler_start_ts", views->parsed, ops_difference(views->first_ns, views->base_ns));
 	write_flags(views, json);
 	view_overview_write_names(views, json);
 	view_overview_write_devices(views, json);

@@ -142,10 +142,7 @@ static void view_recommendations_write_id(struct ops_json_writer *json, const ch
 static void write_gpus(struct ops_json_writer *json, const struct recommendations *found)
 {
 	view_recommendations_begin(json, "LOW_GPU_UTILIZATION");
-	ops_json_member_open(json, "gpus", '[');
-	for (size_t i = 0; i < found->idle_gpus.count; i++)
-		ops_json_integer(json, found->idle_gpus.items[i]);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "gpus", i, found->idle_gpus.count, ops_json_integer(json, found->idle_gpus.items[i]));
 	ops_json_close(json, '}');
 }
 

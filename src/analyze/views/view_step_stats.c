@@ -486,10 +486,8 @@ void view_step_stats_write(const struct ops_views *views, const struct view_step
 	ops_json_member_number(json, "median", any ? stats->median_ns / 1000 : (double)NAN);
 	ops_json_member_number(json, "p95", any ? stats->p95_ns / 1000 : (double)NAN);
 	ops_json_member(json, "outlier_count", (int64_t)stats->outliers_in_all);
-	ops_json_member_open(json, "outliers", '[');
-	for (size_t i = 0; i < stats->outlier_count; i++)
-		view_outlier_write(views, &stats->outliers[i], json);
-	ops_json_close(json, ']');
+	OPS_JSON_LIST(json, "outliers", i, stats->outlier_count,
+	              view_outlier_write(views, &stats->outliers[i], json));
 	write_waits(views, stats, json);
 	write_kinds(stats, json);
 }

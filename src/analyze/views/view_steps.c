@@ -517,11 +517,9 @@ bool view_write_steps(const struct ops_views *views, struct ops_json_writer *jso
 
 	ops_json_member_open(json, "steps", '{');
 	ops_json_key(json, "from"); /* without steps the trace is one step, "0" */
-	ops_json_text(json, source, strlen(source));
-	ops_json_member_open(json, "names", '[');
-	for (size_t i = 0; i < views->steps.count; i++)
-		ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size);
-	ops_json_close(json, ']');
+	ops_json_word(json, source);
+	OPS_JSON_LIST(json, "names", i, views->steps.count,
+	              ops_json_text(json, views->steps.items[i].name.bytes, views->steps.items[i].name.size));
 	view_steps_write_rows(views, view_steps_step_ns, true, json);
 	ops_json_member(json, "left_out", (int64_t)views->left_out);
 	ops_json_member_open(json, "left_out_names", '[');
