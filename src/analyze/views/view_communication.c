@@ -157,32 +157,6 @@ static bool write_ops(const struct ops_views *views, struct ops_json_writer *jso
 
 /* --- by step -------------------------------------------------------------------------------------------------------- */
 
-/* Writes the collectives of one step, which are adjacent in `order`. Includes host parts, because they determine the
- * wait time. */
-static bool write_latency(const struct ops_views *views, const struct view_names *names, struct ops_json_writer *json,
-                          const uint32_t *order, size_t count)
-{
-	uint32_t step = views->collectives.items[order[0]].step;
-	struct ops_string name = view_names_at(names, step == OPS_NONE ? views->steps.count : step);
-	struct ops_intervals ranges = {0};
-	bool done = true;
-
-	for (size_t i = 0; done && i < count; i++) {
-		const struct view_collective *collective = &views->collectives.items[order[i]];
-
-		for (uint32_t k = 0; done && k < collective->count; k++) {
-			const struct ops_interval *range = &views->ranges.items[collective->first + k];
-
-			done = ops_intervals_push(&ranges, range->start_ns, range->end_ns);
-		}
-	}
-	ops_intervals_sort(&ranges);
-	ops_json_key_of(json, name.bytes, name.size);
-	ops_json_us(json, ops_intervals_length(&ranges));
-	ops_intervals_release(&ranges);
-	return done;
-}
-
 static int view_communication_compare_steps(const void *a, const void *b, void *context)
 {
 	const struct ops_views *views = context;
@@ -190,6 +164,47 @@ static int view_communication_compare_steps(const void *a, const void *b, void *
 	uint32_t right = views->collectives.items[*(const uint32_t *)b].step;
 
 	return (left > right) - (left < right);
+}
+
+void view_collectives_by_step(const struct ops_views *views, uint32_t *order)
+{
+	size_t count = views->collectives.count;
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	if (count)
+		qsort_r(order, count, sizeof(*order), view_communication_compare_steps, (void *)views);
+}
+
+size_t view_collectives_step_end(const struct ops_views *views, const uint32_t *order, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < views->collectives.count &&
+	       views->collectives.items[order[end]].step == views->collectives.items[order[first]].step)
+		end++;
+	return end;
+}
+
+bool view_collectives_cover(const struct ops_views *views, const struct ops_intervals *ranges, const uint32_t *order,
+                            size_t count, int64_t *ret_ns)
+{
+	struct ops_intervals all = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		const struct view_collective *collective = &views->collectives.items[order[i]];
+
+		for (uint32_t k = 0; done && k < collective->count; k++) {
+			const struct ops_interval *range = &ranges->items[collective->first + k];
+
+			done = ops_intervals_push(&all, range->start_ns, range->end_ns);
+		}
+	}
+	ops_intervals_sort(&all);
+	*ret_ns = ops_intervals_length(&all);
+	ops_intervals_release(&all);
+	return done;
 }
 
 /* Names the steps, and last the collectives outside of steps. */
@@ -202,6 +217,7 @@ static bool name_steps(const struct ops_views *views, struct view_names *names)
 	return done && view_names_add(names, (struct ops_string){"None", 4});
 }
 
+/* Includes host parts, because they determine the wait time. */
 static bool write_latencies(const struct ops_views *views, struct ops_json_writer *json)
 {
 	size_t count = views->collectives.count;
@@ -210,15 +226,17 @@ static bool write_latencies(const struct ops_views *views, struct ops_json_write
 	bool done = order && name_steps(views, &names);
 
 	ops_json_member_open(json, "latency_per_step", '{');
-	for (uint32_t i = 0; done && i < count; i++)
-		order[i] = i;
 	if (done)
-		qsort_r(order, count, sizeof(*order), view_communication_compare_steps, (void *)views);
+		view_collectives_by_step(views, order);
 	for (size_t i = 0, next; done && i < count; i = next) {
-		next = i + 1;
-		while (next < count && view_communication_compare_steps(&order[i], &order[next], (void *)views) == 0)
-			next++;
-		done = write_latency(views, &names, json, order + i, next - i);
+		uint32_t step = views->collectives.items[order[i]].step;
+		struct ops_string name = view_names_at(&names, step == OPS_NONE ? views->steps.count : step);
+		int64_t ns;
+
+		next = view_collectives_step_end(views, order, i);
+		done = view_collectives_cover(views, &views->ranges, order + i, next - i, &ns);
+		ops_json_key_of(json, name.bytes, name.size);
+		ops_json_us(json, ns);
 	}
 	ops_json_close(json, '}');
 	view_names_release(&names);

@@ -27,6 +27,15 @@ void view_overlaps_release(struct view_overlaps *overlaps); /* must also be call
 struct view_overlap view_overlaps_next(struct view_overlaps *overlaps, const struct view_step *step);
 void view_write_overlap(struct ops_json_writer *json, const struct view_overlap *overlap);
 
+/* Lists the collectives by step, those outside of steps last. `order` has space for all. */
+void view_collectives_by_step(const struct ops_views *views, uint32_t *order);
+/* Returns the end of the collectives in that list that are in the same step as `first`. */
+size_t view_collectives_step_end(const struct ops_views *views, const uint32_t *order, size_t first);
+/* Computes the time that the ranges of listed collectives cover. `ranges` has the positions of those in the views. Returns
+ * false if out of memory. */
+bool view_collectives_cover(const struct ops_views *views, const struct ops_intervals *ranges, const uint32_t *order,
+                            size_t count, int64_t *ret_ns);
+
 /* All collective operations of one name. */
 struct view_operation {
 	struct ops_string name;

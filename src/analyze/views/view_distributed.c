@@ -134,55 +134,21 @@ static void release_run(struct run *run)
 	OPS_ARRAY_RELEASE(&run->lengths);
 }
 
-/* Computes the time that the spans of these collectives cover. */
-static bool covered_ns(const struct view_worker *worker, const struct ops_intervals *spans, const uint32_t *order, size_t count,
-                       int64_t *ret_ns)
-{
-	struct ops_intervals all = {0};
-	bool done = true;
-
-	for (size_t i = 0; done && i < count; i++) {
-		const struct view_collective *collective = &worker->views.collectives.items[order[i]];
-
-		for (uint32_t k = 0; done && k < collective->count; k++) {
-			const struct ops_interval *span = &spans->items[collective->first + k];
-
-			done = ops_intervals_push(&all, span->start_ns, span->end_ns);
-		}
-	}
-	if (done) {
-		ops_intervals_sort(&all);
-		*ret_ns = ops_intervals_length(&all);
-	}
-	ops_intervals_release(&all);
-	return done;
-}
-
-static int view_distributed_compare_steps(const void *a, const void *b, void *context)
-{
-	const struct view_collective *collectives = context;
-	uint32_t left = collectives[*(const uint32_t *)a].step, right = collectives[*(const uint32_t *)b].step;
-
-	return (left > right) - (left < right);
-}
-
 static bool measure_waits(struct view_worker *worker)
 {
 	struct ops_views *views = &worker->views;
 	size_t count = views->collectives.count;
 
-	qsort_r(worker->order, count, sizeof(*worker->order), view_distributed_compare_steps, views->collectives.items);
+	view_collectives_by_step(views, worker->order);
 	for (size_t i = 0, next; i < count; i = next) {
 		uint32_t step = views->collectives.items[worker->order[i]].step;
 		int64_t ranges_ns, transfers_ns;
 
-		next = i + 1;
-		while (next < count && views->collectives.items[worker->order[next]].step == step)
-			next++;
+		next = view_collectives_step_end(views, worker->order, i);
 		if (step == OPS_NONE)
 			continue;
-		if (!covered_ns(worker, &views->ranges, worker->order + i, next - i, &ranges_ns) ||
-		    !covered_ns(worker, &worker->transfers, worker->order + i, next - i, &transfers_ns))
+		if (!view_collectives_cover(views, &views->ranges, worker->order + i, next - i, &ranges_ns) ||
+		    !view_collectives_cover(views, &worker->transfers, worker->order + i, next - i, &transfers_ns))
 			return false;
 		worker->waits[step] = (struct view_wait){transfers_ns, ranges_ns - transfers_ns};
 	}
@@ -242,18 +208,14 @@ static void view_distributed_write_gpu(struct ops_json_writer *json, const struc
 	char text[64];
 
 	ops_json_open(json, '{');
-	ops_json_key(json, "Name");
-	if (device->name_json.size)
-		ops_json_raw(json, device->name_json.bytes, device->name_json.size);
-	else
-		ops_json_null(json);
+	ops_json_member_raw(json, "Name", device->name_json);
 	ops_json_key(json, "Memory");
 	snprintf(text, sizeof(text), "%.2f GB", (double)device->memory_bytes / GIB);
-	ops_json_text(json, text, strlen(text));
+	ops_json_word(json, text);
 	ops_json_member(json, "Memory Raw", device->memory_bytes);
 	ops_json_key(json, "Compute Capability");
 	snprintf(text, sizeof(text), "%lld.%lld", (long long)device->major, (long long)device->minor);
-	ops_json_text(json, text, strlen(text));
+	ops_json_word(json, text);
 	ops_json_close(json, '}');
 }
 
@@ -496,8 +458,8 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
 	const struct ops_intern_entry *name = &worker->texts.entries[worker->names[order[0]]];
 	int64_t bytes = 0, latency_ns, transfer_ns;
 
-	if (!covered_ns(worker, &views->ranges, order, count, &latency_ns) ||
-	    !covered_ns(worker, &worker->transfers, order, count, &transfer_ns))
+	if (!view_collectives_cover(&worker->views, &views->ranges, order, count, &latency_ns) ||
+	    !view_collectives_cover(&worker->views, &worker->transfers, order, count, &transfer_ns))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (__builtin_add_overflow(bytes, views->collectives.items[order[i]].bytes, &bytes))
@@ -550,11 +512,7 @@ static bool view_distributed_write_run(const struct run *run, struct ops_json_wr
 		ops_json_text(json, name.bytes, name.size);
 	}
 	ops_json_close(json, ']');
-	ops_json_key(json, "span");
-	if (run->workers[0]->span)
-		ops_json_integer(json, run->workers[0]->span);
-	else
-		ops_json_null(json);
+	ops_json_member_if(json, "span", run->workers[0]->span, run->workers[0]->span);
 	ops_json_member_bool(json, "shown", run->shown);
 	if (!view_distributed_write_devices(run, json))
 		return false;
@@ -617,7 +575,6 @@ static bool keep_texts(struct view_worker *worker)
 	for (uint32_t i = 0; done && i < views->collectives.count; i++) {
 		struct ops_string name = view_row_name(views, views->collectives.items[i].row);
 
-		worker->order[i] = i;
 		worker->names[i] = ops_intern_add(&worker->texts, name.bytes, name.size);
 		done = worker->names[i] != OPS_INTERN_NONE;
 	}
