@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/heap.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
@@ -25,35 +26,11 @@ struct stretches {
 	size_t count;
 };
 
-static void heap_swap(uint32_t *a, uint32_t *b)
+/* The last row of the file is the first of the heap. */
+static bool is_later_row(const void *context, uint32_t a, uint32_t b)
 {
-	uint32_t kept = *a;
-
-	*a = *b;
-	*b = kept;
-}
-
-/* A heap of rows with the greatest row, the last of the file, on top. */
-static void heap_push(uint32_t *heap, size_t *count, uint32_t row)
-{
-	size_t i = (*count)++;
-
-	heap[i] = row;
-	for (; i && heap[(i - 1) / 2] < heap[i]; i = (i - 1) / 2)
-		heap_swap(&heap[(i - 1) / 2], &heap[i]);
-}
-
-static void heap_pop(uint32_t *heap, size_t *count)
-{
-	size_t size = --*count;
-
-	heap[0] = heap[size];
-	for (size_t i = 0, child; (child = 2 * i + 1) < size; i = child) {
-		child += child + 1 < size && heap[child + 1] > heap[child];
-		if (heap[i] >= heap[child])
-			return;
-		heap_swap(&heap[i], &heap[child]);
-	}
+	(void)context;
+	return a > b;
 }
 
 /* Visits the times at which any step begins or ends. */
@@ -66,9 +43,9 @@ static void sweep(const struct event_table *table, const uint32_t *by_start, con
 		if (i + 1 < 2 * steps && times[i] == times[i + 1])
 			continue;
 		for (; begun < steps && table->rows[by_start[begun]].ts_ns <= times[i]; begun++)
-			heap_push(heap, &running, by_start[begun]);
+			ops_heap_push(heap, &running, by_start[begun], is_later_row, NULL);
 		while (running && event_end(&table->rows[heap[0]]) <= times[i])
-			heap_pop(heap, &running);
+			ops_heap_pop(heap, &running, is_later_row, NULL);
 		stretches->items[stretches->count++] = (struct stretch){times[i], running ? heap[0] : OPS_NONE};
 	}
 }

@@ -13,6 +13,7 @@
 #include "analyze/events/event_list.h"
 #include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/heap.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
@@ -82,29 +83,9 @@ static uint32_t shortest_of(const struct track *track, size_t first, size_t end)
 	return found;
 }
 
-static void annotated_kernels_push(struct track *track, uint32_t place)
+static bool is_shorter(const void *track, uint32_t a, uint32_t b)
 {
-	size_t i = track->heap_count++;
-
-	for (; i && shorter(track, track->heap[(i - 1) / 2], place) == place; i = (i - 1) / 2)
-		track->heap[i] = track->heap[(i - 1) / 2];
-	track->heap[i] = place;
-}
-
-static void annotated_kernels_pop(struct track *track)
-{
-	uint32_t place = track->heap[--track->heap_count];
-	size_t size = track->heap_count, i = 0, child;
-
-	for (; (child = 2 * i + 1) < size; i = child) {
-		if (child + 1 < size && shorter(track, track->heap[child], track->heap[child + 1]) == track->heap[child + 1])
-			child++;
-		if (shorter(track, track->heap[child], place) == place)
-			break;
-		track->heap[i] = track->heap[child];
-	}
-	if (size)
-		track->heap[i] = place;
+	return a != b && shorter(track, a, b) == a;
 }
 
 /* Labels the work of one track. */
@@ -120,9 +101,9 @@ static void label_track(struct track *track, const uint32_t *work, size_t count,
 		uint32_t found = OPS_NONE;
 
 		for (; begun < track->count && rows[track->rows[begun]].ts_ns <= row->ts_ns; begun++)
-			annotated_kernels_push(track, (uint32_t)begun);
+			ops_heap_push(track->heap, &track->heap_count, (uint32_t)begun, is_shorter, track);
 		while (track->heap_count && event_end(&rows[track->rows[track->heap[0]]]) <= row->ts_ns)
-			annotated_kernels_pop(track);
+			ops_heap_pop(track->heap, &track->heap_count, is_shorter, track);
 		low = begun;
 		OPS_LOWER_BOUND(low, track->count, mid, rows[track->rows[mid]].ts_ns < event_end(row));
 		if (track->heap_count)
