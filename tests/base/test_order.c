@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "../trace/random.h"
 #include "base/order.h"
 
@@ -96,6 +97,36 @@ static void test_reorder_of_any_size(void **state)
 	}
 }
 
+struct item {
+	uint32_t key, place;
+};
+
+static bool has_less(const void *context, uint32_t a, uint32_t b)
+{
+	const struct item *items = context;
+
+	return items[a].key < items[b].key;
+}
+
+static void test_sort_stable(void **state)
+{
+	static const struct item sorted[] = {{1, 1}, {1, 3}, {2, 2}, {3, 0}};
+	OPS_ARRAY(struct item) list = {0};
+
+	(void)state;
+	assert_true(OPS_ARRAY_SORT_STABLE(&list, has_less));
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(OPS_ARRAY_APPEND(&list, (struct item){(uint32_t[]){3, 1, 2, 1}[i], i}));
+	ops_alloc_fail_at(1, true);
+	assert_false(OPS_ARRAY_SORT_STABLE(&list, has_less));
+	assert_int_equal(list.items[0].key, 3);
+	ops_alloc_fail_at(0, false);
+	assert_true(OPS_ARRAY_SORT_STABLE(&list, has_less));
+	assert_memory_equal(list.items, sorted, sizeof(sorted));
+	assert_true(OPS_ARRAY_APPEND(&list, (struct item){9, 9})); /* the capacity is that of the new memory */
+	OPS_ARRAY_RELEASE(&list);
+}
+
 static void test_out_of_memory(void **state)
 {
 	uint32_t keys[ROWS];
@@ -125,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_sorts_like_insertion),
 		cmocka_unit_test(test_find_order),
 		cmocka_unit_test(test_reorder_of_any_size),
+		cmocka_unit_test(test_sort_stable),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
