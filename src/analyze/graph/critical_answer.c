@@ -441,10 +441,8 @@ static enum ops_code critical_answer_write_overlay(struct analysis_run *run, con
 
 	if (!request->directory.size)
 		return OPS_OK;
-	overlay.path = run->ranks[request->rank].path;
+	overlay.rank = &run->ranks[request->rank];
 	overlay.directory = request->directory.bytes;
-	if (!overlay.path)
-		return ops_fault(run->error, OPS_INVALID, "option 'output_dir' requires a trace that was read from a file");
 	code = critical_overlay_write(path, &overlay, &written, run->error);
 	if (!code && !request->edges) {
 		ops_json_key(&run->result.json, "overlay");

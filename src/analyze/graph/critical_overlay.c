@@ -28,9 +28,7 @@ static bool mark_events(struct drawing *d)
 	const struct critical_path *path = d->path;
 	const struct event_table *table = path->table;
 
-	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].index != OPS_NONE && table->rows[i].index >= d->mark_count)
-			d->mark_count = (size_t)table->rows[i].index + 1;
+	d->mark_count = overlay_positions(table);
 	d->marks = ops_alloc_zeroed(d->mark_count + 1, 1);
 	if (!d->marks)
 		return false;
@@ -151,7 +149,7 @@ enum ops_code critical_overlay_write(const struct critical_path *path, const str
 	struct drawing d = {.path = path, .what = what};
 	const struct overlay overlay = {critical_overlay_mark_event, add_arrow_end, &d};
 	enum ops_code code = mark_events(&d) && choose_arrows(&d)
-	                             ? overlay_write(what->path, what->directory, "overlaid_critical_path_", &overlay, ret_path, error)
+	                             ? overlay_write(what->rank, what->directory, "overlaid_critical_path_", &overlay, ret_path, error)
 	                             : ops_fault_memory(error);
 
 	ops_free(d.marks);

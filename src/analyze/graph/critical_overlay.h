@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 
 struct critical_overlay {
-	const char *path;      /* of the trace file */
+	const struct ops_rank *rank;
 	const char *directory; /* directory of the copy */
 	bool only_critical;    /* leave out events that are not on the path, except annotations and Python */
 	bool all_edges;        /* draw all edges, not only those between events of the path */

@@ -117,9 +117,7 @@ static bool drawing_init(struct drawing *d, int64_t top)
 	const struct kernel_sequences *sequences = d->sequences;
 	const struct event_row *rows = sequences->table->rows;
 
-	for (size_t i = 0; i < sequences->table->count; i++)
-		if (rows[i].index != OPS_NONE && rows[i].index >= d->count)
-			d->count = (size_t)rows[i].index + 1;
+	d->count = overlay_positions(sequences->table);
 	d->pattern_of = ops_realloc_array(NULL, d->count + 1, sizeof(*d->pattern_of));
 	for (size_t i = 0; d->pattern_of && i < d->count; i++)
 		d->pattern_of[i] = OPS_NONE;
@@ -194,12 +192,10 @@ static enum ops_code kernel_sequences_answer_write_overlay(struct analysis_run *
 		code = analysis_count(run, "top_k", &top);
 	if (!code)
 		code = analysis_bool(run, "compress_other_kernels", &compress);
-	if (!code && directory.size && !run->ranks[rank].path)
-		code = ops_fault(run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
 	if (!code && directory.size) {
 		ops_buffer_append(&directory, "", 1);
 		code = !directory.failed && drawing_init(&d, top) && (!compress || drawing_compress(&d))
-		               ? overlay_write(run->ranks[rank].path, directory.bytes, "overlaid_", &overlay, &written, run->error)
+		               ? overlay_write(&run->ranks[rank], directory.bytes, "overlaid_", &overlay, &written, run->error)
 		               : ops_fault_memory(run->error);
 	}
 	ops_buffer_release(&directory);

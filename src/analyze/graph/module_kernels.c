@@ -151,13 +151,10 @@ static bool add_span(void *context, size_t i, struct ops_buffer *event)
 static enum ops_code module_kernels_write_overlay(struct spans *spans, size_t rank)
 {
 	const struct overlay overlay = {keep_event, add_span, spans};
-	const char *path = spans->run->ranks[rank].path;
 	struct ops_buffer written = {0};
-	enum ops_code code;
+	enum ops_code code = overlay_write(&spans->run->ranks[rank], spans->directory.bytes, "aligned_", &overlay, &written,
+	                                   spans->run->error);
 
-	if (!path)
-		return ops_fault(spans->run->error, OPS_INVALID, "option 'output_dir' wants a trace that was read from a file");
-	code = overlay_write(path, spans->directory.bytes, "aligned_", &overlay, &written, spans->run->error);
 	ops_buffer_release(&written);
 	return code;
 }

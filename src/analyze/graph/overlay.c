@@ -272,16 +272,28 @@ static void name_target(const char *path, const char *directory, const char *pre
 	ops_buffer_append(out, "", 1);
 }
 
-enum ops_code overlay_write(const char *path, const char *directory, const char *prefix, const struct overlay *overlay,
+size_t overlay_positions(const struct event_table *table)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].index != OPS_NONE && table->rows[i].index >= count)
+			count = (size_t)table->rows[i].index + 1;
+	return count;
+}
+
+enum ops_code overlay_write(const struct ops_rank *rank, const char *directory, const char *prefix, const struct overlay *overlay,
                             struct ops_buffer *ret_path, struct ops_error *error)
 {
 	struct copy copy = {.overlay = overlay, .error = error};
 	enum ops_code code;
 
-	name_target(path, directory, prefix, ret_path);
+	if (!rank->path)
+		return ops_fault(error, OPS_INVALID, "option 'output_dir' requires a trace that was read from a file");
+	name_target(rank->path, directory, prefix, ret_path);
 	if (ret_path->failed)
 		return ops_fault_memory(error);
-	code = ops_source_open_file(path, &copy.source, error);
+	code = ops_source_open_file(rank->path, &copy.source, error);
 	if (!code)
 		code = ops_window_open(&copy.window, &copy.source, error);
 	if (!code)

@@ -12,6 +12,7 @@
 
 #include <opstrobe/error.h>
 
+#include "analyze/events/event_table.h"
 #include "base/buffer.h"
 
 enum overlay_action { OVERLAY_KEEP, OVERLAY_MARK, OVERLAY_RENAME, OVERLAY_LEAVE_OUT };
@@ -26,9 +27,13 @@ struct overlay {
 	void *context;
 };
 
+/* Returns the number of positions in the file, as far as the rows of a table know. */
+size_t overlay_positions(const struct event_table *table);
+
 /* Writes the copy to the directory. Its name is `prefix` and the name of the file, with ".gz" appended if it is
- * missing. The caller must release `ret_path`. Returns OPS_CORRUPT for a file that is not complete JSON. */
-enum ops_code overlay_write(const char *path, const char *directory, const char *prefix, const struct overlay *overlay,
+ * missing. The caller must release `ret_path`. Returns OPS_INVALID for a trace without a file, and OPS_CORRUPT for a file
+ * that is not complete JSON. */
+enum ops_code overlay_write(const struct ops_rank *rank, const char *directory, const char *prefix, const struct overlay *overlay,
                             struct ops_buffer *ret_path, struct ops_error *error);
 
 #endif
