@@ -37,12 +37,10 @@ uint32_t ops_frames_name(struct ops_frames *frames, struct ops_string text)
 struct ops_string ops_frames_text(const struct ops_frames *frames, uint32_t name)
 {
 	size_t string_count = ops_trace_string_count(frames->trace);
-	const struct ops_intern_entry *entry;
 
 	if (name < string_count)
 		return ops_trace_string(frames->trace, name);
-	entry = &frames->names.entries[name - string_count];
-	return (struct ops_string){entry->bytes, entry->size};
+	return ops_intern_text(&frames->names, (uint32_t)(name - string_count));
 }
 
 /* --- chains ------------------------------------------------------------------------------------------------------- */

@@ -135,19 +135,10 @@ static bool add_point(struct curve *curve, int64_t time_ns, const int64_t *held)
 	return true;
 }
 
-static int64_t memory_answers_sum_of(const int64_t *held)
-{
-	int64_t sum = 0;
-
-	for (int i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		sum = ops_sum(sum, held[i]);
-	return sum;
-}
-
 /* Processes a time in the window. It becomes the point of its part if no other time of that part has more bytes. */
 static bool parse_moment(struct curve *curve, int64_t time_ns, const int64_t *held)
 {
-	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = memory_answers_sum_of(held);
+	int64_t part = (time_ns - curve->window->from_ns) / curve->part_ns, sum = ops_sum_all(held, OPS_MEMORY_CATEGORY_COUNT);
 
 	if (part == curve->part && sum <= curve->most)
 		return true;

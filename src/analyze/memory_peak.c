@@ -72,12 +72,8 @@ struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, ui
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block)
 {
 	uint32_t shape = timeline->blocks[block].shape;
-	const struct ops_intern_entry *entry;
 
-	if (!shape)
-		return nothing;
-	entry = &timeline->shapes->entries[shape - 1];
-	return (struct ops_string){entry->bytes, entry->size};
+	return shape ? ops_intern_text(timeline->shapes, shape - 1) : nothing;
 }
 
 /* --- sums ------------------------------------------------------------------------------------------------------------ */
@@ -133,15 +129,6 @@ static bool memory_peak_share_out(const struct ops_memory_timeline *timeline, co
 
 /* --- time of the peak -------------------------------------------------------------------------------------------------- */
 
-static int64_t memory_peak_sum_of(const int64_t held[OPS_MEMORY_CATEGORY_COUNT])
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		sum = (int64_t)((uint64_t)sum + (uint64_t)held[i]);
-	return sum;
-}
-
 /* Finds when most is held within a time range. Returns the number of steps up to and including that of the peak. */
 static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t from_ns, int64_t to_ns,
                           struct ops_memory_peak *peak)
@@ -165,8 +152,8 @@ static size_t find_moment(const struct ops_memory_timeline *timeline, int64_t fr
 		/* Compares the bytes held from this step to the next, because the range may begin in between. */
 		if (next_ns == step->time_ns || (next_ns <= from_ns && i + 1 < timeline->step_count))
 			continue;
-		if (memory_peak_sum_of(held) > peak->bytes) {
-			peak->bytes = memory_peak_sum_of(held);
+		if (ops_sum_all(held, OPS_MEMORY_CATEGORY_COUNT) > peak->bytes) {
+			peak->bytes = ops_sum_all(held, OPS_MEMORY_CATEGORY_COUNT);
 			peak->time_ns = step->time_ns > from_ns ? step->time_ns : from_ns;
 			peak->row = row;
 			memcpy(peak->by_category, held, sizeof(held));

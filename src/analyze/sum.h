@@ -5,6 +5,7 @@
 #ifndef OPS_ANALYZE_SUM_H
 #define OPS_ANALYZE_SUM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returns the nearest signed number. */
@@ -25,6 +26,15 @@ static inline int64_t ops_difference(int64_t a, int64_t b)
 	int64_t difference;
 
 	return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN) : difference;
+}
+
+static inline int64_t ops_sum_all(const int64_t *numbers, size_t count)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum = ops_sum(sum, numbers[i]);
+	return sum;
 }
 
 /* For two numbers that are not negative. */

@@ -6,6 +6,7 @@
 #ifndef OPS_BASE_INTERN_H
 #define OPS_BASE_INTERN_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ uint32_t ops_intern_add(struct ops_intern *table, const void *bytes, size_t size
 uint32_t ops_intern_find(const struct ops_intern *table, const void *bytes, size_t size);
 static inline struct ops_string ops_intern_text(const struct ops_intern *table, uint32_t id)
 {
+	assert(id < table->count);
 	return (struct ops_string){table->entries[id].bytes, table->entries[id].size};
 }
 void ops_intern_release(struct ops_intern *table);

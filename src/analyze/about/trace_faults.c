@@ -132,11 +132,8 @@ static void write_survey(struct result_table *out, const struct ops_trace *trace
 		if (survey->wrong[i])
 			result_add(out, &(struct fault_row){"type", {known[i].key, strlen(known[i].key)}, survey->wrong[i], RESULT_NULL});
 	}
-	for (size_t i = 0; i < survey->unknown.count; i++) {
-		const struct ops_intern_entry *field = &survey->unknown.entries[i];
-
-		result_add(out, &(struct fault_row){"unknown", {field->bytes, field->size}, survey->unknown_counts[i], RESULT_NULL});
-	}
+	for (uint32_t i = 0; i < survey->unknown.count; i++)
+		result_add(out, &(struct fault_row){"unknown", ops_intern_text(&survey->unknown, i), survey->unknown_counts[i], RESULT_NULL});
 }
 
 enum ops_code analysis_validate(struct analysis_run *run)

@@ -353,10 +353,8 @@ static void write_pairs(struct result_table *out, const struct comparison *compa
 	for (size_t i = 0; i < comparison->pairs.count; i++) {
 		const struct pair *pair = &comparison->pairs.items[i];
 		int64_t change = count_change(pair);
-
-		const struct ops_intern_entry *name = &comparison->names.entries[pair->name];
 		struct pair_row row = {
-			.name = {name->bytes, name->size},
+			.name = ops_intern_text(&comparison->names, pair->name),
 			.counts = {pair->counts[CONTROL], pair->counts[TEST]},
 			.durations = {pair->durations[CONTROL], pair->durations[TEST]},
 			.count_change = change,
@@ -465,11 +463,11 @@ static void write_fate(struct ops_json_writer *json, const struct comparison *co
 	ops_json_member(json, "count", count);
 	ops_json_member_open(json, "names", '[');
 	for (size_t i = 0; i < comparison->pairs.count && limit > 0; i++) {
-		const struct ops_intern_entry *name = &comparison->names.entries[comparison->pairs.items[i].name];
+		struct ops_string name = ops_intern_text(&comparison->names, comparison->pairs.items[i].name);
 
 		if (fate_of(&comparison->pairs.items[i]) != fate)
 			continue;
-		ops_json_text(json, name->bytes, name->size);
+		ops_json_text(json, name.bytes, name.size);
 		limit--;
 	}
 	ops_json_close(json, ']');

@@ -138,11 +138,9 @@ static bool keep_member(struct nodes *nodes, struct node *node, struct ops_strin
 /* The nodes of the process and of its threads are not calls. */
 static bool execution_file_is_call(const struct nodes *nodes, const struct node *node)
 {
-	static const char prefix[] = "[pytorch|profiler|execution_trace|";
 	uint32_t name = node->texts[NODE_NAME];
 
-	return name == OPS_NONE || nodes->texts.entries[name].size < sizeof(prefix) - 1 ||
-	       memcmp(nodes->texts.entries[name].bytes, prefix, sizeof(prefix) - 1) != 0;
+	return name == OPS_NONE || !ops_string_starts(ops_intern_text(&nodes->texts, name), "[pytorch|profiler|execution_trace|");
 }
 
 static enum ops_code execution_file_read_node(void *context, const struct ops_json_member *element, struct ops_error *error)
@@ -256,15 +254,15 @@ static void execution_file_write_row(struct ops_json_writer *json, const struct 
 		ops_json_null(json);
 	while (ops_json_next_element(&cursor, &column)) {
 		unsigned field = field_of(column);
+		bool known = field != NODE_FIELDS && node && node->texts[field] != OPS_NONE;
+		struct ops_string text = known ? ops_intern_text(&nodes->texts, node->texts[field]) : (struct ops_string){0};
 
-		if (field == NODE_FIELDS || !node || node->texts[field] == OPS_NONE)
+		if (!known)
 			ops_json_null(json);
 		else if (field == NODE_NAME || field == NODE_SCHEMA)
-			ops_json_text(json, nodes->texts.entries[node->texts[field]].bytes,
-			              nodes->texts.entries[node->texts[field]].size);
+			ops_json_text(json, text.bytes, text.size);
 		else
-			ops_json_raw(json, nodes->texts.entries[node->texts[field]].bytes,
-			             nodes->texts.entries[node->texts[field]].size);
+			ops_json_raw(json, text.bytes, text.size);
 	}
 	ops_json_close(json, ']');
 }

@@ -160,21 +160,12 @@ static int64_t next_point(struct timeline *timeline, size_t *at)
 	return time_ns >= 0 || timeline->first_ns == INT64_MAX ? time_ns : timeline->first_ns;
 }
 
-static int64_t memory_file_sum_of(const int64_t *held)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < OPS_MEMORY_CATEGORY_COUNT; i++)
-		sum = ops_sum(sum, held[i]);
-	return sum;
-}
-
 static void survey(struct timeline *timeline)
 {
 	memset(timeline->held, 0, sizeof(timeline->held));
 	for (size_t at = 0; at < timeline->changes.count; timeline->points++) {
 		int64_t time_ns = next_point(timeline, &at);
-		int64_t bytes = memory_file_sum_of(timeline->held);
+		int64_t bytes = ops_sum_all(timeline->held, OPS_MEMORY_CATEGORY_COUNT);
 
 		if (timeline->points == 0) {
 			memcpy(timeline->first, timeline->held, sizeof(timeline->first));

@@ -88,9 +88,7 @@ struct collective_kind collective_kind(const struct collectives *collectives, ui
 struct ops_string collective_text(const struct collectives *collectives, const struct collective_kind *kind,
                                   enum collective_text which)
 {
-	const struct ops_intern_entry *entry = &collectives->texts.entries[kind->texts[which]];
-
-	return (struct ops_string){entry->bytes, entry->size};
+	return ops_intern_text(&collectives->texts, kind->texts[which]);
 }
 
 int collective_compare(const struct collectives *collectives, uint32_t left, uint32_t right)

@@ -90,8 +90,7 @@ static bool view_communication_collect(const struct ops_views *views, struct ope
 		struct operation *operation = view_communication_find(operations, count, views->events->name[collective->row]);
 
 		operation->calls++;
-		if (__builtin_add_overflow(operation->bytes, collective->bytes, &operation->bytes))
-			operation->bytes = INT64_MAX;
+		view_add(&operation->bytes, collective->bytes);
 		for (uint32_t k = collective->count > 1; k < collective->count; k++) {
 			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 

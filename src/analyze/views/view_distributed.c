@@ -345,15 +345,13 @@ static void write_step_wait(struct ops_json_writer *json, const struct view_work
 static void write_step_late(struct ops_json_writer *json, const struct view_worker *worker, size_t step)
 {
 	const struct view_late *late = &worker->lates[step];
-	const struct ops_intern_entry *name;
 
 	if (!late->wait_ns) {
 		ops_json_null(json);
 		return;
 	}
-	name = &worker->texts.entries[worker->names[late->collective]];
 	ops_json_open(json, '{');
-	ops_json_member_string(json, "name", (struct ops_string){name->bytes, name->size});
+	ops_json_member_string(json, "name", ops_intern_text(&worker->texts, worker->names[late->collective]));
 	ops_json_member(json, "row", worker->views.collectives.items[late->collective].row);
 	ops_json_member_us(json, "start", late->span.start_ns - worker->origin_ns);
 	ops_json_member_us(json, "end", late->span.end_ns - worker->origin_ns);
@@ -455,17 +453,15 @@ static bool view_distributed_write_operation(const struct view_worker *worker, s
                                              const uint32_t *order, size_t count)
 {
 	const struct ops_views *views = &worker->views;
-	const struct ops_intern_entry *name = &worker->texts.entries[worker->names[order[0]]];
 	int64_t bytes = 0, latency_ns, transfer_ns;
 
 	if (!view_collectives_cover(&worker->views, &views->ranges, order, count, &latency_ns) ||
 	    !view_collectives_cover(&worker->views, &worker->transfers, order, count, &transfer_ns))
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (__builtin_add_overflow(bytes, views->collectives.items[order[i]].bytes, &bytes))
-			bytes = INT64_MAX;
+		view_add(&bytes, views->collectives.items[order[i]].bytes);
 	ops_json_open(json, '{');
-	ops_json_member_string(json, "name", (struct ops_string){name->bytes, name->size});
+	ops_json_member_string(json, "name", ops_intern_text(&worker->texts, worker->names[order[0]]));
 	ops_json_member(json, "calls", (int64_t)count);
 	ops_json_member(json, "total_bytes", bytes);
 	view_distributed_write_average(json, "avg_bytes", bytes, count);
