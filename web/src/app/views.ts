@@ -62,7 +62,7 @@ const MODULES_NEED = "record with with_modules=True or opstrobe run --with-modul
 
 export const views: View[] = [
 	{ id: "overview", title: "Overview", about: "Where the time of a step goes, and what to change", component: Overview },
-	{ id: "advice", title: "Advice", about: "What to change, at which line, and what that gains", component: Advice },
+	{ id: "advice", title: "Advice", about: "What to change, at which line, and the predicted gain", component: Advice },
 	{
 		id: "timeline",
 		title: "Timeline",
@@ -74,17 +74,17 @@ export const views: View[] = [
 	{
 		id: "kernels",
 		title: "Kernels",
-		about: "What ran on devices, and which operator launched it",
+		about: "Device work, and the operators that launched it",
 		component: Kernels,
 		steps: true,
 		hasData: (facts) => !!facts.events_by_kind.kernel,
 		needs: "record a program that uses a GPU, with the activity CUDA",
 	},
-	{ id: "roofline", title: "Roofline", about: "How near operators are to what the machine can do", component: Roofline, steps: true },
+	{ id: "roofline", title: "Roofline", about: "How close operators are to the limits of the machine", component: Roofline, steps: true },
 	{
 		id: "memory",
 		title: "Memory",
-		about: "Who holds memory, and when",
+		about: "What holds memory, and when",
 		component: Memory,
 		steps: true,
 		hasData: (facts) => facts.memory_records > 0,
@@ -113,7 +113,7 @@ export const views: View[] = [
 	{
 		id: "source",
 		title: "Source",
-		about: "The program, with what each line costs",
+		about: "The program, with the time and memory of each line",
 		component: Source,
 		steps: true,
 		hasData: (facts) => !!facts.events_by_kind.python_function,

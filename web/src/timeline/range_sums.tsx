@@ -45,9 +45,9 @@ const COLUMNS: Column<Sum>[] = [
 	{ id: "name", title: "Name", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "kind", title: "Kind", kind: "text", groups: true, value: (row) => CLASS_TITLES[classOf(row.kind, row.name)] },
 	{ id: "count", title: "Count", kind: "count", value: (row) => row.count },
-	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "From begin to end, cut at the ends of the range" },
-	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without what ran inside it" },
-	{ id: "share", title: "Share", kind: "share", value: (row) => row.share, about: "Of the self times on the CPU, or, for work on a device, on devices" },
+	{ id: "total", title: "Total", kind: "us", value: (row) => row.total_ns / 1000, about: "Duration within the range" },
+	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self_ns / 1000, about: "Without the events inside it" },
+	{ id: "share", title: "Share", kind: "share", value: (row) => row.share, about: "Share of the self times on the CPU; for device work, of those on devices" },
 	{ id: "max", title: "Longest", kind: "us", total: "max", value: (row) => row.max_ns / 1000 },
 ];
 

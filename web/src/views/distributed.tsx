@@ -62,7 +62,7 @@ function OneWorker() {
 function NotTogether({ workers }: { workers: number }) {
 	return (
 		<div class="empty">
-			<p>{`The ${workers} traces of this run do not all have the same collective operations, so they cannot be set side by side.`}</p>
+			<p>{`The ${workers} traces of this run do not all have the same collective operations, so they cannot be compared.`}</p>
 		</div>
 	);
 }

@@ -72,7 +72,7 @@ export function FindingCard({ trace, asked, finding, whole, index, chosen }: Fin
 			<Places trace={trace} asked={asked} where={finding.where} />
 			<h3>What to do</h3>
 			<AdviceText text={finding.advice} />
-			<h3>Why it costs</h3>
+			<h3>Why it matters</h3>
 			<p class="soft">{finding.explanation}</p>
 			<ul class="more">
 				{finding.links.filter(isWeb).map((link) => (

@@ -115,7 +115,7 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 				)}
 			</Cards>
 			{byOperator && byOp && byOp.distinct > byOp.rows.length && (
-				<p class="soft">{`The ${formatCount(byOp.rows.length)} that take most time, of ${formatCount(byOp.distinct)}.`}</p>
+				<p class="soft">{`The ${formatCount(byOp.rows.length)} with the most time, of ${formatCount(byOp.distinct)}.`}</p>
 			)}
 			{by === "category" ? (
 				<CategoryTable reply={reply} />

@@ -183,7 +183,7 @@ function CurveChart({ curve, memory, marked, chosen, live }: CurveChartProps) {
 	return (
 		<LineChart
 			title={`Memory of ${deviceTitle(curve.device)}`}
-			about={live ? "Click to see who holds memory at a moment; drag to zoom" : ""}
+			about={live ? "Click to see what holds memory at that time; drag to zoom" : ""}
 			times={times}
 			series={series}
 			kind="bytes"

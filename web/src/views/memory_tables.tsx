@@ -32,7 +32,7 @@ const BLOCKS: Column<Block>[] = [
 	{ id: "life", title: "Held for", kind: "us", total: "none", value: (row) => (row.start_ns === null || row.end_ns === null ? null : micro(row.end_ns - row.start_ns)) },
 	{ id: "module", title: "Module", kind: "text", groups: true, value: (row) => row.module && moduleName(row.module) },
 	{ id: "line", title: "Line", kind: "text", groups: true, value: (row) => (row.file === null ? null : `${row.file}${row.line === null ? "" : `:${row.line}`}`) },
-	{ id: "name", title: "Name", kind: "text", value: (row) => row.name, about: "What the program calls it: a parameter, its gradient" },
+	{ id: "name", title: "Name", kind: "text", value: (row) => row.name, about: "Name in the program, of a parameter or its gradient" },
 ];
 
 function micro(ns: number | null): number | null {
@@ -60,7 +60,7 @@ export function MemoryBlocks({ source, trace, device, stretch }: TableProps & { 
 								{block.file !== null && <SourceLink trace={trace.id} file={block.file} line={block.line} />}
 							</>
 						)}
-						empty="No allocation lives in this range."
+						empty="No allocations in this range."
 						lines={14}
 					/>
 				</>

@@ -149,8 +149,7 @@ function Drawing({ source, trace, modules }: { source: DataSource; trace: string
 				)}
 			</div>
 			<p class="soft">
-				A module lies in the one that holds it. Arrows follow the order of the first calls. An open module has the color of what its parts do not account for, so the colors
-				add up to the model.
+				Each module is drawn in the one that contains it. Arrows follow the order of the first calls. The color of an open module is its cost without its parts, so the colors add up to the model.
 			</p>
 		</>
 	);

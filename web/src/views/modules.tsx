@@ -163,7 +163,7 @@ function Icicle({ modules }: { modules: readonly Module[] }) {
 	return (
 		<section class="panel">
 			<Flame
-				title="Modules by what they cost"
+				title="Modules by cost"
 				root={root}
 				zoom={zoom}
 				onZoom={setZoom}

@@ -19,14 +19,14 @@ type Row = Operator & { stacks: number | null; steps: number; self: number; shar
 const CALLS: Column<Row> = { id: "calls", title: "Calls", kind: "count", value: (row) => row.calls };
 const HOST: Column<Row>[] = [
 	{ id: "host_self", title: "CPU self", kind: "us", bar: true, value: (row) => row.host_self, about: "Time on the CPU without the operators and runtime calls inside" },
-	{ id: "host_total", title: "CPU total", kind: "us", value: (row) => row.host_total, total: "none", about: "Time on the CPU with all inside; of calls inside one another each counts" },
+	{ id: "host_total", title: "CPU total", kind: "us", value: (row) => row.host_total, total: "none", about: "Time on the CPU with the calls inside; recursive calls count separately" },
 	{ id: "host_mean", title: "Mean", kind: "us", value: (row) => row.host_total / Math.max(1, row.calls), total: "none", about: "CPU total of a call" },
 	{ id: "host_min", title: "Shortest", kind: "us", value: (row) => row.host_min, total: "none", hidden: true, about: "CPU total of the shortest call" },
 	{ id: "host_max", title: "Longest", kind: "us", value: (row) => row.host_max, total: "max", about: "CPU total of the longest call" },
 ];
 const DEVICE: Column<Row>[] = [
 	{ id: "device_self", title: "Device self", kind: "us", bar: true, value: (row) => row.device_self, about: "Time of the device work that the operator itself started" },
-	{ id: "device_total", title: "Device total", kind: "us", value: (row) => row.device_total, total: "none", about: "The same with the operators inside" },
+	{ id: "device_total", title: "Device total", kind: "us", value: (row) => row.device_total, total: "none", about: "Time of the device work that the operator and those inside it started" },
 ];
 const PER_STEP: Column<Row>[] = [
 	{ id: "step_calls", title: "Calls per step", kind: "number", hidden: true, value: (row) => row.calls / row.steps },
@@ -34,7 +34,7 @@ const PER_STEP: Column<Row>[] = [
 ];
 const MEMORY: Column<Row>[] = [
 	{ id: "memory", title: "Memory", kind: "bytes", value: (row) => row.self_cpu_memory_bytes, about: "What the calls themselves allocated on the CPU, less what they freed" },
-	{ id: "device_memory", title: "Device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "The same on devices" },
+	{ id: "device_memory", title: "Device memory", kind: "bytes", value: (row) => row.self_device_memory_bytes, about: "What the calls themselves allocated on devices, less what they freed" },
 ];
 const FLOPS: Column<Row>[] = [
 	{ id: "flops", title: "FLOPs", kind: "flops", value: (row) => row.flops || null, about: "Floating-point operations, estimated from input shapes" },
@@ -76,7 +76,7 @@ function columnsFor(reply: OperatorsReply, byShape: boolean): Column<Row>[] {
 	if (rows.some((row) => row.flops > 0)) columns.push(...FLOPS);
 	if (device) columns.push(...TENSOR);
 	if (Object.keys(reply.call_stacks.per_operator).length > 0) {
-		columns.push({ id: "stacks", title: "Stacks", kind: "count", value: (row) => row.stacks, about: "From how many places it is called" });
+		columns.push({ id: "stacks", title: "Stacks", kind: "count", value: (row) => row.stacks, about: "Number of places that call it" });
 	}
 	return columns;
 }
@@ -126,7 +126,7 @@ function OperatorTable({ source, trace, reply, byShape }: { source: DataSource; 
 	return (
 		<>
 			{byShape && shapes.distinct > shapes.rows.length && (
-				<p class="soft">{`The ${formatCount(shapes.rows.length)} that take most time, of ${formatCount(shapes.distinct)}.`}</p>
+				<p class="soft">{`The ${formatCount(shapes.rows.length)} with the most time, of ${formatCount(shapes.distinct)}.`}</p>
 			)}
 			<Table
 				id="operators"

@@ -225,8 +225,8 @@ const GPU_COLUMNS: Column<Gpu & { device: Device | undefined }>[] = [
 	{ id: "memory", title: "Memory", kind: "bytes", value: (gpu) => gpu.device?.total_memory ?? null },
 	{ id: "capability", title: "Compute capability", kind: "text", value: (gpu) => gpu.device?.compute_capability ?? null },
 	{ id: "busy", title: "Busy", kind: "share", bar: true, value: (gpu) => gpu.utilization_ratio, about: "The share of the steps' time in which kernels run" },
-	{ id: "sm", title: "SM efficiency", kind: "share", value: (gpu) => gpu.est_sm_efficiency_ratio, about: "How much of the multiprocessors kernels' blocks fill, estimated, over the steps' time" },
-	{ id: "occupancy", title: "Occupancy", kind: "pct", value: (gpu) => gpu.est_achieved_occupancy_pct, about: "Active warps of those possible while kernels run, estimated" },
+	{ id: "sm", title: "SM efficiency", kind: "share", value: (gpu) => gpu.est_sm_efficiency_ratio, about: "Share of the multiprocessors that the blocks of kernels fill, over the steps' time (estimated)" },
+	{ id: "occupancy", title: "Occupancy", kind: "pct", value: (gpu) => gpu.est_achieved_occupancy_pct, about: "Share of the possible warps that are active while kernels run (estimated)" },
 	{ id: "tensor", title: "Tensor cores", kind: "share", value: (gpu) => gpu.tensor_core_time_ratio, about: "The share of kernel time that is on tensor cores" },
 ];
 
@@ -265,8 +265,8 @@ function Utilization({ gpu }: { gpu: Gpu }) {
 function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry }) {
 	const reply = useReply<OperatorsReply>(source, `traces/${trace.id}/views`, { parts: "flags,steps,operators,operators_by_input_shape,call_stacks" });
 	return (
-		<section class="panel" aria-label="Operators that take most time">
-			<h2>Operators that take most time</h2>
+		<section class="panel" aria-label="Operators with the most time">
+			<h2>Operators with the most time</h2>
 			<Await reply={reply} what="the operators">
 				{({ flags, operators }) => {
 					const device = flags.has_kernel || flags.has_memcpy_or_memset;

@@ -129,7 +129,7 @@ function RoofCards({ reply, roof, processor }: { reply: RooflineReply; roof: Roo
 				figure={share === null ? "–" : `${grouped(share * 100, 1)} %`}
 				share={share}
 				note={share === null ? undefined : `${formatUs(reply.bounded_us)} would take ${formatUs(reply.roof_us)} at least`}
-				about="The least time for the FLOPs and bytes of the rows below, by their time"
+				about="Lower bound of the time, from FLOPs and bytes, by the time of the rows below"
 			/>
 			<Card
 				title="Work known"

@@ -64,7 +64,7 @@ export function SourceText({ trace, linked, lines, text, chosen, all_us }: Sourc
 			class="source"
 			ref={box}
 			role="table"
-			aria-label="Lines with their time; n and p go to the next and the previous that take much"
+			aria-label="Lines with their time; n and p go to the next and the previous hot line"
 			aria-rowcount={shown.length}
 			tabIndex={0}
 			onKeyDown={onKeyDown}

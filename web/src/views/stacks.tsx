@@ -242,7 +242,7 @@ function Both({ trace, root, name, find, onFunction }: { trace: string; root: Ca
 const FUNCTIONS: Column<FunctionRow>[] = [
 	{ id: "name", title: "Function", kind: "text", wide: true, value: (row) => row.name, shown: (row) => moduleName(row.name) },
 	{ id: "self", title: "Self", kind: "us", bar: true, value: (row) => row.self },
-	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With all that it calls; calls of itself inside count once" },
+	{ id: "total", title: "Total", kind: "us", bar: true, value: (row) => row.total, about: "With the functions that it calls; recursive calls count once" },
 	{ id: "places", title: "Places", kind: "count", value: (row) => row.places, about: "Number of stacks that contain it" },
 ];
 

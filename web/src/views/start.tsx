@@ -137,9 +137,9 @@ const COLUMNS: Column<Row>[] = [
 	{ id: "median", title: "Median step", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.steps.median), about: "Of several ranks, of the slowest" },
 	{ id: "devices", title: "Devices", kind: "text", value: devicesOf, about: "Devices that ran kernels" },
 	{ id: "rank", title: "Ranks", kind: "text", value: ranksOf },
-	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "The predicted gain of the top finding, of the step" },
+	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "Predicted gain of the top finding, as a share of a step" },
 	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; of several ranks, the one that gains most" },
-	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "The command line, of recordings of Opstrobe" },
+	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "Command line, if Opstrobe recorded the trace" },
 	{ id: "host", title: "Host", kind: "text", hidden: true, value: (row) => [...new Set(summaries(row).flatMap((summary) => summary.host ?? []))].join(", ") || null },
 	{ id: "size", title: "Size", kind: "bytes", hidden: true, value: (row) => row.traces.reduce((sum, trace) => sum + trace.bytes, 0) },
 ];

@@ -165,7 +165,7 @@ function Filter<R>(props: { value: string; onChange: (text: string | undefined) 
 			class="filter"
 			placeholder="Filter"
 			aria-label="Filter the rows"
-			title={`Words that a row holds; -word leaves rows out${figure ? `; ${figure.id}>${figure.kind === "us" ? "1ms" : "10"} compares figures` : ""}`}
+			title={`Words that a row contains; -word excludes rows${figure ? `; ${figure.id}>${figure.kind === "us" ? "1ms" : "10"} compares figures` : ""}`}
 			value={text}
 			onInput={(event) => setText(event.currentTarget.value)}
 		/>

@@ -69,7 +69,7 @@ test("views without data are dimmed", async () => {
 	await tab.page.locator("nav a.empty-view").first().waitFor();
 	expect(await tab.page.locator("nav a.empty-view").allInnerTexts()).toEqual(["Kernels", "Memory", "Modules", "Model", "Source", "Distributed", "Diff"]);
 	const kernels = tab.page.locator("nav a.empty-view", { hasText: "Kernels" });
-	expect(await kernels.getAttribute("title")).toBe("What ran on devices, and which operator launched it. No data in this trace: record a program that uses a GPU, with the activity CUDA.");
+	expect(await kernels.getAttribute("title")).toBe("Device work, and the operators that launched it. No data in this trace: record a program that uses a GPU, with the activity CUDA.");
 	await kernels.click();
 	await tab.page.getByText("No GPU activity.").waitFor();
 	await tab.close();

@@ -202,7 +202,7 @@ describe.each(TRACES)("%s", (_, path) => {
 			const shallow = table.rows.filter((row) => Number(row[table.columns.indexOf("depth")]) <= 3);
 			expect(rows).toHaveLength(shallow.length);
 			rows.forEach((row, i) => expectShows(row.forward!, units.forward!, Number(shallow[i]![host]), `forward of ${row.name}`));
-			await tab.page.getByRole("tree", { name: "Modules by what they cost" }).waitFor();
+			await tab.page.getByRole("tree", { name: "Modules by cost" }).waitFor();
 		}
 		await tab.close();
 		tab.expectQuiet();
