@@ -4,12 +4,17 @@
 Blocks of steps with and without it alternate within one process, so that what else the machine does falls on both. The figures are
 CPU time of the process, the recorder's threads included, as a share of a step without the black box (for programs that wait: of its
 wall-clock time).
+
+    bench/black_box.py ROUNDS [--settled SECONDS] [PROGRAM…]
+
+All detail is recorded. With --settled, the program first runs for SECONDS with the default budget, which selects the detail.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -19,6 +24,7 @@ import torch
 from torch import nn
 
 import opstrobe
+from opstrobe import _core
 
 WARM_UP = 3  # steps of a block that do not count: the first operators of a recording
 
@@ -136,7 +142,20 @@ def _block(step: Callable[[], Any], steps: int) -> tuple[float, float]:
     return (time.process_time_ns() - cpu) / steps, (time.perf_counter_ns() - wall) / steps
 
 
-def black_box_cost(name: str, rounds: int, **options: Any) -> dict[str, float]:
+def settled_detail(name: str, seconds: float) -> str:
+    """The detail at which the default budget arrives."""
+    torch.set_num_threads(1)
+    step = PROGRAMS[name][0]()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, opstrobe.black_box(spill=folder, incidents=folder) as box:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            step()
+        measured = json.loads(box.snapshot(seconds=0.1).metadata.get("black_box", "{}"))  # none for a program without steps
+        detail: str = measured.get("detail", "operators")
+        return detail
+
+
+def black_box_cost(name: str, rounds: int, detail: str | None = None, **options: Any) -> dict[str, float]:
     """What the black box adds to a step (`share`, of it), its 95 % interval, and the step without it in ns."""
     make, steps = PROGRAMS[name]
     torch.set_num_threads(1)
@@ -145,12 +164,16 @@ def black_box_cost(name: str, rounds: int, **options: Any) -> dict[str, float]:
     added, plain_cpu, plain_wall = [], [], []
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         box = opstrobe.black_box(spill=folder, incidents=folder, budget=0, **options)
+        if detail is not None:
+            box.budget = -1  # no shadow steps, which would end with all detail
         _block(step, steps)
         for number in range(rounds):
             figures = {}
             for recorded in (False, True) if number % 2 else (True, False):
                 if recorded:
                     with box:
+                        if detail is not None:
+                            _core.watch_set_detail(detail)
                         figures[recorded] = _block(step, steps)
                 else:
                     figures[recorded] = _block(step, steps)
@@ -165,10 +188,16 @@ def black_box_cost(name: str, rounds: int, **options: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    for program in sys.argv[2:] or PROGRAMS:
-        cost = black_box_cost(program, int(sys.argv[1]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--settled", type=float)
+    parser.add_argument("programs", nargs="*")
+    given = parser.parse_intermixed_args()
+    for program in given.programs or PROGRAMS:
+        detail = None if given.settled is None else settled_detail(program, given.settled)
+        cost = black_box_cost(program, given.rounds, detail)
         print(
             f"{program:<24} {cost['base'] / 1e6:8.3f} ms a step  {100 * cost['share']:5.2f} % "
-            f"({100 * cost['low']:.2f} to {100 * cost['high']:.2f} %)",
+            f"({100 * cost['low']:.2f} to {100 * cost['high']:.2f} %)  {detail or 'operators'}",
             flush=True,
         )
