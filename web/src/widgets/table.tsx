@@ -151,7 +151,7 @@ function allRows<R>(roots: readonly R[], children: (row: R) => readonly R[]): R[
 }
 
 function countText(shown: number, all: number, tree: boolean): string {
-	if (tree) return `${shown} lines`;
+	if (tree) return shown === 1 ? "1 line" : `${shown} lines`;
 	const rows = all === 1 ? "row" : "rows";
 	return shown === all ? `${all} ${rows}` : `${shown} of ${all} ${rows}`;
 }
