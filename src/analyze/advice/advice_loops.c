@@ -342,6 +342,10 @@ static bool weigh_rows(struct search *search, struct advice *advice)
 		struct advice_loop *loop = &advice->loops.items[i];
 
 		leave_out_own_waits(loop, advice);
+		/* A step that waits for a thread waits for its operators, one by one. What the thread does in between may be in
+		 * parallel to the step. */
+		if (advice->zone[loop->parent] & ADVICE_PARALLEL && loop->span_ns > loop->inside_ns)
+			loop->span_ns = loop->inside_ns;
 		loop->slices |= goes_through(search, advice, loop);
 	}
 	return find_small_loops(advice);

@@ -96,6 +96,28 @@ static void knows_generated_code(void **state)
 	}
 }
 
+/* A thread plays while the steps compute for half of their time and sleep for the rest, in which they may wait for it. */
+static void counts_only_operators_of_a_loop_on_another_thread(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	device_trace_add(&trace, "python_function", "play.py(5): play", 1, 2, 0, 16000, "\"Python id\": 1");
+	for (int step = 0; step < 4; step++) {
+		double at = step * 4000;
+
+		device_trace_step(&trace, step, at + 1, 3990);
+		device_trace_host(&trace, "cpu_op", "aten::mm", at + 2, 2000);
+		for (int i = 0; i < 60; i++)
+			device_trace_add(&trace, "cpu_op", "aten::neg", 1, 2, at + 10 + i * 66, 5, "");
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "many-small-operators") < 60 * 0.005);
+	ops_free(text);
+}
+
 /* Steps in which a function calls one operator, and computes for the rest of the time. */
 static char *advise_loop(const char *loop)
 {
@@ -247,7 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_compiled_regions), cmocka_unit_test(knows_generated_code),
-		cmocka_unit_test(knows_the_loop_of_a_library),
+		cmocka_unit_test(counts_only_operators_of_a_loop_on_another_thread), cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
 		cmocka_unit_test(names_the_base_of_percentages)};
 
