@@ -25,9 +25,12 @@ struct line {
 
 struct update {
 	struct line *lines; /* by name of the operator */
+	uint8_t *products;   /* by string */
 	uint64_t operators;
-	int64_t loop_ns;    /* time of the functions that loop over parameters */
+	int64_t loop_ns;     /* time of the functions that loop over parameters */
+	int64_t products_ns; /* time of operators that no fused step replaces */
 	bool fused, foreach;
+	bool of_torch;       /* one of them is a class of torch.optim */
 };
 
 static void rule_optimizer_add_operator(struct update *update, const struct advice *advice, uint32_t row)
@@ -39,6 +42,10 @@ static void rule_optimizer_add_operator(struct update *update, const struct advi
 
 	update->fused |= ops_string_contains(name, "_fused_");
 	update->foreach |= ops_string_contains(name, "_foreach_");
+	if (update->products[advice->events->name[row]]) {
+		update->products_ns = ops_sum(update->products_ns, advice_ns(advice, row));
+		return;
+	}
 	update->operators++;
 	elements = advice_elements(advice, row, &dtype);
 	if (elements < 0 || !name.size || name.bytes[name.size - 1] != '_')
@@ -59,6 +66,10 @@ static bool rule_optimizer_is_outermost(const struct advice *advice, uint32_t ro
 	return parent == OPS_NONE || !(advice->zone[parent] & ADVICE_IN_OPTIMIZER);
 }
 
+static const char *const of_torch[] = {
+	"*#Adadelta.step", "*#Adafactor.step", "*#Adagrad.step", "*#Adam.step", "*#AdamW.step", "*#Adamax.step", "*#ASGD.step",
+	"*#NAdam.step", "*#RAdam.step", "*#RMSprop.step", "*#Rprop.step", "*#SGD.step", NULL};
+
 static bool rule_optimizer_gather(struct update *update, const struct advice *advice, struct advice_result *result)
 {
 	uint8_t *loops = advice_names(advice, (const char *const[]){"*: _single_tensor_*", "*_single_tensor_*", NULL});
@@ -73,6 +84,7 @@ static bool rule_optimizer_gather(struct update *update, const struct advice *ad
 				advice_add(result, row, advice_ns(advice, row));
 			/* Optimizers of other packages, such as "Optimizer.step#FusedAdam.step". */
 			update->fused |= ops_string_contains(advice_name(advice, row), "Fused");
+			update->of_torch |= advice_text_like(advice_name(advice, row), of_torch);
 		}
 		if (loops[advice->events->name[row]])
 			update->loop_ns = ops_sum(update->loop_ns, advice_ns(advice, row));
@@ -117,9 +129,13 @@ static double fused_ns(const struct update *update, size_t names, double element
 	return lines ? (lines < 4 ? 2.5 : 3.5) * best_ns * elements : 0;
 }
 
+static const char other[] =
+	"This optimizer is not a class of torch.optim and may have no argument fused. Let torch.compile fuse its step, or compute "
+	"each line of its formula for all parameters with a function torch._foreach_….";
+
 static bool rule_optimizer_report(const struct advice *advice, struct advice_result *result, const struct update *update)
 {
-	double total_ns = (double)(update->loop_ns ? update->loop_ns : result->tally.ns);
+	double total_ns = (double)ops_difference(update->loop_ns ? update->loop_ns : result->tally.ns, update->products_ns);
 	size_t names = ops_trace_string_count(advice->trace);
 	char rest[128] = "";
 	double elements, fused;
@@ -127,6 +143,8 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 	if (!result->tally.events || update->fused || update->foreach ||
 	    update->operators / result->tally.events < OPERATORS_MIN)
 		return true;
+	if (!update->of_torch)
+		result->detail = other;
 	elements = (double)parameters(update, names);
 	fused = fused_ns(update, names, elements);
 	if (fused > 0)
@@ -139,18 +157,23 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 
 static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)
 {
-	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines))};
-	bool done = update.lines && rule_optimizer_gather(&update, advice, result) &&
+	static const char *const products[] = {"aten::mm", "aten::addmm*", "aten::bmm", "aten::baddbmm*", "aten::matmul", "aten::einsum",
+	                                       "aten::linear", "aten::linalg_*", "aten::svd", "aten::qr", "aten::cholesky*", NULL};
+	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines)),
+	                        .products = advice_names(advice, products)};
+	bool done = update.lines && update.products && rule_optimizer_gather(&update, advice, result) &&
 	            rule_optimizer_report(advice, result, &update);
 
 	ops_free(update.lines);
+	ops_free(update.products);
 	return done;
 }
 
 const struct advice_rule advice_rule_optimizer = {
 	.id = "optimizer-loop",
 	.title = "The optimizer updates parameters one by one",
-	.condition = "A step of an optimizer calls 16 operators or more, and none of them is fused or foreach.",
+	.condition = "A step of an optimizer calls 16 operators or more, and none of them is fused or foreach. Products and decompositions of "
+		     "matrices do not count.",
 	.gain = "the time of the loop, less what memory requires to read and write the elements and their states once, "
 		"estimated from the fastest of its operators",
 	.explanation = "Each line of the formula is one operator for each parameter. Calls cost more than the arithmetic on "

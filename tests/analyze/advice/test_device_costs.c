@@ -162,6 +162,30 @@ static void charges_wrapped_optimizers_once(void **state)
 	}
 	text = device_trace_advise(&trace);
 	assert_near(finding_ms(text, "optimizer-loop"), 0.4);
+	assert_null(strstr(text, "not a class of torch.optim"));
+	ops_free(text);
+}
+
+/* An optimizer of the program with a decomposition of 300 us, and 20 small operators in 100 us. */
+static void knows_optimizers_of_the_program(void **state)
+{
+	struct device_trace trace;
+	char *text;
+
+	(void)state;
+	device_trace_open(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double at = step * 3000.0;
+
+		device_trace_step(&trace, step, at, 2000);
+		device_trace_host(&trace, "user_annotation", "Optimizer.step#LowRank.step", at + 1100, 400);
+		device_trace_host(&trace, "cpu_op", "aten::linalg_svd", at + 1100, 300);
+		for (int i = 0; i < 20; i++)
+			device_trace_host(&trace, "cpu_op", i < 10 ? "aten::mul_" : "aten::add_", at + 1401 + 4 * i, 3);
+	}
+	text = device_trace_advise(&trace);
+	assert_float_equal(finding_ms(text, "optimizer-loop"), 0.1, 0.01);
+	assert_non_null(strstr(text, "not a class of torch.optim"));
 	ops_free(text);
 }
 
@@ -233,6 +257,7 @@ int main(void)
 		cmocka_unit_test(charges_attention_its_kernels),
 		cmocka_unit_test(puts_slow_softmax_first), cmocka_unit_test(finds_attention_without_a_fused_kernel), cmocka_unit_test(charges_double_precision_its_kernels),
 		cmocka_unit_test(charges_optimizers_their_kernels), cmocka_unit_test(charges_wrapped_optimizers_once),
+		cmocka_unit_test(knows_optimizers_of_the_program),
 		cmocka_unit_test(charges_output_the_wait_alone),
 		cmocka_unit_test(tells_processors_from_devices)};
 
