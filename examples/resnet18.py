@@ -162,7 +162,7 @@ def main():
         f"  .venv/bin/opstrobe serve --open {trace}   see it in the browser\n"
         f"  .venv/bin/opstrobe advise {trace}   what to change, at which line, and what it gains\n"
         "  .venv/bin/opstrobe run --table examples/resnet18.py   any program, without a change\n"
-        "  .venv/bin/opstrobe run --steps 2:5 --record-shapes --memory your_training.py\n"
+        "  .venv/bin/opstrobe run --advise your_training.py   what to change in your program\n"
         "  .venv/bin/opstrobe doctor   what works on this machine"
     )
 
