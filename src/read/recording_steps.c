@@ -46,6 +46,8 @@ static void note_call(struct recording_borders *borders, const struct ops_slot *
 
 	OPS_LOWER_BOUND(at, count, mid, borders->list.items[mid].ticks <= slot->start_ticks);
 	border = borders->list.items + at;
+	if (at == 1 && count > 2 && end_ticks > border[1].ticks && slot->start_ticks > borders->loop_ticks)
+		borders->loop_ticks = slot->start_ticks;
 	if (!at && count > 2 && end_ticks > border[1].ticks && end_ticks <= border[2].ticks && end_ticks > borders->first_end_ticks)
 		borders->first_end_ticks = end_ticks;
 	if (at == count || end_ticks <= border->ticks || (at + 1 < count && end_ticks > border[1].ticks) ||
@@ -89,7 +91,7 @@ bool recording_steps_find(struct recording_borders *borders, const struct ops_sh
 	return true;
 }
 
-uint64_t recording_steps_move(const struct recording_borders *borders, uint64_t ticks)
+static uint64_t move_border(const struct recording_borders *borders, uint64_t ticks)
 {
 	const struct recording_border *border;
 	size_t at = 0;
@@ -100,4 +102,12 @@ uint64_t recording_steps_move(const struct recording_borders *borders, uint64_t 
 		return ticks;
 	/* The first border is a batch's, or the end of creating an optimizer, whatever the others are. */
 	return (at ? borders->begins : begins_near(border)) ? border->call_start_ticks : border->call_end_ticks;
+}
+
+uint64_t recording_steps_move(const struct recording_borders *borders, uint64_t ticks)
+{
+	const bool is_first = borders->list.count && borders->list.items[0].ticks == ticks;
+	const uint64_t moved = move_border(borders, ticks);
+
+	return is_first && moved < borders->loop_ticks ? borders->loop_ticks : moved;
 }

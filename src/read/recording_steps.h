@@ -8,7 +8,8 @@
  *      fetch  forward  optimizer.step│  fetch  forward  optimizer.step
  *
  * Such a step would overlap the calls around its ends in part, so its ends are moved to where the outermost of these calls begins
- * or ends, and calls and steps nest.
+ * or ends, and calls and steps nest. The first step, which may begin where an optimizer is made, begins no earlier than the call
+ * that contains the loop.
  */
 #ifndef OPS_READ_RECORDING_STEPS_H
 #define OPS_READ_RECORDING_STEPS_H
@@ -32,6 +33,7 @@ struct recording_borders {
 	OPS_ARRAY(struct recording_border) list; /* in order of time */
 	uint64_t first_end_ticks; /* end of the outermost call around the first step, which ends in the second one; 0: there is
 	                           * none */
+	uint64_t loop_ticks;      /* start of the innermost call that begins in the first step and contains the second; 0: there is none */
 	bool begins; /* borders move to the begin of calls, because most are near it, as a fetch of a batch is to the call that
 	              * makes it */
 };

@@ -433,6 +433,35 @@ def test_steps_begin_and_end_between_calls(tmp_path, program, opstrobe):
             assert step["ts"] <= max(loads)  # its batch is fetched in it
 
 
+def test_the_first_step_begins_in_the_function_that_has_the_loop(tmp_path, program, opstrobe):
+    """It would take the time of that function from it if it began before, where the optimizer is made."""
+    name = program(
+        """
+        import torch
+
+        class Trainer:
+            def __init__(self):
+                self.weight = torch.nn.Parameter(torch.ones(4))
+                self.optimizer = torch.optim.SGD([self.weight], lr=0.5)
+                self.losses = []
+
+            def fit(self):
+                for _ in range(4):
+                    self.weight.square().sum().backward()
+                    self.optimizer.step()
+
+        trainer = Trainer()
+        trainer.fit()
+        """
+    )
+    assert opstrobe("run", "--with-stack", "-o", "trace.json", name).returncode == 0
+    host = [row for row in events(tmp_path / "trace.json") if row["ph"] == "X"]
+    steps = [row for row in host if row["name"].startswith("ProfilerStep")]
+    fit = next(row for row in host if row["name"].endswith((": fit", ": Trainer.fit")))
+    assert len(steps) == 4
+    assert all(fit["ts"] <= row["ts"] and row["ts"] + row["dur"] <= fit["ts"] + fit["dur"] for row in steps)
+
+
 def test_steps_of_batches_are_counted_where_there_is_no_optimizer(tmp_path, program, opstrobe):
     name = program(LOADER + "for batch in data:\n    model(batch)\n")
     assert opstrobe("run", "--steps", "2:4", "-o", "trace.json", name).returncode == 0
