@@ -370,8 +370,10 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	return done;
 }
 
-/* A Python call in which nearly all operators are repeated is itself repeated. The outermost such call is reported. */
+/* A Python call in which nearly all operators are repeated is itself repeated. The outermost such call is reported. A call that takes
+ * many times as long as these operators and their calls in Python computes something else. */
 #define WHOLE 0.9
+#define CALL_RATIO_MAX 8
 
 static void claim_calls(struct numbering *numbering, struct advice_result *result)
 {
@@ -388,6 +390,8 @@ static void claim_calls(struct numbering *numbering, struct advice_result *resul
 		rest_ns = advice_left_ns(advice, row) - numbering->claimed_in_calls[row] -
 		          (advice->operator_ns[row] - numbering->in_calls[row]);
 		rest_ns = rest_ns > 0 ? rest_ns : 0;
+		if (rest_ns > CALL_RATIO_MAX * numbering->in_calls[row])
+			continue;
 		numbering->ns = ops_sum(numbering->ns, rest_ns);
 		/* The call is the place to change. */
 		advice_add(result, row, ops_sum(numbering->in_calls[row], rest_ns));

@@ -525,6 +525,30 @@ static void finds_what_each_step_computes_again(void **state)
 	assert_true(gain_of("repeated-work", derived, false) < 0);
 }
 
+/* A function whose only operator computes the same in each step. It does little else, or computes in Python for most of its time. */
+static void called(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): batch", w->now_ns, w->now_ns + (cause ? 60000 : 500000));
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	make_first(w, LARGE, 400000);
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::exp", 30000, -1, {LARGE, 100, 1000, 0, false});
+	w->now_ns = call.end_ns + 1000;
+	USE(w, "aten::add_", 1000, -1, {INPUT, 100, 1000, 0, true});
+	USE(w, "aten::mm", 400000, -1, {INPUT, 100, 1000, 0, false}, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void counts_calls_that_do_nothing_else(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("repeated-work", called, true), 0.06, 0.002);
+	assert_float_equal(gain_of("repeated-work", called, false), 0.03, 0.002);
+}
+
 /* Only the layer, so that all that a step does is the same: a trial. */
 static void trial(struct writer *w, bool cause)
 {
@@ -814,7 +838,7 @@ int main(void)
 		cmocka_unit_test(estimates_new_memory_by_its_pages),
 		cmocka_unit_test(finds_comparisons_of_all_pairs),
 		cmocka_unit_test(finds_what_each_step_computes_again),
-		cmocka_unit_test(leaves_out_trials),
+		cmocka_unit_test(counts_calls_that_do_nothing_else), cmocka_unit_test(leaves_out_trials),
 		cmocka_unit_test(does_not_compare_unknown_indices),
 		cmocka_unit_test(finds_matrices_that_are_factored_again),
 		cmocka_unit_test(finds_decompositions_for_one_value),
