@@ -209,6 +209,7 @@ struct advice_loop {
 	int64_t inside_ns;    /* time of the calls in it; the rest is self time of its function */
 	int64_t backward_ns;
 	int64_t operators_ns, work_ns; /* time of the outermost operators: total, and beyond the overhead of their calls */
+	int64_t typical_ns;            /* total, without what other work on the machine adds to single operators */
 	int64_t dependent_ns;          /* time of operators that require results of an earlier iteration */
 	uint32_t operators;            /* number of the outermost operators */
 	uint32_t all_operators;        /* with those inside them */

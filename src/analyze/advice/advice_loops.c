@@ -52,6 +52,8 @@ struct search {
 	struct ops_map next_loop; /* by call: the loop that may contain its next row */
 	OPS_ARRAY(struct iteration) iterations;
 	int64_t *quickest_ns; /* by name */
+	struct ops_map kinds; /* of outermost operators, by name and inputs */
+	OPS_ARRAY(int64_t) quickest_of_kind_ns;
 	uint8_t *slicing;     /* by name */
 	uint8_t *reading;
 };
@@ -188,6 +190,32 @@ static int64_t work_of(const struct search *search, const struct advice *advice,
 	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
 }
 
+static uint64_t kind_of(const struct advice *advice, uint32_t row)
+{
+	return (uint64_t)advice->events->name[row] << 32 | advice->events->inputs[row];
+}
+
+/* Returns true for operators of which others with equal inputs do the same work. What those of a device cost depends on what it
+ * still has to do. */
+static bool has_kind(const struct advice *advice, uint32_t row)
+{
+	return !(advice->has & ADVICE_NEEDS_DEVICE) && advice->events->inputs && advice->events->inputs[row] != OPS_NONE;
+}
+
+/* A busy machine makes operators slower, most of all those that share their work with another thread, so an operator counts with
+ * several times the time of the quickest one with equal inputs at most. */
+#define SLOWER_MAX 2
+
+static int64_t typical_ns(const struct search *search, const struct advice *advice, uint32_t row)
+{
+	int64_t ns = advice_ns(advice, row), most_ns;
+
+	if (!has_kind(advice, row))
+		return ns;
+	most_ns = SLOWER_MAX * search->quickest_of_kind_ns.items[ops_map_find(&search->kinds, kind_of(advice, row))];
+	return ns < most_ns ? ns : most_ns;
+}
+
 /* Loops of a call are in order of time, and so are the rows below it. */
 static uint32_t find_loop(struct search *search, const struct advice *advice, uint32_t row)
 {
@@ -275,11 +303,11 @@ bool advice_loops_agree(const struct advice *advice, uint8_t *verdicts, int amon
 /* Returns true if the operators of a loop are mostly call overhead. */
 static bool is_quick(const struct advice_loop *loop)
 {
-	return loop->operators && (loop->operators_ns / loop->operators <= CALL_NS_MAX ||
-	                           loop->operators_ns / loop->all_operators <= INNER_CALL_NS_MAX);
+	return loop->operators && (loop->typical_ns / loop->operators <= CALL_NS_MAX ||
+	                           loop->typical_ns / loop->all_operators <= INNER_CALL_NS_MAX);
 }
 
-/* A busy machine makes operators slower, never quicker, so the quickest tenth decides. */
+/* A busy machine makes operators slower, never quicker, so the quickest tenth of the loops decides. */
 #define QUICK_AMONG 10
 
 static bool find_small_loops(struct advice *advice)
@@ -305,7 +333,7 @@ static void reset_loops(struct search *search, struct advice *advice)
 		/* The slot exists, so this allocates nothing. In the end it has the first loop of the call. */
 		*ops_map_slot(&search->next_loop, loop->parent, 0) = (uint32_t)i;
 		loop->span_ns = advice_cost_ns(advice, loop->start_ns, loop->end_ns);
-		loop->inside_ns = loop->operators_ns = loop->work_ns = 0;
+		loop->inside_ns = loop->operators_ns = loop->typical_ns = loop->work_ns = 0;
 		loop->operators = loop->all_operators = loop->in_place = 0;
 		loop->slices = loop->reads = false;
 	}
@@ -334,6 +362,7 @@ static bool weigh_rows(struct search *search, struct advice *advice)
 		loop->operators++;
 		loop->in_place += advice_name(advice, row).size && advice_name(advice, row).bytes[advice_name(advice, row).size - 1] == '_';
 		loop->operators_ns = ops_sum(loop->operators_ns, advice_ns(advice, row));
+		loop->typical_ns = ops_sum(loop->typical_ns, typical_ns(search, advice, row));
 		loop->work_ns = ops_sum(loop->work_ns, work_of(search, advice, row));
 		loop->slices |= search->slicing[advice->events->name[row]] != 0;
 		loop->reads |= search->reading[advice->events->name[row]] != 0;
@@ -377,10 +406,13 @@ static bool weigh(struct search *search, struct advice *advice)
 	if (!done)
 		return false;
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		uint32_t index = advice->loop_of[row];
+		uint32_t index = advice->loop_of[row], forward = advice->forward[row];
 
 		if (index != OPS_NONE && advice->loops.items[index].small && advice->loops.items[index].slices)
 			advice->zone[row] |= ADVICE_IN_ROW_LOOP;
+		/* A backward pass in each iteration is in the time of the loop already. */
+		if (index != OPS_NONE && forward != OPS_NONE && advice->loop_of[forward] == index)
+			advice->loops.items[index].backward_ns = 0;
 	}
 	return true;
 }
@@ -419,14 +451,28 @@ static bool count_modules(struct advice *advice)
 	return done;
 }
 
-static void find_quickest(struct search *search, const struct advice *advice)
+static void keep_least(int64_t *least, int64_t ns)
+{
+	if (!*least || ns < *least)
+		*least = ns;
+}
+
+static bool find_quickest(struct search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
-		int64_t *quickest = &search->quickest_ns[advice->events->name[row]];
+		int64_t *of_kind;
 
-		if (advice_is_operator(advice, row) && (!*quickest || advice_ns(advice, row) < *quickest))
-			*quickest = advice_ns(advice, row);
+		if (!advice_is_operator(advice, row))
+			continue;
+		keep_least(&search->quickest_ns[advice->events->name[row]], advice_ns(advice, row));
+		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !has_kind(advice, row))
+			continue;
+		of_kind = OPS_ARRAY_AT(&search->quickest_of_kind_ns, ops_map_number(&search->kinds, kind_of(advice, row)));
+		if (!of_kind)
+			return false;
+		keep_least(of_kind, advice_ns(advice, row));
 	}
+	return true;
 }
 
 bool advice_find_loops(struct advice *advice)
@@ -441,11 +487,7 @@ bool advice_find_loops(struct advice *advice)
 	search.quickest_ns = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*search.quickest_ns));
 	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_iterations(&search, advice) &&
 	       join_rounds(&search, advice);
-	done = done && find_unbound(&search, advice);
-	if (done) {
-		find_quickest(&search, advice);
-		done = weigh(&search, advice);
-	}
+	done = done && find_unbound(&search, advice) && find_quickest(&search, advice) && weigh(&search, advice);
 	done = done && count_modules(advice) && advice_find_recurrent(advice);
 	ops_map_release(&search.iterations_by_key);
 	ops_map_release(&search.visits_by_call);
@@ -453,6 +495,8 @@ bool advice_find_loops(struct advice *advice)
 	ops_map_release(&search.next_loop);
 	ops_map_release(&search.unbound);
 	OPS_ARRAY_RELEASE(&search.iterations);
+	ops_map_release(&search.kinds);
+	OPS_ARRAY_RELEASE(&search.quickest_of_kind_ns);
 	ops_free(search.quickest_ns);
 	ops_free(search.slicing);
 	ops_free(search.reading);

@@ -118,6 +118,64 @@ static void counts_only_operators_of_a_loop_on_another_thread(void **state)
 	ops_free(text);
 }
 
+/* A function with 32 calls of an operator on equal inputs, of which every other one waits for another thread. */
+static void knows_small_operators_on_a_busy_machine(void **state)
+{
+	struct device_trace trace;
+	char *text;
+	int run;
+
+	(void)state;
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(10): main", 0, 0, 16000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 4000;
+
+		device_trace_step(&trace, step, at + 1, 3990);
+		add_python(&trace, "model.py(5): forward", run, at + 5, 3980);
+		for (int i = 0; i < 32; i++)
+			device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, at + 10 + i * 120, i % 2 ? 110 : 5,
+			                 "\"Input Dims\": [[1, 64], [64, 64]], \"Input type\": [\"float\", \"float\"]");
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "many-small-operators") > 0);
+	ops_free(text);
+}
+
+/* A loop that calls a function with a loop: the loops in it take most of the time. Each iteration has a backward pass. */
+static void names_the_innermost_loop(void **state)
+{
+	struct device_trace trace;
+	char *text, args[64];
+	int run, sequence = 0;
+
+	(void)state;
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(10): main", 0, 0, 16000);
+	for (int step = 0; step < 4; step++) {
+		double at = step * 4000;
+		int forward;
+
+		device_trace_step(&trace, step, at + 1, 3990);
+		forward = add_python(&trace, "model.py(5): forward", run, at + 5, 3980);
+		for (int i = 0; i < 20; i++) {
+			add_python(&trace, "detect.py(3): detect", forward, at + 10 + i * 190, 180);
+			for (int j = 0; j < 16; j++) {
+				snprintf(args, sizeof(args), "\"Sequence number\": %d, \"Fwd thread id\": 0", ++sequence);
+				device_trace_add(&trace, "cpu_op", "aten::mm", 1, 1, at + 12 + i * 190 + j * 11, 3, args);
+				snprintf(args, sizeof(args), "\"Sequence number\": %d, \"Fwd thread id\": 1", sequence);
+				device_trace_add(&trace, "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, 1,
+				                 at + 16 + i * 190 + j * 11, 3, args);
+			}
+		}
+	}
+	text = device_trace_advise(&trace);
+	assert_true(finding_ms(text, "many-small-operators") > 0);
+	assert_non_null(strstr(text, "\"where\":[{\"file\":\"detect.py\""));
+	assert_null(strstr(text, "in the backward pass"));
+	ops_free(text);
+}
+
 /* Steps in which a function calls one operator, and computes for the rest of the time. */
 static char *advise_loop(const char *loop)
 {
@@ -269,7 +327,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_compiled_regions), cmocka_unit_test(knows_generated_code),
-		cmocka_unit_test(counts_only_operators_of_a_loop_on_another_thread), cmocka_unit_test(knows_the_loop_of_a_library),
+		cmocka_unit_test(counts_only_operators_of_a_loop_on_another_thread),
+		cmocka_unit_test(knows_small_operators_on_a_busy_machine), cmocka_unit_test(names_the_innermost_loop), cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
 		cmocka_unit_test(names_the_base_of_percentages)};
 
