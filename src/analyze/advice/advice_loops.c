@@ -190,7 +190,7 @@ static int64_t work_of(const struct search *search, const struct advice *advice,
 	return advice_ns(advice, row) - (call_ns < CALL_NS_MAX ? call_ns : CALL_NS_MAX);
 }
 
-static uint64_t kind_of(const struct advice *advice, uint32_t row)
+static uint64_t operator_kind(const struct advice *advice, uint32_t row)
 {
 	return (uint64_t)advice->events->name[row] << 32 | advice->events->inputs[row];
 }
@@ -212,7 +212,7 @@ static int64_t typical_ns(const struct search *search, const struct advice *advi
 
 	if (!has_kind(advice, row))
 		return ns;
-	most_ns = SLOWER_MAX * search->quickest_of_kind_ns.items[ops_map_find(&search->kinds, kind_of(advice, row))];
+	most_ns = SLOWER_MAX * search->quickest_of_kind_ns.items[ops_map_find(&search->kinds, operator_kind(advice, row))];
 	return ns < most_ns ? ns : most_ns;
 }
 
@@ -467,7 +467,7 @@ static bool find_quickest(struct search *search, const struct advice *advice)
 		keep_least(&search->quickest_ns[advice->events->name[row]], advice_ns(advice, row));
 		if ((advice->zone[row] & ADVICE_IN_OPERATOR) || !has_kind(advice, row))
 			continue;
-		of_kind = OPS_ARRAY_AT(&search->quickest_of_kind_ns, ops_map_number(&search->kinds, kind_of(advice, row)));
+		of_kind = OPS_ARRAY_AT(&search->quickest_of_kind_ns, ops_map_number(&search->kinds, operator_kind(advice, row)));
 		if (!of_kind)
 			return false;
 		keep_least(of_kind, advice_ns(advice, row));
