@@ -94,13 +94,13 @@ run() {
 	echo "$result $((SECONDS - begin))" >"$logs/$step.result"
 }
 # Most of these wait for a browser, a server or one thread of torch, so they run next to each other.
-beside=(browser server_tests programs notebook_tests web editors demo)
-alone=(c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests diagnosis wheel lint)
+concurrent=(browser server_tests programs notebook_tests web editors demo)
+sequential=(c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests diagnosis wheel lint)
 
-for step in "${alone[@]}"; do
+for step in "${sequential[@]}"; do
 	run "$step"
 done
-for step in "${beside[@]}"; do
+for step in "${concurrent[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
 		wait -n
 	done
@@ -112,7 +112,7 @@ passed=0
 failed=0
 summary=()
 failures=
-for step in "${alone[@]}" "${beside[@]}"; do
+for step in "${sequential[@]}" "${concurrent[@]}"; do
 	read -r result seconds <"$logs/$step.result"
 	if [ "$result" = passed ]; then
 		result=${green}passed${plain}
