@@ -110,6 +110,7 @@ def test_a_training_step_is_known():
     assert found["distinct"] == len(found["rows"])
 
 
+@pytest.mark.usefixtures("cache")  # without a roof
 def test_text_forms_and_misuse():
     prof = record(lambda: torch.ones(8, 8) @ torch.ones(8, 8))
     text = str(prof.roofline())

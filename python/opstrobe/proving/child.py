@@ -78,6 +78,9 @@ class _BriefRecorder(RunRecorder):
         super()._write(profile)
         _leave()
 
+    def _wants_roof(self, profile: opstrobe.profile) -> bool:
+        return False  # what needs one has no fix to prove
+
 
 class ProvingRun:
     def __init__(self, task: Task) -> None:
@@ -224,6 +227,7 @@ def _record(task: Task, program: Program) -> None:
         live_s=None,
         live_socket=None,
         archive=None,
+        advises=False,
         record_shapes=True,
         profile_memory=True,
         with_stack=True,
