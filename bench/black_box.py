@@ -146,11 +146,16 @@ def settled_detail(name: str, seconds: float) -> str:
     """The detail at which the default budget arrives."""
     torch.set_num_threads(1)
     step = PROGRAMS[name][0]()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, opstrobe.black_box(spill=folder, incidents=folder) as box:
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as folder,
+        opstrobe.black_box(spill=folder, incidents=folder) as box,
+    ):
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             step()
-        measured = json.loads(box.snapshot(seconds=0.1).metadata.get("black_box", "{}"))  # none for a program without steps
+        measured = json.loads(
+            box.snapshot(seconds=0.1).metadata.get("black_box", "{}")
+        )  # none for a program without steps
         detail: str = measured.get("detail", "operators")
         return detail
 

@@ -8,8 +8,7 @@ import threading
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 import opstrobe
 from opstrobe import _core
