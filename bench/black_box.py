@@ -153,9 +153,8 @@ def settled_detail(name: str, seconds: float) -> str:
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             step()
-        measured = json.loads(
-            box.snapshot(seconds=0.1).metadata.get("black_box", "{}")
-        )  # none for a program without steps
+        # A program without steps has no figures.
+        measured = json.loads(box.snapshot(seconds=0.1).metadata.get("black_box", "{}"))
         detail: str = measured.get("detail", "operators")
         return detail
 

@@ -237,9 +237,8 @@ def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
         assert found["overhead"]["low"] <= found["overhead"]["share"] <= found["overhead"]["high"]
         assert found["overhead"]["shadow_steps"] >= 8
     with opstrobe.black_box(max_bytes="2MB", budget=1e-6) as box:
-        for _ in range(
-            500
-        ):  # each level of detail is measured for a second or more, and restored where it seems to cost nothing
+        # Each level of detail is measured for a second or more, and restored where it seems to cost nothing.
+        for _ in range(500):
             found = measured(box)
             if found["detail"] != "steps":
                 continue
