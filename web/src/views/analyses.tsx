@@ -46,7 +46,8 @@ function Questions({ source, trace, traces, analyses: all }: ViewProps & { analy
 	const kinds = facts.state === "ready" ? facts.data.value.events_by_kind : undefined;
 	const host = kinds !== undefined && !kinds.kernel && !kinds.gpu_memcpy && !kinds.gpu_memset;
 	const analyses = host ? [...all.filter((each) => !needsDevice(each)), ...all.filter(needsDevice)] : all;
-	const first = host ? "key_averages" : "idle_time_breakdown";
+	// A report contains this one only.
+	const first = host && source.kind === "http" ? "key_averages" : "idle_time_breakdown";
 	const [id] = useParam("id", analyses.find((each) => each.id === first)?.id ?? analyses[0]?.id ?? "");
 	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
 	const list = useRef<HTMLElement>(null);

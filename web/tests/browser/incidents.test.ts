@@ -134,7 +134,7 @@ test("a report names the cause first, then what differed, threads and memory", a
 	expect(plain(await panel("Threads").innerText())).toContain("program.py:71 in run_program");
 	const memory = plain(await panel("Memory").innerText());
 	expect(memory).toContain("A step adds 2.000 KiB (median).");
-	expect(memory).toContain("blocks.0 3.00 KiB 75.0 %");
+	expect(memory).toContain("blocks.0 3.000 KiB 75.0 %");
 	// The text has the same figures.
 	const said = plain(call("incidents", "--directory", folder, "--box", join(folder, "none"), "show", SLOW));
 	for (const text of [CAUSE, ...costs, "95 % (0 % in other steps) sleeping at /home/me/train.py:4 in prepare", "150, took 1.506 s", "a step adds 2.00 KiB", "Python and other: +1.505 s"]) expect(said).toContain(text);
