@@ -2,8 +2,8 @@
  *
  * Loops in functions of the program: calls of one name at one line, repeated by one call of a function (or one step). Each
  * repetition is an iteration. Iterations of the same call that overlap in time belong to one loop. Of nested loops the
- * outermost counts whose operators are small, or else the innermost. Several calls of one name at a line are one iteration unless the line is known to start again:
- * `a.append(x); b.append(y)`.
+ * outermost counts whose operators are small, or else the innermost. Several calls of one name at a line are one iteration
+ * unless the line is known to start again: `a.append(x); b.append(y)`.
  */
 #include <stdlib.h>
 
@@ -203,7 +203,7 @@ static bool has_kind(const struct advice *advice, uint32_t row)
 }
 
 /* A busy machine makes operators slower, most of all those that share their work with another thread, so an operator counts with
- * several times the time of the quickest one with equal inputs at most. */
+ * at most twice the time of the quickest one with equal inputs. */
 #define SLOWER_MAX 2
 
 static int64_t typical_ns(const struct search *search, const struct advice *advice, uint32_t row)

@@ -25,7 +25,7 @@ struct line {
 
 struct update {
 	struct line *lines; /* by name of the operator */
-	uint8_t *products;   /* by string */
+	uint8_t *products;  /* by string: a product or decomposition of matrices */
 	uint64_t operators;
 	int64_t loop_ns;     /* time of the functions that loop over parameters */
 	int64_t products_ns; /* time of operators that no fused step replaces */
