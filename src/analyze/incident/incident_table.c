@@ -29,7 +29,7 @@ static const struct result_column incident_columns[] = {
 	 INCIDENT_FIELD(cause)},
 	{.name = "where", .type = RESULT_TEXT, .title = "Where", .about = "the line of the program", INCIDENT_FIELD(place)},
 	{.name = "overhead", .type = RESULT_TEXT, .title = "Overhead",
-	 .about = "what recording added to a step, its 95 % interval, and what was left out to stay within the budget; empty if it was not measured", INCIDENT_FIELD(overhead)},
+	 .about = "what recording added to a step, its 95 % interval, and which detail was switched off to stay within the budget; empty if it was not measured", INCIDENT_FIELD(overhead)},
 	{.name = "has_trace", .type = RESULT_FLAG, .title = "Trace", .priority = RESULT_MINOR, .about = "a trace was kept, too",
 	 INCIDENT_FIELD(has_trace)},
 };

@@ -594,7 +594,7 @@ export const TABLES = {
 		what: { title: "What", kind: "text" },
 		cause: { title: "Cause", kind: "text", about: "sleep, lock, data_loader, garbage_collection, signal, …" },
 		where: { title: "Where", kind: "text", about: "the line of the program" },
-		overhead: { title: "Overhead", kind: "text", about: "what recording added to a step, its 95 % interval, and what was left out to stay within the budget; empty if it was not measured" },
+		overhead: { title: "Overhead", kind: "text", about: "what recording added to a step, its 95 % interval, and which detail was switched off to stay within the budget; empty if it was not measured" },
 		has_trace: { title: "Trace", kind: "flag", about: "a trace was kept, too" },
 	},
 	archive_traces: {
