@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "analyze/device.h"
-#include "analyze/flops.h"
 #include "analyze/frames.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/sum.h"
 #include "base/text.h"
+#include "derive/flops.h"
 #include "derive/shapes.h"
 #include "derive/steps.h"
 

@@ -13,11 +13,11 @@
 
 #include "analyze/device.h"
 #include "analyze/device_times.h"
-#include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/search.h"
+#include "base/sum.h"
 
 struct usage {
 	int64_t time_ns;

@@ -8,10 +8,10 @@
 #include "analyze/device_times.h"
 
 #include "analyze/device.h"
-#include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/captures.h"
 #include "trace/kinds.h"

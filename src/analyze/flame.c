@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/backward.h"
 #include "derive/helper_waits.h"
 #include "derive/program.h"

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/steps.h"
 
 /* One of the two traces. */

@@ -9,9 +9,9 @@
 #include <opstrobe/internal/trace.h>
 
 #include "analyze/flame.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_writer.h"
+#include "base/sum.h"
 
 struct flame_columns {
 	const struct ops_flame *flame;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "analyze/flame.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/blocking.h"
 #include "derive/helper_waits.h"
 #include "derive/python_samples.h"

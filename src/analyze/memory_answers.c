@@ -7,7 +7,6 @@
 
 #include <opstrobe/internal/memory.h>
 
-#include "analyze/sum.h"
 #include "analyze/result.h"
 #include "analyze/tables.h"
 #include "base/alloc.h"
@@ -15,6 +14,7 @@
 #include "base/fault.h"
 #include "base/json_writer.h"
 #include "base/order.h"
+#include "base/sum.h"
 
 static void write_device(struct ops_json_writer *json, struct ops_memory_device device)
 {

@@ -17,10 +17,10 @@
 #include <opstrobe/inputs.h>
 
 #include "analyze/device.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/map.h"
+#include "base/sum.h"
 #include "derive/memory_events.h"
 #include "trace/inputs.h"
 

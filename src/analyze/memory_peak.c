@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "analyze/frames.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/modules.h"

@@ -12,11 +12,11 @@
 #include "analyze/fit.h"
 #include "analyze/format.h"
 #include "analyze/result.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/escape.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 #define STACK_MAX 32 /* limit on the frames of one allocation in JSON */

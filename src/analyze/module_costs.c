@@ -10,11 +10,11 @@
  */
 #include "analyze/module_costs.h"
 
-#include "analyze/flops.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 #include "derive/backward.h"
 #include "derive/captures.h"
+#include "derive/flops.h"
 #include "derive/modules.h"
 #include "trace/kinds.h"
 

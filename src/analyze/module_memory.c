@@ -6,8 +6,8 @@
  */
 #include "analyze/device.h"
 #include "analyze/module_costs.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 
 enum { CPU, DEVICE, MEMORIES };
 

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/sum.h"
 #include "derive/modules.h"
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */

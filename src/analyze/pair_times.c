@@ -13,9 +13,9 @@
 #include <opstrobe/internal/collector.h>
 
 #include "analyze/device_times.h"
-#include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 
 const char *ops_pair_device(const struct ops_trace *trace, char *device)
 {

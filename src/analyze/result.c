@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 
 void result_table_release(struct result_table *table)
 {

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "analyze/device.h"
-#include "analyze/sum.h"
 #include "analyze/table.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/shapes.h"
 
 #define MARGIN 4 /* width of a column of texts beyond its longest text */

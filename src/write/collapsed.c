@@ -25,9 +25,9 @@
 
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/sum.h"
 #include "base/utf8.h"
 
 static void spell(struct ops_buffer *out, struct ops_string name)

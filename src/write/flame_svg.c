@@ -9,10 +9,10 @@
 
 #include <opstrobe/internal/trace.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/markup.h"
+#include "base/sum.h"
 #include "trace/names.h"
 
 #define WIDTH 1200.0

@@ -13,10 +13,10 @@
 
 #include <opstrobe/internal/trace.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/protobuf.h"
+#include "base/sum.h"
 #include "write/pftrace.h"
 
 enum {

@@ -13,10 +13,10 @@
 #include <opstrobe/internal/trace.h>
 #include <opstrobe/version.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/json.h"
+#include "base/sum.h"
 
 struct writer {
 	const struct ops_flame *flame;

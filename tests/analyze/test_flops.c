@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analyze/flops: what counts once, what is unknown, and arguments that no program has. flops_against_torch.py checks the
+ * derive/flops: what counts once, what is unknown, and arguments that no program has. flops_against_torch.py checks the
  * formulas.
  */
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "../trace/random.h"
-#include "analyze/flops.h"
 #include "base/alloc.h"
+#include "derive/flops.h"
 #include "scene.h"
 
 /* An event of kind "operator" with the inputs of the list. */

@@ -12,10 +12,10 @@
 
 #include <opstrobe/internal/roofline.h>
 
-#include "analyze/flops.h"
 #include "analyze/roofline/roofline.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/flops.h"
 #include "scene.h"
 
 enum { HALF = 5, FLOAT = 6, BFLOAT16 = 15, BOOL = 11, INT64 = 4 };

@@ -6,9 +6,9 @@
 
 #include "analyze/analysis.h"
 #include "analyze/ranks/trace_job.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/sum.h"
 #include "derive/extent.h"
 
 static void write_count(struct ops_json_writer *json, const char *key, uint64_t count)

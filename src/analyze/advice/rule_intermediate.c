@@ -6,9 +6,9 @@
  *     12 kB, 1 MB ──sub──▶ 77 MB ──pow──▶ 77 MB ──sum──▶ 1.2 MB
  */
 #include "analyze/advice/advice.h"
-#include "analyze/flops.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/flops.h"
 
 #define BYTES_MIN (1 << 20)   /* minimum size of the intermediate result */
 #define RATIO_MIN 4           /* minimum ratio of its size to that of its sources, and to that of its reduction */

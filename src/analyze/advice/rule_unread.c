@@ -4,9 +4,9 @@
  * ever read, and gradients that no optimizer reads.
  */
 #include "analyze/advice/advice.h"
-#include "analyze/flops.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/flops.h"
 
 #define BYTES_MIN (64 << 10) /* minimum bytes of results that matter */
 #define PART_MAX 0.25        /* maximum part that is read */

@@ -10,11 +10,11 @@
 
 #include "analyze/analysis.h"
 #include "analyze/compare/short_name.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 enum { CONTROL, TEST, SIDES };

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* --- files and ranks ---------------------------------------------------------------------------------------------- */

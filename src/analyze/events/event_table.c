@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analyze/device_times.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_walk.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "trace/kinds.h"
 

@@ -9,11 +9,11 @@
 #include <opstrobe/internal/memory.h>
 
 #include "analyze/analysis.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_list.h"
 #include "base/json_walk.h"
+#include "base/sum.h"
 
 /* Names in the order of their numbers. */
 /* A point of the curve. */

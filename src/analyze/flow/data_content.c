@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "analyze/operator_call.h"
-#include "analyze/traffic.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/operator_call.h"
+#include "derive/traffic.h"
 
 enum maker_kind {
 	MAKES_ANYTHING,

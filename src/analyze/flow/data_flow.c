@@ -7,9 +7,9 @@
 #include <opstrobe/internal/trace.h>
 
 #include "analyze/flow/operator_effects.h"
-#include "analyze/traffic.h"
 #include "base/alloc.h"
 #include "base/text.h"
+#include "derive/traffic.h"
 
 struct tracer {
 	struct data_flow *flow;

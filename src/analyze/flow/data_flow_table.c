@@ -9,11 +9,11 @@
 #include "analyze/flow/data_flow.h"
 #include "analyze/flow/operator_effects.h"
 #include "analyze/lines/line_costs.h"
-#include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
+#include "base/sum.h"
 
 struct flow_row {
 	struct ops_string name, file;

@@ -5,8 +5,8 @@
  */
 #include "analyze/flow/operator_effects.h"
 
-#include "analyze/operator_call.h"
 #include "base/text.h"
+#include "derive/operator_call.h"
 
 static const struct {
 	const char *name; /* without "aten::" */

@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* --- threads -------------------------------------------------------------------------------------------------------- */

@@ -6,9 +6,9 @@
 
 #include "analyze/analysis.h"
 #include "analyze/graph/call_graph.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* --- figures --------------------------------------------------------------------------------------------------------- */

@@ -9,10 +9,10 @@
 #include "analyze/analysis.h"
 #include "analyze/graph/critical_overlay.h"
 #include "analyze/graph/critical_path.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_value.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* --- options --------------------------------------------------------------------------------------------------------- */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analyze/graph/critical_path.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 
 struct search {
 	struct critical_path *path;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/graph/call_graph.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
+#include "base/sum.h"
 
 struct finder {
 	struct kernel_sequences *sequences;

@@ -11,9 +11,9 @@
 #include "analyze/events/event_table.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/tables.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/extent.h"
 
 static int line_answers_compare_numbers(int64_t a, int64_t b)

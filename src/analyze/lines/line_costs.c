@@ -14,10 +14,10 @@
 #include <opstrobe/internal/trace.h>
 
 #include "analyze/frames.h"
-#include "analyze/sum.h"
 #include "analyze/visible.h"
 #include "base/alloc.h"
 #include "base/bits.h"
+#include "base/sum.h"
 #include "derive/backward.h"
 #include "derive/captures.h"
 #include "derive/memory_events.h"

@@ -11,9 +11,9 @@
 
 #include "analyze/analysis.h"
 #include "analyze/ranks/collectives.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "derive/messages.h"
 
 /* One operation, on all ranks that recorded it. */

@@ -9,10 +9,10 @@
 
 #include "analyze/analysis.h"
 #include "analyze/events/event_query.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/json_value.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/arguments.h"
 

@@ -8,9 +8,9 @@
 
 #include <opstrobe/internal/analyses.h>
 
-#include "analyze/sum.h"
 #include "base/json.h"
 #include "base/json_walk.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/extent.h"
 

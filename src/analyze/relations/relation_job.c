@@ -6,7 +6,7 @@
 
 #include "analyze/ranks/trace_job.h"
 #include "analyze/relations/relation_list.h"
-#include "analyze/sum.h"
+#include "base/sum.h"
 
 /* --- processes ------------------------------------------------------------------------------------------------------ */
 

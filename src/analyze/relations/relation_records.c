@@ -3,7 +3,7 @@
  * Relations of a trace's records other than events: `memory`, `counters`, `flows` and `tracks`.
  */
 #include "analyze/relations/relation_list.h"
-#include "analyze/sum.h"
+#include "base/sum.h"
 
 #define MEMORY (&rows->memory[row->at])
 #define COUNTER (&rows->counters[row->at])

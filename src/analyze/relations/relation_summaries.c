@@ -3,7 +3,7 @@
  * Relations of sums that views also show: `modules` and `lines`; and `metadata`.
  */
 #include "analyze/relations/relation_list.h"
-#include "analyze/sum.h"
+#include "base/sum.h"
 
 /* --- modules -------------------------------------------------------------------------------------------------------- */
 

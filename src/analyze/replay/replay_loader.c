@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "analyze/replay/replay.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/waits.h"
 

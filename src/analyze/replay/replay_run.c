@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "analyze/replay/replay.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/search.h"
+#include "base/sum.h"
 
 #define UNKNOWN INT64_MIN
 #define STARTED (INT64_MIN + 1) /* its dependencies are being computed */

@@ -10,10 +10,10 @@
 #include "analyze/analysis.h"
 #include "analyze/format.h"
 #include "analyze/replay/replay.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/json_value.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* Predictions of a replay whose error exceeds this are not reliable. */

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/flops.h"
 #include "analyze/frames.h"
-#include "analyze/sum.h"
 #include "analyze/views/views.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/backward.h"
 #include "derive/calls.h"
+#include "derive/flops.h"
 #include "derive/launches.h"
 #include "derive/modules.h"
 #include "derive/steps.h"

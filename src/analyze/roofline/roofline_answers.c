@@ -7,8 +7,8 @@
 
 #include "analyze/format.h"
 #include "analyze/roofline/roofline.h"
-#include "analyze/sum.h"
 #include "analyze/tables.h"
+#include "base/sum.h"
 
 #define ABOVE_ROOF 1.1 /* a larger ratio is not noise */
 

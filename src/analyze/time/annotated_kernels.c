@@ -11,11 +11,11 @@
 
 #include "analyze/analysis.h"
 #include "analyze/events/event_list.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/heap.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* Annotations and work of a rank, each by track and start. */

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "analyze/describe.h"
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "trace/kinds.h"
 

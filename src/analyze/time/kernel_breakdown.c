@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 static const enum event_class classes[] = {EVENT_COMPUTATION, EVENT_COMMUNICATION, EVENT_MEMORY};

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/json_value.h"
 #include "base/order.h"
+#include "base/sum.h"
 
 /* The rows of one name: a range of the rows sorted by name. */
 struct group {

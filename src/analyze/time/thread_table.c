@@ -6,12 +6,12 @@
 
 #include <stdlib.h>
 
-#include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "derive/blocking.h"
 #include "derive/program.h"

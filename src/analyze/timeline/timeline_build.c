@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "analyze/timeline/lane_tree.h"
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/extent.h"
 
 /* Hides an operator's bookkeeping, which tables also omit, but shows the range of a session. `window_end` is the name

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/sum.h"
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/map.h"
 #include "base/order.h"
+#include "base/sum.h"
 
 #define LONGEST_MAX 10
 #define LINES_MAX 20

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "analyze/graph/critical_path.h"
-#include "analyze/sum.h"
 #include "analyze/timeline/timeline.h"
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 #define STEP "ProfilerStep"

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analyze/events/event_table.h"
-#include "analyze/sum.h"
 #include "analyze/timeline/timeline.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "derive/steps.h"
 
 const char *timeline_kind_name(int kind)

@@ -8,11 +8,11 @@
 
 #include <opstrobe/internal/analyze.h>
 
-#include "analyze/flops.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "derive/flops.h"
 #include "derive/shapes.h"
 
 #define TOP_SHAPES 30

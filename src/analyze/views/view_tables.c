@@ -12,10 +12,10 @@
 #include <opstrobe/internal/modules.h>
 
 #include "analyze/module_columns.h"
-#include "analyze/sum.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_step_stats.h"
 #include "base/fault.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* Returns the views of a trace, which are not kept if it is one of several. */

@@ -20,13 +20,13 @@
 
 #include <opstrobe/trace.h>
 
-#include "analyze/sum.h"
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/intervals.h"
 #include "base/json_writer.h"
 #include "base/map.h"
 #include "base/occupancy.h"
+#include "base/sum.h"
 #include "derive/modules.h"
 #include "derive/steps.h"
 

@@ -16,11 +16,11 @@
  * vmap the outermost operator sees one sample's shape. The FLOPs of other pointwise operators, reductions and
  * normalisation are for rooflines; tables, which are compared with torch's, omit them.
  */
-#include "analyze/operator_call.h"
+#include "derive/operator_call.h"
 
 #include <string.h>
 
-#include "analyze/traffic.h"
+#include "derive/traffic.h"
 
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  *
  * Bytes that operators must move; see traffic.h.
  */
-#include "analyze/traffic.h"
+#include "derive/traffic.h"
 
 #include "trace/inputs.h"
 

@@ -2,8 +2,8 @@
  *
  * Sums of numbers that come from a file. They saturate at the limits of their type instead of overflowing.
  */
-#ifndef OPS_ANALYZE_SUM_H
-#define OPS_ANALYZE_SUM_H
+#ifndef OPS_BASE_SUM_H
+#define OPS_BASE_SUM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * FLOPs and traffic of events, for analyses that visit many events.
  */
-#ifndef OPS_ANALYZE_FLOPS_H
-#define OPS_ANALYZE_FLOPS_H
+#ifndef OPS_DERIVE_FLOPS_H
+#define OPS_DERIVE_FLOPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

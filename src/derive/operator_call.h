@@ -2,8 +2,8 @@
  *
  * The arguments of an operator call, for formulas of its operations and bytes.
  */
-#ifndef OPS_ANALYZE_OPERATOR_CALL_H
-#define OPS_ANALYZE_OPERATOR_CALL_H
+#ifndef OPS_DERIVE_OPERATOR_CALL_H
+#define OPS_DERIVE_OPERATOR_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <opstrobe/inputs.h>
 
-#include "analyze/sum.h"
+#include "base/sum.h"
 
 #define OPERATOR_ARGUMENTS_MAX 12
 #define OPERATOR_UNKNOWN 0 /* the FLOPs or bytes do not follow from the arguments */

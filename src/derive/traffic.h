@@ -3,10 +3,10 @@
  * The bytes that an operator must move: each tensor that it reads and each that it writes, once. It is a lower bound:
  * repeated reads, scratch memory and small outputs are not counted.
  */
-#ifndef OPS_ANALYZE_TRAFFIC_H
-#define OPS_ANALYZE_TRAFFIC_H
+#ifndef OPS_DERIVE_TRAFFIC_H
+#define OPS_DERIVE_TRAFFIC_H
 
-#include "analyze/operator_call.h"
+#include "derive/operator_call.h"
 
 /* Returns the bytes of a result whose size is not that of any argument. `where` are the numbers in the row, `flops` the
  * result of its formula. */

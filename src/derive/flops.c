@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "analyze/flops.h"
-#include "analyze/operator_call.h"
-#include "analyze/traffic.h"
 #include "base/alloc.h"
+#include "derive/flops.h"
+#include "derive/operator_call.h"
+#include "derive/traffic.h"
 
 /* Limit on the search for an outer operator that already counts. Real traces nest few operators; a hostile file may
  * nest many. */
