@@ -21,7 +21,7 @@
 
 #include "coroutines.h"
 
-#define CONTEXTS_MAX 16 /* nested contexts; further outer ones count as left */
+#define CONTEXTS_MAX 64 /* nested contexts; further outer ones count as left */
 #define NAME_BYTES_MAX 120
 
 struct coroutine {

@@ -29,41 +29,60 @@ static uint32_t stream_name(struct recording_devices *devices, const struct ops_
 	return devices->strings[0];
 }
 
-static uint32_t stream_track(struct recording_devices *devices, const struct ops_activity *activity)
+/* Returns the stream of some work; NULL if out of memory. */
+static struct recording_stream *device_work_stream(struct recording_devices *devices, const struct ops_activity *activity)
 {
 	const int64_t key[2] = {activity->device, activity->stream};
 	uint32_t number = ops_intern_add(&devices->streams, key, sizeof(key));
-	uint32_t *track;
+	struct recording_stream *stream;
 
-	if (number < devices->stream_tracks.count)
-		return devices->stream_tracks.items[number];
-	track = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->stream_tracks);
-	if (!track)
-		return OPS_NONE;
-	return *track = ops_builder_track(devices->builder, &(struct ops_track){.kind = OPS_TRACK_STREAM,
-	                                                                        .pid = activity->device,
-	                                                                        .tid = activity->stream,
-	                                                                        .name = stream_name(devices, activity)});
+	if (number < devices->stream_list.count)
+		return &devices->stream_list.items[number];
+	stream = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->stream_list);
+	if (!stream)
+		return NULL;
+	*stream = (struct recording_stream){
+		.track = ops_builder_track(devices->builder, &(struct ops_track){.kind = OPS_TRACK_STREAM,
+	                                                                         .pid = activity->device,
+	                                                                         .tid = activity->stream,
+	                                                                         .name = stream_name(devices, activity)})};
+	return stream->track == OPS_NONE ? NULL : stream;
 }
 
-/* Extends the annotations around a call over the work that it started. */
-static bool cover(struct recording_devices *devices, uint32_t annotation, const struct ops_new_event *event)
+/* Returns the span of an annotation that is to be extended over the work that is the latest of a stream; a new one if there is
+ * none, or if other work interrupted it. Returns NULL if out of memory. */
+static struct recording_span *device_work_span(struct recording_devices *devices, uint32_t annotation,
+                                               const struct recording_stream *stream, const struct ops_new_event *event)
+{
+	const uint32_t key[2] = {annotation, stream->track};
+	uint32_t number = ops_intern_add(&devices->span_keys, key, sizeof(key));
+	bool is_known = number < devices->latest_spans.count;
+	uint32_t *latest = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_AT(&devices->latest_spans, number);
+	struct recording_span *span = latest && is_known ? &devices->spans.items[*latest] : NULL;
+
+	if (span && (!devices->annotations.items[annotation].was_interrupted || span->last_work + 1 >= stream->work_count))
+		return span;
+	span = latest ? OPS_ARRAY_PUSH(&devices->spans) : NULL;
+	if (!span)
+		return NULL;
+	*latest = (uint32_t)devices->spans.count - 1;
+	*span = (struct recording_span){event->start_ns, event->end_ns, annotation, event->track, 0};
+	return span;
+}
+
+/* Extends the annotations around a call over the work that it started, the latest of a stream. */
+static bool cover(struct recording_devices *devices, uint32_t annotation, const struct recording_stream *stream,
+                  const struct ops_new_event *event)
 {
 	for (; annotation != OPS_NONE; annotation = devices->annotations.items[annotation].outer) {
-		const uint32_t key[2] = {annotation, event->track};
-		uint32_t number = ops_intern_add(&devices->span_keys, key, sizeof(key));
-		struct recording_span *span;
+		struct recording_span *span =
+			device_work_span(devices, devices->annotations.items[annotation].first, stream, event);
 
-		if (number < devices->spans.count) {
-			span = &devices->spans.items[number];
-			span->start_ns = event->start_ns < span->start_ns ? event->start_ns : span->start_ns;
-			span->end_ns = event->end_ns > span->end_ns ? event->end_ns : span->end_ns;
-			continue;
-		}
-		span = number == OPS_INTERN_NONE ? NULL : OPS_ARRAY_PUSH(&devices->spans);
 		if (!span)
 			return false;
-		*span = (struct recording_span){event->start_ns, event->end_ns, annotation, event->track};
+		span->start_ns = event->start_ns < span->start_ns ? event->start_ns : span->start_ns;
+		span->end_ns = event->end_ns > span->end_ns ? event->end_ns : span->end_ns;
+		span->last_work = stream->work_count;
 	}
 	return true;
 }
@@ -208,12 +227,13 @@ static bool read_work(struct recording_devices *devices, const struct ops_activi
 		[OPS_ACTIVITY_EVENT_NODE] = OPS_EVENT_OTHER,
 	};
 	const char *category = device_work_category_of(activity);
+	struct recording_stream *stream = device_work_stream(devices, activity);
 	bool moves = activity->kind == OPS_ACTIVITY_MEMCPY || activity->kind == OPS_ACTIVITY_MEMSET;
 	struct ops_new_event event = {
 		OPS_NEW_EVENT,
 		.kind = activity->is_event ? OPS_EVENT_OTHER : kinds[activity->kind],
 		.name = devices->strings[activity->name],
-		.track = stream_track(devices, activity),
+		.track = stream ? stream->track : OPS_NONE,
 		.id = call ? call->operator_id : 0,
 	};
 	uint32_t node = device_graphs_node_of(&devices->graphs, activity);
@@ -241,6 +261,7 @@ static bool read_work(struct recording_devices *devices, const struct ops_activi
 	row = ops_builder_event(devices->builder, &event);
 	if (row == OPS_NONE || activity->kind == OPS_ACTIVITY_SYNC || activity->kind == OPS_ACTIVITY_MEMORY)
 		return true;
+	stream->work_count++;
 	if (node != OPS_NONE && activity->correlation &&
 	    !device_graphs_ran(&devices->graphs, node, activity->correlation, row, call ? call->row : OPS_NONE))
 		return false;
@@ -248,7 +269,7 @@ static bool read_work(struct recording_devices *devices, const struct ops_activi
 		return true;
 	if (node == OPS_NONE)
 		ops_builder_link(devices->builder, &(struct ops_link){call->row, row, OPS_LINK_LAUNCH, OPS_NONE});
-	return cover(devices, call->annotation, &event);
+	return cover(devices, call->annotation, stream, &event);
 }
 
 static bool correlates_before(const void *context, uint32_t a, uint32_t b)
@@ -370,8 +391,9 @@ static bool list_metadata(struct recording_devices *devices)
 static void clear_work(struct recording_devices *devices)
 {
 	ops_intern_release(&devices->streams);
-	OPS_ARRAY_RELEASE(&devices->stream_tracks);
+	OPS_ARRAY_RELEASE(&devices->stream_list);
 	ops_intern_release(&devices->span_keys);
+	OPS_ARRAY_RELEASE(&devices->latest_spans);
 	OPS_ARRAY_RELEASE(&devices->spans);
 	ops_buffer_release(&devices->metadata);
 	ops_buffer_release(&devices->text);

@@ -313,7 +313,7 @@ static void release_lanes(struct recording_reader *reader)
 	for (size_t i = 0; i < reader->lane_count; i++) {
 		ops_free(reader->lanes[i].names);
 		ops_open_calls_release(&reader->lanes[i].calls);
-		OPS_ARRAY_RELEASE(&reader->lanes[i].ranges.open);
+		recording_ranges_release(&reader->lanes[i].ranges);
 		OPS_ARRAY_RELEASE(&reader->lanes[i].turn.open);
 		OPS_ARRAY_RELEASE(&reader->lanes[i].borders.list);
 	}

@@ -6,13 +6,17 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/heap.h"
+#include "base/json.h"
 #include "base/text.h"
 
-/* Maximum number of separate tracks. Servers have a coroutine for each request, and thousands of tracks are of no use. */
-#define OWN_TRACKS_MAX 100
+/* Maximum number of tracks that belong to one coroutine each. Servers have a coroutine for each request. Further coroutines share
+ * as many tracks as there are of them at the same time, and their ranges name them. */
+#define OWN_TRACKS_MAX 1000
 
 struct coroutine_key {
 	int64_t tid;
@@ -26,8 +30,12 @@ static void release_tracks(struct recording_coroutines *coroutines)
 	for (size_t i = 0; i < coroutines->tracks.count; i++)
 		OPS_ARRAY_RELEASE(&coroutines->tracks.items[i].open_ends_ns);
 	OPS_ARRAY_RELEASE(&coroutines->tracks);
-	for (size_t i = 0; i < coroutines->items.count; i++)
+	coroutines->own_track_count = 0;
+	for (size_t i = 0; i < coroutines->items.count; i++) {
 		coroutines->items.items[i].first_track = 0;
+		coroutines->items.items[i].is_sharing = false;
+		OPS_ARRAY_RELEASE(&coroutines->items.items[i].shared);
+	}
 }
 
 void recording_coroutines_release(struct recording_coroutines *coroutines)
@@ -65,21 +73,6 @@ static uint32_t find_coroutine(struct recording_coroutines *coroutines, struct c
 	return coroutines->latest.items[id] = (uint32_t)coroutines->items.count - 1;
 }
 
-/* Returns whether the function that began `range` still runs and called the current one, whose contexts are `contexts`. */
-static bool recording_coroutines_is_running(const struct recording_open *range, uint64_t greenlet, struct ops_payload contexts)
-{
-	uint64_t context;
-
-	if (range->greenlet && range->greenlet != greenlet)
-		return false;
-	if (!range->context)
-		return true;
-	while (ops_payload_read(&contexts, &context, sizeof(context)))
-		if (context == range->context)
-			return true;
-	return false;
-}
-
 /* Room must have been reserved. */
 static void move(struct recording_coroutines *coroutines, const struct recording_turn *turn, struct recording_open *range)
 {
@@ -94,22 +87,17 @@ bool recording_coroutines_reserve(struct recording_coroutines *coroutines, struc
 }
 
 bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct recording_turn *turn,
-                                 struct ops_payload payload, int64_t time_ns)
+                                 const struct recording_running *running, int64_t time_ns)
 {
-	struct ops_string name;
-	struct ops_payload contexts;
 	uint32_t name_id;
 
-	if (!ops_payload_text(&payload, &name) || !ops_payload_read(&payload, &turn->greenlet, sizeof(turn->greenlet)))
-		return true;
-	contexts = payload;
-	turn->context = 0;
+	turn->greenlet = running->greenlet;
+	turn->context = running->context;
 	turn->coroutine = OPS_NONE;
-	ops_payload_read(&payload, &turn->context, sizeof(turn->context));
 	if (turn->greenlet || turn->context) {
 		struct coroutine_key key = {turn->tid, turn->greenlet, turn->context, COROUTINE_OF_PROGRAM};
 
-		name_id = ops_builder_string(coroutines->builder, name.bytes, name.size);
+		name_id = ops_builder_string(coroutines->builder, running->name.bytes, running->name.size);
 		turn->coroutine = name_id == OPS_NONE ? OPS_NONE : find_coroutine(coroutines, key, name_id);
 		if (turn->coroutine == OPS_NONE)
 			return false;
@@ -120,7 +108,7 @@ bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct
 		struct recording_open *range = &turn->open.items[i];
 
 		if (range->can_move && !range->is_moved && range->end_ns > time_ns &&
-		    !recording_coroutines_is_running(range, turn->greenlet, contexts))
+		    !recording_running_calls(running, range->greenlet, range->context))
 			move(coroutines, turn, range);
 	}
 	return true;
@@ -211,27 +199,36 @@ static int compare_moved(const void *left, const void *right)
 	return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static uint32_t recording_coroutines_name_track(struct recording_coroutines *coroutines, uint32_t coroutine)
+/* Appends "asyncio Task-3". */
+static void append_coroutine(const struct recording_coroutines *coroutines, uint32_t coroutine, struct ops_buffer *out)
 {
 	const struct recording_coroutine *item = &coroutines->items.items[coroutine];
 	struct ops_string name = ops_builder_text(coroutines->builder, item->name);
+
+	if (item->kind == COROUTINE_NONE)
+		ops_buffer_append_text(out, "overlapping ranges");
+	else if (item->kind == COROUTINE_FURTHER)
+		ops_buffer_append_text(out, "further coroutines");
+	else if (name.size)
+		ops_buffer_append(out, name.bytes, name.size);
+	else
+		ops_buffer_printf(out, "coroutine %" PRIu32, coroutine + 1);
+}
+
+static uint32_t recording_coroutines_name_track(struct recording_coroutines *coroutines, uint32_t coroutine)
+{
 	struct ops_buffer label = {0};
 	uint32_t id = OPS_NONE;
 
-	ops_buffer_append(&label, name.bytes, name.size);
-	if (item->kind == COROUTINE_NONE)
-		ops_buffer_append_text(&label, "overlapping ranges");
-	else if (item->kind == COROUTINE_FURTHER)
-		ops_buffer_append_text(&label, "further coroutines");
-	else if (!name.size)
-		ops_buffer_printf(&label, "coroutine %" PRIu32, coroutine + 1);
-	ops_buffer_printf(&label, " of thread %" PRId64, item->tid);
+	append_coroutine(coroutines, coroutine, &label);
+	ops_buffer_printf(&label, " of thread %" PRId64, coroutines->items.items[coroutine].tid);
 	if (!label.failed)
 		id = ops_builder_string(coroutines->builder, label.bytes, label.size);
 	ops_buffer_release(&label);
 	return id;
 }
 
+/* Adds a track for a coroutine, or for those that share tracks. Returns NULL if out of memory. */
 static struct recording_coroutine_track *recording_coroutines_add_track(struct recording_coroutines *coroutines,
                                                                         uint32_t coroutine, int64_t pid, uint32_t *number)
 {
@@ -244,22 +241,11 @@ static struct recording_coroutine_track *recording_coroutines_add_track(struct r
 	track.number = ++*number;
 	track.tid = OPS_COROUTINE_TIDS + track.number;
 	track.name = recording_coroutines_name_track(coroutines, coroutine);
-	*added = (struct recording_coroutine_track){ops_builder_track(coroutines->builder, &track), item->first_track, {0}};
+	*added = (struct recording_coroutine_track){.track = ops_builder_track(coroutines->builder, &track),
+	                                            .next = item->first_track,
+	                                            .owner = coroutine};
 	item->first_track = (uint32_t)coroutines->tracks.count;
 	return added->track == OPS_NONE || track.name == OPS_NONE ? NULL : added;
-}
-
-/* Returns the coroutine on whose tracks the range is shown. */
-static uint32_t recording_coroutines_find_shown(struct recording_coroutines *coroutines, const struct recording_moved *range)
-{
-	struct coroutine_key key = {.tid = range->tid, .kind = COROUTINE_NONE};
-
-	if (range->coroutine != OPS_NONE) {
-		if (coroutines->items.items[range->coroutine].first_track || coroutines->tracks.count < OWN_TRACKS_MAX)
-			return range->coroutine;
-		key.kind = COROUTINE_FURTHER;
-	}
-	return find_coroutine(coroutines, key, 0);
 }
 
 /* Returns whether the range nests among those on the track; ranges come in order of their start. */
@@ -273,26 +259,119 @@ static bool has_room(struct recording_coroutine_track *track, const struct recor
 	return !count || track->open_ends_ns.items[count - 1] >= range->end_ns;
 }
 
+/* Returns a track that belongs to one coroutine; NULL if out of memory. */
+static struct recording_coroutine_track *recording_coroutines_own_track(struct recording_coroutines *coroutines,
+                                                                        uint32_t coroutine, const struct recording_moved *range,
+                                                                        int64_t pid, uint32_t *number)
+{
+	struct recording_coroutine_track *track;
+
+	for (uint32_t at = coroutines->items.items[coroutine].first_track; at; at = coroutines->tracks.items[at - 1].next)
+		if (has_room(&coroutines->tracks.items[at - 1], range))
+			return &coroutines->tracks.items[at - 1];
+	track = recording_coroutines_add_track(coroutines, coroutine, pid, number);
+	coroutines->own_track_count += track != NULL;
+	return track;
+}
+
+static bool recording_coroutines_is_free_before(const void *tracks, uint32_t a, uint32_t b)
+{
+	const struct recording_coroutine_track *items = tracks;
+
+	return items[a].free_ns != items[b].free_ns ? items[a].free_ns < items[b].free_ns : a < b;
+}
+
+/* Removes a track on which nothing is open from the shared ones. Returns NULL if there is none. */
+static struct recording_coroutine_track *find_free_track(struct recording_coroutines *coroutines, struct recording_coroutine *further,
+                                                         const struct recording_moved *range)
+{
+	struct recording_coroutine_track *tracks = coroutines->tracks.items;
+
+	while (further->shared.count && tracks[further->shared.items[0]].free_ns <= range->start_ns) {
+		uint32_t first = further->shared.items[0];
+
+		ops_heap_pop(further->shared.items, &further->shared.count, recording_coroutines_is_free_before, tracks);
+		has_room(&tracks[first], range);
+		if (!tracks[first].open_ends_ns.count)
+			return &tracks[first];
+		tracks[first].free_ns = tracks[first].open_ends_ns.items[0];
+		ops_heap_push(further->shared.items, &further->shared.count, first, recording_coroutines_is_free_before, tracks);
+	}
+	return NULL;
+}
+
+/* Returns a track that coroutines share; NULL if out of memory. Ranges of different coroutines never nest on it. */
+static struct recording_coroutine_track *recording_coroutines_shared_track(struct recording_coroutines *coroutines,
+                                                                           const struct recording_moved *range, int64_t pid,
+                                                                           uint32_t *number)
+{
+	struct recording_coroutine *item = &coroutines->items.items[range->coroutine], *further;
+	struct recording_coroutine_track *track = item->first_track ? &coroutines->tracks.items[item->first_track - 1] : NULL;
+	struct coroutine_key key = {.tid = range->tid, .kind = COROUTINE_FURTHER};
+	uint32_t sharing;
+
+	if (track && track->owner == range->coroutine && has_room(track, range))
+		return track;
+	sharing = find_coroutine(coroutines, key, 0);
+	if (sharing == OPS_NONE || !OPS_ARRAY_RESERVE(&coroutines->items.items[sharing].shared, 1))
+		return NULL;
+	further = &coroutines->items.items[sharing];
+	track = find_free_track(coroutines, further, range);
+	if (!track && !(track = recording_coroutines_add_track(coroutines, sharing, pid, number)))
+		return NULL;
+	track->owner = range->coroutine;
+	track->free_ns = range->end_ns;
+	item = &coroutines->items.items[range->coroutine];
+	item->first_track = (uint32_t)(track - coroutines->tracks.items) + 1;
+	item->is_sharing = true;
+	ops_heap_push(further->shared.items, &further->shared.count, item->first_track - 1, recording_coroutines_is_free_before,
+	              coroutines->tracks.items);
+	return track;
+}
+
+/* Adds the name of a range's coroutine, which its track does not give, to its arguments. A second attempt finds it there. */
+static bool recording_coroutines_name_range(struct recording_coroutines *coroutines, const struct recording_moved *range)
+{
+	struct ops_string before = ops_builder_extra(coroutines->builder, range->row);
+	struct ops_buffer text = {0};
+	struct ops_buffer name = {0};
+	bool ok;
+
+	append_coroutine(coroutines, range->coroutine, &name);
+	ops_buffer_append_text(&text, "\"Coroutine\":");
+	ops_json_string(&text, name.bytes, name.size);
+	ok = !name.failed && !text.failed;
+	if (ok && (before.size < text.size || memcmp(before.bytes, text.bytes, text.size) != 0)) {
+		if (before.size)
+			ops_buffer_append_text(&text, ",");
+		ops_buffer_append(&text, before.bytes, before.size);
+		ok = !text.failed;
+		if (ok)
+			ops_builder_set_extra(coroutines->builder, range->row,
+			                      ops_builder_string(coroutines->builder, text.bytes, text.size));
+	}
+	ops_buffer_release(&name);
+	ops_buffer_release(&text);
+	return ok;
+}
+
 static bool recording_coroutines_place(struct recording_coroutines *coroutines, const struct recording_moved *range,
                                        int64_t pid, uint32_t *number)
 {
-	uint32_t coroutine = recording_coroutines_find_shown(coroutines, range);
+	const struct recording_coroutine *item = range->coroutine == OPS_NONE ? NULL : &coroutines->items.items[range->coroutine];
 	struct recording_coroutine_track *track = NULL;
-	int64_t *end_ns;
+	bool is_sharing = item && (item->is_sharing || (!item->first_track && coroutines->own_track_count >= OWN_TRACKS_MAX));
+	uint32_t coroutine = item ? range->coroutine
+	                          : find_coroutine(coroutines, (struct coroutine_key){.tid = range->tid, .kind = COROUTINE_NONE}, 0);
 
-	if (coroutine == OPS_NONE)
+	if (is_sharing)
+		track = recording_coroutines_shared_track(coroutines, range, pid, number);
+	else if (coroutine != OPS_NONE)
+		track = recording_coroutines_own_track(coroutines, coroutine, range, pid, number);
+	if (!track || !OPS_ARRAY_APPEND(&track->open_ends_ns, range->end_ns))
 		return false;
-	for (uint32_t at = coroutines->items.items[coroutine].first_track; at && !track; at = coroutines->tracks.items[at - 1].next)
-		if (has_room(&coroutines->tracks.items[at - 1], range))
-			track = &coroutines->tracks.items[at - 1];
-	if (!track && !(track = recording_coroutines_add_track(coroutines, coroutine, pid, number)))
-		return false;
-	end_ns = OPS_ARRAY_PUSH(&track->open_ends_ns);
-	if (!end_ns)
-		return false;
-	*end_ns = range->end_ns;
 	ops_builder_set_apart(coroutines->builder, range->row, track->track);
-	return true;
+	return !is_sharing || recording_coroutines_name_range(coroutines, range);
 }
 
 bool recording_coroutines_finish(struct recording_coroutines *coroutines, int64_t pid, uint32_t *number)

@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
-#include "read/slot_values.h"
+#include "read/recording_ranges.h"
 #include "trace/builder.h"
 
 /* An operator or range that has not ended. */
@@ -52,16 +52,21 @@ struct recording_moved {
 	uint32_t coroutine; /* OPS_NONE: none */
 };
 
+/* A coroutine, or the coroutines of a thread that share tracks. */
 struct recording_coroutine {
 	int64_t tid;      /* of its thread */
 	enum { COROUTINE_OF_PROGRAM, COROUTINE_NONE, COROUTINE_FURTHER } kind;
 	uint32_t name;    /* string id of its name in the recording; 0: none */
 	uint32_t first_track; /* first track for its ranges: index in `tracks` + 1; 0: none */
+	bool is_sharing;  /* first_track is the shared track that it used last, which others may have taken since */
+	OPS_ARRAY(uint32_t) shared; /* of COROUTINE_FURTHER: the tracks as a heap, that of the smallest free_ns first */
 };
 
 struct recording_coroutine_track {
 	uint32_t track;
-	uint32_t next; /* index + 1 */
+	uint32_t next;  /* index + 1 */
+	uint32_t owner; /* the coroutine whose ranges are on it now */
+	int64_t free_ns; /* a shared track is not free before this time */
 	OPS_ARRAY(int64_t) open_ends_ns; /* ends of the ranges on it, outermost first */
 };
 
@@ -72,14 +77,14 @@ struct recording_coroutines {
 	OPS_ARRAY(struct recording_coroutine) items;
 	OPS_ARRAY(struct recording_moved) moved;
 	OPS_ARRAY(struct recording_coroutine_track) tracks;
+	size_t own_track_count; /* tracks that are not shared */
 };
 
 void recording_coroutines_release(struct recording_coroutines *coroutines);
 
-/* Reads the payload of a slot of kind OPS_SLOT_CONTEXT: from `time_ns` on another coroutine runs on the thread. An invalid
- * payload has no effect. Returns false if out of memory; then it can be read again. */
+/* From `time_ns` on another coroutine runs on the thread. Returns false if out of memory; then it can be called again. */
 bool recording_coroutines_switch(struct recording_coroutines *coroutines, struct recording_turn *turn,
-                                 struct ops_payload payload, int64_t time_ns);
+                                 const struct recording_running *running, int64_t time_ns);
 
 /* Adds an operator or range that was added as `row`, in order of their start. The function before it must be called first to
  * reserve room; it returns false if out of memory. */

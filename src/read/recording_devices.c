@@ -86,11 +86,12 @@ void recording_devices_release(struct recording_devices *devices)
 	OPS_ARRAY_RELEASE(&devices->annotations);
 	OPS_ARRAY_RELEASE(&devices->met);
 	ops_intern_release(&devices->streams);
-	OPS_ARRAY_RELEASE(&devices->stream_tracks);
+	OPS_ARRAY_RELEASE(&devices->stream_list);
 	device_graphs_release(&devices->graphs);
 	ops_intern_release(&devices->counter_keys);
 	OPS_ARRAY_RELEASE(&devices->counter_tracks);
 	ops_intern_release(&devices->span_keys);
+	OPS_ARRAY_RELEASE(&devices->latest_spans);
 	OPS_ARRAY_RELEASE(&devices->spans);
 	ops_buffer_release(&devices->metadata);
 	ops_buffer_release(&devices->text);
@@ -138,24 +139,15 @@ static const struct recording_thread *thread_of(struct recording_devices *device
 	return &devices->threads.items[number];
 }
 
-/* Returns the innermost range that is open at a time; NULL if none is. */
-static const struct recording_range *recording_devices_innermost(struct recording_ranges *ranges, int64_t time_ns)
-{
-	while (ranges->open.count && ranges->open.items[ranges->open.count - 1].end_ns <= time_ns)
-		ranges->open.count--;
-	return ranges->open.count ? &ranges->open.items[ranges->open.count - 1] : NULL;
-}
-
 uint32_t recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
                                 struct ops_new_event *event, uint32_t collective)
 {
-	struct recording_range range = {.end_ns = event->end_ns, .collective = OPS_NONE, .annotation = OPS_NONE};
-	const struct recording_range *around;
+	struct recording_range range = {.start_ns = event->start_ns, .end_ns = event->end_ns, .own_collective = collective};
 	uint32_t row;
 
 	if (!devices->activities)
 		return ops_builder_event(devices->builder, event);
-	if (!OPS_ARRAY_RESERVE(&ranges->open, 1) || !OPS_ARRAY_RESERVE(&devices->annotations, 1))
+	if (!recording_ranges_reserve(ranges, &devices->annotations, event->start_ns))
 		return OPS_NONE;
 	event->id = devices->last_id + 1;
 	row = ops_builder_event(devices->builder, event);
@@ -164,24 +156,17 @@ uint32_t recording_devices_open(struct recording_devices *devices, struct record
 	devices->last_id++;
 	if ((event->flags & OPS_EVENT_ASYNC) || event->end_track != OPS_NONE)
 		return row; /* encloses nothing */
-	around = recording_devices_innermost(ranges, event->start_ns);
-	if (around) {
-		range.operator_id = around->operator_id;
-		range.operator_name = around->operator_name;
-		range.collective = around->collective;
-		range.annotation = around->annotation;
-	}
-	if (event->kind == OPS_EVENT_CPU_OP) {
-		range.operator_id = event->id;
-		range.operator_name = event->name;
-		range.collective = collective;
-	} else {
-		devices->annotations.items[devices->annotations.count] =
-			(struct recording_annotation){event->id, event->name, range.annotation};
-		range.annotation = (uint32_t)devices->annotations.count++;
-	}
-	ranges->open.items[ranges->open.count++] = range;
+	range.id = event->id;
+	range.name = event->name;
+	range.is_operator = event->kind == OPS_EVENT_CPU_OP;
+	recording_ranges_add(ranges, &devices->annotations, &range);
 	return row;
+}
+
+bool recording_devices_switch(struct recording_devices *devices, struct recording_ranges *ranges,
+                              const struct recording_running *running, int64_t time_ns)
+{
+	return !devices->activities || recording_ranges_switch(ranges, &devices->annotations, running, time_ns);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
@@ -207,6 +192,14 @@ void recording_devices_times(const struct recording_devices *devices, const stru
 		event->end_ns = event->start_ns;
 }
 
+/* Finds the innermost operator or range around a call. Returns false if out of memory. */
+static bool recording_devices_around(struct recording_devices *devices, const struct recording_thread *thread, int64_t time_ns,
+                                     const struct recording_range **ret_around)
+{
+	*ret_around = NULL;
+	return !thread->ranges || recording_ranges_find(thread->ranges, &devices->annotations, time_ns, ret_around);
+}
+
 static bool recording_devices_read_call(struct recording_devices *devices, const struct ops_activity *activity,
                                         struct ops_new_event *event)
 {
@@ -214,9 +207,8 @@ static bool recording_devices_read_call(struct recording_devices *devices, const
 	const struct recording_range *around;
 	struct recording_call call = {.correlation = activity->correlation, .annotation = OPS_NONE, .collective = OPS_NONE};
 
-	if (!thread)
+	if (!thread || !recording_devices_around(devices, thread, event->start_ns, &around))
 		return false;
-	around = thread->ranges ? recording_devices_innermost(thread->ranges, event->start_ns) : NULL;
 	if (around) {
 		call.operator_id = around->operator_id;
 		call.annotation = around->annotation;
@@ -236,11 +228,11 @@ static bool recording_devices_read_call(struct recording_devices *devices, const
 static bool recording_devices_read_node(struct recording_devices *devices, const struct ops_activity *activity, int64_t time_ns)
 {
 	const struct recording_thread *thread = thread_of(devices, activity->thread);
-	const struct recording_range *around = thread && thread->ranges ? recording_devices_innermost(thread->ranges, time_ns)
-	                                                                : NULL;
+	const struct recording_range *around;
 
-	return thread && device_graphs_add_node(&devices->graphs, activity->correlation, activity->bytes,
-	                                        around ? around->operator_name : 0);
+	return thread && recording_devices_around(devices, thread, time_ns, &around) &&
+	       device_graphs_add_node(&devices->graphs, activity->correlation, activity->bytes,
+	                              around ? around->operator_name : 0);
 }
 
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns)

@@ -20,29 +20,10 @@
 #include "base/clock.h"
 #include "base/intern.h"
 #include "read/device_graphs.h"
+#include "read/recording_ranges.h"
 #include "record/activities.h"
 #include "record/recording.h"
 #include "trace/builder.h"
-
-/* An operator or range that may enclose calls. */
-struct recording_range {
-	int64_t end_ns;
-	uint64_t operator_id; /* of the innermost operator, which may be this range; 0: none */
-	uint32_t operator_name; /* string id */
-	uint32_t collective;  /* description of the operator if it is a collective: string id of members; OPS_NONE: none */
-	uint32_t annotation;  /* the innermost annotation, which may be this range; OPS_NONE: none */
-};
-
-/* The open ranges of one thread, outermost first. */
-struct recording_ranges {
-	OPS_ARRAY(struct recording_range) open;
-};
-
-struct recording_annotation {
-	uint64_t id;
-	uint32_t name;  /* string id */
-	uint32_t outer; /* the enclosing annotation; OPS_NONE: none */
-};
 
 /* A thread that makes calls or records slots. */
 struct recording_thread {
@@ -59,12 +40,20 @@ struct recording_call {
 	uint32_t collective; /* of the operator that made it, as in recording_range */
 };
 
-/* The part of a stream covered by work that was started under an annotation. */
+/* A stream. */
+struct recording_stream {
+	uint32_t track;
+	uint32_t work_count;
+};
+
+/* The part of a stream covered by work that was started under an annotation. While the coroutine of an annotation waits, others
+ * start work on the same stream; then each uninterrupted part has its own span. */
 struct recording_span {
 	int64_t start_ns;
 	int64_t end_ns;
-	uint32_t annotation;
+	uint32_t annotation; /* its first item */
 	uint32_t track;
+	uint32_t last_work;  /* number of the last work in it among that of the stream */
 };
 
 struct recording_devices {
@@ -81,12 +70,13 @@ struct recording_devices {
 	OPS_ARRAY(struct recording_thread) threads; /* by id in tids */
 	int64_t last_tid;          /* thread of the last call, because most calls come from the same thread */
 	uint32_t last_thread;      /* its number; OPS_INTERN_NONE before the first call */
-	OPS_ARRAY(struct recording_annotation) annotations;
+	struct recording_annotations annotations;
 	OPS_ARRAY(struct recording_call) met;
 	struct ops_intern streams; /* pid and tid of struct ops_track */
-	OPS_ARRAY(uint32_t) stream_tracks; /* by id in streams */
+	OPS_ARRAY(struct recording_stream) stream_list; /* by id in streams */
 	struct ops_intern span_keys; /* annotation and track */
-	OPS_ARRAY(struct recording_span) spans; /* by id in span_keys */
+	OPS_ARRAY(uint32_t) latest_spans; /* by id in span_keys */
+	OPS_ARRAY(struct recording_span) spans;
 	struct device_graphs graphs;
 	struct ops_intern counter_keys; /* tracks of counters: uint16_t device */
 	OPS_ARRAY(uint32_t) counter_tracks;
@@ -104,10 +94,13 @@ bool recording_devices_thread(struct recording_devices *devices, int64_t tid, ui
                               struct recording_ranges *ranges);
 
 /* Called when an operator or range begins on the thread of these ranges: assigns its id and adds it to the builder. `collective`
- * as in recording_range. Called in order of time. Returns its number in order of adding; OPS_NONE if out of memory, and then it
+ * as `own_collective` in recording_range. Called in order of time. Returns its number in order of adding; OPS_NONE if out of memory, and then it
  * can be added again. */
 uint32_t recording_devices_open(struct recording_devices *devices, struct recording_ranges *ranges,
                                 struct ops_new_event *event, uint32_t collective);
+/* Called when another coroutine begins to run on the thread of these ranges. If out of memory, it can be called again. */
+bool recording_devices_switch(struct recording_devices *devices, struct recording_ranges *ranges,
+                              const struct recording_running *running, int64_t time_ns);
 /* Adds the calls that were made before a time. If out of memory, the next call of this function continues. */
 bool recording_devices_until(struct recording_devices *devices, int64_t time_ns);
 /* Adds everything else after all calls: work on streams, annotations, devices. If out of memory, the caller rewinds the builder

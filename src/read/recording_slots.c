@@ -233,9 +233,12 @@ static void switch_context(struct recording_reader *reader, struct recording_lan
 	const struct ops_block *block = lane->share->blocks;
 	struct ops_payload payload = {(const char *)block + slot->payload, slot->payload_bytes};
 
-	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes)
+	struct recording_running running;
+
+	if ((uint64_t)slot->payload + slot->payload_bytes > block->bytes || !recording_running_parse(payload, &running))
 		skip_slot(reader);
-	else if (!recording_coroutines_switch(&reader->coroutines, &lane->turn, payload, lane->start_ns))
+	else if (!recording_coroutines_switch(&reader->coroutines, &lane->turn, &running, lane->start_ns) ||
+	         !recording_devices_switch(&reader->devices, &lane->ranges, &running, lane->start_ns))
 		reader->failed = true;
 }
 

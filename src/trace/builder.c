@@ -308,6 +308,23 @@ void ops_builder_set_apart(struct ops_builder *builder, uint32_t row, uint32_t t
 	builder->trace->columns.flags[row] |= OPS_EVENT_ASYNC;
 }
 
+struct ops_string ops_builder_extra(const struct ops_builder *builder, uint32_t row)
+{
+	const uint32_t *extra = builder->trace->columns.extra;
+
+	return extra && extra[row] != OPS_NONE ? ops_builder_text(builder, extra[row]) : (struct ops_string){"", 0};
+}
+
+void ops_builder_set_extra(struct ops_builder *builder, uint32_t row, uint32_t extra)
+{
+	struct ops_columns *c = &builder->trace->columns;
+
+	if (!builder->failed && !c->extra && !use_extra(c))
+		builder->failed = true;
+	if (!builder->failed)
+		c->extra[row] = extra;
+}
+
 void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns)
 {
 	struct ops_trace *trace = builder->trace;

@@ -103,6 +103,9 @@ void ops_builder_set_sequence(struct ops_builder *builder, uint32_t row, int64_t
 void ops_builder_set_end(struct ops_builder *builder, uint32_t row, int64_t end_ns, uint16_t flags);
 /* Moves an added row to another track, as an asynchronous event. */
 void ops_builder_set_apart(struct ops_builder *builder, uint32_t row, uint32_t track);
+/* Returns the further arguments of an added row, empty if it has none, and changes them to a string id. */
+struct ops_string ops_builder_extra(const struct ops_builder *builder, uint32_t row);
+void ops_builder_set_extra(struct ops_builder *builder, uint32_t row, uint32_t extra);
 /* Adds `offset_ns` to the times of everything added so far. */
 void ops_builder_shift(struct ops_builder *builder, int64_t offset_ns);
 

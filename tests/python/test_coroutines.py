@@ -390,6 +390,33 @@ def test_no_time_is_negative(stacks, tmp_path):
     checked(p, tmp_path)
 
 
+def test_many_tasks(tmp_path):
+    async def work(number):
+        with record_function(f"work {number}"):
+            await turn()
+            with record_function(f"part of {number}"):
+                torch.ones(1)
+                await turn()
+
+    async def main():
+        await asyncio.gather(*(work(number) for number in range(1100)))
+
+    with profile() as p, record_function("all"):
+        asyncio.run(main())
+    document = checked(p, tmp_path)
+    (whole,) = [event for event in p.events() if event.name == "all"]
+    assert whole.self_cpu_time_total > 0
+    tracks = {row["tid"]: row["args"]["name"] for row in document["traceEvents"] if row["name"] == "thread_name"}
+    coroutines = defaultdict(set)
+    for row in document["traceEvents"]:
+        if row.get("cat") == "user_annotation" and row["name"] != "all":
+            label = row["args"].get("Coroutine", tracks[row["tid"]].partition(" of thread ")[0])
+            coroutines[label].add(row["name"].rpartition(" ")[2])
+    assert len(coroutines) == 1100
+    assert all(len(numbers) == 1 for numbers in coroutines.values())
+    assert sum(name.startswith("further coroutines ") for name in tracks.values()) == 100
+
+
 # --- any interleaving
 
 

@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +18,8 @@
 #include <opstrobe/record.h>
 
 #include "base/alloc.h"
+#include "record/activities.h"
+#include "record/recording.h"
 
 #define CHAIN_MAX 3
 
@@ -320,7 +324,18 @@ static void names_distinguish_coroutines(void **state)
 	ops_trace_unref(trace);
 }
 
-/* Thousands of tasks do not make thousands of tracks. */
+static void assert_argument(const struct ops_trace *trace, const char *name, const char *text)
+{
+	const struct ops_events *e = ops_trace_events(trace);
+	uint32_t row = find(trace, name), extra = e->extra ? e->extra[row] : OPS_NONE;
+
+	if (!text)
+		assert_int_equal(extra, OPS_NONE);
+	else
+		assert_string_equal(ops_trace_string(trace, extra).bytes, text);
+}
+
+/* Tasks that run one after another do not make thousands of tracks. Those that share one are named by their ranges. */
 static void many_coroutines_share_tracks(void **state)
 {
 	struct ops_session *session = start();
@@ -329,7 +344,7 @@ static void many_coroutines_share_tracks(void **state)
 	size_t count;
 
 	(void)state;
-	for (uint64_t i = 0; i < 300; i++) {
+	for (uint64_t i = 0; i < 1500; i++) {
 		struct ops_range range;
 
 		run("", 0, 1000 + i, 0);
@@ -342,9 +357,234 @@ static void many_coroutines_share_tracks(void **state)
 	}
 	trace = stop(session);
 	ops_trace_tracks(trace, &count);
-	assert_int_equal(count, 1 + 100 + 1);
+	assert_int_equal(count, 1 + 1000 + 1);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
 	assert_place(trace, "range 0", "coroutine 1");
-	assert_place(trace, "range 299", "further coroutines");
+	assert_argument(trace, "range 0", NULL);
+	assert_place(trace, "range 999", "coroutine 1000");
+	assert_place(trace, "range 1499", "further coroutines");
+	assert_argument(trace, "range 1499", "\"Coroutine\":\"coroutine 1500\"");
+	ops_trace_unref(trace);
+}
+
+/* At the same time: each needs a track, and has the ranges of no other coroutine on it. */
+static void many_coroutines_at_once(void **state)
+{
+	enum { COUNT = 1200 };
+	struct ops_session *session = start();
+	static struct ops_range outer[COUNT], inner[COUNT];
+	const struct ops_events *e;
+	struct ops_trace *trace;
+	char name[24];
+	size_t count;
+
+	(void)state;
+	for (int part = 0; part < 4; part++)
+		for (uint64_t i = 0; i < COUNT; i++) {
+			run("", 0, 1000 + i, 0);
+			snprintf(name, sizeof(name), "%s %d", part ? "inner" : "outer", (int)i);
+			if (part < 2)
+				*(part ? &inner[i] : &outer[i]) = begin(name);
+			else
+				end(part == 2 ? inner[i] : outer[i]);
+		}
+	trace = stop(session);
+	e = ops_trace_events(trace);
+	ops_trace_tracks(trace, &count);
+	assert_int_equal(count, 1 + COUNT);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	for (int i = 0; i < COUNT; i += 100) {
+		uint32_t row;
+
+		snprintf(name, sizeof(name), "outer %d", i);
+		row = find(trace, name);
+		snprintf(name, sizeof(name), "inner %d", i);
+		assert_int_equal(e->track[row], e->track[find(trace, name)]);
+	}
+	ops_trace_unref(trace);
+}
+
+/* --- work of devices ------------------------------------------------------------------------------------------------ */
+
+#define LAUNCHES_MAX 64
+
+static struct {
+	int64_t times_ns[LAUNCHES_MAX];
+	size_t count;
+} launched;
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The call is made by what runs, which has just recorded a slot. */
+static void launch(void)
+{
+	end(begin("call"));
+	pass_time();
+	launched.times_ns[launched.count++] = monotonic_ns();
+	pass_time();
+}
+
+static void add_activity(struct ops_activities *activities, enum ops_activity_kind kind, const char *name, int64_t start_ns,
+                         uint64_t correlation)
+{
+	struct ops_activity activity = {
+		.kind = (uint8_t)kind,
+		.start_ns = start_ns,
+		.end_ns = start_ns + 10,
+		.correlation = correlation,
+		.name = ops_activities_text(activities, name, strlen(name)),
+	};
+
+	if (kind == OPS_ACTIVITY_RUNTIME)
+		activity.thread = gettid();
+	else
+		activity.stream = 7;
+	ops_activities_add(activities, &activity);
+}
+
+/* Stops the session. Each launch has a kernel, on one stream; they run one after another. NULL if out of memory. */
+static struct ops_trace *stop_with_work(struct ops_session *session)
+{
+	struct ops_activities *activities = ops_activities_new();
+	struct ops_recording *recording = NULL;
+	struct ops_trace *trace = NULL;
+	int64_t first_ns = monotonic_ns();
+
+	assert_non_null(activities);
+	ops_set_note_context(NULL);
+	assert_int_equal(ops_session_stop(session, &recording, NULL), OPS_OK);
+	activities->start = (struct ops_activity_clock){.device_ns = launched.times_ns[0], .ticks = (uint64_t)launched.times_ns[0]};
+	activities->stop = (struct ops_activity_clock){.device_ns = first_ns, .ticks = (uint64_t)first_ns};
+	for (size_t i = 0; i < launched.count; i++) {
+		add_activity(activities, OPS_ACTIVITY_RUNTIME, "cudaLaunchKernel", launched.times_ns[i], i + 1);
+		add_activity(activities, OPS_ACTIVITY_KERNEL, "kernel", first_ns + 100 * (int64_t)i, i + 1);
+	}
+	launched.count = 0;
+	recording->activities = activities;
+	if (ops_trace_from_recording(recording, &trace, NULL))
+		ops_recording_free(recording);
+	return trace;
+}
+
+/* Returns the kernels below the spans of an annotation on the stream: a digit each, spans separated by spaces. */
+static const char *covered(const struct ops_trace *trace, const char *name)
+{
+	static char text[LAUNCHES_MAX];
+	const struct ops_events *e = ops_trace_events(trace);
+	int64_t first_ns = INT64_MAX;
+	size_t at = 0;
+
+	for (uint32_t row = 0; row < e->count; row++)
+		if (e->kind[row] == OPS_EVENT_KERNEL && e->start_ns[row] < first_ns)
+			first_ns = e->start_ns[row];
+	for (uint32_t row = 0; row < e->count; row++) {
+		if (e->kind[row] != OPS_EVENT_GPU_USER_ANNOTATION || strcmp(ops_trace_string(trace, e->name[row]).bytes, name) != 0)
+			continue;
+		text[at++] = ' ';
+		for (uint32_t work = 0; work < e->count; work++)
+			if (e->kind[work] == OPS_EVENT_KERNEL && e->start_ns[work] >= e->start_ns[row] && e->end_ns[work] <= e->end_ns[row])
+				text[at++] = (char)('0' + (e->start_ns[work] - first_ns + 50) / 100);
+	}
+	text[at] = '\0';
+	return text + (at > 0);
+}
+
+/* thread ├ whole ────────────────────────────────────┤      the digits are launches
+ * task 1   ├ a  0 ········├ a inner  3 ┤ ··· 5 ┤ 6
+ * task 2          ├ b  1 2 ············ 4 ··········┤ */
+static void work_belongs_to_the_range_of_its_coroutine(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range whole = begin("whole"), a, b, inner;
+	struct ops_trace *trace;
+
+	(void)state;
+	run("asyncio Task-1", 0, 11, 0);
+	a = begin("a");
+	launch();
+	run("asyncio Task-2", 0, 12, 0);
+	b = begin("b");
+	launch();
+	launch();
+	run("asyncio Task-1", 0, 11, 0);
+	inner = begin("a inner");
+	launch();
+	end(inner);
+	run("asyncio Task-2", 0, 12, 0);
+	launch();
+	run("asyncio Task-1", 0, 11, 0);
+	launch();
+	end(a);
+	launch();
+	run("asyncio Task-2", 0, 12, 0);
+	end(b);
+	run("", 0, 0, 0);
+	end(whole);
+	trace = stop_with_work(session);
+	assert_non_null(trace);
+	assert_int_equal(ops_trace_check(trace, NULL), OPS_OK);
+	assert_string_equal(covered(trace, "whole"), "0123456");
+	assert_string_equal(covered(trace, "a"), "0 3 5");
+	assert_string_equal(covered(trace, "a inner"), "3");
+	assert_string_equal(covered(trace, "b"), "12 4");
+	ops_trace_unref(trace);
+}
+
+/* The first greenlet of a thread opens a range after another one: both are around what that one does next. */
+static void work_of_a_greenlet_is_in_the_ranges_of_the_first(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range one, two, first;
+	struct ops_trace *trace;
+
+	(void)state;
+	run("greenlet", 1, 0, 0);
+	one = begin("one");
+	launch();
+	run("", 0, 0, 0);
+	first = begin("first");
+	launch();
+	run("greenlet", 2, 0, 0);
+	two = begin("two");
+	launch();
+	run("greenlet", 1, 0, 0);
+	launch();
+	end(one);
+	run("", 0, 0, 0);
+	end(first);
+	run("greenlet", 2, 0, 0);
+	launch();
+	end(two);
+	trace = stop_with_work(session);
+	assert_string_equal(covered(trace, "one"), "0 3");
+	assert_string_equal(covered(trace, "two"), "2 4");
+	assert_string_equal(covered(trace, "first"), "123");
+	ops_trace_unref(trace);
+}
+
+/* A range that ends before one that began later is around nothing that follows. */
+static void work_after_the_end_of_an_overlapping_range(void **state)
+{
+	struct ops_session *session = start();
+	struct ops_range a = begin("a"), b;
+	struct ops_trace *trace;
+
+	(void)state;
+	launch();
+	b = begin("b");
+	launch();
+	end(a);
+	launch();
+	end(b);
+	trace = stop_with_work(session);
+	assert_string_equal(covered(trace, "a"), "01");
+	assert_string_equal(covered(trace, "b"), "12");
 	ops_trace_unref(trace);
 }
 
@@ -375,8 +615,13 @@ int main(void)
 		cmocka_unit_test(ranges_that_cut_stand_apart),
 		cmocka_unit_test(names_distinguish_coroutines),
 		cmocka_unit_test(many_coroutines_share_tracks),
+		cmocka_unit_test(many_coroutines_at_once),
+		cmocka_unit_test(work_belongs_to_the_range_of_its_coroutine),
+		cmocka_unit_test(work_of_a_greenlet_is_in_the_ranges_of_the_first),
+		cmocka_unit_test(work_after_the_end_of_an_overlapping_range),
 		cmocka_unit_test(out_of_memory),
 	};
 
+	setenv("OPSTROBE_CLOCK", "monotonic", 1); /* one tick is one nanosecond */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
