@@ -17,6 +17,7 @@
 #include "base/sum.h"
 #include "base/text.h"
 #include "derive/flops.h"
+#include "derive/operators.h"
 #include "derive/shapes.h"
 #include "derive/steps.h"
 
@@ -101,7 +102,7 @@ struct adder {
 	const struct ops_track *tracks;
 	const struct ops_memory_record *memory;
 	const struct ops_event_costs *costs;
-	uint16_t *formulas; /* by string id, see flops.h; NULL: look names up */
+	const uint16_t *operators; /* by string id, see derive/operators.h; NULL: look names up */
 };
 
 static struct adder adder_of(const struct ops_trace *trace, const struct ops_event_costs *costs)
@@ -146,7 +147,7 @@ static void averages_add(const struct adder *adder, uint32_t ref, struct ops_ave
 		row->self_device_memory_usage = ops_sum(row->self_device_memory_usage, costs->self_device_memory[ref]);
 	}
 	if (costs->with_flops)
-		row->flops = ops_sum(row->flops, ops_flops_of(adder->trace, ref, adder->formulas));
+		row->flops = ops_sum(row->flops, ops_flops_of(adder->trace, ref, adder->operators));
 }
 
 void ops_average_of_event(const struct ops_trace *trace, const struct ops_event_costs *costs, uint32_t ref,
@@ -212,7 +213,6 @@ struct grouping {
 static void grouping_release(struct grouping *g)
 {
 	OPS_ARRAY_RELEASE(&g->rows);
-	ops_free(g->adder.formulas);
 	ops_free(g->number_of_slot);
 	ops_shapes_release(&g->shapes);
 	ops_free(g->stack_groups);
@@ -230,7 +230,7 @@ static bool grouping_init(struct grouping *g)
 	if (!g->number_of_slot)
 		return false;
 	memset(g->step_number, 0xff, sizeof(g->step_number));
-	if (g->adder.costs->with_flops && !(g->adder.formulas = ops_flops_formulas(g->adder.trace)))
+	if (g->adder.costs->with_flops && !(g->adder.operators = ops_operators_of(g->adder.trace)))
 		return false;
 	if (g->options.by_stack_frames &&
 	    !(g->stack_groups = ops_stack_groups(g->options.stacks, g->options.by_stack_frames)))

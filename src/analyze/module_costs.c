@@ -15,6 +15,7 @@
 #include "derive/backward.h"
 #include "derive/captures.h"
 #include "derive/flops.h"
+#include "derive/operators.h"
 #include "derive/modules.h"
 #include "trace/kinds.h"
 
@@ -106,14 +107,13 @@ static void module_costs_add_times(struct module_costs *costs)
 
 static bool add_flops(struct module_costs *costs)
 {
-	uint16_t *formulas = ops_flops_formulas(costs->trace);
+	const uint16_t *operators = ops_operators_of(costs->trace);
 
-	for (size_t event = 0; formulas && event < costs->events->count; event++)
+	for (size_t event = 0; operators && event < costs->events->count; event++)
 		if (costs->unit_of[event] != OPS_NONE && costs->events->kind[event] == OPS_EVENT_CPU_OP)
 			module_costs_add(costs, costs->unit_of[event], OPS_MODULE_FLOPS, OPS_MODULE_BACKWARD_FLOPS,
-			                 ops_flops_of(costs->trace, (uint32_t)event, formulas));
-	ops_free(formulas);
-	return formulas != NULL;
+			                 ops_flops_of(costs->trace, (uint32_t)event, operators));
+	return operators != NULL;
 }
 
 static bool add_device_times(struct module_costs *costs)

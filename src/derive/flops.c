@@ -1,54 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FLOPs and traffic of events; the formulas are in operator_formulas.c.
+ * FLOPs and traffic of events; the formulas are in operators.c.
  */
 #include <opstrobe/internal/analyze.h>
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "derive/flops.h"
-#include "derive/operator_call.h"
-#include "derive/traffic.h"
+#include "derive/operators.h"
 
 /* Limit on the search for an outer operator that already counts. Real traces nest few operators; a hostile file may
  * nest many. */
 #define ANCESTORS_MAX 256
 
-/* Returns the index of the table's row plus one; 0: none. */
-static uint16_t row_number(struct ops_string name)
-{
-	static const char prefix[] = "aten::";
-	static const size_t prefix_size = sizeof(prefix) - 1;
-
-	static const char other_prefix[] = "mkldnn::"; /* the table has its names with the prefix */
-
-	if (name.size > prefix_size && memcmp(name.bytes, prefix, prefix_size) == 0) {
-		name.bytes += prefix_size;
-		name.size -= prefix_size;
-	} else if (name.size < sizeof(other_prefix) || memcmp(name.bytes, other_prefix, sizeof(other_prefix) - 1) != 0) {
-		return 0;
-	}
-	for (size_t i = 0; i < operator_row_count; i++)
-		if (operator_rows[i].name[0] == name.bytes[0] && strlen(operator_rows[i].name) == name.size &&
-		    memcmp(operator_rows[i].name, name.bytes, name.size) == 0)
-			return (uint16_t)(i + 1);
-	return 0;
-}
-
-uint16_t *ops_flops_formulas(const struct ops_trace *trace)
-{
-	size_t count = ops_trace_string_count(trace);
-	uint16_t *numbers = ops_realloc_array(NULL, count + 1, sizeof(*numbers));
-
-	for (size_t id = 0; numbers && id < count; id++)
-		numbers[id] = row_number(ops_trace_string(trace, (uint32_t)id));
-	return numbers;
-}
-
 /* Returns the table's row for an event, and gets the event's arguments. Returns NULL if there is no row, or the
  * arguments are not plausible. */
-static const struct operator_row *flops_find_row(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers,
+static const struct operator_row *flops_find_row(const struct ops_trace *trace, uint32_t event, const uint16_t *operators,
                                                  struct operator_call *ret_call)
 {
 	const struct ops_events *events = ops_trace_events(trace);
@@ -58,7 +23,7 @@ static const struct operator_row *flops_find_row(const struct ops_trace *trace, 
 
 	if (events->kind[event] != OPS_EVENT_CPU_OP || events->inputs[event] == OPS_NONE)
 		return NULL;
-	number = numbers ? numbers[events->name[event]] : row_number(ops_trace_string(trace, events->name[event]));
+	number = operators ? operators[events->name[event]] : operator_find(ops_trace_string(trace, events->name[event]));
 	if (number == 0)
 		return NULL;
 	inputs = ops_trace_inputs(trace, events->inputs[event]);
@@ -67,7 +32,7 @@ static const struct operator_row *flops_find_row(const struct ops_trace *trace, 
 	while (ret_call->count < OPERATOR_ARGUMENTS_MAX && ops_inputs_next(&cursor, &ret_call->arguments[ret_call->count]))
 		if (operator_has_negative_size(&ret_call->arguments[ret_call->count++]))
 			return NULL;
-	return &operator_rows[number - 1];
+	return &operator_rows[number];
 }
 
 static int64_t row_flops(const struct operator_row *row, const struct operator_call *call)
@@ -76,25 +41,25 @@ static int64_t row_flops(const struct operator_row *row, const struct operator_c
 }
 
 /* Returns the formula's value for one event, regardless of the events around it. */
-static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers)
+static int64_t own_flops(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
 {
 	struct operator_call call;
-	const struct operator_row *row = flops_find_row(trace, event, numbers, &call);
+	const struct operator_row *row = flops_find_row(trace, event, operators, &call);
 
-	return row && !row->only_work ? row_flops(row, &call) : OPERATOR_UNKNOWN;
+	return row && !(row->flags & OPERATOR_ONLY_WORK) ? row_flops(row, &call) : OPERATOR_UNKNOWN;
 }
 
-int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers)
+int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators)
 {
 	const struct ops_events *events = ops_trace_events(trace);
-	int64_t flops = own_flops(trace, event, numbers);
+	int64_t flops = own_flops(trace, event, operators);
 	uint32_t ancestor = event;
 
 	for (int i = 0; flops != OPERATOR_UNKNOWN && i < ANCESTORS_MAX; i++) {
 		ancestor = events->parent[ancestor];
 		if (ancestor == OPS_NONE)
 			break;
-		if (own_flops(trace, ancestor, numbers) != OPERATOR_UNKNOWN)
+		if (own_flops(trace, ancestor, operators) != OPERATOR_UNKNOWN)
 			flops = OPERATOR_UNKNOWN;
 	}
 	return flops;
@@ -105,10 +70,10 @@ int64_t ops_event_flops(const struct ops_trace *trace, uint32_t event)
 	return ops_flops_of(trace, event, NULL);
 }
 
-bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers, struct ops_demand *ret_demand)
+bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand)
 {
 	struct operator_call call;
-	const struct operator_row *row = flops_find_row(trace, event, numbers, &call);
+	const struct operator_row *row = flops_find_row(trace, event, operators, &call);
 	struct ops_demand demand;
 
 	if (!row)
@@ -124,16 +89,16 @@ bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t
 	return true;
 }
 
-bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *numbers, struct ops_demand *ret_demand)
+bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 	struct ops_demand part;
 	bool known = false;
 
-	if (ops_demand_of(trace, event, numbers, ret_demand))
+	if (ops_demand_of(trace, event, operators, ret_demand))
 		return true;
 	for (uint32_t child = event + 1; child < events->count && events->start_ns[child] < events->end_ns[event]; child++) {
-		if (events->parent[child] != event || !ops_demand_of(trace, child, numbers, &part))
+		if (events->parent[child] != event || !ops_demand_of(trace, child, operators, &part))
 			continue;
 		if (known) {
 			ret_demand->flops = ops_sum(ret_demand->flops, part.flops);

@@ -10,12 +10,8 @@
 
 #include <opstrobe/trace.h>
 
-/* Returns the formula for each string of the trace as a number, in an array freed with ops_free. Returns NULL if out of
- * memory. */
-uint16_t *ops_flops_formulas(const struct ops_trace *trace);
-
-/* Like ops_event_flops(). `formulas` avoids the lookup of names; it may be NULL. */
-int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas);
+/* Like ops_event_flops(). `operators`, of ops_operators_of(), avoids the lookup of names; it may be NULL. */
+int64_t ops_flops_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators);
 
 /* The operations and bytes that an operator requires, regardless of its implementation. */
 struct ops_demand {
@@ -25,8 +21,8 @@ struct ops_demand {
 };
 
 /* Finds the demand of one call, regardless of the events around it. Returns false if it is unknown. */
-bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas, struct ops_demand *ret_demand);
+bool ops_demand_of(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
 /* The same for an operator or, if it is composite and has no formula, for the operators directly below it together. */
-bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *formulas, struct ops_demand *ret_demand);
+bool ops_demand_within(const struct ops_trace *trace, uint32_t event, const uint16_t *operators, struct ops_demand *ret_demand);
 
 #endif

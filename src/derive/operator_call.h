@@ -21,8 +21,11 @@ struct operator_call {
 	size_t count;
 };
 
-/* Computes a formula of the table in flops.c; `where` are the numbers in the row. */
+/* Computes the operations of a call; `where` are the numbers in the row of the table of operators. */
 typedef int64_t operator_formula(const struct operator_call *call, const uint8_t *where);
+
+operator_formula flops_pointwise, flops_matrix_product, flops_convolution, flops_transposed_convolution, flops_convolution_backward, flops_weight_product,
+	flops_recurrent, flops_each, flops_fused_convolution, flops_fused_linear, flops_attention, flops_each_element, flops_decomposition, flops_fourier;
 
 static inline bool operator_is_tensor(const struct operator_call *call, size_t i, bool with_strides)
 {

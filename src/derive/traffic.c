@@ -4,6 +4,7 @@
  */
 #include "derive/traffic.h"
 
+#include "derive/operators.h"
 #include "trace/inputs.h"
 
 #define LIST_DTYPE_UNKNOWN 0

@@ -28,20 +28,13 @@ operator_result traffic_gathered;           /* an element of argument 0's type f
                                              * where[1] */
 operator_result traffic_embedding_gradient; /* gradient of a table; argument where[1] has the number of rows */
 
-/* A row of the table of operators. */
-struct operator_row {
-	const char *name;
-	operator_formula *flops; /* NULL: none */
-	uint8_t where[6];
-	struct operator_traffic {
-		uint16_t reads;  /* bits: argument numbers */
-		uint16_t writes; /* bits: results of the size and type of these arguments */
-		operator_result *result;
-	} traffic;
-	bool only_work; /* tables of FLOPs omit it, like those of torch.profiler */
+struct operator_row;
+
+struct operator_traffic {
+	uint16_t reads;  /* bits: argument numbers */
+	uint16_t writes; /* bits: results of the size and type of these arguments */
+	operator_result *result;
 };
-extern const struct operator_row operator_rows[];
-extern const size_t operator_row_count;
 
 /* Returns the bytes of memory that a tensor's elements occupy. The elements of an expanded dimension share memory, and
  * overlapping windows occupy no more than their span. 0 for a type of unknown size. */

@@ -15,6 +15,7 @@ enum ops_derived {
 	OPS_DERIVED_CAPTURES,     /* derive/captures.h */
 	OPS_DERIVED_FORWARD_ROWS, /* derive/backward.h */
 	OPS_DERIVED_BACKWARD_MODULES, /* derive/backward.h */
+	OPS_DERIVED_OPERATORS,    /* derive/operators.h */
 	OPS_DERIVED_STEPS,        /* derive/steps.h */
 	OPS_DERIVED_WRAPPERS,     /* derive/program.h */
 	OPS_DERIVED_HELPER_WAITS, /* derive/helper_waits.h */

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "analyze/flow/data_flow.h"
-#include "analyze/flow/operator_effects.h"
 #include "asking.h"
 #include "scene.h"
 
@@ -169,7 +168,7 @@ static int64_t narrowed(const char *name, int64_t dimension, int64_t first, int6
 	put_int(&list, first);
 	put_int(&list, last);
 	put_int(&list, each);
-	return operator_narrowed_elements((struct ops_string){name, strlen(name)}, (struct ops_string){list.bytes, list.size});
+	return data_flow_narrowed_elements((struct ops_string){name, strlen(name)}, (struct ops_string){list.bytes, list.size});
 }
 
 static void knows_the_size_of_views(void **state)

@@ -62,6 +62,7 @@
 #include "base/array.h"
 #include "derive/blocking.h"
 #include "derive/memory_events.h"
+#include "derive/operators.h"
 #include "derive/thread_states.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
@@ -200,6 +201,7 @@ struct advice_report {
 struct advice_loop {
 	uint32_t parent;      /* the call of the function */
 	uint32_t iterations;
+	uint32_t inner;       /* the loop in it that takes most of its time, or itself */
 	uint32_t row;         /* first row at the line with the highest cost */
 	uint32_t begin;       /* first row of all; an iteration starts with begin_count rows of its kind */
 	uint32_t begin_count, least_count;
@@ -286,6 +288,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
+	const uint16_t *operators; /* by string: rows of derive/operators.h */
 	struct data_flow *flow; /* NULL without shapes or memory */
 	struct data_content *contents; /* by value of the flow; NULL without it */
 	OPS_ARRAY(int64_t) pointer_reads; /* times of calls by which Python reads a tensor without an operator, in ascending order; empty
@@ -375,6 +378,17 @@ static inline int64_t advice_node_ns(const struct advice *advice, uint32_t row)
 	uint32_t parent = advice->events->parent[row];
 
 	return parent == OPS_NONE ? advice->ns[row] : ops_sum(advice->ns[row], advice->engine_ns[parent]);
+}
+
+/* Returns the row of an operator in the table of operators. */
+static inline const struct operator_row *advice_operator(const struct advice *advice, uint32_t row)
+{
+	return &operator_rows[advice->operators[advice->events->name[row]]];
+}
+
+static inline enum operator_kind advice_kind(const struct advice *advice, uint32_t row)
+{
+	return advice_operator(advice, row)->kind;
 }
 
 static inline struct ops_string advice_name(const struct advice *advice, uint32_t row)

@@ -475,6 +475,37 @@ static bool find_quickest(struct search *search, const struct advice *advice)
 	return true;
 }
 
+/* Finds in each loop the one that takes most of its time, if that is one line in all iterations: a loop over images that calls a
+ * function with a loop over classes. */
+static bool find_inner(struct advice *advice)
+{
+	struct advice_loop *loops = advice->loops.items;
+	const uint32_t count = (uint32_t)advice->loops.count;
+	int64_t *inner_ns = ops_alloc_zeroed(count + 1, sizeof(*inner_ns));
+
+	if (!inner_ns)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		loops[i].inner = i;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t outer = advice->loop_of[loops[i].parent];
+
+		if (outer != OPS_NONE && (loops[outer].inner == outer || loops[i].span_ns > loops[loops[outer].inner].span_ns))
+			loops[outer].inner = i;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t outer = advice->loop_of[loops[i].parent];
+
+		if (outer != OPS_NONE && advice->site[loops[i].begin] == advice->site[loops[loops[outer].inner].begin])
+			inner_ns[outer] = ops_sum(inner_ns[outer], loops[i].span_ns);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (inner_ns[i] < loops[i].span_ns / 2)
+			loops[i].inner = i;
+	ops_free(inner_ns);
+	return true;
+}
+
 bool advice_find_loops(struct advice *advice)
 {
 	static const char *const slicing[] = {"aten::select", "aten::slice", "aten::index", "aten::index_put_", "aten::narrow",
@@ -488,7 +519,7 @@ bool advice_find_loops(struct advice *advice)
 	done = advice->loop_of && search.slicing && search.reading && search.quickest_ns && find_iterations(&search, advice) &&
 	       join_rounds(&search, advice);
 	done = done && find_unbound(&search, advice) && find_quickest(&search, advice) && weigh(&search, advice);
-	done = done && count_modules(advice) && advice_find_recurrent(advice);
+	done = done && count_modules(advice) && advice_find_recurrent(advice) && find_inner(advice);
 	ops_map_release(&search.iterations_by_key);
 	ops_map_release(&search.visits_by_call);
 	OPS_ARRAY_RELEASE(&search.visits);

@@ -308,10 +308,11 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	                          .is_of_samples = ops_trace_has_note(trace, OPS_NOTE_SAMPLED),
 	                          .has_no_times = ops_trace_has_note(trace, OPS_NOTE_NO_TIMES),
 	                          .incomplete = ops_trace_has_note(trace, OPS_NOTE_TRUNCATED) || ops_trace_has_note(trace, OPS_NOTE_GZIP_TRUNCATED)};
+	advice->operators = ops_operators_of(trace);
 	advice->views = ops_views_open(&advice->own_views, trace, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
+	done = advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);

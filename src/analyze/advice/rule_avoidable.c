@@ -99,7 +99,7 @@ static enum unusual of_results(const struct advice *advice, uint32_t node)
 /* Each window of a convolution or pooling contains other elements, even if many elements are copies. */
 static bool has_windows(const struct advice *advice, uint32_t row)
 {
-	return ops_string_contains(advice_name(advice, row), "conv") || ops_string_contains(advice_name(advice, row), "pool");
+	return advice_kind(advice, row) == OPERATOR_CONVOLUTION || advice_kind(advice, row) == OPERATOR_POOLING;
 }
 
 static enum unusual of_inputs(const struct avoidable *all, const struct advice *advice, uint32_t node)

@@ -28,24 +28,6 @@ static bool rule_factor_is_forward(const struct advice *advice, uint32_t row)
 
 /* --- the same matrix again -------------------------------------------------------------------------------------------- */
 
-enum factors { FACTORS_SOLVE = 1, FACTORS_INVERSE, FACTORS_ALL, FACTORS_OTHER };
-
-static const char *const factor_names[] = {"aten::linalg_solve", "aten::linalg_solve_ex", "aten::linalg_inv", "aten::linalg_inv_ex", "aten::inverse",
-                                           "aten::linalg_det", "aten::det", "aten::logdet", "aten::slogdet", "aten::linalg_slogdet",
-                                           "aten::linalg_lu_factor", "aten::linalg_lu_factor_ex", "aten::linalg_cholesky",
-                                           "aten::linalg_cholesky_ex", "aten::cholesky", "aten::linalg_qr", "aten::linalg_eigh",
-                                           "aten::linalg_eigvalsh", "aten::linalg_eig", "aten::linalg_svd", "aten::linalg_svdvals", "aten::svd",
-                                           "aten::linalg_pinv", "aten::pinverse", "aten::linalg_lstsq", "aten::linalg_matrix_exp", NULL};
-enum { FIRST_INVERSE = 3, FIRST_LU = 6, FIRST_OTHER = 13 };
-
-static enum factors factors_of(uint8_t which)
-{
-	return which >= FIRST_OTHER     ? FACTORS_OTHER
-	       : which >= FIRST_LU      ? FACTORS_ALL
-	       : which >= FIRST_INVERSE ? FACTORS_INVERSE
-	                                : FACTORS_SOLVE;
-}
-
 /* Returns the value of the first input of a node; OPS_NONE if unknown, or if another library may write to its memory. */
 static uint32_t matrix_of(const struct advice *advice, uint32_t node, bool foreign)
 {
@@ -66,14 +48,15 @@ static uint32_t matrix_of(const struct advice *advice, uint32_t node, bool forei
 
 /* Returns the share of a call that the factorization takes, by operations: two thirds of n³ of the LU factorization, two n² for each
  * right-hand side, four thirds of n³ for the rest of an inverse. */
-static double factor_share(const struct advice *advice, uint32_t row, enum factors factors)
+static double factor_share(const struct advice *advice, uint32_t row)
 {
+	enum operator_kind kind = advice_kind(advice, row);
 	struct ops_input matrix, sides;
 	double rows, columns, right = 1;
 
-	if (factors == FACTORS_INVERSE)
+	if (kind == OPERATOR_INVERTS)
 		return 1.0 / 3;
-	if (factors != FACTORS_SOLVE || !advice_input(advice, row, 0, &matrix) || !matrix_sizes(&matrix, &rows, &columns))
+	if (kind != OPERATOR_SOLVES || !advice_input(advice, row, 0, &matrix) || !matrix_sizes(&matrix, &rows, &columns))
 		return 1;
 	if (advice_input(advice, row, 1, &sides) && advice_input_elements(&matrix) > 0)
 		right = (double)advice_input_elements(&sides) / (double)advice_input_elements(&matrix) * columns;
@@ -83,22 +66,21 @@ static double factor_share(const struct advice *advice, uint32_t row, enum facto
 static bool add_factor(struct ops_map *seen, struct advice_result *result, uint32_t row, bool foreign)
 {
 	const struct advice *advice = result->advice;
-	uint8_t which = result->which[advice->events->name[row]];
-	enum factors factors = factors_of(which);
-	uint32_t value, *before;
+	enum operator_kind kind = advice_kind(advice, row);
+	uint32_t name = advice->events->name[row], value, *before;
 	bool is_same;
 
-	if (!which || (advice->zone[row] & ADVICE_IN_OPERATOR) || !advice->flow->nodes[row].count)
+	if (!operator_factors(kind) || (advice->zone[row] & ADVICE_IN_OPERATOR) || !advice->flow->nodes[row].count)
 		return true;
 	value = matrix_of(advice, row, foreign);
 	if (value == OPS_NONE)
 		return true;
 	/* Factorizations of the LU family share their factors, others only with themselves. */
-	before = ops_map_slot(seen, (uint64_t)value << 8 | (factors == FACTORS_OTHER ? which : 0), row);
+	before = ops_map_slot(seen, (uint64_t)value << 32 | (kind > OPERATOR_LU ? name : OPS_NONE), row);
 	if (!before || *before == row || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row))
 		return before != NULL;
-	is_same = factors != FACTORS_SOLVE && advice->events->name[*before] == advice->events->name[row];
-	advice_add_share(result, row, (is_same ? 1 : factor_share(advice, row, factors)) * advice_work_share(advice, row));
+	is_same = kind != OPERATOR_SOLVES && advice->events->name[*before] == name;
+	advice_add_share(result, row, (is_same ? 1 : factor_share(advice, row)) * advice_work_share(advice, row));
 	return true;
 }
 
@@ -128,7 +110,6 @@ const struct advice_rule advice_rule_factor = {
 	.code = "factors = torch.linalg.lu_factor(matrix)  # once\n"
 		"x = torch.linalg.lu_solve(*factors, b)    # in place of torch.linalg.solve(matrix, b)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html",
-	.names = factor_names,
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,
@@ -189,17 +170,16 @@ static bool is_spectral_norm(const struct advice *advice, uint32_t row)
 
 static void add_few(struct few *few, struct advice_result *result, uint32_t row)
 {
-	enum { FIRST_DECOMPOSITION = 3 };
 	const struct advice *advice = result->advice;
-	uint8_t which = result->which[advice->events->name[row]];
+	bool is_norm = result->which[advice->events->name[row]];
 	struct few_uses uses = {0};
 	struct ops_input matrix;
 	double rows, columns;
 
-	if (!which || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row) || !advice_input(advice, row, 0, &matrix) ||
+	if ((!is_norm && advice_kind(advice, row) != OPERATOR_VALUES) || !rule_factor_is_forward(advice, row) || advice_is_claimed(result, row) || !advice_input(advice, row, 0, &matrix) ||
 	    !matrix_sizes(&matrix, &rows, &columns) || rows < SIZE_MIN || columns < SIZE_MIN)
 		return;
-	if (which < FIRST_DECOMPOSITION) {
+	if (is_norm) {
 		uses.extreme = uses.all = is_spectral_norm(advice, row);
 	} else {
 		const struct data_node *node = &advice->flow->nodes[row];
@@ -249,8 +229,7 @@ const struct advice_rule advice_rule_few_values = {
 		  "approximations.",
 	.code = "layer = torch.nn.utils.parametrizations.spectral_norm(layer)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametrizations.spectral_norm.html",
-	.names = (const char *const[]){"aten::linalg_matrix_norm", "aten::linalg_norm", "aten::linalg_svdvals", "aten::linalg_svd", "aten::svd",
-	                               "aten::linalg_eigvalsh", "aten::linalg_eigh", NULL},
+	.names = (const char *const[]){"aten::linalg_matrix_norm", "aten::linalg_norm", NULL},
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,
 	.severity_max = ADVICE_MEDIUM, /* exact values may be needed */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analyze/advice/advice.h"
-#include "analyze/flow/operator_effects.h"
 #include "base/text.h"
 
 #define BYTES_MIN (1 << 20) /* minimum size of the scores */
@@ -74,7 +73,7 @@ static bool has_been_set(const struct advice_result *result, uint32_t value, int
 		uint32_t node = flow->values[value].node;
 		enum ignored_name name = node == OPS_NONE ? 0 : ignored_name_of(result->which[advice->events->name[node]]);
 
-		if (node != OPS_NONE && operator_effect_of(advice_name(advice, node)) == EFFECT_SELECTS)
+		if (node != OPS_NONE && advice_kind(advice, node) == OPERATOR_SELECTS)
 			return false; /* what counts has been selected */
 		if (name == NAME_SETS_UNSEEN || (name == NAME_SETS && sets_number(advice, node, number)))
 			return true;
@@ -94,8 +93,7 @@ static uint32_t product_before(const struct advice *advice, uint32_t loss)
 
 	if (node == OPS_NONE || flow->values[value].bytes < BYTES_MIN || !advice_counts(advice, node))
 		return OPS_NONE;
-	return ops_string_contains(advice_name(advice, node), "linear") || ops_string_contains(advice_name(advice, node), "mm") ||
-	               ops_string_contains(advice_name(advice, node), "matmul") ? node : OPS_NONE;
+	return advice_kind(advice, node) == OPERATOR_PRODUCT ? node : OPS_NONE;
 }
 
 static bool rule_ignored_find(const struct advice *advice, struct advice_result *result)

@@ -26,7 +26,6 @@ struct expansion {
 
 struct intermediates {
 	uint8_t *kind; /* by string: enum intermediate_name */
-	uint16_t *formulas;
 	int64_t bytes;
 };
 
@@ -56,11 +55,11 @@ static bool is_read_here_alone(const struct data_flow *flow, uint32_t value, uin
 	return flow->values[value].complete;
 }
 
-static bool moves_only(const struct intermediates *all, const struct advice *advice, uint32_t row)
+static bool moves_only(const struct advice *advice, uint32_t row)
 {
 	struct ops_demand demand;
 
-	return !ops_demand_within(advice->trace, row, all->formulas, &demand) ||
+	return !ops_demand_within(advice->trace, row, advice->operators, &demand) ||
 	       (double)demand.flops <= FLOPS_MAX * (double)data_flow_made_bytes(advice->flow, row);
 }
 
@@ -76,7 +75,7 @@ static bool follow_back(const struct intermediates *all, const struct advice *ad
 		const struct data_value *of = value == OPS_NONE ? NULL : &flow->values[value];
 
 		if (!of || of->node == OPS_NONE || of->bytes < BYTES_MIN || !is_read_here_alone(flow, value, node) ||
-		    !advice_counts(advice, of->node) || !moves_only(all, advice, of->node) ||
+		    !advice_counts(advice, of->node) || !moves_only(advice, of->node) ||
 		    advice->step_of[of->node] != advice->step_of[row])
 			return false;
 		node = of->node;
@@ -178,21 +177,19 @@ static void add_expansion(struct intermediates *all, struct advice_result *resul
 
 static bool rule_intermediate_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::sum", "aten::mean", "aten::max", "aten::min", "aten::amax", "aten::amin", "aten::argmax",
-	                                       "aten::argmin", "aten::any", "aten::all", "aten::logsumexp", "aten::norm",
-	                                       "aten::linalg_vector_norm", "aten::matmul", "aten::mm", "aten::bmm", "aten::linear",
-	                                       "aten::addmm", "aten::one_hot", "aten::scatter", "aten::eq", "aten::cosine_similarity",
-	                                       "aten::pairwise_distance", NULL};
-	enum { FIRST_PRODUCT = 14, FIRST_MARK = 19, FIRST_COMPARISON = 22 };
-	struct intermediates all = {.formulas = ops_flops_formulas(advice->trace), .kind = advice_names(advice, patterns)};
-	bool done = all.formulas && all.kind;
+	enum { FIRST_COMPARISON = 4 }; /* among the rule's names */
+	struct intermediates all = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
+	bool done = all.kind != NULL;
 
-	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		all.kind[id] = !all.kind[id]                    ? 0
-		               : all.kind[id] >= FIRST_COMPARISON ? NAME_COMPARES
-		               : all.kind[id] >= FIRST_MARK       ? NAME_MARKS
-		               : all.kind[id] >= FIRST_PRODUCT    ? NAME_MULTIPLIES
-		                                                  : NAME_REDUCES;
+	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++) {
+		enum operator_kind kind = operator_rows[advice->operators[id]].kind;
+
+		all.kind[id] = result->which[id] >= FIRST_COMPARISON ? NAME_COMPARES
+		               : result->which[id]                   ? NAME_MARKS
+		               : kind == OPERATOR_PRODUCT            ? NAME_MULTIPLIES
+		               : kind == OPERATOR_REDUCES            ? NAME_REDUCES
+		                                                     : 0;
+	}
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (!add_comparison(&all, result, row))
 			add_expansion(&all, result, row);
@@ -200,7 +197,6 @@ static bool rule_intermediate_find(const struct advice *advice, struct advice_re
 	                                           "quarter of that and are reduced to less than a quarter. All passes but one take %s.",
 	                                   advice_events(result).text, advice_number((double)all.bytes / 1e6).text, advice_cost(result).text);
 	ops_free(all.kind);
-	ops_free(all.formulas);
 	return done;
 }
 
@@ -219,6 +215,7 @@ const struct advice_rule advice_rule_intermediate = {
 		  "rest. To check: less memory allocated at the line.",
 	.code = "distances = torch.cdist(points, centers)  # in place of (points[:, None] - centers).pow(2).sum(-1)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.cdist.html",
+	.names = (const char *const[]){"aten::one_hot", "aten::scatter", "aten::eq", "aten::cosine_similarity", "aten::pairwise_distance", NULL},
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_COPIES,
 	.confidence = ADVICE_LIKELY,

@@ -25,13 +25,18 @@ struct line {
 
 struct update {
 	struct line *lines; /* by name of the operator */
-	uint8_t *products;  /* by string: a product or decomposition of matrices */
 	uint64_t operators;
 	int64_t loop_ns;     /* time of the functions that loop over parameters */
 	int64_t products_ns; /* time of operators that no fused step replaces */
 	bool fused, foreach;
 	bool of_torch;       /* one of them is a class of torch.optim */
 };
+
+/* Returns true for products and decompositions of matrices. */
+static bool is_of_matrices(enum operator_kind kind)
+{
+	return kind == OPERATOR_PRODUCT || kind == OPERATOR_SUBSTITUTES || operator_factors(kind);
+}
 
 static void rule_optimizer_add_operator(struct update *update, const struct advice *advice, uint32_t row)
 {
@@ -42,7 +47,7 @@ static void rule_optimizer_add_operator(struct update *update, const struct advi
 
 	update->fused |= ops_string_contains(name, "_fused_");
 	update->foreach |= ops_string_contains(name, "_foreach_");
-	if (update->products[advice->events->name[row]]) {
+	if (is_of_matrices(advice_kind(advice, row))) {
 		update->products_ns = ops_sum(update->products_ns, advice_ns(advice, row));
 		return;
 	}
@@ -157,15 +162,11 @@ static bool rule_optimizer_report(const struct advice *advice, struct advice_res
 
 static bool rule_optimizer_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const products[] = {"aten::mm", "aten::addmm*", "aten::bmm", "aten::baddbmm*", "aten::matmul", "aten::einsum",
-	                                       "aten::linear", "aten::linalg_*", "aten::svd", "aten::qr", "aten::cholesky*", NULL};
-	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines)),
-	                        .products = advice_names(advice, products)};
-	bool done = update.lines && update.products && rule_optimizer_gather(&update, advice, result) &&
+	struct update update = {.lines = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, sizeof(*update.lines))};
+	bool done = update.lines && rule_optimizer_gather(&update, advice, result) &&
 	            rule_optimizer_report(advice, result, &update);
 
 	ops_free(update.lines);
-	ops_free(update.products);
 	return done;
 }
 

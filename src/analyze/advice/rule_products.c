@@ -6,14 +6,10 @@
  *     K [600, 600] ──linalg_inv──▶ [600, 600] ──mv──▶ [600]                                   solve(K, y) takes a third
  */
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
-#include "base/text.h"
 
 #define BYTES_MIN (16 << 10)
 #define WORK_MAX 0.5      /* maximum work of another order, relative to this one */
 #define SOLVER_SAVES 0.6  /* gain for an inverse: a factorization takes a third of its operations */
-
-static const char *const product_names[] = {"aten::matmul", "aten::mm", "aten::bmm", "aten::mv", "aten::linear", NULL};
 
 /* Sizes of a product of matrices: [rows, inner] by [inner, columns], `count` times. */
 struct product {
@@ -31,6 +27,12 @@ static bool read_matrix(const struct ops_input *input, double *ret_count, double
 	*ret_rows = (double)ops_input_int(input, input->n - 2u);
 	*ret_columns = (double)ops_input_int(input, input->n - 1u);
 	return *ret_rows > 0 && *ret_columns > 0;
+}
+
+/* Returns true for a product of the first two inputs alone. */
+static bool is_product(const struct advice *advice, uint32_t row)
+{
+	return advice_kind(advice, row) == OPERATOR_PRODUCT && !advice_operator(advice, row)->where[0];
 }
 
 static bool read_product(const struct advice *advice, uint32_t row, struct product *ret_product)
@@ -122,10 +124,10 @@ static void add_order(struct advice_result *result, uint32_t row)
 	uint32_t reader;
 	double work;
 
-	if (!result->which[advice->events->name[row]] || !is_candidate(result, row) || !read_product(advice, row, &inner))
+	if (!is_product(advice, row) || !is_candidate(result, row) || !read_product(advice, row, &inner))
 		return;
 	reader = only_reader_of_result(advice, row);
-	if (reader == OPS_NONE || !result->which[advice->events->name[reader]] || !is_candidate(result, reader) ||
+	if (reader == OPS_NONE || !is_product(advice, reader) || !is_candidate(result, reader) ||
 	    advice->step_of[reader] != advice->step_of[row] || !read_product(advice, reader, &outer))
 		return;
 	work = work_of_other_order(&inner, &outer);
@@ -155,7 +157,6 @@ const struct advice_rule advice_rule_order = {
 		  "To check: fewer FLOPs at the line. Rounding may differ.",
 	.code = "y = (x @ a) @ b  # in place of x @ (a @ b)",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html",
-	.names = product_names,
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,
@@ -166,25 +167,19 @@ const struct advice_rule advice_rule_order = {
 
 static bool rule_products_find_inverses(const struct advice *advice, struct advice_result *result)
 {
-	uint8_t *products = advice_names(advice, product_names);
-
-	for (uint32_t row = 0; products && row < advice->events->count; row++) {
+	for (uint32_t row = 0; row < advice->events->count; row++) {
 		uint32_t reader;
 
-		if (!result->which[advice->events->name[row]] || !is_candidate(result, row))
+		if ((advice_kind(advice, row) != OPERATOR_INVERTS && advice_kind(advice, row) != OPERATOR_PSEUDOINVERTS) ||
+		    !is_candidate(result, row))
 			continue;
 		reader = only_reader_of_result(advice, row);
-		if (reader != OPS_NONE && products[advice->events->name[reader]])
+		if (reader != OPS_NONE && is_product(advice, reader))
 			advice_add_share(result, row, SOLVER_SAVES * advice_work_share(advice, row));
 	}
-	if (!products)
-		return false;
-	ops_free(products);
 	return advice_report_costs(result, "%s matrices in each step are inverted only to be multiplied with something. A solver saves %s.",
 	                           advice_events(result).text, advice_cost(result).text);
 }
-
-static const char *const inverse_names[] = {"aten::linalg_inv", "aten::inverse", "aten::linalg_pinv", "aten::pinverse", NULL};
 
 const struct advice_rule advice_rule_inverse = {
 	.id = "explicit-inverse",
@@ -196,7 +191,6 @@ const struct advice_rule advice_rule_inverse = {
 		  "torch.cholesky_solve if the matrix is a covariance. To check: no inverse in the operators of a step.",
 	.code = "weights = torch.linalg.solve(covariance, y)  # in place of torch.linalg.inv(covariance) @ y",
 	.link = "https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html",
-	.names = inverse_names,
 	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
 	.stage = ADVICE_STAGE_FORMULAS,
 	.confidence = ADVICE_LIKELY,

@@ -63,41 +63,6 @@ static int64_t gain_of(const struct advice *advice, const struct advice_loop *lo
 	return gain_ns + (int64_t)((double)loop->backward_ns * (double)gain_ns / (double)span_ns);
 }
 
-/* Returns, by loop, the loop in it that takes most of its time, if that is one line in all iterations, or itself: a loop over images
- * that calls a function with a loop over classes. NULL if out of memory. */
-static uint32_t *find_innermost(const struct advice *advice)
-{
-	const struct advice_loop *loops = advice->loops.items;
-	const uint32_t count = (uint32_t)advice->loops.count;
-	uint32_t *inner = ops_realloc_array(NULL, count + 1, sizeof(*inner));
-	int64_t *inner_ns = ops_alloc_zeroed(count + 1, sizeof(*inner_ns));
-
-	if (!inner || !inner_ns) {
-		ops_free(inner);
-		ops_free(inner_ns);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		inner[i] = i;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t outer = advice->loop_of[loops[i].parent];
-
-		if (outer != OPS_NONE && (inner[outer] == outer || loops[i].span_ns > loops[inner[outer]].span_ns))
-			inner[outer] = i;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t outer = advice->loop_of[loops[i].parent];
-
-		if (outer != OPS_NONE && advice->site[loops[i].begin] == advice->site[loops[inner[outer]].begin])
-			inner_ns[outer] = ops_sum(inner_ns[outer], loops[i].span_ns);
-	}
-	for (uint32_t i = 0; i < count; i++)
-		if (inner_ns[i] < loops[i].span_ns / 2)
-			inner[i] = i;
-	ops_free(inner_ns);
-	return inner;
-}
-
 /* Returns claimed times by loop; NULL if out of memory. */
 static struct claimed *find_claimed(const struct advice *advice)
 {
@@ -158,11 +123,10 @@ static const char reads[] =
 static bool rule_python_loop_find(const struct advice *advice, struct advice_result *result, bool slices)
 {
 	struct claimed *claimed = find_claimed(advice);
-	uint32_t *innermost = find_innermost(advice);
 	uint64_t operators = 0, iterations = 0;
 	double spent_ns = 0, backward_ns = 0;
 	char backward[64] = "";
-	bool in_place = false, done = claimed && innermost;
+	bool in_place = false, done = claimed != NULL;
 
 	for (size_t i = 0; done && i < advice->loops.count; i++) {
 		const struct advice_loop *loop = &advice->loops.items[i];
@@ -170,7 +134,7 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 
 		if (loop->slices != slices || gain_ns <= 0)
 			continue;
-		advice_add(result, advice->loops.items[innermost[i]].row, gain_ns);
+		advice_add(result, advice->loops.items[loop->inner].row, gain_ns);
 		if (loop->reads)
 			result->detail = reads;
 		in_place |= becomes_foreach(advice, loop);
@@ -188,7 +152,6 @@ static bool rule_python_loop_find(const struct advice *advice, struct advice_res
 	if (done)
 		rule_python_loop_claim(result, slices);
 	ops_free(claimed);
-	ops_free(innermost);
 	return done;
 }
 

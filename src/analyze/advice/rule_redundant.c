@@ -13,10 +13,7 @@
 #define ZEROS_MIN 0.4        /* a triangular matrix has one half without the diagonal */
 #define COPIES_MIN 0.75      /* each row occurs four times */
 
-enum redundant_name { NAME_MULTIPLIES = 1, NAME_MULTIPLIES_ROWS, NAME_CONVOLVES };
-
 struct redundant {
-	uint8_t *kind;        /* by string: enum redundant_name */
 	uint64_t products;     /* number of redundant products */
 	double bytes, content; /* sums over them */
 	int64_t largest;      /* in bytes */
@@ -27,14 +24,14 @@ struct redundant {
 
 /* Returns true for a product whose second factor is the same for all rows of the first, so that equal rows give equal
  * rows. */
-static bool works_by_rows(const struct advice *advice, uint32_t row, enum redundant_name name)
+static bool works_by_rows(const struct advice *advice, uint32_t row)
 {
 	struct ops_input weight;
 
-	if (name == NAME_MULTIPLIES || !advice_input(advice, row, 1, &weight) || weight.tag != OPS_INPUT_TENSOR)
+	if (!advice_input(advice, row, 1, &weight) || weight.tag != OPS_INPUT_TENSOR)
 		return false;
-	if (name == NAME_MULTIPLIES_ROWS)
-		return weight.n == 2;
+	if (advice_kind(advice, row) == OPERATOR_PRODUCT)
+		return !advice_operator(advice, row)->where[0] && weight.n == 2;
 	for (size_t i = 2; i < weight.n; i++)
 		if (ops_input_int(&weight, i) != 1)
 			return false;
@@ -43,9 +40,9 @@ static bool works_by_rows(const struct advice *advice, uint32_t row, enum redund
 
 /* Returns true if equal positions of the first factor give equal positions of the result. Windows of a convolution at the
  * edge of padding differ, but are few. */
-static bool works_by_positions(const struct advice *advice, uint32_t row, enum redundant_name name)
+static bool works_by_positions(const struct advice *advice, uint32_t row)
 {
-	return name == NAME_CONVOLVES || works_by_rows(advice, row, name);
+	return advice_kind(advice, row) == OPERATOR_CONVOLUTION || works_by_rows(advice, row);
 }
 
 /* Copies matter only in the first input, since rows of a weight are not rows of the result. */
@@ -75,19 +72,18 @@ static void note_tensor(struct redundant *all, const struct advice *advice, uint
 
 /* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is
  * redundant. */
-static double redundant_share(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
+static double redundant_share(const struct advice *advice, uint32_t row, const struct data_use *use)
 {
 	const struct data_content *content = &advice->contents[use->value];
-	enum redundant_name name = (enum redundant_name)all->kind[advice->events->name[row]];
 	double share;
 
 	/* A value of only zeros is an initial state, or data of a trial. */
 	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
-	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row, name) && is_first_input(advice, row, use)))
+	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use)))
 		return share >= ZEROS_MIN ? share : 0;
-	return share >= COPIES_MIN && works_by_rows(advice, row, name) && is_first_input(advice, row, use) ? share : 0;
+	return share >= COPIES_MIN && works_by_rows(advice, row) && is_first_input(advice, row, use) ? share : 0;
 }
 
 /* Adds a part of an operator that copies elements, once. */
@@ -119,12 +115,13 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	const struct data_use *most = NULL;
 	double share = 0;
 
-	if (!all->kind[advice->events->name[row]] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+	if ((advice_kind(advice, row) != OPERATOR_PRODUCT && advice_kind(advice, row) != OPERATOR_CONVOLUTION) ||
+	    !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)))
 		return;
 	for (uint32_t i = 0; i < node->count; i++) {
 		const struct data_use *use = &advice->flow->uses.items[node->first + i];
-		double of_use = redundant_share(all, advice, row, use);
+		double of_use = redundant_share(advice, row, use);
 
 		if (of_use > share) {
 			share = of_use;
@@ -145,22 +142,13 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 
 static bool rule_redundant_find(const struct advice *advice, struct advice_result *result)
 {
-	static const char *const patterns[] = {"aten::mv", "aten::addmm", "aten::addmv", "aten::bmm", "aten::baddbmm", "aten::einsum",
-	                                       "aten::linear", "aten::matmul", "aten::mm", "aten::conv1d", "aten::conv2d", "aten::conv3d",
-	                                       "aten::convolution", NULL};
-	enum { FIRST_BY_ROWS = 7, FIRST_CONVOLUTION = 10 };
-	struct redundant all = {.kind = advice_names(advice, patterns), .origin = OPS_NONE};
-	bool done = all.kind != NULL;
+	struct redundant all = {.origin = OPS_NONE};
+	bool done = true;
 
-	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
-		all.kind[id] = !all.kind[id]                      ? 0
-		               : all.kind[id] >= FIRST_CONVOLUTION ? NAME_CONVOLVES
-		               : all.kind[id] >= FIRST_BY_ROWS     ? NAME_MULTIPLIES_ROWS
-		                                                   : NAME_MULTIPLIES;
-	for (uint32_t row = 0; done && row < advice->events->count; row++)
+	for (uint32_t row = 0; row < advice->events->count; row++)
 		add_product(&all, result, row);
 	/* Also adds the place where the zeros come from, since padding has to be changed there. */
-	if (done && all.origin != OPS_NONE && result->tally.ns > 0) {
+	if (all.origin != OPS_NONE && result->tally.ns > 0) {
 		double gain_ns = (double)result->tally.ns;
 
 		advice_add(result, all.origin, result->tally.ns / 16);
@@ -172,7 +160,6 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		                                                       : "zeros or copies of others",
 		                          advice_describe_tensor(&all.tensor).text, advice_spent(advice, gain_ns).text);
 	}
-	ops_free(all.kind);
 	return done;
 }
 

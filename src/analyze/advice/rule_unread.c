@@ -19,7 +19,6 @@ enum unread_name { NAME_ALL_NEEDED = 1, NAME_SORTS };
 
 struct parts {
 	uint8_t *kind; /* by string: enum unread_name */
-	uint16_t *formulas;
 	int64_t made, read;
 };
 
@@ -59,7 +58,7 @@ static void add_unread_part(struct parts *parts, struct advice_result *result, u
 	if (!advice->flow->nodes[row].made_count || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)) || kind == NAME_ALL_NEEDED ||
 	    !data_flow_read_bytes(advice->flow, row) || !sum_results(advice, row, &made, &read) ||
-	    (kind != NAME_SORTS && !ops_demand_within(advice->trace, row, parts->formulas, &demand)))
+	    (kind != NAME_SORTS && !ops_demand_within(advice->trace, row, advice->operators, &demand)))
 		return;
 	share = 1 - (double)read / (double)made;
 	share = kind == NAME_SORTS && share > SORTED_SHARE ? SORTED_SHARE : share;
@@ -74,9 +73,8 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	                                         NULL};
 	static const char *const sorts[] = {"aten::sort", "aten::argsort", "aten::msort", NULL};
 	const char *const *const lists[] = {all_needed, sorts};
-	struct parts parts = {.formulas = ops_flops_formulas(advice->trace),
-	                      .kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
-	bool done = parts.formulas && parts.kind;
+	struct parts parts = {.kind = ops_alloc_zeroed(ops_trace_string_count(advice->trace) + 1, 1)};
+	bool done = parts.kind != NULL;
 
 	for (size_t i = 0; done && i < sizeof(lists) / sizeof(*lists); i++) {
 		uint8_t *which = advice_names(advice, lists[i]);
@@ -93,7 +91,6 @@ static bool rule_unread_find_parts(const struct advice *advice, struct advice_re
 	                                   advice_number(parts.made > 0 ? 100 * (double)parts.read / (double)parts.made : 0).text,
 	                                   advice_cost(result).text);
 	ops_free(parts.kind);
-	ops_free(parts.formulas);
 	return done;
 }
 

@@ -6,29 +6,17 @@
 
 #include <opstrobe/internal/trace.h>
 
-#include "analyze/flow/operator_effects.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "derive/traffic.h"
 
 struct tracer {
 	struct data_flow *flow;
 	struct memory_edges edges;
-	uint8_t *effects; /* by string: enum operator_effect, plus one; 0: not known yet */
 	uint32_t *use_of; /* by value: its last use; only that of the present node counts */
 	uint32_t *row_of; /* by value: the row of its last use */
 	int64_t *row_bytes; /* by value: bytes that this row uses of it, summed over several tensors */
 	int64_t new_bytes; /* that the present node allocates */
 };
-
-static enum operator_effect effect_of(struct tracer *tracer, uint32_t row)
-{
-	uint32_t name = tracer->flow->memory.events->name[row];
-
-	if (!tracer->effects[name])
-		tracer->effects[name] = (uint8_t)(operator_effect_of(ops_trace_string(tracer->flow->memory.trace, name)) + 1);
-	return (enum operator_effect)(tracer->effects[name] - 1);
-}
 
 static struct ops_string data_flow_inputs(const struct memory_flow *memory, uint32_t row)
 {
@@ -44,6 +32,77 @@ static bool is_out_argument(const struct memory_flow *memory, const struct memor
 	return edge->storage > 0 && !ops_string_ends(ops_trace_string(memory->trace, memory->events->name[edge->row]), "_");
 }
 
+/* --- parts of a tensor -------------------------------------------------------------------------------------------- */
+
+static int64_t whole_at(const struct ops_input *input, int64_t default_value)
+{
+	return input->tag == OPS_INPUT_INT ? ops_input_int(input, 0) : default_value;
+}
+
+/* Returns how many of `size` elements the slice [start:end:step] selects, as in Python. */
+static int64_t sliced(int64_t size, int64_t start, int64_t end, int64_t step)
+{
+	start = start < 0 ? ops_sum(start, size) : start;
+	start = start < 0 ? 0 : start < size ? start : size;
+	end = end < 0 ? ops_sum(end, size) : end;
+	end = end < start ? start : end < size ? end : size;
+	return step > 0 ? (end - start) / step + ((end - start) % step != 0) : 0;
+}
+
+/* Returns the elements of a diagonal of two dimensions, by default the first two, in all others. */
+static int64_t diagonal_elements(const struct ops_input *tensor, const struct ops_input *arguments, size_t count)
+{
+	int64_t offset = count > 0 ? whole_at(&arguments[0], 0) : 0, left = 1;
+	int64_t dimensions[2] = {count > 1 ? whole_at(&arguments[1], 0) : 0, count > 2 ? whole_at(&arguments[2], 1) : 1};
+	int64_t sizes[2];
+
+	for (int i = 0; i < 2; i++) {
+		dimensions[i] += dimensions[i] < 0 ? tensor->n : 0;
+		if (dimensions[i] < 0 || dimensions[i] >= tensor->n)
+			return -1;
+		sizes[i] = ops_input_int(tensor, (size_t)dimensions[i]);
+	}
+	sizes[0] += offset < 0 ? offset : 0;
+	sizes[1] -= offset > 0 ? offset : 0;
+	for (int64_t i = 0; i < tensor->n; i++)
+		left = i == dimensions[0] || i == dimensions[1] ? left : ops_product(left, ops_input_int(tensor, (size_t)i));
+	sizes[0] = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
+	return ops_product(left, sizes[0] > 0 ? sizes[0] : 0);
+}
+
+int64_t data_flow_narrowed_elements(struct ops_string name, struct ops_string inputs)
+{
+	struct ops_input_cursor cursor = ops_inputs_open(inputs.bytes, inputs.size);
+	struct ops_input tensor, arguments[4];
+	size_t count = 0;
+	int64_t dimension, size, left;
+
+	if (!ops_inputs_next(&cursor, &tensor) || !ops_input_is_tensor(tensor.tag) ||
+	    operator_has_negative_size(&tensor))
+		return -1;
+	while (count < 4 && ops_inputs_next(&cursor, &arguments[count]))
+		count++;
+	if (ops_string_is(name, "aten::diagonal"))
+		return diagonal_elements(&tensor, arguments, count);
+	dimension = count ? whole_at(&arguments[0], INT64_MIN) : INT64_MIN;
+	dimension += dimension < 0 ? tensor.n : 0;
+	if (count < 2 || dimension < 0 || dimension >= tensor.n)
+		return -1;
+	size = ops_input_int(&tensor, (size_t)dimension);
+	if (ops_string_is(name, "aten::select"))
+		left = size > 0;
+	else if (ops_string_is(name, "aten::slice"))
+		left = sliced(size, whole_at(&arguments[1], 0), count > 2 ? whole_at(&arguments[2], INT64_MAX) : INT64_MAX,
+		              count > 3 ? whole_at(&arguments[3], 1) : 1);
+	else
+		left = count > 2 ? whole_at(&arguments[2], size) : size;
+	left = left < 0 ? 0 : left < size ? left : size;
+	return ops_product(ops_product(operator_elements(&tensor, 0, (size_t)dimension), left),
+	                   operator_elements(&tensor, (size_t)dimension + 1, tensor.n));
+}
+
+/* --- uses ---------------------------------------------------------------------------------------------------------- */
+
 /* Derives the use of a value from an edge that reads it. `written`: the event's schema says that it writes to the
  * storage. */
 static struct data_use use_of(struct tracer *tracer, const struct memory_edge *edge, bool written)
@@ -51,7 +110,7 @@ static struct data_use use_of(struct tracer *tracer, const struct memory_edge *e
 	const struct memory_flow *memory = &tracer->flow->memory;
 	const struct ops_memory_block *block = &memory->blocks.items[memory->values.items[edge->value].block];
 	struct ops_string inputs = data_flow_inputs(memory, edge->row);
-	enum operator_effect effect = effect_of(tracer, edge->row);
+	enum operator_kind kind = data_flow_kind(tracer->flow, edge->row);
 	struct data_use use = {.value = edge->value, .node = edge->node, .next = OPS_NONE, .kind = DATA_READS, .bytes = block->bytes};
 	struct ops_input tensor;
 	bool known = ops_memory_find_tensor(inputs, edge->storage, &tensor) && ops_dtype_bytes(tensor.dtype) &&
@@ -60,20 +119,20 @@ static struct data_use use_of(struct tracer *tracer, const struct memory_edge *e
 	if (known && traffic_tensor_bytes(&tensor) < use.bytes)
 		use.bytes = traffic_tensor_bytes(&tensor);
 	if (written) {
-		bool overwrites = effect == EFFECT_OVERWRITES || is_out_argument(memory, edge);
+		bool overwrites = kind == OPERATOR_OVERWRITES || is_out_argument(memory, edge);
 
 		use.kind = overwrites && use.bytes >= block->bytes ? DATA_OVERWRITES : DATA_UPDATES;
-	} else if (effect == EFFECT_VIEWS || (effect == EFFECT_MAY_VIEW && !tracer->new_bytes)) {
+	} else if (kind == OPERATOR_VIEWS || (kind == OPERATOR_MAY_VIEW && !tracer->new_bytes)) {
 		use.kind = DATA_VIEWS;
-	} else if (effect == EFFECT_NARROWS) {
-		int64_t elements = operator_narrowed_elements(ops_trace_string(memory->trace, memory->events->name[edge->row]), inputs);
+	} else if (kind == OPERATOR_NARROWS) {
+		int64_t elements = data_flow_narrowed_elements(ops_trace_string(memory->trace, memory->events->name[edge->row]), inputs);
 
 		use.kind = known && elements >= 0 ? DATA_NARROWS : DATA_VIEWS;
 		elements = known && elements >= 0 ? ops_product(elements, (int64_t)ops_dtype_bytes(tensor.dtype)) : 0;
 		use.bytes = elements < use.bytes ? elements : use.bytes;
 		if (use.bytes == block->bytes) /* x[:] */
 			use.kind = DATA_VIEWS;
-	} else if (effect == EFFECT_SELECTS && !edge->storage && edge->row == edge->node) {
+	} else if (kind == OPERATOR_SELECTS && !edge->storage && edge->row == edge->node) {
 		use.kind = DATA_SELECTS;
 		use.bytes = tracer->new_bytes < use.bytes ? tracer->new_bytes : use.bytes;
 	}
@@ -135,11 +194,11 @@ static bool is_written(const struct memory_flow *memory, const struct memory_edg
 
 /* Returns true if the operator that creates a view of a part is within another that creates it, like aten::slice in
  * aten::narrow. */
-static bool is_within_narrowing(struct tracer *tracer, uint32_t row)
+static bool is_within_narrowing(const struct tracer *tracer, uint32_t row)
 {
 	uint32_t parent = tracer->flow->memory.events->parent[row];
 
-	return parent != OPS_NONE && effect_of(tracer, parent) == EFFECT_NARROWS;
+	return parent != OPS_NONE && data_flow_kind(tracer->flow, parent) == OPERATOR_NARROWS;
 }
 
 static bool trace_node(struct tracer *tracer, uint32_t node)
@@ -218,15 +277,14 @@ bool data_flow_init(struct data_flow *flow, const struct ops_trace *trace)
 	if (done) {
 		flow->values = ops_realloc_array(NULL, flow->memory.values.count + 1, sizeof(*flow->values));
 		flow->nodes = ops_alloc_zeroed(flow->memory.events->count + 1, sizeof(*flow->nodes));
-		tracer.effects = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*tracer.effects));
+		flow->operators = ops_operators_of(trace);
 		tracer.use_of = ops_alloc_none(flow->memory.values.count + 1);
 		tracer.row_of = ops_alloc_none(flow->memory.values.count + 1);
 		tracer.row_bytes = ops_alloc_zeroed(flow->memory.values.count + 1, sizeof(*tracer.row_bytes));
-		done = flow->values && flow->nodes && tracer.effects && tracer.use_of && tracer.row_of && tracer.row_bytes &&
+		done = flow->values && flow->nodes && flow->operators && tracer.use_of && tracer.row_of && tracer.row_bytes &&
 		       data_flow_trace(&tracer);
 	}
 	ops_memory_edges_release(&tracer.edges);
-	ops_free(tracer.effects);
 	ops_free(tracer.use_of);
 	ops_free(tracer.row_of);
 	ops_free(tracer.row_bytes);

@@ -14,6 +14,7 @@
 #define OPS_ANALYZE_DATA_FLOW_H
 
 #include "analyze/memory_flow.h"
+#include "derive/operators.h"
 
 /* How a node uses a value that another node created. Of several uses the strongest is kept. */
 enum data_use_kind {
@@ -52,6 +53,7 @@ struct data_flow {
 	struct data_node *nodes;   /* by row; empty for rows that are not nodes */
 	OPS_ARRAY(struct data_use) uses; /* grouped by node */
 	OPS_ARRAY(uint32_t) made;        /* values that nodes create, grouped by node */
+	const uint16_t *operators; /* by string: rows of derive/operators.h */
 };
 
 /* Returns false if out of memory. The caller must release the flow in any case. */
@@ -75,5 +77,15 @@ bool data_flow_is_selected_from(const struct data_flow *flow, uint32_t value);
 int64_t data_flow_made_bytes(const struct data_flow *flow, uint32_t node);
 /* Returns the bytes that a node reads and that other nodes created. */
 int64_t data_flow_read_bytes(const struct data_flow *flow, uint32_t node);
+
+/* Returns the kind of the operator at a row. */
+static inline enum operator_kind data_flow_kind(const struct data_flow *flow, uint32_t row)
+{
+	return operator_rows[flow->operators[flow->memory.events->name[row]]].kind;
+}
+
+/* Returns the number of elements in the part of its first input that a narrowing operator returns; -1 if its arguments
+ * do not determine it. */
+int64_t data_flow_narrowed_elements(struct ops_string name, struct ops_string inputs);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "analyze/flow/data_flow.h"
-#include "analyze/flow/operator_effects.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/tables.h"
 #include "base/fault.h"
@@ -103,8 +102,7 @@ static bool add_node(struct flow_rows *rows, uint32_t node)
 	const struct ops_events *events = rows->flow.memory.events;
 	struct flow_row *row;
 
-	if ((!uses->count && !uses->made_count) ||
-	    operator_effect_of(ops_trace_string(rows->flow.memory.trace, events->name[node])) == EFFECT_ALLOCATES)
+	if ((!uses->count && !uses->made_count) || data_flow_kind(&rows->flow, node) == OPERATOR_ALLOCATES)
 		return true;
 	row = data_flow_table_find_row(rows, node);
 	if (!row)

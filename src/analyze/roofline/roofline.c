@@ -23,6 +23,7 @@
 #include "derive/backward.h"
 #include "derive/calls.h"
 #include "derive/flops.h"
+#include "derive/operators.h"
 #include "derive/launches.h"
 #include "derive/modules.h"
 #include "derive/steps.h"
@@ -34,7 +35,7 @@ struct maker {
 	const struct ops_trace *trace;
 	const struct ops_events *events;
 	const uint32_t *launchers;
-	uint16_t *formulas;
+	const uint16_t *operators;
 	uint32_t *call_of;   /* by row: the call that the row is or lies in; OPS_NONE: none */
 	struct ops_demand *demands; /* by call */
 	const uint32_t *forward; /* by row, see derive/backward.h; set for lines and modules only */
@@ -73,7 +74,7 @@ static bool find_calls(struct maker *maker)
 		maker->call_of[row] = parent != OPS_NONE && parent < row ? maker->call_of[parent] : OPS_NONE;
 		maker->roofline->has_shapes |= events->kind[row] == OPS_EVENT_CPU_OP && events->inputs[row] != OPS_NONE;
 		if (maker->call_of[row] == OPS_NONE && !(events->flags[row] & OPS_EVENT_HIDDEN) &&
-		    ops_demand_of(maker->trace, row, maker->formulas, &demand) && !add_call(maker, row, &demand))
+		    ops_demand_of(maker->trace, row, maker->operators, &demand) && !add_call(maker, row, &demand))
 			return false;
 	}
 	return true;
@@ -345,20 +346,19 @@ static bool maker_init(struct maker *maker, struct roofline *roofline)
 
 	*maker = (struct maker){.roofline = roofline, .trace = trace, .events = ops_trace_events(trace)};
 	maker->launchers = ops_launchers(trace);
-	maker->formulas = ops_flops_formulas(trace);
+	maker->operators = ops_operators_of(trace);
 	maker->call_of = ops_realloc_array(NULL, count, sizeof(*maker->call_of));
 	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
 	if (roofline->by == OPS_ROOFLINE_MODULE)
 		maker->source = ops_module_source(trace);
 	if (roofline->by >= OPS_ROOFLINE_LINE && !(maker->forward = ops_forward_rows(trace)))
 		return false;
-	return maker->launchers && maker->formulas && maker->call_of && maker->demands &&
+	return maker->launchers && maker->operators && maker->call_of && maker->demands &&
 	       (roofline->by != OPS_ROOFLINE_SHAPE || ops_shapes_init(&roofline->shapes, trace));
 }
 
 static void maker_release(struct maker *maker)
 {
-	ops_free(maker->formulas);
 	ops_free(maker->call_of);
 	ops_free(maker->demands);
 }

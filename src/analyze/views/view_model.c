@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "derive/operators.h"
 #include "derive/steps.h"
 #include "derive/work.h"
 #include "trace/derived.h"
@@ -17,6 +18,7 @@
 static uint16_t name_bits(struct ops_string name)
 {
 	static const uint16_t collectives[] = {[OPS_COLLECTIVE_DEVICE] = VIEW_NAME_NCCL, [OPS_COLLECTIVE_HOST] = VIEW_NAME_GLOO};
+	const struct operator_row *operator = &operator_rows[operator_find(name)];
 	uint16_t bits = VIEW_NAME_KNOWN;
 	int64_t number;
 
@@ -37,10 +39,8 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_LIGHTNING_HOOK;
 	if (ops_work_of_name(name) == OPS_WORK_COMMUNICATION)
 		bits |= VIEW_NAME_COMMUNICATES;
-	if (view_operator_is_eligible(name))
-		bits |= VIEW_NAME_ELIGIBLE;
-	if (view_operator_is_eligible_since(name))
-		bits |= VIEW_NAME_ELIGIBLE_SINCE;
+	if (operator_fits_tensor_cores(operator))
+		bits |= operator->flags & OPERATOR_IN_PLUGIN ? VIEW_NAME_ELIGIBLE : VIEW_NAME_ELIGIBLE_SINCE;
 	return bits;
 }
 

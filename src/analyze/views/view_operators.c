@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "derive/flops.h"
+#include "derive/operators.h"
 #include "derive/shapes.h"
 
 #define TOP_SHAPES 30
@@ -42,7 +43,7 @@ struct row {
 /* Columns that only some traces have. */
 struct extras {
 	struct ops_event_costs costs;
-	uint16_t *formulas;
+	const uint16_t *operators;
 };
 
 struct table {
@@ -78,7 +79,7 @@ static void sum_extras(const struct extras *extras, const struct ops_trace *trac
 		view_add(&row->cpu_memory, extras->costs.self_cpu_memory[event]);
 		view_add(&row->device_memory, extras->costs.self_device_memory[event]);
 	}
-	view_add(&row->flops, ops_flops_of(trace, event, extras->formulas));
+	view_add(&row->flops, ops_flops_of(trace, event, extras->operators));
 }
 
 static bool view_operators_sum(struct table *table)
@@ -224,9 +225,9 @@ static void view_operators_release(struct table *table)
 bool view_each_operator(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_operator_row *row), void *context)
 {
-	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
+	struct extras extras = {.operators = ops_operators_of(views->trace)};
 	struct table by_name = {.views = views, .extras = &extras};
-	bool done = extras.formulas && view_operators_sum(&by_name);
+	bool done = extras.operators && view_operators_sum(&by_name);
 
 	if (done)
 		sort(&by_name);
@@ -238,15 +239,14 @@ bool view_each_operator(const struct ops_views *views, size_t most,
 		                                          row->longest});
 	}
 	view_operators_release(&by_name);
-	ops_free(extras.formulas);
 	return done;
 }
 
 bool view_write_operators(const struct ops_views *views, struct ops_json_writer *json)
 {
-	struct extras extras = {.formulas = ops_flops_formulas(views->trace)};
+	struct extras extras = {.operators = ops_operators_of(views->trace)};
 	struct table by_name = {.views = views, .extras = &extras}, by_shapes = {.views = views, .extras = &extras, .by_shapes = true};
-	bool done = extras.formulas && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) &&
+	bool done = extras.operators && !ops_event_costs_init(&extras.costs, views->trace, true, NULL) &&
 	            view_operators_sum(&by_name);
 
 	if (done) {
@@ -261,6 +261,5 @@ bool view_write_operators(const struct ops_views *views, struct ops_json_writer 
 	view_operators_release(&by_name);
 	view_operators_release(&by_shapes);
 	ops_event_costs_release(&extras.costs);
-	ops_free(extras.formulas);
 	return done;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensor cores: which kernels use them and which operators could, by name, and the shares of time. The TensorBoard
- * plugin's lists are from 2021; newer names follow.
+ * Tensor cores: which kernels use them, by name, and the shares of time. The TensorBoard plugin's list of kernels
+ * is from 2021; newer names follow. Which operators could use them is in derive/operators.h.
  */
 #include <math.h>
 #include <string.h>
 
 #include "analyze/views/views.h"
-#include "base/search.h"
 
 /* Matches parts of names that kernels without tensor cores also have. All other parts identify the instruction. */
 static bool could_be_plain(const char *part)
@@ -66,42 +65,6 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 		if (memmem(name.bytes, name.size, parts[i], strlen(parts[i])))
 			return !is_plain || !could_be_plain(parts[i]);
 	return uses_matrix_cores(name);
-}
-
-/* Sorted by strcmp. */
-static const char *const eligible[] = {
-	"AddbmmBackward", "AddmmBackward", "AddmvBackward", "BmmBackward0", "CudnnConvolutionBackward",
-	"CudnnConvolutionTransposeBackward", "MmBackward", "MvBackward", "aten::_convolution",
-	"aten::_thnn_fused_gru_cell", "aten::_thnn_fused_lstm_cell", "aten::addbmm", "aten::addmm", "aten::addmm_",
-	"aten::addmv", "aten::addr", "aten::baddbmm", "aten::bmm", "aten::chain_matmul", "aten::conv1d", "aten::conv2d",
-	"aten::conv3d", "aten::conv_tbc", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",
-	"aten::convolution", "aten::cudnn_convolution", "aten::cudnn_convolution_backward",
-	"aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
-	"aten::cudnn_convolution_transpose", "aten::cudnn_convolution_transpose_backward",
-	"aten::cudnn_convolution_transpose_backward_input", "aten::cudnn_convolution_transpose_backward_weight",
-	"aten::gru_cell", "aten::linalg_multi_dot", "aten::linear", "aten::lstm_cell", "aten::matmul", "aten::mm", "aten::mv",
-	"aten::prelu", "aten::rnn_relu_cell", "aten::rnn_tanh_cell",
-};
-
-static const char *const eligible_since[] = {
-	"AddbmmBackward0", "AddmmBackward0", "AddmvBackward0", "BaddbmmBackward0", "ConvolutionBackward0", "MmBackward0",
-	"MvBackward0", "aten::_addmm_activation", "aten::_efficient_attention_backward", "aten::_efficient_attention_forward",
-	"aten::_flash_attention_backward", "aten::_flash_attention_forward", "aten::_grouped_mm",
-	"aten::_scaled_dot_product_attention_math", "aten::_scaled_dot_product_cudnn_attention",
-	"aten::_scaled_dot_product_cudnn_attention_backward", "aten::_scaled_dot_product_efficient_attention",
-	"aten::_scaled_dot_product_efficient_attention_backward", "aten::_scaled_dot_product_flash_attention",
-	"aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_grouped_mm", "aten::_scaled_mm",
-	"aten::convolution_backward", "aten::miopen_convolution", "aten::scaled_dot_product_attention",
-};
-
-bool view_operator_is_eligible(struct ops_string name)
-{
-	return ops_search_name(name, eligible, sizeof(eligible) / sizeof(eligible[0]), sizeof(eligible[0])) != NULL;
-}
-
-bool view_operator_is_eligible_since(struct ops_string name)
-{
-	return ops_search_name(name, eligible_since, sizeof(eligible_since) / sizeof(eligible_since[0]), sizeof(eligible_since[0])) != NULL;
 }
 
 double view_tensor_cores_used(const struct ops_views *views)

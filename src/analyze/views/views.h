@@ -271,11 +271,8 @@ static inline int64_t view_duration(const struct ops_views *views, uint32_t row)
 	return views->events->end_ns[row] - views->events->start_ns[row];
 }
 
-/* Returns true if the name is that of a kernel on tensor cores. The next function tests for an operator that could use
- * them. */
+/* Returns true if the name is that of a kernel on tensor cores. */
 bool view_kernel_uses_tensor_cores(struct ops_string name);
-bool view_operator_is_eligible(struct ops_string name);
-bool view_operator_is_eligible_since(struct ops_string name);
 
 /* Returns true for an operator in the sense of all tables. */
 static inline bool view_is_operator(const struct ops_views *views, const struct view_node *node)

@@ -290,13 +290,13 @@ static void counts_all_of_a_product_with_a_triangle(void **state)
 	assert_true(gain_of("redundant-elements", triangle, false) < 0);
 }
 
-/* Rows that are repeated for a layer, which has the same weight for all; or for a product of two matrices each. */
+/* Rows that are repeated for a layer, which has the same weight for all; or to be added to a product. */
 static void repeated_rows(struct writer *w, bool cause)
 {
 	allocate(w, LARGE, 4000000);
 	USE(w, "aten::repeat", 1000, -1, {INPUT, 10, 1000, 0, false});
 	allocate(w, SMALL, 40000);
-	USE(w, cause ? "aten::linear" : "aten::bmm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
+	USE(w, cause ? "aten::linear" : "aten::addmm", 500000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 10, 1000, 0, false});
 	allocate(w, LARGE, -4000000);
 	USE(w, "aten::relu", 1000, -1, {SMALL, 1000, 10, 0, false});
 	allocate(w, SMALL, -40000);
