@@ -191,91 +191,94 @@ static const struct ops_query_option critical_path_options[] = {
 	{0},
 };
 
+/* What an analysis is about. Without device work, the answer of one about it is empty or an error. */
+enum subject { ANY_EVENTS, DEVICE_WORK };
+
 /* One entry per analysis, in the order of the manual. The last argument is the reason why it takes no filter; NULL: it
  * takes one. */
 #define ANALYSES(X) \
-	X("discovery", RANKS, no_options, analysis_discovery, "which file belongs to which rank", \
+	X("discovery", RANKS, ANY_EVENTS, no_options, analysis_discovery, "which file belongs to which rank", \
 	  "it lists files and reads no events") \
-	X("parse", RANKS, no_options, analysis_parse, "what a trace contains", \
+	X("parse", RANKS, ANY_EVENTS, no_options, analysis_parse, "what a trace contains", \
 	  "it describes complete files; 'load' describes what a filter selects") \
-	X("load", RANKS, no_options, analysis_load, "what the step filter keeps", NULL) \
-	X("events", RANKS, ranks_options, analysis_events, "the events that the filters keep", NULL) \
-	X("profiler_steps", RANKS, no_options, analysis_profiler_steps, "the steps that the step filter keeps", NULL) \
-	X("temporal_breakdown", RANKS, no_options, analysis_temporal_breakdown, \
+	X("load", RANKS, ANY_EVENTS, no_options, analysis_load, "what the step filter keeps", NULL) \
+	X("events", RANKS, ANY_EVENTS, ranks_options, analysis_events, "the events that the filters keep", NULL) \
+	X("profiler_steps", RANKS, ANY_EVENTS, no_options, analysis_profiler_steps, "the steps that the step filter keeps", NULL) \
+	X("temporal_breakdown", RANKS, DEVICE_WORK, no_options, analysis_temporal_breakdown, \
 	  "how long GPUs compute, do other work, and are idle", NULL) \
-	X("gpu_kernel_breakdown.by_type", RANKS, kernel_type_options, analysis_kernels_by_type, \
+	X("gpu_kernel_breakdown.by_type", RANKS, DEVICE_WORK, kernel_type_options, analysis_kernels_by_type, \
 	  "how long GPUs compute, communicate and copy, with overlaps", NULL) \
-	X("gpu_kernel_breakdown.by_kernel", RANKS, kernel_options, analysis_kernels_by_name, \
+	X("gpu_kernel_breakdown.by_kernel", RANKS, DEVICE_WORK, kernel_options, analysis_kernels_by_name, \
 	  "the kernels that take most time", NULL) \
-	X("comm_comp_overlap", RANKS, no_options, analysis_comm_comp_overlap, \
+	X("comm_comp_overlap", RANKS, DEVICE_WORK, no_options, analysis_comm_comp_overlap, \
 	  "how much communication overlaps computation", NULL) \
-	X("idle_time_breakdown", RANKS, idle_options, analysis_idle_time, \
+	X("idle_time_breakdown", RANKS, DEVICE_WORK, idle_options, analysis_idle_time, \
 	  "why streams are idle: waiting for the host or another kernel", NULL) \
-	X("idle_time_breakdown.interval_stats", RANKS, idle_options, analysis_idle_intervals, \
+	X("idle_time_breakdown.interval_stats", RANKS, DEVICE_WORK, idle_options, analysis_idle_intervals, \
 	  "statistics of the idle intervals of streams", NULL) \
-	X("cuda_kernel_launch_stats", RANKS, launch_options, analysis_launch_stats, \
+	X("cuda_kernel_launch_stats", RANKS, DEVICE_WORK, launch_options, analysis_launch_stats, \
 	  "how long launch calls and launch delays take", NULL) \
-	X("queue_length_summary", RANKS, ranks_options, analysis_queue_summary, \
+	X("queue_length_summary", RANKS, DEVICE_WORK, ranks_options, analysis_queue_summary, \
 	  "how many kernels and copies wait on each stream", NULL) \
-	X("queue_length_time_series", RANKS, series_options, analysis_queue_series, \
+	X("queue_length_time_series", RANKS, DEVICE_WORK, series_options, analysis_queue_series, \
 	  "the queue length of each stream over time", NULL) \
-	X("time_blocked_on_full_queue", RANKS, full_options, analysis_full_queue, \
+	X("time_blocked_on_full_queue", RANKS, DEVICE_WORK, full_options, analysis_full_queue, \
 	  "how long launch queues were full", NULL) \
-	X("memory_bw_summary", RANKS, ranks_options, analysis_memory_summary, \
+	X("memory_bw_summary", RANKS, DEVICE_WORK, ranks_options, analysis_memory_summary, \
 	  "bandwidth of memory copies and sets", NULL) \
-	X("memory_bw_time_series", RANKS, series_options, analysis_memory_series, \
+	X("memory_bw_time_series", RANKS, DEVICE_WORK, series_options, analysis_memory_series, \
 	  "bandwidth of memory copies and sets over time", NULL) \
-	X("trace_with_counters", RANKS, counter_options, analysis_counter_trace, \
+	X("trace_with_counters", RANKS, DEVICE_WORK, counter_options, analysis_counter_trace, \
 	  "write the traces with queue length and bandwidth as counters", NULL) \
-	X("user_annotation_breakdown", RANKS, annotation_options, analysis_user_annotations, \
+	X("user_annotation_breakdown", RANKS, ANY_EVENTS, annotation_options, analysis_user_annotations, \
 	  "the annotations that take most time", NULL) \
-	X("gpu_kernels_with_user_annotations", RANKS, annotated_options, analysis_annotated_kernels, \
+	X("gpu_kernels_with_user_annotations", RANKS, DEVICE_WORK, annotated_options, analysis_annotated_kernels, \
 	  "time of device work under each annotation", NULL)
 
 /* Analyses of several traces, and of files other than traces. */
 #define MORE_ANALYSES(X)                                                                           \
-	X("info", FILES, info_options, analysis_info, "what a trace contains and where it was recorded", \
+	X("info", FILES, ANY_EVENTS, info_options, analysis_info, "what a trace contains and where it was recorded", \
 	  "it describes complete files; 'load' describes what a filter selects") \
-	X("validate", FILES, no_options, analysis_validate, "errors in a trace file", \
+	X("validate", FILES, ANY_EVENTS, no_options, analysis_validate, "errors in a trace file", \
 	  "it checks complete files") \
-	X("key_averages", FILES, averages_options, analysis_key_averages, \
+	X("key_averages", FILES, ANY_EVENTS, averages_options, analysis_key_averages, \
 	  "averages by name, as in torch's table", \
 	  "it sums complete traces, as torch does; 'opstrobe cut' extracts steps") \
-	X("threads", FILES, no_options, analysis_threads, "how long each thread ran, and what it waited for", \
+	X("threads", FILES, ANY_EVENTS, no_options, analysis_threads, "how long each thread ran, and what it waited for", \
 	  "it sums the samples of complete recordings; 'opstrobe cut' extracts steps") \
-	X("data_flow", FILES, no_options, analysis_data_flow, "what operators make, and how much of it is read", \
+	X("data_flow", FILES, ANY_EVENTS, no_options, analysis_data_flow, "what operators make, and how much of it is read", \
 	  "it follows memory through complete recordings; 'opstrobe cut' extracts steps") \
-	X("potential_stragglers", RANKS, straggler_options, analysis_potential_stragglers, \
+	X("potential_stragglers", RANKS, ANY_EVENTS, straggler_options, analysis_potential_stragglers, \
 	  "ranks that other ranks wait for", NULL) \
-	X("trace_diff.iterations", PAIR, no_options, analysis_diff_iterations, \
+	X("trace_diff.iterations", PAIR, ANY_EVENTS, no_options, analysis_diff_iterations, \
 	  "the steps of two traces", NULL) \
-	X("trace_diff.compare", PAIR, compare_options, analysis_diff_compare, \
+	X("trace_diff.compare", PAIR, ANY_EVENTS, compare_options, analysis_diff_compare, \
 	  "what runs more often or longer in one of the two traces", NULL) \
-	X("trace_diff.ops_diff", PAIR, diff_options, analysis_diff_ops, \
+	X("trace_diff.ops_diff", PAIR, ANY_EVENTS, diff_options, analysis_diff_ops, \
 	  "names that are added, removed, or run more or less often", NULL) \
-	X("cupti_counters", RANKS, ranks_options, analysis_cupti_counters, \
+	X("cupti_counters", RANKS, DEVICE_WORK, ranks_options, analysis_cupti_counters, \
 	  "hardware counters of kernels, with their operators", NULL) \
-	X("roofline", RANKS, ranks_options, analysis_roofline, \
+	X("roofline", RANKS, DEVICE_WORK, ranks_options, analysis_roofline, \
 	  "operations and memory traffic of kernels, from counters", NULL) \
-	X("nccl_collectives", RANKS, collectives_options, analysis_nccl_collectives, \
+	X("nccl_collectives", RANKS, DEVICE_WORK, collectives_options, analysis_nccl_collectives, \
 	  "collective operations of each rank", NULL) \
-	X("collective_bandwidth", RANKS, no_options, analysis_collective_bandwidth, \
+	X("collective_bandwidth", RANKS, ANY_EVENTS, no_options, analysis_collective_bandwidth, \
 	  "bandwidth of collective operations, and skew between ranks", NULL) \
-	X("memory_timeline", FILES, memory_options, analysis_memory_timeline, \
+	X("memory_timeline", FILES, ANY_EVENTS, memory_options, analysis_memory_timeline, \
 	  "memory of each category over time", \
 	  "its files have no events") \
-	X("execution_trace", FILES, execution_options, analysis_execution_trace, \
+	X("execution_trace", FILES, ANY_EVENTS, execution_options, analysis_execution_trace, \
 	  "operators and their nodes in an execution trace", \
 	  "it checks whether two complete files belong to one run") \
-	X("aten_op_kernels_and_delay", RANKS, operator_launches_options, analysis_operator_launches, \
+	X("aten_op_kernels_and_delay", RANKS, DEVICE_WORK, operator_launches_options, analysis_operator_launches, \
 	  "the kernels that operators launch, and their launch delays", NULL) \
-	X("call_graph", RANKS, call_graph_options, analysis_call_graph, "the call tree, with the device work of each call", NULL) \
-	X("frequent_cuda_kernel_sequences", RANKS, kernel_sequences_options, analysis_kernel_sequences, \
+	X("call_graph", RANKS, ANY_EVENTS, call_graph_options, analysis_call_graph, "the call tree, with the device work of each call", NULL) \
+	X("frequent_cuda_kernel_sequences", RANKS, DEVICE_WORK, kernel_sequences_options, analysis_kernel_sequences, \
 	  "sequences of kernels that an operator often launches", NULL) \
-	X("module_kernels", RANKS, module_kernels_options, analysis_module_kernels, \
+	X("module_kernels", RANKS, DEVICE_WORK, module_kernels_options, analysis_module_kernels, \
 	  "the device work of each call of a module", NULL) \
-	X("critical_path", RANKS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL) \
-	X("whatif", RANKS, whatif_options, analysis_whatif, "how long steps would take if something took another time", \
+	X("critical_path", RANKS, ANY_EVENTS, critical_path_options, analysis_critical_path, "the events that determine the duration of a step", NULL) \
+	X("whatif", RANKS, ANY_EVENTS, whatif_options, analysis_whatif, "how long steps would take if something took another time", \
 	  "it replays complete traces; 'opstrobe cut' extracts steps")
 
 /* Tables and pages of complete traces, which have their own commands. */
@@ -293,7 +296,7 @@ static const struct ops_query_option critical_path_options[] = {
 	X("views", RANKS, no_options, analysis_views, "all views of each trace and of the run as one JSON object, or a page of text")
 
 static const struct ops_query_info analyses[] = {
-#define ROW(id, inputs, options, function, summary, unfiltered_because) {id, summary, OPS_QUERY_##inputs, options},
+#define ROW(id, inputs, subject, options, function, summary, unfiltered_because) {id, summary, OPS_QUERY_##inputs, options},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
 #define ROW(id, inputs, options, function, summary) {id, summary, OPS_QUERY_##inputs, options},
@@ -305,11 +308,12 @@ static const struct ops_query_info analyses[] = {
 static const struct {
 	analysis_function *answer;
 	const char *unfiltered_because;
+	enum subject subject;
 } inner[] = {
-#define ROW(id, inputs, options, function, summary, unfiltered_because) {function, unfiltered_because},
+#define ROW(id, inputs, subject, options, function, summary, unfiltered_because) {function, unfiltered_because, subject},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
-#define ROW(id, inputs, options, function, summary) {function, "it sums up complete traces; 'opstrobe cut' extracts steps"},
+#define ROW(id, inputs, options, function, summary) {function, "it sums up complete traces; 'opstrobe cut' extracts steps", ANY_EVENTS},
 	TABLES(ROW)
 #undef ROW
 };
@@ -349,6 +353,11 @@ const struct ops_query_info *ops_analysis_find(const char *id)
 	const struct ops_query_info *found = ops_query_find(id);
 
 	return found && is_analysis(found) ? found : NULL;
+}
+
+bool ops_analysis_needs_device_work(const struct ops_query_info *analysis)
+{
+	return inner[analysis - analyses].subject == DEVICE_WORK;
 }
 
 /* Options of every analysis: limits on the result, … */

@@ -49,6 +49,7 @@ static const char *const requests[] = {
 	"roofline?by=kernel",
 	"views?parts=memory",
 	"analyses/idle_time_breakdown",
+	"analyses/key_averages",
 };
 
 /* Requests for the traces of a run together. */

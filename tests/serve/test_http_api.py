@@ -178,6 +178,29 @@ def test_analyses(server, recorded):
             check(reply.json(), "/traces/{ids}/analyses/{analysis}")
 
 
+def figures(value, name=""):
+    """The numbers of an answer, without those that name a rank or a step."""
+    if isinstance(value, dict):
+        return [number for key, member in value.items() for number in figures(member, key)]
+    if isinstance(value, list):
+        return [number for member in value for number in figures(member, name)]
+    return [value] if isinstance(value, (int, float)) and name != "left_out_step" else []
+
+
+def test_analyses_of_device_work_have_no_results_without_it(server, traces):
+    kinds = {"kernel", "gpu_memcpy", "gpu_memset"}
+    facts = {trace["id"]: server.json(f"traces/{trace['id']}/info")["value"] for trace in traces}
+    (host, *_) = [trace for trace in traces if kinds.isdisjoint(facts[trace["id"]]["events_by_kind"])]
+    offered = server.json("analyses")["analyses"]
+    assert {"idle_time_breakdown", "temporal_breakdown"} <= {each["id"] for each in offered if each["needs_device_work"]}
+    for analysis in offered:
+        reply = server.api(f"traces/{host['id']}/analyses/{analysis['id']}")
+        if analysis["needs_device_work"] and reply.status == 200:
+            assert not any(figures(reply.json())), analysis["id"]
+        elif analysis["id"] in ("key_averages", "critical_path", "call_graph"):
+            assert any(figures(reply.json())), analysis["id"]
+
+
 def test_analyses_write_no_files(server, recorded, tmp_path):
     for arguments in ({"output_dir": str(tmp_path)}, {"output_dir": None}):
         reply = server.api(f"traces/{recorded['id']}/analyses/critical_path", args=json.dumps(arguments))

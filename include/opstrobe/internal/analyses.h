@@ -16,6 +16,8 @@ extern "C" {
 const struct ops_query_info *ops_analyses(size_t *ret_count);
 /* Returns NULL for an unknown id. */
 const struct ops_query_info *ops_analysis_find(const char *id);
+/* Returns whether the analysis is about device work, so that traces without it have no results. */
+bool ops_analysis_needs_device_work(const struct ops_query_info *analysis);
 
 /* Zero values select the defaults. */
 struct ops_analyze_options {

@@ -25,6 +25,10 @@ export class EmbeddedSource implements DataSource {
 		return elements.length > 0 ? new EmbeddedSource(elements) : undefined;
 	}
 
+	has(path: string, query?: Query): boolean {
+		return this.elements.has(address(path, query));
+	}
+
 	async json<T>(path: string, query?: Query): Promise<T> {
 		if (path.endsWith("/timeline/counters")) {
 			const pieces = await this.list(path, String(query?.counters), (reply) => membersOf(reply, "counters"));

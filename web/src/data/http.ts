@@ -13,6 +13,10 @@ export class HttpSource implements DataSource {
 		this.headers = token ? { Authorization: `Bearer ${token}` } : {};
 	}
 
+	has(): boolean {
+		return true;
+	}
+
 	async json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
 		const reply = await this.get(path, query, signal);
 		return (await reply.json()) as T;

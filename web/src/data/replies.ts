@@ -304,6 +304,8 @@ export interface Analysis {
 	id: string;
 	summary: string;
 	traces: "ranks" | "pair";
+	/** It is about device work, and has no results without it. */
+	needs_device_work: boolean;
 	options: AnalysisOption[];
 }
 

@@ -7,6 +7,8 @@ export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface DataSource {
 	readonly kind: "http" | "embedded";
+	/** Returns whether there can be a reply to a path. A report has only those that are in it. */
+	has(path: string, query?: Query): boolean;
 	/** Returns the JSON reply of a path. Rejects with a SourceError. */
 	json<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
 	/** Returns the bytes of a binary reply. */

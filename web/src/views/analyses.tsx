@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useParam } from "../app/params";
 import { route, setParams } from "../app/route";
 import type { TraceFacts, ViewProps } from "../app/views";
+import type { TraceEntry } from "../data/api";
 import type { Analysis, AnswerReply } from "../data/replies";
 import { useReply } from "../data/reply";
 import { Answer, isTable } from "../widgets/answer";
@@ -33,23 +34,16 @@ function shown(analyses: readonly Analysis[]): Analysis[] {
 	return analyses.filter((each) => each.traces === "ranks" && !NOT_HERE.has(each.id));
 }
 
-/** Analyses of work on GPUs, which have no results without it. */
-const OF_DEVICES =
-	/^(temporal_breakdown|gpu_kernel|comm_comp|idle_time|cuda_kernel|queue_length|time_blocked|memory_bw|nccl_|roofline|aten_op_kernels|frequent_cuda|module_kernels)/;
-
-function needsDevice(analysis: Analysis): boolean {
-	return OF_DEVICES.test(analysis.id);
-}
-
 function Questions({ source, trace, traces, analyses: all }: ViewProps & { analyses: readonly Analysis[] }) {
 	const facts = useReply<{ value: TraceFacts }>(source, `traces/${trace.id}/info`);
 	const kinds = facts.state === "ready" ? facts.data.value.events_by_kind : undefined;
 	const host = kinds !== undefined && !kinds.kernel && !kinds.gpu_memcpy && !kinds.gpu_memset;
-	const analyses = host ? [...all.filter((each) => !needsDevice(each)), ...all.filter(needsDevice)] : all;
-	// A report contains this one only.
-	const first = host && source.kind === "http" ? "key_averages" : "idle_time_breakdown";
-	const [id] = useParam("id", analyses.find((each) => each.id === first)?.id ?? analyses[0]?.id ?? "");
-	const analysis = analyses.find((each) => each.id === id) ?? analyses[0];
+	const [of] = useParam("of", "trace");
+	const there = all.filter((each) => source.has(`traces/${idsOf(of, trace, traces)}/analyses/${each.id}`));
+	const analyses = host ? [...there.filter((each) => !each.needs_device_work), ...there.filter((each) => each.needs_device_work)] : there;
+	const first = analyses.find((each) => each.id === (host ? "key_averages" : "idle_time_breakdown")) ?? analyses[0];
+	const [id] = useParam("id", first?.id ?? "");
+	const analysis = all.find((each) => each.id === id) ?? first;
 	const list = useRef<HTMLElement>(null);
 	// The list scrolls to the initial selection only.
 	useEffect(() => {
@@ -70,8 +64,8 @@ function Questions({ source, trace, traces, analyses: all }: ViewProps & { analy
 						<li key={each.id}>
 							<button
 								type="button"
-								class={host && needsDevice(each) ? "plain no-data" : "plain"}
-								title={host && needsDevice(each) ? "No GPU activity in this trace" : undefined}
+								class={host && each.needs_device_work ? "plain no-data" : "plain"}
+								title={host && each.needs_device_work ? "No GPU activity in this trace" : undefined}
 								aria-current={each === analysis ? "true" : undefined}
 								onClick={() => choose(each.id)}
 							>
@@ -82,9 +76,14 @@ function Questions({ source, trace, traces, analyses: all }: ViewProps & { analy
 					))}
 				</ul>
 			</nav>
-			<Question key={analysis.id} source={source} trace={trace} traces={traces} analysis={analysis} absent={host && needsDevice(analysis)} />
+			<Question key={analysis.id} source={source} trace={trace} traces={traces} analysis={analysis} absent={host && analysis.needs_device_work} />
 		</div>
 	);
+}
+
+/** Returns the ids of the traces that are asked: this one, or all of its run. */
+function idsOf(of: string, trace: TraceEntry, traces: readonly TraceEntry[]): string {
+	return of === "run" ? runOf(trace, traces).map((each) => each.id).join(",") : trace.id;
 }
 
 function titleOf({ summary }: Analysis): string {
@@ -94,7 +93,7 @@ function titleOf({ summary }: Analysis): string {
 function Question({ source, trace, traces, analysis, absent }: ViewProps & { analysis: Analysis; absent: boolean }) {
 	const run = runOf(trace, traces);
 	const [of, setOf] = useParam("of", "trace");
-	const ids = of === "run" ? run.map((each) => each.id).join(",") : trace.id;
+	const ids = idsOf(of, trace, traces);
 	const params = route.value.params;
 	const args = useMemo(() => argsOf(analysis, params), [analysis, params]);
 	const reply = useReply<AnswerReply>(source, `traces/${ids}/analyses/${encodeURIComponent(analysis.id)}`, {

@@ -54,6 +54,20 @@ test("its figures are those that the command prints", async () => {
 	await tab.close();
 });
 
+test("only the analyses that are in the report are offered", async () => {
+	const tab = await Tab.open(browser, `${url}#/analyses`);
+	const offered = tab.page.getByRole("navigation", { name: "Analyses" }).getByRole("button");
+	await offered.first().waitFor();
+	for (const each of await offered.all()) {
+		await each.click();
+		await tab.page.locator("section.panel .answer, section.panel .grid, section.panel .empty, section.panel .soft").first().waitFor();
+		expect(await tab.page.getByText(NOT_HERE).count()).toBe(0);
+	}
+	expect(await offered.count()).toBe(2);
+	await tab.close();
+	tab.expectQuiet();
+});
+
 test("data that the file does not contain is marked as missing, not shown empty", async () => {
 	const tab = await Tab.open(browser, `${url}#/analyses?id=temporal_breakdown`);
 	await tab.page.getByText(NOT_HERE).first().waitFor();
