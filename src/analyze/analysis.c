@@ -474,8 +474,13 @@ static enum ops_code parse_rules(const struct analysis_run *run, enum event_rule
 	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
 }
 
+/* Writes the result, unless the analysis wrote a page. */
 static enum ops_code write_result(struct analysis_run *run, struct ops_buffer *out)
 {
+	if (run->written.size || run->written.failed) {
+		*out = run->written;
+		return OPS_OK;
+	}
 	return result_write(&run->result, run->format, out) ? OPS_OK : ops_fault_memory(run->error);
 }
 
@@ -488,10 +493,7 @@ static enum ops_code analysis_answer_table(struct analysis_run *run, struct ops_
 		return ops_fault(run->error, OPS_INVALID, "%s has no brief form", run->analysis->id);
 	run->result.table.copies = true;
 	code = inner[run->analysis - analyses].answer(run);
-	if (!code && !run->written.size && !run->written.failed)
-		return write_result(run, out);
-	*out = run->written;
-	return code;
+	return code ? code : write_result(run, out);
 }
 
 static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_analyze_options *options,

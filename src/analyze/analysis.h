@@ -28,7 +28,7 @@ struct analysis_run {
 	struct ops_string args; /* members of a checked JSON object */
 	struct event_set events;    /* tables of `ranks`, in that order; empty for analyses of files */
 	struct result result;
-	struct ops_buffer written; /* answer of a query whose table has a special form, instead of `result` */
+	struct ops_buffer written; /* a page of text, instead of `result` */
 	struct ops_error *error;
 };
 

@@ -191,6 +191,10 @@ void result_put_table(struct result *result, struct result_table *table);
 /* Returns false if out of memory, now or earlier. */
 bool result_write(const struct result *result, enum ops_format format, struct ops_buffer *out);
 
+/* Returns the text of a row's cell for people: counts with all digits, times and sizes in the unit that fits, nothing for null.
+ * The text is in the row or in `room`, which has OPS_FORMAT_ROOM bytes. */
+struct ops_string result_cell_text(const struct result_column *column, const void *row, char *room);
+
 /* Formats a number for text, with at most six decimals. `to` has 32 bytes. Returns the end. */
 char *result_short_number(char *to, double value);
 /* Rounds to `decimals` decimals; halves are rounded to even. */

@@ -107,6 +107,13 @@ static struct ops_string cell_text(const struct result_cell *cell, enum result_t
 	return (struct ops_string){room, (size_t)(end - room)};
 }
 
+struct ops_string result_cell_text(const struct result_column *column, const void *row, char *room)
+{
+	struct result_cell cell = result_cell_of(column, row);
+
+	return cell_text(&cell, column->type, !cell.is_null && column->type != RESULT_COUNT, OPS_FORMAT_TEXT, room);
+}
+
 static bool is_scaled(const struct result_table *table, enum ops_format format)
 {
 	return table->scaled && format != OPS_FORMAT_CSV;

@@ -8,7 +8,7 @@
 
 #include "options.h"
 
-int cli_print_query(char **arguments, const char *usage, const char *id, const char *text_args, struct cli_traces *traces)
+int cli_print_query(char **arguments, const char *usage, const char *id, struct cli_traces *traces)
 {
 	const char *format = "text", *path;
 	const struct cli_option options[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
@@ -36,7 +36,6 @@ int cli_print_query(char **arguments, const char *usage, const char *id, const c
 	rank = (struct ops_rank){.rank = 0, .trace = traces->workers[0].trace, .path = path};
 	how.format = (enum ops_format)choice;
 	how.columns = cli_table_columns();
-	how.args = how.format == OPS_FORMAT_TEXT ? text_args : NULL;
 	code = ops_query(&(struct ops_run){.ranks = &rank, .count = 1}, id, &how, &text, &size, &error);
 	return cli_print_data(how.format, code, text, size, &error) ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -7,9 +7,9 @@
 static const char usage[] =
 	"usage: opstrobe info [--format text|json|csv|markdown] TRACE\n"
 	"\n"
-	"Shows where and when a trace was recorded and what it contains: numbers of events by\n"
-	"kind, threads, streams, steps, flows, memory records and modules. All formats except\n"
-	"text include the metadata.\n"
+	"Shows what a trace was recorded with (command line, versions, processors, options) and\n"
+	"what it contains: steps, events by kind, threads, streams, links, memory records and\n"
+	"modules. JSON and CSV have the metadata of the file, too.\n"
 	"\n"
 	"options:\n"
 	"  --format text|json|csv|markdown  default text\n"
@@ -21,7 +21,7 @@ static const char usage[] =
 int cli_info(char **arguments)
 {
 	struct cli_traces traces;
-	int status = cli_print_query(arguments, usage, "info", "{\"metadata\": false}", &traces);
+	int status = cli_print_query(arguments, usage, "info", &traces);
 
 	cli_traces_release(&traces);
 	return status;

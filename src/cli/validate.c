@@ -53,7 +53,7 @@ static bool has_faults(const struct ops_trace *trace)
 int cli_validate(char **arguments)
 {
 	struct cli_traces traces;
-	int status = cli_print_query(arguments, usage, "validate", NULL, &traces);
+	int status = cli_print_query(arguments, usage, "validate", &traces);
 
 	if (!status && traces.count && has_faults(traces.workers[0].trace))
 		status = CLI_EXIT_FAILED;

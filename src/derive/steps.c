@@ -398,6 +398,14 @@ const char *ops_steps_source_name(enum ops_steps_source source)
 	return names[source];
 }
 
+const char *ops_steps_source_about(enum ops_steps_source source)
+{
+	static const char *const texts[] = {"no steps", "marks of the recording", "calls of the optimizer", "batches of the data loader",
+	                                    "iterations of a server"};
+
+	return texts[source];
+}
+
 bool ops_trace_steps(const struct ops_trace *trace, uint64_t first, uint64_t last, int64_t *ret_from_ns, int64_t *ret_to_ns)
 {
 	const struct ops_steps *steps = ops_steps_of(trace);

@@ -54,5 +54,7 @@ uint32_t ops_steps_at(const struct ops_steps *steps, int64_t time_ns);
 size_t ops_steps_of_track(const struct ops_steps *steps, uint32_t track);
 /* Returns "marks", "optimizer", "batches", "iterations" or "none". */
 const char *ops_steps_source_name(enum ops_steps_source source);
+/* Returns the same for people: "marks of the recording". */
+const char *ops_steps_source_about(enum ops_steps_source source);
 
 #endif

@@ -146,6 +146,7 @@ enum ops_code analysis_validate(struct analysis_run *run)
 		return code;
 	out->copies = true;
 	result_declare(out, &table_validate, 0);
+	out->empty = "no errors";
 	for (size_t i = 0; i < run->count; i++) {
 		struct survey *survey = ops_alloc_zeroed(1, sizeof(*survey));
 		bool done = survey && (!run->ranks[i].trace || trace_faults_survey(survey, run->ranks[i].trace));

@@ -4,7 +4,8 @@
 import type { ViewProps } from "../app/views";
 import type { JsonValue } from "../data/replies";
 import { useReply } from "../data/reply";
-import { formatBytes, formatCount, formatUs } from "../format/units";
+import { TABLES } from "../data/tables";
+import { formatBytes, formatCount, formatUs, isWallClock } from "../format/units";
 import { Answer } from "../widgets/answer";
 import { Await } from "../widgets/await";
 
@@ -29,87 +30,36 @@ export function Info({ source, trace }: ViewProps) {
 	);
 }
 
-function Fact({ name, value }: { name: string; value: string }) {
+function Fact({ name, value, about }: { name: string; value: string; about?: string | undefined }) {
 	return value === "" ? null : (
 		<div>
-			<dt>{name}</dt>
+			<dt title={about}>{name}</dt>
 			<dd class="long">{value}</dd>
 		</div>
 	);
 }
 
-/** Names of facts that are not those of the reply with spaces. */
-const NAMES: Record<string, string> = {
-	cpu: "CPU",
-	gpu: "GPU",
-	gpus: "GPUs",
-	cuda: "CUDA",
-	torch: "PyTorch",
-	git_revision: "Git revision",
-	interop_threads: "Inter-op threads",
-	arrows: "Links",
-	notes: "Problems of the file",
-	lost_records: "Lost events",
-	cpu_op: "Operators",
-	user_annotation: "Annotations",
-	gpu_user_annotation: "Annotations on devices",
-	python_function: "Python functions",
-	kernel: "Kernels",
-	gpu_memcpy: "Memory copies",
-	gpu_memset: "Memory sets",
-	cuda_runtime: "Runtime calls",
-	cuda_driver: "Driver calls",
-	overhead: "Overhead of the profiler",
-	ac2g: "Links from host to device",
-};
+type Titles = Record<string, { title: string; about?: string; kind: string }>;
 
-function nameOf(id: string): string {
-	const words = id.replaceAll("_", " ");
-	return NAMES[id] ?? words.charAt(0).toUpperCase() + words.slice(1);
-}
+/** Parts of a fact that the page shows together, or elsewhere. */
+const PARTS = new Set(["file", "recording", "events_by_kind", "metadata", "start_ns", "duration_us", "steps_from", "steps_source", "first_step", "last_step"]);
 
-/** Where steps come from, by `steps_from`. */
-const STEPS_FROM: Record<string, string> = { marks: "marks of the recording", none: "no steps", iterations: "iterations of a server", optimizer: "calls of the optimizer", batches: "batches of the data loader" };
-
-/** Facts that need a unit are formatted; others are shown unchanged. */
 function Facts({ value }: { value: InfoValue }) {
-	const { metadata, recording, events_by_kind: kinds, start_ns: start, duration_us: duration, steps_from: from, ...rest } = value;
-	delete rest.file; // shown above
-	if (rest.rank === -1 || rest.rank === null) delete rest.rank; // unknown in the file
-	if (typeof from === "string") rest.steps_from = STEPS_FROM[from] ?? from;
-	const facts: InfoValue = {
-		...(typeof start === "number" ? { Start: new Date(start / 1e6).toISOString().replace("T", " ").replace("Z", " UTC") } : {}),
-		...(typeof duration === "number" ? { Duration: formatUs(duration) } : {}),
-		...Object.fromEntries(Object.entries(rest).map(([name, fact]) => [nameOf(name), fact])),
-	};
-	const counted = kinds !== null && typeof kinds === "object" && !Array.isArray(kinds) ? Object.entries(kinds) : [];
-	const made = recording !== null && typeof recording === "object" && !Array.isArray(recording) ? Object.entries(recording) : [];
+	const { metadata, recording, events_by_kind: kinds } = value;
+	const shown = isObject(recording) && "gpus" in recording ? new Set([...PARTS, "gpus"]) : PARTS;
 	return (
 		<>
-			{made.length > 0 && (
-				<section class="panel" aria-label="Recording">
-					<h2>Recording</h2>
-					<dl class="pairs wide">
-						{made.map(([name, fact]) => (
-							<Fact key={name} name={nameOf(name)} value={textOf(fact)} />
-						))}
-					</dl>
-				</section>
-			)}
+			{isObject(recording) && <FactList title={TABLES.info.recording.title} titles={TABLES.recording} value={recording} />}
 			<section class="panel" aria-label="Contents">
 				<h2>Contents</h2>
-				<Answer id="info" label="Contents" value={facts} />
+				<dl class="pairs wide">
+					{momentOf(value.start_ns) && <Fact name={TABLES.info.start_ns.title} value={momentOf(value.start_ns)} />}
+					<Fact name={TABLES.info.duration_us.title} value={formatUs(Number(value.duration_us))} />
+					<Fact name={TABLES.info.steps.title} value={stepsOf(value)} />
+					{factsOf(TABLES.info, value).map(([name, title, text, about]) => !shown.has(name) && <Fact key={name} name={title} value={text} about={about} />)}
+				</dl>
 			</section>
-			{counted.length > 0 && (
-				<section class="panel" aria-label="Events by kind">
-					<h2>Events by kind</h2>
-					<dl class="pairs wide">
-						{counted.map(([name, count]) => (
-							<Fact key={name} name={nameOf(name)} value={formatCount(Number(count))} />
-						))}
-					</dl>
-				</section>
-			)}
+			{isObject(kinds) && Object.keys(kinds).length > 0 && <FactList title={TABLES.info.events_by_kind.title} titles={TABLES.event_kinds} value={kinds} />}
 			{metadata !== undefined && metadata !== null && (
 				<section class="panel" aria-label="Metadata">
 					<details>
@@ -120,6 +70,45 @@ function Facts({ value }: { value: InfoValue }) {
 			)}
 		</>
 	);
+}
+
+function FactList({ title, titles, value }: { title: string; titles: Titles; value: InfoValue }) {
+	return (
+		<section class="panel" aria-label={title}>
+			<h2>{title}</h2>
+			<dl class="pairs wide">
+				{factsOf(titles, value).map(([name, of, text, about]) => (
+					<Fact key={name} name={of} value={text} about={about} />
+				))}
+			</dl>
+		</section>
+	);
+}
+
+/** Returns name, title, text and meaning of each known fact: the declared ones in order, then the others under their names. */
+function factsOf(titles: Titles, value: InfoValue): [string, string, string, string | undefined][] {
+	const names = [...Object.keys(titles), ...Object.keys(value).filter((name) => !(name in titles))];
+	return names
+		.filter((name) => value[name] !== undefined && value[name] !== null)
+		.map((name) => {
+			const { title = name, kind, about } = titles[name] ?? {};
+			const fact = value[name]!;
+			return [name, title, kind === "count" ? formatCount(Number(fact)) : textOf(fact), about];
+		});
+}
+
+/** Returns the date of the first event, as `opstrobe info` prints it; "" for a clock that does not know it. */
+function momentOf(ns: JsonValue | undefined): string {
+	return typeof ns === "number" && isWallClock(ns) ? new Date(ns / 1e6).toISOString().replace("T", " ").replace("Z", " UTC") : "";
+}
+
+function stepsOf({ steps, steps_source: source, first_step: first, last_step: last }: InfoValue): string {
+	if (!steps) return "none";
+	return [formatCount(Number(steps)), ...(first === last ? [] : [`${textOf(first!)} to ${textOf(last!)}`]), `from ${textOf(source!)}`].join(", ");
+}
+
+function isObject(value: JsonValue | undefined): value is InfoValue {
+	return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
 function textOf(fact: JsonValue): string {

@@ -238,8 +238,8 @@ test("how far from the roof", async () => {
 
 test("what made this trace", async () => {
 	const text = said("info", base);
-	expect(text).toMatch(/recording\.command train\.py --width 256/);
-	expect(text).toMatch(/recording\.git_revision 0123abcd/);
+	expect(text).toMatch(/Command train\.py --width 256/);
+	expect(text).toMatch(/Git revision 0123abcd/);
 	await ask("base", async ({ page }, click, view) => {
 		await click(view("Trace"));
 		const made = plain(await page.getByRole("region", { name: "Recording", exact: true }).innerText());

@@ -249,6 +249,10 @@ describe.each(TRACES)("%s", (_, path) => {
 		const names = await tab.page.locator("main .pairs dt").filter({ visible: true }).allInnerTexts();
 		expect(names.length).toBeGreaterThan(8);
 		expect(names.filter((name) => /^[a-z]|_/.test(name)), "names that are those of a reply").toEqual([]);
+		const shown = new Set(await tab.page.locator("main .pairs div").evaluateAll((pairs) => pairs.map((pair) => [...pair.children].map((each) => each.textContent.replaceAll("\u202f", ",")).join(": "))));
+		const facts = [...call("info", trace.path).matchAll(/^ +(\S+(?: \S+)*) {2,}(.+?)(?:, which 'opstrobe validate' lists)?$/gm)].map(([, name, fact]) => `${name}: ${fact}`);
+		expect(facts.length).toBeGreaterThan(12);
+		expect(facts.filter((fact) => !/^(File|Duration): /.test(fact) && !shown.has(fact)), "facts that only the command prints").toEqual([]);
 		await tab.close();
 		tab.expectQuiet();
 	});
