@@ -100,12 +100,6 @@ static bool gather_times(struct gathering *gathering)
 
 /* --- collectives ---------------------------------------------------------------------------------------------------- */
 
-/* Identifies one operation of all ranks: its kind, group and size, the name of the step, and its number among these. */
-struct key {
-	uint32_t step, kind, group, nth;
-	int64_t bytes;
-};
-
 static struct ops_string advice_ranks_group_of(const struct advice *advice, uint32_t row)
 {
 	struct ops_string json;
@@ -137,6 +131,7 @@ static bool advice_ranks_add_collective(struct gathering *gathering, uint32_t ro
 	if (group_size > gathering->ranks->largest_group)
 		gathering->ranks->largest_group = group_size;
 	*collective = (struct rank_collective){
+		.row = row,
 		.step = advice->step_of[row],
 		.start_ns = advice->events->start_ns[row],
 		.end_ns = advice->events->end_ns[row],
@@ -211,33 +206,25 @@ static bool advice_ranks_find_calls(struct gathering *gathering)
 	return done;
 }
 
-/* First counts the operations with each key, then makes the count part of the key. */
 static bool number_collectives(struct gathering *gathering)
 {
-	struct ops_intern *keys = &gathering->ranks->keys;
-	struct ops_map counts = {0};
+	struct ops_buffer kind = {0};
+	struct ops_map seen = {0};
 	bool done = true;
 
 	for (size_t i = 0; done && i < gathering->rank->collectives.count; i++) {
 		struct rank_collective *collective = &gathering->rank->collectives.items[i];
-		struct key key;
-		uint32_t id, *nth;
+		uint32_t numbers[] = {gathering->rank->steps.items[collective->step].name, collective->kind};
 
-		memset(&key, 0, sizeof(key));
-		key.step = gathering->rank->steps.items[collective->step].name;
-		key.kind = collective->kind;
-		key.group = collective->group;
-		key.nth = UINT32_MAX;
-		key.bytes = collective->bytes;
-		id = ops_intern_add(keys, &key, sizeof(key));
-		nth = id == OPS_INTERN_NONE ? NULL : ops_map_slot(&counts, id, 0);
-		if (nth) {
-			key.nth = (*nth)++;
-			collective->key = ops_intern_add(keys, &key, sizeof(key));
-		}
-		done = nth && collective->key != OPS_INTERN_NONE;
+		kind.size = 0;
+		ops_buffer_append(&kind, numbers, sizeof(numbers));
+		ops_buffer_append(&kind, &collective->bytes, sizeof(collective->bytes));
+		ops_operation_append_group(gathering->advice->trace, collective->row, &kind);
+		collective->operation = kind.failed ? OPS_NONE : ops_operations_number(&gathering->ranks->operations, &seen, kind.bytes, kind.size);
+		done = collective->operation != OPS_NONE;
 	}
-	ops_map_release(&counts);
+	ops_map_release(&seen);
+	ops_buffer_release(&kind);
 	return done;
 }
 
@@ -399,7 +386,7 @@ struct advice_where advice_place(const struct advice_ranks *ranks, uint32_t plac
 
 static bool advice_ranks_find_shortest(struct advice_ranks *ranks)
 {
-	size_t count = ranks->keys.count + 1;
+	size_t count = ranks->operations.numbers.count + 1;
 
 	ranks->shortest_ns = ops_realloc_array(NULL, count, sizeof(*ranks->shortest_ns));
 	ranks->taking = ops_alloc_zeroed(count, sizeof(*ranks->taking));
@@ -414,9 +401,9 @@ static bool advice_ranks_find_shortest(struct advice_ranks *ranks)
 			const struct rank_collective *collective = &rank->collectives.items[i];
 			int64_t ns = ops_difference(collective->end_ns, collective->start_ns);
 
-			ranks->taking[collective->key]++;
-			if (ns < ranks->shortest_ns[collective->key])
-				ranks->shortest_ns[collective->key] = ns;
+			ranks->taking[collective->operation]++;
+			if (ns < ranks->shortest_ns[collective->operation])
+				ranks->shortest_ns[collective->operation] = ns;
 		}
 	}
 	return true;
@@ -436,7 +423,7 @@ static bool measure_transfers(const struct advice_ranks *ranks, struct rank *ran
 		for (; done && from < rank->collectives.count && rank->collectives.items[from].step <= s; from++) {
 			const struct rank_collective *collective = &rank->collectives.items[from];
 
-			done = ops_intervals_push(&transfers, collective->end_ns - ranks->shortest_ns[collective->key],
+			done = ops_intervals_push(&transfers, collective->end_ns - ranks->shortest_ns[collective->operation],
 			                       collective->end_ns);
 		}
 		ops_intervals_sort(&transfers);
@@ -462,7 +449,7 @@ void advice_ranks_release(struct advice_ranks *ranks)
 		advice_ranks_release_rank(&ranks->ranks.items[i]);
 	OPS_ARRAY_RELEASE(&ranks->ranks);
 	ops_intern_release(&ranks->texts);
-	ops_intern_release(&ranks->keys);
+	ops_operations_release(&ranks->operations);
 	ops_intern_release(&ranks->places);
 	ops_free(ranks->shortest_ns);
 	ops_free(ranks->taking);

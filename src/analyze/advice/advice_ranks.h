@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "derive/operations.h"
 
 struct advice;
 
@@ -34,7 +35,8 @@ struct rank_step {
 
 /* One run of a collective operation on a rank. */
 struct rank_collective {
-	uint32_t key;   /* the same on all ranks of a collective */
+	uint32_t row;
+	uint32_t operation; /* the same on all ranks: one of a kind, size and process group in a step of the same name */
 	uint32_t step;  /* index of the step */
 	uint32_t kind;  /* texts: "nccl:all_reduce" */
 	uint32_t group; /* texts: its ranks in the form of the file; "": unknown */
@@ -69,11 +71,11 @@ struct rank {
 
 struct advice_ranks {
 	struct ops_intern texts;
-	struct ops_intern keys;
+	struct ops_operations operations;
 	struct ops_intern places; /* struct rank_place */
 	OPS_ARRAY(struct rank) ranks; /* ranks with collectives; from the last profiling cycle of each worker */
-	int64_t *shortest_ns; /* by key */
-	uint32_t *taking;     /* by key: number of ranks that take part */
+	int64_t *shortest_ns; /* by operation */
+	uint32_t *taking;     /* by operation: number of ranks that take part */
 	int64_t largest_group; /* size of the largest group; 0: unknown */
 	double explained_ns;  /* exposed communication of all ranks that is part of gains of earlier stages */
 };

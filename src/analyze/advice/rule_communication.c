@@ -73,7 +73,7 @@ static bool rule_communication_find_places(const struct advice_ranks *ranks,
 
 			if (!chosen || chosen(collective))
 				times_ns[collective->place] = ops_sum(times_ns[collective->place],
-				                                      ranks->shortest_ns[collective->key] + 1);
+				                                      ranks->shortest_ns[collective->operation] + 1);
 		}
 	while (*ret_count < ADVICE_WHERE_MAX) {
 		size_t most = 0;
@@ -148,7 +148,7 @@ static bool find_tiny(const struct advice_ranks *ranks, struct advice_result *re
 				continue;
 			tiny++;
 			bytes = ops_sum(bytes, collective->bytes);
-			transfer_ns = ops_sum(transfer_ns, ranks->shortest_ns[collective->key]);
+			transfer_ns = ops_sum(transfer_ns, ranks->shortest_ns[collective->operation]);
 			calls_ns = ops_sum(calls_ns, collective->call_ns);
 		}
 	if (tiny < TINY_MIN * (double)sum.steps)
@@ -217,10 +217,10 @@ static bool gather_links(struct links *links, const struct advice_ranks *ranks, 
 			uint32_t *at;
 			bool known;
 
-			if (collective->bytes < LARGE_BYTES || !group.size || seen[collective->key] ||
-			    ranks->taking[collective->key] < 2)
+			if (collective->bytes < LARGE_BYTES || !group.size || seen[collective->operation] ||
+			    ranks->taking[collective->operation] < 2)
 				continue;
-			seen[collective->key] = 1;
+			seen[collective->operation] = 1;
 			at = ops_map_slot(&links->by_group, key, (uint32_t)links->uses.count);
 			known = at && *at < links->uses.count;
 			use = !at ? NULL : known ? &links->uses.items[*at] : OPS_ARRAY_PUSH(&links->uses);
@@ -229,7 +229,7 @@ static bool gather_links(struct links *links, const struct advice_ranks *ranks, 
 			if (!known)
 				*use = (struct link_use){collective->kind, collective->group, group_size(group), 0, 0};
 			use->bytes += (double)collective->bytes;
-			use->ns += (double)ranks->shortest_ns[collective->key];
+			use->ns += (double)ranks->shortest_ns[collective->operation];
 		}
 	return true;
 }
@@ -275,7 +275,7 @@ static bool report_links(const struct links *links, const struct advice_ranks *r
 static bool find_links(const struct advice_ranks *ranks, struct advice_result *result)
 {
 	struct links links = {0};
-	uint8_t *seen = ops_alloc_zeroed(ranks->keys.count + 1, 1);
+	uint8_t *seen = ops_alloc_zeroed(ranks->operations.numbers.count + 1, 1);
 	bool done = seen && gather_links(&links, ranks, seen);
 
 	if (done && links.uses.count <= GROUPS_MAX)
@@ -304,7 +304,7 @@ static void describe_bandwidth(const struct advice_ranks *ranks, const struct co
 			if (collective->bus_bytes <= 0)
 				continue;
 			bytes += collective->bus_bytes;
-			ns += (double)ranks->shortest_ns[collective->key];
+			ns += (double)ranks->shortest_ns[collective->operation];
 		}
 	if (ns > 0)
 		snprintf(text, size, " The link of each rank transfers %s MB in each step at a bus bandwidth of %s GB/s.",

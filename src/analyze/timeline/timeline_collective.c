@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/timeline/timeline.h"
-#include "analyze/views/view_operations.h"
+#include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
@@ -18,7 +18,7 @@ struct rank {
 struct ranks {
 	struct rank *items;
 	size_t count;
-	struct view_operations operations;
+	struct ops_operations operations;
 };
 
 static bool timeline_collective_open(struct ranks *ranks, struct rank *rank, const struct ops_timeline *timeline)
@@ -34,8 +34,8 @@ static bool timeline_collective_open(struct ranks *ranks, struct rank *rank, con
 	count = rank->views->collectives.count;
 	keys = ops_realloc_array(NULL, count + 1, sizeof(*keys));
 	rank->operations = ops_realloc_array(NULL, count + 1, sizeof(*rank->operations));
-	done = keys && rank->operations && view_operations_make_keys(rank->views, &texts, keys) &&
-	       view_operations_number(&ranks->operations, &texts, keys, count, rank->operations);
+	done = keys && rank->operations && view_collectives_find_kinds(rank->views, &texts, keys) &&
+	       view_collectives_number(&ranks->operations, &texts, keys, count, rank->operations);
 	ops_intern_release(&texts);
 	ops_free(keys);
 	return done;
@@ -59,7 +59,7 @@ static void ranks_release(struct ranks *ranks)
 		ops_free(ranks->items[i].operations);
 	}
 	ops_free(ranks->items);
-	view_operations_release(&ranks->operations);
+	ops_operations_release(&ranks->operations);
 }
 
 /* --- selection -------------------------------------------------------------------------------------------------------- */

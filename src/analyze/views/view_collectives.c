@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "analyze/views/views.h"
+#include "analyze/views/view_communication.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "derive/messages.h"
@@ -175,5 +175,56 @@ bool view_collectives_find(struct ops_views *views)
 		done = make_ranges(views);
 	}
 	ops_map_release(&by_id);
+	return done;
+}
+
+/* --- ranks -------------------------------------------------------------------------------------------------------------- */
+
+/* Returns the id of the text that identifies the operation; OPS_INTERN_NONE if out of memory. `kernel` is a row of the collective,
+ * or OPS_NONE. */
+static uint32_t kind_of_collective(const struct ops_views *views, struct ops_intern *texts, uint32_t collective, uint32_t kernel)
+{
+	uint32_t row = views->collectives.items[collective].row, parent = views->nodes.items[views->node_of[row]].parent;
+	struct ops_string name = view_row_name(views, row);
+	struct ops_buffer text = {0};
+	uint32_t kind;
+
+	ops_buffer_append(&text, name.bytes, name.size);
+	ops_buffer_append(&text, "\n", 1);
+	if (!ops_operation_append_group(views->trace, row, &text) &&
+	    (parent == OPS_NONE || !ops_operation_append_group(views->trace, views->nodes.items[parent].row, &text)) && kernel != OPS_NONE)
+		ops_operation_append_group(views->trace, kernel, &text);
+	kind = text.failed ? OPS_INTERN_NONE : ops_intern_add(texts, text.bytes, text.size);
+	ops_buffer_release(&text);
+	return kind;
+}
+
+bool view_collectives_find_kinds(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_kinds)
+{
+	uint32_t *kernels = ops_alloc_none(views->collectives.count + 1); /* one row of each collective */
+	bool done = kernels != NULL;
+
+	for (size_t i = 0; done && i < views->device_events.count; i++)
+		if (views->device_events.items[i].collective != OPS_NONE)
+			kernels[views->device_events.items[i].collective] = views->device_events.items[i].row;
+	for (uint32_t i = 0; done && i < views->collectives.count; i++) {
+		ret_kinds[i] = kind_of_collective(views, texts, i, kernels[i]);
+		done = ret_kinds[i] != OPS_INTERN_NONE;
+	}
+	ops_free(kernels);
+	return done;
+}
+
+bool view_collectives_number(struct ops_operations *operations, const struct ops_intern *texts, const uint32_t *kinds, size_t count,
+                             uint32_t *ret_operations)
+{
+	struct ops_map seen = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		ret_operations[i] = ops_operations_number(operations, &seen, texts->entries[kinds[i]].bytes, texts->entries[kinds[i]].size);
+		done = ret_operations[i] != OPS_NONE;
+	}
+	ops_map_release(&seen);
 	return done;
 }

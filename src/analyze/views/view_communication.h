@@ -6,6 +6,7 @@
 #define OPS_ANALYZE_VIEW_COMMUNICATION_H
 
 #include "analyze/views/views.h"
+#include "derive/operations.h"
 
 /* The time of a step, which is the sum of the four members. */
 struct view_overlap {
@@ -46,5 +47,12 @@ struct view_operation {
 /* Calls `take` for each name. Returns false if out of memory. */
 bool view_each_operation(const struct ops_views *views, void (*take)(void *context, const struct view_operation *operation),
                          void *context);
+
+/* Gets by collective the text in `texts` that identifies its operation among those of all ranks (derive/operations.h). This and the
+ * next function return false if out of memory. */
+bool view_collectives_find_kinds(const struct ops_views *views, struct ops_intern *texts, uint32_t *ret_kinds);
+/* Finds the operation of each of a rank's collectives. */
+bool view_collectives_number(struct ops_operations *operations, const struct ops_intern *texts, const uint32_t *kinds, size_t count,
+                             uint32_t *ret_operations);
 
 #endif

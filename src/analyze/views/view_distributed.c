@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/views/view_operations.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/order.h"
@@ -32,7 +31,7 @@ struct run {
 	size_t count;
 	bool shown;
 	struct view_names names; /* by worker: its name as a unique key */
-	struct view_operations operations;
+	struct ops_operations operations;
 	struct ops_map ranges;     /* by operation and number of the range: index into `lengths` */
 	OPS_ARRAY(struct range_lengths) lengths;
 };
@@ -41,7 +40,7 @@ struct run {
 
 static bool view_distributed_add_range(struct run *run, uint32_t operation, uint32_t range, int64_t length_ns)
 {
-	uint32_t *at = ops_map_slot(&run->ranges, view_operations_pair(operation, range), (uint32_t)run->lengths.count);
+	uint32_t *at = ops_map_slot(&run->ranges, (uint64_t)operation << 32 | range, (uint32_t)run->lengths.count);
 	struct range_lengths *lengths;
 
 	if (!at)
@@ -58,7 +57,7 @@ static bool view_distributed_add_range(struct run *run, uint32_t operation, uint
 /* Returns the durations of a range that was added before. */
 static const struct range_lengths *lengths_of(const struct run *run, uint32_t operation, uint32_t range)
 {
-	return &run->lengths.items[ops_map_find(&run->ranges, view_operations_pair(operation, range))];
+	return &run->lengths.items[ops_map_find(&run->ranges, (uint64_t)operation << 32 | range)];
 }
 
 OPS_ORDER(compare_spans, struct ops_interval, OPS_UP(start_ns))
@@ -117,8 +116,8 @@ static bool find_transfers(struct run *run)
 
 	for (size_t w = 0; done && w < run->count; w++) {
 		sort_ranges(&run->workers[w]->views);
-		done = view_operations_number(&run->operations, &run->workers[w]->texts, run->workers[w]->keys,
-		                              run->workers[w]->views.collectives.count, run->workers[w]->operations) &&
+		done = view_collectives_number(&run->operations, &run->workers[w]->texts, run->workers[w]->keys,
+		                               run->workers[w]->views.collectives.count, run->workers[w]->operations) &&
 		       view_distributed_find_lengths(run, run->workers[w]);
 	}
 	for (size_t w = 0; done && w < run->count; w++)
@@ -129,7 +128,7 @@ static bool find_transfers(struct run *run)
 static void release_run(struct run *run)
 {
 	view_names_release(&run->names);
-	view_operations_release(&run->operations);
+	ops_operations_release(&run->operations);
 	ops_map_release(&run->ranges);
 	OPS_ARRAY_RELEASE(&run->lengths);
 }
@@ -593,7 +592,7 @@ bool view_worker_init(struct view_worker *worker, const struct ops_rank *about, 
 	worker->operations = ops_realloc_array(NULL, collectives, sizeof(*worker->operations));
 	done = worker->overlaps && worker->waits && worker->lates && worker->order && worker->names && worker->keys && worker->operations &&
 	       measure_overlaps(worker) && keep_texts(worker) &&
-	       view_operations_make_keys(&worker->views, &worker->texts, worker->keys);
+	       view_collectives_find_kinds(&worker->views, &worker->texts, worker->keys);
 	ops_views_forget_trace(&worker->views);
 	return done;
 }
