@@ -14,8 +14,10 @@
 #include "module_calls.h"
 #include "module_registry.h"
 
+#include <opstrobe/internal/clock.h>
 #include <opstrobe/internal/collector.h>
 #include <opstrobe/internal/recording.h>
+#include <opstrobe/internal/watch.h>
 
 #define WATCH_CALL_IMPL (PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000)
 
@@ -35,6 +37,9 @@ static struct {
 	struct watched call;      /* Module._wrapped_call_impl */
 	struct watched call_impl; /* Module._call_impl, if WATCH_CALL_IMPL */
 } calls;
+
+/* Number of calls in progress on this thread. */
+static __thread uint32_t depth;
 
 /* The module whose _wrapped_call_impl is about to call its _call_impl, a call that is recorded already. */
 static __thread PyObject *entered;
@@ -88,8 +93,28 @@ static void close_call(struct ops_slot *slot)
 		ops_slot_close(slot, ops_ticks(calls.collector->tsc), slot->end_thread);
 }
 
+struct call_begin {
+	uint64_t ticks;
+	int64_t ns; /* 0: the call is in another one, or nothing watches */
+};
+
+static struct call_begin begin_outermost(void)
+{
+	if (depth++ || !ops_watch_is_on())
+		return (struct call_begin){0};
+	return (struct call_begin){ops_ticks(calls.collector->tsc), ops_clock_read_ns(CLOCK_MONOTONIC)};
+}
+
+static void end_outermost(struct call_begin begin)
+{
+	depth--;
+	if (begin.ns)
+		ops_watch_call(begin.ticks, begin.ns);
+}
+
 static PyObject *watched_call(PyObject *function, PyObject *const *args, size_t flagged_count, PyObject *names)
 {
+	struct call_begin begin = begin_outermost();
 	struct ops_slot *slot = PyVectorcall_NARGS(flagged_count) ? open_call(args[0]) : NULL;
 	PyObject *result;
 
@@ -97,6 +122,7 @@ static PyObject *watched_call(PyObject *function, PyObject *const *args, size_t 
 	result = calls.call.original(function, args, flagged_count, names);
 	entered = NULL;
 	close_call(slot);
+	end_outermost(begin);
 	return result;
 }
 
@@ -104,12 +130,14 @@ static PyObject *watched_call(PyObject *function, PyObject *const *args, size_t 
 static PyObject *watched_call_impl(PyObject *function, PyObject *const *args, size_t flagged_count, PyObject *names)
 {
 	PyObject *module = PyVectorcall_NARGS(flagged_count) ? args[0] : NULL;
+	struct call_begin begin = begin_outermost();
 	struct ops_slot *slot = module && module != entered ? open_call(module) : NULL;
 	PyObject *result;
 
 	entered = NULL;
 	result = calls.call_impl.original(function, args, flagged_count, names);
 	close_call(slot);
+	end_outermost(begin);
 	return result;
 }
 #endif

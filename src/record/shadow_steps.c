@@ -36,7 +36,7 @@ static void shadow_draw(struct ops_shadow_steps *steps)
 
 void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, uint64_t random)
 {
-	*steps = (struct ops_shadow_steps){.budget_ppm = budget_ppm, .random = random | 1, .detail = OPS_DETAIL_ALL, .every = OPS_SHADOW_EVERY};
+	*steps = (struct ops_shadow_steps){.budget_ppm = budget_ppm, .random = random | 1, .unit = OPS_OVERHEAD_STEP, .detail = OPS_DETAIL_ALL, .every = OPS_SHADOW_EVERY};
 	shadow_draw(steps);
 }
 
@@ -123,7 +123,7 @@ void ops_shadow_steps_measure(struct ops_shadow_steps *copy, double allocations,
 	float *ratios;
 	double away;
 
-	*ret_overhead = (struct ops_overhead){.is_measured = 1,
+	*ret_overhead = (struct ops_overhead){.unit = copy->unit,
 	                                      .pairs = count,
 	                                      .budget_ppm = copy->budget_ppm,
 	                                      .detail = copy->detail,
@@ -143,7 +143,7 @@ bool ops_overhead_is_known(const struct ops_overhead *overhead)
 {
 	double half_ppm = ((double)overhead->high_ppm - overhead->low_ppm) / 2;
 
-	return overhead->is_measured && overhead->pairs >= OPS_SHADOW_PAIRS_MIN &&
+	return overhead->unit != OPS_OVERHEAD_NONE && overhead->pairs >= OPS_SHADOW_PAIRS_MIN &&
 	       half_ppm <= fmax(OPS_OVERHEAD_WIDTH_PPM, OPS_OVERHEAD_WIDTH_SHARE * overhead->share_ppm);
 }
 

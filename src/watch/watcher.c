@@ -52,6 +52,7 @@
 #define STEP_NAME "ProfilerStep#"
 #define STEP_NAME_ROOM (sizeof(STEP_NAME) + 20)
 #define MEMORY_KEPT 0.98 /* weight of earlier seconds in the overhead of allocations */
+#define CALL_NS_MAX (2 * OPS_SECOND_NS) /* after this time, calls of modules of another thread are compared */
 #define SHADOW_NS_MAX (10 * OPS_SECOND_NS) /* after this time a shadow step is recorded */
 
 struct watcher {
@@ -84,6 +85,8 @@ struct watcher {
 	enum ops_detail detail; /* detail that is recorded now */
 	bool allocations;       /* these are recorded now */
 	int64_t detail_ns;      /* start of the comparable part of the current step; 0: it cannot be compared */
+	int64_t call_tid;       /* thread whose outermost calls of modules are compared; 0: none yet */
+	int64_t call_ns;        /* end of its last one */
 
 	/* Used only by the thread that marks steps. */
 	int64_t next_step;
@@ -372,11 +375,13 @@ static void watcher_measure(struct watcher *of)
 {
 	struct ops_overhead overhead;
 	double allocations;
+	int64_t begin_ns;
 
 	if (!of->options.set_detail)
 		return;
 	pthread_mutex_lock(&of->lock);
-	if (of->begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - of->begin_ns > SHADOW_NS_MAX)
+	begin_ns = of->shadow.unit == OPS_OVERHEAD_CALL ? of->call_ns : of->begin_ns;
+	if (begin_ns && ops_clock_read_ns(CLOCK_MONOTONIC) - begin_ns > SHADOW_NS_MAX)
 		watcher_end_shadow(of);
 	of->measured = of->shadow;
 	allocations = watcher_memory_share(of, of->allocations);
@@ -575,6 +580,8 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 		return false;
 	now_ns = end_ns ? end_ns : ops_clock_read_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&of->lock);
+	if (of->shadow.unit == OPS_OVERHEAD_CALL)
+		ops_shadow_steps_init(&of->shadow, of->options.budget_ppm, of->shadow.random);
 	was_shadow = of->shadow.is_shadow;
 	if (of->begin_ns && ops_slow_steps_add(&of->steps, (uint64_t)(now_ns - of->begin_ns))) {
 		of->slow = (struct watch_step){number, now_ns - of->begin_ns, (int64_t)of->steps.median_ns, false};
@@ -593,6 +600,37 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 		watcher_shadow_step(of, now_ns);
 	pthread_mutex_unlock(&of->lock);
 	return was_shadow;
+}
+
+/* Returns whether the call is one of those that are compared. The lock must be held. */
+static bool watcher_compares_call(struct watcher *of, int64_t end_ns)
+{
+	int64_t tid = watcher_tid(of);
+
+	if (!of->options.set_detail || of->step_count || (of->call_tid && of->call_tid != tid && end_ns - of->call_ns < CALL_NS_MAX))
+		return false;
+	of->call_tid = tid;
+	of->call_ns = end_ns;
+	of->shadow.unit = OPS_OVERHEAD_CALL;
+	return true;
+}
+
+void ops_watch_call(uint64_t begin_ticks, int64_t begin_ns)
+{
+	struct watcher *of = current();
+	int64_t end_ns = ops_clock_read_ns(CLOCK_MONOTONIC);
+	bool was_shadow = false;
+
+	if (!of)
+		return;
+	pthread_mutex_lock(&of->lock);
+	if (watcher_compares_call(of, end_ns)) {
+		was_shadow = of->shadow.is_shadow && !of->shadow.is_spoiled;
+		watcher_set_detail(of, ops_shadow_steps_end(&of->shadow, (uint64_t)(end_ns - begin_ns), 0));
+	}
+	pthread_mutex_unlock(&of->lock);
+	if (was_shadow)
+		ops_range_add(OPS_SHADOW_STEP_NAME, sizeof(OPS_SHADOW_STEP_NAME) - 1, begin_ticks, ops_ticks(ops_collector_get()->tsc));
 }
 
 /* Writes "ProfilerStep#12" without the time that printf takes. Returns its size. */

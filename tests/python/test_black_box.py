@@ -255,6 +255,25 @@ def test_the_overhead_is_measured_and_detail_goes_beyond_the_budget() -> None:
     del kept
 
 
+def test_a_program_without_steps_is_measured_by_its_calls_of_the_model() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 8)).eval()
+    inputs = torch.randn(4, 8)
+    with torch.no_grad(), opstrobe.black_box(max_bytes="2MB", budget=1e-6) as box:
+        for _ in range(200):
+            for _ in range(3000):
+                model(inputs)
+            snapshot = box.snapshot(seconds=0.05)
+            found = json.loads(snapshot.metadata.get("black_box", '{"exceeded": null}'))
+            if found["exceeded"] is not None:
+                break
+    assert found["unit"] == "call"
+    assert found["exceeded"] > 1e-6
+    assert found["detail"] != "operators"
+    shadows = [event.time_range for event in snapshot.events() if event.name == SHADOW]
+    operators = [event.time_range.start for event in snapshot.events() if event.name == "aten::linear"]
+    assert not any(shadow.start < start < shadow.end for start in operators for shadow in shadows)
+
+
 @pytest.mark.parametrize("budget", ["", "much", "2", -0.1, "101%"])
 def test_invalid_budgets(budget: str | float) -> None:
     with pytest.raises(ValueError, match="budget"):

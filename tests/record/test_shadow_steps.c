@@ -113,18 +113,18 @@ static void few_pairs_say_nothing(void **state)
 	program_run(&program, OPS_SHADOW_EVERY * 3);
 	assert_true(program.shadow_count > 0 && program.overhead.pairs < OPS_SHADOW_PAIRS_MIN);
 	assert_int_equal(program.overhead.high_ppm, 0);
-	assert_int_equal(program.overhead.is_measured, 1);
+	assert_int_equal(program.overhead.unit, OPS_OVERHEAD_STEP);
 }
 
 static void wide_intervals_are_not_known(void **state)
 {
-	struct ops_overhead overhead = {.is_measured = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 4000, .low_ppm = -6000, .high_ppm = 14000};
+	struct ops_overhead overhead = {.unit = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 4000, .low_ppm = -6000, .high_ppm = 14000};
 
 	(void)state;
 	assert_true(ops_overhead_is_known(&overhead)); /* half of it is 1 % of a step */
 	overhead.high_ppm += 2;
 	assert_false(ops_overhead_is_known(&overhead));
-	overhead = (struct ops_overhead){.is_measured = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 300000, .low_ppm = 150000, .high_ppm = 450000};
+	overhead = (struct ops_overhead){.unit = 1, .pairs = OPS_SHADOW_PAIRS_MIN, .share_ppm = 300000, .low_ppm = 150000, .high_ppm = 450000};
 	assert_true(ops_overhead_is_known(&overhead)); /* half of it is half of the overhead */
 	overhead.low_ppm -= 2;
 	assert_false(ops_overhead_is_known(&overhead));

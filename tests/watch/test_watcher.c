@@ -452,6 +452,57 @@ static void shadow_steps(void **state)
 	assert_int_equal(detail, OPS_DETAIL_ALL);
 }
 
+/* Returns the number of calls until one is a shadow call. */
+static uint32_t make_calls(int64_t call_ns)
+{
+	uint32_t count = 0;
+
+	for (; count < 2000 && detail != OPS_DETAIL_STEPS; count++) {
+		int64_t begin_ns = clock_ns;
+
+		advance(call_ns);
+		ops_watch_call(0, begin_ns);
+	}
+	return count;
+}
+
+static void *call_once(void *unused)
+{
+	(void)unused;
+	ops_watch_call(0, clock_ns - STEP_NS);
+	return NULL;
+}
+
+static void shadow_calls(void **state)
+{
+	pthread_t other;
+
+	(void)state;
+	detail = OPS_DETAIL_ALL;
+	begin_watch((struct ops_watch_options){.set_detail = set_detail});
+	assert_true(make_calls(STEP_NS) < 2000);
+	assert_true(with_allocations);
+	assert_int_equal(pthread_create(&other, NULL, call_once, NULL), 0);
+	pthread_join(other, NULL);
+	assert_int_equal(detail, OPS_DETAIL_STEPS); /* calls of another thread do not end it */
+	advance(11 * OPS_SECOND_NS);
+	make_round();
+	assert_int_equal(detail, OPS_DETAIL_ALL); /* nor is a long time without calls left unrecorded */
+	assert_int_equal(pthread_create(&other, NULL, call_once, NULL), 0);
+	pthread_join(other, NULL);
+	assert_int_equal(make_calls(STEP_NS / 200), 2000); /* the other thread makes the calls now */
+	advance(3 * OPS_SECOND_NS);
+	assert_true(make_calls(STEP_NS) < 2000);
+	make_step(0);
+	assert_int_equal(detail, OPS_DETAIL_ALL); /* steps are better */
+	assert_int_equal(make_calls(STEP_NS), 2000);
+	make_steps(20, STEP_NS);
+	for (int i = 0; i < 2000 && detail != OPS_DETAIL_STEPS; i++)
+		make_steps(1, STEP_NS);
+	assert_int_equal(detail, OPS_DETAIL_STEPS);
+	end_watch();
+}
+
 static void one_watch_at_a_time(void **state)
 {
 	struct ops_watch_options options = {.incidents = directory};
@@ -514,6 +565,7 @@ int main(void)
 		TEST(failed_allocations_of_the_group),
 		TEST(request_by_signal),
 		TEST(shadow_steps),
+		TEST(shadow_calls),
 		TEST(one_watch_at_a_time),
 		TEST(healthy_program),
 	};

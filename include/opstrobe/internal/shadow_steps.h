@@ -54,9 +54,17 @@ enum ops_detail {
 /* Returns "steps", "ranges", "modules", "allocations", "operators". */
 const char *ops_detail_name(enum ops_detail detail);
 
-/* Overhead of recording as shares of a step, in millionths. Part of the layout of recording files. */
+/* What is compared. While a program marks no steps, these are the outermost calls of modules, such as those of a model that generates
+ * tokens: then a "step" below is such a call. */
+enum ops_overhead_unit {
+	OPS_OVERHEAD_NONE, /* nothing: the overhead is not measured */
+	OPS_OVERHEAD_STEP,
+	OPS_OVERHEAD_CALL,
+};
+
+/* Overhead of recording as shares of a unit, in millionths. Part of the layout of recording files. */
 struct ops_overhead {
-	uint32_t is_measured; /* 0: not measured, and the other members are not used */
+	uint32_t unit;        /* enum ops_overhead_unit; with OPS_OVERHEAD_NONE the other members are not used */
 	uint32_t pairs;       /* number of measured shadow steps; with fewer than OPS_SHADOW_PAIRS_MIN the next three are 0 */
 	int32_t share_ppm, low_ppm, high_ppm;
 	uint32_t budget_ppm;  /* 0: the detail does not change */
@@ -68,6 +76,7 @@ struct ops_shadow_steps {
 	/* Zeros, except for: */
 	uint32_t budget_ppm;
 	uint64_t random; /* nonzero */
+	enum ops_overhead_unit unit;
 
 	enum ops_detail detail;
 	uint64_t count;     /* number of all steps */
@@ -87,7 +96,7 @@ struct ops_shadow_steps {
 	float ratios[OPS_SHADOW_PAIRS]; /* a recorded step divided by a shadow step, minus 1 */
 };
 
-/* Starts with the full detail. */
+/* Starts with the full detail, and with comparing steps. */
 void ops_shadow_steps_init(struct ops_shadow_steps *steps, uint32_t budget_ppm, uint64_t random);
 /* Adds a step that has ended: its duration, and the time the recorder then took to mark its end. Returns the detail for the next
  * step. */

@@ -165,6 +165,10 @@ bool ops_watch_step(int64_t number, int64_t end_ns);
 /* Records a range for the step that ended now on the calling thread, and marks its end; steps are numbered from 0. A shadow step
  * also gets a range, so that it is not mistaken for a gap. Returns true about once a second. */
 bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks);
+/* Marks that an outermost call of a module ends now on the calling thread. While the program marks no steps, the overhead is measured by
+ * the calls of the thread that made the first one; that of another thread counts once this one has made none for two seconds. A shadow
+ * call gets a range like a shadow step. */
+void ops_watch_call(uint64_t begin_ticks, int64_t begin_ns);
 /* Returns the length beyond which a step is slow now, in nanoseconds; infinite while unknown. */
 double ops_watch_limit_ns(void);
 /* Marks that the following time belongs to no step, as between two epochs. */

@@ -21,11 +21,24 @@ static bool percent_of(struct ops_string object, const char *key, double *ret_pe
 	return true;
 }
 
-/* The overhead per step. */
+/* What the overhead is a share of. */
+struct overhead_unit {
+	const char *share, *shadows;
+};
+
+/* Recordings of earlier versions compared steps, and do not say so. */
+static const struct overhead_unit *overhead_unit_find(struct ops_string json)
+{
+	static const struct overhead_unit step = {"a step", "shadow steps"}, call = {"a call of the model", "shadow calls"};
+	struct ops_string unit;
+
+	return ops_json_find_member(json, "unit", &unit) && ops_string_is(unit, "\"call\"") ? &call : &step;
+}
+
 struct measured {
 	bool is_known;
 	double share, low, high; /* percent */
-	int64_t steps; /* number of shadow steps */
+	int64_t steps; /* number of shadow steps, or calls */
 };
 
 /* Returns false if the overhead was not measured. */
@@ -45,15 +58,16 @@ static bool overhead_read(struct ops_string json, struct measured *ret_measured)
 
 bool ops_overhead_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM])
 {
+	const struct overhead_unit *unit = overhead_unit_find(json);
 	struct measured measured;
 
 	if (!overhead_read(json, &measured))
 		return false;
 	if (measured.is_known)
-		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of a step (%.1f to %.1f %%, %lld shadow steps)",
-		         measured.share, measured.low, measured.high, (long long)measured.steps);
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "%.1f %% of %s (%.1f to %.1f %%, %lld %s)", measured.share, unit->share,
+		         measured.low, measured.high, (long long)measured.steps, unit->shadows);
 	else
-		snprintf(ret_text, OPS_OVERHEAD_ROOM, "not yet known (%lld shadow steps)", (long long)measured.steps);
+		snprintf(ret_text, OPS_OVERHEAD_ROOM, "not yet known (%lld %s)", (long long)measured.steps, unit->shadows);
 	return true;
 }
 
@@ -102,7 +116,7 @@ bool ops_detail_describe(struct ops_string json, char ret_text[OPS_OVERHEAD_ROOM
 
 	if (!reduced || !percent_of(json, "exceeded", &exceeded) || !percent_of(json, "budget", &budget))
 		return false;
-	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording took %.1f %% of a step, and the budget is %.1f %%", reduced->sentence, exceeded,
-	         budget);
+	snprintf(ret_text, OPS_OVERHEAD_ROOM, "%s: recording took %.1f %% of %s, and the budget is %.1f %%", reduced->sentence, exceeded,
+	         overhead_unit_find(json)->share, budget);
 	return true;
 }

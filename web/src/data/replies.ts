@@ -541,7 +541,7 @@ export interface IncidentReply {
 	/** Where the thread of the step was by samples, and where it is in other steps. */
 	sampled?: { samples: number; usual_samples: number; usual_steps: number; period_ns: number; places: { doing: string; where: StackFrame | null; share: number; usual_share: number }[] };
 	/** What the black box measured of its cost. */
-	black_box?: { overhead: { share: number; low: number; high: number; shadow_steps: number } | null; shadow_steps?: number; budget: number; detail: string; exceeded: number | null };
+	black_box?: { unit?: "step" | "call"; overhead: { share: number; low: number; high: number; shadow_steps: number } | null; shadow_steps?: number; budget: number; detail: string; exceeded: number | null };
 	memory: { growth_per_step_bytes: number | null; held?: TableReply } | null;
 	time_ns: number;
 	pid: number;

@@ -91,13 +91,16 @@ const reduced: Record<string, string> = {
 /** The overhead of a step, and the detail that was switched off because of it. */
 function costs({ black_box: box }: Pick<IncidentReply, "black_box">): [string, string][] {
 	const said: [string, string][] = [];
+	const isCall = box?.unit === "call";
+	const unit = isCall ? "a call of the model" : "a step";
+	const shadows = isCall ? "shadow calls" : "shadow steps";
 	if (box?.overhead) {
 		const { share, low, high, shadow_steps: steps } = box.overhead;
-		said.push(["Overhead", `${percent(share)} % of a step (${percent(low)} to ${percent(high)} %, ${steps} shadow steps)`]);
-	} else if (box?.shadow_steps !== undefined) said.push(["Overhead", `not yet known (${box.shadow_steps} shadow steps)`]);
+		said.push(["Overhead", `${percent(share)} % of ${unit} (${percent(low)} to ${percent(high)} %, ${steps} ${shadows})`]);
+	} else if (box?.shadow_steps !== undefined) said.push(["Overhead", `not yet known (${box.shadow_steps} ${shadows})`]);
 	const left = box && reduced[box.detail];
 	if (left && box.exceeded !== null)
-		said.push(["Detail", `${left}: recording took ${percent(box.exceeded)} % of a step, and the budget is ${percent(box.budget)} %`]);
+		said.push(["Detail", `${left}: recording took ${percent(box.exceeded)} % of ${unit}, and the budget is ${percent(box.budget)} %`]);
 	return said;
 }
 
