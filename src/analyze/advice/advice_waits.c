@@ -199,17 +199,54 @@ static bool correct(struct advice *advice)
 	return below_ns != NULL;
 }
 
+/* Returns the track with most time in operators. */
+static uint32_t track_of_operators(const struct advice *advice)
+{
+	size_t count, most = 0;
+	int64_t *operators_ns;
+
+	ops_trace_tracks(advice->trace, &count);
+	operators_ns = ops_alloc_zeroed(count + 1, sizeof(*operators_ns));
+	for (uint32_t row = 0; operators_ns && row < advice->events->count; row++) {
+		uint32_t track = advice->events->track[row];
+
+		operators_ns[track] = ops_sum(operators_ns[track], advice_is_operator(advice, row) ? advice->self_ns[row] : 0);
+		most = operators_ns[track] > operators_ns[most] ? track : most;
+	}
+	ops_free(operators_ns);
+	return count ? (uint32_t)most : OPS_NONE;
+}
+
+/* Without steps the waits for a processor are unknown. If operators on several threads mostly take much longer than equal ones, then
+ * because threads waited. */
+#define STARVED_MIN 0.5
+
+static void assign_without_steps(struct advice *advice, struct own *rows, size_t count)
+{
+	double excess_ns = 0, all_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool operator = advice_is_operator(advice, rows[i].row);
+
+		excess_ns += operator ? (double)rows[i].ns : 0;
+		all_ns += operator ? (double)advice->self_ns[rows[i].row] : 0;
+	}
+	if (excess_ns > STARVED_MIN * all_ns)
+		assign_to_excess(advice, rows, count, INT64_MAX, true);
+}
+
 bool advice_take_out_waits(struct advice *advice)
 {
 	size_t rows_max = advice->events->count + 1, count;
-	uint32_t track = track_of_steps(advice), *steps;
+	bool without_steps = advice->views->unmarked && advice->machine.threads > 1;
+	uint32_t track = without_steps ? track_of_operators(advice) : track_of_steps(advice), *steps;
 	uint64_t *paths;
 	struct own *rows;
 	bool done;
 
 	/* Times of ranks are compared with each other, and a device has its own times, so nothing is subtracted
 	 * there. */
-	if (!advice->machine.has_waits || advice_is_oversubscribed(advice) || track == OPS_NONE ||
+	if ((!advice->machine.has_waits && !without_steps) || advice_is_oversubscribed(advice) || track == OPS_NONE ||
 	    advice->views->device_events.count || advice->views->has_collectives)
 		return true;
 	paths = ops_realloc_array(NULL, rows_max, sizeof(*paths));
@@ -220,7 +257,9 @@ bool advice_take_out_waits(struct advice *advice)
 		find_paths(advice, paths);
 		count = advice_waits_gather(advice, track, paths, rows, steps);
 		advice_waits_find_excess(rows, count, steps);
-		for (size_t first = 0, next; first < count; first = next) {
+		if (without_steps)
+			assign_without_steps(advice, rows, count);
+		for (size_t first = 0, next; !without_steps && first < count; first = next) {
 			for (next = first + 1; next < count && rows[next].path == rows[first].path; next++)
 				;
 			assign_waits(advice, rows + first, next - first, &advice->machine.waits[rows[first].path]);
