@@ -4,13 +4,13 @@
  * everything.
  */
 #include "analyze/advice/advice.h"
-#include "base/alloc.h"
 
 /* Minimum length of a chain that counts as a loop. */
 #define CHAIN_MIN 4
 
 /* Concatenations at one line, each of which begins with the previous output. */
 struct chain {
+	uint32_t site;
 	int64_t last;   /* number of elements of the last output */
 	int64_t copied; /* number of elements of all outputs */
 	uint32_t links;
@@ -24,7 +24,7 @@ struct link {
 struct growing {
 	OPS_ARRAY(struct chain) chains;
 	OPS_ARRAY(struct link) links;
-	uint32_t *current; /* by place: the current chain, 1-based */
+	struct ops_map current; /* by place and size: the chain whose last output has the size. Several tensors may grow at a line */
 };
 
 static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first, int64_t *ret_all)
@@ -46,23 +46,30 @@ static bool sizes(const struct advice *advice, uint32_t row, int64_t *ret_first,
 	return *ret_first > 0;
 }
 
+static uint64_t chain_key(uint32_t site, int64_t elements)
+{
+	return ((uint64_t)site + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)elements;
+}
+
 static bool rule_concatenation_add_link(struct growing *growing, const struct advice *advice, uint32_t row, int64_t first,
                                         int64_t all)
 {
-	uint32_t *current = &growing->current[advice->site[row] == OPS_NONE ? advice->sites.count : advice->site[row]];
-	struct chain *chain = *current ? &growing->chains.items[*current - 1] : NULL;
+	uint32_t site = advice->site[row], index = ops_map_find(&growing->current, chain_key(site, first)), *slot;
+	struct chain *chain = index == OPS_NONE ? NULL : &growing->chains.items[index];
 	struct link *link = OPS_ARRAY_PUSH(&growing->links);
 
-	if (!chain || first != chain->last || all <= first) {
+	if (!chain || chain->site != site || chain->last != first || all <= first) {
+		index = (uint32_t)growing->chains.count;
 		chain = OPS_ARRAY_PUSH(&growing->chains);
 		if (!chain)
 			return false;
-		*chain = (struct chain){0};
-		*current = (uint32_t)growing->chains.count;
+		*chain = (struct chain){.site = site};
 	}
-	if (!link)
+	slot = ops_map_slot(&growing->current, chain_key(site, all), index);
+	if (!link || !slot)
 		return false;
-	*link = (struct link){row, *current - 1};
+	*slot = index;
+	*link = (struct link){row, index};
 	chain->links++;
 	chain->last = all;
 	chain->copied = ops_sum(chain->copied, all);
@@ -74,10 +81,8 @@ static const char *const names[] = {"aten::cat", NULL};
 static bool find_chains(struct growing *growing, const struct advice_result *result)
 {
 	const struct advice *advice = result->advice;
-	bool done;
+	bool done = true;
 
-	growing->current = ops_alloc_zeroed(advice->sites.count + 1, sizeof(*growing->current));
-	done = growing->current != NULL;
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
 		int64_t first, all;
 
@@ -91,7 +96,7 @@ static bool find_chains(struct growing *growing, const struct advice_result *res
 
 static bool rule_concatenation_find(const struct advice *advice, struct advice_result *result)
 {
-	struct growing growing = {.current = NULL};
+	struct growing growing = {.current = {0}};
 	bool done = find_chains(&growing, result);
 
 	for (size_t i = 0; done && i < growing.links.count; i++) {
@@ -107,7 +112,7 @@ static bool rule_concatenation_find(const struct advice *advice, struct advice_r
 	                                   advice_events(result).text, advice_cost(result).text);
 	OPS_ARRAY_RELEASE(&growing.chains);
 	OPS_ARRAY_RELEASE(&growing.links);
-	ops_free(growing.current);
+	ops_map_release(&growing.current);
 	return done;
 }
 
