@@ -23,7 +23,7 @@ static bool matrix_sizes(const struct ops_input *tensor, double *ret_rows, doubl
 static bool rule_factor_is_forward(const struct advice *advice, uint32_t row)
 {
 	return advice_counts(advice, row) &&
-	       !(advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER | ADVICE_IN_OPERATOR));
+	       !(advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPERATOR));
 }
 
 /* --- the same matrix again -------------------------------------------------------------------------------------------- */
