@@ -40,6 +40,7 @@ struct numbering {
 	bool trial;                /* steps do little else than repeat: their input is that of a trial */
 	int64_t lasting_ns;        /* time of operators that compute in each step what they computed in the step before */
 	int64_t operators_ns;      /* time of all operators in steps */
+	int64_t *loop_ns;          /* by loop: time of operators in it that repeat an earlier one of the step, with their backward pass */
 	uint8_t *random;           /* by name: the result does not follow from the inputs that recordings show */
 	uint8_t *makes;            /* by name: creates a tensor from numbers alone */
 	uint8_t *views;            /* by name: its result is a part of its input */
@@ -292,6 +293,37 @@ static bool can_be_kept(const struct numbering *numbering, const struct advice *
 	return value->constant || (!numbering->trial && !advice->backward_ns[row] && is_on_many_elements(advice, row));
 }
 
+/* Minimum share of the time of a loop over rows that repeats the same work. The rest is reported by the rule for such loops. */
+#define LOOP_SHARE_MIN 0.4
+
+/* Returns true for an operator in a loop over rows that mostly does something else than repeat the same work. */
+static bool is_of_row_loop(const struct numbering *numbering, const struct advice *advice, uint32_t row)
+{
+	uint32_t index = advice->loop_of[row];
+	const struct advice_loop *loop;
+
+	if (!(advice->zone[row] & ADVICE_IN_ROW_LOOP) || index == OPS_NONE)
+		return false;
+	loop = &advice->loops.items[index];
+	return (double)numbering->loop_ns[index] < LOOP_SHARE_MIN * (double)ops_sum(loop->span_ns, loop->backward_ns);
+}
+
+/* Adds up what an operator takes from the steps because it repeats an earlier one. */
+static bool measure(struct numbering *numbering, const struct advice *advice, uint32_t row, uint64_t key, bool each_step)
+{
+	int64_t ns = ops_sum(advice_ns(advice, row), advice->backward_ns[row]);
+	uint32_t *before;
+
+	if (each_step)
+		numbering->lasting_ns = ops_sum(numbering->lasting_ns, ns);
+	if (!(advice->zone[row] & ADVICE_IN_ROW_LOOP) || advice->loop_of[row] == OPS_NONE)
+		return true;
+	before = ops_map_slot(&numbering->seen, rule_repeat_mix(key, advice->step_of[row]), row);
+	if (before && *before != row)
+		numbering->loop_ns[advice->loop_of[row]] = ops_sum(numbering->loop_ns[advice->loop_of[row]], ns);
+	return before != NULL;
+}
+
 /* Finds an operator whose results were computed before, and adds it. */
 static bool find_earlier(struct numbering *numbering, struct advice_result *result, uint32_t row, uint64_t key, const struct value *value)
 {
@@ -299,17 +331,16 @@ static bool find_earlier(struct numbering *numbering, struct advice_result *resu
 	uint32_t *before;
 	bool each_step;
 
-	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_ROW_LOOP)))
-		return true; /* a loop over rows is reported by its own rule */
+	if (!advice_counts(advice, row) || (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER)))
+		return true;
 	if (numbering->pass == LEARN)
 		return !value->lasting || learn(numbering, advice, row, key);
 	/* An operator that runs once per step is a repetition only if no step changes the result. */
 	each_step = value->lasting && ops_map_find(&numbering->lasting, key) == MANY;
-	if (numbering->pass == MEASURE) {
-		if (each_step)
-			numbering->lasting_ns = ops_sum(numbering->lasting_ns, ops_sum(advice_ns(advice, row), advice->backward_ns[row]));
+	if (numbering->pass == MEASURE)
+		return measure(numbering, advice, row, key, each_step);
+	if (is_of_row_loop(numbering, advice, row))
 		return true;
-	}
 	before = ops_map_slot(&numbering->seen, rule_repeat_mix(key, advice->step_of[row]), row);
 	if (!before)
 		return false;
@@ -363,6 +394,7 @@ static bool go_through(struct numbering *numbering, struct advice_result *result
 	numbering->next = 0;
 	numbering->values.count = 0;
 	numbering->fresh = 0; /* the same numbers in each pass */
+	ops_map_release(&numbering->seen);
 	ops_map_release(&numbering->slots);
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (advice_is_operator(advice, row) && !(advice->zone[row] & ADVICE_IN_OPERATOR))
@@ -444,7 +476,8 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 
 	numbering.in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.in_calls));
 	numbering.claimed_in_calls = ops_alloc_zeroed(advice->events->count + 1, sizeof(*numbering.claimed_in_calls));
-	done = done && numbering.in_calls && numbering.claimed_in_calls;
+	numbering.loop_ns = ops_alloc_zeroed(advice->loops.count + 1, sizeof(*numbering.loop_ns));
+	done = done && numbering.in_calls && numbering.claimed_in_calls && numbering.loop_ns;
 
 	done = done && find_repeats(&numbering, result);
 	if (done) {
@@ -475,6 +508,7 @@ static bool rule_repeat_find(const struct advice *advice, struct advice_result *
 	ops_free(numbering.makes);
 	ops_free(numbering.views);
 	OPS_ARRAY_RELEASE(&numbering.values);
+	ops_free(numbering.loop_ns);
 	ops_free(numbering.in_calls);
 	ops_free(numbering.claimed_in_calls);
 	return done;
