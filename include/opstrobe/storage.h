@@ -39,6 +39,18 @@ struct ops_storage {
 	uint64_t unused : 1;
 };
 
+/* Returns the digest of a Python number of 8 or 16 bytes, whose parts are its bits: the second one of a number that is not complex is
+ * 0. */
+static inline uint64_t ops_number_digest(uint64_t bytes, uint64_t part, uint64_t second_part)
+{
+	uint64_t digest = (bytes ^ part) * 0x9e3779b97f4a7c15u;
+
+	digest ^= digest >> 29;
+	digest = (digest ^ second_part) * 0x9e3779b97f4a7c15u;
+	digest ^= digest >> 29;
+	return digest & OPS_STORAGE_BYTES_MAX;
+}
+
 #ifdef __cplusplus
 }
 static_assert(sizeof(struct ops_storage) == 16, "storage layout");

@@ -364,15 +364,11 @@ OPS_INLINE bool describe_storage(const c10::StorageImpl *memory, bool written, o
 /* Describes a Python number that was passed as a tensor: equal numbers have the same description. */
 __attribute__((noinline)) void describe_number(ops_storage *storage)
 {
-	uint64_t parts[2] = {0, 0}, digest = storage->bytes; /* a complex number has two parts */
+	uint64_t parts[2] = {0, 0}; /* a complex number has two parts */
 
 	std::memcpy(parts, reinterpret_cast<const void *>(storage->address),
 	            storage->bytes < sizeof(parts) ? storage->bytes : sizeof(parts));
-	for (const uint64_t part : parts) {
-		digest = (digest ^ part) * 0x9e3779b97f4a7c15u;
-		digest ^= digest >> 29;
-	}
-	*storage = {0, digest & OPS_STORAGE_BYTES_MAX, 0, 0, 0, OPS_ROLE_NONE, 0};
+	*storage = {0, ops_number_digest(storage->bytes, parts[0], parts[1]), 0, 0, 0, OPS_ROLE_NONE, 0};
 }
 
 OPS_INLINE char *put_storage(const place &to, char *at, const at::TensorImpl *tensor, bool written)

@@ -19,6 +19,7 @@
  *     advice_waits.c    which rows waited for a processor
  *     advice_replay.c   gains by replay of the steps
  *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, from thread states
+ *     advice_vain.c     operators whose results do not matter
  *     advice_proof.c    measured gains of the fixes of findings
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
@@ -499,6 +500,21 @@ bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t
 /* Finds whether steps may get tensors in memory that another library or process owns and writes to. Without Python calls that is
  * unknown, and so assumed. Returns false if out of memory. */
 bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
+
+/* Operators whose results are only read in vain. Requires a flow. */
+struct advice_vain {
+	uint8_t *nodes; /* by row */
+	uint8_t *uses;  /* by use of the flow */
+};
+
+/* Returns false if out of memory. The caller must release it in any case. */
+bool advice_vain_init(struct advice_vain *vain, const struct advice *advice);
+void advice_vain_release(struct advice_vain *vain);
+/* Marks a node and all that it reads. */
+void advice_vain_add_reads(struct advice_vain *vain, const struct advice *advice, uint32_t node);
+/* Marks operators of the forward pass of which everything that they make is read in vain alone, and then what they read. `names`, by
+ * string: only these operators; NULL: all. */
+void advice_vain_follow(struct advice_vain *vain, const struct advice *advice, const uint8_t *names);
 
 struct advice_frees {
 	size_t count, capacity;

@@ -18,6 +18,8 @@
 	X(restarts)       \
 	X(loader)         \
 	X(training_mode)  \
+	X(vain)           \
+	X(growing)        \
 	X(concatenation)  \
 	X(types)          \
 	X(layouts)        \
@@ -32,6 +34,9 @@
 	X(inverse)        \
 	X(factor)         \
 	X(few_values)     \
+	X(complex)        \
+	X(filters)        \
+	X(sparse)         \
 	X(zero_gradients) \
 	X(penalty)        \
 	X(recomputed)     \

@@ -112,7 +112,8 @@ static enum unusual of_inputs(const struct avoidable *all, const struct advice *
 
 		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && all->grown[use->value])
 			return GROWN;
-		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && content->kind && content->bytes > 0 &&
+		/* Rows that are selected by indices are there to be summed or compared. */
+		if (use->kind == DATA_READS && use->bytes >= BYTES_MIN && content->kind && !content->gathered && content->bytes > 0 &&
 		    (double)data_content_read(advice->contents, use) <= (1 - EMPTY_MIN) * (double)use->bytes)
 			return content->kind != CONTENT_COPIES ? MOSTLY_ZEROS : has_windows(advice, node) ? USUAL : MOSTLY_COPIES;
 	}

@@ -12,8 +12,10 @@
 #define BYTES_MIN (64 << 10) /* minimum bytes of tensors that matter */
 #define ZEROS_MIN 0.4        /* a triangular matrix has one half without the diagonal */
 #define COPIES_MIN 0.75      /* each row occurs four times */
+#define GATHERED_MIN 0.5     /* each row is selected twice */
 
 struct redundant {
+	uint8_t *activates;    /* by string: treats each row separately, without a weight */
 	uint64_t products;     /* number of redundant products */
 	double bytes, content; /* sums over them */
 	int64_t largest;      /* in bytes */
@@ -72,7 +74,7 @@ static void note_tensor(struct redundant *all, const struct advice *advice, uint
 
 /* Returns the share of a node's reads of a value that need no computation; 0 if too little of the value is
  * redundant. */
-static double redundant_share(const struct advice *advice, uint32_t row, const struct data_use *use)
+static double redundant_share(const struct redundant *all, const struct advice *advice, uint32_t row, const struct data_use *use)
 {
 	const struct data_content *content = &advice->contents[use->value];
 	double share;
@@ -81,9 +83,11 @@ static double redundant_share(const struct advice *advice, uint32_t row, const s
 	if (use->kind != DATA_READS || use->bytes < BYTES_MIN || content->bytes <= 0 || !content->kind)
 		return 0;
 	share = 1 - (double)data_content_read(advice->contents, use) / (double)use->bytes;
+	if (all->activates[advice->events->name[row]])
+		return content->gathered && share >= GATHERED_MIN ? share : 0;
 	if (content->kind == CONTENT_ZEROS || (content->positional && works_by_positions(advice, row) && is_first_input(advice, row, use)))
 		return share >= ZEROS_MIN ? share : 0;
-	return share >= COPIES_MIN && works_by_rows(advice, row) && is_first_input(advice, row, use) ? share : 0;
+	return share >= (content->gathered ? GATHERED_MIN : COPIES_MIN) && works_by_rows(advice, row) && is_first_input(advice, row, use) ? share : 0;
 }
 
 /* Adds a part of an operator that copies elements, once. */
@@ -93,9 +97,15 @@ static void add_copy(struct advice_result *result, uint32_t row, double share)
 		advice_add_share(result, row, share * advice_work_share(result->advice, row));
 }
 
+static bool is_counted(const struct redundant *all, const struct advice *advice, uint32_t row)
+{
+	return advice_kind(advice, row) == OPERATOR_PRODUCT || advice_kind(advice, row) == OPERATOR_CONVOLUTION ||
+	       all->activates[advice->events->name[row]];
+}
+
 /* Adds what it takes to copy elements before a layer rather than after it, where there are fewer of them, and to join the
  * copies with other tensors. */
-static void add_enlargement(struct advice_result *result, uint32_t row, const struct data_use *use, double share)
+static void add_enlargement(const struct redundant *all, struct advice_result *result, uint32_t row, const struct data_use *use, double share)
 {
 	const struct data_flow *flow = result->advice->flow;
 	const struct data_content *content = &result->advice->contents[use->value];
@@ -104,7 +114,7 @@ static void add_enlargement(struct advice_result *result, uint32_t row, const st
 	if (content->kind != CONTENT_COPIES || content->positional)
 		return;
 	add_copy(result, content->origin, 1 - (double)data_flow_made_bytes(flow, row) / (double)use->bytes);
-	if (maker != content->origin)
+	if (maker != OPS_NONE && maker != content->origin && !is_counted(all, result->advice, maker))
 		add_copy(result, maker, share);
 }
 
@@ -115,13 +125,13 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	const struct data_use *most = NULL;
 	double share = 0;
 
-	if ((advice_kind(advice, row) != OPERATOR_PRODUCT && advice_kind(advice, row) != OPERATOR_CONVOLUTION) ||
+	if (!is_counted(all, advice, row) ||
 	    !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 	    (advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPTIMIZER)))
 		return;
 	for (uint32_t i = 0; i < node->count; i++) {
 		const struct data_use *use = &advice->flow->uses.items[node->first + i];
-		double of_use = redundant_share(advice, row, use);
+		double of_use = redundant_share(all, advice, row, use);
 
 		if (of_use > share) {
 			share = of_use;
@@ -137,22 +147,24 @@ static void add_product(struct redundant *all, struct advice_result *result, uin
 	note_tensor(all, advice, row, most, &advice->contents[most->value]);
 	/* A running sum adds each element once. */
 	advice_add_share(result, row, (advice->contents[most->value].triangle ? 1 : share) * advice_work_share(advice, row));
-	add_enlargement(result, row, most, share);
+	add_enlargement(all, result, row, most, share);
 }
 
 static bool rule_redundant_find(const struct advice *advice, struct advice_result *result)
 {
-	struct redundant all = {.origin = OPS_NONE};
-	bool done = true;
+	static const char *const activations[] = {"aten::relu*", "aten::leaky_relu*", "aten::elu", "aten::gelu", "aten::silu", "aten::tanh",
+	                                          "aten::sigmoid", "aten::layer_norm", NULL};
+	struct redundant all = {.activates = advice_names(advice, activations), .origin = OPS_NONE};
+	bool done = all.activates != NULL;
 
-	for (uint32_t row = 0; row < advice->events->count; row++)
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		add_product(&all, result, row);
 	/* Also adds the place where the zeros come from, since padding has to be changed there. */
-	if (all.origin != OPS_NONE && result->tally.ns > 0) {
+	if (done && all.origin != OPS_NONE && result->tally.ns > 0) {
 		double gain_ns = (double)result->tally.ns;
 
 		advice_add(result, all.origin, result->tally.ns / 16);
-		done = advice_report_gain(result, gain_ns, "%s products and convolutions in each step compute with tensors of which %s %% of the elements are %s "
+		done = advice_report_gain(result, gain_ns, "%s operators in each step compute with tensors of which %s %% of the elements are %s "
 		                          "by construction. The largest is %s. They take %s.",
 		                          advice_average(advice, all.products).text, advice_number(100 - 100 * all.content / all.bytes).text,
 		                          all.seen == CONTENT_ZEROS    ? "zeros"
@@ -160,6 +172,7 @@ static bool rule_redundant_find(const struct advice *advice, struct advice_resul
 		                                                       : "zeros or copies of others",
 		                          advice_describe_tensor(&all.tensor).text, advice_spent(advice, gain_ns).text);
 	}
+	ops_free(all.activates);
 	return done;
 }
 
@@ -168,7 +181,7 @@ const struct advice_rule advice_rule_redundant = {
 	.title = "Operators compute with zeros or with copies",
 	.condition = "A matrix product or a convolution reads a tensor of at least 64 kB of which at least 40 % of the elements are zeros by construction "
 		     "(aten::zeros into which less is written, eye, diag, one_hot, a triangle of ones, padding), or a product by a weight reads one of "
-		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation). What an operator computes from "
+		     "which at least 75 % are copies (repeat, expanded and concatenated tensors, interpolation), or at least half of rows that an index selects. What an operator computes from "
 		     "numbers counts as dense, and so do tensors that are all zeros. Padding of complete positions is followed through layers that treat "
 		     "all positions alike.",
 	.gain = "the share of zeros or copies in the time of the products and convolutions, forward and backward; all of a product with a triangle "

@@ -60,6 +60,47 @@ static bool add_figures(struct advice_result *result)
 	return which != NULL;
 }
 
+/* Operators that only prepare such a value, as long as nothing else reads their results. Layers and products are not in the list: the value
+ * is then the result of a model. */
+static const char *const preparing[] = {
+	"aten::mean", "aten::std", "aten::var", "aten::norm", "aten::linalg_vector_norm", "aten::linalg_norm", "aten::sum", "aten::nansum", "aten::prod",
+	"aten::abs", "aten::square", "aten::sqrt", "aten::pow", "aten::max", "aten::min", "aten::amax", "aten::amin", "aten::median", "aten::any", "aten::all",
+	"aten::isnan", "aten::isinf", "aten::isfinite", "aten::isclose", "aten::allclose", "aten::eq", "aten::ne", "aten::gt", "aten::lt", "aten::ge",
+	"aten::le", "aten::logical_*", "aten::to", "aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::neg", "aten::log", "aten::exp",
+	"aten::clamp", "aten::count_nonzero", "aten::quantile", "aten::histc", "aten::bincount", "aten::maximum", "aten::minimum", "aten::stack",
+	"aten::cat", NULL};
+
+/* Adds operators on other lines whose results are only read to get a value, by the data flow. */
+static bool add_preparation(struct advice_result *result)
+{
+	const struct advice *advice = result->advice;
+	uint8_t *which = advice_names(advice, preparing);
+	struct advice_vain vain = {0};
+	uint64_t events = result->tally.events; /* preparations are not reads */
+	bool done = which && advice_vain_init(&vain, advice);
+
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		uint32_t parent = advice->events->parent[row];
+
+		result->claimed[row] |= parent != OPS_NONE && result->claimed[parent];
+		if (result->claimed[row] && advice->flow->memory.rows.node[row] == row)
+			advice_vain_add_reads(&vain, advice, row);
+	}
+	if (done)
+		advice_vain_follow(&vain, advice, which);
+	for (uint32_t row = 0; done && row < advice->events->count; row++) {
+		if (!vain.nodes[row] || !which[advice->events->name[row]] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
+			continue;
+		advice_add(result, row, advice_left_ns(advice, row));
+		advice_claim(result, row);
+	}
+	result->tally.events = events;
+	advice_vain_release(&vain);
+	ops_free(which);
+	return done;
+}
+
 /* A function of the program whose operators are all for values that it reads, and what these cost. */
 struct reader {
 	int64_t read_ns, operators_ns;
@@ -126,9 +167,9 @@ static bool find_host(struct advice_result *result)
 	/* Reads in the loader belong to the loader, those in the backward pass to anomaly mode, and those in a loop
 	 * over rows to the loop. */
 	advice_add_names(result, ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP);
-	return add_figures(result) && add_readers(result) &&
+	return add_figures(result) && (!result->advice->flow || !result->tally.events || add_preparation(result)) && add_readers(result) &&
 	       advice_report_costs(result, "%s calls in each step read values of tensors, or compute statistics for that on the "
-	                                   "same line, in %s.",
+	                                   "same line. With operators whose results nothing else reads, they take %s.",
 	                           advice_events(result).text, advice_cost(result).text);
 }
 
@@ -193,8 +234,9 @@ const struct advice_rule advice_rule_synchronise = {
 	.title = "Values of tensors are read within steps",
 	.condition = "Steps call .item(), .tolist(), bool(tensor), print a tensor, or synchronize with a device (the "
 		     "evidence names the stack of the most expensive call). On the CPU, statistics (means, norms, "
-		     "comparisons) computed on the same line count as well.",
-	.gain = "the time of the calls, and the rest of functions that mainly read values; with a device, what a replay of the steps saves without the calls",
+		     "comparisons) computed on the same line count as well, and elementwise operators and reductions elsewhere of which nothing else reads "
+		     "the result, such as a test of convergence.",
+	.gain = "the time of the calls and of the operators for them, and the rest of functions that mainly read values; with a device, what a replay of the steps saves without the calls",
 	.explanation = "Python gets a value only after all earlier work is done: the queue of a device runs empty, and on the "
 		       "CPU each read is an extra call. Printing a tensor takes hundreds of operators.",
 	.advice = "Keep statistics as tensors (total += loss.detach()) and read them every N steps. Use torch.where or masks "

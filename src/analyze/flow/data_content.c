@@ -21,7 +21,10 @@ enum maker_kind {
 	MAKES_ONE_HOT,
 	MAKES_COPIES,    /* copies of its inputs' elements, and zeros */
 	KEEPS_ZEROS,     /* changes each element separately, and keeps zeros */
-	KEEPS_POSITIONS, /* treats all positions alike: equal ones in its first input give equal ones in its result */
+	MAKES_GATHERED,  /* rows of its first input, each as often as the indices have it */
+	KEEPS_POSITIONS, /* treats all positions alike: equal ones in its first input give equal ones in its result, except
+	                  * next to others, by chance or by their number */
+	KEEPS_ROWS,      /* treats each row separately: equal rows give equal rows */
 	WRITES_INDEXED,  /* writes to its first input, at indices */
 };
 
@@ -87,22 +90,25 @@ static const struct {
 	{"to", KEEPS_ZEROS},
 	{"type_as", KEEPS_ZEROS},
 
-	{"addmm", KEEPS_POSITIONS},
+	{"addmm", KEEPS_ROWS},
 	{"batch_norm", KEEPS_POSITIONS},
 	{"conv1d", KEEPS_POSITIONS},
 	{"conv2d", KEEPS_POSITIONS},
 	{"conv3d", KEEPS_POSITIONS},
 	{"convolution", KEEPS_POSITIONS},
 	{"dropout", KEEPS_POSITIONS},
-	{"elu", KEEPS_POSITIONS},
-	{"gelu", KEEPS_POSITIONS},
-	{"layer_norm", KEEPS_POSITIONS},
-	{"leaky_relu", KEEPS_POSITIONS},
-	{"linear", KEEPS_POSITIONS},
-	{"relu_", KEEPS_POSITIONS},
-	{"sigmoid", KEEPS_POSITIONS},
-	{"silu", KEEPS_POSITIONS},
-	{"tanh", KEEPS_POSITIONS},
+	{"elu", KEEPS_ROWS},
+	{"gelu", KEEPS_ROWS},
+	{"layer_norm", KEEPS_ROWS},
+	{"leaky_relu", KEEPS_ROWS},
+	{"linear", KEEPS_ROWS},
+	{"relu_", KEEPS_ROWS},
+	{"sigmoid", KEEPS_ROWS},
+	{"silu", KEEPS_ROWS},
+	{"tanh", KEEPS_ROWS},
+
+	{"index", MAKES_GATHERED},
+	{"index_select", MAKES_GATHERED},
 
 	{"index_put", WRITES_INDEXED},
 	{"index_put_", WRITES_INDEXED},
@@ -263,6 +269,7 @@ static struct data_content content_of_copies(const struct data_flow *flow, uint3
 	content.bytes = given - (read->bytes - read->content_bytes);
 	if (given <= 0 || content.bytes <= 0 || content.bytes >= bytes)
 		return (struct data_content){.bytes = bytes, .origin = OPS_NONE};
+	content.gathered = false;
 	if (given < bytes) {
 		content.positional = pads && (!content.kind || content.positional);
 		content.kind |= pads ? CONTENT_ZEROS : CONTENT_COPIES;
@@ -270,6 +277,21 @@ static struct data_content content_of_copies(const struct data_flow *flow, uint3
 	}
 	content.constant = false;
 	return content;
+}
+
+/* Returns the content of selected elements: there are at most as many different ones as in the first input. */
+static struct data_content content_of_gathered(const struct operator_call *call, int64_t bytes, uint32_t node)
+{
+	struct data_content content = {.bytes = bytes, .origin = OPS_NONE};
+	const struct ops_input *source = &call->arguments[0];
+	int64_t given;
+
+	if (source->tag != OPS_INPUT_TENSOR || source->n < 2)
+		return content;
+	given = ops_product(operator_elements(source, 0, source->n), (int64_t)ops_dtype_bytes(source->dtype));
+	return given > 0 && given < bytes
+	               ? (struct data_content){.bytes = given, .origin = node, .kind = CONTENT_COPIES, .gathered = true}
+	               : content;
 }
 
 static struct data_content content_of_zeros(int64_t bytes, uint32_t node)
@@ -298,13 +320,19 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 		content = content_of_zeros(read->bytes, node);
 	} else if (kind == MAKES_ONE_HOT && read->bytes > 0 && read->bytes < bytes) {
 		content = content_of_zeros(read->bytes, node); /* input and output are 64-bit integers */
+	} else if (kind == MAKES_GATHERED && known) {
+		content = content_of_gathered(&call, bytes, node);
 	} else if (kind == MAKES_COPIES && known) {
 		content = content_of_copies(flow, node, read, &call, bytes);
 	} else if (kind == KEEPS_ZEROS && read->main.kind == CONTENT_ZEROS && read->others_bytes < read->largest_bytes / 2) {
 		content = read->main;
 		content.bytes = (int64_t)((double)bytes * ((double)read->main.bytes / (double)read->largest_bytes));
 		content.constant = false;
-	} else if ((kind == KEEPS_ZEROS || kind == KEEPS_POSITIONS) && read->main.positional && read->others_bytes < read->largest_bytes) {
+	} else if (read->main.gathered && ((kind == KEEPS_ZEROS && !read->others_bytes) ||
+	                                   (kind == KEEPS_ROWS && read->others_bytes < read->largest_bytes))) {
+		content = read->main;
+		content.bytes = (int64_t)((double)bytes * ((double)read->main.bytes / (double)read->largest_bytes));
+	} else if ((kind == KEEPS_ZEROS || kind == KEEPS_POSITIONS || kind == KEEPS_ROWS) && read->main.positional && read->others_bytes < read->largest_bytes) {
 		content = read->main;
 		content.bytes = (int64_t)((double)bytes * ((double)read->main.bytes / (double)read->largest_bytes));
 		content.kind = CONTENT_COPIES;
@@ -335,10 +363,13 @@ static struct data_content content_of_next(const struct data_flow *flow, uint32_
 	struct operator_call call;
 	int64_t elements;
 
-	if (kind == KEEPS_POSITIONS && before->positional) {
+	if ((kind == KEEPS_POSITIONS || kind == KEEPS_ROWS) && before->positional) {
 		content.kind = CONTENT_COPIES;
 		return content;
 	}
+	if (kind == KEEPS_ROWS && before->gathered)
+		return content;
+	content.gathered = false;
 	if (is_copied_into && use->bytes < bytes) {
 		content.bytes = ops_sum(content.bytes, use->bytes);
 		content.positional = (before->constant || before->positional) && copies_to_positions(flow, node);

@@ -5,6 +5,7 @@
  *
  *     aten::zeros ──▶ 0 of 36 MB ──aten::index_put_──▶ 36 kB of 36 MB
  *     64 kB ──aten::repeat──▶ 64 kB of 16 MB
+ *     1 MB of nodes ──aten::index──▶ 1 MB of 20 MB of edges
  */
 #ifndef OPS_ANALYZE_DATA_CONTENT_H
 #define OPS_ANALYZE_DATA_CONTENT_H
@@ -21,6 +22,8 @@ struct data_content {
 	bool constant;   /* all elements are equal */
 	bool positional; /* the rest are complete positions, such as padding: layers that treat all positions alike compute
 	                  * the same at each of them */
+	bool gathered;   /* the copies are rows selected by indices: layers that treat each row separately compute the same for
+	                  * equal rows */
 	bool triangle;   /* one half has equal elements, so that a product with it is a running sum */
 };
 

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fourier transforms: complex transforms of real signals, and long filters that are applied tap by tap.
+ *
+ *     float32 [32, 4096] ──fft──▶ complex64 [32, 4096] ──ifft──▶ real part      rfft and irfft do half of the work
+ *     conv1d of [2, 1, 8000] by [1, 1, 4000]: 2 · 8000 · 4000 multiplications    a product of spectra takes a fraction
+ */
+#include <math.h>
+
+#include "analyze/advice/advice.h"
+#include "base/alloc.h"
+#include "base/text.h"
+#include "derive/flops.h"
+
+/* --- complex transforms of real signals ----------------------------------------------------------------------------- */
+
+#define ELEMENTS_MIN 4096 /* minimum number of elements of a transform */
+#define HALF_SAVED 0.5    /* the spectrum of a real signal repeats its first half, conjugated */
+
+enum { FLOAT32 = 6, FLOAT64 = 7, COMPLEX64 = 9, COMPLEX128 = 10 }; /* c10::ScalarType */
+enum transform { TRANSFORMS = 1, TRANSFORMS_BACK, READS_REAL_PART, COMPUTES };
+
+struct transforms {
+	uint8_t *kind;        /* by string: enum transform */
+	bool of_real;         /* real signals are transformed */
+	uint64_t count;
+	struct ops_input largest;
+};
+
+static bool rule_fourier_is_forward(const struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+
+	return advice_counts(advice, row) && !advice_is_claimed(result, row) &&
+	       !(advice->zone[row] & (ADVICE_IN_BACKWARD | ADVICE_IN_LOADER | ADVICE_IN_OPERATOR));
+}
+
+static void add_half(struct transforms *all, struct advice_result *result, uint32_t row, const struct ops_input *input)
+{
+	result->claimed[row] = 1;
+	all->count++;
+	if (!all->largest.tag || advice_input_elements(input) > advice_input_elements(&all->largest))
+		all->largest = *input;
+	advice_add_share(result, row, HALF_SAVED * advice_work_share(result->advice, row));
+}
+
+/* Returns the inverse transform whose result a node reads; OPS_NONE: it reads something else. */
+static uint32_t transform_before(const struct transforms *all, const struct advice *advice, uint32_t node)
+{
+	const struct data_flow *flow = advice->flow;
+
+	for (uint32_t i = 0; i < flow->nodes[node].count; i++) {
+		uint32_t maker = flow->values[flow->uses.items[flow->nodes[node].first + i].value].node;
+
+		if (maker != OPS_NONE && all->kind[advice->events->name[maker]] == TRANSFORMS_BACK)
+			return maker;
+	}
+	return OPS_NONE;
+}
+
+static void add_transform(struct transforms *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	uint8_t kind = all->kind[advice->events->name[row]];
+	struct ops_input input;
+	bool is_real, is_complex;
+	uint32_t before;
+
+	if (!kind || !rule_fourier_is_forward(result, row) || !advice_input(advice, row, 0, &input) || advice_input_elements(&input) < ELEMENTS_MIN)
+		return;
+	is_real = input.dtype == FLOAT32 || input.dtype == FLOAT64;
+	is_complex = input.dtype == COMPLEX64 || input.dtype == COMPLEX128;
+	all->of_real |= kind == TRANSFORMS && is_real;
+	if (kind == TRANSFORMS && is_real)
+		add_half(all, result, row, &input);
+	else if (kind == COMPUTES && is_complex && all->of_real) /* on the spectra */
+		add_half(all, result, row, &input);
+	before = kind == READS_REAL_PART && is_complex ? transform_before(all, advice, row) : OPS_NONE;
+	if (before != OPS_NONE && rule_fourier_is_forward(result, before))
+		add_half(all, result, before, &input);
+}
+
+static bool rule_fourier_find_complex(const struct advice *advice, struct advice_result *result)
+{
+	static const char *const patterns[] = {"aten::fft_fft", "aten::fft_fft2", "aten::fft_fftn", "aten::fft_ifft", "aten::fft_ifft2", "aten::fft_ifftn",
+	                                       "aten::real", "aten::mul", "aten::mul_", "aten::div", NULL};
+	enum { FIRST_BACK = 4, FIRST_REAL = 7, FIRST_COMPUTES = 8 };
+	struct transforms all = {.kind = advice_names(advice, patterns)};
+	bool done = all.kind != NULL;
+
+	for (size_t id = 0; done && id < ops_trace_string_count(advice->trace); id++)
+		all.kind[id] = !all.kind[id]                  ? 0
+		               : all.kind[id] < FIRST_BACK     ? TRANSFORMS
+		               : all.kind[id] < FIRST_REAL     ? TRANSFORMS_BACK
+		               : all.kind[id] < FIRST_COMPUTES ? READS_REAL_PART
+		                                               : COMPUTES;
+	for (uint32_t row = 0; done && row < advice->events->count; row++)
+		add_transform(&all, result, row);
+	/* Complex signals have no real part to return to, and their transforms nothing to save. */
+	done = done && (!all.of_real ||
+	                advice_report_costs(result, "%s operators in each step compute both halves of the spectra of real signals, of which one follows from "
+	                                    "the other. The largest tensor is %s. One half takes %s.",
+	                                    advice_average(advice, all.count).text, advice_describe_tensor(&all.largest).text, advice_cost(result).text));
+	if (!all.of_real)
+		result->claims.count = 0;
+	ops_free(all.kind);
+	return done;
+}
+
+const struct advice_rule advice_rule_complex = {
+	.id = "complex-transform",
+	.title = "Real signals go through complex Fourier transforms",
+	.condition = "torch.fft.fft, fft2 or fftn gets a real tensor of 4096 elements or more. Complex operators after it, and inverse transforms of which only "
+		     "the real part is read, count as well.",
+	.gain = "half of the time of these operators, forward and backward",
+	.explanation = "The spectrum of a real signal is symmetric: one half follows from the other. A complex transform computes, keeps and multiplies both.",
+	.advice = "Use torch.fft.rfft and torch.fft.irfft (rfft2, rfftn), which transform and return real signals and keep one half of the spectrum. Pass "
+		  "n= to irfft if the length is odd. To check: the last size of spectra is half as large.",
+	.code = "spectrum = torch.fft.rfft(signal, n=2 * length)\n"
+		"filtered = torch.fft.irfft(spectrum * response, n=2 * length)",
+	.link = "https://docs.pytorch.org/docs/stable/generated/torch.fft.rfft.html",
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES | ADVICE_NEEDS_MEMORY | ADVICE_NEEDS_STORAGES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_fourier_find_complex,
+};
+
+/* --- long filters ---------------------------------------------------------------------------------------------------- */
+
+#define TAPS_MIN 128      /* minimum number of elements of a filter in space or time */
+#define SLOWER 4.0        /* a transform reaches a fraction of the FLOPs per second of a convolution */
+#define SAVED_MIN 0.3     /* minimum part that the transforms save */
+
+struct filters {
+	double taps;
+	uint64_t count;
+};
+
+/* Returns the FLOPs of the same convolution by Fourier transforms of real signals: of each input channel, each filter and each output
+ * channel, and products of the spectra; 0: unknown. */
+static double flops_of_transforms(const struct ops_input *input, const struct ops_input *weight)
+{
+	size_t dimensions = weight->n - 2u, first = input->n - dimensions;
+	double points = 1, batch = input->n == weight->n ? (double)ops_input_int(input, 0) : 1;
+	double inputs = (double)ops_input_int(input, first - 1), outputs = (double)ops_input_int(weight, 0), filters;
+
+	for (size_t i = 0; i < dimensions; i++)
+		points *= (double)ops_input_int(input, first + i) + (double)ops_input_int(weight, 2 + i);
+	filters = outputs * (double)ops_input_int(weight, 1);
+	if (!(points > 1) || !(inputs > 0) || !(filters > 0) || !(batch > 0))
+		return 0;
+	return 2.5 * points * log2(points) * (batch * (inputs + outputs) + filters) + 4 * points * batch * filters;
+}
+
+static void add_filter(struct filters *all, struct advice_result *result, uint32_t row)
+{
+	const struct advice *advice = result->advice;
+	struct ops_input input, weight, stride;
+	struct ops_demand demand;
+	double taps = 1, share, transforms;
+
+	if (!result->which[advice->events->name[row]] || !rule_fourier_is_forward(result, row) || !advice_input(advice, row, 0, &input) ||
+	    !advice_input(advice, row, 1, &weight) || !ops_input_is_tensor(input.tag) || !ops_input_is_tensor(weight.tag) || weight.n < 3 ||
+	    (input.n != weight.n && input.n + 1 != weight.n) || !advice_input(advice, row, 3, &stride))
+		return;
+	for (size_t i = 2; i < weight.n; i++)
+		taps *= (double)ops_input_int(&weight, i);
+	for (size_t i = 0; stride.tag == OPS_INPUT_INT_LIST && i < stride.n; i++)
+		if (ops_input_int(&stride, i) != 1)
+			return; /* computes only some of the positions */
+	transforms = flops_of_transforms(&input, &weight);
+	if (taps < TAPS_MIN || transforms <= 0 || !ops_demand_within(advice->trace, row, advice->operators, &demand) || demand.flops <= 0)
+		return;
+	share = 1 - SLOWER * transforms / (double)demand.flops;
+	if (share < SAVED_MIN)
+		return;
+	result->claimed[row] = 1;
+	all->count++;
+	all->taps = taps > all->taps ? taps : all->taps;
+	advice_add_share(result, row, share * advice_work_share(advice, row));
+}
+
+static bool rule_fourier_find_filters(const struct advice *advice, struct advice_result *result)
+{
+	struct filters all = {.count = 0};
+	bool done;
+
+	for (uint32_t row = 0; row < advice->events->count; row++)
+		add_filter(&all, result, row);
+	done = advice_report_costs(result, "%s convolutions in each step have filters of up to %.0f elements and multiply each of them at each position. A "
+	                                           "product of Fourier transforms saves %s.",
+	                                   advice_average(advice, all.count).text, all.taps, advice_cost(result).text);
+	return done;
+}
+
+const struct advice_rule advice_rule_filters = {
+	.id = "long-convolution",
+	.title = "Long filters are applied tap by tap",
+	.condition = "A convolution with stride 1 has filters of 128 elements or more for each channel, and Fourier transforms would take at most two thirds of "
+		     "its time, if they reach a quarter of its FLOPs per second.",
+	.gain = "the time beyond four times the FLOPs of Fourier transforms, by the shapes, forward and backward",
+	.explanation = "The work of a convolution grows with the length of the signal times the length of the filter. By Fourier transforms it grows with "
+		       "the logarithm of the length.",
+	.advice = "Multiply the spectra (torch.fft.rfft, a product, torch.fft.irfft), or use torchaudio.functional.fftconvolve. conv1d does not flip its "
+		  "filter: use the conjugate of its spectrum. Results differ by rounding. To check: the time at the line.",
+	.code = "n = signal.shape[-1] + taps.shape[-1] - 1\n"
+		"filtered = torch.fft.irfft(torch.fft.rfft(signal, n=n) * torch.fft.rfft(taps, n=n), n=n)",
+	.link = "https://docs.pytorch.org/audio/stable/generated/torchaudio.functional.fftconvolve.html",
+	.names = (const char *const[]){"aten::conv1d", "aten::conv2d", "aten::conv3d", NULL},
+	.needs = ADVICE_NEEDS_OPERATORS | ADVICE_NEEDS_SHAPES,
+	.stage = ADVICE_STAGE_FORMULAS,
+	.confidence = ADVICE_LIKELY,
+	.find = rule_fourier_find_filters,
+};

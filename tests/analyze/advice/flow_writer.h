@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Traces with data flow for tests of advice: operators with their tensors, storages and allocations.
+ */
+#ifndef TESTS_ADVICE_FLOW_WRITER_H
+#define TESTS_ADVICE_FLOW_WRITER_H
+
+#include "../scene.h"
+#include "device_trace.h"
+
+#define STEPS 8
+#define ROOF "{\"flops\": {\"float32\": 1e12}, \"bandwidth\": 1e11, \"call_us\": 1}"
+#define MACHINE "{\"page_ns\": 10}"
+#define STEP_NS 1000000
+#define WEIGHT 0x100u
+#define INPUT 0x200u
+#define LARGE 0x10000u
+#define SMALL 0x20000u
+#define GRADIENT 0x30000u
+
+/* Two-dimensional float32 tensors that start their storages. */
+struct tensor {
+	uint64_t address;
+	int64_t rows, columns;
+	int64_t bytes; /* of the storage; 0: those of the tensor */
+	uint32_t kind; /* 1: written; TENSOR_NUMBER: a Python number; TENSOR_OF(type) */
+};
+#define TENSOR_NUMBER 2 /* its digest is in place of bytes */
+#define TENSOR_OF(dtype) ((uint32_t)(dtype) << 8) /* c10::ScalarType; default: float32 */
+
+struct writer {
+	struct ops_builder *b;
+	int64_t now_ns; /* in the present step */
+	int64_t sequence; /* number of the node of the next operators in the graph; 0: 1 */
+};
+
+static inline void use(struct writer *w, const char *name, int64_t duration_ns, const struct tensor *tensors, size_t count, int64_t number)
+{
+	struct ops_new_event event = scene_event(w->b, 0, name, w->now_ns, w->now_ns + duration_ns);
+	struct ops_storage storages[3];
+	struct list list;
+
+	list_open(&list, (uint32_t)count + (number >= 0 ? 2 : 0));
+	for (size_t i = 0; i < count; i++) {
+		int64_t bytes = tensors[i].bytes ? tensors[i].bytes : 4 * tensors[i].rows * tensors[i].columns;
+
+		put_tensor(&list, tensors[i].kind >> 8 ? (uint8_t)(tensors[i].kind >> 8) : 6, 2, (const int64_t[]){tensors[i].rows, tensors[i].columns, tensors[i].columns, 1});
+		storages[i] = (struct ops_storage){.address = tensors[i].kind & TENSOR_NUMBER ? 0 : tensors[i].address, .bytes = (uint64_t)bytes,
+		                                   .written = tensors[i].kind & 1};
+	}
+	if (number >= 0) {
+		put_int(&list, 0);
+		put_int(&list, number);
+	}
+	event.inputs = ops_builder_inputs(w->b, list.bytes, list.size);
+	event.storages = ops_builder_string(w->b, (const char *)storages, count * sizeof(*storages));
+	event.scope = strstr(name, "Backward") || strstr(name, "Accumulate") ? 1 : 0;
+	event.sequence_nr = w->sequence ? w->sequence : 1;
+	event.forward_thread = w->sequence && event.scope ? 1 : 0;
+	ops_builder_event(w->b, &event);
+	w->now_ns += duration_ns + 1000;
+}
+#define USE(w, name, duration_ns, number, ...)                                             \
+	use(w, name, duration_ns, (const struct tensor[]){__VA_ARGS__},                    \
+	    sizeof((const struct tensor[]){__VA_ARGS__}) / sizeof(struct tensor), number)
+
+/* The operator that is written next allocates, or what was written last is released. */
+static inline void allocate(struct writer *w, uint64_t address, int64_t bytes)
+{
+	ops_builder_memory(w->b, &(struct ops_memory_record){.time_ns = w->now_ns + (bytes > 0 ? 100 : 0), .address = address, .bytes = bytes,
+	                                                     .device_index = -1});
+}
+
+/* The gain of a rule in milliseconds a step, where each step is what `write` writes; -1 without a finding. */
+static inline double gain_of(const char *rule, void (*write)(struct writer *w, bool cause), bool cause)
+{
+	struct writer w = {.b = scene_open()};
+	struct ops_rank worker = {.name = "w"};
+	struct ops_trace *trace;
+	char name[32], *text = NULL;
+	size_t size;
+	double ms;
+
+	for (int step = 0; step < STEPS; step++) {
+		snprintf(name, sizeof(name), "ProfilerStep#%d", step);
+		scene_range(w.b, 0, name, (int64_t)step * STEP_NS + 1, (int64_t)(step + 1) * STEP_NS - 1);
+		w.now_ns = (int64_t)step * STEP_NS + 1000;
+		write(&w, cause);
+	}
+	worker.trace = trace = scene_close(w.b);
+	assert_int_equal(ops_trace_set_metadata(trace, "roof", 4, ROOF, strlen(ROOF), NULL), OPS_OK);
+	assert_int_equal(ops_trace_set_metadata(trace, "machine", 7, MACHINE, strlen(MACHINE), NULL), OPS_OK);
+	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
+	ms = finding_ms(text, rule);
+	ops_free(text);
+	ops_trace_unref(trace);
+	return ms;
+}
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analyze/advice by mechanisms of the data flow: rows that are computed once for each of their copies, results that are multiplied by
+ * zero or only read to get a value, transforms of real signals, and work that grows. Each cause has a counterpart without a finding.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <opstrobe/storage.h>
+
+#include "asking.h"
+#include "flow_writer.h"
+
+#define COMPLEX64 9
+
+/* A layer of rows that are selected ten times each, or of rows that are sorted. */
+static void edges(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, cause ? "aten::index_select" : "aten::sort", 1000, 0, {INPUT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::linear", 300000, -1, {LARGE, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::relu", 100000, -1, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+	USE(w, "aten::index_add", 1000, -1, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, GRADIENT, -400000);
+}
+
+static void finds_layers_of_selected_rows(void **state)
+{
+	(void)state;
+	/* Nine tenths of the layer and of its activation, and of the selection, which comes after the layer. */
+	assert_float_equal(gain_of("redundant-elements", edges, true), 0.9 * 0.4 + 0.9 * 0.001, 0.001);
+	assert_true(gain_of("redundant-elements", edges, false) < 0);
+}
+
+/* Dropout treats equal rows differently, so that a layer after it is not redundant. */
+static void dropped_edges(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 4000000);
+	USE(w, "aten::index_select", 1000, 0, {INPUT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, 4000000);
+	USE(w, cause ? "aten::dropout" : "aten::tanh", 1000, -1, {LARGE, 1000, 1000, 0, false});
+	allocate(w, LARGE, -4000000);
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::linear", 300000, -1, {GRADIENT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, -4000000);
+	USE(w, "aten::sort", 1000, -1, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void leaves_rows_that_differ_alone(void **state)
+{
+	(void)state;
+	assert_true(gain_of("redundant-elements", dropped_edges, true) < 0);
+	assert_true(gain_of("redundant-elements", dropped_edges, false) > 0.25);
+}
+
+static struct tensor python_number(double number)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	return (struct tensor){.rows = 1, .columns = 1, .bytes = (int64_t)ops_number_digest(8, bits, 0), .kind = TENSOR_NUMBER | TENSOR_OF(7)};
+}
+
+/* A layer and its activation, multiplied by zero or by two. */
+static void weighted(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::relu", 100000, -1, {LARGE, 1000, 100, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::mul", 1000, -1, {SMALL, 1000, 100, 0, false}, python_number(cause ? 0 : 2));
+	allocate(w, SMALL, -400000);
+	USE(w, "aten::sort", 50000, -1, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, GRADIENT, -400000);
+}
+
+static void finds_results_that_are_multiplied_by_zero(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("multiplied-by-zero", weighted, true), 0.4, 0.001);
+	assert_true(gain_of("multiplied-by-zero", weighted, false) < 0);
+}
+
+/* blank + w * (given - blank), where w is 1 or 2. */
+static void mixture(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::sub", 1000, -1, {INPUT, 1000, 100, 4000000, false}, {LARGE, 1000, 100, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::mul", 1000, -1, {SMALL, 1000, 100, 0, false}, python_number(cause ? 1 : 2));
+	allocate(w, 0x40000u, 400000);
+	USE(w, "aten::add", 1000, -1, {LARGE, 1000, 100, 0, false}, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, SMALL, -400000);
+	allocate(w, GRADIENT, -400000);
+	USE(w, "aten::sort", 50000, -1, {0x40000u, 1000, 100, 0, false});
+	allocate(w, 0x40000u, -400000);
+}
+
+static void finds_results_that_cancel_out(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("multiplied-by-zero", mixture, true), 0.3, 0.001);
+	assert_true(gain_of("multiplied-by-zero", mixture, false) < 0);
+}
+
+/* A test of convergence, whose value is read, and whose differences another operator reads or not. */
+static void convergence(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::mul", 300000, -1, {INPUT, 1000, 100, 0, false}, {WEIGHT, 1000, 100, 0, false});
+	allocate(w, SMALL, 4);
+	USE(w, "aten::sum", 100000, -1, {LARGE, 1000, 100, 0, false});
+	if (!cause)
+		USE(w, "aten::sort", 1000, -1, {LARGE, 1000, 100, 0, false});
+	USE(w, "aten::item", 10000, -1, {SMALL, 1, 1, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, SMALL, -4);
+	USE(w, "aten::mm", 300000, -1, {INPUT, 1000, 100, 0, false}, {WEIGHT, 100, 1000, 0, false});
+}
+
+static void counts_what_is_only_computed_to_be_read(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("synchronising-calls", convergence, true), 0.41, 0.001);
+	assert_float_equal(gain_of("synchronising-calls", convergence, false), 0.11, 0.001);
+}
+
+/* A real or a complex signal. Of the result only the real part is read. */
+static void signals(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 800000);
+	USE(w, "aten::fft_fft", 300000, -1, {INPUT, 100, 1000, 800000, cause ? 0 : TENSOR_OF(COMPLEX64)});
+	allocate(w, SMALL, 800000);
+	USE(w, "aten::fft_ifft", 200000, -1, {LARGE, 100, 1000, 800000, TENSOR_OF(COMPLEX64)});
+	allocate(w, LARGE, -800000);
+	USE(w, "aten::real", 1000, -1, {SMALL, 100, 1000, 800000, TENSOR_OF(COMPLEX64)});
+	USE(w, "aten::sum", 1000, -1, {SMALL, 100, 1000, 800000, false});
+	allocate(w, SMALL, -800000);
+}
+
+static void finds_complex_transforms_of_real_signals(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("complex-transform", signals, true), 0.25, 0.001);
+	assert_true(gain_of("complex-transform", signals, false) < 0);
+}
+
+/* Twenty iterations over rows, each of which computes the same, for most of its time or hardly any of it. */
+static void invariant(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): forward", w->now_ns, w->now_ns + 900000);
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 1000, -1, {LARGE, 100, 1000, 0, true});
+	for (int i = 0; i < 20; i++) {
+		USE(w, "aten::select", 1000, i, {INPUT, 100, 1000, 0, false});
+		allocate(w, SMALL, 400000);
+		USE(w, "aten::exp", cause ? 30000 : 1000, -1, {LARGE, 100, 1000, 0, false});
+		USE(w, "aten::add_", cause ? 1000 : 30000, -1, {INPUT, 100, 1000, 0, true});
+		allocate(w, SMALL, -400000);
+	}
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void finds_what_all_iterations_of_a_loop_compute(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("repeated-work", invariant, true), 0.57, 0.01);
+	assert_true(gain_of("repeated-work", invariant, false) < 0);
+}
+
+/* --- rules without data flow ----------------------------------------------------------------------------------------- */
+
+static void open_steps(struct device_trace *trace)
+{
+	*trace = (struct device_trace){.correlation = 1};
+	ops_buffer_append_text(&trace->text, "{\"machine\": {\"threads\": 1}, \"traceEvents\": [\n"
+	                                     "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}");
+}
+
+static double rule_ms(struct device_trace *trace, const char *rule)
+{
+	char *json = device_trace_advise(trace);
+	double ms = finding_ms(json, rule);
+
+	ops_free(json);
+	return ms;
+}
+
+/* A convolution by a filter of `taps` elements for each of `channels`. */
+static double filter_ms(int taps, int channels)
+{
+	struct device_trace trace;
+	char arguments[512];
+
+	snprintf(arguments, sizeof(arguments),
+	         "\"Input Dims\": [[2, %d, 8000], [%d, 1, %d], [], [], [], [], []], \"Input type\": [\"float\", \"float\", \"\", \"ScalarList\", "
+	         "\"ScalarList\", \"ScalarList\", \"Scalar\"], \"Concrete Inputs\": [\"\", \"\", \"\", \"[1]\", \"[%d]\", \"[1]\", \"%d\"]",
+	         channels, channels, taps, taps - 1, channels);
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		device_trace_step(&trace, step, 10 + 2000 * step, 1990);
+		device_trace_add(&trace, "cpu_op", "aten::conv1d", 1, 1, 20 + 2000 * step, 1000, arguments);
+	}
+	return rule_ms(&trace, "long-convolution");
+}
+
+static void finds_long_filters(void **state)
+{
+	double ms;
+
+	(void)state;
+	ms = filter_ms(4000, 1);
+	assert_true(ms > 0.8 && ms < 1);
+	assert_true(filter_ms(4000, 8) > 0.8);
+	assert_true(filter_ms(31, 1) < 0);
+}
+
+/* Products with a sparse matrix, of which the operator reads coordinates or compressed rows. */
+static double sparse_ms(const char *inner)
+{
+	static const char tensors[] = "\"Input Dims\": [[1000, 1000], [1000, 16]], \"Input type\": [\"float\", \"float\"]";
+	struct device_trace trace;
+
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "cpu_op", "aten::_sparse_mm", 1, 1, us, 1000, tensors);
+		device_trace_add(&trace, "cpu_op", inner, 1, 1, us + 1, 10, "\"Input Dims\": [[1000, 1000]], \"Input type\": [\"float\"]");
+	}
+	return rule_ms(&trace, "sparse-coordinates");
+}
+
+static void finds_sparse_products_with_coordinates(void **state)
+{
+	(void)state;
+	assert_float_equal(sparse_ms("aten::_indices"), 0.6, 0.001);
+	assert_true(sparse_ms("aten::crow_indices") < 0);
+}
+
+/* A hook at one line that copies once more in each step, or as often as a number that varies. */
+static double hooks_ms(bool grows)
+{
+	static const int varies[STEPS] = {1, 5, 2, 7, 3, 8, 4, 6};
+	struct device_trace trace;
+
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, us, 1900, "\"Python id\": 1");
+		for (int i = 0; i < (grows ? step + 1 : varies[step]); i++) {
+			device_trace_add(&trace, "python_function", "train.py(9): keep", 1, 1, us + 10 + 100 * i, 90, "\"Python id\": 2, \"Python parent id\": 1");
+			device_trace_add(&trace, "cpu_op", "aten::clone", 1, 1, us + 20 + 100 * i, 50, "\"Input Dims\": [[1000, 16]], \"Input type\": [\"float\"]");
+		}
+	}
+	return rule_ms(&trace, "growing-work");
+}
+
+static void finds_work_that_grows(void **state)
+{
+	(void)state;
+	/* 0, 1, … 7 additional calls of 50 us, on average; of steps with more than three times the median none counts. */
+	assert_true(hooks_ms(true) > 0.1 && hooks_ms(true) <= 0.175 + 1e-6);
+	assert_true(hooks_ms(false) < 0);
+}
+
+/* Two tensors grow at one line, in turns. */
+static void finds_two_tensors_that_grow_at_a_line(void **state)
+{
+	struct device_trace trace;
+
+	(void)state;
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): gather", 1, 1, us, 1900, "\"Python id\": 1");
+		for (int i = 0; i < 2; i++) {
+			char lists[256];
+
+			snprintf(lists, sizeof(lists), "\"Input Dims\": [[[%d, %d], [10, %d]], []], \"Input type\": [\"TensorList\", \"Scalar\"]",
+			         10 * (step + 1), i ? 7 : 400, i ? 7 : 400);
+			device_trace_add(&trace, "cpu_op", "aten::cat", 1, 1, us + 10 + 500 * i, 400, lists);
+		}
+	}
+	/* Of 20 + 30 + … 90 rows, 90 have to be copied. */
+	assert_float_equal(rule_ms(&trace, "quadratic-concatenation"), 0.8 * (1 - 90.0 / 440), 0.01);
+}
+
+/* Twenty operators on equal tensors in a program without steps, half of which take a hundred times as long: on two threads, one of them
+ * waited for a processor. */
+static double starved_ms(int threads)
+{
+	struct device_trace trace = {.correlation = 1};
+
+	ops_buffer_printf(&trace.text, "{\"machine\": {\"threads\": %d, \"processors\": 2}, \"traceEvents\": [\n"
+	                               "{\"ph\": \"i\", \"cat\": \"x\", \"name\": \"begin\", \"pid\": 1, \"tid\": 1, \"ts\": 0}", threads);
+	for (int i = 0; i < 20; i++)
+		device_trace_add(&trace, "cpu_op", "aten::add", 1, 1, 10 + 12 * i + 1000 * ((i + 1) / 2), i % 2 ? 10 : 1000,
+		                 "\"Input Dims\": [[100, 100]], \"Input type\": [\"double\"]");
+	return rule_ms(&trace, "float64");
+}
+
+static void subtracts_waits_without_steps(void **state)
+{
+	(void)state;
+	assert_float_equal(starved_ms(1), 5.05, 0.01);
+	assert_float_equal(starved_ms(2), 0.1, 0.01);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_layers_of_selected_rows),
+		cmocka_unit_test(leaves_rows_that_differ_alone),
+		cmocka_unit_test(finds_results_that_are_multiplied_by_zero),
+		cmocka_unit_test(finds_results_that_cancel_out),
+		cmocka_unit_test(counts_what_is_only_computed_to_be_read),
+		cmocka_unit_test(finds_complex_transforms_of_real_signals),
+		cmocka_unit_test(finds_what_all_iterations_of_a_loop_compute),
+		cmocka_unit_test(finds_long_filters),
+		cmocka_unit_test(finds_sparse_products_with_coordinates),
+		cmocka_unit_test(finds_work_that_grows),
+		cmocka_unit_test(finds_two_tensors_that_grow_at_a_line),
+		cmocka_unit_test(subtracts_waits_without_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
