@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/fault.h"
+#include "base/map.h"
 #include "base/order.h"
+#include "base/search.h"
 #include "derive/backward.h"
 #include "derive/modules.h"
 
@@ -108,6 +111,33 @@ static bool make_steps(struct ops_memory_timeline *timeline, const struct memory
 	return sort_steps(timeline);
 }
 
+static uint32_t device_key(uint8_t type, int16_t index)
+{
+	return (uint32_t)type << 16 | (uint16_t)(index + 1);
+}
+
+OPS_ORDER(memory_timeline_compare_devices, uint32_t, OPS_ORDER_BY(*left, *right))
+
+/* Lists the devices of the blocks. Returns false if out of memory. */
+static bool list_devices(struct ops_memory_timeline *timeline)
+{
+	OPS_ARRAY(uint32_t) devices = {0};
+	struct ops_map known = {0};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < timeline->block_count; i++) {
+		uint32_t key = device_key(timeline->blocks[i].device_type, timeline->blocks[i].device_index);
+
+		if (ops_map_find(&known, key) == OPS_NONE)
+			ok = ops_map_add(&known, key, 0) && OPS_ARRAY_APPEND(&devices, key);
+	}
+	ops_map_release(&known);
+	timeline->devices = devices.items;
+	timeline->device_count = devices.count;
+	OPS_ARRAY_SORT(&devices, memory_timeline_compare_devices);
+	return ok;
+}
+
 static uint32_t memory_timeline_find_gaps(const struct memory_flow *flow)
 {
 	size_t record_count;
@@ -138,6 +168,9 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
 		timeline->shapes = flow.shapes;
 		flow.blocks.items = NULL;
 		flow.shapes = NULL;
+		ok = list_devices(timeline);
+	}
+	if (ok) {
 		*ret_timeline = timeline;
 	} else {
 		ops_memory_timeline_free(timeline);
@@ -152,6 +185,7 @@ void ops_memory_timeline_free(struct ops_memory_timeline *timeline)
 		return;
 	ops_trace_unref(timeline->trace);
 	ops_free(timeline->blocks);
+	ops_free(timeline->devices);
 	ops_free(timeline->steps);
 	if (timeline->shapes)
 		ops_intern_release(timeline->shapes);
@@ -170,24 +204,15 @@ void ops_memory_apply(const struct ops_memory_timeline *timeline, const struct o
 		held[step->next_category] = (int64_t)((uint64_t)held[step->next_category] + (uint64_t)bytes);
 }
 
-static uint32_t device_key(uint8_t type, int16_t index)
-{
-	return (uint32_t)type << 16 | (uint16_t)(index + 1);
-}
-
 bool ops_memory_next_device(const struct ops_memory_timeline *timeline, const struct ops_memory_device *after,
                             struct ops_memory_device *ret_device)
 {
-	int64_t before = after ? (int64_t)device_key(after->type, after->index) : -1, best = INT64_MAX;
+	size_t at = 0;
 
-	for (size_t i = 0; i < timeline->block_count; i++) {
-		const struct ops_memory_block *block = &timeline->blocks[i];
-		int64_t key = (int64_t)device_key(block->device_type, block->device_index);
-
-		if (key > before && key < best) {
-			best = key;
-			*ret_device = (struct ops_memory_device){block->device_type, block->device_index};
-		}
-	}
-	return best != INT64_MAX;
+	if (after)
+		OPS_LOWER_BOUND(at, timeline->device_count, mid, timeline->devices[mid] <= device_key(after->type, after->index));
+	if (at == timeline->device_count)
+		return false;
+	*ret_device = (struct ops_memory_device){(uint8_t)(timeline->devices[at] >> 16), (int16_t)((int)(uint16_t)timeline->devices[at] - 1)};
+	return true;
 }

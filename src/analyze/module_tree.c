@@ -126,15 +126,46 @@ static void add_values(int64_t *to, const int64_t *from)
 		to[metric] = ops_sum(to[metric], from[metric]);
 }
 
-/* Returns true if the call is made inside another one of the same group. */
-static bool is_repeated(const struct ops_module_tree *tree, uint32_t call, const uint32_t *group_of)
-{
-	uint32_t group = group_of[tree->calls.items[call].row];
-	uint32_t outer = tree->calls.items[call].outer;
+/* The calls as a tree: the first call inside each one, and the next one in the same call. Calls have their number + 1; 0: none. */
+struct call_links {
+	uint32_t *inner;
+	uint32_t *next;
+	uint32_t first; /* outside of others */
+	uint32_t *inside; /* by group: how many of its calls are around the current one */
+};
 
-	while (outer != OPS_NONE && group_of[tree->calls.items[outer].row] != group)
-		outer = tree->calls.items[outer].outer;
-	return outer != OPS_NONE;
+static void link_calls(const struct ops_module_tree *tree, struct call_links *links)
+{
+	for (uint32_t i = (uint32_t)tree->calls.count; i-- > 0;) {
+		uint32_t outer = tree->calls.items[i].outer;
+		uint32_t *first = outer == OPS_NONE ? &links->first : &links->inner[outer];
+
+		links->next[i] = *first;
+		*first = i + 1;
+	}
+}
+
+/* Marks calls that are made inside another one of the same group. */
+static void mark_repeated(const struct ops_module_tree *tree, const struct call_links *links, const uint32_t *group_of,
+                          uint8_t *repeated)
+{
+	const struct ops_module_call *calls = tree->calls.items;
+	uint32_t at = links->first;
+
+	while (at) {
+		uint32_t call = at - 1, *inside = &links->inside[group_of[calls[call].row]];
+
+		repeated[call] = *inside > 0;
+		if (links->inner[call]) {
+			++*inside;
+			at = links->inner[call];
+			continue;
+		}
+		for (at = links->next[call]; !at && calls[call].outer != OPS_NONE; at = links->next[call]) {
+			call = calls[call].outer;
+			--links->inside[group_of[calls[call].row]];
+		}
+	}
 }
 
 static void add_peak(int64_t *peak_bytes, int64_t bytes)
@@ -143,23 +174,28 @@ static void add_peak(int64_t *peak_bytes, int64_t bytes)
 		*peak_bytes = bytes;
 }
 
-/* Sums the costs of calls themselves and, with `totals`, including the calls inside. */
-static void sum_calls(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
-                      const uint32_t *group_of, bool totals)
+/* Sums the costs of calls without those of the calls inside. */
+static void sum_self(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
+                     const uint32_t *group_of)
 {
 	for (uint32_t i = 0; i < tree->calls.count; i++) {
 		struct ops_module_row *group = &groups[group_of[tree->calls.items[i].row]];
 
-		if (!totals) {
-			group->first_call = group->calls ? group->first_call : i;
-			group->calls++;
-			add_values(group->self, costs[i].self);
-			add_peak(&group->cpu_peak_bytes, costs[i].peak_bytes[0]);
-			add_peak(&group->device_peak_bytes, costs[i].peak_bytes[1]);
-		} else if (!is_repeated(tree, i, group_of)) {
-			add_values(group->total, costs[i].self);
-		}
+		group->first_call = group->calls ? group->first_call : i;
+		group->calls++;
+		add_values(group->self, costs[i].self);
+		add_peak(&group->cpu_peak_bytes, costs[i].peak_bytes[0]);
+		add_peak(&group->device_peak_bytes, costs[i].peak_bytes[1]);
 	}
+}
+
+/* Sums the costs of calls including the calls inside, see add_inner_calls. */
+static void sum_totals(const struct ops_module_tree *tree, const struct module_cost *costs, struct ops_module_row *groups,
+                       const uint32_t *group_of, const uint8_t *repeated)
+{
+	for (uint32_t i = 0; i < tree->calls.count; i++)
+		if (!repeated[i])
+			add_values(groups[group_of[tree->calls.items[i].row]].total, costs[i].self);
 }
 
 /* From here on, the cost of a call includes everything inside it. Inner calls come later. */
@@ -187,14 +223,37 @@ static void fill_holders(struct ops_module_tree *tree)
 	}
 }
 
-static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, const uint32_t *itself, const uint32_t *class_of)
+/* Returns false if out of memory. */
+static bool sum_all(struct ops_module_tree *tree, struct module_cost *costs, const uint32_t *itself, const uint32_t *class_of)
 {
-	for (int totals = 0; totals < 2; totals++) {
-		sum_calls(tree, costs, tree->rows.items, itself, totals);
-		sum_calls(tree, costs, tree->classes.items, class_of, totals);
-		if (!totals)
-			add_inner_calls(tree, costs);
+	size_t count = tree->calls.count;
+	struct call_links links = {
+		.inner = ops_alloc_zeroed(count + 1, sizeof(*links.inner)),
+		.next = ops_alloc_zeroed(count + 1, sizeof(*links.next)),
+		.inside = ops_alloc_zeroed(tree->rows.count + tree->classes.count + 1, sizeof(*links.inside)),
+	};
+	uint8_t *repeated = ops_alloc_zeroed(count + 1, 1);
+	bool ok = links.inner && links.next && links.inside && repeated;
+
+	if (ok) {
+		link_calls(tree, &links);
+		sum_self(tree, costs, tree->rows.items, itself);
+		sum_self(tree, costs, tree->classes.items, class_of);
+		add_inner_calls(tree, costs);
+		mark_repeated(tree, &links, itself, repeated);
+		sum_totals(tree, costs, tree->rows.items, itself, repeated);
+		mark_repeated(tree, &links, class_of, repeated);
+		sum_totals(tree, costs, tree->classes.items, class_of, repeated);
 	}
+	ops_free(links.inner);
+	ops_free(links.next);
+	ops_free(links.inside);
+	ops_free(repeated);
+	return ok;
+}
+
+static void count_modules(struct ops_module_tree *tree, const uint32_t *class_of)
+{
 	for (size_t i = 0; i < tree->rows.count; i++) {
 		tree->rows.items[i].modules = tree->rows.items[i].calls > 0;
 		if (!tree->rows.items[i].calls)
@@ -202,7 +261,6 @@ static void sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 		else
 			tree->classes.items[class_of[i]].modules++;
 	}
-	fill_holders(tree);
 }
 
 /* --- construction --------------------------------------------------------------------------------------------------- */
@@ -226,7 +284,11 @@ static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
 	if (ok) {
 		for (uint32_t i = 0; i < tree->rows.count; i++)
 			itself[i] = i;
-		sum_all(tree, costs->costs, itself, class_of);
+		ok = sum_all(tree, costs->costs, itself, class_of);
+	}
+	if (ok) {
+		count_modules(tree, class_of);
+		fill_holders(tree);
 	}
 	ops_free(itself);
 	ops_free(class_of);

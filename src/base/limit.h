@@ -24,7 +24,8 @@ struct ops_limit {
 	enum ops_limit_kind reached; /* never cleared once set */
 	uint64_t bytes;      /* bytes that count against bytes_max */
 	uint64_t start_ns;   /* CPU time of the thread at the start */
-	unsigned unchecked;  /* calls until the clock is read again */
+	unsigned unchecked;  /* iterations until the coarse clock is read again */
+	uint64_t next_ns;    /* of that clock: when the CPU time is read again */
 };
 
 /* Applies a limit to the calling thread until ops_limit_end(). Limits do not nest. */

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/limit.h"
 
 #define DEPTH_MAX 100 /* nested groups */
 
@@ -527,6 +528,8 @@ static bool pattern_find(struct search *search, bool at_start, uint64_t steps_ma
 			at = skip(search, at);
 		if ((at == 0 || !at_start) && pattern_add(search, now, 0, at))
 			return true;
+		if (ops_limit_reached())
+			search->steps = steps_max;
 		if (at == search->size || (at_start && !now->count) || search->steps >= steps_max)
 			return false;
 		next->count = 0;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/limit.h"
@@ -73,6 +74,42 @@ static void what_is_freed_counts_no_more(void **state)
 	ops_free(grown);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void compute(uint64_t ns)
+{
+	for (uint64_t until_ns = own_cpu_ns() + ns; own_cpu_ns() < until_ns;)
+		;
+}
+
+/* Each iteration or allocation may follow milliseconds of work. */
+static void long_iterations_are_seen_soon(void **state)
+{
+	struct ops_limit limit = {.bytes_max = UINT64_MAX, .cpu_ns_max = 10000000};
+	int iterations = 0, allocations = 0;
+	void *memory;
+
+	(void)state;
+	ops_limit_begin(&limit);
+	for (; iterations < 1000 && !ops_limit_reached(); iterations++)
+		compute(2000000);
+	ops_limit_end();
+	assert_true(iterations < 50);
+	ops_limit_begin(&limit);
+	for (; allocations < 1000 && (memory = ops_alloc(1)); allocations++) {
+		ops_free(memory);
+		compute(2000000);
+	}
+	ops_limit_end();
+	assert_true(allocations < 50);
+}
+
 static void time_beyond_the_limit_is_refused(void **state)
 {
 	struct ops_limit limit = {.bytes_max = UINT64_MAX, .cpu_ns_max = 5000000};
@@ -126,6 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_beyond_the_limit_is_refused),
 		cmocka_unit_test(what_is_freed_counts_no_more),
+		cmocka_unit_test(long_iterations_are_seen_soon),
 		cmocka_unit_test(time_beyond_the_limit_is_refused),
 		cmocka_unit_test(other_threads_are_not_limited),
 	};

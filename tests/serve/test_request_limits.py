@@ -3,6 +3,8 @@
 
 import json
 import os
+import time
+from urllib.parse import quote
 
 import conftest
 import pytest
@@ -75,3 +77,85 @@ def test_within_the_process(trace, options):
 def test_a_limit_is_a_positive_number(trace, words):
     with pytest.raises(AssertionError, match="request-"), conftest.serving(*words, trace):
         pass
+
+
+# --- loops that allocate nothing
+
+NUMBERS = [str(i) for i in range(1000, 3000)]
+
+
+def _write(path, events):
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def _event(name, number, category="cpu_op", tid=1, dur=8, **arguments):
+    event = {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid, "ts": number * 10, "dur": dur}
+    return event | {"args": arguments}
+
+
+def _long_names(path):
+    return _write(path, [_event("a" * 2_000_000 + str(i), i) for i in range(4)])
+
+
+def _many_names(path):
+    return _write(path, [_event(f"aten::op{i}", i, "user_annotation" if i % 2 else "cpu_op") for i in range(100_000)])
+
+
+def _many_streams(path):
+    kernels = [_event("k", i, "kernel", i, device=0, stream=i) for i in range(100_000)]
+    return _write(path, [event | {"pid": 0} for event in kernels])
+
+
+def _deep_modules(path):
+    count = 60_000
+    events = []
+    for i in range(count):
+        call = {"Python id": i, "Python parent id": i - 1 if i else None, "Python module id": i}
+        events.append(_event(f"nn.Module: M{i}_0", i, "python_function", dur=20 * (count - i), **call))
+    return _write(path, events)
+
+
+def _many_devices(path):
+    records = []
+    for i in range(60_000):
+        sizes = {"Bytes": 64, "Addr": i * 64, "Total Allocated": 64, "Total Reserved": 0}
+        place = {"Device Id": i % 30_000, "Device Type": 1 + i // 30_000}
+        records.append(
+            {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": i, "args": sizes | place},
+        )
+    return _write(path, records)
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "arguments"),
+    [
+        (_long_names, "timeline/search", {"q": "a" * 8000 + "b"}),
+        (_long_names, "analyses/nccl_collectives", {"args": {"filter": 'name.match("((a{1,22}){1,21})*c")'}}),
+        (_many_names, "analyses/critical_path", {"args": {"annotation": "", "data_load_events": NUMBERS}}),
+        (
+            _many_names,
+            "analyses/user_annotation_breakdown",
+            {"args": {"use_gpu_annotation": False, "allowlist_patterns": NUMBERS}},
+        ),
+        (_many_streams, "analyses/idle_time_breakdown", {"args": {"streams": list(range(200_000, 202_000))}}),
+        (_deep_modules, "modules", {}),
+        (_many_devices, "memory/curve", {"device": "no device"}),
+    ],
+)
+def test_no_request_computes_long_beyond_its_limit(tmp_path, make, target, arguments):
+    """Each took seconds to minutes beyond the limit."""
+    path = make(tmp_path / "trace.json")
+    seconds = 0.2
+    words = []
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        words.append(f"{name}={quote(text, safe='[]{},:')}".replace("%22", '"'))
+    with opstrobe.TraceApi(path, request_seconds=seconds) as api:
+        number = json.loads(api.get("/api/v1/traces").body)["traces"][0]["id"]
+        api.get(f"/api/v1/traces/{number}/info")
+        before = time.process_time()
+        reply = api.get(f"/api/v1/traces/{number}/{target}?{'&'.join(words)}")
+        used = time.process_time() - before
+    assert reply.status in (200, 404, 503), reply.body
+    assert used < 5 * seconds

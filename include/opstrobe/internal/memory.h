@@ -103,6 +103,8 @@ struct ops_memory_timeline {
 	struct ops_memory_step *steps;   /* by time, then action */
 	size_t block_count;
 	size_t step_count;
+	uint32_t *devices; /* for ops_memory_next_device: the devices of the blocks, in order */
+	size_t device_count;
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
 	const uint32_t *forward; /* by row: the forward row of a backward node, for ops_memory_module; NULL without modules */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "derive/calls.h"
 
@@ -45,7 +46,7 @@ static uint16_t critical_path_classify(const struct critical_path *path, uint32_
 	for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++)
 		if (ops_string_is(string, known_names[i].name))
 			what |= known_names[i].what;
-	for (size_t i = 0; i < path->options->loader_count; i++)
+	for (size_t i = 0; i < path->options->loader_count && !ops_limit_reached(); i++)
 		if (contains(string, path->options->loaders[i]))
 			what |= CRITICAL_NAME_LOADER;
 	return what;

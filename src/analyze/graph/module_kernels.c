@@ -11,6 +11,7 @@
 #include "analyze/graph/overlay.h"
 #include "base/alloc.h"
 #include "base/json_value.h"
+#include "base/limit.h"
 #include "base/text.h"
 
 struct spans {
@@ -42,7 +43,7 @@ static enum ops_code module_kernels_read_names(struct spans *spans)
 
 static bool module_kernels_is_named(const struct spans *spans, struct ops_string name)
 {
-	for (size_t at = 0; at < spans->names.size; at += strlen(spans->names.bytes + at) + 1)
+	for (size_t at = 0; at < spans->names.size && !ops_limit_reached(); at += strlen(spans->names.bytes + at) + 1)
 		if (ops_string_starts(name, spans->names.bytes + at))
 			return true;
 	return false;

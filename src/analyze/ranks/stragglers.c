@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
+#include "base/limit.h"
 #include "base/order.h"
 #include "base/text.h"
 
@@ -55,7 +56,7 @@ static bool stragglers_is_wanted(struct ops_string wanted, int64_t step)
 	struct ops_string item;
 	int64_t number;
 
-	while (ops_json_next_element(&cursor, &item))
+	while (ops_json_next_element(&cursor, &item) && !ops_limit_reached())
 		if (ops_json_parse_integer(item, &number) && number == step)
 			return true;
 	return false;

@@ -14,6 +14,7 @@
 #include "analyze/describe.h"
 #include "base/alloc.h"
 #include "base/intern.h"
+#include "base/limit.h"
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
@@ -165,7 +166,7 @@ static bool idle_time_is_wanted(struct ops_string streams, int64_t stream)
 
 	if (ops_string_is(streams, "null"))
 		return true;
-	while (ops_json_next_element(&walk, &item)) /* a single number counts as one element */
+	while (ops_json_next_element(&walk, &item) && !ops_limit_reached()) /* a single number counts as one element */
 		if (ops_json_parse_integer(item, &number) && number == stream)
 			return true;
 	return false;

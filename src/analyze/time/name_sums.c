@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/json_value.h"
+#include "base/limit.h"
 #include "base/order.h"
 #include "base/sum.h"
 
@@ -55,7 +56,7 @@ static bool is_allowed(struct ops_string name, struct ops_string allowed, struct
 	struct ops_json_walk cursor = ops_json_walk(allowed.bytes, allowed.size);
 	struct ops_string item;
 
-	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item)) {
+	while (allowed.size && allowed.bytes[0] == '[' && ops_json_next_element(&cursor, &item) && !ops_limit_reached()) {
 		text->size = 0;
 		if (item.size > 2)
 			ops_json_decode(text, item.bytes + 1, item.size - 2);

@@ -24,6 +24,7 @@ struct searching {
 	uint64_t total;
 	OPS_ARRAY(uint32_t) hits;
 	OPS_ARRAY(uint32_t) names;
+	struct ops_buffer lower; /* scratch */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
@@ -33,21 +34,27 @@ static char lower(char letter)
 	return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/* `text` is in lower case. Names are short, so a simple search suffices. */
-static bool timeline_search_holds(struct ops_string name, const char *text, size_t size)
+/* Appends a text in lower case. */
+static void append_lower(struct ops_buffer *out, const char *bytes, size_t size)
 {
-	for (size_t at = 0; at + size <= name.size; at++) {
-		size_t i = 0;
+	size_t from = out->size;
 
-		while (i < size && lower(name.bytes[at + i]) == text[i])
-			i++;
-		if (i == size)
-			return true;
-	}
-	return false;
+	ops_buffer_append(out, bytes, size);
+	for (size_t at = from; at < out->size; at++)
+		out->bytes[at] = lower(out->bytes[at]);
 }
 
-static bool match_inputs(struct searching *s, const char *text, size_t size)
+/* `text` is in lower case. */
+static bool timeline_search_holds(struct searching *s, struct ops_string name, struct ops_string text)
+{
+	if (text.size > name.size)
+		return false;
+	s->lower.size = 0;
+	append_lower(&s->lower, name.bytes, name.size);
+	return !s->lower.failed && (!text.size || memmem(s->lower.bytes, s->lower.size, text.bytes, text.size));
+}
+
+static bool match_inputs(struct searching *s, struct ops_string text)
 {
 	size_t count = ops_trace_inputs_count(s->timeline->trace);
 	struct ops_buffer inputs = {0};
@@ -56,7 +63,7 @@ static bool match_inputs(struct searching *s, const char *text, size_t size)
 	for (uint32_t id = 0; s->inputs && !inputs.failed && id < count; id++) {
 		inputs.size = 0;
 		ops_inputs_json_args(&inputs, ops_trace_inputs(s->timeline->trace, id));
-		if (timeline_search_holds((struct ops_string){inputs.bytes, inputs.size}, text, size))
+		if (timeline_search_holds(s, (struct ops_string){inputs.bytes, inputs.size}, text))
 			ops_bit_set(s->inputs, id);
 	}
 	ops_buffer_release(&inputs);
@@ -65,26 +72,23 @@ static bool match_inputs(struct searching *s, const char *text, size_t size)
 
 static bool match_names(struct searching *s)
 {
-	size_t strings = ops_trace_string_count(s->timeline->trace), size = s->search->text_size;
-	char *text = ops_realloc_array(NULL, size + 1, 1);
+	size_t strings = ops_trace_string_count(s->timeline->trace);
+	struct ops_buffer text = {0};
+	struct ops_string wanted;
+	bool ok;
 
 	s->match = ops_alloc_zeroed(strings / 8 + 1, 1);
 	s->met = ops_alloc_zeroed(strings / 8 + 1, 1);
-	if (!text || !s->match || !s->met) {
-		ops_free(text);
-		return false;
-	}
-	for (size_t i = 0; i < size; i++)
-		text[i] = lower(s->search->text[i]);
-	for (uint32_t id = 0; id < strings; id++)
-		if (timeline_search_holds(ops_trace_string(s->timeline->trace, id), text, size))
+	append_lower(&text, s->search->text, s->search->text_size);
+	ok = !text.failed && s->match && s->met;
+	wanted = (struct ops_string){text.bytes, text.size};
+	for (uint32_t id = 0; ok && id < strings; id++)
+		if (timeline_search_holds(s, ops_trace_string(s->timeline->trace, id), wanted))
 			ops_bit_set(s->match, id);
-	if (s->search->arguments && !match_inputs(s, text, size)) {
-		ops_free(text);
-		return false;
-	}
-	ops_free(text);
-	return true;
+	ok = ok && (!s->search->arguments || match_inputs(s, wanted)) && !s->lower.failed;
+	ops_buffer_release(&text);
+	ops_buffer_release(&s->lower);
+	return ok;
 }
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
