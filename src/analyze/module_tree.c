@@ -134,7 +134,7 @@ struct call_links {
 	uint32_t *inside; /* by group: how many of its calls are around the current one */
 };
 
-static void link_calls(const struct ops_module_tree *tree, struct call_links *links)
+static void module_tree_link_calls(const struct ops_module_tree *tree, struct call_links *links)
 {
 	for (uint32_t i = (uint32_t)tree->calls.count; i-- > 0;) {
 		uint32_t outer = tree->calls.items[i].outer;
@@ -236,7 +236,7 @@ static bool sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 	bool ok = links.inner && links.next && links.inside && repeated;
 
 	if (ok) {
-		link_calls(tree, &links);
+		module_tree_link_calls(tree, &links);
 		sum_self(tree, costs, tree->rows.items, itself);
 		sum_self(tree, costs, tree->classes.items, class_of);
 		add_inner_calls(tree, costs);
@@ -252,7 +252,7 @@ static bool sum_all(struct ops_module_tree *tree, struct module_cost *costs, con
 	return ok;
 }
 
-static void count_modules(struct ops_module_tree *tree, const uint32_t *class_of)
+static void module_tree_count_modules(struct ops_module_tree *tree, const uint32_t *class_of)
 {
 	for (size_t i = 0; i < tree->rows.count; i++) {
 		tree->rows.items[i].modules = tree->rows.items[i].calls > 0;
@@ -287,7 +287,7 @@ static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
 		ok = sum_all(tree, costs->costs, itself, class_of);
 	}
 	if (ok) {
-		count_modules(tree, class_of);
+		module_tree_count_modules(tree, class_of);
 		fill_holders(tree);
 	}
 	ops_free(itself);
