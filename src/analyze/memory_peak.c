@@ -17,8 +17,7 @@
 #include "base/order.h"
 #include "base/sum.h"
 #include "base/text.h"
-#include "derive/backward.h"
-#include "derive/modules.h"
+#include "derive/places.h"
 #include "trace/names.h"
 
 static const struct ops_string nothing = {"", 0};
@@ -39,34 +38,26 @@ struct ops_string ops_memory_operator(const struct ops_memory_timeline *timeline
 	return found;
 }
 
-/* Returns the next row in the search for a module: the forward operator of a backward node, else the parent. */
-static uint32_t row_around(const struct ops_memory_timeline *timeline, const struct ops_events *e, uint32_t row)
+/* Makes places of what the timeline found out. */
+static struct ops_places places_of(const struct ops_memory_timeline *timeline)
 {
-	return timeline->forward[row] < OPS_ROW_PLAIN ? timeline->forward[row] : e->parent[row];
+	return (struct ops_places){timeline->trace, timeline->forward, timeline->backward_modules, (enum ops_module_source)timeline->module_source};
 }
 
 struct ops_string ops_memory_module(const struct ops_memory_timeline *timeline, uint32_t block)
 {
-	const struct ops_events *e = ops_trace_events(timeline->trace);
-	enum ops_module_source source = (enum ops_module_source)timeline->module_source;
+	struct ops_places places = places_of(timeline);
 
-	for (uint32_t row = timeline->blocks[block].row; row != OPS_NONE && source; row = row_around(timeline, e, row))
-		if (ops_is_module_call(timeline->trace, source, row))
-			return ops_module_of_call(timeline->trace, row);
-	return nothing;
+	return ops_place_module(&places, timeline->blocks[block].row);
 }
 
 struct ops_string ops_memory_line(const struct ops_memory_timeline *timeline, uint32_t block, uint32_t *ret_line)
 {
-	uint32_t row = timeline->blocks[block].row, stack = timeline->blocks[block].stack;
-	struct ops_string file = nothing;
+	struct ops_places places = places_of(timeline);
+	struct ops_string file = ops_place_line(&places, timeline->blocks[block].row, ret_line);
+	uint32_t stack = timeline->blocks[block].stack;
 
-	*ret_line = 0;
-	if (row != OPS_NONE)
-		file = ops_event_line(timeline->trace, row, ret_line);
-	if (!file.size && stack != OPS_NONE)
-		file = ops_stack_line(ops_trace_string(timeline->trace, stack), ret_line);
-	return file;
+	return file.size || stack == OPS_NONE ? file : ops_stack_line(ops_trace_string(timeline->trace, stack), ret_line);
 }
 
 struct ops_string ops_memory_shape(const struct ops_memory_timeline *timeline, uint32_t block)

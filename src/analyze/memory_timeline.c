@@ -14,8 +14,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/search.h"
-#include "derive/backward.h"
-#include "derive/modules.h"
+#include "derive/places.h"
 
 const char *ops_memory_category_name(enum ops_memory_category category)
 {
@@ -151,17 +150,16 @@ enum ops_code ops_memory_timeline_new(struct ops_trace *trace, struct ops_memory
                                       struct ops_error *error)
 {
 	struct memory_flow flow;
+	struct ops_places places;
 	struct ops_memory_timeline *timeline = ops_alloc_zeroed(1, sizeof(*timeline));
 	bool ok = ops_memory_flow_init(&flow, trace) && timeline && ops_memory_categorize(&flow) && make_steps(timeline, &flow);
 
-	if (ok)
-		timeline->module_source = ops_module_source(trace);
-	if (ok && timeline->module_source) {
-		timeline->forward = ops_forward_rows(trace);
-		ok = timeline->forward != NULL;
-	}
+	ok = ok && ops_places_init(&places, trace);
 	if (ok) {
 		timeline->trace = ops_trace_ref(trace);
+		timeline->forward = places.forward;
+		timeline->backward_modules = places.backward;
+		timeline->module_source = (uint8_t)places.modules;
 		timeline->gaps = memory_timeline_find_gaps(&flow);
 		timeline->blocks = flow.blocks.items;
 		timeline->block_count = flow.blocks.count;

@@ -107,8 +107,9 @@ struct ops_memory_timeline {
 	size_t device_count;
 	uint32_t gaps; /* enum ops_memory_gap */
 	struct ops_intern *shapes; /* texts; NULL without storages */
-	const uint32_t *forward; /* by row: the forward row of a backward node, for ops_memory_module; NULL without modules */
-	uint8_t module_source;   /* for ops_memory_module: how calls of modules are known; 0: they are not */
+	/* For ops_memory_line and ops_memory_module, see derive/places.h: */
+	const uint32_t *forward, *backward_modules;
+	uint8_t module_source;
 };
 
 /* Derives the timeline of a trace. Linear in the size of the trace, except for sorting the steps. */

@@ -64,6 +64,7 @@
 #include "derive/blocking.h"
 #include "derive/memory_events.h"
 #include "derive/operators.h"
+#include "derive/places.h"
 #include "derive/thread_states.h"
 #include "derive/waits.h"
 #include "base/buffer.h"
@@ -289,6 +290,7 @@ struct advice {
 	uint8_t *steady;       /* by step */
 	size_t step_count;     /* number of steady steps */
 	int64_t steps_ns;      /* their sum */
+	struct ops_places places;
 	const uint16_t *operators; /* by string: rows of derive/operators.h */
 	struct data_flow *flow; /* NULL without shapes or memory */
 	struct data_content *contents; /* by value of the flow; NULL without it */

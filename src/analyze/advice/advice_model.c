@@ -312,7 +312,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	advice->views = ops_views_open(&advice->own_views, trace, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
-	done = advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
+	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);
 	if (done)
 		advice_correct_times(advice);
 	done = done && find_zones(advice) && advice_find_captures(advice) && advice_take_out_waits(advice) && advice_find_steps(advice);

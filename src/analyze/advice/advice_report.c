@@ -152,15 +152,6 @@ static bool advice_report_keep(struct advice_report *report, const char *bytes, 
 	return copy != NULL;
 }
 
-/* Returns the path of the innermost module around a row; "": none. */
-static struct ops_string module_of(const struct advice *advice, uint32_t row)
-{
-	for (; row != OPS_NONE; row = advice->events->parent[row])
-		if (ops_is_module_call(advice->trace, advice->views->modules, row))
-			return ops_module_of_call(advice->trace, row);
-	return (struct ops_string){"", 0};
-}
-
 /* Returns the operator that a row is, or that calls it; else the row itself if it is a driver call, a kernel, a loader,
  * an optimizer or a collective. Files of 2020 have steps among operators. */
 static struct ops_string advice_report_operator_of(const struct advice *advice, uint32_t row)
@@ -179,7 +170,7 @@ static struct ops_string advice_report_operator_of(const struct advice *advice, 
 
 struct advice_where advice_describe(const struct advice *advice, uint32_t site, uint32_t row)
 {
-	struct advice_where where = {.module = module_of(advice, row),
+	struct advice_where where = {.module = ops_place_module(&advice->places, row),
 	                             .operator_name = advice_report_operator_of(advice, row),
 	                             .trace = advice->report->traces,
 	                             .row = row};

@@ -14,7 +14,7 @@
 #include "base/json_value.h"
 #include "derive/captures.h"
 #include "derive/launches.h"
-#include "derive/modules.h"
+#include "derive/places.h"
 
 #define LISTED(name) {&relation_##name##_declaration, relation_##name##_open},
 const struct relation relations[] = {RELATIONS(LISTED)};
@@ -118,7 +118,7 @@ bool relation_open(struct relation_rows *rows, const struct relation *relation, 
 
 	*rows = (struct relation_rows){.relation = relation, .trace = trace, .events = ops_trace_events(trace),
 	                               .tracks = ops_trace_tracks(trace, &tracks), .line_row = OPS_NONE};
-	if (!relation->open(rows))
+	if (!ops_places_init(&rows->places, trace) || !relation->open(rows))
 		return false;
 	if (needs & RELATION_LAUNCHERS) {
 		rows->launchers = ops_launchers(trace);
@@ -128,8 +128,6 @@ bool relation_open(struct relation_rows *rows, const struct relation *relation, 
 	}
 	if ((needs & RELATION_STEPS) == RELATION_STEPS && !find_steps(rows))
 		return false;
-	if ((needs & RELATION_MODULES) == RELATION_MODULES && !module_costs_init(&rows->modules, trace))
-		return false;
 	return !(needs & RELATION_PHASES) || ops_phases_find(&rows->phases, trace, rows->steps);
 }
 
@@ -137,7 +135,6 @@ void relation_close(struct relation_rows *rows)
 {
 	ops_free(rows->step_of);
 	ops_free(rows->selected);
-	module_costs_release(&rows->modules);
 	ops_module_tree_free(rows->module_tree);
 	line_costs_release(&rows->lines);
 	ops_adviser_free(rows->adviser);
@@ -192,25 +189,14 @@ void relation_get_duration(const struct relation_rows *rows, uint32_t row, struc
 	cell->integer = rows->events->end_ns[row] - rows->events->start_ns[row];
 }
 
-/* Returns the path of the module whose call contains a row, or for whose call a backward node works. */
-static struct ops_string module_path(const struct relation_rows *rows, uint32_t row)
-{
-	const struct module_costs *costs = &rows->modules;
-	uint32_t unit = costs->unit_of[row];
-
-	if (unit == OPS_NONE || costs->units.items[unit].call == OPS_NONE)
-		return (struct ops_string){0};
-	return ops_module_of_call(rows->trace, costs->calls.items[costs->units.items[unit].call].event);
-}
-
 void relation_get_module(const struct relation_rows *rows, uint32_t row, struct result_cell *cell)
 {
 	struct ops_string path = {0};
 
 	if (row != OPS_NONE && ops_row_is_launched(rows->events, row))
 		row = rows->origins[row];
-	if (row != OPS_NONE && rows->modules.unit_of)
-		path = module_path(rows, row);
+	if (row != OPS_NONE)
+		path = ops_place_module(&rows->places, row);
 	relation_set_text(cell, path);
 }
 
@@ -221,7 +207,7 @@ static void relation_find_line(struct relation_rows *rows, uint32_t row)
 		return;
 	rows->line_row = row;
 	rows->line = 0;
-	rows->line_file = row == OPS_NONE ? (struct ops_string){0} : ops_event_line(rows->trace, row, &rows->line);
+	rows->line_file = row == OPS_NONE ? (struct ops_string){0} : ops_place_line(&rows->places, row, &rows->line);
 }
 
 void relation_get_file(struct relation_rows *rows, uint32_t row, struct result_cell *cell)

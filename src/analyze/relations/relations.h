@@ -20,11 +20,11 @@
 #include <opstrobe/trace.h>
 
 #include "analyze/lines/line_costs.h"
-#include "analyze/module_costs.h"
 #include "analyze/result.h"
 #include "base/buffer.h"
 #include "base/text.h"
 #include "derive/phases.h"
+#include "derive/places.h"
 #include "derive/steps.h"
 
 /* Derived data that columns require: bits of result_column.option. */
@@ -50,7 +50,7 @@ struct relation_rows {
 	const uint32_t *origins;   /* by event: the call that it is for, see derive/captures.h */
 	uint32_t *step_of;  /* by event: index into `steps`; OPS_NONE: none */
 	uint32_t *selected; /* the events that are rows */
-	struct module_costs modules;
+	struct ops_places places;
 	struct ops_module_tree *module_tree;
 	const struct ops_module_row *module_rows;
 	struct line_costs lines;

@@ -23,9 +23,9 @@
 #include "derive/backward.h"
 #include "derive/calls.h"
 #include "derive/flops.h"
-#include "derive/operators.h"
 #include "derive/launches.h"
-#include "derive/modules.h"
+#include "derive/operators.h"
+#include "derive/places.h"
 #include "derive/steps.h"
 #include "derive/work.h"
 #include "trace/inputs.h"
@@ -38,8 +38,7 @@ struct maker {
 	const uint16_t *operators;
 	uint32_t *call_of;   /* by row: the call that the row is or lies in; OPS_NONE: none */
 	struct ops_demand *demands; /* by call */
-	const uint32_t *forward; /* by row, see derive/backward.h; set for lines and modules only */
-	enum ops_module_source source;
+	struct ops_places places; /* only for lines and modules */
 };
 
 static int64_t roofline_duration(const struct ops_events *events, size_t row)
@@ -138,21 +137,13 @@ static void find_work(struct maker *maker)
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Returns the row whose line and module apply: for a backward node the row of its forward operator. */
-static uint32_t row_of_place(const struct maker *maker, uint32_t row)
+/* Returns the row whose line applies: for a backward node the row of its forward operator. */
+static uint32_t row_of_line(const struct maker *maker, uint32_t row)
 {
 	for (uint32_t at = row; at != OPS_NONE; at = maker->events->parent[at])
-		if (maker->forward[at] < OPS_ROW_PLAIN)
-			return maker->forward[at];
+		if (maker->places.forward[at] < OPS_ROW_PLAIN)
+			return maker->places.forward[at];
 	return row;
-}
-
-static struct ops_string roofline_module_of(const struct maker *maker, uint32_t row)
-{
-	for (; row != OPS_NONE && maker->source; row = maker->events->parent[row])
-		if (ops_is_module_call(maker->trace, maker->source, row))
-			return ops_module_of_call(maker->trace, row);
-	return (struct ops_string){"", 0};
 }
 
 /* Finds the number of a call's line or module. Returns false if out of memory. */
@@ -162,12 +153,11 @@ static bool roofline_find_place(struct maker *maker, uint32_t row, uint32_t *ret
 	struct ops_string name;
 	uint32_t line = 0;
 
-	row = row_of_place(maker, row);
 	if (maker->roofline->by == OPS_ROOFLINE_MODULE) {
-		name = roofline_module_of(maker, row);
+		name = ops_place_module(&maker->places, row);
 		ops_buffer_append(&text, name.bytes, name.size);
 	} else {
-		name = ops_event_line(maker->trace, row, &line);
+		name = ops_event_line(maker->trace, row_of_line(maker, row), &line);
 		ops_buffer_append(&text, name.bytes, name.size);
 		if (name.size)
 			ops_buffer_printf(&text, ":%" PRIu32, line);
@@ -189,7 +179,7 @@ static struct roofline_row *roofline_find_row(struct maker *maker, uint32_t name
 {
 	struct roofline *roofline = maker->roofline;
 	struct row_key key = {name, OPS_NONE, (uint32_t)type << 8 | dtype, on_device};
-	bool by_place = maker->forward != NULL;
+	bool by_place = maker->places.trace != NULL;
 	struct roofline_row *row;
 
 	if (by_place) {
@@ -349,9 +339,7 @@ static bool maker_init(struct maker *maker, struct roofline *roofline)
 	maker->operators = ops_operators_of(trace);
 	maker->call_of = ops_realloc_array(NULL, count, sizeof(*maker->call_of));
 	maker->demands = ops_realloc_array(NULL, count, sizeof(*maker->demands));
-	if (roofline->by == OPS_ROOFLINE_MODULE)
-		maker->source = ops_module_source(trace);
-	if (roofline->by >= OPS_ROOFLINE_LINE && !(maker->forward = ops_forward_rows(trace)))
+	if (roofline->by >= OPS_ROOFLINE_LINE && !ops_places_init(&maker->places, trace))
 		return false;
 	return maker->launchers && maker->operators && maker->call_of && maker->demands &&
 	       (roofline->by != OPS_ROOFLINE_SHAPE || ops_shapes_init(&roofline->shapes, trace));
