@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/order.h"
 #include "base/text.h"
+#include "derive/memory_events.h"
 
 #define CPU_KEY 0
 #define LARGEST 10
@@ -81,33 +82,20 @@ static bool view_memory_is_of(const struct device *device, const struct ops_memo
 
 /* --- owners --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t view_memory_innermost(const struct ops_views *views, uint32_t node, int64_t time_ns)
+/* Finds by record the innermost node that contains it. Returns false if out of memory. */
+static bool find_owners(const struct ops_views *views, size_t count, uint32_t *owners)
 {
-	while (node != OPS_NONE && view_end(views, views->nodes.items[node].row) <= time_ns)
-		node = views->nodes.items[node].parent;
-	return node;
-}
+	uint32_t *rows = ops_memory_events(views->trace);
 
-/* Merges nodes and records in order of time. */
-static bool find_owners(const struct ops_views *views, const struct ops_memory_record *records, size_t count,
-                        uint32_t *owners)
-{
-	size_t tracks, node = 0;
-	uint32_t *open;
+	for (size_t i = 0; rows && i < count; i++) {
+		uint32_t row = rows[i];
 
-	ops_trace_tracks(views->trace, &tracks);
-	open = ops_alloc_none(tracks + 1);
-	if (!open)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		for (; node < views->nodes.count &&
-		       view_start(views, views->nodes.items[node].row) <= records[i].time_ns; node++)
-			if (view_holds(views, views->nodes.items[node].row))
-				open[views->events->track[views->nodes.items[node].row]] = views->nodes.items[node].kept;
-		owners[i] = open[records[i].track] = view_memory_innermost(views, open[records[i].track], records[i].time_ns);
+		while (row != OPS_NONE && !view_holds(views, row))
+			row = views->events->parent[row];
+		owners[i] = row == OPS_NONE ? OPS_NONE : views->nodes.items[views->node_of[row]].kept;
 	}
-	ops_free(open);
-	return true;
+	ops_free(rows);
+	return rows != NULL;
 }
 
 /* Returns the operator that a record belongs to, or OPS_NONE. */
@@ -614,7 +602,7 @@ static bool view_memory_find_owners(const struct ops_views *views, struct memory
 		return false;
 	memory->owners = ops_realloc_array(NULL, count + 1, sizeof(*memory->owners));
 	memory->sums = ops_realloc_array(NULL, views->nodes.count + 1, sizeof(*memory->sums));
-	if (!memory->owners || !memory->sums || !find_owners(views, records, count, memory->owners))
+	if (!memory->owners || !memory->sums || !find_owners(views, count, memory->owners))
 		return false;
 	for (size_t i = 0; i < memory->devices.count; i++) {
 		struct device *device = &memory->devices.items[i];
