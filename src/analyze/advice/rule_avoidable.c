@@ -5,6 +5,8 @@
  *
  *     train.py:40  aten::cat   20 ms, 2 ms at the roof   reads again what it read in the step before
  */
+#include <stdlib.h>
+
 #include "analyze/advice/advice.h"
 #include "analyze/roofline/roofline.h"
 #include "base/alloc.h"
@@ -53,12 +55,13 @@ struct avoidable {
 	struct avoidable_line *lines; /* by place; the last entry is for calls without one */
 	uint8_t *copies;        /* by string: the operator joins tensors */
 	uint8_t *elementwise;   /* by string */
+	uint32_t *chain_site;   /* by node in a chain: the line in the function in which the chain begins */
 	float *fused;           /* by node: part of its time that is saved if one operator does the work of a chain; 0: it is
 	                         * in none */
 };
 
-/* Elementwise operators in a row, within a function, that process equally many elements and use each other's
- * results. Reductions belong to chains, since their results are small. */
+/* Elementwise operators in a row that process equally many elements and use each other's results, also in functions that the function
+ * of the first one calls. Reductions belong to chains, since their results are small. */
 struct avoidable_chain {
 	uint32_t first, last, length; /* nodes */
 	uint32_t function; /* name of the function of the program */
@@ -262,16 +265,29 @@ static bool is_elementwise(const struct avoidable *all, const struct advice *adv
 	       !(advice->zone[node] & (ADVICE_IN_OPTIMIZER | ADVICE_IN_BACKWARD)) && advice_counts(advice, node);
 }
 
+/* Returns the index of the line of a row in a function, or of the call in it that leads to the row; OPS_NONE if nothing does. The index after
+ * the last is for rows without a line. */
+static uint32_t line_in_function(const struct advice *advice, uint32_t row, uint32_t function)
+{
+	while (row != OPS_NONE && avoidable_function(advice, row) != function)
+		row = advice->caller[row];
+	return row == OPS_NONE ? OPS_NONE : advice->site[row] == OPS_NONE ? (uint32_t)advice->sites.count : advice->site[row];
+}
+
 static void end_chain_of(struct avoidable *all, const struct advice *advice, struct avoidable_chain *chain)
 {
-	for (uint32_t row = chain->first; chain->length >= CHAIN_MIN && row <= chain->last; row++)
-		if (is_elementwise(all, advice, row) && avoidable_function(advice, row) == chain->function)
+	for (uint32_t row = chain->first; chain->length >= CHAIN_MIN && row <= chain->last; row++) {
+		if (!is_elementwise(all, advice, row))
+			continue;
+		all->chain_site[row] = line_in_function(advice, row, chain->function);
+		if (all->chain_site[row] != OPS_NONE)
 			all->fused[row] = (float)(1 - (double)chain->longest_ns / (double)chain->ns);
+	}
 	*chain = (struct avoidable_chain){.function = OPS_NONE};
 }
 
-/* Returns the number of elements of the largest tensor that a node reads; -1 if it is small. */
-static int64_t chain_elements(const struct advice *advice, uint32_t node)
+/* Returns the number of elements of the largest tensor that a node reads or makes; -1 if it is small. */
+static int64_t chain_elements(const struct avoidable *all, const struct advice *advice, uint32_t node)
 {
 	struct ops_input input;
 	int64_t most = -1;
@@ -281,6 +297,10 @@ static int64_t chain_elements(const struct advice *advice, uint32_t node)
 
 		if (elements > most && ops_product(elements, (int64_t)advice_dtype_bytes(input.dtype)) >= CHAIN_BYTES_MIN)
 			most = elements;
+		if (!i && data_flow_made_bytes(advice->flow, node) >= CHAIN_BYTES_MIN && all->elementwise[advice->events->name[node]]) {
+			elements = data_flow_made_bytes(advice->flow, node) / (int64_t)advice_dtype_bytes(input.dtype);
+			most = elements > most ? elements : most;
+		}
 	}
 	return most;
 }
@@ -298,16 +318,22 @@ static bool uses_result_of(const struct advice *advice, uint32_t node, const str
 	return false;
 }
 
+/* Scratch memory of an operator may count as part of its result. */
+static bool are_equally_many(int64_t elements, int64_t others)
+{
+	return elements >= 0 && llabs(elements - others) <= others / 64;
+}
+
 /* Views and operators on small tensors do not end a chain. */
 static void add_to_chain(struct avoidable *all, const struct advice *advice, uint32_t node, struct avoidable_chain *chain)
 {
-	int64_t elements = chain_elements(advice, node), ns = advice_ns(advice, node);
+	int64_t elements = chain_elements(all, advice, node), ns = advice_ns(advice, node);
 	uint32_t function = avoidable_function(advice, node);
-	bool continues = chain->length && function == chain->function;
+	bool continues = chain->length && line_in_function(advice, node, chain->function) != OPS_NONE;
 
 	if (continues && (elements < 0 || !advice->flow->nodes[node].made_count))
 		return;
-	if (!continues || !is_elementwise(all, advice, node) || elements != chain->elements || !uses_result_of(advice, node, chain))
+	if (!continues || !is_elementwise(all, advice, node) || !are_equally_many(elements, chain->elements) || !uses_result_of(advice, node, chain))
 		end_chain_of(all, advice, chain);
 	if (elements < 0 || !is_elementwise(all, advice, node))
 		return;
@@ -377,6 +403,8 @@ static void sum_call(struct avoidable *all, const struct advice *advice, const s
 	avoidable_ns = (int64_t)(unusual == IN_CHAIN ? all->fused[node] * (double)left_ns : avoidable_part(advice, call, left_ns));
 	if (!unusual || !avoidable_ns)
 		return;
+	if (unusual == IN_CHAIN)
+		line = &all->lines[all->chain_site[node]];
 	line->avoidable_ns = ops_sum(line->avoidable_ns, avoidable_ns);
 	if (avoidable_ns > line->longest_ns) {
 		line->longest_ns = avoidable_ns;
@@ -458,7 +486,8 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	static const char *const elementwise[] = {
 		"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div", "aten::pow", "aten::square", "aten::sqrt", "aten::rsqrt",
 		"aten::exp", "aten::log", "aten::neg", "aten::abs", "aten::tanh", "aten::sigmoid", "aten::erf", "aten::sin", "aten::cos",
-		"aten::relu", "aten::silu", "aten::gelu", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp",
+		"aten::relu", "aten::silu", "aten::gelu", "aten::round", "aten::floor", "aten::fmod", "aten::remainder", "aten::reciprocal", "aten::log1p",
+		"aten::expm1", "aten::atan2", "aten::atan", "aten::softplus", "aten::masked_fill", "aten::sign", "aten::clamp", "aten::where", "aten::maximum", "aten::minimum", "aten::lerp",
 		"aten::addcmul", "aten::add_", "aten::sub_", "aten::mul_", "aten::div_", "aten::mean", "aten::sum", "aten::var", "aten::amax", NULL};
 	struct avoidable all = {.lines = NULL};
 	bool done;
@@ -467,8 +496,9 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	all.grown = ops_alloc_zeroed(advice->flow->memory.values.count + 1, 1);
 	all.copies = advice_names(advice, patterns);
 	all.elementwise = advice_names(advice, elementwise);
+	all.chain_site = ops_alloc_none(advice->events->count + 1);
 	all.fused = ops_alloc_zeroed(advice->events->count + 1, sizeof(*all.fused));
-	done = all.lines && all.grown && all.copies && all.elementwise && all.fused &&
+	done = all.lines && all.grown && all.copies && all.elementwise && all.fused && all.chain_site &&
 	       roofline_init(&all.roofline, advice->trace, OPS_ROOFLINE_OPERATOR, NULL, NULL) == OPS_OK;
 	for (uint32_t row = 0; done && row < advice->events->count; row++)
 		if (all.copies[advice->events->name[row]] && advice->flow->nodes[row].made_count)
@@ -482,6 +512,7 @@ static bool rule_avoidable_find(const struct advice *advice, struct advice_resul
 	ops_free(all.grown);
 	ops_free(all.copies);
 	ops_free(all.elementwise);
+	ops_free(all.chain_site);
 	ops_free(all.fused);
 	return done;
 }
@@ -492,7 +523,7 @@ const struct advice_rule advice_rule_avoidable = {
 	.condition = "Operators at a line take at least 4 % of a step above the lower bound that the roofline "
 		     "gives them, no other rule explains more than 1 % of the line, and their tensors are unusual: results are never read or at most half, "
 		     "inputs are zeros or copies by construction, copied again to grow, scattered in memory or laid out in different orders. Or four or "
-		     "more elementwise operators and reductions of a function pass one after another over tensors of 1 MiB or more.",
+		     "more elementwise operators and reductions of a function, and of those that it calls, pass one after another over tensors of 1 MiB or more.",
 	.gain = "the time above the lower bound of the unusual operators; all but the longest of elementwise operators in a row",
 	.explanation = "The lower bound is the time for the FLOPs and for the bytes of the tensors at the measured speed of the machine.",
 	.advice = "Look at what is unusual about the tensors: compute only what is read, keep what does not change, store tensors in the order "

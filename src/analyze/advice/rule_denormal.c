@@ -21,6 +21,12 @@
 #define FAULTS_MAX 2
 #define PAGE_BYTES 4096
 
+/* Without steps it is unknown whether threads waited for a processor. */
+static bool may_starve(const struct advice *advice)
+{
+	return advice_threads_starve(advice) || (!advice->machine.has_waits && advice->machine.threads > 1);
+}
+
 /* Computes the time per element of an operator, and the part of it that only the values can explain. Returns false if
  * they cannot. */
 static bool element_ns(const struct advice *advice, uint32_t row, double *ret_each_ns, double *ret_unexplained_ns)
@@ -37,7 +43,7 @@ static bool element_ns(const struct advice *advice, uint32_t row, double *ret_ea
 	    (!advice_is_contiguous(&other) || advice_input_elements(&other) > advice_input_elements(&input)))
 		return false;
 	elements = (double)advice_input_elements(&input);
-	if (elements < ELEMENTS_MIN || (elements >= ADVICE_GRAIN_ELEMENTS && advice_threads_starve(advice)))
+	if (elements < ELEMENTS_MIN || (elements >= ADVICE_GRAIN_ELEMENTS && may_starve(advice)))
 		return false;
 	if (name.size && name.bytes[name.size - 1] != '_')
 		explained_ns += FAULTS_MAX * advice->machine.page_ns * elements * (double)advice_dtype_bytes(input.dtype) / PAGE_BYTES;
@@ -104,7 +110,7 @@ const struct advice_rule advice_rule_denormal = {
 	.condition = "Elementwise operators on contiguous tensors take more than 4 ns for each element, in each of three or "
 		     "more calls, beyond 0.1 ms for a call and what new memory takes, and eight times as long as others of the trace. "
 		     "Operators that several threads share do not count if the steps waited for a processor for more than 10 % of "
-		     "their time. Values are not recorded, so this may have another reason.",
+		     "their time, or the recording has no steps. Values are not recorded, so this may have another reason.",
 	.gain = "the difference to the fastest such operator of the trace",
 	.explanation = "Numbers below 1.2e-38 (float32) leave the fast path of the processor and take some hundred cycles "
 		       "each. They come from decaying states, vanishing gradients, and weights after long decay.",
