@@ -504,8 +504,9 @@ bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t
 bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
 
 /* Operators whose results are only read in vain. Requires a flow. */
+enum advice_vain_kind { ADVICE_IN_VAIN = 1, ADVICE_DISCARDS /* only its backward pass is in vain */ };
 struct advice_vain {
-	uint8_t *nodes; /* by row */
+	uint8_t *nodes; /* by row: enum advice_vain_kind */
 	uint8_t *uses;  /* by use of the flow */
 };
 

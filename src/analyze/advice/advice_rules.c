@@ -30,6 +30,7 @@
 	X(ignored)        \
 	X(intermediate)   \
 	X(redundant)      \
+	X(masked)         \
 	X(order)          \
 	X(inverse)        \
 	X(factor)         \

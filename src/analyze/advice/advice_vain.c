@@ -26,7 +26,7 @@ void advice_vain_add_reads(struct advice_vain *vain, const struct advice *advice
 {
 	const struct data_node *of = &advice->flow->nodes[node];
 
-	vain->nodes[node] = 1;
+	vain->nodes[node] = ADVICE_IN_VAIN;
 	for (uint32_t i = 0; i < of->count; i++)
 		vain->uses[of->first + i] = 1;
 }
@@ -45,7 +45,7 @@ static bool reads_in_vain(const struct advice_vain *vain, const struct advice *a
 {
 	uint32_t node = advice->flow->uses.items[use].node, forward;
 
-	if (vain->uses[use] || vain->nodes[node])
+	if (vain->uses[use] || vain->nodes[node] == ADVICE_IN_VAIN)
 		return true;
 	forward = (advice->flow->memory.rows.context[node] & MEMORY_IN_BACKWARD) ? forward_node(advice, node) : OPS_NONE;
 	return forward != OPS_NONE && (forward == maker || vain->nodes[forward]);
@@ -89,7 +89,7 @@ void advice_vain_follow(struct advice_vain *vain, const struct advice *advice, c
 {
 	/* Readers come after what they read. */
 	for (uint32_t node = (uint32_t)advice->events->count; node-- > 0;)
-		if (advice->flow->nodes[node].made_count && !vain->nodes[node] && (!names || names[advice->events->name[node]]) &&
+		if (advice->flow->nodes[node].made_count && vain->nodes[node] != ADVICE_IN_VAIN && (!names || names[advice->events->name[node]]) &&
 		    !(advice->flow->memory.rows.context[node] & MEMORY_IN_BACKWARD) && is_vain(vain, advice, node))
 			advice_vain_add_reads(vain, advice, node);
 }

@@ -89,7 +89,7 @@ static bool add_preparation(struct advice_result *result)
 	if (done)
 		advice_vain_follow(&vain, advice, which);
 	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		if (!vain.nodes[row] || !which[advice->events->name[row]] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
+		if (vain.nodes[row] != ADVICE_IN_VAIN || !which[advice->events->name[row]] || !advice_counts(advice, row) || advice_is_claimed(result, row) ||
 		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_BACKWARD | ADVICE_IN_ROW_LOOP)))
 			continue;
 		advice_add(result, row, advice_left_ns(advice, row));

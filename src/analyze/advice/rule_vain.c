@@ -148,7 +148,7 @@ static bool rule_vain_find(const struct advice *advice, struct advice_result *re
 	for (uint32_t row = 0; done && search.sinks && row < advice->events->count; row++) {
 		int64_t ns;
 
-		if (!search.vain.nodes[row] || !advice_counts(advice, row) || advice_is_claimed(result, row) || (advice->zone[row] & ADVICE_IN_LOADER))
+		if (search.vain.nodes[row] != ADVICE_IN_VAIN || !advice_counts(advice, row) || advice_is_claimed(result, row) || (advice->zone[row] & ADVICE_IN_LOADER))
 			continue;
 		ns = advice_claim(result, row);
 		advice_add_calls(result, row, ns);

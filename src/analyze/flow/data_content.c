@@ -320,6 +320,9 @@ static struct data_content content_of_new(const struct data_flow *flow, uint32_t
 		content = content_of_zeros(read->bytes, node);
 	} else if (kind == MAKES_ONE_HOT && read->bytes > 0 && read->bytes < bytes) {
 		content = content_of_zeros(read->bytes, node); /* input and output are 64-bit integers */
+	} else if (kind == WRITES_INDEXED && read->main.kind == CONTENT_ZEROS && indexed_elements(flow, node) >= 0 && known) {
+		content = content_of_zeros(ops_sum(read->main.bytes, ops_product(indexed_elements(flow, node),
+		                                                                 (int64_t)ops_dtype_bytes(call.arguments[0].dtype))), node);
 	} else if (kind == MAKES_GATHERED && known) {
 		content = content_of_gathered(&call, bytes, node);
 	} else if (kind == MAKES_COPIES && known) {

@@ -117,6 +117,53 @@ static void finds_results_that_cancel_out(void **state)
 	assert_true(gain_of("multiplied-by-zero", mixture, false) < 0);
 }
 
+/* Layers for 1000 rows, whose results are multiplied by a mask that is zero but for a tenth, or has unknown values. */
+static void masked(struct writer *w, bool cause)
+{
+	allocate(w, GRADIENT, 400000);
+	use(w, cause ? "aten::zeros" : "aten::rand", 1000, NULL, 0, -1);
+	USE(w, "aten::copy_", 1000, -1, {GRADIENT, 100, 100, 400000, true}, {INPUT, 100, 100, 0, false});
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::mul", 10000, -1, {LARGE, 1000, 100, 0, false}, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, GRADIENT, -400000);
+	USE(w, "aten::sort", 50000, -1, {SMALL, 1000, 100, 0, false});
+	allocate(w, SMALL, -400000);
+}
+
+static void finds_results_that_are_mostly_masked(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("masked-results", masked, true), 0.9 * 0.3, 0.001);
+	assert_true(gain_of("masked-results", masked, false) < 0);
+}
+
+/* Two layers, of which torch.where keeps one for each row, or one of which is also read otherwise. */
+static void chosen(struct writer *w, bool cause)
+{
+	allocate(w, LARGE, 400000);
+	USE(w, "aten::linear", 300000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, SMALL, 400000);
+	USE(w, "aten::linear", 200000, -1, {INPUT, 1000, 1000, 0, false}, {WEIGHT, 100, 1000, 0, false});
+	allocate(w, GRADIENT, 400000);
+	USE(w, "aten::where", 10000, -1, {INPUT, 1000, 1, 4000000, TENSOR_OF(11)}, {LARGE, 1000, 100, 0, false}, {SMALL, 1000, 100, 0, false});
+	if (!cause)
+		USE(w, "aten::sort", 1000, -1, {LARGE, 1000, 100, 0, false});
+	allocate(w, LARGE, -400000);
+	allocate(w, SMALL, -400000);
+	USE(w, "aten::sort", 50000, -1, {GRADIENT, 1000, 100, 0, false});
+	allocate(w, GRADIENT, -400000);
+}
+
+static void finds_results_that_are_chosen_by_a_mask(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("masked-results", chosen, true), 0.25, 0.001);
+	assert_float_equal(gain_of("masked-results", chosen, false), 0.1, 0.001);
+}
+
 /* A test of convergence, whose value is read, and whose differences another operator reads or not. */
 static void convergence(struct writer *w, bool cause)
 {
@@ -336,6 +383,8 @@ int main(void)
 		cmocka_unit_test(leaves_rows_that_differ_alone),
 		cmocka_unit_test(finds_results_that_are_multiplied_by_zero),
 		cmocka_unit_test(finds_results_that_cancel_out),
+		cmocka_unit_test(finds_results_that_are_mostly_masked),
+		cmocka_unit_test(finds_results_that_are_chosen_by_a_mask),
 		cmocka_unit_test(counts_what_is_only_computed_to_be_read),
 		cmocka_unit_test(finds_complex_transforms_of_real_signals),
 		cmocka_unit_test(finds_what_all_iterations_of_a_loop_compute),
