@@ -2,7 +2,8 @@
  *
  * The flame graphs of two traces as one, per step. Only events that begin in a step count, so that work before the
  * first step makes no difference between recordings with different numbers of steps. Traces without steps are compared
- * by their totals.
+ * by their totals. Modules have their paths in the program if both traces know them, since the numbers in the names of their calls
+ * depend on the order of calls.
  */
 #include "analyze/flame.h"
 
@@ -12,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/fault.h"
 #include "base/sum.h"
+#include "derive/modules.h"
 #include "derive/steps.h"
 
 /* One of the two traces. */
@@ -86,13 +88,38 @@ static bool flame_diff_grow(struct ops_flame *diff)
 	return true;
 }
 
+/* Maps the names of modules to their paths. A name that several modules share stays. Returns false if out of memory. */
+static bool flame_diff_map_modules(struct ops_flame *diff, const struct ops_trace *trace, uint32_t *mapped)
+{
+	size_t count;
+	const struct ops_module *modules = ops_trace_modules(trace, &count);
+	struct ops_buffer text = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		struct ops_string path = ops_trace_string(trace, modules[i].path), name = ops_trace_string(trace, modules[i].name);
+		uint32_t *to = &mapped[modules[i].name], path_name;
+
+		if (!name.size || !path.size)
+			continue;
+		text.size = 0;
+		ops_buffer_append(&text, name.bytes, name.size - ops_module_path(name).size);
+		ops_buffer_append(&text, path.bytes, path.size);
+		path_name = text.failed ? OPS_NONE : ops_frames_name(&diff->frames, (struct ops_string){text.bytes, text.size});
+		*to = *to == OPS_NONE || *to == path_name ? path_name : ops_frames_name(&diff->frames, name);
+		done = *to != OPS_NONE;
+	}
+	ops_buffer_release(&text);
+	return done;
+}
+
 /* Maps names of the flame to names of the difference. Returns NULL if out of memory. */
-static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_flame *flame)
+static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_flame *flame, bool by_path)
 {
 	size_t count = flame->frames.frames.count, names = ops_frames_name_count(&flame->frames);
 	uint32_t *mapped = ops_alloc_none(names + 1);
 	struct ops_buffer text = {0};
-	bool done = mapped != NULL;
+	bool done = mapped && (!by_path || flame_diff_map_modules(diff, flame->frames.trace, mapped));
 
 	for (size_t i = 1; done && i < count; i++) {
 		uint32_t name = flame->frames.frames.items[i].name;
@@ -112,10 +139,10 @@ static uint32_t *flame_diff_map_names(struct ops_flame *diff, const struct ops_f
 }
 
 /* Returns false if out of memory. */
-static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool is_base)
+static bool flame_diff_add(struct ops_flame *diff, const struct side *side, bool is_base, bool by_path)
 {
 	size_t count = side->flame->frames.frames.count;
-	uint32_t *chains = ops_alloc_zeroed(count + 1, sizeof(*chains)), *names = flame_diff_map_names(diff, side->flame);
+	uint32_t *chains = ops_alloc_zeroed(count + 1, sizeof(*chains)), *names = flame_diff_map_names(diff, side->flame, by_path);
 	bool done = chains && names;
 
 	for (size_t i = 1; done && i < count; i++) {
@@ -143,6 +170,7 @@ enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_
 {
 	struct ops_flame *diff = ops_alloc_zeroed(1, sizeof(*diff));
 	struct side sides[2] = {{.steps = 0}};
+	bool by_path = ops_has_module_paths(base) && ops_has_module_paths(experiment);
 	enum ops_code code = diff && ops_frames_init(&diff->frames, experiment) && flame_diff_grow(diff) ? OPS_OK
 	                                                                                                 : ops_fault_memory(error);
 
@@ -150,7 +178,7 @@ enum ops_code ops_flame_diff_new(const struct ops_trace *base, const struct ops_
 		code = side_init(&sides[0], base, choices, error);
 	if (!code)
 		code = side_init(&sides[1], experiment, choices, error);
-	if (!code && !(flame_diff_add(diff, &sides[0], true) && flame_diff_add(diff, &sides[1], false)))
+	if (!code && !(flame_diff_add(diff, &sides[0], true, by_path) && flame_diff_add(diff, &sides[1], false, by_path)))
 		code = ops_fault_memory(error);
 	side_release(&sides[0]);
 	side_release(&sides[1]);

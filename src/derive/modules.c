@@ -64,6 +64,14 @@ struct ops_string ops_module_path(struct ops_string name)
 	return ops_is_module_name(name) ? from(name, strlen(OPS_MODULE_PREFIX)) : name;
 }
 
+bool ops_has_module_paths(const struct ops_trace *trace)
+{
+	size_t count;
+
+	ops_trace_modules(trace, &count);
+	return count;
+}
+
 struct ops_string ops_module_of_call(const struct ops_trace *trace, size_t row)
 {
 	const struct ops_events *events = ops_trace_events(trace);

@@ -4,11 +4,13 @@
 import csv
 import io
 import json
+import pathlib
 import re
 
 import pytest
 
 STEP = 1000
+RECORDED = pathlib.Path(__file__).resolve().parents[2] / "web" / "tests" / "traces" / "train.pt.trace.json.gz"
 
 
 def row(name, ts, dur, cat="cpu_op", tid=1, **args):
@@ -120,6 +122,16 @@ def test_each_stack_takes_as_long(opstrobe, traces, tmp_path, metric):
     assert lines and all(before == now != "0" for _, before, now in lines)
     opstrobe("diff", *traces, "--flame", "change.svg")
     assert (tmp_path / "change.svg").read_text().startswith("<svg")
+
+
+def test_modules_have_their_paths(opstrobe, tmp_path):
+    assert opstrobe("diff", RECORDED, RECORDED, "--flame", "change.folded").returncode == 0
+    shown = set(re.findall(r"nn\.Module:_([^; ]+)", (tmp_path / "change.folded").read_text()))
+    table = json.loads(opstrobe("modules", "--format", "json", RECORDED).stdout)["table"]
+    paths = {row[table["columns"].index("path")] for row in table["rows"]}
+    assert len(shown) > 2 and shown <= paths
+    found = json.loads(opstrobe("diff", "--format", "json", RECORDED, RECORDED).stdout)
+    assert {row["name"].removesuffix(", backward") for row in found["modules"]} <= paths
 
 
 def test_a_flame_graph_of_another_format_is_refused(opstrobe, traces):

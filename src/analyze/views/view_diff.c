@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
+#include "derive/modules.h"
 
 struct list {
 	uint32_t *items;
@@ -419,19 +420,11 @@ static size_t count_steps(const struct ops_views *views)
 	return ops_steps_of_track(views->host_steps, main_track(views));
 }
 
-static bool has_module_paths(const struct ops_trace *trace)
-{
-	size_t count;
-
-	ops_trace_modules(trace, &count);
-	return count;
-}
-
 bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const struct ops_trace *experiment,
                     const struct ops_diff_options *options)
 {
 	struct comparer comparer = {.diff = diff};
-	bool by_path = has_module_paths(base) && has_module_paths(experiment);
+	bool by_path = ops_has_module_paths(base) && ops_has_module_paths(experiment);
 	bool done;
 
 	*diff = (struct view_diff){0};
