@@ -5,9 +5,29 @@
 #ifndef OPS_ANALYZE_MODULE_COLUMNS_H
 #define OPS_ANALYZE_MODULE_COLUMNS_H
 
+#include <math.h>
+
 #include <opstrobe/internal/modules.h>
 
 #include "analyze/result.h"
+
+static void module_get_call(const void *any_row, struct result_cell *cell)
+{
+	const struct ops_module_row *row = any_row;
+
+	cell->is_null = !row->calls;
+	cell->integer = row->calls ? llround((double)row->total[OPS_MODULE_HOST] / (double)row->calls) : 0;
+}
+
+static void module_get_step(const void *any_row, struct result_cell *cell)
+{
+	const struct ops_module_row *row = any_row;
+
+	cell->is_null = isnan(row->step_ns);
+	cell->integer = cell->is_null ? 0 : llround(row->step_ns);
+}
+
+RESULT_GETTER(module_get_percent, struct ops_module_row, number, result_round(100 * row->share, 2))
 
 /* For rows that are struct ops_module_row. */
 #define MODULE_FIGURES \
@@ -15,8 +35,14 @@
 	 .about = "Number of calls", RESULT_FIELD(struct ops_module_row, calls)}, \
 	{.name = "parameters", .type = RESULT_COUNT, .title = "Parameters", \
 	 .about = "Number of elements of the parameters", RESULT_FIELD(struct ops_module_row, parameter_count)}, \
+	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .nullable = true, \
+	 .about = "Forward and backward time, of the time of the steps on the host; without steps, of the complete trace", .get = module_get_percent}, \
+	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .nullable = true, \
+	 .about = "Forward and backward time over the number of steps; null without steps", .get = module_get_step}, \
 	{.name = "host_us", .type = RESULT_TIME, .title = "Forward", \
 	 .about = "Time of the calls on their thread", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_HOST])}, \
+	{.name = "call_us", .type = RESULT_TIME, .title = "Per call", .nullable = true, \
+	 .about = "Forward time of one call, on average", .get = module_get_call}, \
 	{.name = "backward_us", .type = RESULT_TIME, .title = "Backward", \
 	 .about = "Time of the backward pass of what ran in the calls", RESULT_FIELD(struct ops_module_row, total[OPS_MODULE_BACKWARD])}, \
 	{.name = "device_us", .type = RESULT_TIME, .title = "Device", \

@@ -4,13 +4,16 @@
  */
 #include "analyze/module_tree.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/intern.h"
 #include "base/sum.h"
+#include "derive/extent.h"
 #include "derive/modules.h"
+#include "derive/steps.h"
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
@@ -263,6 +266,34 @@ static void module_tree_count_modules(struct ops_module_tree *tree, const uint32
 	}
 }
 
+/* Fills the figures that refer to steps, also to those without device work. A step that several processes run together counts
+ * once. Returns false if out of memory. */
+static bool fill_steps(struct ops_module_tree *tree)
+{
+	const struct ops_steps *steps = ops_steps_of(tree->trace);
+	struct ops_interval extent = ops_extent_of(tree->trace);
+	double count = 0, all_ns = 0;
+
+	for (size_t i = 0; steps && i < steps->list.count; i++) {
+		const struct ops_step *step = &steps->list.items[i];
+
+		if (step->is_shadow)
+			continue;
+		count += step->track == steps->list.items[0].track;
+		all_ns += (double)ops_difference(step->end_ns, step->start_ns);
+	}
+	if (!count)
+		all_ns = (double)ops_difference(extent.end_ns, extent.start_ns);
+	for (size_t i = 0; i < tree->rows.count + tree->classes.count; i++) {
+		struct ops_module_row *row = i < tree->rows.count ? &tree->rows.items[i] : &tree->classes.items[i - tree->rows.count];
+		double ns = (double)row->total[OPS_MODULE_HOST] + (double)row->total[OPS_MODULE_BACKWARD];
+
+		row->step_ns = count > 0 ? ns / count : (double)NAN;
+		row->share = all_ns > 0 ? ns / all_ns : (double)NAN;
+	}
+	return steps != NULL;
+}
+
 /* --- construction --------------------------------------------------------------------------------------------------- */
 
 /* Returns false if out of memory. */
@@ -289,6 +320,7 @@ static bool make_tree(struct ops_module_tree *tree, struct module_costs *costs)
 	if (ok) {
 		module_tree_count_modules(tree, class_of);
 		fill_holders(tree);
+		ok = fill_steps(tree);
 	}
 	ops_free(itself);
 	ops_free(class_of);

@@ -10,6 +10,7 @@
 #include <opstrobe/internal/views.h>
 
 #include "analyze/analysis.h"
+#include "analyze/compare/short_name.h"
 #include "analyze/flow/data_flow_table.h"
 #include "analyze/lines/line_costs.h"
 #include "analyze/roofline/roofline.h"
@@ -17,6 +18,7 @@
 #include "analyze/tables.h"
 #include "analyze/time/thread_table.h"
 #include "analyze/views/view_tables.h"
+#include "base/alloc.h"
 #include "base/fault.h"
 #include "base/text.h"
 
@@ -85,8 +87,27 @@ enum ops_code analysis_overview(struct analysis_run *run)
 	return query_fill_table(run, &table_overview, 0, overview_fill, NULL);
 }
 
+/* Replaces the names of kernels, in a column of the table, by readable ones. */
+static bool query_name_kernels(struct result_table *table)
+{
+	size_t width = table->columns.count, rows = result_table_rows(table), column = 0;
+	struct ops_string *names = ops_alloc_zeroed(rows + 1, sizeof(*names));
+	bool done = names;
+
+	while (column < width && strcmp(table->columns.items[column].name, "name") != 0)
+		column++;
+	for (size_t i = 0; done && i < rows; i++)
+		names[i] = table->cells.items[i * width + column].text;
+	done = done && readable_names(names, rows, &table->arena);
+	for (size_t i = 0; done && i < rows; i++)
+		table->cells.items[i * width + column].text = names[i];
+	ops_free(names);
+	return done;
+}
+
 enum ops_code analysis_kernels(struct analysis_run *run)
 {
+	bool on_terminal = run->format == OPS_FORMAT_TEXT && run->columns;
 	bool by_operator, by_category;
 	enum ops_code code = analysis_bool(run, "by_operator", &by_operator);
 
@@ -96,12 +117,18 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 		code = ops_fault(run->error, OPS_INVALID, "'by_operator' and 'by_category' exclude each other; choose one");
 	if (code)
 		return code;
+	run->result.table.scaled = run->format == OPS_FORMAT_TEXT;
 	if (by_category) {
 		run->result.table.empty = "no kernels: the trace has no device work";
 		return query_fill_table(run, &table_kernel_categories, 0, kernel_categories_fill, NULL);
 	}
-	run->result.table.empty = by_operator ? NULL : "no kernels in the trace";
-	return query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
+	run->result.table.empty = "no kernels in the trace";
+	code = query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
+	if (!code && on_terminal && !query_name_kernels(&run->result.table))
+		code = ops_fault_memory(run->error);
+	if (run->result.table.scaled && result_table_rows(&run->result.table))
+		result_table_omit_empty(&run->result.table);
+	return code;
 }
 
 static enum ops_code write_page(struct analysis_run *run)

@@ -201,6 +201,21 @@ def assert_surfaces_agree(ask, path, found):
         by_operator, "name", "operator", "calls", "total_us"
     )
 
+    divisor = len(steps["names"]) if marked else None
+    for row in kernels:
+        assert (
+            row["step_us"] == (row["total_us"] / divisor if divisor else None)
+            or abs(row["step_us"] - row["total_us"] / divisor) < 2e-3
+        )
+    divisor = (
+        len({*steps["names"], *steps["left_out_names"]}) if marked else None
+    )  # also those without their device work
+    for row in modules:
+        taken = row["host_us"] + row["backward_us"]
+        assert row["step_us"] == (taken / divisor if divisor else None) or abs(row["step_us"] - taken / divisor) < 2e-3
+        if divisor and not kernels:  # a step ends with its device work, and the share is of the host's time
+            assert row["percent"] == pytest.approx(100 * row["step_us"] / steps["average"]["total"], abs=0.02, rel=1e-3)
+
     assert about["steps"] == lines["steps"] == len({*steps["names"], *steps["left_out_names"]}) * marked
     if marked:
         assert base["steps"] == len(steps["names"])

@@ -192,7 +192,9 @@ def test_analyses_of_device_work_have_no_results_without_it(server, traces):
     facts = {trace["id"]: server.json(f"traces/{trace['id']}/info")["value"] for trace in traces}
     (host, *_) = [trace for trace in traces if kinds.isdisjoint(facts[trace["id"]]["events_by_kind"])]
     offered = server.json("analyses")["analyses"]
-    assert {"idle_time_breakdown", "temporal_breakdown"} <= {each["id"] for each in offered if each["needs_device_work"]}
+    assert {"idle_time_breakdown", "temporal_breakdown"} <= {
+        each["id"] for each in offered if each["needs_device_work"]
+    }
     for analysis in offered:
         reply = server.api(f"traces/{host['id']}/analyses/{analysis['id']}")
         if analysis["needs_device_work"] and reply.status == 200:

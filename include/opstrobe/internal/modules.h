@@ -73,6 +73,10 @@ struct ops_module_row {
 	/* Largest increase of the memory in use during a call. */
 	int64_t cpu_peak_bytes;
 	int64_t device_peak_bytes;
+	/* Forward and backward time on the host: per step (NAN: the trace has no steps), and as a share of the time of the steps, of
+	 * the complete trace if it has none (NAN: it takes no time). */
+	double step_ns;
+	double share;
 	uint64_t parameter_count; /* see struct ops_module; 0 for classes */
 	uint64_t parameter_bytes;
 };

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analyze/events/event_table.h"
+#include "base/alloc.h"
+#include "base/intern.h"
 #include "base/text.h"
 
 static bool is_template(struct ops_string name)
@@ -68,4 +70,56 @@ void readable_name(struct ops_string name, struct ops_buffer *out)
 			out->bytes[left++] = out->bytes[i];
 	}
 	out->size = left;
+}
+
+/* A readable form, and the names that have it. */
+struct form {
+	struct ops_string name; /* the first one */
+	bool is_shared;
+};
+
+/* Finds the form of each name. */
+static bool find_forms(const struct ops_string *names, size_t count, struct ops_intern *texts, struct form *forms, uint32_t *of)
+{
+	struct ops_buffer text = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < count; i++) {
+		readable_name(names[i], &text);
+		of[i] = ops_intern_add(texts, ops_buffer_text(&text), text.size);
+		done = !text.failed && of[i] != OPS_INTERN_NONE;
+		if (!done)
+			break;
+		if (!forms[of[i]].name.bytes)
+			forms[of[i]].name = names[i];
+		forms[of[i]].is_shared |= !ops_string_equals(forms[of[i]].name, names[i]);
+	}
+	ops_buffer_release(&text);
+	return done;
+}
+
+bool readable_names(struct ops_string *names, size_t count, struct ops_arena *arena)
+{
+	struct ops_intern texts = {0};
+	struct form *forms = ops_alloc_zeroed(count + 1, sizeof(*forms));
+	uint32_t *of = ops_alloc_zeroed(count + 1, sizeof(*of));
+	bool done = forms && of && find_forms(names, count, &texts, forms, of);
+
+	for (size_t i = 0; done && i < count; i++) {
+		struct ops_string text = ops_intern_text(&texts, of[i]);
+
+		if (forms[of[i]].is_shared || !text.size) {
+			size_t skipped = ops_string_starts(names[i], "void ") ? strlen("void ") : 0;
+
+			names[i] = (struct ops_string){names[i].bytes + skipped, names[i].size - skipped};
+		} else {
+			names[i].bytes = ops_arena_copy(arena, text.bytes, text.size);
+			names[i].size = text.size;
+			done = names[i].bytes;
+		}
+	}
+	ops_free(forms);
+	ops_free(of);
+	ops_intern_release(&texts);
+	return done;
 }

@@ -36,7 +36,7 @@ void view_each_category(const struct ops_views *views, size_t most,
                         void (*take)(void *context, const struct view_category_row *row), void *context)
 {
 	struct sum sums[OPS_CATEGORY_COUNT];
-	double all_ns = 0, steps = views->unmarked ? 0 : (double)views->steps.count;
+	double all_ns = 0, steps = view_step_divisor(views);
 
 	view_categories_sum(views, sums);
 	for (int i = 0; i < OPS_CATEGORY_COUNT; i++)
@@ -47,8 +47,8 @@ void view_each_category(const struct ops_views *views, size_t most,
 				      .calls = sums[i].calls,
 				      .total_ns = sums[i].total_ns,
 				      .share = all_ns > 0 ? (double)sums[i].total_ns / all_ns : 0,
-				      .step_ns = steps > 0 ? (double)sums[i].total_ns / steps : (double)NAN,
-				      .step_calls = steps > 0 ? (double)sums[i].calls / steps : (double)NAN,
+				      .step_ns = (double)sums[i].total_ns / steps,
+				      .step_calls = (double)sums[i].calls / steps,
 			      });
 }
 

@@ -265,11 +265,11 @@ static void view_kernels_pass_row(const struct table *table, const struct row *r
 {
 	const struct ops_views *views = table->views;
 	const struct view_kernel *kernel = &views->kernels.items[row->kernel];
-	double total_ns = (double)row->total_ns;
+	double total_ns = (double)row->total_ns, steps = view_step_divisor(views);
 	struct view_kernel_row out = {
 		.name = ops_trace_string(views->trace, row->name), .by_operator = table->by_operator, .calls = row->calls,
 		.total_ns = row->total_ns, .min_ns = row->min_ns, .max_ns = row->max_ns,
-		.share = all_ns > 0 ? total_ns / all_ns : 0,
+		.share = all_ns > 0 ? total_ns / all_ns : 0, .step_ns = total_ns / steps, .step_calls = (double)row->calls / steps,
 		.blocks_per_sm = table->has_blocks && total_ns > 0 ? row->blocks / total_ns : (double)NAN,
 		.occupancy_pct = table->has_occupancy && total_ns > 0 ? row->occupancy / total_ns : (double)NAN,
 		.tensor_cores = views->names[row->name] & VIEW_NAME_TENSOR_CORES,

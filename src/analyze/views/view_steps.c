@@ -446,6 +446,11 @@ static double average_ns(const struct ops_views *views, step_time *time, enum vi
 	return views->steps.count ? sum_ns / (double)views->steps.count : 0;
 }
 
+double view_step_divisor(const struct ops_views *views)
+{
+	return views->unmarked ? (double)NAN : (double)views->steps.count;
+}
+
 double view_step_average_ns(const struct ops_views *views, enum view_category category)
 {
 	return average_ns(views, view_steps_step_ns, category);

@@ -32,6 +32,27 @@ RESULT_GETTER(get_blocks_per_sm, struct view_kernel_row, number, result_round(ro
 RESULT_GETTER(get_occupancy, struct view_kernel_row, number, result_round(row->occupancy_pct, 2))
 RESULT_GETTER(get_tensor_cores, struct view_kernel_row, text, ops_string_of(row->tensor_cores ? "yes" : "no"))
 
+/* Rounds a time; NaN is null. */
+static void put_rounded(struct result_cell *cell, double ns)
+{
+	cell->is_null = isnan(ns);
+	cell->integer = cell->is_null ? 0 : llround(ns);
+}
+
+static void get_kernel_step(const void *any_row, struct result_cell *cell)
+{
+	put_rounded(cell, ((const struct view_kernel_row *)any_row)->step_ns);
+}
+
+RESULT_GETTER(get_kernel_step_calls, struct view_kernel_row, number, result_round(row->step_calls, 2))
+
+/* For rows that have both as numbers. */
+#define PER_STEP_COLUMNS(get_time, get_calls) \
+	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .about = "Total over the number of steps; null without steps", \
+	 .nullable = true, .get = (get_time)}, \
+	{.name = "step_calls", .type = RESULT_NUMBER, .priority = RESULT_MINOR, .title = "Calls per step", \
+	 .about = "Calls over the number of steps; null without steps", .nullable = true, .get = (get_calls)}
+
 #define BY_OPERATOR_ONLY .option = VIEW_BY_OPERATOR, .when = "with --by-operator"
 #define KERNEL_FIELD(member) RESULT_FIELD(struct view_kernel_row, member)
 static const struct result_column kernel_columns[] = {
@@ -46,6 +67,7 @@ static const struct result_column kernel_columns[] = {
 	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", KERNEL_FIELD(total_ns)},
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all kernels",
 	 .get = get_kernel_percent},
+	PER_STEP_COLUMNS(get_kernel_step, get_kernel_step_calls),
 	{.name = "mean_us", .type = RESULT_TIME, .title = "Mean", .about = "Mean duration", .get = get_kernel_mean},
 	{.name = "min_us", .type = RESULT_TIME, .title = "Shortest", .about = "Shortest duration", KERNEL_FIELD(min_ns)},
 	{.name = "max_us", .type = RESULT_TIME, .title = "Longest", .about = "Longest duration", KERNEL_FIELD(max_ns)},
@@ -80,10 +102,7 @@ RESULT_GETTER(get_category_step_calls, struct view_category_row, number, result_
 
 static void get_category_step(const void *any_row, struct result_cell *cell)
 {
-	const struct view_category_row *row = any_row;
-
-	cell->is_null = isnan(row->step_ns);
-	cell->integer = cell->is_null ? 0 : llround(row->step_ns);
+	put_rounded(cell, ((const struct view_category_row *)any_row)->step_ns);
 }
 
 #define CATEGORY_FIELD(member) RESULT_FIELD(struct view_category_row, member)
@@ -94,10 +113,7 @@ static const struct result_column category_columns[] = {
 	{.name = "total_us", .type = RESULT_TIME, .title = "Total", .about = "Sum of the durations", CATEGORY_FIELD(total_ns)},
 	{.name = "percent", .type = RESULT_PERCENT, .title = "Share", .about = "Share of the time of all device work",
 	 .get = get_category_percent},
-	{.name = "step_us", .type = RESULT_TIME, .title = "Per step", .about = "Total over the number of steps; null without steps",
-	 .nullable = true, .get = get_category_step},
-	{.name = "step_calls", .type = RESULT_NUMBER, .title = "Calls per step",
-	 .about = "Calls over the number of steps; null without steps", .nullable = true, .get = get_category_step_calls},
+	PER_STEP_COLUMNS(get_category_step, get_category_step_calls),
 };
 const struct result_declaration table_kernel_categories =
 	RESULT_DECLARATION("kernel_categories", "The device work of a category", category_columns);

@@ -19,6 +19,8 @@ struct view_kernel_row {
 	int64_t min_ns;
 	int64_t max_ns;
 	double share;         /* share of the time of all kernels */
+	double step_ns;       /* per step; NAN: the trace has no steps; also for the next member */
+	double step_calls;
 	double blocks_per_sm; /* NAN: unknown; also for the next member */
 	double occupancy_pct;
 	bool tensor_cores;

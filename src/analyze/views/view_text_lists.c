@@ -135,40 +135,33 @@ static void add_kernel(void *context, const struct view_kernel_row *row)
 	add_row(context, (struct page_row){.name = row->name, .calls = row->calls, .first_ns = row->total_ns}, row->total_ns, OPS_NONE);
 }
 
-/* Replaces the names by short ones, except those that would then be the same. */
-static void name_kernels(struct shown *shown, struct ops_buffer *names)
+/* Replaces the names by readable ones. */
+static bool name_kernels(struct shown *shown, struct ops_arena *arena)
 {
 	size_t count = shown->count < PAGE_ROWS ? shown->count : PAGE_ROWS;
-	bool alike[PAGE_ROWS] = {false};
+	struct ops_string names[PAGE_ROWS];
 
-	for (size_t i = 0; i < count; i++) {
-		readable_name(shown->rows[i].name, &names[i]);
-		for (size_t other = 0; other < i; other++)
-			if (names[i].size == names[other].size && !memcmp(names[i].bytes, names[other].bytes, names[i].size))
-				alike[i] = alike[other] = true;
-	}
 	for (size_t i = 0; i < count; i++)
-		if (!alike[i] && !names[i].failed && names[i].size)
-			shown->rows[i].name = (struct ops_string){names[i].bytes, names[i].size};
-		else if (ops_string_starts(shown->rows[i].name, "void "))
-			shown->rows[i].name = (struct ops_string){shown->rows[i].name.bytes + 5, shown->rows[i].name.size - 5};
+		names[i] = shown->rows[i].name;
+	if (!readable_names(names, count, arena))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		shown->rows[i].name = names[i];
+	return true;
 }
 
 bool page_kernels(struct page *page)
 {
 	struct shown shown = {.count = 0};
-	struct ops_buffer names[PAGE_ROWS] = {0};
+	struct ops_arena arena = {0};
 
 	if (!page->views->has_kernels)
 		return true;
 	if (!view_each_kernel(page->views, false, SIZE_MAX, add_kernel, &shown))
 		return false;
-	name_kernels(&shown, names);
+	page->out.failed |= !name_kernels(&shown, &arena);
 	put_list(page, "kernels", "time", 0, &shown);
-	for (size_t i = 0; i < PAGE_ROWS; i++) {
-		page->out.failed |= names[i].failed;
-		ops_buffer_release(&names[i]);
-	}
+	ops_arena_release(&arena);
 	return true;
 }
 

@@ -330,6 +330,8 @@ bool view_gpu_figures(const struct ops_views *views, int64_t gpu, struct view_gp
 /* Returns the share of kernel time on tensor cores: 0 if kernels take no time, NAN if there are no kernels. */
 double view_tensor_cores_used(const struct ops_views *views);
 double view_tensor_cores_eligible(const struct ops_views *views);
+/* Returns what totals are divided by for figures per step: the number of steps; NAN without steps. */
+double view_step_divisor(const struct ops_views *views);
 double view_step_average_ns(const struct ops_views *views, enum view_category category); /* COUNT: the complete step */
 /* Returns the time of a category as displayed: labels in which no operator runs are OTHER, and host calls of
  * collectives are CPU time. */

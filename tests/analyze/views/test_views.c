@@ -518,15 +518,15 @@ static void tables(void **state)
 	         "phase,other,1,300,,100\noperator,nccl:all_reduce,1,50,45,60\n"
 	         "kernel,k,2,80,80,80\n");
 	table_is(trace, "kernels", "{\"limit\": 1}", 2,
-	         "worker,name,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
-	         "w1,k,2,80,57.14,40,40,40,0.25,25,no\nw2,k,2,80,57.14,40,40,40,0.25,25,no\n");
+	         "worker,name,calls,total_us,percent,step_us,step_calls,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,tensor_cores\n"
+	         "w1,k,2,80,57.14,80,2,40,40,40,0.25,25,no\nw2,k,2,80,57.14,80,2,40,40,40,0.25,25,no\n");
 	table_is(trace, "kernels", "{\"limit\": 1, \"by_operator\": true}", 1,
-	         "name,operator,grid,block,calls,total_us,percent,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,"
-	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,60,60,60,0,0,no\n");
+	         "name,operator,grid,block,calls,total_us,percent,step_us,step_calls,mean_us,min_us,max_us,blocks_per_sm,occupancy_percent,"
+	         "tensor_cores\nncclDevKernel,nccl:all_reduce,None,None,1,60,42.86,60,1,60,60,60,0,0,no\n");
 	table_is(trace, "modules", "{\"limit\": 1}", 1,
-	         "path,class,depth,calls,parameters,host_us,backward_us,device_us,backward_device_us,self_host_us,"
+	         "path,class,depth,calls,parameters,percent,step_us,host_us,call_us,backward_us,device_us,backward_device_us,self_host_us,"
 	         "self_device_us,flops,cpu_memory_bytes,device_memory_bytes,cpu_allocated_bytes,cpu_peak_bytes,"
-	         "device_allocated_bytes,device_peak_bytes\nNet_0,Net,0,1,0,100,0,0,0,80,0,0,-64,0,0,0,0,0\n");
+	         "device_allocated_bytes,device_peak_bytes\nNet_0,Net,0,1,0,12.5,50,100,100,0,0,0,80,0,0,-64,0,0,0,0,0\n");
 	table_is(trace, "memory", "{\"limit\": 1}", 1,
 	         "device,held_by,name,line,bytes,percent,blocks\ncpu,all,,,64,100,1\n"
 	         "cpu,category,UNKNOWN,,64,100,\ncpu,operator,a,,64,100,1\ncuda:0,all,,,64,100,1\n"

@@ -23,6 +23,10 @@ export interface Module {
 	total: ModuleCosts;
 	/** Without the modules that it calls. */
 	self: ModuleCosts;
+	/** Forward and backward time per step; null without steps. */
+	step_ns: number | null;
+	/** The same as a share of the time of the steps on the host; without steps, of the complete trace. */
+	share: number | null;
 	/** Largest increase of memory in use during a call. */
 	cpu_peak_bytes: number;
 	/** Largest rise of the device memory in use during a call. */
@@ -165,6 +169,8 @@ export const TABLES = {
 		calls: { title: "Calls", kind: "count", about: "Number of launches" },
 		total_us: { title: "Total", kind: "us", about: "Sum of the durations" },
 		percent: { title: "Share", kind: "pct", about: "Share of the time of all kernels" },
+		step_us: { title: "Per step", kind: "us", about: "Total over the number of steps; null without steps" },
+		step_calls: { title: "Calls per step", kind: "number", about: "Calls over the number of steps; null without steps" },
 		mean_us: { title: "Mean", kind: "us", about: "Mean duration" },
 		min_us: { title: "Shortest", kind: "us", about: "Shortest duration" },
 		max_us: { title: "Longest", kind: "us", about: "Longest duration" },
@@ -186,7 +192,10 @@ export const TABLES = {
 		depth: { title: "Depth", kind: "number", about: "0 for root modules" },
 		calls: { title: "Calls", kind: "count", about: "Number of calls" },
 		parameters: { title: "Parameters", kind: "count", about: "Number of elements of the parameters" },
+		percent: { title: "Share", kind: "pct", about: "Forward and backward time, of the time of the steps on the host; without steps, of the complete trace" },
+		step_us: { title: "Per step", kind: "us", about: "Forward and backward time over the number of steps; null without steps" },
 		host_us: { title: "Forward", kind: "us", about: "Time of the calls on their thread" },
+		call_us: { title: "Per call", kind: "us", about: "Forward time of one call, on average" },
 		backward_us: { title: "Backward", kind: "us", about: "Time of the backward pass of what ran in the calls" },
 		device_us: { title: "Device", kind: "us", about: "Device work that the calls started" },
 		backward_device_us: { title: "Device backward", kind: "us", about: "Device work that the backward pass of the calls started" },

@@ -42,7 +42,7 @@ function Fact({ name, value, about }: { name: string; value: string; about?: str
 type Titles = Record<string, { title: string; about?: string; kind: string }>;
 
 /** Parts of a fact that the page shows together, or elsewhere. */
-const PARTS = new Set(["file", "recording", "events_by_kind", "metadata", "start_ns", "duration_us", "steps_from", "steps_source", "first_step", "last_step"]);
+const PARTS = new Set(["file", "recording", "events_by_kind", "metadata", "start_ns", "duration_us", "steps", "steps_from", "steps_source", "first_step", "last_step"]);
 
 function Facts({ value }: { value: InfoValue }) {
 	const { metadata, recording, events_by_kind: kinds } = value;

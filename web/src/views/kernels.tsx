@@ -16,7 +16,7 @@ import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
-type Row = Kernel & Partial<KernelByOperator> & { steps: number; share: number; alike: boolean };
+type Row = Kernel & Partial<KernelByOperator> & { steps: number | null; share: number; alike: boolean };
 
 /** Returns the short name, unless other kernels have the same. */
 function shownName(row: Row): string {
@@ -28,8 +28,9 @@ const TEXTS = TABLES.kernels;
 const FIGURES: Column<Row>[] = [
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
 	{ ...TEXTS.total_us, id: "total", bar: true, value: (row) => row.total },
-	{ id: "share", title: "Share", kind: "share", total: "sum", value: (row) => row.share, about: "Of the time of all kernels" },
-	{ id: "step_total", title: "Per step", kind: "us", value: (row) => row.total / row.steps, about: "Total over the number of steps" },
+	{ ...TEXTS.percent, id: "share", kind: "share", total: "sum", value: (row) => row.share },
+	{ ...TEXTS.step_us, id: "step_total", value: (row) => (row.steps === null ? null : row.total / row.steps) },
+	{ ...TEXTS.step_calls, id: "step_calls", hidden: true, value: (row) => (row.steps === null ? null : row.calls / row.steps) },
 	{ ...TEXTS.mean_us, id: "mean", total: "none", value: (row) => row.mean },
 	{ ...TEXTS.max_us, id: "max", total: "max", value: (row) => row.max },
 	{ ...TEXTS.min_us, id: "min", total: "none", value: (row) => row.min, hidden: true },
@@ -83,7 +84,7 @@ function KernelTable({ source, trace, reply, by }: { source: DataSource; trace: 
 	const { kernels, kernels_by_op: byOp, tensor_cores: tensor } = reply;
 	const rows = useMemo<Row[]>(() => {
 		const all = kernels?.total ?? 0;
-		const steps = Math.max(1, reply.steps.rows.length);
+		const steps = reply.steps.from === "none" ? null : reply.steps.rows.length;
 		const names = new Map<string, Set<string>>();
 		for (const { name, short_name: short } of kernels?.rows ?? []) names.set(short, (names.get(short) ?? new Set()).add(name));
 		return (byOperator ? (byOp?.rows ?? []) : (kernels?.rows ?? [])).map((row) => ({

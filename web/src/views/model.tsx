@@ -9,6 +9,7 @@ import { cssColor, theme } from "../app/theme";
 import type { ViewProps } from "../app/views";
 import type { Module, ModulesReply } from "../data/replies";
 import type { DataSource } from "../data/source";
+import { TABLES } from "../data/tables";
 import { moduleName } from "../format/module_name";
 import { grouped, scaleOf } from "../format/scale";
 import { formatBytes, formatCount, formatUs } from "../format/units";
@@ -18,7 +19,7 @@ import { timelineHref } from "../widgets/links";
 import { StepView } from "../widgets/step_choice";
 import { Pairs } from "../widgets/tooltip";
 import { HEATS, type Heat, lastName, modelParts, openDepth, type Part, selfOf, totalOf } from "./model_parts";
-import { NoModules, useStepTime } from "./modules";
+import { NoModules } from "./modules";
 
 const BOXES_AT_FIRST = 40;
 
@@ -242,7 +243,6 @@ function Details(props: { source: DataSource; trace: string; part: Part; heat: H
 	const { source, trace, part } = props;
 	const { modules } = part;
 	const first = modules[0]!;
-	const steps = useStepTime(source, trace);
 	const sum = (value: (module: Module) => number) => modules.reduce((all, module) => all + value(module), 0);
 	const calls = sum((module) => module.calls);
 	const forward = sum(({ total }) => total.host_ns);
@@ -251,7 +251,8 @@ function Details(props: { source: DataSource; trace: string; part: Part; heat: H
 	const us = (ns: number) => formatUs(ns / 1e3);
 	const pairs: [string, string, boolean][] = [
 		["Calls", formatCount(calls), true],
-		["Of the step", steps === undefined || steps === 0 ? "" : percent((forward + backward) / steps), steps !== undefined && steps > 0],
+		[TABLES.modules.percent.title, percent(sum(({ share }) => share ?? 0)), first.share !== null],
+		[TABLES.modules.step_us.title, us(sum(({ step_ns: ns }) => ns ?? 0)), first.step_ns !== null],
 		["Forward", us(forward), true],
 		["Forward per call", us(forward / Math.max(1, calls)), calls > 0],
 		["Self forward", us(sum(({ self }) => self.host_ns)), true],

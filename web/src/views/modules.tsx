@@ -4,16 +4,14 @@
 import { useMemo } from "preact/hooks";
 import { useParam } from "../app/params";
 import type { ViewProps } from "../app/views";
-import type { Module, ModuleCosts, ModulesReply, TimelineReply } from "../data/replies";
-import { useReply } from "../data/reply";
-import type { DataSource } from "../data/source";
+import type { Module, ModuleCosts, ModulesReply } from "../data/replies";
 import { TABLES } from "../data/tables";
 import { moduleName } from "../format/module_name";
 import { Select, useRowChoice } from "../widgets/choice";
 import { Flame } from "../widgets/flame";
 import { type CallNode, callNode } from "../widgets/flame_model";
 import { timelineHref } from "../widgets/links";
-import { StepView, useSteps } from "../widgets/step_choice";
+import { StepView } from "../widgets/step_choice";
 import { Table } from "../widgets/table";
 import type { Column } from "../widgets/table_model";
 
@@ -36,8 +34,10 @@ const COLUMNS: Column<Module>[] = [
 	{ id: "name", title: "Module", kind: "text", wide: true, value: pathOf },
 	{ ...TEXTS.class, id: "class", value: (row) => row.class.replace(/^torch\.nn\.modules\.\w+\./, "") },
 	{ ...TEXTS.calls, id: "calls", value: (row) => row.calls },
+	{ ...TEXTS.percent, id: "share", kind: "share", total: "none", value: (row) => row.share },
+	{ ...TEXTS.step_us, id: "step_total", hidden: true, total: "none", value: (row) => (row.step_ns === null ? null : row.step_ns * US) },
 	us("forward", "host_us", "total", "host_ns"),
-	{ id: "per_call", title: "Per call", about: "Forward time of one call, on average", kind: "us", total: "none", value: (row) => (row.calls > 0 ? (row.total.host_ns * US) / row.calls : null) },
+	{ ...TEXTS.call_us, id: "per_call", total: "none", value: (row) => (row.calls > 0 ? (row.total.host_ns * US) / row.calls : null) },
 	us("forward_self", "self_host_us", "self", "host_ns"),
 	us("backward", "backward_us", "total", "backward_ns"),
 	us("device", "device_us", "total", "device_ns"),
@@ -73,7 +73,7 @@ export function Modules({ source, trace }: ViewProps) {
 					<NoModules />
 				) : (
 					<>
-						<ModuleTable source={source} trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
+						<ModuleTable trace={trace.id} modules={by === "class" ? classes : modules} tree={by !== "class"} />
 						<Icicle modules={modules} />
 					</>
 				)
@@ -96,7 +96,7 @@ export function NoModules() {
 
 /** Omits columns without any figure, and hides the CPU's memory if devices have some. */
 function usedColumns(modules: readonly Module[]): Column<Module>[] {
-	const used = COLUMNS.filter((column) => column.kind === "text" || modules.some((row) => column.value(row) !== 0));
+	const used = COLUMNS.filter((column) => column.kind === "text" || modules.some((row) => column.value(row)));
 	const ofDevices = used.some((column) => column.id === "device_allocated");
 	return used.map((column) => (ofDevices && column.id === "cpu_allocated" ? { ...column, hidden: true } : column));
 }
@@ -112,33 +112,8 @@ function childrenOf(modules: readonly Module[]): { roots: Module[]; below: Map<M
 	return { roots, below };
 }
 
-/** Returns the time of the selected steps, or of the complete trace if it has none, in ns. */
-export function useStepTime(source: DataSource, trace: string): number | undefined {
-	const reply = useReply<TimelineReply>(source, `traces/${trace}/timeline`);
-	const chosen = useSteps();
-	if (reply.state !== "ready") return undefined;
-	const { steps, duration_ns: duration } = reply.data;
-	const [first = NaN, last = first] = (chosen ?? "").split(":").map(Number);
-	const numberOf = (name: string): number => Number(/(\d+)$/.exec(name)?.[1] ?? NaN);
-	const wanted = chosen === undefined ? steps : steps.filter(({ name }) => numberOf(name) >= first && numberOf(name) <= last);
-	return wanted.length > 0 ? wanted.reduce((sum, step) => sum + step.end_ns - step.start_ns, 0) : duration;
-}
-
-function ModuleTable({ source, trace, modules, tree }: { source: DataSource; trace: string; modules: readonly Module[]; tree: boolean }) {
-	const all = useStepTime(source, trace);
-	const columns = useMemo(() => {
-		const used = usedColumns(modules);
-		if (all === undefined || all === 0) return used;
-		const share: Column<Module> = {
-			id: "share",
-			title: "Share",
-			kind: "share",
-			total: "none",
-			value: (row) => (row.total.host_ns + row.total.backward_ns) / all,
-			about: "Forward and backward on the CPU, of the time of the steps",
-		};
-		return [...used.slice(0, 3), share, ...used.slice(3)];
-	}, [modules, all]);
+function ModuleTable({ trace, modules, tree }: { trace: string; modules: readonly Module[]; tree: boolean }) {
+	const columns = useMemo(() => usedColumns(modules), [modules]);
 	const { roots, below } = useMemo(() => childrenOf(modules), [modules]);
 	return (
 		<Table

@@ -21,6 +21,8 @@ function module(path: string, parent: number | null, firstCall: number | null, h
 		first_call: firstCall,
 		total,
 		self: total,
+		step_ns: hostNs,
+		share: null,
 		cpu_peak_bytes: 0,
 		device_peak_bytes: 0,
 		parameter_count: parameters,
