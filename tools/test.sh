@@ -9,6 +9,9 @@ tools/build.sh
 system_packages clang libclang-rt-14-dev libcmocka-dev libdevel-nytprof-perl nodejs npm chromium openjdk-17-jre-headless
 python_packages test tools/requirements-test.txt
 python_packages programs tools/requirements-programs.txt
+# Here, so that nothing is installed while tests run.
+python_packages lint tools/requirements-lint.txt
+python_packages docs tools/requirements-docs.txt
 node_packages web
 node_packages editors/vscode
 logs=build/test-logs
@@ -56,8 +59,9 @@ c_gcc_release() {
 	fi
 	meson_test build/gcc --no-rebuild
 }
-# Runs complete files in parallel, because the shared fixtures of a file's tests are created once.
-side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
+# Runs complete files in parallel, because the shared fixtures of a file's tests are created once. Tests wait for other processes and
+# for time to pass about half of their time, so there are twice as many workers as processors.
+side_by_side() { python -m pytest -q -ra --numprocesses "$((2 * JOBS))" --dist loadfile "$@"; }
 python_tests() { side_by_side tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { side_by_side tests/cli; }
@@ -93,9 +97,9 @@ run() {
 	bash -c "$(declare -f); set -euo pipefail; $step" >"$logs/$step.log" 2>&1 </dev/null || result=FAILED
 	echo "$result $((SECONDS - begin))" >"$logs/$step.result"
 }
-# Most of these wait for a browser, a server or one thread of torch, so they run next to each other.
-concurrent=(browser server_tests programs notebook_tests web editors demo)
-sequential=(c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests diagnosis wheel lint)
+# Most of these wait for a browser, a server or one thread of torch, so they run next to each other. The longest is the first.
+concurrent=(browser server_tests programs lint notebook_tests web editors demo)
+sequential=(c_address_sanitizer c_thread_sanitizer c_clang c_gcc_release python_tests command_tests diagnosis wheel)
 
 for step in "${sequential[@]}"; do
 	run "$step"
