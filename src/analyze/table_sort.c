@@ -5,6 +5,8 @@
  */
 #include "analyze/table_sort.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +281,24 @@ static int table_sort_compare_items(const void *a, const void *b, void *context)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Names the attributes by which it is useful to sort. */
+static enum ops_code fail_without_attribute(const char *sort_by, struct ops_error *error)
+{
+	char names[512];
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
+		enum kind kind = attributes[i].kind;
+
+		if (kind == KIND_INTEGER || kind == KIND_UNSIGNED || kind == KIND_MEAN || kind == KIND_KEY || kind == KIND_OVERLOAD ||
+		    kind == KIND_SHAPES)
+			size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s", size ? ", " : "", attributes[i].name);
+		assert(size < sizeof(names));
+	}
+	return ops_fault(error, OPS_UNSUPPORTED, "rows have no attribute '%.80s' (choose from %s)", sort_by, names);
+}
+
+
 enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_stacks *stacks, const struct ops_rows *rows,
 			     const char *sort_by, uint32_t **ret_order, struct ops_error *error)
 {
@@ -288,7 +308,7 @@ enum ops_code ops_table_sort(const struct ops_trace *trace, const struct ops_sta
 	uint32_t *order;
 
 	if (!attribute)
-		return ops_fault(error, OPS_UNSUPPORTED, "rows have no attribute '%s'", sort_by);
+		return fail_without_attribute(sort_by, error);
 	if (attribute->kind == KIND_UNORDERED && rows->count > 1)
 		return ops_fault(error, OPS_INVALID, "rows cannot be put in order of '%s'", sort_by);
 	comparison.kind = attribute->kind;

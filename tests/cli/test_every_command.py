@@ -261,6 +261,18 @@ def test_analyses_are_listed_by_help(opstrobe, traces):
     assert len(listed) > 30 and all(f"  {line}" in shown for line in listed)
 
 
+def test_help_of_table_lists_the_keys(opstrobe, traces):
+    shown = opstrobe("table", "--sort-by", "height", "a.pt.trace.json", cwd=traces)
+    assert shown.returncode != 0
+    keys = shown.stderr.partition("choose from ")[2].partition(")")[0].split(", ")
+    assert len(keys) > 10
+    listed = opstrobe("table", "--help").stdout.partition("Keys:\n")[2].partition("  --limit")[0]
+    assert sorted(listed.replace(",", " ").split()) == sorted(keys)
+    for key in keys:
+        assert opstrobe("table", "--sort-by", key, "a.pt.trace.json", cwd=traces).returncode == 0
+
+
+
 @pytest.mark.parametrize("command", ["kernels", "modules", "memory", "lines", "table"])
 def test_names_of_the_limit(opstrobe, traces, command):
     """The former names give the same."""

@@ -253,10 +253,10 @@ static size_t word_size(const char *text, size_t size)
 	return space ? (size_t)(space - text) : size;
 }
 
-/* Appends a paragraph. */
-void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size)
+static void append_wrapped(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size,
+                           size_t indent)
 {
-	size_t column = 0, indent = style->markdown ? 0 : 3;
+	size_t column = 0;
 	bool quoted = false;
 
 	for (size_t at = 0; at < size;) {
@@ -276,6 +276,12 @@ void advice_append_words(const struct advice_style *style, enum advice_speaker s
 			at++;
 	}
 	ops_buffer_append_text(style->out, "\n");
+}
+
+/* Appends a paragraph. */
+void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size)
+{
+	append_wrapped(style, speaker, text, size, style->markdown ? 0 : 3);
 }
 
 /* The same, after a label. */
@@ -439,8 +445,7 @@ static void advice_write_append_base(const struct advice_style *style, const str
 	if (!used)
 		return;
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
-	ops_buffer_append(style->out, text, used);
-	ops_buffer_append_text(style->out, "\n");
+	append_wrapped(style, ADVICE_OF_TRACE, text, used, 0);
 }
 
 /* What `opstrobe run --advise` records of every program. */

@@ -315,12 +315,39 @@ static void names_the_base_of_percentages(void **state)
 	worker = (struct ops_rank){.trace = read, .name = "w"};
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_TEXT, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "Percentages are shares of the average steady step"));
-	assert_non_null(strstr(text, "7 of 8 steps are steady"));
+	assert_non_null(strstr(text, "of 8 steps are"));
+	for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		assert_true(strcspn(line, "\n") < 80 || !strncmp(line, "   https://", strlen("   https://")));
 	ops_free(text);
 	assert_int_equal(ops_advise(&worker, 1, OPS_FORMAT_JSON, &text, &size, NULL), OPS_OK);
 	assert_non_null(strstr(text, "\"steady_steps\":7"));
+	assert_non_null(strstr(text, "(7 of 8 steps are steady; "));
 	ops_free(text);
 	ops_trace_unref(read);
+}
+
+/* A program without steps that only imports a package, or that computes. */
+static char *advise_without_steps(const char *called)
+{
+	struct device_trace trace;
+	int run;
+
+	device_trace_open(&trace);
+	run = add_python(&trace, "train.py(1): <module>", 0, 0, 20000);
+	add_python(&trace, called, run, 5, 19000);
+	return device_trace_advise(&trace);
+}
+
+static void imports_are_not_the_program(void **state)
+{
+	char *text = advise_without_steps("train.py(9): compute");
+
+	(void)state;
+	assert_true(finding_ms(text, "python-in-step") > 0);
+	ops_free(text);
+	text = advise_without_steps("import torch");
+	assert_true(finding_ms(text, "python-in-step") < 0);
+	ops_free(text);
 }
 
 int main(void)
@@ -330,7 +357,7 @@ int main(void)
 		cmocka_unit_test(counts_only_operators_of_a_loop_on_another_thread),
 		cmocka_unit_test(knows_small_operators_on_a_busy_machine), cmocka_unit_test(names_the_innermost_loop), cmocka_unit_test(knows_the_loop_of_a_library),
 		cmocka_unit_test(leaves_loops_over_layers_alone), cmocka_unit_test(leaves_captures_out_of_the_steps),
-		cmocka_unit_test(names_the_base_of_percentages)};
+		cmocka_unit_test(names_the_base_of_percentages), cmocka_unit_test(imports_are_not_the_program)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
