@@ -51,6 +51,7 @@
 	X(prefix)         \
 	X(optimizer)      \
 	X(rows)           \
+	X(passes_again)   \
 	X(small)          \
 	X(double)         \
 	X(passes)         \

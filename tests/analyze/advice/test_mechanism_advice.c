@@ -232,6 +232,31 @@ static void finds_what_all_iterations_of_a_loop_compute(void **state)
 	assert_true(gain_of("repeated-work", invariant, false) < 0);
 }
 
+/* Sixteen queries, one row or thirty-two rows of them at a time, against the same tensor. */
+static void queries(struct writer *w, bool cause)
+{
+	struct ops_new_event call = scene_event(w->b, 0, "train.py(9): evaluate", w->now_ns, w->now_ns + 990000);
+	int64_t rows = cause ? 1 : 32;
+
+	call.kind = OPS_EVENT_PYTHON_FUNCTION;
+	ops_builder_event(w->b, &call);
+	w->now_ns += 1000;
+	USE(w, "aten::add_", 1000, -1, {LARGE, 1000, 1000, 0, true});
+	for (unsigned i = 0; i < 16; i++) {
+		allocate(w, SMALL, 4000 * rows);
+		USE(w, "aten::mm", 58000, -1, {0x1000000u + 0x100000u * i, rows, 1000, 0, false}, {LARGE, 1000, 1000, 0, false});
+		allocate(w, SMALL, -4000 * rows);
+	}
+	w->now_ns = call.end_ns + 1000;
+}
+
+static void finds_passes_for_single_rows(void **state)
+{
+	(void)state;
+	assert_float_equal(gain_of("pass-for-each-row", queries, true), 16 * 0.058 * 0.5 * 15 / 16, 0.01);
+	assert_true(gain_of("pass-for-each-row", queries, false) < 0);
+}
+
 /* --- rules without data flow ----------------------------------------------------------------------------------------- */
 
 static void open_steps(struct device_trace *trace)
@@ -388,6 +413,7 @@ int main(void)
 		cmocka_unit_test(counts_what_is_only_computed_to_be_read),
 		cmocka_unit_test(finds_complex_transforms_of_real_signals),
 		cmocka_unit_test(finds_what_all_iterations_of_a_loop_compute),
+		cmocka_unit_test(finds_passes_for_single_rows),
 		cmocka_unit_test(finds_long_filters),
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),
