@@ -122,7 +122,7 @@ enum ops_code analysis_kernels(struct analysis_run *run)
 		run->result.table.empty = "no kernels: the trace has no device work";
 		return query_fill_table(run, &table_kernel_categories, 0, kernel_categories_fill, NULL);
 	}
-	run->result.table.empty = "no kernels in the trace";
+	run->result.table.empty = "no kernels: the trace has no device work";
 	code = query_fill_table(run, &table_kernels, by_operator ? VIEW_BY_OPERATOR : 0, kernels_fill, &by_operator);
 	if (!code && on_terminal && !query_name_kernels(&run->result.table))
 		code = ops_fault_memory(run->error);
@@ -212,6 +212,7 @@ enum ops_code analysis_memory(struct analysis_run *run)
 
 enum ops_code analysis_lines(struct analysis_run *run)
 {
+	run->result.table.empty = LINES_EMPTY;
 	return query_fill_table(run, &table_lines, LINES_WITH_LIBRARY, lines_fill, NULL);
 }
 
@@ -222,6 +223,7 @@ enum ops_code analysis_data_flow(struct analysis_run *run)
 
 enum ops_code analysis_threads(struct analysis_run *run)
 {
+	run->result.table.empty = "no states of threads: only recordings of Opstrobe have them";
 	return query_fill_table(run, &table_threads, 0, threads_fill, NULL);
 }
 

@@ -305,7 +305,7 @@ static void tables(void **state)
 	             "Class                           Calls   Share  Forward  Per call  Backward  Self forward\n"
 	             "torch.nn.modules.linear.Linear      2  35.5 %    50 ns     25 ns     60 ns         50 ns\n"
 	             "and 3 more\n");
-	assert_table(empty, NULL, "no calls of modules were recorded\n");
+	assert_table(empty, NULL, "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n");
 	assert_int_equal(ops_module_text(tree, &(struct ops_module_text_options){.sort_by = "x"}, &text, &size, &error),
 	                 OPS_INVALID);
 	assert_string_equal(error.text, "modules cannot be sorted by 'x'");

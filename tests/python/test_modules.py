@@ -450,7 +450,8 @@ def test_summary_as_text():
     net = Net()
     summary = profiled(lambda: net(X).sum().backward()).module_summary()
     lines = str(summary).splitlines()
-    assert lines[0].split() == ["Module", "Class", "Calls", "Parameters", "Forward", "Backward", "Self", "forward"]
+    titles = ["Module", "Class", "Calls", "Parameters", "Share", "Forward", "Per call", "Backward", "Self forward"]
+    assert lines[0].split() == " ".join(titles).split()
     assert [line.split()[0] for line in lines[1:]] == ["Net", "layers", "0", "fc", "act", "1", "fc", "act", "head"]
     assert lines[4].startswith("      fc ")
     assert len({len(line) for line in lines}) == 1
@@ -509,7 +510,7 @@ def test_summary_before_the_stop():
     with pytest.raises(RuntimeError, match="still recording"):
         prof.module_summary()
     prof.stop()
-    assert str(prof.module_summary()) == "no calls of modules were recorded\n"
+    assert str(prof.module_summary()) == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
 
 
 def test_summary_of_several_windows():
@@ -655,7 +656,7 @@ def test_torch_imported_while_recording():
         print(prof.module_summary(), end="")
         """
     )
-    assert out == "no calls of modules were recorded\n"
+    assert out == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
 
 
 DISTRIBUTED = """

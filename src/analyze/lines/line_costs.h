@@ -66,6 +66,8 @@ struct line_costs {
 bool line_costs_init(struct line_costs *costs, const struct ops_trace *trace);
 void line_costs_release(struct line_costs *costs);
 
+/* What text says without lines. */
+#define LINES_EMPTY "no source lines: record with with_stack=True or opstrobe run --with-stack"
 /* Option of table_lines. Text needs no such column: the order and the paths show it. */
 #define LINES_WITH_LIBRARY 1u
 /* Adds the lines of a trace to table_lines, those of the program before those of libraries, by time. */

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace does not have is named, with what to record; a file that ends early has no gains."""
+
+import json
+
+import pytest
+
+HOST = [
+    {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 1000}
+    for i in range(3)
+]
+HOST += [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1000 * i + 850, "dur": 100}
+    for i in range(3)
+]
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+WAITS = [
+    {"ph": "X", "cat": "user_annotation", "name": LOADER, "pid": 1, "tid": 1, "ts": 1000 * i + 10, "dur": 800}
+    for i in range(3)
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["kernels"], "no kernels: the trace has no device work"),
+        (["kernels", "--by-operator"], "no kernels: the trace has no device work"),
+        (["kernels", "--by-category"], "no kernels: the trace has no device work"),
+        (
+            ["modules"],
+            "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules",
+        ),
+        (["memory"], "no allocations were recorded: record with profile_memory=True or opstrobe run --memory"),
+        (["lines"], "no source lines: record with with_stack=True or opstrobe run --with-stack"),
+        (["analyze", "threads"], "no states of threads: only recordings of Opstrobe have them"),
+        (["validate"], "no errors"),
+    ],
+    ids=" ".join,
+)
+def test_a_table_without_rows_says_why(opstrobe, tmp_path, command, said):
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": HOST}))
+    done = opstrobe(*command, "t.json")
+    assert done.returncode == 0 and said in done.stdout
+
+
+@pytest.mark.parametrize("command", ["views", "advise", "kernels", "modules", "memory", "lines", "info"])
+def test_a_file_that_ends_early_is_reported_by_every_command_and_has_no_gains(opstrobe, tmp_path, command):
+    whole = json.dumps({"traceEvents": [*WAITS, *HOST]})
+    (tmp_path / "whole.json").write_text(whole)
+    (tmp_path / "early.json").write_text(whole[:-40])
+    done = opstrobe(command, "early.json")
+    assert "the text ends early; what came before is read" in done.stderr
+    assert "saves about" not in done.stdout
+    if command == "advise":
+        assert "The trace ends early, so gains are unknown" in done.stdout
+        assert "saves about" in opstrobe(command, "whole.json").stdout
