@@ -272,7 +272,6 @@ def test_help_of_table_lists_the_keys(opstrobe, traces):
         assert opstrobe("table", "--sort-by", key, "a.pt.trace.json", cwd=traces).returncode == 0
 
 
-
 @pytest.mark.parametrize("command", ["kernels", "modules", "memory", "lines", "table"])
 def test_names_of_the_limit(opstrobe, traces, command):
     """The former names give the same."""

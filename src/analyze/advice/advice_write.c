@@ -253,8 +253,8 @@ static size_t word_size(const char *text, size_t size)
 	return space ? (size_t)(space - text) : size;
 }
 
-static void append_wrapped(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size,
-                           size_t indent)
+static void advice_write_append_wrapped(const struct advice_style *style, enum advice_speaker speaker, const char *text,
+                                        size_t size, size_t indent)
 {
 	size_t column = 0;
 	bool quoted = false;
@@ -281,7 +281,7 @@ static void append_wrapped(const struct advice_style *style, enum advice_speaker
 /* Appends a paragraph. */
 void advice_append_words(const struct advice_style *style, enum advice_speaker speaker, const char *text, size_t size)
 {
-	append_wrapped(style, speaker, text, size, style->markdown ? 0 : 3);
+	advice_write_append_wrapped(style, speaker, text, size, style->markdown ? 0 : 3);
 }
 
 /* The same, after a label. */
@@ -445,7 +445,7 @@ static void advice_write_append_base(const struct advice_style *style, const str
 	if (!used)
 		return;
 	ops_buffer_append_text(style->out, style->markdown ? "\n" : "");
-	append_wrapped(style, ADVICE_OF_TRACE, text, used, 0);
+	advice_write_append_wrapped(style, ADVICE_OF_TRACE, text, used, 0);
 }
 
 /* What `opstrobe run --advise` records of every program. */
