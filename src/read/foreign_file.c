@@ -23,6 +23,20 @@ static bool is_memory_timeline(const char *head, size_t size)
 	return end && commas == 3;
 }
 
+/* Returns whether the first list has times, and lists of sizes follow. Both may be longer than the beginning of the file. */
+static bool is_memory_curve(const char *head, size_t size)
+{
+	const char *at = head + 2, *end = head + size;
+
+	while (at < end && *at && strchr("-0123456789, \n", *at))
+		at++;
+	if (at == end)
+		return size > 2;
+	for (; at < end && *at && strchr("], \n", *at); at++)
+		;
+	return at + 1 < end && at > head + 2 && at[0] == '[' && at[1] == '[';
+}
+
 #define PICKLE "a Python pickle, but neither a memory snapshot nor a dump of the flight recorder of torch"
 
 static const struct kind {
@@ -43,6 +57,10 @@ static const struct kind {
 	{MARK("[["), AT_START,
 	 {"a raw memory timeline; 'opstrobe analyze memory_timeline FILE' reads it", OPS_FOREIGN_ALWAYS},
 	 is_memory_timeline},
+	{MARK("[["), AT_START,
+	 {"a memory timeline without its blocks; export_memory_timeline('FILE.raw.json.gz') writes one that "
+	  "'opstrobe analyze memory_timeline' reads", OPS_FOREIGN_ALWAYS},
+	 is_memory_curve},
 	{MARK("\"highres-ticks\""), ANYWHERE,
 	 {"a profile of JAX or TensorFlow (XLA); read the .xplane.pb file of the same run, or open this one in XProf", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},
 	{MARK("/job:localhost/"), ANYWHERE, {"a timeline of TensorFlow; open it at ui.perfetto.dev", OPS_FOREIGN_WITHOUT_CATEGORIES}, NULL},

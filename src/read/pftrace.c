@@ -411,6 +411,17 @@ static void pftrace_begin_row(struct pftrace *p, struct ops_buffer *out, const c
 	ops_buffer_printf(out, "{\"ph\":\"%s\"", phase);
 }
 
+static void put_process_name(struct pftrace *p, struct track *process, struct ops_buffer *out)
+{
+	if (process->is_named || process->name == OPS_INTERN_NONE)
+		return;
+	process->is_named = true;
+	pftrace_begin_row(p, out, "M");
+	ops_buffer_printf(out, ",\"name\":\"process_name\",\"pid\":%" PRId64 ",\"args\":{", process->pid);
+	ops_put_text_member(out, "name", text_of(p, process->name));
+	ops_buffer_append_text(out, "}}");
+}
+
 /* Writes the names of a track's process and thread, once. */
 static void put_names(struct pftrace *p, struct track *track, struct ops_buffer *out)
 {
@@ -426,13 +437,8 @@ static void put_names(struct pftrace *p, struct track *track, struct ops_buffer 
 		ops_put_text_member(out, "name", text_of(p, track->name));
 		ops_buffer_append_text(out, "}}");
 	}
-	if (above && above->is_process && !above->is_named && above->name != OPS_INTERN_NONE) {
-		pftrace_begin_row(p, out, "M");
-		ops_buffer_printf(out, ",\"name\":\"process_name\",\"pid\":%" PRId64 ",\"args\":{", above->pid);
-		ops_put_text_member(out, "name", text_of(p, above->name));
-		ops_buffer_append_text(out, "}}");
-		((struct track *)above)->is_named = true;
-	}
+	if (above && above->is_process)
+		put_process_name(p, (struct track *)above, out);
 }
 
 /* --- arguments ------------------------------------------------------------------------------------------------------ */
@@ -1082,6 +1088,10 @@ static void put_end(struct pftrace *p, struct ops_buffer *out)
 			end_slice(p, &p->tracks.items[i], p->last_ns, out);
 		}
 	}
+	/* The tracks of threads do not refer to those of their processes. */
+	for (size_t i = 0; i < p->tracks.count; i++)
+		if (p->tracks.items[i].is_process)
+			put_process_name(p, &p->tracks.items[i], out);
 	if (!p->has_rows)
 		begin_document(p, out);
 	ops_buffer_append_text(out, "]");

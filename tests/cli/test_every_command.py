@@ -165,6 +165,7 @@ FOREIGN = {
     "weights.pickle": (pickle.dumps({"layer": [1, 2]}), "a Python pickle", "neither a memory snapshot"),
     "et.json": (b'{"schema": "1.1.1", "nodes": [{"id": 1}]}', "an execution trace", "not one of torch's ExecutionTraceObserver"),
     "memory.raw.json": (b"[[-1, 1, 512, 7], [5, 2, 64, 0]]", "a raw memory timeline", "opstrobe analyze memory_timeline"),
+    "memory.json": (b"[[-1, 5, 9], [[0, 0], [512, 0], [0, 64]]]", "a memory timeline without its blocks", ".raw.json.gz"),
     "jax.json": (b'{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[{"ph":"X","pid":1,"tid":2,'
                  b'"ts":1,"dur":5,"name":"fusion.3"}]}', "read the .xplane.pb file", "XProf"),
     "tf.json": (b'{"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/job:localhost/cpu:0 Compute"}},'
@@ -591,6 +592,11 @@ def test_merged_ranks_keep_their_names_and_number_of_steps(opstrobe, traces):
     assert len(names) == 4 and len({name for name in names if name.endswith("python")}) == 2
     written = (traces / "run.pftrace").read_bytes()
     assert all(name.encode() in written for name in names), names
+    assert opstrobe("convert", "run.pftrace", "back.json", cwd=traces).returncode == OK
+    back = json.loads((traces / "back.json").read_text())["traceEvents"]
+    assert {name for name in names if name.endswith("python")} <= {
+        row["args"]["name"] for row in back if row["name"] == "process_name"
+    }
     value = json.loads(opstrobe("info", "--format", "json", "run.json", cwd=traces).stdout)["value"]
     assert value["steps"] == STEPS
 
