@@ -18,11 +18,11 @@
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "base/order.h"
+#include "base/sum.h"
+#include "base/text.h"
 #include "derive/extent.h"
 
 #define GAPS_MAX 3
-#define PLACE_LEAST 44 /* with fewer columns a place is not informative */
-#define LINE_WIDTH 18
 
 /* --- helper functions ----------------------------------------------------------------------------------------------- */
 
@@ -67,49 +67,21 @@ void page_name(struct page *page, struct ops_string name, size_t width, bool fil
 		ops_buffer_printf(&page->out, "%*s", (int)(width - length), "");
 }
 
-void page_time(struct page *page, double ns)
-{
-	char text[OPS_FORMAT_ROOM];
-
-	ops_format_duration(text, ns);
-	ops_buffer_printf(&page->out, "%*s", page->markdown ? 0 : ops_field_width(text, 10), text);
-}
-
-void page_bytes(struct page *page, int64_t bytes)
-{
-	char text[OPS_FORMAT_ROOM];
-
-	ops_format_bytes(text, bytes);
-	ops_buffer_append_text(&page->out, text);
-}
-
-void page_line(struct page *page, uint32_t row, size_t width)
+struct ops_string page_line(const struct page *page, uint32_t row, struct ops_buffer *scratch)
 {
 	uint32_t line;
-	struct ops_string file = ops_event_line(page->views->trace, row, &line);
-	size_t length = ops_text_length(file);
-	char number[16];
+	struct ops_string file = row == OPS_NONE ? (struct ops_string){"", 0} : ops_event_line(page->views->trace, row, &line);
 
-	if (!file.size)
-		return;
-	if (page->markdown) {
-		ops_buffer_append_text(&page->out, " ");
-		page_name(page, file, 0, false);
-		ops_buffer_printf(&page->out, ":%" PRIu32, line);
-		return;
-	}
-	width -= (size_t)snprintf(number, sizeof(number), ":%" PRIu32, line) + 1;
-	page_begin(page, PAGE_FAINT);
-	ops_buffer_append_text(&page->out, " ");
-	if (length > width) { /* the end of a path is more informative than its beginning */
-		struct ops_string front = ops_text_prefix(file, length - width + 1);
+	scratch->size = 0;
+	if (file.size)
+		ops_buffer_printf(scratch, "%.*s:%" PRIu32, (int)file.size, file.bytes, line);
+	return (struct ops_string){ops_buffer_text(scratch), scratch->size};
+}
 
-		ops_buffer_append_text(&page->out, page->ascii ? "~" : "…");
-		file = (struct ops_string){file.bytes + front.size, file.size - front.size};
-	}
-	page_name(page, file, width, false);
-	ops_buffer_append_text(&page->out, number);
-	page_end(page, PAGE_FAINT);
+struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room)
+{
+	snprintf(room, OPS_FORMAT_ROOM, "%.3f ms", (double)ops_difference(time_ns, from_ns) / 1e6);
+	return ops_string_of(room);
 }
 
 void page_table(struct page *page, const char *title, struct result_table *table, size_t all)
@@ -136,30 +108,6 @@ void page_table(struct page *page, const char *title, struct result_table *table
 	table->ascii = page->ascii;
 	page->out.failed |= !result_table_write(table, page->markdown ? OPS_FORMAT_MARKDOWN : OPS_FORMAT_TEXT, page->columns, &page->out);
 	result_table_release(table);
-}
-
-static size_t columns_left(const struct page *page)
-{
-	const char *line = page->out.size ? memrchr(page->out.bytes, '\n', page->out.size) : NULL;
-	size_t before = line ? (size_t)(line + 1 - page->out.bytes) : 0;
-	size_t used = ops_text_length((struct ops_string){page->out.bytes + before, page->out.size - before});
-
-	return used < page->columns ? page->columns - used : 0;
-}
-
-void page_place(struct page *page, uint32_t row)
-{
-	uint32_t line;
-	size_t left = page->markdown ? page->columns : columns_left(page);
-
-	if (left < PLACE_LEAST) {
-		ops_buffer_append_text(&page->out, "\n    ");
-		left = page->columns - 4;
-	}
-	left -= strlen(" in ") + (ops_event_line(page->views->trace, row, &line).size ? LINE_WIDTH : 0);
-	ops_buffer_append_text(&page->out, " in ");
-	page_name(page, view_row_name(page->views, row), left, false);
-	page_line(page, row, LINE_WIDTH);
 }
 
 /* Returns the prefix of a list item. */
@@ -293,6 +241,34 @@ static void put_over_time(struct page *page, const struct ops_intervals *busy)
 OPS_ORDER(compare_gaps, struct ops_interval,
           OPS_ORDER_BY(right->end_ns - right->start_ns, left->end_ns - left->start_ns) OPS_UP(start_ns))
 
+static const struct result_column gap_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "length", .type = RESULT_TIME, PAGE_FIELD(first_ns)},
+	{.name = "at", .type = RESULT_FIGURE, PAGE_FIELD(at)},
+	{.name = "where", .type = RESULT_TEXT, .priority = RESULT_BELOW, PAGE_FIELD(where)},
+};
+
+static void put_longest(struct page *page, const struct ops_interval *gaps, size_t count)
+{
+	struct result_table table = {.scaled = true, .copies = true};
+	struct ops_buffer where = {0};
+
+	RESULT_DECLARED(&table, gap_columns);
+	for (size_t i = 0; i < count && i < GAPS_MAX; i++) {
+		uint32_t row = event_around(page->views, gaps[i]);
+		char at[OPS_FORMAT_ROOM];
+
+		result_add(&table, &(struct page_row){
+			.name = row == OPS_NONE ? (struct ops_string){0} : view_row_name(page->views, row),
+			.first_ns = ops_difference(gaps[i].end_ns, gaps[i].start_ns),
+			.at = page_at(page->views->first_ns, gaps[i].start_ns, at),
+			.where = page_line(page, row, &where)});
+	}
+	page->out.failed |= where.failed;
+	ops_buffer_release(&where);
+	page_table(page, "longest gaps", &table, 0);
+}
+
 /* Writes the longest gaps in `busy`, which is not merged yet. */
 static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *what)
 {
@@ -305,20 +281,9 @@ static bool put_gaps(struct page *page, struct ops_intervals *busy, const char *
 	put_over_time(page, busy);
 	done = ops_intervals_push(&all, range.start_ns, range.end_ns) && ops_intervals_subtract(&all, busy, &gaps);
 	if (done && gaps.count && length_ns > 0) {
-		ops_buffer_printf(&page->out, "%s for %.1f %% of the time; longest:\n%s", what,
-		                  100 * (double)ops_intervals_length(&gaps) / length_ns, page->markdown ? "\n" : "");
+		ops_buffer_printf(&page->out, "%s for %.1f %% of the time\n", what, 100 * (double)ops_intervals_length(&gaps) / length_ns);
 		qsort(gaps.items, gaps.count, sizeof(*gaps.items), compare_gaps);
-	}
-	for (size_t i = 0; done && length_ns > 0 && i < gaps.count && i < GAPS_MAX; i++) {
-		uint32_t row = event_around(page->views, gaps.items[i]);
-
-		ops_buffer_append_text(&page->out, page->markdown ? "- " : "  ");
-		page_time(page, (double)gaps.items[i].end_ns - (double)gaps.items[i].start_ns);
-		ops_buffer_printf(&page->out, " at %.3f ms",
-		                  ((double)gaps.items[i].start_ns - (double)page->views->first_ns) / 1e6);
-		if (row != OPS_NONE)
-			page_place(page, row);
-		ops_buffer_append_text(&page->out, "\n");
+		put_longest(page, gaps.items, gaps.count);
 	}
 	ops_intervals_release(&all);
 	ops_intervals_release(&gaps);

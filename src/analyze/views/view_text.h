@@ -36,7 +36,8 @@ struct page_row {
 	int64_t first_ns, second_ns, mean_ns, step_ns, bytes;
 	int64_t flops_per_s; /* RESULT_NULL: unknown */
 	double percent, bar;
-	struct ops_string where;
+	struct ops_string where, event, at;
+	struct ops_string more, value, usual; /* of a slow step */
 };
 #define PAGE_FIELD(member) RESULT_FIELD(struct page_row, member)
 
@@ -47,14 +48,12 @@ void page_end(struct page *page, enum page_style style);
 void page_title(struct page *page, const char *title);
 /* Writes a name in exactly `width` columns, truncated or padded; or, if `fill` is false, in at most `width`. */
 void page_name(struct page *page, struct ops_string name, size_t width, bool fill);
-/* Writes "1.5 ms" in 10 columns; the next function writes "1.50 MiB". */
-void page_time(struct page *page, double ns);
-void page_bytes(struct page *page, int64_t bytes);
-/* Writes the line of the user's code that called an event, as " train.py:3" in at most `width` columns; nothing if
- * unknown. */
-void page_line(struct page *page, uint32_t row, size_t width);
-/* Writes the event that contains a row, and the line that called it, in the rest of the line or on a new one. */
-void page_place(struct page *page, uint32_t row);
+/* Returns the line of the user's code that called an event, "train.py:3", in `scratch`; "" if unknown. */
+struct ops_string page_line(const struct page *page, uint32_t row, struct ops_buffer *scratch);
+
+/* Returns a time relative to another, "8330.742 ms", which shows where to look in a timeline. The text is in `room`, which has
+ * OPS_FORMAT_ROOM bytes. */
+struct ops_string page_at(int64_t from_ns, int64_t time_ns, char *room);
 
 /* Appends a table and releases it. The title is also that of the first column, which contains names. `all` is the number of rows
  * before truncation. */

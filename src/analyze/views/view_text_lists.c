@@ -15,6 +15,7 @@
 
 #include "analyze/compare/short_name.h"
 #include "analyze/device.h"
+#include "analyze/format.h"
 #include "analyze/views/view_communication.h"
 #include "analyze/views/view_tables.h"
 #include "base/alloc.h"
@@ -78,21 +79,14 @@ static void put_list(struct page *page, const char *title, const char *first, un
 		table.columns.items[FIRST_TIME].title = first;
 	for (size_t i = 0; i < shown->count && i < PAGE_ROWS; i++) {
 		struct page_row *row = &shown->rows[i];
-		uint32_t line = 0;
-		struct ops_string file = {"", 0};
 		int64_t ns = two ? row->second_ns : row->first_ns;
 		double share = sum_ns > 0 ? (double)ns / sum_ns : 0;
 
-		if (shown->calls_at[i] != OPS_NONE)
-			file = ops_event_line(page->views->trace, shown->calls_at[i], &line);
-		where.size = 0;
-		if (file.size)
-			ops_buffer_printf(&where, "%.*s:%" PRIu32, (int)file.size, file.bytes, line);
 		most = share > most ? share : most;
 		row->percent = 100 * share;
 		row->bar = most > 0 ? share / most : 0;
 		row->step_ns = steps ? llround((double)ns / (double)steps) : 0;
-		row->where = (struct ops_string){ops_buffer_text(&where), where.size};
+		row->where = page_line(page, shown->calls_at[i], &where);
 		result_add(&table, row);
 	}
 	page->out.failed |= where.failed;
@@ -264,8 +258,17 @@ bool page_communication(struct page *page)
 
 /* --- memory --------------------------------------------------------------------------------------------------------- */
 
+static const struct result_column peak_columns[] = {
+	{.name = "device", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "peak", .type = RESULT_BYTES, PAGE_FIELD(bytes)},
+	{.name = "at", .type = RESULT_FIGURE, PAGE_FIELD(at)},
+	{.name = "in", .type = RESULT_TEXT, PAGE_FIELD(event)},
+	{.name = "where", .type = RESULT_TEXT, .priority = RESULT_BELOW, PAGE_FIELD(where)},
+};
+
 struct peaks {
 	struct page *page;
+	struct result_table table;
 	size_t count;
 };
 
@@ -273,37 +276,35 @@ static bool view_text_lists_put_peak(void *context, const struct ops_memory_time
 {
 	struct peaks *peaks = context;
 	struct page *page = peaks->page;
-	char device[OPS_MEMORY_DEVICE_ROOM];
+	struct ops_buffer where = {0};
+	char device[OPS_MEMORY_DEVICE_ROOM], at[OPS_FORMAT_ROOM];
 
 	(void)timeline;
 	if (peaks->count++ >= PAGE_ROWS)
 		return true;
 	ops_memory_device_name(peak->device, device);
-	ops_buffer_append_text(&page->out, page->markdown ? "- " : "");
-	if (ops_device_is_host(peak->device.type))
-		ops_buffer_append_text(&page->out, "CPU: ");
-	else if (peak->device.type == OPS_DEVICE_CUDA)
-		ops_buffer_printf(&page->out, "device %d: ", peak->device.index);
-	else
-		ops_buffer_printf(&page->out, "%s: ", device);
-	page_bytes(page, peak->bytes);
-	if (peak->time_ns >= 0)
-		ops_buffer_printf(&page->out, " at %.3f ms", ((double)peak->time_ns - (double)ops_trace_origin(page->views->trace)) / 1e6);
-	if (peak->row != OPS_NONE)
-		page_place(page, peak->row);
-	ops_buffer_append_text(&page->out, "\n");
+	result_add(&peaks->table, &(struct page_row){
+		.name = ops_string_of(device), .bytes = peak->bytes,
+		.at = peak->time_ns >= 0 ? page_at(ops_trace_origin(page->views->trace), peak->time_ns, at) : (struct ops_string){0},
+		.event = peak->row == OPS_NONE ? (struct ops_string){0} : view_row_name(page->views, peak->row),
+		.where = page_line(page, peak->row, &where)});
+	page->out.failed |= where.failed;
+	ops_buffer_release(&where);
 	return true;
 }
 
 /* Writes the same peaks as `opstrobe memory`. */
 bool page_memory(struct page *page)
 {
-	struct peaks peaks = {.page = page};
-	size_t count;
+	struct peaks peaks = {.page = page, .table = {.scaled = true, .copies = true}};
+	bool done;
 
-	ops_trace_memory(page->views->trace, &count);
-	if (!count)
+	ops_trace_memory(page->views->trace, &peaks.count);
+	if (!peaks.count)
 		return true;
-	page_title(page, page->markdown ? "most memory held" : "most memory held\n");
-	return !ops_memory_each_peak(page->views->trace, NULL, view_text_lists_put_peak, &peaks, NULL);
+	peaks.count = 0;
+	RESULT_DECLARED(&peaks.table, peak_columns);
+	done = !ops_memory_each_peak(page->views->trace, NULL, view_text_lists_put_peak, &peaks, NULL);
+	page_table(page, "most memory held", &peaks.table, peaks.count > PAGE_ROWS ? peaks.count : 0);
+	return done;
 }

@@ -13,9 +13,6 @@
 #include "base/escape.h"
 #include "base/text.h"
 
-#define BESIDE_CAUSES 53 /* columns next to the causes of a slow step */
-#define CAUSE_WIDTH_MAX 47 /* limit on the name of a cause, since distant figures are hard to read */
-
 static const char *step_word(const struct ops_views *views)
 {
 	return views->host_steps->source == OPS_STEPS_ITERATIONS ? "iteration" : "step";
@@ -136,72 +133,78 @@ static void view_text_steps_put_phases(struct page *page, const struct view_step
 
 /* --- slow steps ----------------------------------------------------------------------------------------------------- */
 
-/* Names from the program are code spans in Markdown. */
-static void put_more(struct page *page, struct ops_string what, bool is_code, const char *more, const char *usual)
-{
-	size_t width = page->columns - BESIDE_CAUSES;
+static const struct result_column cause_columns[] = {
+	{.name = "name", .type = RESULT_TEXT, PAGE_FIELD(name)},
+	{.name = "more", .type = RESULT_FIGURE, PAGE_FIELD(more)},
+	{.name = "here", .type = RESULT_FIGURE, PAGE_FIELD(value)},
+	{.name = "usually", .type = RESULT_FIGURE, PAGE_FIELD(usual)},
+};
 
-	ops_buffer_append_text(&page->out, page->markdown ? "  - " : "      ");
-	if (page->markdown && !is_code)
-		ops_buffer_append(&page->out, what.bytes, what.size);
-	else
-		page_name(page, what, width < CAUSE_WIDTH_MAX ? width : CAUSE_WIDTH_MAX, true);
-	if (page->markdown)
-		ops_buffer_printf(&page->out, ": +%s (%s)\n", more, usual);
-	else
-		ops_buffer_printf(&page->out, " +%*s (%s)\n", ops_field_width(more, -12), more, usual);
+static void add_more(struct result_table *table, struct ops_string name, const char *more, const char *value, const char *usual)
+{
+	result_add(table, &(struct page_row){.name = name, .more = ops_string_of(more), .value = ops_string_of(value),
+	                                     .usual = ops_string_of(usual)});
 }
 
-static void put_cause(struct page *page, const struct view_cause *cause)
+static void add_more_time(struct result_table *table, const char *name, double value_ns, double usual_ns)
 {
-	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM], text[3 * OPS_FORMAT_ROOM];
+	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
 
-	if (cause->is_count) {
-		snprintf(more, sizeof(more), "%.0f", cause->value - cause->typical);
-		snprintf(text, sizeof(text), "%.0f, usually %.0f", cause->value, cause->typical);
-	} else {
-		ops_format_duration(more, cause->value - cause->typical);
-		ops_format_duration(value, cause->value);
-		ops_format_duration(usual, cause->typical);
-		snprintf(text, sizeof(text), "%s, usually %s", value, usual);
+	ops_format_duration(more, value_ns - usual_ns);
+	ops_format_duration(value, value_ns);
+	ops_format_duration(usual, usual_ns);
+	add_more(table, ops_string_of(name), more, value, usual);
+}
+
+static void add_cause(struct result_table *table, const struct view_cause *cause)
+{
+	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
+
+	if (!cause->is_count) {
+		add_more_time(table, cause->title, cause->value, cause->typical);
+		return;
 	}
-	put_more(page, (struct ops_string){cause->title, strlen(cause->title)}, false, more, text);
+	snprintf(more, sizeof(more), "%.0f", cause->value - cause->typical);
+	snprintf(value, sizeof(value), "%.0f", cause->value);
+	snprintf(usual, sizeof(usual), "%.0f", cause->typical);
+	add_more(table, ops_string_of(cause->title), more, value, usual);
 }
 
-static void put_excess(struct page *page, const struct view_excess *excess)
+static void add_excess(const struct page *page, struct result_table *table, const struct view_excess *excess)
 {
-	char more[OPS_FORMAT_ROOM], text[OPS_FORMAT_ROOM];
+	char more[OPS_FORMAT_ROOM], value[OPS_FORMAT_ROOM], usual[OPS_FORMAT_ROOM];
 
 	ops_format_duration(more, excess->self_ns - excess->typical_self_ns);
-	snprintf(text, sizeof(text), "%.0f call%s, usually %.3g", excess->calls, excess->calls == 1 ? "" : "s", excess->typical_calls);
-	put_more(page, ops_trace_string(page->views->trace, excess->name), true, more, text);
+	snprintf(value, sizeof(value), "%.0f call%s", excess->calls, excess->calls == 1 ? "" : "s");
+	snprintf(usual, sizeof(usual), "%.3g", excess->typical_calls);
+	add_more(table, ops_trace_string(page->views->trace, excess->name), more, value, usual);
 }
 
+/* Writes for each slow step a table of what it has more of. */
 static void put_outliers(struct page *page, const struct view_step_stats *stats)
 {
-	if (!stats->outlier_count)
-		return;
-	page_title(page, "slow steps, and what they have more of");
-	ops_buffer_append_text(&page->out, page->markdown ? "" : "\n");
 	for (size_t i = 0; i < stats->outlier_count; i++) {
 		const struct view_outlier *outlier = &stats->outliers[i];
 		const struct view_step *step = &page->views->steps.items[outlier->step];
-		char time[OPS_FORMAT_ROOM], over[OPS_FORMAT_ROOM];
+		double ns = (double)view_step_shown_ns(step, VIEW_TIME_COUNT);
+		struct result_table table = {.scaled = true, .copies = true};
+		struct ops_buffer title = {0};
 
-		ops_format_duration(time, (double)view_step_shown_ns(step, VIEW_TIME_COUNT));
-		ops_format_duration(over, outlier->over_ns);
-		ops_buffer_printf(&page->out, "%s%s ", page->markdown ? "- " : "  ", step_word(page->views));
-		ops_plain_append(&page->out, step->name.bytes, step->name.size);
-		ops_buffer_printf(&page->out, "%s%s: %s, %s more than the median\n", step->kind == OPS_ITERATION_NONE ? "" : ", ",
-		                  ops_iteration_kind_name(step->kind), time, over);
+		ops_buffer_printf(&title, "slow %s ", step_word(page->views));
+		ops_plain_append(&title, step->name.bytes, step->name.size);
+		ops_buffer_printf(&title, "%s%s", step->kind == OPS_ITERATION_NONE ? "" : ", ", ops_iteration_kind_name(step->kind));
+		RESULT_DECLARED(&table, cause_columns);
+		add_more_time(&table, "time", ns, ns - outlier->over_ns);
 		for (size_t j = 0; j < outlier->cause_count; j++)
-			put_cause(page, &outlier->causes[j]);
+			add_cause(&table, &outlier->causes[j]);
 		for (size_t j = 0; j < outlier->excess_count; j++)
-			put_excess(page, &outlier->excesses[j]);
+			add_excess(page, &table, &outlier->excesses[j]);
+		page->out.failed |= title.failed;
+		page_table(page, ops_buffer_text(&title), &table, 0);
+		ops_buffer_release(&title);
 	}
 	if (stats->outliers_in_all > stats->outlier_count)
-		ops_buffer_printf(&page->out, "%s%zu more slow steps\n", page->markdown ? "\nand " : "and ",
-		                  stats->outliers_in_all - stats->outlier_count);
+		ops_buffer_printf(&page->out, "\nand %zu more slow steps\n", stats->outliers_in_all - stats->outlier_count);
 }
 
 bool page_steps(struct page *page)

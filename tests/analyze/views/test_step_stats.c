@@ -55,7 +55,7 @@ static void steps_have_a_median(void **state)
 	ops_free(text);
 	text = text_of(ten_steps(""), "", 0);
 	assert_has(text, "10 steps: median 101.000 µs, mean 120.800 µs, p95 210.900 µs\nfrom 100.000 µs to 300.000 µs\n");
-	assert_has(text, "  step 4: 300.000 µs, 199.000 µs more than the median\n");
+	assert_has(text, "slow step 4             more        here     usually\ntime              199.000 µs  300.000 µs  101.000 µs\n");
 	ops_free(text);
 	text = scene_views("", "");
 	assert_has(text, "\"median\":null,\"p95\":null,\"outlier_count\":0,\"outliers\":[],\"waited_for_cpu\":null");
@@ -133,7 +133,7 @@ static void iterations_are_compared_by_kind(void **state)
 	text = text_of(rows, "", 0);
 	assert_has(text, "6 iterations: median 10.000 µs, mean 26.667 µs, p95 75.000 µs\n");
 	assert_has(text, "\n  prefill      1: median 90.000 µs, p95 90.000 µs\n  decode       5: median 10.000 µs, p95 26.000 µs\n");
-	assert_has(text, "  iteration 4, decode: 30.000 µs, 20.000 µs more than the median\n");
+	assert_has(text, "slow iteration 4, decode       more       here    usually\ntime                      20.000 µs  30.000 µs  10.000 µs\n");
 	ops_free(text);
 	text = scene_views(ten_steps(""), "");
 	assert_has(text, "\"kinds\":[]");
