@@ -9,6 +9,7 @@
 	X(gc)             \
 	X(anomaly)        \
 	X(distribution)   \
+	X(setup)          \
 	X(checkpoint)     \
 	X(synchronise)    \
 	X(logging)        \

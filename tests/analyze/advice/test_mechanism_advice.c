@@ -356,6 +356,35 @@ static void finds_work_that_grows(void **state)
 	assert_true(hooks_ms(false) < 0);
 }
 
+/* Each step makes a module with another in it, or only the first step. */
+static double setup_ms(bool each_step)
+{
+	struct device_trace trace;
+
+	open_steps(&trace);
+	for (int step = 0; step < STEPS; step++) {
+		double us = 20 + 2000 * step;
+
+		device_trace_step(&trace, step, us - 10, 1990);
+		device_trace_add(&trace, "python_function", "train.py(3): train", 1, 1, us, 1900, "\"Python id\": 1");
+		if (step && !each_step)
+			continue;
+		device_trace_add(&trace, "python_function", "loss.py(9): Perceptual.__init__", 1, 1, us + 10, 500, "\"Python id\": 2, \"Python parent id\": 1");
+		device_trace_add(&trace, "python_function", "torch/nn/modules/module.py(482): Module.__init__", 1, 1, us + 20, 10,
+		                 "\"Python id\": 3, \"Python parent id\": 2");
+		device_trace_add(&trace, "python_function", "torch/nn/modules/module.py(482): Module.__init__", 1, 1, us + 40, 10,
+		                 "\"Python id\": 4, \"Python parent id\": 2");
+	}
+	return rule_ms(&trace, "setup-in-step");
+}
+
+static void finds_modules_that_each_step_makes(void **state)
+{
+	(void)state;
+	assert_float_equal(setup_ms(true), 0.5, 0.001);
+	assert_true(setup_ms(false) < 0);
+}
+
 /* Two tensors grow at one line, in turns. */
 static void finds_two_tensors_that_grow_at_a_line(void **state)
 {
@@ -417,6 +446,7 @@ int main(void)
 		cmocka_unit_test(finds_long_filters),
 		cmocka_unit_test(finds_sparse_products_with_coordinates),
 		cmocka_unit_test(finds_work_that_grows),
+		cmocka_unit_test(finds_modules_that_each_step_makes),
 		cmocka_unit_test(finds_two_tensors_that_grow_at_a_line),
 		cmocka_unit_test(subtracts_waits_without_steps),
 	};
