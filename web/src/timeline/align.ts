@@ -34,6 +34,16 @@ export function commonSteps(timelines: readonly TimelineReply[]): CommonStep[] {
 	});
 }
 
+/** Returns the first step whose duration is nearest to the median; of several ranks, the longest duration counts. */
+export function typicalStep(steps: readonly CommonStep[]): CommonStep | undefined {
+	const durations = steps.map(({ of }) => Math.max(...of.map((each) => each.end_ns - each.start_ns)));
+	const sorted = [...durations].sort((a, b) => a - b);
+	const middle = (sorted.length - 1) / 2;
+	const median = (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
+	const distances = durations.map((duration) => Math.abs(duration - median));
+	return steps[distances.indexOf(Math.min(...distances))];
+}
+
 export function shortStep(step: Step): string {
 	return step.name.replace(/^ProfilerStep#/, "");
 }

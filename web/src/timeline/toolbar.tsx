@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatNs } from "../format/units";
-import { chooseStep, stepSpan } from "./align";
+import { type CommonStep, chooseStep, stepSpan, typicalStep } from "./align";
 import { fetchEvent } from "./choose";
 import { hitNumber, hitsOf } from "./find";
 import type { Actions } from "./input";
@@ -87,25 +87,27 @@ function StepPicker({ state, stage }: { state: TimelineState; stage: Stage | und
 		const { from, to } = stepSpan(state, step);
 		return from === range?.from && to === range.to;
 	});
+	const show = (step: CommonStep | undefined) => {
+		chooseStep(state, step);
+		stage?.show(state.range.value ? fitSpan(state.range.value, state.whole) : state.whole);
+	};
 	return (
-		<label class="tl-color">
-			Step{" "}
-			<select
-				value={String(at)}
-				onChange={(event) => {
-					const step = steps[Number(event.currentTarget.value)];
-					chooseStep(state, step);
-					stage?.show(state.range.value ? fitSpan(state.range.value, state.whole) : state.whole);
-				}}
-			>
-				<option value="-1">{state.several ? "All" : "Whole trace"}</option>
-				{steps.map((step, i) => (
-					<option key={i} value={String(i)}>
-						{`${step.name} (${step.of.map((each) => formatNs(each.end_ns - each.start_ns)).join(", ")})`}
-					</option>
-				))}
-			</select>
-		</label>
+		<>
+			<label class="tl-color">
+				Step{" "}
+				<select value={String(at)} onChange={(event) => show(steps[Number(event.currentTarget.value)])}>
+					<option value="-1">{state.several ? "All" : "Whole trace"}</option>
+					{steps.map((step, i) => (
+						<option key={i} value={String(i)}>
+							{`${step.name} (${step.of.map((each) => formatNs(each.end_ns - each.start_ns)).join(", ")})`}
+						</option>
+					))}
+				</select>
+			</label>
+			<button type="button" title="Show the first step whose duration is nearest to the median" onClick={() => show(typicalStep(steps))}>
+				Typical step
+			</button>
+		</>
 	);
 }
 

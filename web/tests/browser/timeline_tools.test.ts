@@ -92,6 +92,20 @@ test("a step is picked from a list", async () => {
 	tab.expectQuiet();
 });
 
+test("one click shows a typical step, another the whole trace", async () => {
+	const tab = await open();
+	const { page } = tab;
+	await page.getByRole("button", { name: "Typical step" }).click();
+	const step = page.getByRole("combobox", { name: "Step" });
+	await expect.poll(() => step.inputValue()).not.toBe("-1");
+	expect(Number(await step.inputValue())).toBe(0); // all take equally long
+	await said(tab, "range").toBe("0-900000");
+	await page.getByRole("button", { name: "Whole trace" }).click();
+	await page.locator(".tl-canvas").waitFor();
+	await tab.close();
+	tab.expectQuiet();
+});
+
 test("a range of one track sums that track, and devices have a separate denominator", async () => {
 	const tab = await open();
 	const { page } = tab;
