@@ -87,7 +87,7 @@ export function RangeSums({ state, from, to, tracks, hidden, height }: Props) {
 				sort="-self"
 				href={(row) => eventHref(row.longest)}
 				lines={Math.max(Math.floor((height - FRAME) / LINE), 2)}
-				empty="Nothing runs here."
+				empty="No events in this range."
 				tools={
 					<span class="tl-summary">
 						{formatNs(to - from)}, {formatCount(sum((each) => each.events))} events on {onTracks} {onTracks === 1 ? "track" : "tracks"}

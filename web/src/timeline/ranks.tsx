@@ -54,7 +54,7 @@ export function RankChoice({ source, run, shown }: Props) {
 				)}
 				{run.length <= MOST_PARTS && (
 					<button type="button" onClick={() => show(run.filter((each) => each !== first))}>
-						All of them
+						All ranks
 					</button>
 				)}
 				{run.map((each) => (
@@ -124,7 +124,7 @@ export function AlignChoice({ state }: { state: TimelineState }) {
 			</label>
 			{state.alignFailed.value && (
 				<span class="tl-hits" role="status">
-					No collective operation is in all of them.
+					No collective operation is in all traces.
 				</span>
 			)}
 		</>

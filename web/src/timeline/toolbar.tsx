@@ -41,7 +41,7 @@ export function Toolbar({ state, actions, stage, ranks, onHelp }: Props) {
 				Arrows
 			</Toggle>
 			{state.canShowWrappers && (
-				<Toggle on={!state.showWrappers.value} title="Calls of Python that only pass on to one other call fold into that call" onClick={() => void showWrappers(state, !state.showWrappers.value)}>
+				<Toggle on={!state.showWrappers.value} title="Python calls that only pass on to one other call are folded into it" onClick={() => void showWrappers(state, !state.showWrappers.value)}>
 					Fold wrappers
 				</Toggle>
 			)}

@@ -95,7 +95,7 @@ function NothingFound({ trace, checked, summary }: { trace: TraceEntry; checked:
 			<p>{noFindings(trace, summary)}</p>
 			<p>
 				Recorded with <code>with_stack=True</code>, <code>record_shapes=True</code>, <code>profile_memory=True</code> and a
-				schedule of steps, a trace answers all rules.
+				schedule of steps, a trace lets all rules apply.
 			</p>
 			<p>Rules applied:</p>
 			<ul class="checked">

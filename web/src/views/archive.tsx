@@ -54,7 +54,7 @@ const METRICS: { id: string; title: string; kind: Kind; factor: number }[] = [
 	{ id: "kernel_ms", title: "Device work of a step", kind: "us", factor: 1e3 },
 	{ id: "collective_ms", title: "Collectives of a step", kind: "us", factor: 1e3 },
 	{ id: "operators", title: "Operators of a step", kind: "count", factor: 1 },
-	{ id: "peak_mb", title: "Peak of memory", kind: "bytes", factor: 1e6 },
+	{ id: "peak_mb", title: "Memory peak", kind: "bytes", factor: 1e6 },
 ];
 const BY = [
 	{ id: "commit", title: "Commit" },
@@ -244,6 +244,6 @@ const COLUMNS: Column<Node>[] = [
 	{ id: "start", title: NAMES.start.title, kind: "text", about: NAMES.start.about, value: one("start") },
 	{ id: "duration", title: NAMES.duration_us.title, kind: "us", total: "none", value: largest("duration_us") },
 	{ id: "steps", title: NAMES.steps.title, kind: "count", total: "none", value: largest("steps") },
-	{ id: "step", title: NAMES.step_us.title, kind: "us", total: "none", about: "Of several ranks, of the slowest", value: largest("step_us") },
+	{ id: "step", title: NAMES.step_us.title, kind: "us", total: "none", about: "For several ranks, that of the slowest", value: largest("step_us") },
 	{ id: "path", title: NAMES.path.title, kind: "text", hidden: true, wide: true, about: NAMES.path.about, value: one("path") },
 ];

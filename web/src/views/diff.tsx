@@ -30,7 +30,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 	if (!base || !now) {
 		return (
 			<div class="empty">
-				<p>There is nothing to compare this trace with.</p>
+				<p>There is no other trace to compare with.</p>
 				<p>
 					Two traces are opened with <code>opstrobe serve BASE NEW</code>.
 				</p>
@@ -111,7 +111,7 @@ function stepsText(side: DiffReply["steps"]["left"]): string {
 }
 
 const METRICS = [
-	{ id: "total_duration", title: "Total", about: "Device time where there is some, else host time" },
+	{ id: "total_duration", title: "Total", about: "Device time if there is any, else host time" },
 	{ id: "host_duration", title: "Host" },
 	{ id: "device_duration", title: "Device" },
 ] as const;

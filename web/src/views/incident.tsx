@@ -317,5 +317,5 @@ function Holders({ table }: TableReply) {
 function Suppressed({ report }: { report: IncidentReply }) {
 	const kinds = Object.entries(report.suppressed ?? {});
 	if (kinds.length === 0) return null;
-	return <p class="soft">{`Not kept before, because there were too many: ${kinds.map(([kind, count]) => `${count} ${kind}`).join(", ")}.`}</p>;
+	return <p class="soft">{`Dropped earlier, because there were too many: ${kinds.map(([kind, count]) => `${count} ${kind}`).join(", ")}.`}</p>;
 }

@@ -94,7 +94,7 @@ function Device(props: ViewProps & { memory: MemoryReply }) {
 				)}
 			</div>
 			<Curve {...props} device={device} stretch={stretch} marked={chosen} chosen={at !== undefined} />
-			<Await reply={moment} what="who holds memory">
+			<Await reply={moment} what="what holds memory">
 				{() =>
 					chosen && (
 						<Peak

@@ -142,7 +142,7 @@ function Icicle({ modules }: { modules: readonly Module[] }) {
 				root={root}
 				zoom={zoom}
 				onZoom={setZoom}
-				tools={<Select label="As wide as" options={offered} value={metric} onChange={(id) => setMetric(id)} />}
+				tools={<Select label="Width" options={offered} value={metric} onChange={(id) => setMetric(id)} />}
 				colorOf={() => "var(--kind-module)"}
 				kind={metric === "flops" ? "flops" : metric.endsWith("bytes") ? "bytes" : "us"}
 			/>

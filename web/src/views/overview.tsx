@@ -70,7 +70,7 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 	return (
 		<Cards>
 			{from === "none" || rows.length < 2 ? (
-				<Card title={from === "none" ? "Whole recording" : from === "iterations" ? "Iteration" : "Step"} figure={formatUs(average.total)} note={from === "none" ? "no steps in the trace" : "the only one"} />
+				<Card title={from === "none" ? "Whole recording" : from === "iterations" ? "Iteration" : "Step"} figure={formatUs(average.total)} note={from === "none" ? "no steps in the trace" : "the only step"} />
 			) : (
 				<Card
 					title={`Median ${step}`}
@@ -112,18 +112,18 @@ function Figures({ source, trace, views }: { source: DataSource; trace: TraceEnt
 			)}
 			{!views.flags.has_kernel && <Card title="Device" figure="CPU" note="No GPU activity" />}
 			{views.queued_before.count > 0 && (
-				<Card title="Launched before" figure={formatUs(views.queued_before.time)} note={`${formatCount(views.queued_before.count)} pieces of device work, in no step`} about="Device work that was launched before the recording" />
+				<Card title="Launched before" figure={formatUs(views.queued_before.time)} note={`${formatCount(views.queued_before.count)} kernels, copies and sets, in no step`} about="Device work that was launched before the recording" />
 			)}
 			{views.graph_work.count > 0 && (
 				<Card
 					title="Launched by graphs"
 					figure={formatCount(views.graph_work.count)}
 					note={`${formatCount(views.graph_work.with_capture)} with operator and line of the capture`}
-					about="Pieces of device work that CUDA graphs launched"
+					about="Kernels, copies and sets that CUDA graphs launched"
 				/>
 			)}
 			{views.lost_events > 0 && (
-				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="memory for records was out; figures are too low" />
+				<Card title="Lost events" figure={formatCount(views.lost_events)} tone="bad" note="the recorder ran out of memory; figures are too low" />
 			)}
 		</Cards>
 	);
@@ -213,7 +213,7 @@ function Steps({ source, trace, views }: { source: DataSource; trace: TraceEntry
 			<SlowSteps trace={trace.id} steps={views.steps} places={places} />
 			<section class="panel">
 				{phases && <Choice label="Steps by" options={STEPS_BY} value={byPhase ? "phases" : "parts"} onChange={choose} />}
-				<Bars title="Steps" item="step" about="a step opens in the timeline" series={series} bars={bars} kind="us" />
+				<Bars title="Steps" item="step" about="click a step to open it in the timeline" series={series} bars={bars} kind="us" />
 			</section>
 		</>
 	);
@@ -289,7 +289,7 @@ function TopOperators({ source, trace }: { source: DataSource; trace: TraceEntry
 							</ul>
 							<p class="panel-foot">
 								<a href={routeHref("operators", trace.id)}>{`All ${operators.distinct} operators`}</a>
-								<span class="soft">{device ? ", by their time on devices" : ", by their own time on the CPU"}</span>
+								<span class="soft">{device ? ", by time on devices" : ", by self time on the CPU"}</span>
 							</p>
 						</>
 					);

@@ -114,9 +114,9 @@ function hrefOf(trace: string, by: string, row: RooflineRow): string {
 }
 
 const SOURCES: Record<Roof["source"], string> = {
-	unknown: "not known",
+	unknown: "unknown",
 	measured: "measured by opstrobe roof",
-	published: "peaks that its maker publishes",
+	published: "published peak values",
 	given: "as given",
 };
 
@@ -128,7 +128,7 @@ function RoofCards({ reply, roof, processor }: { reply: RooflineReply; roof: Roo
 				title="Of the roof"
 				figure={share === null ? "–" : `${grouped(share * 100, 1)} %`}
 				share={share}
-				note={share === null ? undefined : `${formatUs(reply.bounded_us)} would take ${formatUs(reply.roof_us)} at least`}
+				note={share === null ? undefined : `lower bound of ${formatUs(reply.roof_us)} for ${formatUs(reply.bounded_us)}`}
 				about="Lower bound of the time, from FLOPs and bytes, by the time of the rows below"
 			/>
 			<Card
@@ -152,7 +152,7 @@ function Omitted({ rows }: { rows: readonly RooflineRow[] }) {
 	const more = rows.length - still - POINTS_MAX;
 	const parts = [
 		...(still > 0 ? [`${formatCount(still)} that compute nothing and only move data`] : []),
-		...(more > 0 ? [`${formatCount(more)} that take least time`] : []),
+		...(more > 0 ? [`${formatCount(more)} with the least time`] : []),
 	];
 	return parts.length > 0 ? <p class="soft">{`Not in the chart: ${parts.join("; ")}.`}</p> : null;
 }

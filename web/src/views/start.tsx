@@ -131,14 +131,14 @@ function linkOf(row: Row): string {
 }
 
 const COLUMNS: Column<Row>[] = [
-	{ id: "date", title: "Recorded", kind: "text", value: dateOf, shown: (row) => dateOf(row)?.slice(0, 16) ?? "", about: "When the recording started; of a trace without the time, when its file was written" },
+	{ id: "date", title: "Recorded", kind: "text", value: dateOf, shown: (row) => dateOf(row)?.slice(0, 16) ?? "", about: "When the recording started; without that time, when the file was written" },
 	{ id: "duration", title: "Duration", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.duration_us) },
 	{ id: "steps", title: "Steps", kind: "count", total: "none", value: (row) => largest(row, (summary) => summary.steps.count) },
-	{ id: "median", title: "Median step", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.steps.median), about: "Of several ranks, of the slowest" },
+	{ id: "median", title: "Median step", kind: "us", total: "none", value: (row) => largest(row, (summary) => summary.steps.median), about: "For several ranks, that of the slowest" },
 	{ id: "devices", title: "Devices", kind: "text", value: devicesOf, about: "Devices that ran kernels" },
 	{ id: "rank", title: "Ranks", kind: "text", value: ranksOf },
 	{ id: "gain", title: "Gain", kind: "pct", total: "none", value: (row) => findingOf(row)?.predicted_gain_percent ?? null, about: "Predicted gain of the top finding, as a share of a step" },
-	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; of several ranks, the one that gains most" },
+	{ id: "finding", title: "Top finding", kind: "text", wide: true, value: findingText, about: "The first finding of the advice; for several ranks, the one with the largest gain" },
 	{ id: "command", title: "Recorded by", kind: "text", wide: true, hidden: true, value: (row) => summaries(row)[0]?.command ?? null, about: "Command line, if Opstrobe recorded the trace" },
 	{ id: "host", title: "Host", kind: "text", hidden: true, value: (row) => [...new Set(summaries(row).flatMap((summary) => summary.host ?? []))].join(", ") || null },
 	{ id: "size", title: "Size", kind: "bytes", hidden: true, value: (row) => row.traces.reduce((sum, trace) => sum + trace.bytes, 0) },

@@ -21,7 +21,7 @@ export function Calls({ source, trace, of }: CallsProps) {
 	if (source.kind !== "http") return null; // a report does not have them
 	return (
 		<Await reply={reply} what="its calls">
-			{(calls) => (calls.count === 0 ? <p class="soft">No call of it is in the timeline.</p> : <Distribution trace={trace} calls={calls} />)}
+			{(calls) => (calls.count === 0 ? <p class="soft">The timeline has no call of it.</p> : <Distribution trace={trace} calls={calls} />)}
 		</Await>
 	);
 }

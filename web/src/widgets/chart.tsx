@@ -39,10 +39,10 @@ export function Chart({ title, about, children, tools, save }: ChartProps) {
 				{about && <span class="soft">{about}</span>}
 				<span class="tools-space" />
 				{tools}
-				<button type="button" class="small" title="Save the chart as a drawing" aria-label={`Save ${title} as SVG`} onClick={saveSvg}>
+				<button type="button" class="small" title="Save the chart as a drawing (SVG)" aria-label={`Save ${title} as SVG`} onClick={saveSvg}>
 					SVG
 				</button>
-				<button type="button" class="small" title="Save the chart as a picture" aria-label={`Save ${title} as PNG`} onClick={savePng}>
+				<button type="button" class="small" title="Save the chart as a picture (PNG)" aria-label={`Save ${title} as PNG`} onClick={savePng}>
 					PNG
 				</button>
 			</figcaption>

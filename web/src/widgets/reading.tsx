@@ -32,7 +32,7 @@ export function Reading({ source, trace }: { source: DataSource; trace: TraceEnt
 	const others = beingRead.value.filter((each) => each.id !== trace.id);
 	return (
 		<div class="note">
-			<p role="status">Loading the trace … What it shows comes up here by itself.</p>
+			<p role="status">Loading the trace … The view opens when it is loaded.</p>
 			<ReadingBars traces={[trace, ...others]} />
 		</div>
 	);
@@ -67,7 +67,7 @@ function shareOf({ progress }: TraceEntry): { value?: number } {
 export function tellProgress({ progress, bytes }: TraceEntry): string {
 	if (!progress) return "waits";
 	const events = `${formatCount(progress.events)} events`;
-	if (progress.share === 1) return `all read; ${events} are put in order`;
+	if (progress.share === 1) return `read completely; sorting ${events}`;
 	const parts = progress.share === null ? [formatBytes(progress.bytes)] : [`${Math.floor(progress.share * 100)} %`, `${formatBytes(progress.bytes)} of ${formatBytes(bytes)}`];
 	parts.push(events);
 	if (progress.notes > 0) parts.push(`${formatCount(progress.notes)} ${progress.notes === 1 ? "note" : "notes"}`);

@@ -34,7 +34,7 @@ const BOUNDS: Series[] = [
 	{ id: "compute", title: "bound by compute", color: "var(--kind-kernel)" },
 	{ id: "memory", title: "bound by memory", color: "var(--kind-operator)" },
 	{ id: "overhead", title: "bound by overhead", color: "var(--kind-memcpy)" },
-	{ id: "", title: "roof not known", color: "var(--kind-other)" },
+	{ id: "", title: "roof unknown", color: "var(--kind-other)" },
 ];
 
 interface Ceiling {
@@ -155,7 +155,7 @@ export function RooflineChart({ title, roof, rows, hrefOf }: RooflineChartProps)
 							data-point={i}
 							href={hrefOf(row)}
 							tabindex={i === active ? 0 : -1}
-							aria-label={`${row.name}, ${row.dtype}: ${formatUs(row.time_us)}, ${formatSpeed(speedOf(row), "FLOP/s")}, ${row.percent_of_roof === null ? "roof not known" : `${row.percent_of_roof} % of the roof`}`}
+							aria-label={`${row.name}, ${row.dtype}: ${formatUs(row.time_us)}, ${formatSpeed(speedOf(row), "FLOP/s")}, ${row.percent_of_roof === null ? "roof unknown" : `${row.percent_of_roof} % of the roof`}`}
 							onMouseMove={(event) => setHover({ item: i, x: event.clientX, y: event.clientY })}
 							onMouseLeave={() => setHover(undefined)}
 							onFocus={(event) => show(i, event.currentTarget)}

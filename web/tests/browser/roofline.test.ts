@@ -89,7 +89,7 @@ test("without a roof, times, FLOPs and bytes remain, and a roof can be given", a
 	const tab = await Tab.open(browser, server.at("roofline", server.trace("train")));
 	const { page } = tab;
 	await settled(page);
-	await page.getByText("not known").first().waitFor();
+	await page.getByText("unknown").first().waitFor();
 	expect(await page.locator("[data-point]").count()).toBeGreaterThan(3);
 	expect(await page.locator(".chart .roof").count()).toBe(0);
 	await page.getByLabel("Roof", { exact: true }).fill(ROOF);
