@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The extent of a trace: from its origin to the end of the last event, memory record or value of a counter. The end of the profiler's
- * window, "Record Window End", does not count: nothing happens between the last event and it.
+ * window, "Record Window End", does not count: nothing happens between the last event and it. And the number of threads.
  */
 #ifndef OPS_DERIVE_EXTENT_H
 #define OPS_DERIVE_EXTENT_H
@@ -11,5 +11,9 @@
 #include "base/intervals.h"
 
 struct ops_interval ops_extent_of(const struct ops_trace *trace);
+
+/* Returns the number of threads. Tracks of coroutines are none, and neither are those that only have the profiler's own span and
+ * marks, as "Spans" and "Traces" in torch's files. */
+size_t ops_thread_count(const struct ops_trace *trace);
 
 #endif

@@ -597,3 +597,19 @@ def test_many_devices(opstrobe, tmp_path):
     found = json.loads(opstrobe("views", "--format", "json", "many.json").stdout)
     assert [gpu["id"] for gpu in found["gpus"]] == list(range(5000))
     assert "4936 more GPUs" in opstrobe("views", "many.json").stdout
+
+
+def test_rows_of_the_profiler_are_no_threads(opstrobe, tmp_path):
+    """Torch's files have its span and its marks on tracks of processes "Spans", "Traces" and ""."""
+    span = {"ph": "X", "cat": "Trace", "ts": 0, "dur": 90, "pid": "Spans", "tid": "PyTorch Profiler"}
+    rows = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 5, "tid": 5, "ts": 1, "dur": 8},
+        span | {"name": "PyTorch Profiler (0)", "args": {"Op count": 0}},
+        {"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "T", "ts": 0},
+        {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 90},
+    ]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": rows}))
+    assert opstrobe("convert", "t.json", "t.pftrace").returncode == 0
+    for name in ("t.json", "t.pftrace"):
+        assert ", 1 thread, " in opstrobe("views", name).stdout.splitlines()[0]
+        assert json.loads(opstrobe("info", "--format", "json", name).stdout)["value"]["threads"] == 1

@@ -122,7 +122,7 @@ static void count_tracks(struct trace_facts *facts, const struct ops_trace *trac
 
 	for (size_t i = 0; i < count; i++)
 		facts->streams += tracks[i].kind == OPS_TRACK_STREAM;
-	facts->threads = count - facts->streams;
+	facts->threads = ops_thread_count(trace);
 }
 
 /* Returns false if out of memory. */

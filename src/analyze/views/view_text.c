@@ -131,13 +131,10 @@ static void view_text_put_head(struct page *page)
 {
 	const struct ops_trace_info *info = ops_trace_info(page->views->trace);
 	struct ops_string host = {info->host_name, strlen(info->host_name)};
-	size_t threads = 0, count, events = ops_trace_events(page->views->trace)->count, records;
-	const struct ops_track *tracks = ops_trace_tracks(page->views->trace, &count);
+	size_t threads = ops_thread_count(page->views->trace), events = ops_trace_events(page->views->trace)->count, records;
 	struct ops_interval extent = ops_extent_of(page->views->trace);
 	char duration[OPS_FORMAT_ROOM];
 
-	for (size_t i = 0; i < count; i++)
-		threads += tracks[i].kind == OPS_TRACK_THREAD && !(tracks[i].flags & OPS_TRACK_COROUTINE);
 	ops_trace_memory(page->views->trace, &records);
 	page_begin(page, PAGE_TITLE);
 	if (host.size) {
