@@ -26,9 +26,9 @@ static uint8_t flags_of(struct ops_string name)
 		return NAME_EVALUATE;
 	if (ops_string_starts(name, "Optimizer.step#"))
 		return NAME_STEP;
-	if (name.size == strlen("torch::autograd::AccumulateGrad") && ops_string_starts(name, "torch::autograd::AccumulateGrad"))
+	if (ops_string_is(name, "torch::autograd::AccumulateGrad"))
 		return NAME_OPERATOR | NAME_ACCUMULATE;
-	return memmem(name.bytes, name.size, "::", 2) ? NAME_OPERATOR : 0;
+	return ops_string_contains(name, "::") ? NAME_OPERATOR : 0;
 }
 
 static void memory_context_place_row(struct memory_rows *rows, const struct ops_events *e, const uint8_t *names, uint32_t row)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/bits.h"
 #include "base/fault.h"
+#include "base/text.h"
 #include "derive/backward.h"
 
 struct ops_stacks {
@@ -35,8 +36,7 @@ static bool left_out(struct ops_string frame)
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (memmem(frame.bytes, frame.size, words[i][0], strlen(words[i][0])) &&
-		    memmem(frame.bytes, frame.size, words[i][1], strlen(words[i][1])))
+		if (ops_string_contains(frame, words[i][0]) && ops_string_contains(frame, words[i][1]))
 			return true;
 	return false;
 }

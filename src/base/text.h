@@ -45,6 +45,20 @@ static inline bool ops_string_contains(struct ops_string string, const char *par
 	return string.bytes && memmem(string.bytes, string.size, part, strlen(part)) != NULL;
 }
 
+static inline bool ops_string_contains_any(struct ops_string string, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (ops_string_contains(string, *parts))
+			return true;
+	return false;
+}
+
+/* Returns false for an empty part. */
+static inline bool ops_string_has_part(struct ops_string string, struct ops_string part)
+{
+	return part.size && string.size >= part.size && memmem(string.bytes, string.size, part.bytes, part.size) != NULL;
+}
+
 static inline struct ops_string ops_string_of(const char *text)
 {
 	return (struct ops_string){text, strlen(text)};

@@ -91,21 +91,14 @@ static const struct {
 	{"zeFenceHostSynchronize", OPS_CALL_BLOCKS},
 };
 
-static bool calls_ends_with(struct ops_string name, const char *end)
-{
-	size_t size = strlen(end);
-
-	return name.size > size && memcmp(name.bytes + name.size - size, end, size) == 0;
-}
-
 /* Returns "cuMemcpyHtoDAsync" for "cuMemcpyHtoDAsync_v2_ptsz". */
 static struct ops_string without_version(struct ops_string name)
 {
 	size_t digits = 0;
 
-	if (calls_ends_with(name, "_ptsz") || calls_ends_with(name, "_ptds"))
+	if (ops_string_ends(name, "_ptsz") || ops_string_ends(name, "_ptds"))
 		name.size -= 5;
-	else if (calls_ends_with(name, "_spt"))
+	else if (ops_string_ends(name, "_spt"))
 		name.size -= 4;
 	while (digits < name.size && name.bytes[name.size - 1 - digits] >= '0' && name.bytes[name.size - 1 - digits] <= '9')
 		digits++;
@@ -118,7 +111,7 @@ static unsigned memory_call(struct ops_string name)
 {
 	static const char *const copies[] = {"cudaMemcpy", "cuMemcpy", "hipMemcpy"};
 	static const char *const fills[] = {"cudaMemset", "cuMemset", "hipMemset"};
-	bool asynchronous = memmem(name.bytes, name.size, "Async", 5);
+	bool asynchronous = ops_string_contains(name, "Async");
 
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
 		if (ops_string_starts(name, copies[i]))

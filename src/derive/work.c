@@ -5,17 +5,7 @@
  */
 #include "derive/work.h"
 
-#include <string.h>
-
 #include "base/text.h"
-
-static bool contains_any(struct ops_string name, const char *const *words)
-{
-	for (; *words; words++)
-		if (memmem(name.bytes, name.size, *words, strlen(*words)))
-			return true;
-	return false;
-}
 
 static bool communicates(struct ops_string name)
 {
@@ -32,7 +22,7 @@ static bool communicates(struct ops_string name)
 		"all_gather_kernel", "allgather_kernel", "AllGatherKernel", "reduce_scatter_kernel", "ReduceScatterKernel",
 		"all_to_all_kernel", "AllToAllKernel", "userbuffers_fp16_sum", "userbuffers_bf16_sum", NULL};
 
-	return ops_string_starts_any(name, libraries) || contains_any(name, kernels);
+	return ops_string_starts_any(name, libraries) || ops_string_contains_any(name, kernels);
 }
 
 enum ops_work ops_work_of_name(struct ops_string name)
@@ -51,8 +41,8 @@ enum ops_work ops_work_of_name(struct ops_string name)
 		return OPS_WORK_SET;
 	if (communicates(name))
 		return OPS_WORK_COMMUNICATION;
-	if (ops_string_starts_any(name, host) || contains_any(name, others) ||
-	    (ops_string_starts(name, "cuda") && memmem(name.bytes, name.size, "LaunchKernel", 12)))
+	if (ops_string_starts_any(name, host) || ops_string_contains_any(name, others) ||
+	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
 		return OPS_WORK_OTHER;
 	return OPS_WORK_COMPUTE;
 }

@@ -26,25 +26,19 @@ typedef OPS_ARRAY(struct end) end_list;
 /* Point-to-point operations end at different times on either side. */
 static bool align_is_collective(uint8_t kind, struct ops_string name, bool device)
 {
-	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv"};
+	static const char *const two_sided[] = {"SendRecv", "send", "recv", "Send", "Recv", NULL};
 
 	if (device ? kind != OPS_EVENT_KERNEL || !ops_string_starts(name, "nccl")
 	           : (kind != OPS_EVENT_CPU_OP && kind != OPS_EVENT_USER_ANNOTATION) || !ops_string_starts(name, "gloo:"))
 		return false;
-	for (size_t i = 0; i < sizeof(two_sided) / sizeof(two_sided[0]); i++)
-		if (memmem(name.bytes, name.size, two_sided[i], strlen(two_sided[i])))
-			return false;
-	return true;
+	return !ops_string_contains_any(name, two_sided);
 }
 
 static int align_compare_ends(const void *a, const void *b)
 {
 	const struct end *left = a, *right = b;
-	size_t size = left->name.size < right->name.size ? left->name.size : right->name.size;
-	int order = memcmp(left->name.bytes, right->name.bytes, size);
+	int order = ops_string_compare(left->name, right->name);
 
-	if (!order)
-		order = (left->name.size > right->name.size) - (left->name.size < right->name.size);
 	return order ? order : (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
@@ -72,8 +66,7 @@ static size_t run_of(const end_list *ends, size_t from)
 {
 	size_t to = from;
 
-	while (to < ends->count && ends->items[to].name.size == ends->items[from].name.size &&
-	       !memcmp(ends->items[to].name.bytes, ends->items[from].name.bytes, ends->items[from].name.size))
+	while (to < ends->count && ops_string_equals(ends->items[to].name, ends->items[from].name))
 		to++;
 	return to - from;
 }

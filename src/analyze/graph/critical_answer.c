@@ -118,7 +118,7 @@ static enum ops_code read_request(struct analysis_run *run, struct request *requ
 
 static bool is_part_of(const struct request *request, struct ops_string name)
 {
-	return request->annotation.size && memmem(name.bytes, name.size, request->annotation.bytes, request->annotation.size);
+	return ops_string_has_part(name, (struct ops_string){request->annotation.bytes, request->annotation.size});
 }
 
 /* Finds the time range from the first to the last selected instance. Returns false if there are none. */
@@ -367,7 +367,7 @@ static bool matches_what_if(const struct critical_path *path, const struct criti
 	if (edge->event == OPS_NONE)
 		return false;
 	name = event_name(path->table, critical_row(path, edge->event));
-	return key.size && memmem(name.bytes, name.size, key.bytes, key.size);
+	return ops_string_has_part(name, key);
 }
 
 static enum ops_code change_weights(struct analysis_run *run, const struct critical_path *path, struct ops_string changes,

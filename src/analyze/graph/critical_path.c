@@ -30,11 +30,6 @@ static const struct {
 	{"Context Sync", CRITICAL_NAME_CONTEXT_SYNC},
 };
 
-static bool contains(struct ops_string string, struct ops_string part)
-{
-	return part.size && memmem(string.bytes, string.size, part.bytes, part.size);
-}
-
 static uint16_t critical_path_classify(const struct critical_path *path, uint32_t name)
 {
 	struct ops_string string = ops_trace_string(path->table->trace, name);
@@ -47,7 +42,7 @@ static uint16_t critical_path_classify(const struct critical_path *path, uint32_
 		if (ops_string_is(string, known_names[i].name))
 			what |= known_names[i].what;
 	for (size_t i = 0; i < path->options->loader_count && !ops_limit_reached(); i++)
-		if (contains(string, path->options->loaders[i]))
+		if (ops_string_has_part(string, path->options->loaders[i]))
 			what |= CRITICAL_NAME_LOADER;
 	return what;
 }

@@ -11,6 +11,7 @@
 #include "analyze/graph/call_graph.h"
 #include "base/alloc.h"
 #include "base/sum.h"
+#include "base/text.h"
 
 struct finder {
 	struct kernel_sequences *sequences;
@@ -27,9 +28,7 @@ static bool kernel_sequences_is_named(struct finder *f, uint32_t row)
 	const struct event_table *table = f->sequences->table;
 	struct ops_string name = event_name(table, &table->rows[row]);
 
-	if (f->part.size == 0)
-		return true;
-	return f->part.size <= name.size && memmem(name.bytes, name.size, f->part.bytes, f->part.size) != NULL;
+	return !f->part.size || ops_string_has_part(name, f->part);
 }
 
 /* Each name is examined once: 1 contains the part, 2 does not. */

@@ -60,7 +60,7 @@ static bool is_allowed(struct ops_string name, struct ops_string allowed, struct
 		text->size = 0;
 		if (item.size > 2)
 			ops_json_decode(text, item.bytes + 1, item.size - 2);
-		if (text->size && memmem(name.bytes, name.size, text->bytes, text->size))
+		if (ops_string_has_part(name, (struct ops_string){text->bytes, text->size}))
 			return true;
 	}
 	return false;

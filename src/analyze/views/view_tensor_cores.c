@@ -7,17 +7,13 @@
 #include <string.h>
 
 #include "analyze/views/views.h"
+#include "base/text.h"
 
 /* Matches parts of names that kernels without tensor cores also have. All other parts identify the instruction. */
 static bool could_be_plain(const char *part)
 {
 	return !strcmp(part, "xmma_gemm") || !strcmp(part, "xmma_implicit_gemm") || !strcmp(part, "xmma_sparse_gemm") ||
 	       !strcmp(part, "xmma_sparse_conv") || !strcmp(part, "conv1x1");
-}
-
-static bool view_tensor_cores_has(struct ops_string name, const char *part)
-{
-	return memmem(name.bytes, name.size, part, strlen(part));
 }
 
 /* Matches the sizes of a matrix instruction, "_MI16x16x16x1_", in names of Tensile and hipBLASLt. */
@@ -32,22 +28,19 @@ static bool has_matrix_instruction(struct ops_string name)
  * instruction. */
 static bool uses_matrix_cores(struct ops_string name)
 {
-	static const char *const parts[] = {"mfma", "MFMA", "_xdl", "Xdl", "xdlops", "wmma", "FmhaFwd", "FmhaBwd"};
+	static const char *const parts[] = {"mfma", "MFMA", "_xdl", "Xdl", "xdlops", "wmma", "FmhaFwd", "FmhaBwd", NULL};
 
-	if (view_tensor_cores_has(name, "Cijk_"))
+	if (ops_string_contains(name, "Cijk_"))
 		return has_matrix_instruction(name);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (view_tensor_cores_has(name, parts[i]))
-			return true;
-	return view_tensor_cores_has(name, "ck_tile::") &&
-	       (view_tensor_cores_has(name, "Gemm") || view_tensor_cores_has(name, "Fmha"));
+	return ops_string_contains_any(name, parts) ||
+	       (ops_string_contains(name, "ck_tile::") && (ops_string_contains(name, "Gemm") || ops_string_contains(name, "Fmha")));
 }
 
 bool view_kernel_uses_tensor_cores(struct ops_string name)
 {
 	/* Parts of cuBLAS and cuDNN names that denote 32-bit input, output and computation. TF32 is
 	 * f32f32_tf32f32_f32. */
-	static const char *const plain[] = {"f32f32_f32f32_f32", "sgemm", "scudnn"};
+	static const char *const plain[] = {"f32f32_f32f32_f32", "sgemm", "scudnn", NULL};
 	static const char *const parts[] = {
 		"h884", "s884", "h1688", "s1688", "hmma", "i8816", "16816", "dgrad_1x1_stride_2x2", "first_layer_wgrad_kernel",
 		"conv1x1", "conv2d_c1_k1", "direct_group", "xmma_implicit_gemm", "xmma_sparse_conv",
@@ -57,13 +50,10 @@ bool view_kernel_uses_tensor_cores(struct ops_string name)
 		"FlashAttnFwdSm", "FlashAttnBwdSm", /* FlashAttention 3 */
 		"fmhaSm", "16dp256b", "32dp32b", "tcgen05", /* Blackwell, whose tensor cores have their own memory */
 	};
-	bool is_plain = false;
 
-	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-		is_plain |= memmem(name.bytes, name.size, plain[i], strlen(plain[i])) != NULL;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (memmem(name.bytes, name.size, parts[i], strlen(parts[i])))
-			return !is_plain || !could_be_plain(parts[i]);
+		if (ops_string_contains(name, parts[i]))
+			return !ops_string_contains_any(name, plain) || !could_be_plain(parts[i]);
 	return uses_matrix_cores(name);
 }
 
