@@ -32,7 +32,7 @@ static const char usage[] =
 	"process that hangs is dumped like any other. What was under way is marked as unfinished.\n"
 	"\n"
 	"options:\n"
-	"  --all                all processes of yours that record\n"
+	"  --all                all your processes that record\n"
 	"  --last TIME          only this last part: 10s, 500ms (default: all that is kept)\n"
 	"  -o, --output OUTPUT  the trace to write; with --all a directory (default:\n"
 	"                       NAME.PID.pt.trace.json.gz in the current directory)\n"

@@ -14,7 +14,7 @@ static const char usage[] =
 	"Checks a trace file and lists each kind of error, how often it occurs and the byte of\n"
 	"the first one:\n"
 	"  file     the text is damaged or unusual, but could be read\n"
-	"  usual    the same, in a way in which torch.profiler itself writes files\n"
+	"  usual    the same, but torch.profiler writes such files\n"
 	"  type     an argument of an event has an unexpected type\n"
 	"  unknown  an argument of an event is unknown; this is not an error\n"
 	"\n"
@@ -25,7 +25,7 @@ static const char usage[] =
 	"  --help                           print this\n"
 	"\n"
 	"example:\n"
-	"  opstrobe validate worker0.pt.trace.json.gz && echo as it should be\n";
+	"  opstrobe validate worker0.pt.trace.json.gz && echo valid\n";
 
 /* Kineto's files have flows to events that were filtered out, and files of samples and execution traces have these notes by design. */
 static bool is_usual(enum ops_note_kind kind)

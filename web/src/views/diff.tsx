@@ -30,7 +30,7 @@ export function Diff({ source, trace, traces }: ViewProps) {
 	if (!base || !now) {
 		return (
 			<div class="empty">
-				<p>There is no other trace to compare with.</p>
+				<p>No other trace to compare with.</p>
 				<p>
 					Two traces are opened with <code>opstrobe serve BASE NEW</code>.
 				</p>
