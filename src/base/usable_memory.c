@@ -4,71 +4,23 @@
  */
 #include "base/usable_memory.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define PATH_BYTES 4096
-
-/* Reads a number of bytes from a file of one line. Returns UINT64_MAX if there is none or it is "max". */
-static uint64_t usable_memory_read_limit(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	unsigned long long bytes = UINT64_MAX;
-
-	if (!file)
-		return UINT64_MAX;
-	if (fscanf(file, "%llu", &bytes) != 1)
-		bytes = UINT64_MAX;
-	fclose(file);
-	return bytes;
-}
+#include "base/memory_group.h"
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Returns the smallest limit of a control group and its ancestors. Changes `path`. */
-static uint64_t group_limit(const char *root, char *path, const char *file)
-{
-	char whole[PATH_BYTES];
-	uint64_t bytes = UINT64_MAX;
-	char *last;
-
-	for (;;) {
-		if ((size_t)snprintf(whole, sizeof(whole), "%s%s/%s", root, path, file) < sizeof(whole))
-			bytes = least(bytes, usable_memory_read_limit(whole));
-		last = strrchr(path, '/');
-		if (!last)
-			return bytes;
-		*last = '\0';
-	}
-}
-
-/* Returns the limit of the process's control group, version 2 or 1. In a container, its own group may be the root. */
 static uint64_t control_group_limit(void)
 {
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[PATH_BYTES];
-	uint64_t bytes = UINT64_MAX;
+	char folder[PATH_MAX];
 
-	while (file && fgets(line, sizeof(line), file)) {
-		char *controllers = strchr(line, ':');
-		char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		if (!path)
-			continue;
-		path[strcspn(path, "\n")] = '\0';
-		if (path == controllers + 1)
-			bytes = least(bytes, group_limit("/sys/fs/cgroup", path + 1, "memory.max"));
-		else if (strncmp(controllers, ":memory:", 8) == 0)
-			bytes = least(bytes, group_limit("/sys/fs/cgroup/memory", path + 1, "memory.limit_in_bytes"));
-	}
-	if (file)
-		fclose(file);
-	return bytes;
+	return ops_memory_group_find(folder, sizeof(folder)) ? ops_memory_group_limit(folder) : UINT64_MAX;
 }
 
 /* Returns the remaining address space under its limit. Blocks and the trace that is made of them must share it. */

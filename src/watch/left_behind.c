@@ -17,6 +17,7 @@
 #include <opstrobe/read.h>
 
 #include "base/alloc.h"
+#include "base/memory_group.h"
 #include "base/text.h"
 #include "record/spill.h"
 #include "watch/left_behind.h"
@@ -30,7 +31,7 @@ bool left_page_check(struct ops_watch_page *page)
 		return false;
 	page->boot_id[sizeof(page->boot_id) - 1] = page->process_name[sizeof(page->process_name) - 1] = '\0';
 	page->host_name[sizeof(page->host_name) - 1] = page->command[sizeof(page->command) - 1] = '\0';
-	page->recording[sizeof(page->recording) - 1] = '\0';
+	page->recording[sizeof(page->recording) - 1] = page->control_group[sizeof(page->control_group) - 1] = '\0';
 	page->latest &= 1;
 	if (page->end_stack.count > OPS_STACK_FRAMES)
 		page->end_stack.count = OPS_STACK_FRAMES;
@@ -78,7 +79,10 @@ void left_page_facts(const struct ops_watch_page *page, int64_t end_ns, struct o
 	struct watch_memory memory = {.rss_bytes = page->rss_bytes, .limit_bytes = page->memory_limit_bytes};
 	struct watch_step step = {.number = page->step, .median_ns = page->step_median_ns, .goes_on = true};
 	struct watch_facts facts = {.page = page, .step = &step, .memory = &memory, .threads = &page->samples[page->latest]};
+	struct ops_memory_group_events events;
 
+	ops_memory_group_events_read(page->control_group, &events); /* the group may exist no more */
+	memory.oom_kills = events.oom_kills;
 	facts.trigger = page->signal ? OPS_TRIGGER_SIGNAL : page->exits ? OPS_TRIGGER_EXIT : OPS_TRIGGER_KILLED;
 	facts.time_ns = end_ns;
 	facts.tid = page->signal || page->exits ? page->end_stack.tid : page->step_tid ? page->step_tid : page->main_tid;

@@ -172,12 +172,14 @@ static void facts_write_over(const struct watch_facts *facts, struct ops_json_wr
 
 static void facts_write_memory_facts(const struct watch_facts *facts, struct ops_json_writer *json)
 {
+	int64_t oom_kills = facts->memory->oom_kills - facts->page->oom_kills;
+
 	ops_json_key(json, "process_memory");
 	ops_json_open(json, '{');
 	ops_json_member(json, "rss_bytes", facts->memory->rss_bytes);
 	ops_json_member(json, "limit_bytes", facts->memory->limit_bytes);
 	ops_json_member(json, "failures", facts->memory->failures);
-	ops_json_member(json, "oom_kills", facts->memory->oom_kills);
+	ops_json_member(json, "oom_kills", oom_kills > 0 ? oom_kills : 0); /* since the start of the watch */
 	ops_json_close(json, '}');
 }
 

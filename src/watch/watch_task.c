@@ -6,10 +6,13 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/memory_group.h"
 
 static bool watch_read_text(const char *path, char *to, size_t room)
 {
@@ -64,48 +67,21 @@ uint64_t watch_process_start(int64_t pid)
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-/* Finds the folder of the process's control group; version 2 only. */
-static bool control_group(char *to, size_t room)
-{
-	char text[1024], *end;
-	int size;
-
-	if (!watch_read_text("/proc/self/cgroup", text, sizeof(text)))
-		return false;
-	for (char *line = text; line; line = end ? end + 1 : NULL) {
-		end = strchr(line, '\n');
-		if (strncmp(line, "0::", 3) != 0)
-			continue;
-		size = snprintf(to, room, "/sys/fs/cgroup%.*s", end ? (int)(end - line - 3) : (int)strlen(line + 3), line + 3);
-		return size > 0 && (size_t)size < room;
-	}
-	return false;
-}
-
-static int64_t count_of(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? strtoll(at + strlen(key), NULL, 10) : 0;
-}
-
 void watch_memory_read(struct watch_memory *ret_memory)
 {
-	char folder[1024], path[1100], text[1024];
+	struct ops_memory_group_events events;
+	char folder[PATH_MAX], text[256];
 	long long pages = 0;
+	uint64_t limit;
 
 	*ret_memory = (struct watch_memory){0};
 	if (watch_read_text("/proc/self/statm", text, sizeof(text)) && sscanf(text, "%*s %lld", &pages) == 1)
 		ret_memory->rss_bytes = pages * sysconf(_SC_PAGESIZE);
-	if (!control_group(folder, sizeof(folder)))
+	if (!ops_memory_group_find(folder, sizeof(folder)))
 		return;
-	snprintf(path, sizeof(path), "%s/memory.max", folder);
-	if (watch_read_text(path, text, sizeof(text)))
-		ret_memory->limit_bytes = strtoll(text, NULL, 10); /* 0 for "max" */
-	snprintf(path, sizeof(path), "%s/memory.events", folder);
-	if (!watch_read_text(path, text, sizeof(text)))
-		return;
-	/* Not "max", which also counts each time that the kernel dropped cached pages of files at the limit. */
-	ret_memory->failures = count_of(text, "\noom ");
-	ret_memory->oom_kills = count_of(text, "\noom_kill ");
+	limit = ops_memory_group_limit(folder);
+	ret_memory->limit_bytes = limit < INT64_MAX ? (int64_t)limit : 0;
+	ops_memory_group_events_read(folder, &events);
+	ret_memory->failures = events.failures;
+	ret_memory->oom_kills = events.oom_kills;
 }

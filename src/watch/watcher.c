@@ -38,6 +38,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/fault.h"
+#include "base/memory_group.h"
 #include "base/thread.h"
 #include "record/spill.h"
 #include "watch/watch_facts.h"
@@ -767,6 +768,7 @@ static void watcher_fill_page(struct watcher *of)
 {
 	const struct ops_watch_options *options = &of->options;
 	struct ops_watch_page *page = of->page;
+	struct watch_memory memory;
 
 	page->version = OPS_WATCH_VERSION;
 	page->bytes = sizeof(*page);
@@ -782,6 +784,10 @@ static void watcher_fill_page(struct watcher *of)
 	page->world_size = options->world_size;
 	page->main_tid = syscall(SYS_gettid);
 	page->step = -1;
+	watch_memory_read(&memory);
+	of->memory_failures = memory.failures;
+	page->oom_kills = memory.oom_kills;
+	ops_memory_group_find(page->control_group, sizeof(page->control_group));
 	__atomic_store_n(&page->magic, OPS_WATCH_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -805,7 +811,6 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 {
 	static pthread_once_t at_fork = PTHREAD_ONCE_INIT;
 	struct watcher *of;
-	struct watch_memory memory;
 	int failure;
 
 	pthread_once(&at_fork, watcher_at_fork);
@@ -829,8 +834,6 @@ enum ops_code ops_watch_start(const struct ops_watch_options *options, struct op
 	}
 	snprintf(of->page_path, sizeof(of->page_path), "%s", options->page ? options->page : "");
 	watcher_fill_page(of);
-	watch_memory_read(&memory);
-	of->memory_failures = memory.failures;
 	of->detail = OPS_DETAIL_ALL;
 	of->allocations = true;
 	ops_shadow_steps_init(&of->shadow, options->budget_ppm, (uint64_t)ops_clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)of->pid << 32);

@@ -89,6 +89,8 @@ static void ends(void **state)
 	       "SIGSEGV at /home/train.py:12 in f, at address 0x10.", "signal");
 	expect("{\"trigger\":\"killed\",\"tid\":7,\"process_memory\":{\"rss_bytes\":990,\"limit_bytes\":1000},\"threads\":[]}",
 	       "probably killed by the kernel", "oom_kill");
+	expect("{\"trigger\":\"killed\",\"tid\":7,\"process_memory\":{\"rss_bytes\":500,\"limit_bytes\":1000,\"oom_kills\":1},\"threads\":[]}",
+	       "Out of memory: killed by the kernel", "oom_kill");
 	expect("{\"trigger\":\"exception\",\"exception\":{\"type\":\"ValueError\",\"message\":\"a \\\"b\\\"\",\"python\":["
 	       FRAME("<string>", 2, "<module>") "]}}",
 	       "ValueError at <string>:2 in <module>: a \\\"b\\\".", "exception");

@@ -121,6 +121,12 @@ def exhaust_tensors() -> None:
         held.append(torch.empty(8 << 20))  # plant: tensors
 
 
+def fill_control_group() -> None:
+    held = []
+    while True:  # it sleeps so that the watching thread sees how much memory the process holds
+        held.append((torch.ones(4 << 20), time.sleep(0.02)))  # plant: control_group
+
+
 def hold_gil() -> None:
     libc = ctypes.PyDLL(None)  # calls of it keep the GIL
     libc.sleep(3600)  # plant: gil
@@ -153,6 +159,7 @@ PLANTS: dict[str, Callable[[], None]] = {
     "terminate": terminate,
     "memory": exhaust_memory,
     "tensors": exhaust_tensors,
+    "control_group": fill_control_group,
     "gil": hold_gil,
     "deadlock": deadlock,
     "collective": hang_in_collective,

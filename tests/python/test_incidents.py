@@ -6,6 +6,7 @@ INCIDENT_ROUNDS=20 python -m pytest tests/python/test_incidents.py     # each ki
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,7 @@ KINDS: dict[str, tuple[int | None, str, set[str]]] = {
     "exception": (1, "exception", {"exception"}),
     "memory": (1, "oom", {"out_of_memory"}),
     "tensors": (1, "oom", {"out_of_memory"}),
+    "control_group": (-signal.SIGKILL, "killed", {"oom_kill"}),
     "segv": (-signal.SIGSEGV, "signal", {"signal"}),
     "abort": (-signal.SIGABRT, "signal", {"signal"}),
     "terminate": (-signal.SIGTERM, "signal", {"signal"}),
@@ -67,10 +70,34 @@ def wait_for_report(tmp_path: Path, trigger: str) -> None:
         time.sleep(0.2)
 
 
-def run_planted(tmp_path: Path, kind: str) -> int | None:
+@contextlib.contextmanager
+def memory_group(limit: int) -> Iterator[Path]:
+    """A control group with a limit of memory."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    own = {controllers: path.lstrip("/") for _, controllers, path in lines}
+    file = "memory.limit_in_bytes" if "memory" in own else "memory.max"
+    root = Path("/sys/fs/cgroup/memory", own["memory"]) if "memory" in own else Path("/sys/fs/cgroup", own.get("", ""))
+    group = root / f"opstrobe-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        if not (group / file).exists():
+            pytest.skip("new control groups have no memory controller here")
+        (group / file).write_text(str(limit))
+        yield group
+    finally:
+        group.rmdir()
+
+
+def run_planted(tmp_path: Path, kind: str, in_group: Path | None = None) -> int | None:
     (tmp_path / "box").mkdir()
     (tmp_path / "incidents").mkdir()
     arguments = [sys.executable, str(PLANTED), kind, str(tmp_path / "box"), str(tmp_path / "incidents")]
+    if in_group is not None:
+        enter = f"echo $$ > '{in_group}/cgroup.procs' && exec \"$@\""
+        arguments = ["sh", "-c", enter, "sh", *arguments]
     status, trigger, _ = KINDS[kind]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         try:
@@ -86,7 +113,7 @@ def run_planted(tmp_path: Path, kind: str) -> int | None:
 
 
 @pytest.mark.parametrize("round_number", range(ROUNDS))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "control_group"])
 def test_planted(kind: str, round_number: int, tmp_path: Path) -> None:
     status, trigger, causes = KINDS[kind]
     assert run_planted(tmp_path, kind) == status, (tmp_path / "stderr").read_text()
@@ -123,6 +150,18 @@ def test_out_of_memory_note(tmp_path: Path) -> None:
     assert name is not None
     page = incidents(tmp_path, "show", name[1]).stdout
     assert "aten::empty" in page
+
+
+def test_control_group(tmp_path: Path) -> None:
+    """The kernel kills a process at the limit of its control group, and the report knows that."""
+    with memory_group(limit=700 << 20) as group:
+        assert run_planted(tmp_path, "control_group", group) == -signal.SIGKILL, (tmp_path / "stderr").read_text()
+        (report,) = [report for report in reports(tmp_path) if report["trigger"] == "killed"]
+    assert report["cause_kind"] == "oom_kill"
+    assert "Out of memory: killed by the kernel" in report["cause"]
+    assert f"{PLANTED.name}:{line_of('control_group')}" in report["cause"]
+    assert report["step"]["number"] == 50
+    assert report["has_trace"]
 
 
 def test_collective(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 #define OPS_WATCH_MAGIC 0x4843574fu /* "OWCH" in memory order on little endian */
-#define OPS_WATCH_VERSION 1u
+#define OPS_WATCH_VERSION 2u
 #define OPS_WATCH_SUFFIX ".opwatch"
 
 #define OPS_STACK_FRAMES 48u
@@ -79,6 +79,7 @@ struct ops_watch_page {
 	char host_name[256];
 	char command[2048];
 	char recording[1024]; /* path of the recording file; "": none */
+	char control_group[1024]; /* folder of the control group that limits the memory; "": none */
 	int32_t rank;         /* -1: none */
 	int32_t world_size;
 	int64_t main_tid;

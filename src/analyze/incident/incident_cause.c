@@ -472,14 +472,15 @@ static void explain_kill(struct incident_cause *cause, const struct incident_fac
 {
 	const struct incident_stack *stack = thread_find(facts, facts->tid);
 	char rss[OPS_FORMAT_ROOM], limit[OPS_FORMAT_ROOM];
+	bool is_sure = facts->oom_kills > 0, is_oom = is_sure || is_near_limit(facts);
 
-	cause->kind = is_near_limit(facts) ? "oom_kill" : "killed";
+	cause->kind = is_oom ? "oom_kill" : "killed";
 	if (stack)
 		set_place(cause, stack);
 	ops_format_bytes(rss, facts->rss_bytes);
 	ops_format_bytes(limit, facts->limit_bytes);
-	if (is_near_limit(facts))
-		ops_buffer_printf(&cause->text, "Out of memory: probably killed by the kernel, at %s of %s.", rss, limit);
+	if (is_oom)
+		ops_buffer_printf(&cause->text, "Out of memory: %skilled by the kernel, at %s of %s.", is_sure ? "" : "probably ", rss, limit);
 	else
 		ops_buffer_append_text(&cause->text, "Killed from outside: by SIGKILL, or with the machine or container.");
 	if (!cause->place.file.size)
