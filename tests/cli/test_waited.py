@@ -51,3 +51,15 @@ def test_missing_data_is_not_shown(opstrobe, tmp_path):
     assert json.loads(opstrobe("views", "--format", "json", "t.json").stdout)["steps"]["waited_for_cpu"] is None
     assert json.loads(opstrobe("advise", "--format", "json", "t.json").stdout)["base"]["waited_for_cpu_ratio"] is None
     assert "waited for a CPU" not in opstrobe("t.json").stdout
+
+
+def test_a_diff_warns_of_a_busy_machine(opstrobe, tmp_path):
+    for name, waited in (("busy.json", 230), ("idle.json", 4)):
+        (tmp_path / name).write_text(json.dumps(trace(waited)))
+    found = json.loads(opstrobe("diff", "--format", "json", "busy.json", "idle.json").stdout)["steps"]
+    assert [found[side]["waited_ratio"] for side in ("left", "right")] == pytest.approx([0.23, 0.004])
+    said = (
+        "warning: steps waited for a CPU: 23.0 % of their time in base, 0.4 % of their time in new; times are too long"
+    )
+    assert said in " ".join(opstrobe("diff", "busy.json", "idle.json").stdout.split())
+    assert "waited for a CPU" not in opstrobe("diff", "idle.json", "idle.json").stdout

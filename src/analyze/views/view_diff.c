@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/views/view_diff_sums.h"
+#include "analyze/views/view_step_stats.h"
 #include "base/alloc.h"
 #include "base/intern.h"
 #include "base/order.h"
@@ -376,10 +377,15 @@ static bool view_diff_add_kernels(struct view_diff *diff, int which, const struc
 static bool measure_noise(const struct ops_views *views, struct view_diff_noise *ret_noise)
 {
 	struct view_diff_noise noise = {.steps = views->steps.count, .mean_ns = view_step_average_ns(views, VIEW_TIME_COUNT)};
+	struct ops_step_wait *waits = ops_alloc_zeroed(noise.steps + 1, sizeof(*waits));
 	double squares = 0, *values = ops_realloc_array(NULL, noise.steps + 1, sizeof(*values)), spread;
+	bool done = values && waits && view_waits_find(views, waits, &noise.waited_ratio);
 
-	if (!values)
+	ops_free(waits);
+	if (!done) {
+		ops_free(values);
 		return false;
+	}
 	for (size_t i = 0; i < noise.steps; i++) {
 		values[i] = (double)view_step_shown_ns(&views->steps.items[i], VIEW_TIME_COUNT);
 		squares += (values[i] - noise.mean_ns) * (values[i] - noise.mean_ns);

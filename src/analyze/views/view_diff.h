@@ -63,6 +63,7 @@ struct view_diff_noise {
 	double median_ns;
 	double deviation_ns; /* sample standard deviation; 0 for fewer than two steps */
 	double error_ns;     /* standard error of the median */
+	double waited_ratio; /* share of the steps' time in which they waited for a CPU; NAN: unknown */
 };
 
 struct view_diff {

@@ -14,6 +14,7 @@
 #include "analyze/format.h"
 #include "analyze/tables.h"
 #include "analyze/views/view_diff_write.h"
+#include "analyze/views/view_step_stats.h"
 #include "base/alloc.h"
 #include "base/array.h"
 
@@ -157,6 +158,22 @@ static void view_diff_text_append_base(const struct page *page, const struct vie
 	ops_buffer_append_text(page->out, "\n");
 }
 
+/* Warns if a side was recorded on a busy machine, which makes times longer. */
+static void view_diff_text_append_waits(const struct page *page, const struct view_diff *diff)
+{
+	double left = diff->steps[0].waited_ratio, right = diff->steps[1].waited_ratio;
+
+	if (!(left > VIEW_WAITED_MUCH || right > VIEW_WAITED_MUCH))
+		return;
+	ops_buffer_append_text(page->out, page->markdown ? "\n" : "");
+	ops_buffer_append_text(page->out, "warning: steps waited for a CPU:");
+	if (!isnan(left))
+		ops_buffer_printf(page->out, " %.1f %% of their time in base%s", 100 * left, isnan(right) ? "" : ",");
+	if (!isnan(right))
+		ops_buffer_printf(page->out, " %.1f %% of their time in new", 100 * right);
+	ops_buffer_append_text(page->out, "; times are too long\n");
+}
+
 /* Collects the parts of the average step that take time on either side. */
 static bool gather_categories(const struct view_diff *diff, struct changes *changes)
 {
@@ -269,6 +286,7 @@ void view_diff_write_text(const struct view_diff *diff, bool markdown, size_t co
 	out->failed |= !view_diff_text_gather(diff, &tables);
 	append_verdict(&page, diff);
 	view_diff_text_append_base(&page, diff);
+	view_diff_text_append_waits(&page, diff);
 	if (tables.categories.count)
 		append_table(&page, "average step", &tables.categories, tables.categories.count);
 	if (tables.parts.count)

@@ -469,6 +469,10 @@ interface DiffSteps {
 	mean: number;
 	median: number;
 	deviation: number;
+	/** Share of the steps' time in which they waited for a CPU. */
+	waited_ratio: number | null;
+	/** It makes times too long. */
+	waited_much: boolean;
 	per_step_divisor: number;
 }
 

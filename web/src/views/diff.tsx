@@ -75,6 +75,7 @@ function title(trace: TraceEntry, traces: readonly TraceEntry[]): string {
 function Difference({ diff }: { diff: DiffReply }) {
 	return (
 		<>
+			<Waits steps={diff.steps} />
 			<Verdict steps={diff.steps} />
 			<PerStep diff={diff} />
 			<Parts diff={diff} />
@@ -83,6 +84,20 @@ function Difference({ diff }: { diff: DiffReply }) {
 			<Kernels diff={diff} />
 			<Memory diff={diff} />
 		</>
+	);
+}
+
+function Waits({ steps: { left, right } }: { steps: DiffReply["steps"] }) {
+	const sides = [
+		{ when: "before", ratio: left.waited_ratio },
+		{ when: "now", ratio: right.waited_ratio },
+	].flatMap(({ when, ratio }) => (ratio === null ? [] : [{ when, ratio }]));
+	if (!left.waited_much && !right.waited_much) return null;
+	return (
+		<p class="banner">
+			<strong>Steps waited for a CPU</strong>
+			{`: ${sides.map(({ when, ratio }) => `${grouped(ratio * 100, 1)} % of their time ${when}`).join(", ")}. Times are too long.`}
+		</p>
 	);
 }
 
