@@ -25,8 +25,7 @@ class MetaLearner:
             loss = nn.functional.mse_loss(functional_call(self.model, weights, (places,)), answers)
             slopes = torch.autograd.grad(loss, tuple(weights.values()), create_graph=True)
             weights = {
-                name: weight - self.rate * slope
-                for (name, weight), slope in zip(weights.items(), slopes, strict=True)
+                name: weight - self.rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)
             }
         return weights
 

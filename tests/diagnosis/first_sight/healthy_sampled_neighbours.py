@@ -47,9 +47,7 @@ class Sage(nn.Module):
     def forward(self, layers):
         for own, other in zip(self.selves, self.others, strict=True):
             pairs = zip(layers, layers[1:], strict=False)
-            layers = [
-                (own(near) + other(far.view(len(near), -1, far.shape[-1]).mean(1))).relu() for near, far in pairs
-            ]
+            layers = [(own(near) + other(far.view(len(near), -1, far.shape[-1]).mean(1))).relu() for near, far in pairs]
         return self.head(layers[0])
 
 
