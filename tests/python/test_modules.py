@@ -510,7 +510,10 @@ def test_summary_before_the_stop():
     with pytest.raises(RuntimeError, match="still recording"):
         prof.module_summary()
     prof.stop()
-    assert str(prof.module_summary()) == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
+    assert (
+        str(prof.module_summary())
+        == "no calls of modules were recorded: record with with_modules=True or opstrobe run --with-modules\n"
+    )
 
 
 def test_summary_of_several_windows():

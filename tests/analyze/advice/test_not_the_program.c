@@ -72,7 +72,7 @@ static char *advise_function(const char *name)
 		device_trace_step(&trace, step, at + 1, 3990);
 		add_python(&trace, name, run, at + 5, 3980);
 		for (int i = 0; i < 60; i++)
-			device_trace_host(&trace, "cpu_op", "aten::mm", at + 10 + i * 66, 5);
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 10 + i * 66, 15);
 	}
 	return device_trace_advise(&trace);
 }
@@ -235,7 +235,7 @@ static char *advise_modules(bool layers)
 			snprintf(name, sizeof(name), "nn.Module: Block_%d", layers ? i : 0);
 			block = add_python(&trace, "model.py(30): run_block", model, at + 10 + i * 99, 90);
 			add_python(&trace, name, block, at + 11 + i * 99, 85);
-			device_trace_host(&trace, "cpu_op", "aten::mm", at + 20 + i * 99, 10);
+			device_trace_host(&trace, "cpu_op", "aten::mm", at + 20 + i * 99, 25);
 		}
 	}
 	return device_trace_advise(&trace);
