@@ -20,6 +20,7 @@
  *     advice_replay.c   gains by replay of the steps
  *     advice_stalls.c   which rows waited for a lock, the interpreter, a file or a time, from thread states
  *     advice_vain.c     operators whose results do not matter
+ *     advice_beats.c    what the program repeats: steps, or iterations
  *     advice_proof.c    measured gains of the fixes of findings
  *     advice_report.c   tallies by place, findings, their order
  *     advice_rules.c    the table of rules
@@ -440,8 +441,8 @@ static inline bool advice_counts(const struct advice *advice, uint32_t row)
 }
 
 /* Returns, for each string of the trace, the 1-based index of the first pattern that it matches, or 0. NULL ends the
- * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part. Freed with ops_free. Returns NULL if out of
- * memory. */
+ * list of patterns. "x*" matches a prefix, "*x" a suffix, "*x*" a part, "*x*y" a part
+ * and a suffix after it. Freed with ops_free. Returns NULL if out of memory. */
 uint8_t *advice_names(const struct advice *advice, const char *const *names);
 /* Returns true if a text matches one of such patterns. */
 bool advice_text_like(struct ops_string text, const char *const *patterns);
@@ -502,6 +503,18 @@ bool advice_reads_pointers(const struct advice *advice, int64_t from_ns, int64_t
 /* Finds whether steps may get tensors in memory that another library or process owns and writes to. Without Python calls that is
  * unknown, and so assumed. Returns false if out of memory. */
 bool advice_find_foreign_memory(const struct advice *advice, bool *ret_foreign);
+
+#define ADVICE_BEATS_MIN 6 /* minimum number of iterations */
+
+/* What a program repeats: its steps or, without steps, the iterations of its outermost loop. To be initialized with zeros and released
+ * with OPS_ARRAY_RELEASE(&beats.starts_ns). */
+struct advice_beats {
+	OPS_ARRAY(int64_t) starts_ns; /* ascending; empty: nothing repeats */
+};
+/* Returns false if out of memory. */
+bool advice_beats_find(const struct advice *advice, struct advice_beats *beats);
+/* Returns the number of the step or iteration of a row. Rows before the first one belong to it. */
+uint32_t advice_beat_of(const struct advice_beats *beats, const struct advice *advice, uint32_t row);
 
 /* Operators whose results are only read in vain. Requires a flow. */
 enum advice_vain_kind { ADVICE_IN_VAIN = 1, ADVICE_DISCARDS /* only its backward pass is in vain */ };

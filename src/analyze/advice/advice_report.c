@@ -25,10 +25,14 @@
 
 static bool advice_report_matches(struct ops_string text, const char *pattern)
 {
-	size_t size = strlen(pattern);
+	size_t size = strlen(pattern), part;
 	bool before = size > 1 && pattern[0] == '*', behind = size > 1 && pattern[size - 1] == '*';
 
 	pattern += before;
+	part = strcspn(pattern, "*");
+	if (before && pattern[part] && pattern[part + 1]) /* "*x*y" */
+		return ops_string_ends(text, pattern + part + 1) &&
+		       memmem(text.bytes, text.size - strlen(pattern + part + 1), pattern, part) != NULL;
 	size -= (size_t)before + behind;
 	if (text.size < size)
 		return false;

@@ -10,8 +10,6 @@
 #include "base/alloc.h"
 #include "base/search.h"
 
-#define BEATS_MIN 6     /* minimum number of steps or iterations */
-#define BEATS_MAX 4096  /* and maximum: what grows for longer is slow enough to be seen in fewer */
 #define EQUAL_MIN 0.8   /* minimum share of steps that make exactly as many more calls than the step before */
 #define FACTOR_MIN 2    /* minimum ratio of the calls in the last and the first step */
 
@@ -26,80 +24,10 @@ struct growing_line {
 };
 
 struct growing_search {
-	OPS_ARRAY(int64_t) beats; /* start times of steps or iterations */
+	struct advice_beats beats;
 	struct ops_map by_line;
 	OPS_ARRAY(struct growing_line) lines;
 };
-
-/* --- steps, or iterations of the program's outermost loop -------------------------------------------------------------- */
-
-struct call_group {
-	uint32_t parent, count;
-	int64_t ns;
-};
-
-static uint64_t group_key(const struct advice *advice, uint32_t row)
-{
-	uint64_t line = advice->events->call_line ? advice->events->call_line[row] : 0;
-
-	return ((uint64_t)advice->events->parent[row] * 0x9e3779b97f4a7c15u + line) * 0x9e3779b97f4a7c15u + advice->events->name[row];
-}
-
-/* Returns true for a call in the outermost function of the program. */
-static bool is_outermost_call(const struct advice *advice, uint32_t row)
-{
-	uint32_t caller = advice->caller[row];
-
-	if (caller == OPS_NONE || caller != advice->events->parent[row] || advice_own_site(advice, caller) == OPS_NONE || !advice_counts(advice, row))
-		return false;
-	for (uint32_t at = advice->caller[caller]; at != OPS_NONE; at = advice->caller[at])
-		if (advice_own_site(advice, at) != OPS_NONE)
-			return false;
-	return true;
-}
-
-/* Adds the starts of the calls that repeat at one line of the outermost function and take most of the time. */
-static bool add_outer_iterations(struct growing_search *search, const struct advice *advice)
-{
-	struct ops_map by_key = {0};
-	OPS_ARRAY(struct call_group) groups = {0};
-	uint32_t most = OPS_NONE;
-	bool done = true;
-
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		struct call_group *group;
-
-		if (!is_outermost_call(advice, row))
-			continue;
-		group = OPS_ARRAY_AT(&groups, ops_map_number(&by_key, group_key(advice, row)));
-		done = group != NULL;
-		if (group) {
-			group->count++;
-			group->ns = ops_sum(group->ns, advice_ns(advice, row));
-		}
-	}
-	for (uint32_t i = 0; done && i < groups.count; i++)
-		if (groups.items[i].count >= BEATS_MIN && groups.items[i].count <= BEATS_MAX &&
-		    (most == OPS_NONE || groups.items[i].ns > groups.items[most].ns))
-			most = i;
-	for (uint32_t row = 0; done && most != OPS_NONE && row < advice->events->count; row++)
-		if (is_outermost_call(advice, row) && ops_map_find(&by_key, group_key(advice, row)) == most)
-			done = OPS_ARRAY_APPEND(&search->beats, advice->events->start_ns[row]);
-	OPS_ARRAY_RELEASE(&groups);
-	ops_map_release(&by_key);
-	return done;
-}
-
-static bool find_beats(struct growing_search *search, const struct advice *advice)
-{
-	bool done = true;
-
-	if (!advice->real_steps)
-		return add_outer_iterations(search, advice);
-	for (size_t i = 0; done && i < advice->views->steps.count && i <= BEATS_MAX; i++)
-		done = OPS_ARRAY_APPEND(&search->beats, advice->views->steps.items[i].host_start_ns);
-	return done;
-}
 
 /* --- lines ------------------------------------------------------------------------------------------------------------ */
 
@@ -129,15 +57,6 @@ static void end_beat(struct growing_line *line)
 	line->beats++;
 }
 
-/* Returns the number of the step of a row; the steps are in order of time. Rows before the first step belong to it. */
-static uint32_t beat_of(const struct growing_search *search, const struct advice *advice, uint32_t row)
-{
-	size_t at = 0;
-
-	OPS_LOWER_BOUND(at, search->beats.count, i, search->beats.items[i] <= advice->events->start_ns[row]);
-	return at ? (uint32_t)at - 1 : 0;
-}
-
 static bool count_calls(struct growing_search *search, const struct advice *advice)
 {
 	for (uint32_t row = 0; row < advice->events->count; row++) {
@@ -149,7 +68,7 @@ static bool count_calls(struct growing_search *search, const struct advice *advi
 		line = line_of_call(search, advice, row);
 		if (!line)
 			return false;
-		beat = beat_of(search, advice, row);
+		beat = advice_beat_of(&search->beats, advice, row);
 		if (beat != line->last_beat) {
 			end_beat(line);
 			line->last_beat = beat;
@@ -161,7 +80,7 @@ static bool count_calls(struct growing_search *search, const struct advice *advi
 		struct growing_line *line = &search->lines.items[i];
 
 		end_beat(line);
-		line->grows = line->beats >= BEATS_MIN && (double)line->equal >= EQUAL_MIN * (line->beats - 2) && line->before >= FACTOR_MIN * line->first;
+		line->grows = line->beats >= ADVICE_BEATS_MIN && (double)line->equal >= EQUAL_MIN * (line->beats - 2) && line->before >= FACTOR_MIN * line->first;
 	}
 	return true;
 }
@@ -180,7 +99,7 @@ static uint64_t add_growing(struct growing_search *search, struct advice_result 
 
 		if (!line || !line->grows || !advice_counts(advice, row) || advice_is_claimed(result, row))
 			continue;
-		beat = beat_of(search, advice, row);
+		beat = advice_beat_of(&search->beats, advice, row);
 		if (beat != line->last_beat) {
 			line->last_beat = beat;
 			line->now = 0;
@@ -200,11 +119,11 @@ static uint64_t add_growing(struct growing_search *search, struct advice_result 
 
 static bool rule_growing_find(const struct advice *advice, struct advice_result *result)
 {
-	struct growing_search search = {.beats = {0}};
+	struct growing_search search = {0};
 	uint32_t most = OPS_NONE;
-	bool done = find_beats(&search, advice);
+	bool done = advice_beats_find(advice, &search.beats);
 
-	if (done && search.beats.count >= BEATS_MIN) {
+	if (done && search.beats.starts_ns.count >= ADVICE_BEATS_MIN) {
 		done = count_calls(&search, advice);
 		for (size_t i = 0; i < search.lines.count; i++)
 			search.lines.items[i].last_beat = OPS_NONE;
@@ -213,7 +132,7 @@ static bool rule_growing_find(const struct advice *advice, struct advice_result 
 			                           "first. The additional calls take %s.", advice->real_steps ? "step" : "iteration",
 			                           search.lines.items[most].before, search.lines.items[most].first, advice_cost(result).text);
 	}
-	OPS_ARRAY_RELEASE(&search.beats);
+	OPS_ARRAY_RELEASE(&search.beats.starts_ns);
 	OPS_ARRAY_RELEASE(&search.lines);
 	ops_map_release(&search.by_line);
 	return done;

@@ -15,9 +15,9 @@ static bool rule_in_step_report(struct advice_result *result, const char *what)
 	                           advice_events(result).text);
 }
 
-static const char *const saving[] = {"*torch/serialization.py(*", "*: Module.state_dict", "*: Optimizer.state_dict",
+static const char *const saving[] = {"*torch/serialization.py(*: save", "*: Module.state_dict", "*: Optimizer.state_dict",
                                        "<built-in function dump>", "<built-in function dumps>", "*: savez",
-                                       "*safetensors/*", "<built-in method dump of *",
+                                       "*: save_file", "<built-in method dump of *",
                                        "*: Tensor.__deepcopy__", "*: Parameter.__deepcopy__", NULL};
 
 static bool find_checkpoint(const struct advice *advice, struct advice_result *result)

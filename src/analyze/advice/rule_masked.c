@@ -15,7 +15,7 @@
 
 struct masked_search {
 	struct advice_vain vain;
-	uint8_t *kind;     /* by string: 1 multiplies, 2 chooses */
+	uint8_t *kind;     /* by string: 1 and 2 multiply, 3 chooses */
 	uint8_t *by_rows;  /* by string: equal parts of the result need equal parts of the input alone */
 	double zeros;      /* smallest share of zeros; 1: none seen */
 	bool chooses;

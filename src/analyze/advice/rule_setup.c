@@ -1,50 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules, optimizers and loaders that each step makes again.
+ * Modules, optimizers and loaders that each step or request makes again, and models that it loads.
  */
 #include "analyze/advice/advice.h"
 #include "base/alloc.h"
 
-#define STEPS_SHARE 2 /* minimum share of the steady steps that make some: one in two */
+#define STEPS_SHARE 2 /* minimum share of the steady steps, or iterations, that make some: one in two */
 
 static const char *const constructors[] = {"*.__init__", "*from_pretrained", NULL};
 
-/* Returns the outermost constructor around a row in its step. */
-static uint32_t outermost_constructor(const struct advice *advice, const uint8_t *constructs, uint32_t row)
+/* Returns the outermost constructor around a row in its step or iteration, which begins at `begin_ns`. */
+static uint32_t outermost_constructor(const struct advice *advice, const uint8_t *constructs, uint32_t row, int64_t begin_ns)
 {
 	uint32_t outermost = row;
 
-	for (uint32_t at = row; at != OPS_NONE && advice->step_of[at] == advice->step_of[row]; at = advice->events->parent[at])
+	for (uint32_t at = row; at != OPS_NONE && advice->events->start_ns[at] >= begin_ns; at = advice->events->parent[at])
 		if (constructs[advice->events->name[at]] && advice->events->kind[at] == OPS_EVENT_PYTHON_FUNCTION)
 			outermost = at;
 	return outermost;
 }
 
-static bool rule_setup_find(const struct advice *advice, struct advice_result *result)
+/* Adds what is made or loaded. Returns the number of steps or iterations that do. */
+static size_t rule_setup_add(struct advice_result *result, const struct advice_beats *beats, const uint8_t *constructs, uint8_t *made)
 {
-	uint8_t *constructs = advice_names(advice, constructors), *made = ops_alloc_zeroed(advice->views->steps.count + 1, 1);
-	size_t steps = 0;
-	bool done = constructs && made;
+	const struct advice *advice = result->advice;
+	size_t count = 0;
 
-	for (uint32_t row = 0; done && row < advice->events->count; row++) {
-		uint32_t outermost;
+	for (uint32_t row = 0; row < advice->events->count; row++) {
+		uint32_t outermost, beat;
 
 		if (!result->which[advice->events->name[row]] || !advice_counts(advice, row) ||
 		    (advice->zone[row] & (ADVICE_IN_LOADER | ADVICE_IN_OPERATOR | ADVICE_IN_BACKWARD)))
 			continue;
-		outermost = outermost_constructor(advice, constructs, row);
+		beat = advice_beat_of(beats, advice, row);
+		if (advice->events->start_ns[row] < beats->starts_ns.items[beat])
+			continue; /* before the first one */
+		outermost = outermost_constructor(advice, constructs, row, beats->starts_ns.items[beat]);
 		if (advice_is_claimed(result, outermost))
 			continue;
-		steps += !made[advice->step_of[row]];
-		made[advice->step_of[row]] = 1;
+		count += !made[beat];
+		made[beat] = 1;
 		advice_add(result, outermost, advice_left_ns(advice, outermost));
 		advice_claim(result, outermost);
 	}
-	if (steps * STEPS_SHARE < advice->step_count)
-		result->claims.count = 0;
-	else
-		done = done && advice_report_costs(result, "Each step makes %s modules, optimizers or loaders, in %s.", advice_events(result).text,
-		                                   advice_cost(result).text);
+	return count;
+}
+
+static bool rule_setup_find(const struct advice *advice, struct advice_result *result)
+{
+	uint8_t *constructs = advice_names(advice, constructors), *made = NULL;
+	struct advice_beats beats = {0};
+	bool done = constructs && advice_beats_find(advice, &beats) && (made = ops_alloc_zeroed(beats.starts_ns.count + 1, 1));
+	size_t all = advice->real_steps ? advice->step_count : beats.starts_ns.count;
+
+	if (done && beats.starts_ns.count > 1) {
+		if (rule_setup_add(result, &beats, constructs, made) * STEPS_SHARE < all)
+			result->claims.count = 0;
+		else
+			done = advice_report_costs(result, "%s modules, optimizers or loaders are made or loaded in each step, in %s.",
+			                           advice_events(result).text, advice_cost(result).text);
+	}
+	OPS_ARRAY_RELEASE(&beats.starts_ns);
 	ops_free(constructs);
 	ops_free(made);
 	return done;
@@ -52,17 +68,19 @@ static bool rule_setup_find(const struct advice *advice, struct advice_result *r
 
 const struct advice_rule advice_rule_setup = {
 	.id = "setup-in-step",
-	.title = "Modules or optimizers are made in each step",
-	.condition = "In half of the steps or more, the program makes a torch.nn.Module, an optimizer or a DataLoader, or calls from_pretrained.",
+	.title = "Modules or optimizers are made or loaded in each step",
+	.condition = "In half of the steps or more, the program makes a torch.nn.Module, an optimizer or a DataLoader, or calls torch.load or "
+		     "from_pretrained. Without steps, the iterations of the outermost loop of the program count.",
 	.gain = "the time of the calls",
 	.explanation = "A module initializes its parameters, a pretrained one reads them from a file, and an optimizer that is made again has lost its "
 		       "state, such as the moments of Adam.",
-	.advice = "Make it once before the loop and pass it on. To change settings of an optimizer, change optimizer.param_groups. To check: no calls at the "
+	.advice = "Make or load it once before the loop and pass it on. To change settings of an optimizer, change optimizer.param_groups. To check: no calls at the "
 		  "line.",
 	.code = "metric = PerceptualLoss()  # once, before the loop",
 	.link = "https://docs.pytorch.org/docs/stable/optim.html",
-	.names = (const char *const[]){"*: Module.__init__", "*: Optimizer.__init__", "*: DataLoader.__init__", "*from_pretrained", NULL},
-	.needs = ADVICE_NEEDS_PYTHON | ADVICE_NEEDS_STEPS,
+	.names = (const char *const[]){"*: Module.__init__", "*: Optimizer.__init__", "*: DataLoader.__init__", "*torch/serialization.py(*: load",
+	                                "*: load_file", "*from_pretrained", NULL},
+	.needs = ADVICE_NEEDS_PYTHON,
 	.stage = ADVICE_STAGE_CALLS,
 	.confidence = ADVICE_SURE,
 	.find = rule_setup_find,

@@ -378,11 +378,34 @@ static double setup_ms(bool each_step)
 	return rule_ms(&trace, "setup-in-step");
 }
 
+/* A server without steps loads its model for each request, or only for the first one. */
+static double loading_ms(bool each_request)
+{
+	struct device_trace trace;
+
+	open_steps(&trace);
+	device_trace_add(&trace, "python_function", "serve.py(3): serve", 1, 1, 10, 20000, "\"Python id\": 1");
+	for (int request = 0; request < STEPS; request++) {
+		double us = 20 + 2000 * request;
+		char ids[96];
+
+		snprintf(ids, sizeof(ids), "\"Python id\": %d, \"Python parent id\": 1", 10 * request + 2);
+		device_trace_add(&trace, "python_function", "serve.py(9): predict", 1, 1, us, 1900, ids);
+		snprintf(ids, sizeof(ids), "\"Python id\": %d, \"Python parent id\": %d", 10 * request + 3, 10 * request + 2);
+		if (!request || each_request)
+			device_trace_add(&trace, "python_function", "torch/serialization.py(1300): load", 1, 1, us + 10, 600, ids);
+		device_trace_host(&trace, "cpu_op", "aten::mm", us + 700, 1000);
+	}
+	return rule_ms(&trace, "setup-in-step");
+}
+
 static void finds_modules_that_each_step_makes(void **state)
 {
 	(void)state;
 	assert_float_equal(setup_ms(true), 0.5, 0.001);
 	assert_true(setup_ms(false) < 0);
+	assert_float_equal(loading_ms(true), 0.6 * (STEPS - 1), 0.001); /* costs count from the first operator on */
+	assert_true(loading_ms(false) < 0);
 }
 
 /* Two tensors grow at one line, in turns. */
