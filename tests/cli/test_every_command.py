@@ -437,7 +437,7 @@ def test_standard_input_directories_and_patterns(opstrobe, traces, command):
         written = traces / "out.json"
         text = written.read_text() if written.exists() else process.stdout
         written.unlink(missing_ok=True)
-        text = re.sub(r"(?m)^(file +)-$", r"\1NAME", text)
+        text = re.sub(r"(?m)^( *File +)-$", r"\1NAME", text)
         return re.sub(r"(alone/)?[a-c]\.pt\.trace\.json|/dev/stdin|\b[ac]\b|stdin|\balone\b|\bdev\b", "NAME", text)
 
     with (traces / "alone" / "c.pt.trace.json").open() as file:
