@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import re
 import signal
 import subprocess
 import textwrap
