@@ -177,15 +177,15 @@ static int serve(const struct ops_server_options *options, const char *page, boo
 		cli_log("opstrobe: %s\n", error.text);
 		return error.code == OPS_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
 	}
-	snprintf(url, sizeof(url), "%s%s", ops_server_url(server), page);
-	printf("%s\n", url);
-	fflush(stdout);
-	fputs("Ctrl-C ends it\n", stderr);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before the address, because whoever reads it may end the server at once */
+	snprintf(url, sizeof(url), "%s%s", ops_server_url(server), page);
+	printf("%s\n", url);
+	fflush(stdout);
+	fputs("Ctrl-C ends it\n", stderr);
 	if (open && serve_write_page(url, path))
 		open_browser(path);
 	wait_for_end(&ends, with_input);
