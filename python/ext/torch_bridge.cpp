@@ -45,6 +45,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 /* Declared here because the headers are too large to include for two functions. Weak: NULL in a torch that lacks them. */
@@ -85,11 +86,10 @@ struct alignas(64) attachment {
 	bool needs_state; /* allocators report to the profiler state of each thread */
 	bool own_memory; /* the allocator of torch_allocator.hpp reports, and torch's CPU allocator does not */
 	bool records_memory; /* allocations are recorded now; relaxed */
-	bool records_operators, records_ranges; /* the same; used only by attach and set_detail */
 	int64_t cpu_bytes;     /* of the living allocations that `own_memory` has reported; relaxed */
 	uint64_t memory_ticks; /* taken by these reports, see note_memory; relaxed */
 	ops_torch_options options;
-	uint64_t op_handle;             /* of the callbacks of that session */
+	uint64_t op_handle;    /* of the callbacks of that session; 0: none */
 	uint64_t range_handle;
 };
 attachment attached;
@@ -1176,10 +1176,11 @@ void leave_thread() noexcept
 
 void remove_global_callbacks()
 {
-	if (attached.reach == all_threads && attached.op_handle) {
+	if (attached.reach == all_threads) {
 		const std::lock_guard<std::mutex> held(forking::changing);
-		at::removeCallback(attached.op_handle);
-		at::removeCallback(attached.range_handle);
+		for (const uint64_t handle : {attached.op_handle, attached.range_handle})
+			if (handle)
+				at::removeCallback(handle);
 	}
 	attached.op_handle = attached.range_handle = 0;
 }
@@ -1285,7 +1286,6 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 			device_events::open(session, options->device_events);
 		push_state(session);
 		add_callbacks();
-		attached.records_operators = attached.records_ranges = true;
 		sizes::drain([](uint64_t, uint64_t) {});
 		attached.cpu_bytes = 0;
 		if (options->all_threads && options->profile_memory)
@@ -1300,12 +1300,14 @@ const char *attach(const ops_collector *collector, const ops_torch_options *opti
 	}
 }
 
-/* Each change makes all threads compute their lists of callbacks again. */
-void enable_callback(at::CallbackHandle handle, bool enable, bool *is_enabled)
+/* Adds or removes a global callback. Each change makes all threads compute their lists of callbacks again. A callback that is only
+ * disabled is still copied twice for each node of a backward pass, whenever torch sets the state of a thread. */
+void set_global_callback(uint64_t *handle, bool wanted, RecordFunctionCallback callback)
 {
-	if (*is_enabled != enable)
-		(enable ? at::reenableCallback : at::disableCallback)(handle);
-	*is_enabled = enable;
+	if (wanted && !*handle)
+		*handle = at::addGlobalCallback(callback);
+	else if (!wanted && *handle)
+		at::removeCallback(std::exchange(*handle, 0));
 }
 
 /* Only torch can change the callbacks of a single thread, on that thread, so they stay. Torch's own reports of allocations stay, too,
@@ -1316,8 +1318,9 @@ void set_detail(bool operators, bool ranges, bool allocations) noexcept
 		const std::lock_guard<std::mutex> held(forking::changing);
 		if (!attached_session() || attached.reach != all_threads)
 			return;
-		enable_callback(attached.op_handle, operators, &attached.records_operators);
-		enable_callback(attached.range_handle, ranges, &attached.records_ranges);
+		const callback_pair &pair = callbacks[detail_of(attached.options)][true];
+		set_global_callback(&attached.op_handle, operators, op_callback(pair.op));
+		set_global_callback(&attached.range_handle, ranges, range_callback(pair.range));
 		if (!attached.own_memory || records_memory() == allocations)
 			return;
 		if (!allocations)
