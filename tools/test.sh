@@ -59,9 +59,8 @@ c_gcc_release() {
 	fi
 	meson_test build/gcc --no-rebuild
 }
-# Runs complete files in parallel, because the shared fixtures of a file's tests are created once. Tests wait for other processes and
-# for time to pass about half of their time, so there are twice as many workers as processors.
-side_by_side() { python -m pytest -q -ra --numprocesses "$((2 * JOBS))" --dist loadfile "$@"; }
+# Runs complete files in parallel, because the shared fixtures of a file's tests are created once.
+side_by_side() { python -m pytest -q -ra --numprocesses "$JOBS" --dist loadfile "$@"; }
 python_tests() { side_by_side tests/python --ignore=tests/python/integration; }
 programs() { python -m pytest -q -ra tests/python/integration; }
 command_tests() { side_by_side tests/cli; }
