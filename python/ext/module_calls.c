@@ -95,12 +95,12 @@ static void close_call(struct ops_slot *slot)
 
 struct call_begin {
 	uint64_t ticks;
-	int64_t ns; /* 0: the call is in another one, or nothing watches */
+	int64_t ns; /* 0: the call is not compared */
 };
 
 static struct call_begin begin_outermost(void)
 {
-	if (depth++ || !ops_watch_is_on())
+	if (depth++ || !ops_watch_wants_calls())
 		return (struct call_begin){0};
 	return (struct call_begin){ops_ticks(calls.collector->tsc), ops_clock_read_ns(CLOCK_MONOTONIC)};
 }

@@ -70,7 +70,7 @@ struct watcher {
 	bool stop;
 	char recording[sizeof(((struct ops_watch_page *)0)->recording)];
 	struct ops_slow_steps steps;
-	uint64_t step_count;
+	uint64_t step_count; /* relaxed, because ops_watch_wants_calls reads it without the lock */
 	int64_t wall_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	int64_t step;      /* current step; -1: none */
 	int64_t begin_ns;  /* begin of the current step; monotonic, 0: no step */
@@ -589,7 +589,7 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 		of->has_slow = true;
 		sem_post(&of->changed);
 	}
-	of->step_count++;
+	__atomic_store_n(&of->step_count, of->step_count + 1, __ATOMIC_RELAXED);
 	of->step = number + 1;
 	of->begin_ns = now_ns;
 	of->step_tid = watcher_tid(of);
@@ -601,6 +601,13 @@ bool ops_watch_step(int64_t number, int64_t end_ns)
 		watcher_shadow_step(of, now_ns);
 	pthread_mutex_unlock(&of->lock);
 	return was_shadow;
+}
+
+bool ops_watch_wants_calls(void)
+{
+	const struct watcher *of = current();
+
+	return of && of->options.set_detail && !__atomic_load_n(&of->step_count, __ATOMIC_RELAXED);
 }
 
 /* Returns whether the call is one of those that are compared. The lock must be held. */

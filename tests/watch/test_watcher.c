@@ -479,7 +479,9 @@ static void shadow_calls(void **state)
 
 	(void)state;
 	detail = OPS_DETAIL_ALL;
+	assert_false(ops_watch_wants_calls());
 	begin_watch((struct ops_watch_options){.set_detail = set_detail});
+	assert_true(ops_watch_wants_calls());
 	assert_true(make_calls(STEP_NS) < 2000);
 	assert_true(with_allocations);
 	assert_int_equal(pthread_create(&other, NULL, call_once, NULL), 0);
@@ -494,6 +496,7 @@ static void shadow_calls(void **state)
 	advance(3 * OPS_SECOND_NS);
 	assert_true(make_calls(STEP_NS) < 2000);
 	make_step(0);
+	assert_false(ops_watch_wants_calls());
 	assert_int_equal(detail, OPS_DETAIL_ALL); /* steps are better */
 	assert_int_equal(make_calls(STEP_NS), 2000);
 	make_steps(20, STEP_NS);

@@ -166,6 +166,8 @@ bool ops_watch_step(int64_t number, int64_t end_ns);
 /* Records a range for the step that ended now on the calling thread, and marks its end; steps are numbered from 0. A shadow step
  * also gets a range, so that it is not mistaken for a gap. Returns true about once a second. */
 bool ops_watch_mark_step(uint64_t begin_ticks, uint64_t end_ticks);
+/* Returns whether outermost calls of modules are compared, so that their ends are to be marked. Takes no lock. */
+bool ops_watch_wants_calls(void);
 /* Marks that an outermost call of a module ends now on the calling thread. While the program marks no steps, the overhead is measured by
  * the calls of the thread that made the first one; that of another thread counts once this one has made none for two seconds. A shadow
  * call gets a range like a shadow step. */
