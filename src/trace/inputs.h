@@ -15,6 +15,16 @@
 
 #include "base/buffer.h"
 
+/* Values of c10::ScalarType, the type of a tensor's elements. */
+enum ops_dtype {
+	OPS_DTYPE_HALF = 5,
+	OPS_DTYPE_FLOAT = 6,
+	OPS_DTYPE_DOUBLE = 7,
+	OPS_DTYPE_COMPLEX_FLOAT = 9,
+	OPS_DTYPE_COMPLEX_DOUBLE = 10,
+	OPS_DTYPE_BFLOAT16 = 15,
+};
+
 /* Returns whether the bytes are exactly one well-formed list. */
 bool ops_inputs_valid(const char *bytes, size_t size);
 

@@ -3,12 +3,8 @@
  * Operators on double precision numbers, which often come from NumPy or Python unintentionally.
  */
 #include "analyze/advice/advice.h"
+#include "trace/inputs.h"
 
-/* Types of c10::ScalarType. */
-#define HALF 5
-#define FLOAT 6
-#define DOUBLE 7
-#define BFLOAT16 15
 /* With fewer elements the type does not affect the time. */
 #define ELEMENTS_MIN 4096
 
@@ -23,8 +19,8 @@ static bool rule_double_find(const struct advice *advice, struct advice_result *
 		    (advice->zone[row] & (ADVICE_IN_OPERATOR | ADVICE_IN_LOADER)) || !advice->events->self_ns ||
 		    advice_elements(advice, row, &dtype) < ELEMENTS_MIN)
 			continue;
-		narrower |= dtype == HALF || dtype == FLOAT || dtype == BFLOAT16;
-		if (dtype != DOUBLE)
+		narrower |= dtype == OPS_DTYPE_HALF || dtype == OPS_DTYPE_FLOAT || dtype == OPS_DTYPE_BFLOAT16;
+		if (dtype != OPS_DTYPE_DOUBLE)
 			continue;
 		/* float32 has half the bytes, and a vector register holds twice as many numbers. */
 		advice_add_share(result, row, 0.5 * advice_work_share(advice, row));

@@ -11,13 +11,13 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "derive/flops.h"
+#include "trace/inputs.h"
 
 /* --- complex transforms of real signals ----------------------------------------------------------------------------- */
 
 #define ELEMENTS_MIN 4096 /* minimum number of elements of a transform */
 #define HALF_SAVED 0.5    /* the spectrum of a real signal repeats its first half, conjugated */
 
-enum { FLOAT32 = 6, FLOAT64 = 7, COMPLEX64 = 9, COMPLEX128 = 10 }; /* c10::ScalarType */
 enum transform { TRANSFORMS = 1, TRANSFORMS_BACK, READS_REAL_PART, COMPUTES };
 
 struct transforms {
@@ -68,8 +68,8 @@ static void add_transform(struct transforms *all, struct advice_result *result, 
 
 	if (!kind || !rule_fourier_is_forward(result, row) || !advice_input(advice, row, 0, &input) || advice_input_elements(&input) < ELEMENTS_MIN)
 		return;
-	is_real = input.dtype == FLOAT32 || input.dtype == FLOAT64;
-	is_complex = input.dtype == COMPLEX64 || input.dtype == COMPLEX128;
+	is_real = input.dtype == OPS_DTYPE_FLOAT || input.dtype == OPS_DTYPE_DOUBLE;
+	is_complex = input.dtype == OPS_DTYPE_COMPLEX_FLOAT || input.dtype == OPS_DTYPE_COMPLEX_DOUBLE;
 	all->of_real |= kind == TRANSFORMS && is_real;
 	if (kind == TRANSFORMS && is_real)
 		add_half(all, result, row, &input);
