@@ -25,7 +25,7 @@ static bool is_none(const struct operator_call *call, size_t i)
 	return i >= call->count || call->arguments[i].tag == OPS_INPUT_NONE;
 }
 
-/* Gets element `i` of a list of integers; a single number applies to all. Returns false if there is no such list. */
+/* Gets element `i` of a list of integers; a single number applies to all. Returns false if the argument is something else. */
 static bool list_number(const struct operator_call *call, size_t argument, size_t i, int64_t *ret_number)
 {
 	const struct ops_input *list;
