@@ -22,16 +22,21 @@ static PyObject *trace_views_take_text(enum ops_code code, char *text, size_t si
 	return result;
 }
 
-PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused)
+PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments)
 {
 	const struct ops_trace *trace = ((struct trace_object *)object)->trace;
 	struct ops_error error;
 	enum ops_code code;
+	const char *name = NULL;
+	enum ops_rules rules;
 	char *text = NULL;
 	size_t size = 0;
 
-	(void)unused;
-	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, &text, &size, &error));
+	if (!PyArg_ParseTuple(arguments, "|z:views_json", &name))
+		return NULL;
+	if (ops_rules_parse(name, &rules, &error))
+		return ops_ext_raise(&error);
+	OPS_EXT_WITHOUT_GIL(code = ops_views_json(trace, rules, &text, &size, &error));
 	return trace_views_take_text(code, text, size, &error);
 }
 
@@ -59,19 +64,22 @@ PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused)
 	return advice_in(object, OPS_FORMAT_TEXT);
 }
 
-PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other)
+PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments)
 {
 	const struct ops_trace *base = ((struct trace_object *)object)->trace;
+	struct ops_diff_options options = {.format = OPS_FORMAT_JSON};
+	const char *name = NULL;
+	PyObject *other;
 	struct ops_error error;
 	enum ops_code code;
 	char *text = NULL;
 	size_t size = 0;
 
-	if (!PyObject_TypeCheck(other, Py_TYPE(object))) {
-		PyErr_SetString(PyExc_TypeError, "diff_json() takes a trace");
+	if (!PyArg_ParseTuple(arguments, "O!|z:diff_json", Py_TYPE(object), &other, &name))
 		return NULL;
-	}
-	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, NULL, &text, &size, NULL, &error));
+	if (ops_rules_parse(name, &options.rules, &error))
+		return ops_ext_raise(&error);
+	OPS_EXT_WITHOUT_GIL(code = ops_diff(base, ((struct trace_object *)other)->trace, &options, &text, &size, NULL, &error));
 	return trace_views_take_text(code, text, size, &error);
 }
 

@@ -99,10 +99,10 @@ PyObject *ops_ext_trace_arrow_array(PyObject *object, PyObject *arguments, PyObj
 PyObject *ops_ext_trace_arrow_stream(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *ops_ext_trace_table(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *ops_ext_trace_columns(PyObject *object, PyObject *unused);
-PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *unused);
+PyObject *ops_ext_trace_views_json(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_advice_json(PyObject *object, PyObject *unused);
 PyObject *ops_ext_trace_advice_text(PyObject *object, PyObject *unused);
-PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *other);
+PyObject *ops_ext_trace_diff_json(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_query(PyObject *object, PyObject *arguments);
 PyObject *ops_ext_trace_roofline(PyObject *object, PyObject *arguments);
 

@@ -281,25 +281,25 @@ enum subject { ANY_EVENTS, DEVICE_WORK };
 	X("whatif", RANKS, ANY_EVENTS, whatif_options, analysis_whatif, "how long steps would take if something took another time", \
 	  "it replays complete traces; 'opstrobe cut' extracts steps")
 
-/* Tables and pages of complete traces, which have their own commands. */
+/* Tables and pages of complete traces, which have their own commands; and whether they have the option `rules`. */
 #define TABLES(X) \
-	X("overview", RANKS, no_options, analysis_overview, "the average step, each step, operators and kernels") \
-	X("kernels", RANKS, kernels_options, analysis_kernels, "kernels by name, largest total time first") \
-	X("modules", RANKS, modules_options, analysis_modules, "time, FLOPs and memory of each torch.nn.Module") \
-	X("memory", RANKS, peak_options, analysis_memory, "who holds memory at the peak of each device") \
-	X("lines", RANKS, no_options, analysis_lines, "what each source line of the program costs") \
-	X("operator_roofline", RANKS, roofline_options, analysis_operator_roofline, \
+	X("overview", RANKS, true, no_options, analysis_overview, "the average step, each step, operators and kernels") \
+	X("kernels", RANKS, true, kernels_options, analysis_kernels, "kernels by name, largest total time first") \
+	X("modules", RANKS, false, modules_options, analysis_modules, "time, FLOPs and memory of each torch.nn.Module") \
+	X("memory", RANKS, false, peak_options, analysis_memory, "who holds memory at the peak of each device") \
+	X("lines", RANKS, false, no_options, analysis_lines, "what each source line of the program costs") \
+	X("operator_roofline", RANKS, false, roofline_options, analysis_operator_roofline, \
 	  "how near operators are to what the machine can do") \
-	X("diff", PAIR, gate_options, analysis_diff, "steps, modules, operators and kernels of two traces, before and after") \
-	X("advise", RANKS, no_options, analysis_advise, "what to change in the program, and the predicted gain") \
-	X("rules", NOTHING, no_options, analysis_rules, "the rules of advise") \
-	X("views", RANKS, no_options, analysis_views, "all views of each trace and of the run as one JSON object, or a page of text")
+	X("diff", PAIR, true, gate_options, analysis_diff, "steps, modules, operators and kernels of two traces, before and after") \
+	X("advise", RANKS, false, no_options, analysis_advise, "what to change in the program, and the predicted gain") \
+	X("rules", NOTHING, false, no_options, analysis_rules, "the rules of advise") \
+	X("views", RANKS, true, no_options, analysis_views, "all views of each trace and of the run as one JSON object, or a page of text")
 
 static const struct ops_query_info analyses[] = {
 #define ROW(id, inputs, subject, options, function, summary, unfiltered_because) {id, summary, OPS_QUERY_##inputs, options},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
-#define ROW(id, inputs, options, function, summary) {id, summary, OPS_QUERY_##inputs, options},
+#define ROW(id, inputs, rules, options, function, summary) {id, summary, OPS_QUERY_##inputs, options},
 	TABLES(ROW)
 #undef ROW
 };
@@ -309,11 +309,14 @@ static const struct {
 	analysis_function *answer;
 	const char *unfiltered_because;
 	enum subject subject;
+	bool has_rules;
 } inner[] = {
-#define ROW(id, inputs, subject, options, function, summary, unfiltered_because) {function, unfiltered_because, subject},
+#define ROW(id, inputs, subject, options, function, summary, unfiltered_because) \
+	{function, unfiltered_because, subject, OPS_QUERY_##inputs != OPS_QUERY_FILES},
 	ANALYSES(ROW) MORE_ANALYSES(ROW)
 #undef ROW
-#define ROW(id, inputs, options, function, summary) {function, "it sums up complete traces; 'opstrobe cut' extracts steps", ANY_EVENTS},
+#define ROW(id, inputs, rules, options, function, summary) \
+	{function, "it sums up complete traces; 'opstrobe cut' extracts steps", ANY_EVENTS, rules},
 	TABLES(ROW)
 #undef ROW
 };
@@ -368,7 +371,11 @@ static const struct ops_query_option table_options[] = {
 /* … steps of ranks … */
 static const struct ops_query_option step_options[] = {
 	{"include_last_profiler_step", "false", "keep the last step, which is often cut short"},
-	{"rules", "\"opstrobe\"", "definitions of device work and its classes: opstrobe, or hta for those of Holistic Trace Analysis"},
+	{0},
+};
+/* … definitions, for queries whose answers depend on them (derive/policy.h) … */
+static const struct ops_query_option rules_options[] = {
+	{"rules", "\"opstrobe\"", "whose definitions apply: opstrobe, tensorboard (PyTorch's legacy plugin) or hta (Holistic Trace Analysis)"},
 	{0},
 };
 /* … and rows. */
@@ -388,6 +395,7 @@ static const struct ops_query_option *find_option(const struct ops_query_info *a
 	const struct ops_query_option *const lists[] = {
 		analysis->options, table_options,
 		analysis->inputs == OPS_QUERY_RANKS && is_analysis(analysis) ? step_options : no_options,
+		inner[analysis - analyses].has_rules ? rules_options : no_options,
 		unfiltered_because(analysis) ? no_options : row_options,
 	};
 
@@ -463,15 +471,19 @@ static enum ops_code analysis_cut(struct analysis_run *run)
 	return code;
 }
 
-static enum ops_code parse_rules(const struct analysis_run *run, enum event_rules *ret_rules)
+static enum ops_code parse_rules(struct analysis_run *run)
 {
-	struct ops_string rules = analysis_arg(run, "rules");
+	struct ops_buffer name = {0};
+	enum ops_code code;
 
-	*ret_rules = ops_string_is(rules, "\"hta\"") ? EVENT_RULES_HTA : EVENT_RULES_OPSTROBE;
-	if (*ret_rules == EVENT_RULES_HTA || ops_string_is(rules, "\"opstrobe\"") || ops_string_is(rules, "null"))
+	if (!inner[run->analysis - analyses].has_rules)
 		return OPS_OK;
-	return ops_fault(run->error, OPS_INVALID, "invalid rules %.*s (choose from opstrobe, hta)",
-	                 (int)(rules.size < 80 ? rules.size : 80), rules.bytes);
+	code = analysis_text(run, "rules", &name);
+	ops_buffer_append(&name, "", 1);
+	if (!code)
+		code = name.failed ? ops_fault_memory(run->error) : ops_rules_parse(name.size > 1 ? name.bytes : NULL, &run->rules, run->error);
+	ops_buffer_release(&name);
+	return code;
 }
 
 /* Writes the result, unless the analysis wrote a page. */
@@ -501,17 +513,16 @@ static enum ops_code analysis_answer(struct analysis_run *run, const struct ops_
 {
 	struct ops_string where = analysis_arg(run, "where");
 	bool include_last = false;
-	enum event_rules rules;
-	enum ops_code code = parse_rules(run, &rules);
+	enum ops_code code = OPS_OK;
 
-	if (!code && !ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
+	if (!ops_string_is(analysis_arg(run, "include_last_profiler_step"), "null"))
 		code = analysis_bool(run, "include_last_profiler_step", &include_last);
 	if (!code && !ops_string_is(where, "null"))
 		code = event_filter_check(where, run->error);
 	if (code)
 		return code;
 	if (run->analysis->inputs != OPS_QUERY_FILES)
-		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, rules, run->error);
+		code = event_set_init(&run->events, run->ranks, run->count, options, include_last, run->rules, run->error);
 	run->events.all_steps = run->events.apart = run->analysis->inputs == OPS_QUERY_PAIR;
 	if (!ops_string_is(where, "null"))
 		run->events.where = where;
@@ -549,6 +560,8 @@ enum ops_code ops_analyze(const char *id, const struct ops_rank *ranks, size_t c
 	code = analysis_check_args(&run, options->args);
 	if (!code)
 		code = check_ranks(&run);
+	if (!code)
+		code = parse_rules(&run);
 	result_init(&run.result);
 	run.result.table.copies = run.source != NULL;
 	run.result.room = options->columns;

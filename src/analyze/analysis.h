@@ -25,6 +25,7 @@ struct analysis_run {
 	enum ops_format format;
 	unsigned columns; /* width of the terminal; 0: any */
 	bool round_to_us;
+	enum ops_rules rules;
 	struct ops_string args; /* members of a checked JSON object */
 	struct event_set events;    /* tables of `ranks`, in that order; empty for analyses of files */
 	struct result result;

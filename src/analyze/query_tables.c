@@ -62,7 +62,7 @@ static enum ops_code query_rows(const struct analysis_run *run, size_t *ret_rows
 static enum ops_code query_fill_table(struct analysis_run *run, const struct result_declaration *declaration,
                                       unsigned options, run_fill *fill, const void *context)
 {
-	struct run_rows rows = {.table = &run->result.table};
+	struct run_rows rows = {.table = &run->result.table, .rules = run->rules};
 	enum ops_code code = query_rows(run, &rows.limit);
 
 	rows.limit = rows.limit ? rows.limit : SIZE_MAX;
@@ -142,7 +142,7 @@ static enum ops_code write_page(struct analysis_run *run)
 
 		code = analysis_open_trace(run, i, &trace);
 		if (!code)
-			code = ops_views_text(trace, look, &text.bytes, &text.size, run->error);
+			code = ops_views_text(trace, run->rules, look, &text.bytes, &text.size, run->error);
 		if (!code && run->count > 1)
 			ops_buffer_printf(&run->written, "%s%s%s\n\n", i ? "\n" : "", look & OPS_VIEWS_MARKDOWN ? "# " : "",
 			                  run->ranks[i].name);
@@ -162,7 +162,7 @@ enum ops_code analysis_views(struct analysis_run *run)
 		return ops_fault(run->error, OPS_INVALID, "views has no CSV; query its tables: overview, kernels, modules, memory");
 	if (run->format != OPS_FORMAT_JSON)
 		return write_page(run);
-	return use_text(run, ops_run_json(run->source, run->ranks, run->count, &text.bytes, &text.size, run->error), &text);
+	return use_text(run, ops_run_json(run->source, run->ranks, run->count, run->rules, &text.bytes, &text.size, run->error), &text);
 }
 
 /* --- modules, memory, lines ----------------------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ enum ops_code analysis_operator_roofline(struct analysis_run *run)
 
 enum ops_code analysis_diff(struct analysis_run *run)
 {
-	struct ops_diff_options options = {.format = run->format, .columns = run->columns};
+	struct ops_diff_options options = {.format = run->format, .columns = run->columns, .rules = run->rules};
 	struct ops_trace *traces[2] = {NULL, NULL};
 	double percent = 0;
 	struct query_text text = {NULL, 0};

@@ -5,6 +5,7 @@
 #ifndef OPS_ANALYZE_RUN_TRACE_H
 #define OPS_ANALYZE_RUN_TRACE_H
 
+#include <opstrobe/internal/rules.h>
 #include <opstrobe/query.h>
 
 #include "analyze/result.h"
@@ -27,6 +28,7 @@ struct run_rows {
 	struct result_table *table;
 	const char *worker; /* NULL: there is only one */
 	size_t limit;       /* maximum number of rows of a trace, or of each part of it */
+	enum ops_rules rules; /* for tables made from views */
 };
 
 static inline void run_rows_add(const struct run_rows *rows, const void *row)

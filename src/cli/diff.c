@@ -28,6 +28,8 @@ static const char usage[] =
 	"  --gate counts                    compare counts of operators, launches, bytes, waits and\n"
 	"                                   recompiles, not times; exit with status 3 if NEW has more\n"
 	"  --exit-on-regression             exit with status 3 if there is a regression\n"
+	"  --rules opstrobe|tensorboard|hta\n"
+	"                                   whose definitions apply; see opstrobe views --help\n"
 	"  --flame FILE                     write the stacks of both, per step: .svg is a flame graph of\n"
 	"                                   NEW, red where it takes longer than BASE and blue where\n"
 	"                                   shorter; .folded has both times for flamegraph.pl\n"
@@ -104,16 +106,17 @@ static bool gates_counts(char **arguments)
 int cli_diff(char **arguments)
 {
 	static const char *const metrics[] = {"cpu", "device", NULL};
-	const char *format = "text", *gate = "0%", *metric_name = "cpu", *paths[2];
+	const char *format = "text", *gate = "0%", *metric_name = "cpu", *rules_name = "opstrobe", *paths[2];
 	struct flame_file flame = {.options = {.size = sizeof(flame.options)}};
 	bool exit_on_regression = false, help;
 	const struct cli_option options[] = {{"--format", &format, NULL},     {"--gate", &gate, NULL},
 	                                     {"--flame", &flame.path, NULL}, {"--metric", &metric_name, NULL},
+	                                     {"--rules", &rules_name, NULL},
 	                                     {"--keep-wrappers", NULL, &flame.options.keep_wrappers},
 	                                     {"--keep-waits", NULL, &flame.options.keep_waits},
 	                                     {"--exit-on-regression", NULL, &exit_on_regression}, {NULL, NULL, NULL}};
 	struct ops_diff_options how = {0};
-	int chosen, metric, status;
+	int chosen, metric, rules, status;
 
 	if (gates_counts(arguments))
 		return cli_hand_over("opstrobe.ci.gate", arguments);
@@ -123,11 +126,13 @@ int cli_diff(char **arguments)
 		return status;
 	chosen = cli_choice("diff", "format", format, cli_formats);
 	metric = cli_choice("diff", "metric", metric_name, metrics);
-	if (chosen < 0 || metric < 0 || !parse_gate(gate, &how.gate_ratio) ||
+	rules = cli_choice("diff", "rules", rules_name, ops_rules_names);
+	if (chosen < 0 || metric < 0 || rules < 0 || !parse_gate(gate, &how.gate_ratio) ||
 	    (flame.path && !cli_can_write_flame_diff("diff", flame.path, paths, 2)))
 		return CLI_EXIT_USAGE;
 	flame.options.device_time = metric == 1;
 	how.format = (enum ops_format)chosen;
+	how.rules = (enum ops_rules)rules;
 	how.columns = cli_columns();
 	return diff_compare(paths, &how, exit_on_regression, flame);
 }

@@ -78,7 +78,7 @@ static bool put_page(FILE *out, struct cli_stream *stream, size_t place, struct 
 
 	worker->trace = trace;
 	if (!code)
-		code = ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, &error);
+		code = ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, &error);
 	if (!code)
 		code = ops_adviser_add(adviser, worker, &error);
 	ops_trace_unref(trace);

@@ -29,6 +29,10 @@ static const char usage[] =
 	"  --format text|json|csv|markdown  default text, a summary; json has everything; csv and\n"
 	"                                   markdown have steps, operators and kernels as one\n"
 	"                                   table, markdown the first rows of each\n"
+	"  --rules opstrobe|tensorboard|hta\n"
+	"                                   whose definitions apply; tensorboard has the figures of\n"
+	"                                   PyTorch's legacy plugin, hta classes of device work as\n"
+	"                                   Holistic Trace Analysis; default opstrobe\n"
 	"  --top-finding                    json: with the first finding of `opstrobe advise`\n"
 	"  --help                           print this\n"
 	"\n"
@@ -41,8 +45,14 @@ static unsigned views_terminal_flags(void)
 	return (cli_colours() ? OPS_VIEWS_COLOURS : 0) | (cli_ascii() ? OPS_VIEWS_ASCII : 0) | OPS_VIEWS_COLUMNS(cli_columns());
 }
 
+struct views_request {
+	enum ops_format format;
+	enum ops_rules rules;
+	bool top_finding;
+};
+
 /* Prints the page of a trace, and passes the trace to the advisor. Returns false after printing an error. */
-static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank *worker, struct ops_adviser *adviser)
+static bool print_page(struct cli_stream *stream, size_t place, enum ops_rules rules, struct ops_rank *worker, struct ops_adviser *adviser)
 {
 	struct ops_error error;
 	struct ops_trace *trace;
@@ -53,7 +63,7 @@ static bool print_page(struct cli_stream *stream, size_t place, struct ops_rank 
 	if (!code && stream->count > 1)
 		cli_put_heading(stream->files.list.items[place].path, !place);
 	if (!code)
-		code = ops_views_text(trace, views_terminal_flags(), &text, &size, &error);
+		code = ops_views_text(trace, rules, views_terminal_flags(), &text, &size, &error);
 	if (!code) {
 		worker->trace = trace;
 		code = cli_adviser_add(adviser, worker, &error);
@@ -75,7 +85,7 @@ static bool print_advice(struct ops_adviser *adviser)
 	return cli_print_folded(code, text, size, &error);
 }
 
-static bool views_print_text(struct cli_stream *stream)
+static bool views_print_text(struct cli_stream *stream, enum ops_rules rules)
 {
 	struct ops_adviser *adviser = ops_adviser_new();
 	struct ops_rank *workers = cli_stream_ranks(stream);
@@ -84,7 +94,7 @@ static bool views_print_text(struct cli_stream *stream)
 	if (!done)
 		fputs("opstrobe: out of memory\n", stderr);
 	for (size_t i = 0; done && i < stream->count; i++)
-		done = print_page(stream, i, &workers[i], adviser);
+		done = print_page(stream, i, rules, &workers[i], adviser);
 	done = done && print_advice(adviser);
 	free(workers);
 	ops_adviser_free(adviser);
@@ -111,32 +121,32 @@ static enum ops_code views_get_trace(void *context, size_t i, struct ops_trace *
 	return code;
 }
 
-static enum ops_code make_json(struct views_source *source, char **ret_text, size_t *ret_size, struct ops_error *error)
+static enum ops_code make_json(struct views_source *source, enum ops_rules rules, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	const struct ops_trace_source traces = {views_get_trace, source};
 	struct ops_trace *trace;
 	enum ops_code code;
 
 	if (source->stream->files.is_folder)
-		return ops_run_json(&traces, source->workers, source->stream->count, ret_text, ret_size, error);
+		return ops_run_json(&traces, source->workers, source->stream->count, rules, ret_text, ret_size, error);
 	code = views_get_trace(source, 0, &trace, error);
 	if (!code)
-		code = ops_views_json(trace, ret_text, ret_size, error);
+		code = ops_views_json(trace, rules, ret_text, ret_size, error);
 	ops_trace_unref(trace);
 	return code;
 }
 
-static bool print_json(struct cli_stream *stream, bool top_finding)
+static bool print_json(struct cli_stream *stream, const struct views_request *request)
 {
-	struct views_source source = {stream, cli_stream_ranks(stream), top_finding ? ops_adviser_new() : NULL};
+	struct views_source source = {stream, cli_stream_ranks(stream), request->top_finding ? ops_adviser_new() : NULL};
 	struct ops_error error = {.text = "out of memory"};
 	char *text = NULL;
 	size_t size = 0;
-	enum ops_code code = source.workers && (source.adviser || !top_finding) ? OPS_OK : OPS_NO_MEMORY;
+	enum ops_code code = source.workers && (source.adviser || !request->top_finding) ? OPS_OK : OPS_NO_MEMORY;
 
 	if (!code)
-		code = make_json(&source, &text, &size, &error);
-	if (!code && top_finding)
+		code = make_json(&source, request->rules, &text, &size, &error);
+	if (!code && request->top_finding)
 		code = ops_adviser_add_top(source.adviser, &text, &size, &error);
 	free(source.workers);
 	ops_adviser_free(source.adviser);
@@ -147,53 +157,59 @@ static bool print_json(struct cli_stream *stream, bool top_finding)
 	return true;
 }
 
-static bool views_print_table(struct cli_stream *stream, enum ops_format format)
+static bool views_print_table(struct cli_stream *stream, const struct views_request *request)
 {
 	const struct ops_trace_source source = {cli_stream_get, stream};
-	const struct ops_query_options options = {
-		.size = sizeof(options), .format = format, .args = format == OPS_FORMAT_MARKDOWN ? "{\"limit\": " ROWS_SHOWN "}" : NULL};
+	struct ops_query_options options = {.size = sizeof(options), .format = request->format};
 	struct ops_run run = {.count = stream->count, .source = &source};
 	struct ops_rank *workers = cli_stream_ranks(stream);
 	struct ops_error error = {.text = "out of memory"};
 	enum ops_code code = OPS_NO_MEMORY;
-	char *text = NULL;
+	char *text = NULL, args[80];
 	size_t size = 0;
 
+	snprintf(args, sizeof(args), "{\"rules\": \"%s\"%s}", ops_rules_names[request->rules],
+	         request->format == OPS_FORMAT_MARKDOWN ? ", \"limit\": " ROWS_SHOWN : "");
+	options.args = args;
 	run.ranks = workers;
 	if (workers)
 		code = ops_query(&run, "overview", &options, &text, &size, &error);
 	free(workers);
-	return cli_print_data(format, code, text, size, &error);
+	return cli_print_data(request->format, code, text, size, &error);
 }
 
-static bool print(struct cli_stream *stream, enum ops_format format, bool top_finding)
+static bool print(struct cli_stream *stream, const struct views_request *request)
 {
-	if (format == OPS_FORMAT_JSON)
-		return print_json(stream, top_finding);
-	return format == OPS_FORMAT_TEXT ? views_print_text(stream) : views_print_table(stream, format);
+	if (request->format == OPS_FORMAT_JSON)
+		return print_json(stream, request);
+	return request->format == OPS_FORMAT_TEXT ? views_print_text(stream, request->rules) : views_print_table(stream, request);
 }
 
 int cli_views(char **arguments)
 {
-	const char *format = "text";
-	bool top_finding = false;
-	const struct cli_option options[] = {{"--format", &format, NULL}, {"--top-finding", NULL, &top_finding}, {NULL, NULL, NULL}};
+	const char *format = "text", *rules_name = "opstrobe";
+	struct views_request request = {0};
+	const struct cli_option options[] = {{"--format", &format, NULL}, {"--rules", &rules_name, NULL},
+	                                     {"--top-finding", NULL, &request.top_finding}, {NULL, NULL, NULL}};
 	struct cli_stream stream;
 	size_t count;
 	bool help, done;
-	int chosen, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
+	int chosen, rules, status = cli_parse_paths(arguments, options, usage, 1, SIZE_MAX, &count, &help);
 
 	if (status || help)
 		return status;
 	chosen = cli_choice("views", "format", format, cli_formats);
-	if (chosen < 0)
+	rules = cli_choice("views", "rules", rules_name, ops_rules_names);
+	if (chosen < 0 || rules < 0)
 		return CLI_EXIT_USAGE;
-	if (top_finding && chosen != OPS_FORMAT_JSON) {
+	request.format = (enum ops_format)chosen;
+	request.rules = (enum ops_rules)rules;
+	if (request.top_finding && chosen != OPS_FORMAT_JSON) {
 		fputs("opstrobe views: --top-finding requires --format json\n", stderr);
 		return CLI_EXIT_USAGE;
 	}
 	done = cli_stream_open(&stream, arguments + 1, count, CLI_AHEAD, 0) &&
-	       print(&stream, (enum ops_format)chosen, top_finding);
+	       print(&stream, &request);
 	cli_stream_close(&stream);
 	return done ? CLI_EXIT_OK : CLI_EXIT_FAILED;
 }

@@ -56,6 +56,26 @@ enum ops_work ops_work_of(uint8_t kind, struct ops_string name)
 	return kind == OPS_EVENT_SYNC ? OPS_WORK_SYNC : ops_work_of_name(name);
 }
 
+enum ops_work ops_work_of_prefix(struct ops_string name)
+{
+	static const char *const communication[] = {"nccl", "hip", "hccl", NULL};
+	static const char *const copies[] = {"Memcpy", "dma", NULL};
+	static const char *const others[] = {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
+	                                     "collective_subgraph_execution", NULL};
+	static const char *const parts[] = {"Memcpy", "Memset", "dma", "Sync", NULL};
+
+	if (ops_string_starts_any(name, communication) || ops_string_contains(name, "ncclKernel"))
+		return OPS_WORK_COMMUNICATION;
+	if (ops_string_starts_any(name, copies))
+		return OPS_WORK_COPY;
+	if (ops_string_starts(name, "Memset"))
+		return OPS_WORK_SET;
+	if (ops_string_contains_any(name, parts) || ops_string_starts_any(name, others) ||
+	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
+		return OPS_WORK_OTHER;
+	return OPS_WORK_COMPUTE;
+}
+
 /* --- labels of collectives -------------------------------------------------------------------------------------------- */
 
 static bool is_operation(struct ops_string name)

@@ -23,6 +23,8 @@ enum ops_work ops_work_of_name(struct ops_string name);
 /* Classifies by the kind of the event (enum ops_event_kind), which identifies copies, fills and waits, and by its
  * name. */
 enum ops_work ops_work_of(uint8_t kind, struct ops_string name);
+/* Classifies as Holistic Trace Analysis does: by the beginning of the name, regardless of the kind. */
+enum ops_work ops_work_of_prefix(struct ops_string name);
 
 enum ops_collective {
 	OPS_COLLECTIVE_NONE,

@@ -247,7 +247,7 @@ static struct reply *make_reply(struct request *request, answer_function *answer
 	return reply_new(200, request->route->binary ? REPLY_BYTES : REPLY_JSON, text, size);
 }
 
-/* Makes the key of a cached reply: the path, and the parameters unless they only select from it. */
+/* Makes the key of a cached reply: the path, and the parameters unless one only selects from it. */
 static enum ops_code api_make_key(const struct request *request, struct ops_buffer *key, struct ops_error *error)
 {
 	for (size_t i = FIRST_SEGMENT; i < request->query.segment_count; i++) {
@@ -255,7 +255,7 @@ static enum ops_code api_make_key(const struct request *request, struct ops_buff
 		ops_buffer_append_text(key, "/");
 	}
 	for (size_t i = 0; i < request->query.parameter_count; i++) {
-		if (request->route->select && strcmp(request->query.parameters[i].name.bytes, "steps") != 0)
+		if (request->route->select && !strcmp(request->query.parameters[i].name.bytes, "parts"))
 			continue;
 		ops_buffer_append_text(key, "\n");
 		ops_buffer_append(key, request->query.parameters[i].name.bytes, request->query.parameters[i].name.size);

@@ -50,8 +50,8 @@ struct route {
 	const char *path;       /* below /api/v1: "traces/{id}/views"; {id} and {ids} are placeholders for traces */
 	const char *parameters; /* accepted parameters, joined by commas */
 	answer_function *answer;
-	/* Replies of slow routes are cached. With `select`, one reply is cached for all parameters, and each request selects its
-	 * part. */
+	/* Replies of slow routes are cached. With `select`, one reply is cached for all values of the parameter "parts", and each
+	 * request selects its part. */
 	bool slow;
 	answer_function *select; /* finds the complete reply in request->reply */
 	bool by_steps;           /* also accepts the parameter "steps", and uses what request_trace returns */

@@ -198,11 +198,13 @@ static enum ops_code answer_distributed(struct request *request, char **ret_text
 
 static enum ops_code answer_diff(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	const struct ops_diff_options options = {.format = OPS_FORMAT_JSON};
+	const struct ops_string *name = query_find(&request->query, "rules");
+	struct ops_diff_options options = {.format = OPS_FORMAT_JSON};
+	enum ops_code code = ops_rules_parse(name ? name->bytes : NULL, &options.rules, error);
 
-	if (request->trace_count != 2)
-		return ops_fault(error, OPS_INVALID, "'base' is missing");
-	return ops_diff(request_trace(request, 1), request_trace(request, 0), &options, ret_text, ret_size, NULL, error);
+	if (!code && request->trace_count != 2)
+		code = ops_fault(error, OPS_INVALID, "'base' is missing");
+	return code ? code : ops_diff(request_trace(request, 1), request_trace(request, 0), &options, ret_text, ret_size, NULL, error);
 }
 
 const struct route trace_routes[] = {
@@ -215,6 +217,6 @@ const struct route trace_routes[] = {
 	{.path = "traces/{ids}/distributed", .parameters = "", .answer = answer_distributed, .slow = true, .by_steps = true},
 	{.path = "traces/{ids}/analyses/{analysis}", .parameters = "args,rounding", .answer = answer_analysis, .slow = true,
 	 .by_steps = true},
-	{.path = "traces/{id}/diff", .parameters = "base", .answer = answer_diff, .slow = true, .by_steps = true},
+	{.path = "traces/{id}/diff", .parameters = "base,rules", .answer = answer_diff, .slow = true, .by_steps = true},
 	{0},
 };

@@ -21,7 +21,11 @@
 
 static enum ops_code answer_views(struct request *request, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
-	return ops_views_json(request_trace(request, 0), ret_text, ret_size, error);
+	const struct ops_string *name = query_find(&request->query, "rules");
+	enum ops_rules rules;
+	enum ops_code code = ops_rules_parse(name ? name->bytes : NULL, &rules, error);
+
+	return code ? code : ops_views_json(request_trace(request, 0), rules, ret_text, ret_size, error);
 }
 
 /* Finds the member `name` of the object of all views. */
@@ -161,7 +165,7 @@ static enum ops_code answer_roofline(struct request *request, char **ret_text, s
 }
 
 const struct route view_routes[] = {
-	{.path = "traces/{id}/views", .parameters = "parts", .answer = answer_views, .select = select_views, .slow = true,
+	{.path = "traces/{id}/views", .parameters = "parts,rules", .answer = answer_views, .select = select_views, .slow = true,
 	 .by_steps = true},
 	{.path = "traces/{id}/tables/{table}", .parameters = "rows", .answer = answer_table, .slow = true, .by_steps = true},
 	{.path = "traces/{id}/roofline", .parameters = "by,roof,rows", .answer = answer_roofline, .slow = true, .by_steps = true},

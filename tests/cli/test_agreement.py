@@ -576,8 +576,39 @@ def test_rules(ask, opstrobe, tmp_path):
     theirs = {row["name"]: row for row in kernels_of_analyze(ask, "t.json", "--rules", "hta")}
     assert {name: row["sum (us)"] for name, row in theirs.items()} == {ALL_REDUCE: 60, "triton_poi": 28}
     assert theirs[ALL_REDUCE]["kernel_type"] == "COMPUTATION"
-    ended = opstrobe("analyze", "temporal_breakdown", "--rules", "plugin", "t.json")
-    assert ended.returncode == 2 and "choose from opstrobe, hta" in ended.stderr
+    for words in (["analyze", "temporal_breakdown"], ["views"], ["diff", "t.json"]):
+        ended = opstrobe(*words, "--rules", "plugin", "t.json")
+        assert ended.returncode == 2 and "choose from opstrobe, tensorboard, hta" in ended.stderr
+
+
+def identified(event, number):
+    return {**event, "args": {**event["args"], "External id": number}}
+
+
+# A collective whose kernel has its id, a launch whose id no operator has, a call of the driver, and a kernel of a collective
+# outside of one.
+RULED = [
+    step("ProfilerStep#1", 0, 500), identified(row("nccl:all_reduce", 10, 20, "user_annotation"), 5), identified(call("cudaLaunchKernel", 12, 1), 5),
+    identified(kernel("ncclDevKernel", 100, 30, 1), 5),
+    identified(row("aten::a", 40, 10), 6), identified(call("cudaLaunchKernel", 42, 2), 99), kernel("k", 140, 8, 2),
+    identified(row("aten::b", 60, 10), 7), identified(call("cuLaunchKernel", 62, 3, "cuda_driver"), 7), kernel("d", 150, 4, 3),
+    call("cudaLaunchKernel", 80, 4), kernel("ncclKernel_Alone", 160, 9, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules, communication", [("opstrobe", 39), ("tensorboard", 30), ("hta", 39)])
+def test_rules_hold_on_all_surfaces(ask, tmp_path, rules, communication):
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": RULED}))
+    views = ask("views", "--rules", rules, "--format", "json", "t.json")
+    assert communication_us(ask, "t.json", "--rules", rules) == communication
+    (row,) = views["steps"]["breakdown"]["rows"]
+    # By the plugin's rules the host's call communicates, too.
+    assert row["communication"] == communication + (20 if rules == "tensorboard" else 0)
+    pairs = {(row["name"], row["operator"]) for row in views["kernels_by_op"]["top"]}
+    assert (("k", "aten::a") in pairs) == (rules != "tensorboard")
+    assert (("d", "aten::b") in pairs) == (rules != "tensorboard")
+    changes = ask("diff", "--rules", rules, "--format", "json", "t.json", "t.json")
+    assert changes["steps"]["categories"]["communication"]["left"] == row["communication"]
 
 
 def test_the_step_left_out_is_named(ask, opstrobe, tmp_path):

@@ -44,7 +44,7 @@ static void views_text(struct ops_trace *trace)
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	ops_free(text);
 }
 

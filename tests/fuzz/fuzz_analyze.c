@@ -60,11 +60,11 @@ static void view(struct ops_trace *trace)
 	char *text;
 	size_t size;
 
-	expect(ops_run_json(NULL, workers, 2, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_run_json(NULL, workers, 2, OPS_RULES_OPSTROBE, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
-	expect(ops_views_text(trace, OPS_VIEWS_COLOURS, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_COLOURS, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
-	expect(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
 	expect(ops_diff(trace, trace, NULL, &text, &size, NULL, &error) == OPS_OK, error.text);
 	ops_free(text);

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	expect(replayer_trace(&replayer, OPS_ACTIVITY_ALL, &trace, &error) == OPS_OK, error.text);
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
-	expect(ops_views_json(trace, &views, &views_size, &error) == OPS_OK, error.text);
+	expect(ops_views_json(trace, OPS_RULES_OPSTROBE, &views, &views_size, &error) == OPS_OK, error.text);
 	ops_free(views);
 	ops_trace_unref(trace);
 	replayer_release(&replayer);

@@ -105,7 +105,7 @@ static inline void put_views(struct ops_buffer *text, const struct ops_trace *tr
 	char *views;
 	size_t size;
 
-	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_json(trace, OPS_RULES_OPSTROBE, &views, &size, NULL), OPS_OK);
 	put_view(text, views, "\"gpus\":");
 	put_view(text, views, "\"kernels\":");
 	ops_free(views);

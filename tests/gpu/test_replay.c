@@ -497,7 +497,7 @@ static void times_out_of_this_world_are_counted_with(void **state)
 
 	(void)state;
 	assert_int_equal(count_kind(trace, OPS_EVENT_KERNEL), 5);
-	assert_int_equal(ops_views_json(trace, &views, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_json(trace, OPS_RULES_OPSTROBE, &views, &size, NULL), OPS_OK);
 	ops_free(views);
 	ops_trace_unref(trace);
 }

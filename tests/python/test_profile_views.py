@@ -38,6 +38,13 @@ def test_profile_and_file_have_equal_views(tmp_path):
     (root,) = [module for module in views["modules"] if module["name"].startswith("Sequential")]
     assert [child["name"].split("_")[0] for child in root["children"]] == ["Linear", "ReLU", "Linear"]
     assert root["occurrences"] == 4
+    assert profile.views(rules="opstrobe") == views != profile.views(rules="tensorboard")
+    assert profile.diff(profile)["steps"]["change_ratio"] == 0
+    assert profile.diff(profile, rules="hta")["steps"]["left"]["steps"] == 4
+    times = profile.analyze("temporal_breakdown", rules="tensorboard")["table"]
+    assert times["columns"] == profile.analyze("temporal_breakdown")["table"]["columns"]
+    with pytest.raises(ValueError, match="choose from opstrobe, tensorboard, hta"):
+        profile.views(rules="plugin")
     profile.export_chrome_trace(str(tmp_path / "a.json"))
     again = opstrobe.read(tmp_path / "a.json").views()
     # Of the file alone: its entries, and what its times count from.

@@ -18,7 +18,7 @@ static inline void read_everything(struct ops_trace *trace, void (*expect)(int h
 	size_t size;
 
 	expect(ops_trace_check(trace, &error) == OPS_OK, error.text);
-	expect(ops_views_json(trace, &text, &size, &error) == OPS_OK, error.text);
+	expect(ops_views_json(trace, OPS_RULES_OPSTROBE, &text, &size, &error) == OPS_OK, error.text);
 	ops_free(text);
 	expect(ops_module_tree_new(trace, &tree, &error) == OPS_OK, error.text);
 	ops_module_tree_free(tree);

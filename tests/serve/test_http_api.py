@@ -104,6 +104,18 @@ def test_parts_of_views(server, recorded):
     assert server.api(f"traces/{recorded['id']}/views", parts="steps,no").status == 400
 
 
+def test_rules(server, recorded):
+    base, path = f"traces/{recorded['id']}", recorded["path"]
+    for rules in ("opstrobe", "tensorboard", "hta"):
+        assert server.json(f"{base}/views", rules=rules) == command("views", "--rules", rules, "--format", "json", path)
+        found = server.json(f"{base}/diff", base=recorded["id"], rules=rules)
+        assert found == command("diff", "--rules", rules, "--format", "json", path, path)
+    assert server.json(f"{base}/views", parts="steps", rules="tensorboard") != server.json(
+        f"{base}/views", parts="steps"
+    )
+    assert server.api(f"{base}/views", rules="plugin").status == 400
+
+
 STEP_ROUTES = [
     ("views", {}),
     ("views", {"parts": "operators,kernels"}),

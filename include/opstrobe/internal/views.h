@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * opstrobe/internal/views.h: an overview of a trace: steps and where their time goes, devices, operators, kernels,
- * memory, modules, communication, and the differences between two traces. The figures and names are those of PyTorch's
- * legacy TensorBoard plugin, with its defects corrected.
+ * memory, modules, communication, and the differences between two traces. Names are those of PyTorch's legacy TensorBoard
+ * plugin, and so are the figures by its rules (internal/rules.h).
  *
  * Every function takes finished traces, does not change them, and returns one JSON object: times in microseconds (exact
  * to the nanosecond), memory in bytes, percent as `…_pct`, fractions as `…_ratio`. The text ends with a NUL; free it
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <opstrobe/internal/analyses.h>
+#include <opstrobe/internal/rules.h>
 #include <opstrobe/common.h>
 #include <opstrobe/error.h>
 #include <opstrobe/trace.h>
@@ -25,7 +26,8 @@ extern "C" {
 #endif
 
 /* Returns the views of one trace. Fails only with OPS_NO_MEMORY. */
-enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error);
+enum ops_code ops_views_json(const struct ops_trace *trace, enum ops_rules rules, char **ret_text, size_t *ret_size,
+                             struct ops_error *error);
 
 /* Returns the views of the workers of a run together (each with the same span): devices, computation and communication, waiting,
  * operations. Returns `null` if not all of them communicate. */
@@ -35,8 +37,8 @@ enum ops_code ops_distributed_json(const struct ops_rank *ranks, size_t count, c
 /* Returns all views of a run: for one trace its views, for several a list of them as "traces", each with its worker and span,
  * followed by their common views as "distributed" (a list if there are several spans). A worker without a trace is read from the
  * source when it is needed, and released before the next; `source` may be NULL if every worker has a trace. */
-enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, char **ret_text,
-                           size_t *ret_size, struct ops_error *error);
+enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
+                           enum ops_rules rules, char **ret_text, size_t *ret_size, struct ops_error *error);
 
 /* The look of text: a set of these flags, and the width. */
 enum ops_views_look {
@@ -49,8 +51,8 @@ enum ops_views_look {
 #define OPS_VIEWS_COLUMNS(columns) ((unsigned)(columns) << 8)
 
 /* Renders the most important views for a terminal, or as Markdown. Diagnostics of a file may take more than a line. */
-enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
-                             struct ops_error *error);
+enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules, unsigned look, char **ret_text,
+                             size_t *ret_size, struct ops_error *error);
 
 /* --- two traces --------------------------------------------------------------------------------------------------- */
 
@@ -59,6 +61,7 @@ struct ops_diff_options {
 	enum ops_format format;
 	double gate_ratio; /* by how much a step may become longer without being a regression; 0.03 is 3 % */
 	unsigned columns;  /* width of the text's tables, at least 60; default 80 */
+	enum ops_rules rules;
 };
 
 /* Whether steps became longer, and by more than their noise explains. */

@@ -152,13 +152,31 @@ class Results:
         table = json.loads(self._trace_for("replay it").query("whatif", json.dumps(given)))["table"]
         return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
-    def views(self) -> dict[str, Any]:
+    def views(self, *, rules: str | None = None) -> dict[str, Any]:
         """Steps and how their time is spent, devices, operators, kernels, memory, modules, communication and advice.
 
-        The same as the JSON of `opstrobe views`: times in microseconds, memory in bytes.
+        The same as the JSON of `opstrobe views`: times in microseconds, memory in bytes. `rules="tensorboard"` reproduces
+        the figures of PyTorch's legacy TensorBoard plugin, `"hta"` the classes of Holistic Trace Analysis.
         """
-        views: dict[str, Any] = json.loads(self._trace_for("make views").views_json())
+        views: dict[str, Any] = json.loads(self._trace_for("make views").views_json(rules))
         return views
+
+    def diff(self, base: Results, *, rules: str | None = None) -> dict[str, Any]:
+        """What changed from `base` to this: the steps, their parts, modules, operators, kernels and memory.
+
+        The same as the JSON of `opstrobe diff BASE NEW`. `rules` as for `views()`.
+        """
+        trace = self._trace_for("compare it")
+        changes: dict[str, Any] = json.loads(base._trace_for("compare it").diff_json(trace, rules))
+        return changes
+
+    def analyze(self, analysis: str, **options: Any) -> dict[str, Any]:
+        """One analysis of `opstrobe analyze --list`, with its options by name; `rules` is an option of most.
+
+        The same as the JSON of `opstrobe analyze`. Raises ValueError for an unknown analysis or option.
+        """
+        answer: dict[str, Any] = json.loads(self._trace_for("analyze it").query(analysis, json.dumps(options)))
+        return answer
 
     def advise(self) -> Advice:
         """What to change in the program, at which line, and the predicted gain, like the JSON of `opstrobe advise`.

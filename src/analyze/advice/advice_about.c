@@ -61,7 +61,7 @@ bool advice_write_about(const struct ops_rank *rank, struct ops_json_writer *jso
 {
 	const char *host = ops_trace_info(rank->trace)->host_name;
 	struct ops_views own;
-	const struct ops_views *views = ops_views_open(&own, rank->trace, true);
+	const struct ops_views *views = ops_views_open(&own, rank->trace, OPS_RULES_OPSTROBE, true);
 	struct ops_interval extent = ops_extent_of(rank->trace);
 	struct trace_job job;
 	bool done = views != NULL;

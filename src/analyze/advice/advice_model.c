@@ -309,7 +309,7 @@ bool advice_init(struct advice *advice, const struct ops_trace *trace, struct ad
 	                          .has_no_times = ops_trace_has_note(trace, OPS_NOTE_NO_TIMES),
 	                          .incomplete = ops_trace_has_note(trace, OPS_NOTE_TRUNCATED) || ops_trace_has_note(trace, OPS_NOTE_GZIP_TRUNCATED)};
 	advice->operators = ops_operators_of(trace);
-	advice->views = ops_views_open(&advice->own_views, trace, false);
+	advice->views = ops_views_open(&advice->own_views, trace, OPS_RULES_OPSTROBE, false);
 	if (advice->views == &advice->own_views)
 		ops_views_forget_nodes(&advice->own_views);
 	done = ops_places_init(&advice->places, trace) && advice->operators && advice->views && advice_model_allocate(advice) && advice_read_machine(advice);

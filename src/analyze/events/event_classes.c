@@ -9,30 +9,17 @@
 #include "base/text.h"
 #include "derive/work.h"
 
-/* Classifies as HTA does: by the name alone, regardless of the kind. */
-static enum event_class class_by_hta(struct ops_string name)
+/* A kernel that communicates is found by its id: event_table.c. */
+static enum ops_work work_of_kind(uint8_t kind, struct ops_string name)
 {
-	static const char *const communication[] = {"nccl", "hip", "hccl", NULL};
-	static const char *const memory[] = {"Memcpy", "Memset", "dma", NULL};
-	static const char *const others[] = {"Stream Wait Event", "runFunction", "job_exe", "packet", "pe_exe", "cpum_exe_subgraph",
-	                                     "collective_subgraph_execution", NULL};
-
-	if (ops_string_starts_any(name, communication) || ops_string_contains(name, "ncclKernel"))
-		return EVENT_COMMUNICATION;
-	if (ops_string_starts_any(name, memory))
-		return EVENT_MEMORY;
-	if (ops_string_contains(name, "Memcpy") || ops_string_contains(name, "Memset") || ops_string_contains(name, "dma") ||
-	    ops_string_contains(name, "Sync") || ops_string_starts_any(name, others) ||
-	    (ops_string_starts(name, "cuda") && ops_string_contains(name, "LaunchKernel")))
-		return EVENT_OTHER_WORK;
-	return EVENT_COMPUTATION;
+	return kind == OPS_EVENT_KERNEL ? OPS_WORK_COMPUTE : ops_work_of(kind, kind == OPS_EVENT_OTHER ? name : (struct ops_string){"", 0});
 }
 
-enum event_class event_class_of(enum event_rules rules, uint8_t kind, struct ops_string name)
+enum event_class event_class_of(enum ops_class_source source, uint8_t kind, struct ops_string name)
 {
-	if (rules == EVENT_RULES_HTA)
-		return class_by_hta(name);
-	switch (ops_work_of(kind, name)) {
+	switch (source == OPS_CLASS_BY_PREFIX       ? ops_work_of_prefix(name)
+	        : source == OPS_CLASS_BY_COLLECTIVE ? work_of_kind(kind, name)
+	                                            : ops_work_of(kind, name)) {
 	case OPS_WORK_COMPUTE:
 		return EVENT_COMPUTATION;
 	case OPS_WORK_COMMUNICATION:

@@ -79,7 +79,7 @@ enum ops_code ops_rank_facts_new(const struct ops_trace *trace, bool round_to_us
 {
 	struct ops_rank_facts *facts = ops_alloc_zeroed(1, sizeof(*facts));
 	struct event_table table = {0};
-	bool done = facts && event_table_build(&table, trace, round_to_us, EVENT_RULES_OPSTROBE) && find_facts(&table, facts);
+	bool done = facts && event_table_build(&table, trace, round_to_us, OPS_RULES_OPSTROBE) && find_facts(&table, facts);
 
 	event_table_release(&table);
 	if (!done) {
@@ -218,7 +218,7 @@ static enum ops_code event_set_collect_facts(struct event_set *set, size_t i, st
 }
 
 enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
-                             const struct ops_analyze_options *options, bool include_last, enum event_rules rules,
+                             const struct ops_analyze_options *options, bool include_last, enum ops_rules rules,
                              struct ops_error *error)
 {
 	struct ops_rank_facts all = {.first_ns = INT64_MAX};

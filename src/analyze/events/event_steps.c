@@ -111,7 +111,7 @@ bool event_steps_assign(struct event_table *table)
 		if (table->rows[i].stream < 0)
 			table->rows[i].step = event_steps_step_at(table, &stretches, table->rows[i].ts_ns);
 	/* A step without duration contains at least the row that marks it. */
-	for (size_t i = 0; done && i < table->steps.count && table->rules != EVENT_RULES_HTA; i++) {
+	for (size_t i = 0; done && i < table->steps.count && !table->policy->no_empty_steps; i++) {
 		struct event_row *row = &table->rows[table->steps.items[i]];
 
 		if (row->step == EVENT_NO_STEP)
@@ -163,7 +163,7 @@ static void event_steps_apply_filter(struct event_table *table, int64_t end_ns)
 		const struct event_row *row = &table->rows[i];
 		const struct event_row *call = row->partner == OPS_NONE ? NULL : &table->rows[row->partner];
 
-		if (!call && table->rules != EVENT_RULES_HTA)
+		if (!call && !table->policy->only_launched_work)
 			call = row;
 		if (event_is_device_side(table, row) && call && call->ts_ns < end_ns)
 			table->kept[count++] = (uint32_t)i;

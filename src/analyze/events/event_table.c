@@ -29,11 +29,11 @@ static int64_t stream_of(const struct event_table *table, uint32_t row)
 	size_t count;
 	int64_t tid;
 
-	if (table->rules != EVENT_RULES_HTA && !ops_event_on_device(trace, row))
+	if (!table->policy->streams_by_argument && !ops_event_on_device(trace, row))
 		return -1;
 	if (ops_event_arg(trace, row, "stream", &json) && ops_json_parse_number(json, &number) && number >= 0 && number < 9e15)
 		return (int64_t)number;
-	if (table->rules == EVENT_RULES_HTA || !ops_kind_is_work(ops_trace_events(trace)->kind[row]))
+	if (table->policy->streams_by_argument || !ops_kind_is_work(ops_trace_events(trace)->kind[row]))
 		return -1;
 	tid = ops_trace_tracks(trace, &count)[ops_trace_events(trace)->track[row]].tid;
 	return tid > 0 ? tid : 0;
@@ -80,22 +80,31 @@ static bool is_work(const struct ops_trace *trace, const struct event_row *row)
 	return row->kind != OPS_EVENT_OTHER || !is_idle(ops_event_category(trace, row->source));
 }
 
-/* Events whose kind does not determine the class are classified by name. The result is cached by string. */
-static uint8_t event_table_class_of(const struct event_table *table, uint8_t *classes, uint32_t source)
+/* How rows are classified. */
+struct row_classes {
+	uint8_t *by_name; /* by string: the class and 1; 0: unknown */
+	struct ops_map collectives; /* their external ids, for OPS_CLASS_BY_COLLECTIVE */
+};
+
+/* Events whose kind does not determine the class are classified by name. */
+static uint8_t event_table_class_of(const struct event_table *table, struct row_classes *classes, uint32_t source)
 {
 	const struct ops_trace *trace = table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
 	uint8_t kind = events->kind[source];
-	uint8_t *known = &classes[events->name[source]];
+	uint8_t *known = &classes->by_name[events->name[source]];
+	enum ops_class_source by = table->policy->classes;
 
-	if (table->rules != EVENT_RULES_HTA && (kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET || kind == OPS_EVENT_SYNC))
-		return (uint8_t)event_class_of(table->rules, kind, (struct ops_string){"", 0});
+	if (by == OPS_CLASS_BY_COLLECTIVE && kind == OPS_EVENT_KERNEL)
+		return events->id && ops_map_find(&classes->collectives, events->id[source]) != OPS_NONE ? EVENT_COMMUNICATION : EVENT_COMPUTATION;
+	if (by != OPS_CLASS_BY_PREFIX && (kind == OPS_EVENT_GPU_MEMCPY || kind == OPS_EVENT_GPU_MEMSET || kind == OPS_EVENT_SYNC))
+		return (uint8_t)event_class_of(by, kind, (struct ops_string){"", 0});
 	if (!*known)
-		*known = (uint8_t)(1 + event_class_of(table->rules, kind, ops_trace_string(trace, events->name[source])));
+		*known = (uint8_t)(1 + event_class_of(by, kind, ops_trace_string(trace, events->name[source])));
 	return *known - 1;
 }
 
-static void fill_row(struct event_table *table, uint32_t source, uint8_t *classes, struct event_row *row)
+static void fill_row(struct event_table *table, uint32_t source, struct row_classes *classes, struct event_row *row)
 {
 	const struct ops_trace *trace = table->trace;
 	const struct ops_events *events = ops_trace_events(trace);
@@ -147,7 +156,7 @@ static bool file_order(const struct ops_trace *trace, uint32_t **ret_rows)
 	return true;
 }
 
-static bool event_table_add_rows(struct event_table *table, const uint32_t *order, uint8_t *classes)
+static bool event_table_add_rows(struct event_table *table, const uint32_t *order, struct row_classes *classes)
 {
 	const struct ops_events *events = ops_trace_events(table->trace);
 	int64_t base_ns = ops_trace_info(table->trace)->base_ns;
@@ -164,17 +173,19 @@ static bool event_table_add_rows(struct event_table *table, const uint32_t *orde
 	return true;
 }
 
-bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum event_rules rules)
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum ops_rules rules)
 {
 	uint32_t *order = NULL;
-	uint8_t *classes = NULL;
+	struct row_classes classes = {0};
 	bool done;
 
-	*table = (struct event_table){.trace = trace, .rules = rules};
-	done = file_order(trace, &order) && (classes = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) &&
-	       event_table_add_rows(table, order, classes);
+	*table = (struct event_table){.trace = trace, .policy = ops_policy_of(rules)};
+	done = file_order(trace, &order) && (classes.by_name = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, 1)) &&
+	       (table->policy->classes != OPS_CLASS_BY_COLLECTIVE || ops_collective_ids(trace, &classes.collectives)) &&
+	       event_table_add_rows(table, order, &classes);
 	ops_free(order);
-	ops_free(classes);
+	ops_free(classes.by_name);
+	ops_map_release(&classes.collectives);
 	for (size_t i = 0; done && round_to_us && table->fractional && i < table->count; i++)
 		round_row(&table->rows[i]);
 	return done && event_links_build(table) && event_steps_assign(table);

@@ -25,6 +25,7 @@
 
 #include "base/array.h"
 #include "base/json_walk.h"
+#include "derive/policy.h"
 #include "derive/steps.h"
 
 #define EVENT_NO_STEP (-1)
@@ -36,12 +37,6 @@ enum event_class {
 	EVENT_MEMORY,
 	EVENT_OTHER_WORK,
 	EVENT_CLASS_COUNT,
-};
-
-/* Which definitions apply (docs/reference/definitions.md). */
-enum event_rules {
-	EVENT_RULES_OPSTROBE,
-	EVENT_RULES_HTA, /* those of Holistic Trace Analysis */
 };
 
 struct event_row {
@@ -63,7 +58,7 @@ struct event_row {
 struct event_table {
 	const struct ops_trace *trace;
 	int64_t rank;
-	enum event_rules rules;
+	const struct ops_policy *policy;
 	bool fractional;   /* the file's times have fractions of microseconds */
 	struct event_row *rows;
 	size_t count;
@@ -95,7 +90,7 @@ struct event_set {
 	enum event_device_type device;
 	OPS_ARRAY(int64_t) steps; /* distinct step numbers of all ranks, ascending */
 	bool round_to_us;
-	enum event_rules rules;
+	enum ops_rules rules;
 	struct ops_string where; /* a checked filter; empty: none */
 	bool include_last; /* whether the step filter keeps the last step */
 	bool leaves_out;   /* whether a table was built without the last step */
@@ -109,7 +104,7 @@ struct event_set {
 
 /* Collects the facts of all ranks. Fails if out of memory, or as the source does. */
 enum ops_code event_set_init(struct event_set *set, const struct ops_rank *ranks, size_t count,
-                             const struct ops_analyze_options *options, bool include_last, enum event_rules rules,
+                             const struct ops_analyze_options *options, bool include_last, enum ops_rules rules,
                              struct ops_error *error);
 void event_set_release(struct event_set *set);
 /* Returns the table of a rank; NULL on an error, with its `code`. The table, and everything that refers to its trace,
@@ -121,7 +116,7 @@ size_t event_step_index(const struct event_set *set, int64_t number);
 /* Sorts numbers and removes duplicates. Returns how many remain. */
 size_t event_numbers_sort_unique(int64_t *numbers, size_t count);
 
-bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum event_rules rules);
+bool event_table_build(struct event_table *table, const struct ops_trace *trace, bool round_to_us, enum ops_rules rules);
 void event_table_release(struct event_table *table);
 bool event_links_build(struct event_table *table);
 bool event_steps_assign(struct event_table *table);
@@ -131,7 +126,8 @@ bool event_steps_filter(struct event_table *table, bool filtered, bool mtia, boo
 /* Returns true if a row is on the device's side of its correlation. */
 bool event_is_device_side(const struct event_table *table, const struct event_row *row);
 
-enum event_class event_class_of(enum event_rules rules, uint8_t kind, struct ops_string name);
+/* With OPS_CLASS_BY_COLLECTIVE, kernels that communicate are computation here. */
+enum event_class event_class_of(enum ops_class_source source, uint8_t kind, struct ops_string name);
 /* Returns "Memcpy HtoD" or "Memset": part of the name, or a static string. */
 struct ops_string event_memory_kind(struct ops_string name);
 const char *event_device_type_name(enum event_device_type type);

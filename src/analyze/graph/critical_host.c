@@ -244,8 +244,8 @@ bool critical_host_edges(struct critical_path *path)
 {
 	struct threads threads = {0};
 	struct critical_engines engines = {0};
-	bool hta = path->table->rules == EVENT_RULES_HTA;
-	bool done = lock_edges(path) && threads_init(&threads, path) && (hta || critical_engines_init(&engines, path));
+	bool by_name = path->table->policy->threads_by_name;
+	bool done = lock_edges(path) && threads_init(&threads, path) && (by_name || critical_engines_init(&engines, path));
 
 	if (done) {
 		join_autograd(&threads, path, &engines);

@@ -264,7 +264,7 @@ enum ops_code ops_incident_report(const char *facts_text, size_t facts_size, con
 	enum ops_code code = incident_facts_read(&facts, (struct ops_string){facts_text, facts_size}, error);
 
 	if (!code && trace) {
-		report.views = ops_views_open(&report.own, trace, true);
+		report.views = ops_views_open(&report.own, trace, OPS_RULES_OPSTROBE, true);
 		code = report.views ? OPS_OK : ops_fault_memory(error);
 	}
 	if (!code && (!report_explain(&report) || !incident_sampled_find(&facts, trace, &report.sampled) ||

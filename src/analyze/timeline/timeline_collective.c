@@ -28,7 +28,7 @@ static bool timeline_collective_open(struct ranks *ranks, struct rank *rank, con
 	size_t count;
 	bool done;
 
-	rank->views = ops_views_open(&rank->own, timeline->trace, true);
+	rank->views = ops_views_open(&rank->own, timeline->trace, OPS_RULES_OPSTROBE, true);
 	if (!rank->views)
 		return false;
 	count = rank->views->collectives.count;

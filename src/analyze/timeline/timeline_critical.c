@@ -111,7 +111,7 @@ enum ops_code ops_timeline_critical_path(const struct ops_timeline *timeline, st
 	struct critical_path path = {0};
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	enum ops_code code = event_set_init(&set, &rank, 1, &as_usual, true, EVENT_RULES_OPSTROBE, error);
+	enum ops_code code = event_set_init(&set, &rank, 1, &as_usual, true, OPS_RULES_OPSTROBE, error);
 	struct region region;
 
 	if (!code) {

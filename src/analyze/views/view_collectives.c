@@ -110,7 +110,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 
 		if (event->part != VIEW_KERNEL)
 			continue;
-		if (collective == OPS_NONE && event->node != OPS_NONE)
+		if (collective == OPS_NONE && event->node != OPS_NONE && views->policy->classes != OPS_CLASS_BY_COLLECTIVE)
 			collective = views->nodes.items[event->node].collective;
 		/* The call's operator may be around the collective, as record_param_comms is. */
 		if (collective == OPS_NONE && (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES))
@@ -122,7 +122,7 @@ static void assign_kernels(struct ops_views *views, const struct ops_map *by_id)
 		event->collective = collective;
 		if (collective != OPS_NONE)
 			view_collectives_add_bytes(views, event);
-		event->communicates = collective != OPS_NONE ||
+		event->communicates = (collective != OPS_NONE && views->policy->classes != OPS_CLASS_BY_PREFIX) ||
 		                      (views->names[views->events->name[event->row]] & VIEW_NAME_COMMUNICATES);
 	}
 }

@@ -91,7 +91,7 @@ static bool view_communication_collect(const struct ops_views *views, struct ope
 
 		operation->calls++;
 		view_add(&operation->bytes, collective->bytes);
-		for (uint32_t k = collective->count > 1; k < collective->count; k++) {
+		for (uint32_t k = collective->count > 1 && !views->policy->host_calls_count; k < collective->count; k++) {
 			const struct ops_interval *range = &views->ranges.items[collective->first + k];
 
 			if (!ops_intervals_push(&operation->ranges, range->start_ns, range->end_ns))

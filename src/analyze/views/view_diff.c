@@ -430,12 +430,13 @@ bool view_diff_init(struct view_diff *diff, const struct ops_trace *base, const 
                     const struct ops_diff_options *options)
 {
 	struct comparer comparer = {.diff = diff};
+	enum ops_rules rules = options ? options->rules : OPS_RULES_OPSTROBE;
 	bool by_path = ops_has_module_paths(base) && ops_has_module_paths(experiment);
 	bool done;
 
 	*diff = (struct view_diff){0};
-	diff->views[0] = ops_views_open(&diff->own[0], base, true);
-	diff->views[1] = ops_views_open(&diff->own[1], experiment, true);
+	diff->views[0] = ops_views_open(&diff->own[0], base, rules, true);
+	diff->views[1] = ops_views_open(&diff->own[1], experiment, rules, true);
 	done = diff->views[0] && diff->views[1] &&
 	       view_diff_tree_init(&comparer.sides[0], diff->views[0], &comparer.keys, &diff->texts, by_path) &&
 	       view_diff_tree_init(&comparer.sides[1], diff->views[1], &comparer.keys, &diff->texts, by_path) &&

@@ -22,24 +22,25 @@ static bool view_json_write_members(const struct ops_views *views, struct ops_js
 	       view_write_recommendations(views, json);
 }
 
-static bool view_json_write_trace(const struct ops_trace *trace, struct ops_json_writer *json)
+static bool view_json_write_trace(const struct ops_trace *trace, enum ops_rules rules, struct ops_json_writer *json)
 {
 	struct ops_views own;
-	const struct ops_views *views = ops_views_open(&own, trace, true);
+	const struct ops_views *views = ops_views_open(&own, trace, rules, true);
 	bool done = views && view_json_write_members(views, json);
 
 	ops_views_release(&own);
 	return done;
 }
 
-enum ops_code ops_views_json(const struct ops_trace *trace, char **ret_text, size_t *ret_size, struct ops_error *error)
+enum ops_code ops_views_json(const struct ops_trace *trace, enum ops_rules rules, char **ret_text, size_t *ret_size,
+                             struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
 	bool done;
 
 	ops_json_open(&json, '{');
-	done = view_json_write_trace(trace, &json);
+	done = view_json_write_trace(trace, rules, &json);
 	ops_json_close(&json, '}');
 	out.failed |= !done;
 	return ops_buffer_give(&out, OPS_OK, ret_text, ret_size, error);
@@ -52,6 +53,7 @@ struct run {
 	struct view_worker *workers;
 	struct view_worker **some; /* workers of one profiling cycle */
 	size_t count;
+	enum ops_rules rules;
 	struct ops_error *error;
 };
 
@@ -59,7 +61,7 @@ static bool add_worker(struct run *run, const struct ops_rank *about, const stru
                        struct ops_json_writer *json)
 {
 	struct ops_views views;
-	bool done = ops_views_init(&views, trace);
+	bool done = ops_views_init(&views, trace, run->rules);
 
 	if (json) {
 		ops_json_member_text(json, "worker", about->name);
@@ -136,12 +138,12 @@ static bool write_distributed(struct run *run, struct ops_json_writer *json)
 	return done;
 }
 
-enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count, char **ret_text,
-                           size_t *ret_size, struct ops_error *error)
+enum ops_code ops_run_json(const struct ops_trace_source *source, const struct ops_rank *ranks, size_t count,
+                           enum ops_rules rules, char **ret_text, size_t *ret_size, struct ops_error *error)
 {
 	struct ops_buffer out = {0};
 	struct ops_json_writer json = {.out = &out};
-	struct run run = {.error = error};
+	struct run run = {.rules = rules, .error = error};
 	enum ops_code code;
 
 	ops_json_open(&json, '{');

@@ -5,6 +5,7 @@
  */
 #include "analyze/views/views.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "derive/captures.h"
 #include "derive/launches.h"
 
@@ -30,7 +31,7 @@ static bool view_launches_add_device_event(struct ops_views *views, uint32_t row
 
 static bool add_launch(struct linker *linker, uint32_t row)
 {
-	if (!OPS_ARRAY_APPEND(&linker->views->launches, (struct view_launch){row, OPS_NONE, OPS_NONE}))
+	if (!OPS_ARRAY_APPEND(&linker->views->launches, (struct view_launch){.row = row, .node = OPS_NONE, .first = OPS_NONE}))
 		return false;
 	linker->launch_of[row] = (uint32_t)linker->views->launches.count - 1;
 	return true;
@@ -96,6 +97,32 @@ static bool view_launches_is_collective(const struct ops_views *views, uint32_t 
 	return views->parts[row] == VIEW_LABEL && views->node_of[row] != OPS_NONE;
 }
 
+/* Links a call to the first node with its external id. The work of others is not in the tree. Returns false if out of
+ * memory. */
+static bool link_calls_by_id(struct linker *linker)
+{
+	struct ops_views *views = linker->views;
+	const uint64_t *ids = views->events->id;
+	struct ops_map nodes = {0};
+	bool done = true;
+
+	for (uint32_t i = 0; done && ids && i < views->nodes.count; i++) {
+		const struct view_node *node = &views->nodes.items[i];
+
+		if (node->part != VIEW_MODULE && ids[node->row])
+			done = ops_map_slot(&nodes, ids[node->row], i);
+	}
+	for (uint32_t i = 0; done && i < views->launches.count; i++) {
+		struct view_launch *launch = &views->launches.items[i];
+		uint64_t id = ids ? ids[launch->row] : 0;
+
+		launch->node = id ? ops_map_find(&nodes, id) : OPS_NONE;
+		launch->is_lost = launch->node == OPS_NONE;
+	}
+	ops_map_release(&nodes);
+	return done;
+}
+
 static void link_calls(struct linker *linker)
 {
 	struct ops_views *views = linker->views;
@@ -155,6 +182,8 @@ static void link_events(struct linker *linker)
 		link_event(linker, event, (uint32_t)i);
 		if (event->launch == OPS_NONE)
 			event->in_tree = has_steps;
+		else if (views->launches.items[event->origin].is_lost)
+			event->in_tree = false;
 		else if (event->node != OPS_NONE && views->nodes.items[views->nodes.items[event->node].kept].calls_of != event->node)
 			event->in_tree = false; /* not counted, like the calls of a folded node */
 		else if (event->node != OPS_NONE)
@@ -183,9 +212,12 @@ bool view_launches_link(struct ops_views *views)
 	linker.launch_of = ops_realloc_array(NULL, views->events->count + 1, sizeof(*linker.launch_of));
 	done = linker.launchers && linker.origins && linker.launch_of && view_launches_collect(&linker);
 	if (done) {
-		link_calls(&linker);
+		if (views->policy->links_by_id)
+			done = link_calls_by_id(&linker);
+		else
+			link_calls(&linker);
 		link_events(&linker);
-		done = find_queued_before(&linker);
+		done = done && find_queued_before(&linker);
 	}
 	ops_free(linker.launch_of);
 	return done;

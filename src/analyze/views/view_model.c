@@ -15,7 +15,20 @@
 
 /* --- names ---------------------------------------------------------------------------------------------------------- */
 
-static uint16_t name_bits(struct ops_string name)
+/* Returns true if a kernel of that name communicates, whatever launched it. */
+static bool view_model_communicates(const struct ops_policy *policy, struct ops_string name)
+{
+	switch (policy->classes) {
+	case OPS_CLASS_BY_COLLECTIVE:
+		return false;
+	case OPS_CLASS_BY_PREFIX:
+		return ops_work_of_prefix(name) == OPS_WORK_COMMUNICATION;
+	default:
+		return ops_work_of_name(name) == OPS_WORK_COMMUNICATION;
+	}
+}
+
+static uint16_t name_bits(const struct ops_policy *policy, struct ops_string name)
 {
 	static const uint16_t collectives[] = {[OPS_COLLECTIVE_DEVICE] = VIEW_NAME_NCCL, [OPS_COLLECTIVE_HOST] = VIEW_NAME_GLOO};
 	const struct operator_row *operator = &operator_rows[operator_find(name)];
@@ -28,7 +41,8 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_LOADER;
 	if (ops_string_starts(name, "Optimizer."))
 		bits |= VIEW_NAME_OPTIMIZER | (ops_string_starts(name, "Optimizer.step") ? VIEW_NAME_OPTIMIZER_STEP : 0);
-	bits |= collectives[ops_collective_of(name)];
+	if (!policy->few_collectives || ops_is_few_collective(name))
+		bits |= collectives[ops_collective_of(name)];
 	if (ops_string_is(name, "DataParallel.forward"))
 		bits |= VIEW_NAME_DP;
 	if (ops_string_is(name, "DistributedDataParallel.forward"))
@@ -37,17 +51,17 @@ static uint16_t name_bits(struct ops_string name)
 		bits |= VIEW_NAME_EMPTY;
 	if (ops_string_starts(name, "[pl][profile]"))
 		bits |= VIEW_NAME_LIGHTNING_HOOK;
-	if (ops_work_of_name(name) == OPS_WORK_COMMUNICATION)
+	if (view_model_communicates(policy, name))
 		bits |= VIEW_NAME_COMMUNICATES;
 	if (operator_fits_tensor_cores(operator))
-		bits |= operator->flags & OPERATOR_IN_PLUGIN ? VIEW_NAME_ELIGIBLE : VIEW_NAME_ELIGIBLE_SINCE;
+		bits |= operator->flags & OPERATOR_IN_PLUGIN ? VIEW_NAME_ELIGIBLE : policy->few_tensor_operators ? 0 : VIEW_NAME_ELIGIBLE_SINCE;
 	return bits;
 }
 
 static uint16_t view_model_name_of(struct ops_views *views, uint32_t string)
 {
 	if (!views->names[string])
-		views->names[string] = name_bits(ops_trace_string(views->trace, string));
+		views->names[string] = name_bits(views->policy, ops_trace_string(views->trace, string));
 	return views->names[string];
 }
 
@@ -88,12 +102,13 @@ static uint8_t part_of(struct ops_views *views, uint32_t row)
 	case OPS_EVENT_USER_ANNOTATION:
 		part = part_of_operator(views, name);
 		return part == VIEW_OPERATOR || part == VIEW_LIGHTNING_HOOK ? VIEW_LABEL : part;
-	case OPS_EVENT_GPU_USER_ANNOTATION: /* neither steps on the rows of devices nor host time */
-		return VIEW_DEVICE_LABEL;
+	case OPS_EVENT_GPU_USER_ANNOTATION: /* no host time */
+		return views->policy->steps_on_devices && (name & VIEW_NAME_STEP) ? VIEW_STEP : VIEW_DEVICE_LABEL;
 	case OPS_EVENT_PYTHON_FUNCTION:
 		return part_of_function(views, row);
-	case OPS_EVENT_RUNTIME:
 	case OPS_EVENT_DRIVER: /* also launches kernels */
+		return views->policy->no_driver_calls ? VIEW_NOTHING : VIEW_LAUNCH;
+	case OPS_EVENT_RUNTIME:
 		return VIEW_LAUNCH;
 	case OPS_EVENT_KERNEL:
 		return VIEW_KERNEL;
@@ -158,11 +173,11 @@ static void find_parts(struct ops_views *views)
 
 /* --- model ---------------------------------------------------------------------------------------------------------- */
 
-bool ops_views_init(struct ops_views *views, const struct ops_trace *trace)
+bool ops_views_init(struct ops_views *views, const struct ops_trace *trace, enum ops_rules rules)
 {
 	const struct ops_events *events = ops_trace_events(trace);
 
-	*views = (struct ops_views){.trace = trace, .events = events, .base_ns = ops_trace_info(trace)->base_ns,
+	*views = (struct ops_views){.trace = trace, .policy = ops_policy_of(rules), .events = events, .base_ns = ops_trace_info(trace)->base_ns,
 	                            .modules = ops_module_source(trace)};
 	views->names = ops_alloc_zeroed(ops_trace_string_count(trace) + 1, sizeof(*views->names));
 	views->parts = ops_alloc_zeroed(events->count + 1, sizeof(*views->parts));
@@ -201,18 +216,18 @@ static void view_model_derive(const struct ops_trace *trace, struct ops_derived_
 {
 	struct ops_views *views = ops_alloc_zeroed(1, sizeof(*views));
 
-	if (views && ops_views_init(views, trace))
+	if (views && ops_views_init(views, trace, OPS_RULES_OPSTROBE))
 		*ret_made = (struct ops_derived_object){views, free_views, view_model_bytes_of(views)};
 	else if (views)
 		free_views(views);
 }
 
-const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, bool keep)
+const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, enum ops_rules rules, bool keep)
 {
 	*own = (struct ops_views){0};
-	if (keep || ops_trace_derived(trace, OPS_DERIVED_VIEWS))
+	if (rules == OPS_RULES_OPSTROBE && (keep || ops_trace_derived(trace, OPS_DERIVED_VIEWS)))
 		return ops_trace_derive(trace, OPS_DERIVED_VIEWS, view_model_derive);
-	return ops_views_init(own, trace) ? own : NULL;
+	return ops_views_init(own, trace, rules) ? own : NULL;
 }
 
 void ops_views_forget_trace(struct ops_views *views)

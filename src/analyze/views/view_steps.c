@@ -109,13 +109,35 @@ static bool add_view_step(struct ops_views *views, struct step_finder *finder, c
 	return true;
 }
 
+/* Adds the rows that mark steps. Those on devices count as if they were further steps. */
+static bool add_marked_steps(struct ops_views *views, struct step_finder *finder)
+{
+	bool done = true;
+
+	for (uint32_t row = 0; done && row < views->events->count; row++) {
+		struct ops_step step = {.row = row, .track = views->events->track[row], .start_ns = view_start(views, row),
+		                        .end_ns = view_end(views, row)};
+
+		if (views->parts[row] != VIEW_STEP)
+			continue;
+		ops_step_number(view_row_name(views, row), &step.number);
+		if (views->events->kind[row] == OPS_EVENT_GPU_USER_ANNOTATION)
+			done = view_steps_add_step(views, view_steps_number_of(view_row_name(views, row)), step.start_ns, step.end_ns);
+		else
+			done = add_view_step(views, finder, &step);
+	}
+	return done;
+}
+
 /* A step that several processes run together counts as one, as in a trace merged from several ranks. */
 static bool find_host_steps(struct ops_views *views)
 {
 	struct step_finder finder = {0};
 	bool done = (views->host_steps = ops_steps_of(views->trace)) != NULL;
 
-	for (size_t i = 0; done && i < views->host_steps->list.count; i++)
+	if (done && views->policy->only_marked_steps)
+		done = add_marked_steps(views, &finder);
+	for (size_t i = 0; done && !views->policy->only_marked_steps && i < views->host_steps->list.count; i++)
 		if (!views->host_steps->list.items[i].is_shadow)
 			done = add_view_step(views, &finder, &views->host_steps->list.items[i]);
 	ops_map_release(&finder.processes);
@@ -258,10 +280,12 @@ struct work {
 static bool add_work(const struct ops_views *views, struct work *work, uint32_t row, enum view_category category)
 {
 	uint16_t name = views->names[views->events->name[row]];
+	bool computes = views->policy->labels_compute || views->parts[row] != VIEW_LABEL;
+	bool talks = views->policy->host_calls_count || !(views->has_kernels && (name & VIEW_NAME_NCCL));
 
-	if (category == VIEW_TIME_CPU && views->parts[row] != VIEW_LABEL)
+	if (category == VIEW_TIME_CPU && computes)
 		return ops_intervals_merge(&work->computing, view_start(views, row), view_end(views, row));
-	if (category == VIEW_TIME_COMMUNICATION && !(views->has_kernels && (name & VIEW_NAME_NCCL)))
+	if (category == VIEW_TIME_COMMUNICATION && talks)
 		return ops_intervals_merge(&work->talking, view_start(views, row), view_end(views, row));
 	return true;
 }
@@ -326,16 +350,24 @@ static bool set_apart(struct ops_views *views, const struct ops_intervals *taken
 	return done;
 }
 
+static bool add_all_steps(const struct ops_views *views, struct ops_intervals *spans)
+{
+	for (size_t i = 0; i < views->steps.count; i++)
+		if (!ops_intervals_merge(spans, views->steps.items[i].start_ns, views->steps.items[i].end_ns))
+			return false;
+	return true;
+}
+
 static bool break_down(struct ops_views *views, const struct work *work)
 {
 	struct ops_intervals free_spans = {0};
-	bool done = true;
+	bool done = add_all_steps(views, &free_spans);
 
-	for (size_t i = 0; done && i < views->steps.count; i++)
-		done = ops_intervals_merge(&free_spans, views->steps.items[i].start_ns, views->steps.items[i].end_ns);
 	for (int category = 0; done && category < VIEW_TIME_OTHER; category++) {
 		struct ops_intervals taken = {0}, left = {0};
 
+		if (views->policy->breakdown_restarts && !free_spans.count && !add_all_steps(views, &free_spans))
+			return false;
 		done = ops_intervals_intersect(&views->times[category], &free_spans, &taken) &&
 		       ops_intervals_subtract(&free_spans, &views->times[category], &left);
 		view_steps_share_out(views, &taken, (enum view_category)category);

@@ -21,7 +21,7 @@
 /* Returns the views of a trace, which are not kept if it is one of several. */
 static const struct ops_views *open_views(const struct run_rows *rows, const struct ops_trace *trace, struct ops_views *own)
 {
-	return ops_views_open(own, trace, !rows->worker);
+	return ops_views_open(own, trace, rows->rules, !rows->worker);
 }
 
 /* --- kernels -------------------------------------------------------------------------------------------------------- */

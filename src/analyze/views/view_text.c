@@ -389,11 +389,11 @@ static size_t columns_of(unsigned look)
 	return columns < PAGE_COLUMNS_MIN ? PAGE_COLUMNS_MIN : columns < PAGE_COLUMNS_MAX ? columns : PAGE_COLUMNS_MAX;
 }
 
-enum ops_code ops_views_text(const struct ops_trace *trace, unsigned look, char **ret_text, size_t *ret_size,
-                             struct ops_error *error)
+enum ops_code ops_views_text(const struct ops_trace *trace, enum ops_rules rules, unsigned look, char **ret_text,
+                             size_t *ret_size, struct ops_error *error)
 {
 	struct ops_views own;
-	struct page page = {.views = ops_views_open(&own, trace, true), .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
+	struct page page = {.views = ops_views_open(&own, trace, rules, true), .columns = columns_of(look), .colours = look & OPS_VIEWS_COLOURS, .ascii = look & OPS_VIEWS_ASCII,
 	                    .markdown = look & OPS_VIEWS_MARKDOWN, .names = {.ascii = look & OPS_VIEWS_ASCII}};
 	bool done = page.views != NULL;
 

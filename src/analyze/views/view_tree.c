@@ -38,6 +38,11 @@ static bool view_tree_add_node(struct ops_views *views, uint32_t row, uint32_t *
 			break;
 		parent = views->nodes.items[parent].parent;
 	}
+	if (views->policy->drops_overlapping && parent != *open && view_start(views, row) < view_end(views, views->nodes.items[*open].row)) {
+		views->nodes.count--;
+		views->node_of[row] = OPS_NONE;
+		return true;
+	}
 	node->parent = parent;
 	if (parent != OPS_NONE)
 		views->nodes.items[parent].children++;

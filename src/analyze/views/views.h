@@ -28,6 +28,7 @@
 #include "base/occupancy.h"
 #include "base/sum.h"
 #include "derive/modules.h"
+#include "derive/policy.h"
 #include "derive/steps.h"
 
 /* The part of a row in the views. */
@@ -97,6 +98,7 @@ struct view_launch {
 	uint32_t row;
 	uint32_t node;
 	uint32_t first; /* first device event; `next` links further ones */
+	bool is_lost;   /* its work does not count in the tables by operator */
 };
 
 /* Properties from a kernel's arguments; NAN and OPS_NONE if they are absent. */
@@ -188,6 +190,7 @@ struct view_device {
 
 struct ops_views {
 	const struct ops_trace *trace;
+	const struct ops_policy *policy;
 	const struct ops_events *events;
 	int64_t base_ns;  /* base of the file's times */
 	int64_t first_ns; /* earliest start and latest end of everything that the views cover */
@@ -220,16 +223,16 @@ struct ops_views {
 	bool has_launches, has_kernels, has_copies, has_collectives, has_nccl, has_gloo, has_dp, has_ddp, has_modules;
 };
 
-/* Builds everything up to the steps. The caller must call ops_views_release() in any case. Takes linear time except for
+/* Builds everything up to the steps, by these rules. The caller must call ops_views_release() in any case. Takes linear time except for
  * sorting. */
-bool ops_views_init(struct ops_views *views, const struct ops_trace *trace);
+bool ops_views_init(struct ops_views *views, const struct ops_trace *trace, enum ops_rules rules);
 void ops_views_release(struct ops_views *views);
 /* Frees the tree of nodes, the largest part of the model, for callers that use the rows of the trace instead. */
 void ops_views_forget_nodes(struct ops_views *views);
 /* Returns the shared, unmodifiable views of a trace, which are kept with it. If there are none yet, builds them, and
- * keeps them with the trace. If `keep` is false, as for traces of a run that are used only once, builds them in `own`,
- * which the caller must release in any case. Returns NULL if out of memory. */
-const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, bool keep);
+ * keeps them with the trace. If `keep` is false, as for traces of a run that are used only once, or by other rules than
+ * Opstrobe's, builds them in `own`, which the caller must release in any case. Returns NULL if out of memory. */
+const struct ops_views *ops_views_open(struct ops_views *own, const struct ops_trace *trace, enum ops_rules rules, bool keep);
 /* Frees everything that refers to the trace. Steps, collectives with their ranges, and devices remain. */
 void ops_views_forget_trace(struct ops_views *views);
 

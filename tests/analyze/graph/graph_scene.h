@@ -52,7 +52,7 @@ static inline struct event_set scene_events(const char *rows)
 	struct event_set set;
 
 	rank = (struct ops_rank){.trace = scene_read(rows)};
-	assert_int_equal(event_set_init(&set, &rank, 1, &options, false, EVENT_RULES_OPSTROBE, NULL), OPS_OK);
+	assert_int_equal(event_set_init(&set, &rank, 1, &options, false, OPS_RULES_OPSTROBE, NULL), OPS_OK);
 	assert_non_null(event_set_table(&set, 0));
 	return set;
 }

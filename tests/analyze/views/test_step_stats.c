@@ -40,7 +40,7 @@ static char *text_of(const char *rows, const char *metadata, unsigned look)
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_views_text(trace, look, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, look, &text, &size, NULL), OPS_OK);
 	ops_trace_unref(trace);
 	return text;
 }

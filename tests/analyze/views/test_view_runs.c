@@ -78,7 +78,7 @@ static void equal_names(void **state)
 	assert_has(text, "\"ops\":{\"n_0\":[{");
 	assert_has(text, "}],\"n_0 (2)\":[{");
 	ops_free(text);
-	assert_int_equal(ops_run_json(NULL, workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, OPS_RULES_OPSTROBE, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\"latency_per_step\":{\"1\":40,\"1 (2)\":20,\"1 (3)\":50,\"1 (4)\":60}");
 	ops_free(text);
 	release(workers, 2);
@@ -105,7 +105,7 @@ static void workers_without_communication(void **state)
 	assert_int_equal(ops_distributed_json(workers, 2, &text, &size, NULL), OPS_OK);
 	assert_string_equal(text, "null");
 	ops_free(text);
-	assert_int_equal(ops_run_json(NULL, workers, 2, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, OPS_RULES_OPSTROBE, &text, &size, NULL), OPS_OK);
 	assert_int_equal(ops_json_validate(text, size, NULL), OPS_OK);
 	assert_has(text, "{\"traces\":[{\"worker\":\"n_0\",\"span\":null,");
 	assert_has(text, "\"distributed\":null}");
@@ -359,7 +359,7 @@ static void work(void *context)
 	char *text = NULL;
 	size_t size;
 
-	code = ops_run_json(NULL, workers, 2, &text, &size, NULL);
+	code = ops_run_json(NULL, workers, 2, OPS_RULES_OPSTROBE, &text, &size, NULL);
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free(text);
 	text = NULL;
@@ -403,13 +403,13 @@ static void traces_from_a_source(void **state)
 	char *held, *taken;
 
 	(void)state;
-	assert_int_equal(ops_run_json(NULL, workers, 2, &held, &size, NULL), OPS_OK);
-	assert_int_equal(ops_run_json(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(NULL, workers, 2, OPS_RULES_OPSTROBE, &held, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(&source, empty, 2, OPS_RULES_OPSTROBE, &taken, &size, NULL), OPS_OK);
 	assert_string_equal(held, taken);
 	ops_free(held);
 	ops_free(taken);
 	none = 0;
-	assert_int_equal(ops_run_json(&source, empty, 2, &taken, &size, NULL), OPS_OK);
+	assert_int_equal(ops_run_json(&source, empty, 2, OPS_RULES_OPSTROBE, &taken, &size, NULL), OPS_OK);
 	assert_has(taken, "{\"traces\":[{\"worker\":\"n_1\"");
 	assert_has_not(taken, "n_0");
 	ops_free(taken);

@@ -158,7 +158,7 @@ static void labels_are_not_device_work(void **state)
 	assert_has(text, "\"cpu_exec\":15,\"other\":85,\"total\":100}},\"phases\":null,\"median\":100,");
 	ops_free(text);
 	trace = scene_read(VIEW_STEP(1, 0, 100) VIEW_ROW("user_annotation", "mine", 1, 1, 10, 60, "") VIEW_OP("a", 20, 15, 1), "");
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "operators     15.000 µs  15.0 %");
 	assert_has(text, "other         85.000 µs  85.0 %");
 	ops_free(text);
@@ -179,7 +179,7 @@ static void times_below_a_microsecond(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "operators       404 ns  20.2 %");
 	assert_has(text, "b              1      4 ns    4 ns ");
 	ops_free(text);
@@ -291,7 +291,7 @@ static void memory_of_other_devices(void **state)
 	assert_has(text, "\"HIP1\":{\"rows\":1,\"paired\":0,\"alloc_only\":1,");
 	assert_has(text, "GPU_MEMORY_NEAR_LIMIT");
 	ops_free(text);
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "xpu:0             12 B  0.040 ms  a\n");
 	assert_has(text, "hip:1              6 B  0.050 ms  a\n");
 	ops_free(text);
@@ -385,24 +385,24 @@ static void text_for_eyes(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "\ncommunication ");
 	assert_has(text, "nccl:all_reduce      1  60.000 µs  32 B\n");
 	assert_has(text, "\nover time  ");
 	assert_has(text, "█");
 	ops_free(text);
-	assert_int_equal(ops_views_text(trace, OPS_VIEWS_ASCII, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_ASCII, &text, &size, NULL), OPS_OK);
 	assert_has(text, "#");
 	for (size_t i = 0; i < size; i++)
 		assert_true((unsigned char)text[i] < 0x80);
 	ops_free(text);
-	assert_int_equal(ops_views_text(trace, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, OPS_VIEWS_MARKDOWN, &text, &size, NULL), OPS_OK);
 	assert_has(text, "| `nccl:all_reduce` | 1 | 60.000 µs | 32 B |\n");
 	ops_free(text);
 	ops_trace_unref(trace);
 	trace = scene_read(VIEW_STEP(1, 0, 1000) VIEW_OP("a", 0, 100, 1) VIEW_OP("a", 900, 100, 2)
 	                   VIEW_ROW("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 1, 1, 150, 700, ""), "");
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "longest gaps                              length        at\nenumerate(DataLoader)#_Iter.__next__  800.000 µs  0.100 ms\n");
 	ops_free(text);
 	ops_trace_unref(trace);
@@ -447,7 +447,7 @@ static void lines_of_stacks_in_texts(void **state)
 	assert_line(trace, "e", "b.py", 7);
 	assert_line(trace, "f", "mine.py", 3);
 	assert_line(trace, "nn", "mine.py", 3);
-	assert_int_equal(ops_views_text(trace, 0, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_text(trace, OPS_RULES_OPSTROBE, 0, &text, &size, NULL), OPS_OK);
 	assert_has(text, "model.py:10");
 	assert_has(text, "train.py:12");
 	ops_free(text);
@@ -467,14 +467,14 @@ static void make_views(void *context)
 	struct ops_error error = {0};
 	char *text = NULL;
 	size_t size;
-	enum ops_code code = ops_views_json(context, &text, &size, &error);
+	enum ops_code code = ops_views_json(context, OPS_RULES_OPSTROBE, &text, &size, &error);
 
 	assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 	ops_free(text);
 	text = NULL;
 	for (unsigned look = OPS_VIEWS_COLOURS; look <= OPS_VIEWS_MARKDOWN; look <<= 1) {
 		text = NULL;
-		code = ops_views_text(context, look, &text, &size, &error);
+		code = ops_views_text(context, OPS_RULES_OPSTROBE, look, &text, &size, &error);
 		assert_true(code ? code == OPS_NO_MEMORY && !text : text != NULL);
 		ops_free(text);
 	}
@@ -609,7 +609,7 @@ static void any_depth_is_possible(void **state)
 		                         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a%d\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":%d},",
 		                         i, 200000 - 2 * i, i + 1, i, i, i, 200000 - 2 * i);
 	assert_int_equal(ops_trace_read_memory(rows, size, NULL, &trace, &error), OPS_OK);
-	assert_int_equal(ops_views_json(trace, &text, &size, &error), OPS_OK);
+	assert_int_equal(ops_views_json(trace, OPS_RULES_OPSTROBE, &text, &size, &error), OPS_OK);
 	assert_has(text, "\"operators\":{\"distinct\":50000,");
 	ops_free(text);
 	ops_trace_unref(trace);

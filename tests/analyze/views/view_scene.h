@@ -48,7 +48,7 @@ static inline char *scene_views(const char *rows, const char *metadata)
 	char *text;
 	size_t size;
 
-	assert_int_equal(ops_views_json(trace, &text, &size, NULL), OPS_OK);
+	assert_int_equal(ops_views_json(trace, OPS_RULES_OPSTROBE, &text, &size, NULL), OPS_OK);
 	assert_int_equal(strlen(text), size);
 	ops_trace_unref(trace);
 	return text;
