@@ -204,8 +204,8 @@ static void wrong_calls_say_why(void **state)
 	assert_fails(&run, "kernels", &(struct ops_query_options){.format = OPS_FORMAT_CSV}, OPS_INVALID, "'size' is not set");
 	assert_fails(&run, "kernels", &(struct ops_query_options){.size = sizeof(struct ops_query_options), .args = "{\"by\": 1}"},
 	             OPS_INVALID, "kernels has no option 'by'");
-	assert_fails(&run, "kernels", &(struct ops_query_options){.size = sizeof(struct ops_query_options), .args = "{\"rules\": \"hta\"}"},
-	             OPS_INVALID, "kernels has no option 'rules'");
+	assert_fails(&run, "modules", &(struct ops_query_options){.size = sizeof(struct ops_query_options), .args = "{\"rules\": \"hta\"}"},
+	             OPS_INVALID, "modules has no option 'rules'");
 	assert_fails(&run, "kernels", &(struct ops_query_options){.size = sizeof(struct ops_query_options), .format = OPS_FORMAT_BRIEF},
 	             OPS_INVALID, "kernels has no brief form");
 	assert_fails(&run, "views", &(struct ops_query_options){.size = sizeof(struct ops_query_options), .format = OPS_FORMAT_CSV},
